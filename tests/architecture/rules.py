@@ -1,0 +1,265 @@
+"""The rules of the house, each a function from sources to a list of violations."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+
+import networkx as nx
+
+from tests.architecture.scan import Import, Source
+
+MAX_FILE_LINES = 600
+MAX_EXAMPLE_LINES = 80
+MAX_FUNCTION_LINES = 60
+
+# What stands on which floor. A top-level module or package that is not named here is front end (F7).
+FLOOR_OF = {
+    "errors": 0,
+    "config": 0,
+    "dtypes": 0,
+    "location": 0,
+    "artifact": 0,
+    "ir": 1,
+    "ops": 2,
+    "passes": 3,
+    "codegen": 4,
+    "runtime": 5,
+    "compiler": 6,
+    "cli": 8,
+    "__main__": 8,
+}
+FRONT_END = 7
+# Which floors a floor may import besides itself. codegen knows kernels and no tensor op, runtime stands on the base
+# alone, the front end never sees codegen.
+MAY_IMPORT = {
+    0: frozenset[int](),
+    1: frozenset({0}),
+    2: frozenset({0, 1}),
+    3: frozenset({0, 1, 2}),
+    4: frozenset({0, 1}),
+    5: frozenset({0}),
+    6: frozenset({0, 1, 2, 3, 4, 5}),
+    7: frozenset({0, 1, 2, 3, 5, 6}),
+    8: frozenset({0, 1, 2, 3, 4, 5, 6, 7}),
+}
+
+REQUIRED_PACKAGES = frozenset({"numpy", "llvmlite", "networkx"})
+# An optional third-party package belongs to one file, which may import it inside a function.
+OPTIONAL_OWNERS = {
+    "cupy": "graphc/runtime/device_cuda.py",
+    "mpi4py": "graphc/runtime/collective.py",
+    "onnx": "graphc/interop/onnx.py",
+    "safetensors": "graphc/interop/safetensors.py",
+}
+
+FORBIDDEN_WORDS = frozenset({"util", "utils", "helper", "helpers", "common", "misc", "manager", "managers"})
+
+GRAPH_FILE = "graphc/ir/graph.py"
+NETWORKX_WRITERS = frozenset(
+    f"{verb}_{noun}" for verb in ("add", "remove") for noun in ("node", "nodes_from", "edge", "edges_from")
+) | {"add_weighted_edges_from"}
+
+
+def floor_of(module: str) -> int | None:
+    """Return the floor of a graphc module, or None for the package itself, which may import anything."""
+    parts = module.split(".")
+    return FLOOR_OF.get(parts[1], FRONT_END) if len(parts) > 1 else None
+
+
+def check_floors(sources: Iterable[Source]) -> list[str]:
+    """Imports of graphc modules go down the floors only."""
+    found = []
+    for source in _in_graphc(sources):
+        here = floor_of(source.module)
+        if here is None:
+            continue
+        for imported in source.imports:
+            there = floor_of(imported.module) if imported.module.startswith("graphc.") else None
+            if there is not None and there != here and there not in MAY_IMPORT[here]:
+                found.append(f"{source.path}:{imported.line}: floor {here} imports {imported.module} of floor {there}")
+        found.extend(
+            f"{source.path}:{imported.line}: a module below the front door imports graphc itself"
+            for imported in source.imports
+            if imported.module == "graphc" and here < FRONT_END and not _takes_submodules(source, imported)
+        )
+    return found
+
+
+def check_cycles(sources: Iterable[Source]) -> list[str]:
+    """Modules of graphc do not import each other in a circle when they are loaded."""
+    sources = list(_in_graphc(sources))
+    modules = {source.module for source in sources}
+    graph = nx.DiGraph(
+        (source.module, imported.module)
+        for source in sources
+        for imported in source.imports
+        if imported.module in modules and not imported.typing_only and not _only_packages(source, imported, modules)
+    )
+    circles = [sorted(part) for part in nx.strongly_connected_components(graph) if len(part) > 1]
+    return [f"import cycle: {' '.join(circle)}" for circle in sorted(circles)]
+
+
+def check_nested_imports(sources: Iterable[Source]) -> list[str]:
+    """Imports stand at module level, except an optional package in the file that owns it."""
+    return [
+        f"{source.path}:{imported.line}: nested import of {imported.module}"
+        for source in sources
+        for imported in source.imports
+        if imported.nested and OPTIONAL_OWNERS.get(_top(imported.module)) != source.path
+    ]
+
+
+def check_third_party(sources: Iterable[Source], standard: frozenset[str]) -> list[str]:
+    """graphc imports the standard library, its three dependencies, and optional packages in the files that own them."""
+    known = standard | REQUIRED_PACKAGES | {"graphc", "__future__"}
+    return [
+        f"{source.path}:{imported.line}: imports {_top(imported.module)}, which is no dependency"
+        for source in _in_graphc(sources)
+        for imported in source.imports
+        if _top(imported.module) not in known and OPTIONAL_OWNERS.get(_top(imported.module)) != source.path
+    ]
+
+
+def check_file_length(sources: Iterable[Source]) -> list[str]:
+    """A file has at most 600 lines, an example fewer than 80."""
+    found = []
+    for source in sources:
+        limit = MAX_EXAMPLE_LINES - 1 if source.path.startswith("examples/") else MAX_FILE_LINES
+        lines = len(source.text.splitlines())
+        if lines > limit:
+            found.append(f"{source.path}: {lines} lines, at most {limit}")
+    return found
+
+
+def check_function_length(sources: Iterable[Source]) -> list[str]:
+    """A function has at most 60 lines, its docstring included and its decorators not."""
+    found = []
+    for source in sources:
+        for function in source.functions:
+            lines = (function.end_lineno or function.lineno) - function.lineno + 1
+            if lines > MAX_FUNCTION_LINES:
+                found.append(f"{source.path}:{function.lineno}: {function.name} has {lines} lines")
+    return found
+
+
+def check_first_sentence(sources: Iterable[Source]) -> list[str]:
+    """The first line of each module is one sentence; only an empty ``__init__`` outside graphc has none."""
+    found = []
+    for source in sources:
+        if not source.text.strip() and source.path.endswith("__init__.py") and not source.path.startswith("graphc/"):
+            continue
+        docstring = ast.get_docstring(source.tree) or ""
+        line = docstring.splitlines()[0].strip() if docstring else ""
+        if not line:
+            found.append(f"{source.path}: no module docstring")
+        elif not line.endswith(".") or re.search(r"[a-z)`]\. [A-Z]", line):
+            found.append(f"{source.path}: the docstring's first line is not one sentence: {line!r}")
+    return found
+
+
+def check_names(sources: Iterable[Source]) -> list[str]:
+    """No module or package is called utils, helpers, common, misc, manager, or something that ends so."""
+    found = []
+    for source in sources:
+        for part in PurePosixPath(source.path).with_suffix("").parts:
+            if part.lower().split("_")[-1] in FORBIDDEN_WORDS:
+                found.append(f"{source.path}: {part} says nothing about what is inside")
+    return found
+
+
+def check_graph_writers(sources: Iterable[Source]) -> list[str]:
+    """Only graphc/ir/graph.py writes to a networkx graph.
+
+    A call of a networkx writer by name counts, unless the class Graph has a method of that name and the receiver is
+    not a networkx graph: the attribute in which Graph keeps its own, or a name bound to ``nx.<...>Graph(...)``.
+    """
+    sources = list(_in_graphc(sources))
+    home = next((source for source in sources if source.path == GRAPH_FILE), None)
+    own_methods = frozenset(function.name for function in home.functions) if home else frozenset()
+    attributes = _networkx_names(home) if home else set()
+    found = []
+    for source in sources:
+        if source.path == GRAPH_FILE:
+            continue
+        receivers = attributes | _networkx_names(source)
+        for node in ast.walk(source.tree):
+            name = _writer_call(node)
+            if name and (name not in own_methods or _last_name(node.func.value) in receivers):  # type: ignore[attr-defined]
+                found.append(f"{source.path}:{node.lineno}: {name} on a networkx graph")  # type: ignore[attr-defined]
+    return found
+
+
+def check_mirror(sources: Iterable[Source], folders: frozenset[str], extra: frozenset[str]) -> list[str]:
+    """tests/a/test_b.py exists for graphc/a/b.py, and every test file belongs to a module.
+
+    `folders` are the test folders that mirror nothing, `extra` the single test files that span several modules.
+    A long test file may be split into test_b_<topic>.py.
+    """
+    paths = {source.path for source in sources}
+    modules = {
+        path.removeprefix("graphc/")
+        for path in paths
+        if path.startswith("graphc/") and PurePosixPath(path).name not in ("__init__.py", "__main__.py")
+    }
+    wanted = {(PurePosixPath(m).parent / f"test_{PurePosixPath(m).name}").as_posix(): m for m in modules}
+    tests = {path.removeprefix("tests/") for path in paths if path.startswith("tests/")}
+    found = [f"graphc/{m} has no tests/{t}" for t, m in sorted(wanted.items()) if t not in tests]
+    stems = [test.removesuffix(".py") for test in wanted]
+    for test in sorted(tests):
+        parts = PurePosixPath(test).parts
+        if not parts[-1].startswith("test_") or parts[0] in folders or test in extra:
+            continue
+        if test not in wanted and not any(test.startswith(f"{stem}_") for stem in stems):
+            found.append(f"tests/{test} mirrors no module of graphc")
+    return found
+
+
+def _in_graphc(sources: Iterable[Source]) -> Iterable[Source]:
+    return (source for source in sources if source.path.startswith("graphc/"))
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _takes_submodules(source: Source, imported: Import) -> bool:
+    """``from graphc import ir`` lists ``graphc`` and ``graphc.ir``: the second is what is judged."""
+    return any(other.line == imported.line and other.module.startswith("graphc.") for other in source.imports)
+
+
+def _only_packages(source: Source, imported: Import, modules: set[str]) -> bool:
+    """``from graphc.ir import graph`` inside graphc.ir means the module graph, not what the package re-exports."""
+    prefix = imported.module + "."
+    return any(
+        other.line == imported.line and other.module.startswith(prefix) and other.module in modules
+        for other in source.imports
+    )
+
+
+def _networkx_names(source: Source) -> set[str]:
+    """Names and attributes that the file binds to a networkx graph made by a call such as ``nx.MultiDiGraph()``."""
+    names: set[str] = set()
+    for node in ast.walk(source.tree):
+        targets: Sequence[ast.expr] = ()
+        if isinstance(node, ast.Assign):
+            targets, value = node.targets, node.value
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            targets, value = [node.target], node.value
+        else:
+            continue
+        if isinstance(value, ast.Call) and re.fullmatch(r"(nx|networkx)\.\w*Graph", ast.unparse(value.func)):
+            names.update(_last_name(target) for target in targets)
+    return names - {""}
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _writer_call(node: ast.AST) -> str:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in NETWORKX_WRITERS:
+        return node.func.attr
+    return ""

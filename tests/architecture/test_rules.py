@@ -1,0 +1,197 @@
+"""Shows that each architecture rule accepts what it should and fails on what it should."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.architecture import rules
+from tests.architecture.scan import Source
+
+GRAPH = Source(
+    rules.GRAPH_FILE,
+    "import networkx as nx\n"
+    "class Graph:\n"
+    "    def __init__(self):\n"
+    "        self._edges = nx.MultiDiGraph()\n"
+    "    def remove_node(self, node):\n"
+    "        self._edges.remove_node(node)\n",
+)
+
+
+def source(path: str, *lines: str) -> Source:
+    return Source(path, "\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "floors"),
+    [
+        ("graphc/errors.py", "from graphc.ir import graph", (0, 1)),
+        ("graphc/ir/graph.py", "from graphc.ops.math import exp", (1, 2)),
+        ("graphc/ops/math.py", "import graphc.passes", (2, 3)),
+        ("graphc/codegen/llvm_emit.py", "from graphc.passes.fuse import fuse", (4, 3)),
+        ("graphc/codegen/llvm_emit.py", "from graphc.ops import define", (4, 2)),
+        ("graphc/runtime/loader.py", "from graphc.ir.graph import Graph", (5, 1)),
+        ("graphc/runtime/loader.py", "from ..codegen import target", (5, 4)),
+        ("graphc/compiler/stages.py", "from graphc.trace import trace", (6, 7)),
+        ("graphc/nn/module.py", "from graphc.codegen import target", (7, 4)),
+        ("graphc/tensor.py", "from graphc.cli import main", (7, 8)),
+    ],
+)
+def test_upward_imports_are_found(path: str, line: str, floors: tuple[int, int]):
+    found = rules.check_floors([source(path, line)])
+    assert found
+    assert f"floor {floors[0]} imports" in found[0]
+    assert f"of floor {floors[1]}" in found[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("graphc/__init__.py", "from graphc.cli import main"),
+        ("graphc/ir/text.py", "from graphc.ir.graph import Graph"),
+        ("graphc/ir/text.py", "from . import graph"),
+        ("graphc/codegen/llvm_emit.py", "from graphc.ir.kernel import Kernel"),
+        ("graphc/compiler/compile.py", "from graphc.runtime import loader"),
+        ("graphc/nn/module.py", "from graphc import tensor"),
+        ("graphc/passes/cse.py", "from graphc import errors"),
+        ("graphc/__main__.py", "from graphc.cli.main import main"),
+    ],
+)
+def test_downward_imports_pass(path: str, line: str):
+    assert rules.check_floors([source(path, line)]) == []
+
+
+def test_a_low_floor_may_not_import_the_front_door():
+    assert rules.check_floors([source("graphc/passes/cse.py", "import graphc")])
+
+
+def test_import_cycles_are_found():
+    one = source("graphc/ir/one.py", "from graphc.ir.two import f")
+    two = source("graphc/ir/two.py", "import graphc.ir.one")
+    assert rules.check_cycles([one, two]) == ["import cycle: graphc.ir.one graphc.ir.two"]
+    typing_only = source(
+        "graphc/ir/two.py", "from typing import TYPE_CHECKING", "if TYPE_CHECKING:", "    import graphc.ir.one"
+    )
+    assert rules.check_cycles([one, typing_only]) == []
+
+
+def test_a_sibling_taken_from_its_package_is_no_cycle():
+    package = source("graphc/ir/__init__.py", "from graphc.ir import one, two")
+    one = source("graphc/ir/one.py", "from graphc.ir import two")
+    two = source("graphc/ir/two.py", "x = 1")
+    assert rules.check_cycles([package, one, two]) == []
+    reexport = source("graphc/ir/one.py", "from graphc.ir import something")
+    assert rules.check_cycles([package, reexport, two]) == ["import cycle: graphc.ir graphc.ir.one"]
+
+
+def test_nested_imports_are_found():
+    nested = source("graphc/ir/text.py", "def f():", "    if True:", "        import json")
+    assert rules.check_nested_imports([nested]) == ["graphc/ir/text.py:3: nested import of json"]
+    in_class = source("graphc/ir/text.py", "class A:", "    import json")
+    assert rules.check_nested_imports([in_class])
+    guarded = source("graphc/ir/text.py", "try:", "    import json", "except ImportError:", "    json = None")
+    assert rules.check_nested_imports([guarded]) == []
+
+
+def test_an_optional_package_may_be_nested_where_it_is_owned():
+    line = ("def f():", "    import onnx")
+    assert rules.check_nested_imports([source("graphc/interop/onnx.py", *line)]) == []
+    assert rules.check_nested_imports([source("graphc/serialize.py", *line)])
+
+
+def test_foreign_packages_are_found():
+    standard = frozenset({"json"})
+    assert (
+        rules.check_third_party([source("graphc/a.py", "import json, numpy", "import networkx.algorithms")], standard)
+        == []
+    )
+    assert rules.check_third_party([source("graphc/a.py", "from scipy import special")], standard)
+    assert rules.check_third_party([source("graphc/a.py", "import onnx")], standard)
+    assert rules.check_third_party([source("graphc/interop/onnx.py", "import onnx")], standard) == []
+
+
+def test_long_files_are_found():
+    assert rules.check_file_length([source("graphc/a.py", *["x = 1"] * 600)]) == []
+    assert rules.check_file_length([source("graphc/a.py", *["x = 1"] * 601)]) == ["graphc/a.py: 601 lines, at most 600"]
+    assert rules.check_file_length([source("examples/a.py", *["x = 1"] * 79)]) == []
+    assert rules.check_file_length([source("examples/a.py", *["x = 1"] * 80)])
+
+
+def test_long_functions_are_found():
+    def body(lines: int) -> Source:
+        return source("graphc/a.py", "class A:", "    @property", "    def f(self):", *["        x = 1"] * (lines - 1))
+
+    assert rules.check_function_length([body(60)]) == []
+    assert rules.check_function_length([body(61)]) == ["graphc/a.py:3: f has 61 lines"]
+
+
+@pytest.mark.parametrize(
+    "line", ['"""Two. Sentences."""', '"""no full stop"""', "x = 1", '"""\nSecond line. First."""']
+)
+def test_wrong_first_lines_are_found(line: str):
+    assert rules.check_first_sentence([source("graphc/a.py", line)])
+
+
+def test_right_first_lines_pass():
+    assert (
+        rules.check_first_sentence([source("graphc/a.py", '"""Prints e.g. `a.b` in one line.', "", 'More."""')]) == []
+    )
+    assert rules.check_first_sentence([Source("tests/ir/__init__.py", "")]) == []
+    assert rules.check_first_sentence([Source("graphc/ir/__init__.py", "")])
+
+
+@pytest.mark.parametrize(
+    "path", ["graphc/utils.py", "graphc/helpers/a.py", "tests/text_utils.py", "graphc/pass_manager.py"]
+)
+def test_empty_names_are_found(path: str):
+    assert rules.check_names([source(path, "x = 1")])
+
+
+def test_words_inside_names_pass():
+    assert rules.check_names([source("graphc/passes/common_subexpressions.py", "x = 1")]) == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("g.add_edge(a, b)",),
+        ("graph.nodes.remove_edges_from([])",),
+        ("graph._edges.remove_node(n)",),
+        ("import networkx as nx", "g = nx.DiGraph()", "g.remove_node(n)"),
+        ("import networkx", "self.flow = networkx.DiGraph()", "self.flow.add_node(n)"),
+    ],
+)
+def test_writers_of_the_networkx_graph_are_found(lines: tuple[str, ...]):
+    assert rules.check_graph_writers([GRAPH, source("graphc/passes/a.py", *lines)])
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("graph.remove_node(n)",),
+        ("import networkx as nx", "g = nx.DiGraph(edges)", "nx.minimum_cut(g, a, b)"),
+    ],
+)
+def test_methods_of_graph_and_reading_pass(lines: tuple[str, ...]):
+    assert rules.check_graph_writers([GRAPH, source("graphc/passes/a.py", *lines)]) == []
+
+
+def test_the_mirror_is_checked_both_ways():
+    folders, extra = frozenset({"end_to_end"}), frozenset({"ops/test_every_op.py"})
+    module = source("graphc/ir/graph.py", "x = 1")
+    good = [
+        source(f"tests/{path}", "x = 1")
+        for path in (
+            "ir/test_graph.py",
+            "ir/test_graph_walk.py",
+            "end_to_end/test_a.py",
+            "ops/test_every_op.py",
+            "ir/programs.py",
+        )
+    ]
+    assert rules.check_mirror([module, *good], folders, extra) == []
+    assert rules.check_mirror([module], folders, extra) == ["graphc/ir/graph.py has no tests/ir/test_graph.py"]
+    stray = source("tests/ir/test_text.py", "x = 1")
+    assert rules.check_mirror([module, *good, stray], folders, extra) == [
+        "tests/ir/test_text.py mirrors no module of graphc"
+    ]

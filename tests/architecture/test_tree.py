@@ -1,0 +1,84 @@
+"""Applies the architecture rules to the repository as it is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.architecture import rules
+from tests.architecture.scan import ROOT, Source, read_sources
+from tools import map as code_map
+
+# Test folders that mirror no package of graphc, and test files that span several modules.
+FREE_FOLDERS = frozenset({"architecture", "end_to_end", "errors", "examples", "benchmarks", "tools"})
+FREE_FILES = frozenset({"ops/test_every_op.py"})
+
+
+@pytest.fixture(scope="module")
+def sources() -> list[Source]:
+    return read_sources()
+
+
+def expect_none(violations: list[str]) -> None:
+    assert not violations, "\n".join(["", *violations])
+
+
+def test_imports_go_down_the_floors(sources: list[Source]):
+    expect_none(rules.check_floors(sources))
+
+
+def test_imports_have_no_cycles(sources: list[Source]):
+    expect_none(rules.check_cycles(sources))
+
+
+def test_imports_are_not_nested(sources: list[Source]):
+    expect_none(rules.check_nested_imports(sources))
+
+
+def test_imports_are_dependencies(sources: list[Source]):
+    expect_none(rules.check_third_party(sources, sys.stdlib_module_names))
+
+
+def test_files_are_short(sources: list[Source]):
+    expect_none(rules.check_file_length(sources))
+
+
+def test_functions_are_short(sources: list[Source]):
+    expect_none(rules.check_function_length(sources))
+
+
+def test_modules_say_what_they_are(sources: list[Source]):
+    expect_none(rules.check_first_sentence(sources))
+
+
+def test_names_say_something(sources: list[Source]):
+    expect_none(rules.check_names(sources))
+
+
+def test_one_file_writes_to_the_networkx_graph(sources: list[Source]):
+    expect_none(rules.check_graph_writers(sources))
+
+
+def test_tests_mirror_graphc(sources: list[Source]):
+    expect_none(rules.check_mirror(sources, FREE_FOLDERS, FREE_FILES))
+
+
+def test_every_floor_exists_once():
+    assert set(rules.MAY_IMPORT) == set(range(9))
+    assert set(rules.FLOOR_OF.values()) | {rules.FRONT_END} == set(range(9))
+    assert all(max(below, default=-1) < floor for floor, below in rules.MAY_IMPORT.items())
+
+
+def test_the_map_is_up_to_date():
+    stored = (ROOT / code_map.MAP).read_text(encoding="utf-8")
+    assert stored == code_map.build_map(), "run: python tools/map.py --write"
+
+
+def test_import_graphc_is_light():
+    """`import graphc` loads numpy and nothing heavier: networkx and llvmlite come with the first trace or compile."""
+    program = "import sys, graphc; print(*sorted({'networkx', 'llvmlite', 'torch', 'scipy'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == []

@@ -1,0 +1,126 @@
+"""Element types, their numpy counterparts, and PyTorch's promotion rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphc.errors import DTypeError
+
+
+@dataclass(frozen=True, eq=False)
+class DType:
+    """An element type. Instances are singletons: compare with ``is`` or ``==``."""
+
+    name: str
+    """Short name used in IR text, e.g. ``f32``."""
+    long_name: str
+    """The name that users know, e.g. ``float32``."""
+    kind: str
+    """``f`` float, ``i`` signed integer, ``u`` unsigned integer, ``b`` boolean."""
+    bits: int
+    """Storage size in bits (a boolean takes 8)."""
+
+    @property
+    def itemsize(self) -> int:
+        """Size of one element in bytes."""
+        return self.bits // 8
+
+    @property
+    def numpy(self) -> np.dtype:
+        """The numpy dtype of the same layout."""
+        return np.dtype(self.long_name)
+
+    @property
+    def is_floating_point(self) -> bool:
+        """True for f32 and f64."""
+        return self.kind == "f"
+
+    @property
+    def is_integer(self) -> bool:
+        """True for signed and unsigned integers, not for bool."""
+        return self.kind in "iu"
+
+    def __repr__(self) -> str:
+        return f"graphc.{self.long_name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple:
+        return (dtype_of, (self.name,))
+
+    def __copy__(self) -> DType:
+        return self
+
+    def __deepcopy__(self, memo: dict) -> DType:
+        return self
+
+
+float64 = DType("f64", "float64", "f", 64)
+float32 = DType("f32", "float32", "f", 32)
+int64 = DType("i64", "int64", "i", 64)
+int32 = DType("i32", "int32", "i", 32)
+int8 = DType("i8", "int8", "i", 8)
+uint8 = DType("u8", "uint8", "u", 8)
+bool_ = DType("bool", "bool", "b", 8)
+
+ALL = (float64, float32, int64, int32, int8, uint8, bool_)
+BY_NAME = {d.name: d for d in ALL} | {d.long_name: d for d in ALL}
+_BY_NUMPY = {d.numpy: d for d in ALL}
+
+
+def dtype_of(value: object) -> DType:
+    """The DType named by a string, a numpy dtype or scalar type, or a DType.
+
+    Raises DTypeError when graphc has no such element type.
+    """
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, str) and value in BY_NAME:
+        return BY_NAME[value]
+    try:
+        found = _BY_NUMPY.get(np.dtype(value))  # type: ignore[arg-type]
+    except TypeError:
+        found = None
+    if found is None:
+        names = ", ".join(d.name for d in ALL)
+        raise DTypeError(f"element type {value!r} is not supported", remedy=f"use one of {names}")
+    return found
+
+
+_INT_RANK = {int64: 3, int32: 2, int8: 1}
+
+
+def promote(a: DType, b: DType) -> DType:
+    """The common type of two tensors, as PyTorch promotes them.
+
+    PyTorch gives int16 for int8 with uint8; graphc has no int16 and gives int32.
+    """
+    if a is b:
+        return a
+    if "f" in (a.kind, b.kind):
+        return float64 if float64 in (a, b) else float32
+    if a.kind == "b" or b.kind == "b":
+        return b if a.kind == "b" else a
+    if a.kind == "u" or b.kind == "u":
+        other = b if a.kind == "u" else a
+        return int32 if other is int8 else other
+    return a if _INT_RANK[a] >= _INT_RANK[b] else b
+
+
+def scalar_type(value: bool | int | float, against: DType) -> DType:
+    """The type a Python scalar takes beside a tensor of type ``against``: a scalar never widens within its category."""
+    if isinstance(value, (bool, np.bool_)):
+        return against
+    if isinstance(value, (int, np.integer)):
+        return int64 if against.kind == "b" else against
+    return against if against.kind == "f" else float32
+
+
+def python_scalar_type(value: bool | int | float) -> DType:
+    """The type of a tensor made from a lone Python scalar."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool_
+    return int64 if isinstance(value, (int, np.integer)) else float32

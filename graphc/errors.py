@@ -1,0 +1,78 @@
+"""Exceptions of graphc and the four-line layout of their messages."""
+
+from __future__ import annotations
+
+
+class GraphcError(Exception):
+    """Base of every error that graphc raises on purpose.
+
+    The message has up to four lines: what went wrong (with the values), ``where`` (the IR line),
+    ``from`` (module path and the user's file and line) and ``try`` (the remedy). Passes and the tracer fill
+    ``where`` and ``origin`` in when they know more than the code that raised.
+    """
+
+    def __init__(self, what: str, *, where: str | None = None, origin: str | None = None, remedy: str | None = None):
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.origin = origin
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        lines = [self.what]
+        for label, text in (("where", self.where), ("from", self.origin), ("try", self.remedy)):
+            if text:
+                lines.append(f"  {label:<6} {text}")
+        return "\n".join(lines)
+
+
+class ShapeError(GraphcError, RuntimeError):
+    """Shapes of operands do not fit."""
+
+
+class DTypeError(GraphcError, TypeError, RuntimeError):
+    """An element type is wrong or two element types do not fit."""
+
+
+class AttributeValueError(GraphcError, ValueError):
+    """An attribute of an op has a wrong value."""
+
+
+class IndexRangeError(GraphcError, IndexError):
+    """A dimension or an index lies outside its range."""
+
+
+class ArgumentError(GraphcError, TypeError):
+    """A call has wrong arguments: name, count, or kind."""
+
+
+class TraceError(GraphcError, RuntimeError):
+    """Python code asked for something that a traced value cannot give."""
+
+
+class GradientError(GraphcError, RuntimeError):
+    """A derivative was asked for that does not exist or can no longer be computed."""
+
+
+class ParseError(GraphcError, ValueError):
+    """A text is not valid IR; the message names line and column."""
+
+
+class VerifyError(GraphcError, RuntimeError):
+    """A graph or kernel breaks a rule of the IR."""
+
+
+class PassError(GraphcError, RuntimeError):
+    """A pass failed; names the pass and those before it."""
+
+
+class CompileError(GraphcError, RuntimeError):
+    """Native code could not be built or loaded."""
+
+
+class ArtifactError(GraphcError, ValueError):
+    """A compiled-model file is damaged, foreign, or of another version."""
+
+
+class TargetError(GraphcError, ValueError):
+    """A command-line target (file, module, or object in it) could not be resolved to a model."""

@@ -1,0 +1,310 @@
+"""The graph: nodes and values over one networkx multigraph, of which this file is the only writer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from graphc.dtypes import DType, dtype_of
+from graphc.errors import VerifyError
+from graphc.ir.op import INPUT_CLASSES, Attr, Attrs, OpDef, Sample, Trait, Types, register
+from graphc.ir.types import TensorType
+from graphc.location import UNKNOWN, Location
+
+INPUT = OpDef(
+    name="input",
+    doc="An argument of the graph; exists in the header of the text only.",
+    operands=(),
+    attrs=(
+        Attr("cls", "str", "one of input, param, state"),
+        Attr("path", "str", "qualified name, e.g. fc1.weight; empty for plain inputs", "", False),
+    ),
+    infer=lambda **attrs: (),
+)
+
+CONSTANT = register(
+    OpDef(
+        name="constant",
+        doc="A constant array; scalars are interned per graph and printed in place, e.g. f32(0.5).",
+        operands=(),
+        attrs=(Attr("value", "array", "the data"),),
+        infer=lambda value: TensorType(dtype_of(value.dtype), value.shape),
+        reference=lambda value: value,
+        traits=Trait.PURE | Trait.GENERATOR,
+        samples=lambda: [Sample((), {"value": np.arange(6, dtype=np.float32).reshape(2, 3)})],
+    )
+)
+
+
+class Value:
+    """One result of a node. Identity is equality."""
+
+    __slots__ = ("index", "name", "node", "type")
+
+    def __init__(self, node: Node, index: int, type: TensorType, name: str):
+        self.node = node
+        self.index = index
+        self.type = type
+        self.name = name
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return self.type.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape."""
+        return self.type.shape
+
+    @property
+    def is_scalar_constant(self) -> bool:
+        """True for an interned scalar constant."""
+        return self.node.op is CONSTANT and not self.type.shape
+
+    def __repr__(self) -> str:
+        return f"%{self.name}: {self.type}"
+
+
+class Node:
+    """One application of an op. ``operands`` is the truth; the edges of the networkx graph mirror it."""
+
+    __slots__ = ("attrs", "id", "location", "op", "operands", "results")
+
+    def __init__(self, id: int, op: OpDef, operands: tuple[Value, ...], attrs: Attrs, location: Location):
+        self.id = id
+        self.op = op
+        self.operands = operands
+        self.attrs = attrs
+        self.location = location
+        self.results: tuple[Value, ...] = ()
+
+    @property
+    def result(self) -> Value:
+        """The only result; raises VerifyError when there are several."""
+        if len(self.results) != 1:
+            raise VerifyError(f"{self.op.name} has {len(self.results)} results")
+        return self.results[0]
+
+    def __repr__(self) -> str:
+        return f"<{self.op.name} #{self.id}>"
+
+
+class Graph:
+    """A static graph with typed inputs and outputs; nodes in creation order, which any rewrite keeps deterministic."""
+
+    def __init__(self, name: str = "main"):
+        self.name = name
+        self.inputs: list[Value] = []
+        self._outputs: list[Value] = []
+        self._nx = nx.MultiDiGraph()
+        self._next_id = 0
+        self._names: dict[str, int] = {}
+        self._scalars: dict[tuple[str, bytes], Value] = {}
+        self._order: list[Node] | None = None
+        self._ids_are_topological = True
+
+    # ---- building
+
+    def add_input(self, type: TensorType, name: str, cls: str = "input", path: str = "") -> Value:
+        """Appends an argument of class ``cls`` (input, param or state)."""
+        if cls not in INPUT_CLASSES:
+            raise VerifyError(f"input class {cls!r} is none of {', '.join(INPUT_CLASSES)}")
+        node = self._new_node(INPUT, (), {"cls": cls, "path": path}, UNKNOWN)
+        self._set_results(node, (type,), name)
+        self.inputs.append(node.results[0])
+        return node.results[0]
+
+    def add_node(
+        self,
+        op: OpDef,
+        operands: Sequence[Value],
+        attrs: Attrs,
+        types: Types,
+        location: Location = UNKNOWN,
+        name: str | None = None,
+    ) -> Node:
+        """Appends a node. ``attrs`` are normalized and ``types`` inferred by the caller (see ir.build)."""
+        node = self._new_node(op, tuple(operands), attrs, location)
+        self._set_results(node, types, name or op.name)
+        for key, operand in enumerate(node.operands):
+            self._connect(node, key, operand)
+        return node
+
+    def scalar(self, value: bool | int | float, dtype: DType) -> Value:
+        """The interned scalar constant of that value and type."""
+        array = np.asarray(value).astype(dtype.numpy)
+        key = (dtype.name, array.tobytes())
+        found = self._scalars.get(key)
+        if found is None:
+            attrs = CONSTANT.normalize({"value": array})
+            found = self.add_node(CONSTANT, (), attrs, (TensorType(dtype),), name="c").results[0]
+            self._scalars[key] = found
+        return found
+
+    def _new_node(self, op: OpDef, operands: tuple[Value, ...], attrs: Attrs, location: Location) -> Node:
+        node = Node(self._next_id, op, operands, attrs, location)
+        self._next_id += 1
+        self._nx.add_node(node)
+        self._order = None
+        return node
+
+    def _set_results(self, node: Node, types: Types, name: str) -> None:
+        node.results = tuple(
+            Value(node, i, t, self.unique_name(name if len(types) == 1 else f"{name}.{i}")) for i, t in enumerate(types)
+        )
+
+    def unique_name(self, hint: str) -> str:
+        """``hint`` if it is free, else ``hint.N``; the name is taken from then on."""
+        name = hint
+        while name in self._names:
+            self._names[hint] += 1
+            name = f"{hint}.{self._names[hint]}"
+        self._names[name] = 0
+        return name
+
+    def rename(self, value: Value, hint: str) -> None:
+        """Gives a value another name (made unique)."""
+        value.name = self.unique_name(hint)
+
+    def _connect(self, node: Node, key: int, operand: Value) -> None:
+        if operand.node not in self._nx:
+            raise VerifyError(f"operand {key} of {node.op.name} (%{operand.name}) belongs to another graph")
+        self._nx.add_edge(operand.node, node, key=key, result=operand.index)
+        if operand.node.id > node.id:
+            self._ids_are_topological = False
+        self._order = None
+
+    # ---- reading
+
+    @property
+    def outputs(self) -> tuple[Value, ...]:
+        """Values that the graph returns."""
+        return tuple(self._outputs)
+
+    def set_outputs(self, values: Iterable[Value]) -> None:
+        """Replaces the returned values."""
+        self._outputs = list(values)
+
+    def nodes(self) -> list[Node]:
+        """All nodes but inputs in topological order, ties broken by creation number. The list must not be changed."""
+        if self._order is None:
+            if self._ids_are_topological:
+                ordered = list(self._nx.nodes)
+            else:
+                ordered = list(nx.lexicographical_topological_sort(self._nx, key=lambda n: n.id))
+            self._order = [n for n in ordered if n.op is not INPUT]
+        return self._order
+
+    def uses(self, value: Value) -> list[tuple[Node, int]]:
+        """(node, operand index) of every use, in creation order; being an output is not listed here."""
+        edges = self._nx.out_edges(value.node, keys=True, data="result")
+        found = [(consumer, key) for _, consumer, key, result in edges if result == value.index]
+        return sorted(found, key=lambda use: (use[0].id, use[1]))
+
+    def is_used(self, value: Value) -> bool:
+        """True when a node or an output of the graph uses the value."""
+        return any(out is value for out in self._outputs) or bool(self.uses(value))
+
+    def networkx(self) -> nx.MultiDiGraph:
+        """A read-only view for networkx algorithms; edge key is the operand index, edge data ``result`` the result index."""
+        return self._nx.copy(as_view=True)
+
+    def __contains__(self, node: Node) -> bool:
+        return node in self._nx
+
+    def __len__(self) -> int:
+        return len(self.nodes())
+
+    # ---- changing
+
+    def set_operand(self, node: Node, key: int, value: Value) -> None:
+        """Replaces one operand."""
+        old = node.operands[key]
+        self._nx.remove_edge(old.node, node, key=key)
+        node.operands = (*node.operands[:key], value, *node.operands[key + 1 :])
+        self._connect(node, key, value)
+
+    def replace_uses(self, old: Value, new: Value) -> int:
+        """Makes every use of ``old`` (outputs too) a use of ``new``; returns how many there were."""
+        if old is new:
+            return 0
+        uses = self.uses(old)
+        for node, key in uses:
+            self.set_operand(node, key, new)
+        count = len(uses)
+        for i, out in enumerate(self._outputs):
+            if out is old:
+                self._outputs[i] = new
+                count += 1
+        return count
+
+    def erase(self, node: Node) -> None:
+        """Removes a node whose results have no use; raises VerifyError otherwise."""
+        if any(self.is_used(r) for r in node.results):
+            raise VerifyError(f"{node.op.name} (%{node.results[0].name}) is still used")
+        if node.op is INPUT:
+            self.inputs.remove(node.results[0])
+        self._nx.remove_node(node)
+        for result in node.results:
+            self._names.pop(result.name, None)
+        if node.op is CONSTANT and not node.results[0].shape:
+            array = node.attrs["value"]
+            self._scalars.pop((dtype_of(array.dtype).name, array.tobytes()), None)
+        self._order = None
+
+    def _repr_html_(self) -> str:
+        text = str(self).replace("&", "&amp;").replace("<", "&lt;")
+        return f"<pre>{text}</pre>"
+
+    def __str__(self) -> str:
+        return _printer(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Graph) and str(self) == str(other) and self._data() == other._data()
+
+    __hash__ = object.__hash__
+
+    def _data(self) -> list[str]:
+        return [attr_key(n.attrs) for n in self.nodes()]
+
+
+def input_class(value: Value) -> str:
+    """``input``, ``param`` or ``state`` for an argument of the graph, else an empty string."""
+    return value.node.attrs["cls"] if value.node.op is INPUT else ""
+
+
+def input_path(value: Value) -> str:
+    """Qualified name of a param or state argument, else an empty string."""
+    return value.node.attrs["path"] if value.node.op is INPUT else ""
+
+
+def attr_key(attrs: Mapping[str, Any]) -> str:
+    """A text that is equal exactly when the attributes are: arrays by digest, sub-graphs by their text."""
+    parts = []
+    for name, value in attrs.items():
+        if isinstance(value, np.ndarray):
+            digest = hashlib.sha256(value.tobytes()).hexdigest()
+            parts.append(f"{name}={value.dtype.str}{value.shape}{digest}")
+        elif isinstance(value, Graph):
+            parts.append(f"{name}={value}{value._data()}")
+        else:
+            parts.append(f"{name}={type(value).__name__}:{value!r}")
+    return ";".join(parts)
+
+
+def _unset_printer(graph: Graph) -> str:
+    return f"<graph @{graph.name} with {len(graph)} nodes>"
+
+
+_printer = _unset_printer
+
+
+def set_printer(printer: Any) -> None:
+    """Installs the text printer used by ``str(graph)`` (done by ir.text when it is imported)."""
+    global _printer
+    _printer = printer

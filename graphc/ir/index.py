@@ -1,0 +1,243 @@
+"""Index expressions of kernels: affine in loop axes, with floor division, remainder and run-time terms as atoms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A loop variable that runs from 0 to ``extent`` - 1."""
+
+    name: str
+    extent: int
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Div:
+    """``floor(operand / divisor)`` that could not be simplified."""
+
+    operand: Index
+    divisor: int
+
+    def __str__(self) -> str:
+        return f"({self.operand} // {self.divisor})"
+
+
+@dataclass(frozen=True)
+class Mod:
+    """``operand - divisor * floor(operand / divisor)`` that could not be simplified."""
+
+    operand: Index
+    divisor: int
+
+    def __str__(self) -> str:
+        return f"({self.operand} % {self.divisor})"
+
+
+@dataclass(frozen=True)
+class Dynamic:
+    """An integer scalar of the kernel used as an index, known to lie in ``low..high`` (inclusive)."""
+
+    name: str
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        return f"[{self.name}:{self.low}..{self.high}]"
+
+
+Atom = Axis | Div | Mod | Dynamic
+
+
+@dataclass(frozen=True)
+class Index:
+    """``sum(coefficient * atom) + constant``, in canonical order. Use operators ``+ - *`` (by int) ``// %`` (by int > 0)."""
+
+    terms: tuple[tuple[Atom, int], ...] = ()
+    constant: int = 0
+
+    def __add__(self, other: IndexLike) -> Index:
+        other = as_index(other)
+        merged = dict(self.terms)
+        for atom, coefficient in other.terms:
+            merged[atom] = merged.get(atom, 0) + coefficient
+        return _make(merged, self.constant + other.constant)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Index:
+        return self * -1
+
+    def __sub__(self, other: IndexLike) -> Index:
+        return self + as_index(other) * -1
+
+    def __rsub__(self, other: IndexLike) -> Index:
+        return as_index(other) - self
+
+    def __mul__(self, factor: int) -> Index:
+        if factor == 0:
+            return Index()
+        return Index(tuple((a, c * factor) for a, c in self.terms), self.constant * factor)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, divisor: int) -> Index:
+        if divisor == 1:
+            return self
+        whole, rest = self._split(divisor)
+        low, high = bounds(rest)
+        if low // divisor == high // divisor:
+            return whole + low // divisor
+        if not rest.constant and len(rest.terms) == 1:
+            (atom, coefficient) = rest.terms[0]
+            if coefficient == 1 and isinstance(atom, Div):
+                return whole + atom.operand // (atom.divisor * divisor)
+            if divisor % coefficient == 0 and coefficient > 1:
+                return whole + Index(((atom, 1),)) // (divisor // coefficient)
+        return whole + Index(((Div(rest, divisor), 1),))
+
+    def __mod__(self, divisor: int) -> Index:
+        if divisor == 1:
+            return Index()
+        _, rest = self._split(divisor)
+        low, high = bounds(rest)
+        if low // divisor == high // divisor:
+            return rest - (low // divisor) * divisor
+        if len(rest.terms) == 1 and not rest.constant:
+            (atom, coefficient) = rest.terms[0]
+            if coefficient == 1 and isinstance(atom, Mod) and atom.divisor % divisor == 0:
+                return atom.operand % divisor
+        return Index(((Mod(rest, divisor), 1),))
+
+    def _split(self, divisor: int) -> tuple[Index, Index]:
+        """(q, r) with self == q * divisor + r, all coefficients of r below ``divisor`` in size."""
+        whole, rest = [], []
+        for atom, coefficient in self.terms:
+            if coefficient % divisor == 0:
+                whole.append((atom, coefficient // divisor))
+            else:
+                rest.append((atom, coefficient))
+        q, r = self.constant // divisor, self.constant % divisor
+        return Index(tuple(whole), q), Index(tuple(rest), r)
+
+    def coefficient(self, axis: Axis) -> int:
+        """The factor of ``axis`` among the affine terms (0 when it does not occur there)."""
+        return next((c for a, c in self.terms if a == axis), 0)
+
+    @property
+    def is_constant(self) -> bool:
+        """True when there are no terms."""
+        return not self.terms
+
+    def __str__(self) -> str:
+        parts = [str(a) if c == 1 else f"{c}*{a}" for a, c in self.terms]
+        if self.constant or not parts:
+            parts.append(str(self.constant))
+        return " + ".join(parts).replace("+ -", "- ")
+
+
+IndexLike = Index | Axis | int
+
+
+def as_index(value: IndexLike) -> Index:
+    """An Index from an axis or an integer."""
+    if isinstance(value, Index):
+        return value
+    if isinstance(value, Axis):
+        return Index(((value, 1),)) if value.extent > 1 else Index()
+    return Index((), int(value))
+
+
+def _make(terms: Mapping[Atom, int], constant: int) -> Index:
+    kept = {a: c for a, c in terms.items() if c}
+    for atom, coefficient in list(kept.items()):
+        if not isinstance(atom, Mod) or kept.get(atom) != coefficient:
+            continue
+        partner = Div(atom.operand, atom.divisor)
+        if kept.get(partner) == coefficient * atom.divisor:  # c*(x % d) + c*d*(x // d) == c*x
+            del kept[atom], kept[partner]
+            return _make(kept, constant) + atom.operand * coefficient
+    return Index(tuple(sorted(kept.items(), key=_order)), constant)
+
+
+def _order(term: tuple[Atom, int]) -> tuple[int, str]:
+    atom = term[0]
+    rank = 0 if isinstance(atom, Axis) else 1 if isinstance(atom, Dynamic) else 2
+    return rank, str(atom)
+
+
+def bounds(index: Index) -> tuple[int, int]:
+    """Smallest and largest value that the expression can take (conservative for non-affine atoms)."""
+    low = high = index.constant
+    for atom, coefficient in index.terms:
+        a, b = _atom_bounds(atom)
+        low += coefficient * (a if coefficient > 0 else b)
+        high += coefficient * (b if coefficient > 0 else a)
+    return low, high
+
+
+def _atom_bounds(atom: Atom) -> tuple[int, int]:
+    if isinstance(atom, Axis):
+        return 0, atom.extent - 1
+    if isinstance(atom, Dynamic):
+        return atom.low, atom.high
+    low, high = bounds(atom.operand)
+    if isinstance(atom, Div):
+        return low // atom.divisor, high // atom.divisor
+    return (0, atom.divisor - 1) if low // atom.divisor != high // atom.divisor else (low % atom.divisor, high % atom.divisor)
+
+
+def atoms(index: Index) -> Iterable[Axis | Dynamic]:
+    """Every axis and run-time term that occurs anywhere in the expression."""
+    stack = [index]
+    while stack:
+        for atom, _ in stack.pop().terms:
+            if isinstance(atom, (Div, Mod)):
+                stack.append(atom.operand)
+            else:
+                yield atom
+
+
+def axes_of(index: Index) -> set[Axis]:
+    """The loop axes that occur anywhere in the expression."""
+    return {a for a in atoms(index) if isinstance(a, Axis)}
+
+
+def substitute(index: Index, replace: Callable[[Axis | Dynamic], IndexLike | None]) -> Index:
+    """Replaces axes and run-time terms; ``replace`` returns None to keep one."""
+    result = Index((), index.constant)
+    for atom, coefficient in index.terms:
+        if isinstance(atom, (Axis, Dynamic)):
+            new = replace(atom)
+            term = Index(((atom, 1),)) if new is None else as_index(new)
+        elif isinstance(atom, Div):
+            term = substitute(atom.operand, replace) // atom.divisor
+        else:
+            term = substitute(atom.operand, replace) % atom.divisor
+        result = result + term * coefficient
+    return result
+
+
+def flatten(index: Iterable[IndexLike], strides: Iterable[int]) -> Index:
+    """Offset in elements of a multi-dimensional index."""
+    offset = Index()
+    for i, stride in zip(index, strides, strict=True):
+        offset = offset + as_index(i) * stride
+    return offset
+
+
+def unflatten(offset: IndexLike, shape: tuple[int, ...]) -> tuple[Index, ...]:
+    """Multi-dimensional index of a row-major offset."""
+    rest = as_index(offset)
+    result: list[Index] = []
+    for extent in reversed(shape[1:]):
+        result.append(rest % extent)
+        rest = rest // extent
+    if shape:
+        result.append(rest)
+    return tuple(reversed(result))

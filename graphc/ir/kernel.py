@@ -1,0 +1,247 @@
+"""Kernel IR: a loop nest over flat buffers with loads, stores, accumulators and scalar operations in SSA form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from graphc.dtypes import DType
+from graphc.ir.index import Axis, Index
+
+LOOP_KINDS = ("parallel", "serial", "reduce", "vector", "unroll")
+"""``parallel``: iterations are independent. ``reduce``: iterations only meet in accumulators (any order). ``serial``: in order.
+``vector`` and ``unroll`` are set by the schedule: the extent is at most one register, or is written out."""
+COMBINES = ("add", "mul", "max", "min", "and", "or")
+"""What an accumulator or a combining store does with its old and the new value."""
+
+
+@dataclass(frozen=True)
+class Const:
+    """A literal scalar."""
+
+    value: bool | int | float
+    dtype: DType
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        return f"{self.dtype.name}({self.value!r})"
+
+
+Ref = str | Const
+"""A scalar operand: the name of an SSA scalar, or a literal."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A condition ``low <= index < high``."""
+
+    index: Index
+    low: int
+    high: int
+
+
+Guard = tuple[Bound, ...]
+"""A conjunction of bounds; empty is true."""
+
+
+@dataclass(frozen=True)
+class Let:
+    """``name = op(args)``; ops are listed in ir.scalar."""
+
+    name: str
+    op: str
+    args: tuple[Ref, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class IndexLet:
+    """``name = index`` as an integer scalar (i64 or i32)."""
+
+    name: str
+    index: Index
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class Load:
+    """``name = buffer[index]``, or ``other`` where the guard is false (memory is not touched there)."""
+
+    name: str
+    buffer: str
+    index: Index
+    dtype: DType
+    guard: Guard = ()
+    other: Const | None = None
+
+
+@dataclass(frozen=True)
+class Store:
+    """``buffer[index] = value`` (or combined with what is there), only where the guard holds."""
+
+    buffer: str
+    index: Index
+    value: Ref
+    guard: Guard = ()
+    combine: str | None = None
+
+
+@dataclass(frozen=True)
+class Acc:
+    """Declares an accumulator (an array of registers when ``shape`` is not empty) holding ``init``."""
+
+    name: str
+    dtype: DType
+    combine: str
+    init: Ref
+    shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Update:
+    """``acc[at] = combine(acc[at], value)``; ``at`` may use unroll and vector axes only."""
+
+    acc: str
+    value: Ref
+    at: tuple[Index, ...] = ()
+
+
+@dataclass(frozen=True)
+class Read:
+    """``name = acc[at]``."""
+
+    name: str
+    acc: str
+    at: tuple[Index, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fold:
+    """``name`` = all elements of the accumulator along its last dimension combined, at ``at`` in the dimensions before it."""
+
+    name: str
+    acc: str
+    at: tuple[Index, ...] = ()
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop over an axis. SSA names defined inside are visible inside only; accumulators outlive it."""
+
+    axis: Axis
+    kind: str
+    body: tuple[Stmt, ...]
+
+
+Stmt = Let | IndexLet | Load | Store | Acc | Update | Read | Fold | Loop
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A flat array that the kernel reads or writes; several buffers never overlap unless one is ``inout``."""
+
+    name: str
+    dtype: DType
+    size: int
+    """Number of elements."""
+    role: str
+    """``in``, ``out``, ``inout``, or ``scratch`` (owned by the kernel, uninitialised at entry)."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A loop nest with its buffers, in call order; scratch buffers come last."""
+
+    name: str
+    buffers: tuple[Buffer, ...]
+    body: tuple[Stmt, ...]
+    origin: tuple[str, ...] = ()
+    """Module paths of the graph nodes it computes; for people only."""
+
+    def buffer(self, name: str) -> Buffer:
+        """The buffer of that name."""
+        return next(b for b in self.buffers if b.name == name)
+
+    @property
+    def arguments(self) -> tuple[Buffer, ...]:
+        """The buffers that a call binds."""
+        return tuple(b for b in self.buffers if b.role != "scratch")
+
+
+def walk(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, tuple[Loop, ...]]]:
+    """Every statement, outside in and in order, with the loops around it."""
+    stack: list[tuple[Stmt, tuple[Loop, ...]]] = [(s, ()) for s in reversed(body)]
+    while stack:
+        stmt, loops = stack.pop()
+        yield stmt, loops
+        if isinstance(stmt, Loop):
+            stack.extend((s, (*loops, stmt)) for s in reversed(stmt.body))
+
+
+STORAGE = ("input", "param", "state", "output", "constant", "temp")
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Memory of a program: an argument, an output, a constant, or a temporary in the arena."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+    cls: str
+    """One of STORAGE. ``param`` and ``state`` are read from and written back to the caller's arrays."""
+    path: str = ""
+    """Qualified name of a param or state."""
+    data: Any = field(default=None, compare=False)
+    """numpy array of a constant."""
+    alias: str = ""
+    """Name of the storage whose memory this one uses (in-place result, or an output that is a view of an input)."""
+    offset: int = -1
+    """Byte offset in the arena (temp only), -1 until planned."""
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return self.size * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class Call:
+    """Runs a kernel on storages, one per argument of the kernel."""
+
+    kernel: str
+    args: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A lowered function: kernels called in order over storages. Equal kernels are stored once."""
+
+    name: str
+    storages: tuple[Storage, ...]
+    """Inputs, params and states first in the order of the graph's inputs, then outputs in order, constants, temporaries."""
+    kernels: tuple[Kernel, ...]
+    calls: tuple[Call, ...]
+    arena: int = 0
+    """Bytes of the arena, 0 until planned."""
+
+    def storage(self, name: str) -> Storage:
+        """The storage of that name."""
+        return next(s for s in self.storages if s.name == name)
+
+    def kernel(self, name: str) -> Kernel:
+        """The kernel of that name."""
+        return next(k for k in self.kernels if k.name == name)

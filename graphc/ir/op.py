@@ -1,0 +1,226 @@
+"""Op definitions: attributes, traits, rules, and the registry that everything else derives from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Flag, auto
+from typing import Any
+
+import numpy as np
+
+from graphc.dtypes import DType
+from graphc.errors import ArgumentError, AttributeValueError, GraphcError, VerifyError
+from graphc.ir.types import TensorType
+
+Attrs = dict[str, Any]
+Types = tuple[TensorType, ...]
+ATTR_KINDS = ("int", "float", "bool", "str", "ints", "dtype", "pairs", "graph", "array", "scalar")
+"""Kinds of attribute: ``ints`` a tuple of ints, ``pairs`` a tuple of int tuples, ``graph`` a sub-graph,
+``array`` a constant numpy array (read-only), ``scalar`` a Python bool, int or float."""
+
+
+class Trait(Flag):
+    """What passes may assume about an op. Without PURE a node is never removed, merged or moved past an effect."""
+
+    NONE = 0
+    PURE = auto()
+    """The results depend on operands and attributes only, and nothing else happens."""
+    ELEMENTWISE = auto()
+    """Result element i depends on element i of each operand (after numpy broadcasting)."""
+    COMMUTATIVE = auto()
+    """The first two operands may be exchanged."""
+    VIEW = auto()
+    """Result elements are operand elements at other indices (or a padding constant); lowering is index arithmetic."""
+    REDUCTION = auto()
+    """One operand, some axes are folded by an associative operation."""
+    CONTRACTION = auto()
+    """A sum of products over reduced axes: matrix product, convolution and their gradients."""
+    GENERATOR = auto()
+    """No tensor operand is read at element granularity (iota, constant, random bits): cheap to recompute."""
+    MATERIALIZE = auto()
+    """Must be computed by a kernel of its own; never inlined into a consumer."""
+    EFFECT = auto()
+    """Writes state or is observed from outside; kept in order with other effects."""
+    STATE_WRITE = auto()
+    """Operand 0 is a param or state argument of the graph, and result 0 is its content after the call."""
+
+
+@dataclass(frozen=True)
+class Attr:
+    """One attribute of an op."""
+
+    name: str
+    kind: str
+    doc: str = ""
+    default: Any = None
+    required: bool = True
+    """When False, ``default`` is used (and the attribute is still stored and printed)."""
+
+    def normalize(self, value: Any) -> Any:
+        """The canonical, hashable form of ``value``; raises AttributeValueError when its kind is wrong."""
+        try:
+            return _NORMALIZE[self.kind](value)
+        except (TypeError, ValueError) as error:
+            raise AttributeValueError(f"attribute {self.name} must be {self.kind}, got {value!r}") from error
+
+
+def _as_int(value: Any) -> int:
+    if isinstance(value, bool) or int(value) != value:
+        raise ValueError(value)
+    return int(value)
+
+
+def _as_bool(value: Any) -> bool:
+    if value not in (True, False):
+        raise ValueError(value)
+    return bool(value)
+
+
+def _as_str(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(value)
+    return value
+
+
+def _as_dtype(value: Any) -> DType:
+    if not isinstance(value, DType):
+        raise ValueError(value)
+    return value
+
+
+def _as_array(value: Any) -> np.ndarray:
+    array = np.ascontiguousarray(value) if np.ndim(value) else np.asarray(value)
+    if array.flags.writeable:
+        array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+def _as_scalar(value: Any) -> bool | int | float:
+    return value.item() if isinstance(value, np.generic) else {bool: bool, int: int, float: float}[type(value)](value)
+
+
+_NORMALIZE: dict[str, Callable[[Any], Any]] = {
+    "int": _as_int,
+    "float": float,
+    "bool": _as_bool,
+    "str": _as_str,
+    "ints": lambda v: tuple(_as_int(i) for i in v),
+    "pairs": lambda v: tuple(tuple(_as_int(i) for i in p) for p in v),
+    "dtype": _as_dtype,
+    "graph": lambda v: v,
+    "array": _as_array,
+    "scalar": _as_scalar,
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Sample inputs of an op, from which its tests are made."""
+
+    operands: tuple[np.ndarray, ...]
+    attrs: Attrs = field(default_factory=dict)
+    differentiable: bool = True
+    """False where the point is a kink or the operands are integers: no finite-difference check."""
+
+
+@dataclass(frozen=True)
+class ErrorSample:
+    """A wrong application: operand types and attributes, and a fragment that the error message must contain."""
+
+    types: Types
+    message: str
+    attrs: Attrs = field(default_factory=dict)
+    error: type[GraphcError] = GraphcError
+
+
+@dataclass(frozen=True, eq=False)
+class OpDef:
+    """All that is known about one op. Identity is equality."""
+
+    name: str
+    doc: str
+    operands: tuple[str, ...]
+    """Operand names; a last name that starts with ``*`` stands for any number of operands."""
+    attrs: tuple[Attr, ...]
+    infer: Callable[..., TensorType | Types]
+    """Type rule: ``infer(*operand_types, **attrs)``; raises ShapeError, DTypeError or AttributeValueError."""
+    reference: Callable[..., Any] | None = None
+    """Meaning in numpy: ``reference(*arrays, **attrs)`` -> array or tuple of arrays. Must not write to its operands;
+    the result may alias an operand only for VIEW ops."""
+    vjp: tuple[Callable[..., Any] | None, ...] | Callable[..., Any] | None = None
+    """Gradient rule, written in ops. A tuple has one entry per operand: ``rule(g, result, *operands, **attrs)`` -> gradient
+    of that operand (None: not differentiable); for ops with several results ``g`` and ``result`` are tuples, with None in
+    ``g`` for results without gradient. A single callable (for variadic ops) returns the tuple of gradients."""
+    lower: Callable[..., Any] | None = None
+    """Kernel rule: ``lower(c, index, *operands, **attrs)`` -> scalar value of the result at ``index`` (see ir.lowering)."""
+    lower_nest: Callable[..., None] | None = None
+    """Kernel rule for ops that are no function of one result element (scatter, scan): emits a whole nest."""
+    decompose: Callable[..., Any] | None = None
+    """``decompose(*operands, **attrs)`` -> result(s) in simpler ops."""
+    traits: Trait = Trait.NONE
+    samples: Callable[[], Sequence[Sample]] | None = None
+    error_samples: tuple[ErrorSample, ...] = ()
+
+    def has(self, trait: Trait) -> bool:
+        """True when the op has every trait in ``trait``."""
+        return self.traits & trait == trait
+
+    @property
+    def variadic(self) -> bool:
+        """True when the op takes any number of operands."""
+        return bool(self.operands) and self.operands[-1].startswith("*")
+
+    def normalize(self, attrs: Mapping[str, Any]) -> Attrs:
+        """Attributes with defaults filled in, in declaration order; raises ArgumentError for unknown or missing ones."""
+        known = {a.name for a in self.attrs}
+        for name in attrs:
+            if name not in known:
+                raise ArgumentError(f"{self.name}: unknown attribute {name!r}", remedy=f"one of {sorted(known)}")
+        full: Attrs = {}
+        for attr in self.attrs:
+            if attr.name in attrs:
+                full[attr.name] = attr.normalize(attrs[attr.name])
+            elif attr.required:
+                raise ArgumentError(f"{self.name}: attribute {attr.name!r} is missing")
+            else:
+                full[attr.name] = attr.default
+        return full
+
+    def result_types(self, types: Types, attrs: Attrs) -> Types:
+        """Runs the type rule; always a tuple. ``attrs`` must be normalized."""
+        self._check_count(len(types))
+        results = self.infer(*types, **attrs)
+        return results if isinstance(results, tuple) else (results,)
+
+    def _check_count(self, count: int) -> None:
+        low = len(self.operands) - 1 if self.variadic else len(self.operands)
+        if count < low or (count > low and not self.variadic):
+            raise ArgumentError(f"{self.name} takes {low} operands, got {count}")
+
+    def evaluate(self, arrays: Sequence[np.ndarray], attrs: Attrs) -> tuple[np.ndarray, ...]:
+        """Runs the numpy reference; always a tuple of arrays."""
+        if self.reference is None:
+            raise VerifyError(f"op {self.name} has no reference")
+        results = self.reference(*arrays, **attrs)
+        return tuple(map(np.asarray, results)) if isinstance(results, tuple) else (np.asarray(results),)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+REGISTRY: dict[str, OpDef] = {}
+"""Every op by name."""
+
+
+def register(op: OpDef) -> OpDef:
+    """Adds an op; a name can be taken once."""
+    if op.name in REGISTRY:
+        raise VerifyError(f"op {op.name} is defined twice")
+    REGISTRY[op.name] = op
+    return op
+
+
+INPUT_CLASSES = ("input", "param", "state")
+"""Classes of graph inputs: data of a call; trainable parameters; state that a call may also write back."""

@@ -1,0 +1,131 @@
+"""``define``: makes an op from its rules and returns the function that applies it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.dtypes import BY_NAME, DType, float32, promote, scalar_type
+from graphc.errors import ArgumentError
+from graphc.ir.op import REGISTRY, Attr, ErrorSample, OpDef, Sample, Trait, register
+from graphc.ops import dispatch
+
+Scalar = (bool, int, float, np.bool_, np.integer, np.floating)
+
+
+class OpFunction:
+    """Applies an op: ``f(*operands, **attrs)``. Python scalars become constants, element types are promoted as declared."""
+
+    def __init__(self, op: OpDef, promotes: tuple[int, ...], to_float: bool):
+        self.op = op
+        self.promotes = promotes
+        self.to_float = to_float
+        self.__name__ = op.name
+        self.__doc__ = op.doc
+
+    def __call__(self, *operands: Any, **attrs: Any) -> Any:
+        if self.promotes:
+            operands = self._promote(operands)
+        return dispatch.apply(self.op, operands, attrs)
+
+    def _promote(self, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+        indices = range(len(operands)) if self.promotes == EVERY else self.promotes
+        dtype = common_type([operands[i] for i in indices], self.op.name)
+        if self.to_float and dtype.kind != "f":
+            dtype = float32
+        result = list(operands)
+        for i in indices:
+            result[i] = as_type(operands[i], dtype)
+        return tuple(result)
+
+    def __repr__(self) -> str:
+        return f"<op {self.op.name}>"
+
+
+EVERY = (-1,)
+"""For ``define(promotes=...)``: all operands, however many."""
+
+
+def common_type(operands: Sequence[Any], name: str = "op") -> DType:
+    """The promoted type of tensors, values and Python scalars, as PyTorch's: tensors with dimensions go before
+    0-dimensional ones, those before Python scalars; a lower class only counts when it is of a higher category."""
+    classes: list[DType | None] = [None, None]
+    scalars = []
+    for operand in operands:
+        if isinstance(operand, Scalar):
+            scalars.append(operand)
+            continue
+        if not hasattr(operand, "dtype") or not hasattr(operand, "shape"):
+            raise ArgumentError(f"{name}: cannot use {type(operand).__name__} as an operand", remedy="graphc.tensor(...)")
+        rank = 0 if operand.shape else 1
+        known = classes[rank]
+        classes[rank] = operand.dtype if known is None else promote(known, operand.dtype)
+    dims, zero = classes
+    if dims is None or zero is None:
+        result = dims or zero
+    else:
+        result = zero if _category(zero) > _category(dims) else dims
+    for value in scalars:
+        result = _python_type(value) if result is None else scalar_type(value, result)
+    assert result is not None
+    return result
+
+
+def _category(dtype: DType) -> int:
+    return {"b": 0, "u": 1, "i": 1, "f": 2}[dtype.kind]
+
+
+def _python_type(value: Any) -> DType:
+    name = "bool" if isinstance(value, (bool, np.bool_)) else "i64" if isinstance(value, (int, np.integer)) else "f32"
+    return BY_NAME[name]
+
+
+def as_type(operand: Any, dtype: DType) -> Any:
+    """``operand`` as ``dtype``: scalars become constants, others are cast when they differ."""
+    if isinstance(operand, Scalar):
+        return dispatch.current().scalar(operand, dtype)
+    return operand if operand.dtype is dtype else dispatch.apply(REGISTRY["cast"], (operand,), {"dtype": dtype})
+
+
+def define(
+    name: str,
+    doc: str,
+    operands: str,
+    infer: Callable[..., Any],
+    *,
+    attrs: Sequence[Attr] = (),
+    reference: Callable[..., Any] | None = None,
+    vjp: tuple[Callable[..., Any] | None, ...] | Callable[..., Any] | None = None,
+    lower: Callable[..., Any] | None = None,
+    lower_nest: Callable[..., None] | None = None,
+    decompose: Callable[..., Any] | None = None,
+    traits: Trait = Trait.PURE,
+    samples: Callable[[], Sequence[Sample]] | None = None,
+    error_samples: Sequence[ErrorSample] = (),
+    promotes: tuple[int, ...] = (),
+    to_float: bool = False,
+) -> OpFunction:
+    """Registers an op and returns the function that applies it.
+
+    ``operands`` are the operand names separated by blanks (a last ``*name`` is variadic). ``promotes`` lists the operand
+    indices brought to their common type before the op is applied (``EVERY`` for all); ``to_float`` makes that type f32
+    when it is not floating point. The other arguments are the fields of OpDef.
+    """
+    op = OpDef(
+        name=name,
+        doc=doc,
+        operands=tuple(operands.split()),
+        attrs=tuple(attrs),
+        infer=infer,
+        reference=reference,
+        vjp=vjp,
+        lower=lower,
+        lower_nest=lower_nest,
+        decompose=decompose,
+        traits=traits,
+        samples=samples,
+        error_samples=tuple(error_samples),
+    )
+    return OpFunction(register(op), promotes, to_float)

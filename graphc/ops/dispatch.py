@@ -1,0 +1,89 @@
+"""The one door: every op application goes through ``apply``, and the current dispatcher decides what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+from graphc.dtypes import DType
+from graphc.errors import TraceError
+from graphc.ir.build import emit
+from graphc.ir.graph import Graph, Value
+from graphc.ir.op import OpDef
+from graphc.location import UNKNOWN, Location
+
+
+class Operand(Protocol):
+    """What an op is applied to: a Tensor (eager or traced) or a graph Value."""
+
+    @property
+    def dtype(self) -> DType: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+class Dispatcher(Protocol):
+    """Decides what applying an op means: compute now, append a node, or both with recording for gradients."""
+
+    def apply(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """The result, or a tuple of results for ops that have several."""
+        ...
+
+    def scalar(self, value: bool | int | float, dtype: DType) -> Any:
+        """A scalar constant as an operand."""
+        ...
+
+
+_default: list[Dispatcher] = []
+_current: ContextVar[Dispatcher | None] = ContextVar("graphc_dispatcher", default=None)
+
+
+def set_default(dispatcher: Dispatcher) -> None:
+    """Installs the dispatcher used when none is active (the eager one, by the front end)."""
+    _default[:] = [dispatcher]
+
+
+def current() -> Dispatcher:
+    """The active dispatcher."""
+    active = _current.get() or (_default[0] if _default else None)
+    if active is None:
+        raise TraceError("no dispatcher is active", remedy="import graphc, or use graphc.ops.dispatch.use(...)")
+    return active
+
+
+@contextmanager
+def use(dispatcher: Dispatcher) -> Iterator[Dispatcher]:
+    """Makes ``dispatcher`` the active one inside the block (per thread and task)."""
+    token = _current.set(dispatcher)
+    try:
+        yield dispatcher
+    finally:
+        _current.reset(token)
+
+
+def apply(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Applies ``op`` under the active dispatcher."""
+    return current().apply(op, operands, attrs)
+
+
+class GraphDispatcher:
+    """Appends nodes to a graph; operands are its values. Gradient rules and decompositions run under it."""
+
+    def __init__(self, graph: Graph, location: Location = UNKNOWN, prefix: str = ""):
+        self.graph = graph
+        self.location = location
+        """Given to every node that is appended."""
+        self.prefix = prefix
+        """Put before the names of results."""
+
+    def apply(self, op: OpDef, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value | tuple[Value, ...]:
+        """Appends a node."""
+        results = emit(self.graph, op, operands, attrs, self.location, self.prefix + op.name)
+        return results[0] if len(results) == 1 else results
+
+    def scalar(self, value: bool | int | float, dtype: DType) -> Value:
+        """An interned scalar constant."""
+        return self.graph.scalar(value, dtype)

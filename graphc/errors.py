@@ -76,3 +76,19 @@ class ArtifactError(GraphcError, ValueError):
 
 class TargetError(GraphcError, ValueError):
     """A command-line target (file, module, or object in it) could not be resolved to a model."""
+
+
+class HookError(GraphcError, RuntimeError):
+    """A hook returned something that its kind does not allow, or hooks of two kinds were mixed."""
+
+
+class MemberError(GraphcError, AttributeError):
+    """A module has no such member, or is given one before its ``__init__`` ran."""
+
+
+class MemberNameError(GraphcError, KeyError):
+    """The name of a parameter, buffer or child module is taken or cannot be used."""
+
+
+class StateDictError(GraphcError, RuntimeError):
+    """A state dictionary does not fit the module it is loaded into."""

@@ -1,0 +1,153 @@
+"""Every option of graphc: its environment variable, type, default and meaning, in one table."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from graphc.errors import ArgumentError
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option, set through the environment."""
+
+    field: str
+    """Its name in ``Options``."""
+    variable: str
+    """The environment variable."""
+    values: str
+    """What it may be set to, for people."""
+    default: str
+    """The text that stands for an unset variable."""
+    doc: str
+    parse: Callable[[str], Any]
+    """Typed value of a text; raises ValueError."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The typed values of all options."""
+
+    verify: str
+    """``off``, ``stage`` or ``pass``."""
+    dump: str
+    """Folder for the text of every stage; empty for none."""
+    print_after: tuple[str, ...]
+    """Names of passes after which the graph is printed to stderr; ``all`` stands for every one."""
+    logs: str
+    """Level of the log on stderr; empty for none."""
+    debug: bool
+    """Whether the command line shows tracebacks."""
+
+
+def _one_of(*allowed: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in allowed:
+            raise ValueError(text)
+        return text
+
+    return parse
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _flag(text: str) -> bool:
+    return {"1": True, "0": False, "": False}[text]
+
+
+OPTIONS = (
+    Option(
+        "verify",
+        "GRAPHC_VERIFY",
+        "`off`, `stage`, `pass`",
+        "stage",
+        "When the compiler verifies the IR: never, after each stage (traced, optimized, lowered), or after every pass.",
+        _one_of("off", "stage", "pass"),
+    ),
+    Option(
+        "dump",
+        "GRAPHC_DUMP",
+        "a folder",
+        "",
+        "Every compile writes the text of its stages into this folder: traced.gc, optimized.gc, lowered.gck, llvm.ll, asm.s.",
+        str,
+    ),
+    Option(
+        "print_after",
+        "GRAPHC_PRINT_AFTER",
+        "names of passes separated by commas, or `all`",
+        "",
+        "Prints the graph to stderr after these passes.",
+        _names,
+    ),
+    Option(
+        "logs",
+        "GRAPHC_LOGS",
+        "`info`, `debug`",
+        "",
+        "Writes a log of compiles (stages, sizes, times) to stderr.",
+        _one_of("", "info", "debug"),
+    ),
+    Option(
+        "debug",
+        "GRAPHC_DEBUG",
+        "`0`, `1`",
+        "0",
+        "The command line shows Python tracebacks beside its messages.",
+        _flag,
+    ),
+)
+
+
+def read(environment: Mapping[str, str] | None = None) -> Options:
+    """The options as the environment sets them now (``os.environ`` unless another mapping is given).
+
+    Raises ArgumentError for a value that an option does not have.
+    """
+    environment = os.environ if environment is None else environment
+    values = {}
+    for option in OPTIONS:
+        text = environment.get(option.variable, option.default)
+        try:
+            values[option.field] = option.parse(text)
+        except (ValueError, KeyError):
+            raise ArgumentError(
+                f"{option.variable}={text!r} is no value of this option", remedy=f"one of {option.values}"
+            ) from None
+    return Options(**values)
+
+
+def logger(name: str) -> logging.Logger:
+    """The logger ``graphc.<name>``, shown on stderr at the level that GRAPHC_LOGS asks for."""
+    root = logging.getLogger("graphc")
+    level = read().logs
+    if level and not root.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+        root.addHandler(handler)
+    if level:
+        root.setLevel(level.upper())
+    return root.getChild(name)
+
+
+def document() -> str:
+    """The table of options as Markdown, which is what docs/options.md holds."""
+    rows = [
+        f"| `{o.variable}` | {o.values} | {f'`{o.default}`' if o.default else 'unset'} | {o.doc} |" for o in OPTIONS
+    ]
+    head = ["# Options", "", "Options are environment variables, read when a compile or a command starts."]
+    note = (
+        "This page is generated from `graphc/config.py` by `python tools/options.py --write`; a test compares the two."
+    )
+    table = ["| variable | values | default | meaning |", "|---|---|---|---|", *rows]
+    return "\n".join([*head, note, "", *table]) + "\n"
+
+
+assert {o.field for o in OPTIONS} == {f.name for f in fields(Options)}

@@ -1,0 +1,112 @@
+"""Builds and runs workloads with torch or graphc, which share the names that are used here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from benchmarks.prepared import CHECKED_STEPS, Prepared
+from benchmarks.workloads import Array, Workload
+
+WEIGHTS = "weights.npz"
+NUMBERS = "numbers.npy"
+ONNX = "model.onnx"
+
+Step = Callable[[Any, Any], Any]
+
+
+def build_model(framework: ModuleType, workload: Workload, folder: Path | None = None) -> Any:
+    """Return the workload's module in evaluation mode, with the weights that `folder` holds."""
+    framework.manual_seed(0)
+    model = workload.build(framework.nn)
+    if folder is not None:
+        load_weights(framework, model, folder)
+    return model.eval()
+
+
+def load_weights(framework: ModuleType, model: Any, folder: Path) -> None:
+    """Copy the weights that `folder` holds into `model`."""
+    with np.load(folder / WEIGHTS) as arrays:
+        model.load_state_dict({name: framework.tensor(arrays[name]) for name in arrays.files})
+
+
+def read_weights(model: Any) -> dict[str, Array]:
+    """Return a copy of the model's parameters and buffers by name."""
+    state: Mapping[str, Any] = model.state_dict()
+    return {name: np.array(tensor.detach().numpy()) for name, tensor in state.items()}
+
+
+def convert_inputs(framework: ModuleType, workload: Workload) -> list[Any]:
+    """Return the workload's inputs (and target) as the framework's tensors."""
+    return [framework.tensor(array) for array in workload.draw_inputs()]
+
+
+def make_loss(framework: ModuleType, workload: Workload) -> Step:
+    """Return ``loss(output, target)``: the mean over every row of classes."""
+    F = framework.nn.functional
+    rows = F.nll_loss if workload.log_probabilities else F.cross_entropy
+    return lambda output, target: rows(output.reshape(-1, output.shape[-1]), target.reshape(-1))
+
+
+def make_optimizer(framework: ModuleType, workload: Workload, model: Any, **options: Any) -> Any:
+    """Return the workload's optimizer over the model's parameters; `options` are the framework's own."""
+    if workload.optimizer == "sgd":
+        return framework.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, **options)
+    return framework.optim.Adam(model.parameters(), lr=0.001, **options)
+
+
+def make_eager_step(
+    framework: ModuleType,
+    workload: Workload,
+    model: Any,
+    transform: Callable[[Step], Step] = lambda step: step,
+    **options: Any,
+) -> Step:
+    """Return ``step(x, y) -> loss``: forward and loss as `transform` makes them, backward, the optimizer."""
+    loss = make_loss(framework, workload)
+    optimizer = make_optimizer(framework, workload, model, **options)
+    forward = transform(lambda x, y: loss(model(x), y))
+
+    def step(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        value = forward(x, y)
+        value.backward()
+        optimizer.step()
+        return value
+
+    return step
+
+
+def prepare_steps(
+    framework: ModuleType, workload: Workload, folder: Path, make_step: Callable[[Any], Step]
+) -> Prepared:
+    """Return the training workload as ``make_step(model)`` runs it, with the losses of its first steps."""
+    model = build_model(framework, workload, folder).train(not workload.dropout)
+    x, y = convert_inputs(framework, workload)
+    start = time.perf_counter()
+    step = make_step(model)
+    losses = [float(step(x, y).item())]
+    first_call_s = time.perf_counter() - start
+    losses.extend(float(step(x, y).item()) for _ in range(CHECKED_STEPS - 1))
+    if workload.dropout:
+        step = make_step(build_model(framework, workload, folder).train())
+        step(x, y)
+    return Prepared(lambda: step(x, y), np.array(losses), first_call_s)
+
+
+def write_reference(framework: ModuleType, workload: Workload, folder: Path) -> None:
+    """Write the weights that every peer uses, and the eager numbers that they are compared with, into `folder`."""
+    model = build_model(framework, workload)
+    np.savez(folder / WEIGHTS, **read_weights(model))  # type: ignore[arg-type]
+    if workload.train:
+        numbers = prepare_steps(framework, workload, folder, partial(make_eager_step, framework, workload)).numbers
+    else:
+        with framework.no_grad():
+            numbers = model(*convert_inputs(framework, workload)).numpy()
+    np.save(folder / NUMBERS, numbers)

@@ -1,0 +1,231 @@
+"""The models that are measured, each written once for any framework with PyTorch's ``nn`` namespace.
+
+A builder takes the ``nn`` of a framework (``torch.nn`` or ``graphc.nn``) and returns a new module. Both frameworks so
+get the same parameter names, and weights move between them through ``state_dict``.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+
+def build_policy(nn: ModuleType) -> Any:
+    """A small control policy, bound by the latency of a call: 17 observations to 6 actions."""
+
+    class Policy(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = nn.Sequential(nn.Linear(17, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 6))
+
+        def forward(self, x):
+            return self.net(x)
+
+    return Policy()
+
+
+def build_mlp(nn: ModuleType) -> Any:
+    """Three wide layers: bound by memory at batch 1, by arithmetic at batch 64."""
+
+    class WideMlp(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = nn.Sequential(
+                nn.Linear(1024, 4096), nn.ReLU(), nn.Linear(4096, 4096), nn.ReLU(), nn.Linear(4096, 1000)
+            )
+
+        def forward(self, x):
+            return self.net(x)
+
+    return WideMlp()
+
+
+def build_net(nn: ModuleType) -> Any:
+    """The network of examples/mnist.py: two small convolutions, dropout, two linear layers."""
+    F = nn.functional
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv1 = nn.Conv2d(1, 10, kernel_size=5)
+            self.conv2 = nn.Conv2d(10, 20, kernel_size=5)
+            self.conv2_drop = nn.Dropout2d()
+            self.fc1 = nn.Linear(320, 50)
+            self.fc2 = nn.Linear(50, 10)
+
+        def forward(self, x):
+            x = F.relu(F.max_pool2d(self.conv1(x), 2))
+            x = F.relu(F.max_pool2d(self.conv2_drop(self.conv2(x)), 2))
+            x = F.relu(self.fc1(x.view(-1, 320)))
+            x = F.dropout(x, training=self.training)
+            return F.log_softmax(self.fc2(x), dim=1)
+
+    return Net()
+
+
+def _bottleneck(nn: ModuleType, channels: int, width: int, stride: int) -> Any:
+    """One residual block: 1x1 down to `width`, 3x3 with `stride`, 1x1 up to four times `width`."""
+    F = nn.functional
+
+    class Bottleneck(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv1 = nn.Conv2d(channels, width, 1, bias=False)
+            self.bn1 = nn.BatchNorm2d(width)
+            self.conv2 = nn.Conv2d(width, width, 3, stride=stride, padding=1, bias=False)
+            self.bn2 = nn.BatchNorm2d(width)
+            self.conv3 = nn.Conv2d(width, 4 * width, 1, bias=False)
+            self.bn3 = nn.BatchNorm2d(4 * width)
+            self.shortcut = None
+            if stride != 1 or channels != 4 * width:
+                projection = nn.Conv2d(channels, 4 * width, 1, stride=stride, bias=False)
+                self.shortcut = nn.Sequential(projection, nn.BatchNorm2d(4 * width))
+
+        def forward(self, x):
+            y = F.relu(self.bn1(self.conv1(x)))
+            y = F.relu(self.bn2(self.conv2(y)))
+            y = self.bn3(self.conv3(y))
+            return F.relu(y + (x if self.shortcut is None else self.shortcut(x)))
+
+    return Bottleneck()
+
+
+def build_resnet50(nn: ModuleType) -> Any:
+    """ResNet-50 with the stride in the 3x3 convolution."""
+    F = nn.functional
+
+    class ResNet50(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.stem = nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False)
+            self.bn = nn.BatchNorm2d(64)
+            blocks = []
+            channels = 64
+            for width, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
+                for index in range(count):
+                    blocks.append(_bottleneck(nn, channels, width, stride if index == 0 else 1))
+                    channels = 4 * width
+            self.blocks = nn.Sequential(*blocks)
+            self.fc = nn.Linear(channels, 1000)
+
+        def forward(self, x):
+            x = F.max_pool2d(F.relu(self.bn(self.stem(x))), 3, stride=2, padding=1)
+            return self.fc(self.blocks(x).mean((2, 3)))
+
+    return ResNet50()
+
+
+def _transformer_block(nn: ModuleType, width: int, heads: int, inner: int, causal: bool) -> Any:
+    """Attention and a two-layer perceptron; normalised before each when `causal` (GPT), after each otherwise (BERT)."""
+    F = nn.functional
+
+    class TransformerBlock(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.query = nn.Linear(width, width)
+            self.key = nn.Linear(width, width)
+            self.value = nn.Linear(width, width)
+            self.out = nn.Linear(width, width)
+            self.norm1 = nn.LayerNorm(width)
+            self.norm2 = nn.LayerNorm(width)
+            self.up = nn.Linear(width, inner)
+            self.down = nn.Linear(inner, width)
+
+        def split(self, x):
+            return x.view(x.shape[0], x.shape[1], heads, width // heads).transpose(1, 2)
+
+        def attend(self, x):
+            query, key, value = self.split(self.query(x)), self.split(self.key(x)), self.split(self.value(x))
+            y = F.scaled_dot_product_attention(query, key, value, is_causal=causal)
+            return self.out(y.transpose(1, 2).reshape(x.shape[0], x.shape[1], width))
+
+        def feed(self, x):
+            return self.down(F.gelu(self.up(x)))
+
+        def forward(self, x):
+            if causal:
+                x = x + self.attend(self.norm1(x))
+                return x + self.feed(self.norm2(x))
+            x = self.norm1(x + self.attend(x))
+            return self.norm2(x + self.feed(x))
+
+    return TransformerBlock()
+
+
+def build_minilm(nn: ModuleType) -> Any:
+    """A sentence encoder of MiniLM-L6's shape: 6 layers of width 384, 12 heads, inner width 1536; mean over tokens."""
+
+    class Encoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tokens = nn.Embedding(30522, 384)
+            self.positions = nn.Embedding(512, 384)
+            self.norm = nn.LayerNorm(384)
+            self.blocks = nn.Sequential(*[_transformer_block(nn, 384, 12, 1536, causal=False) for _ in range(6)])
+
+        def forward(self, ids):
+            x = self.norm(self.tokens(ids) + self.positions.weight[: ids.shape[1]])
+            return self.blocks(x).mean(1)
+
+    return Encoder()
+
+
+def build_gpt(nn: ModuleType) -> Any:
+    """A byte-level decoder: 4 layers of width 256, 8 heads, 128 positions."""
+
+    class Gpt(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tokens = nn.Embedding(256, 256)
+            self.positions = nn.Embedding(128, 256)
+            self.blocks = nn.Sequential(*[_transformer_block(nn, 256, 8, 1024, causal=True) for _ in range(4)])
+            self.norm = nn.LayerNorm(256)
+            self.head = nn.Linear(256, 256)
+
+        def forward(self, ids):
+            x = self.tokens(ids) + self.positions.weight[: ids.shape[1]]
+            return self.head(self.norm(self.blocks(x)))
+
+    return Gpt()
+
+
+def build_lstm(nn: ModuleType) -> Any:
+    """An LSTM of 64 inputs and 128 states, and a linear layer on the last state."""
+
+    class Tagger(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn = nn.LSTM(64, 128, batch_first=True)
+            self.out = nn.Linear(128, 10)
+
+        def forward(self, x):
+            y, _ = self.rnn(x)
+            return self.out(y[:, -1])
+
+    return Tagger()
+
+
+def build_pointwise(nn: ModuleType) -> Any:
+    """A chain of elementwise operations on two arrays, bound by memory when it is fused."""
+    F = nn.functional
+
+    class Pointwise(nn.Module):
+        def forward(self, a, b):
+            return F.gelu(a * b + a) * b.tanh() + a.sigmoid()
+
+    return Pointwise()
+
+
+def build_rownorm(nn: ModuleType) -> Any:
+    """Layer normalisation and softmax over rows of 1024."""
+    F = nn.functional
+
+    class RowNorm(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.LayerNorm(1024)
+
+        def forward(self, x):
+            return F.softmax(self.norm(x), dim=-1)
+
+    return RowNorm()

@@ -1,0 +1,96 @@
+"""The table of workloads: which model, on which inputs, called or trained how."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from benchmarks import models
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One input array: its shape, and for indices the exclusive upper bound."""
+
+    shape: tuple[int, ...]
+    below: int | None = None
+
+    def draw(self, generator: np.random.Generator) -> Array:
+        """Return standard normal float32 values, or int64 indices."""
+        if self.below is not None:
+            return generator.integers(0, self.below, self.shape)
+        return generator.standard_normal(self.shape, dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One row of the table."""
+
+    name: str
+    build: Callable[[ModuleType], Any]
+    """Takes a framework's ``nn`` and returns the module."""
+    inputs: tuple[Spec, ...]
+    target: Spec | None = None
+    """Class indices of the training loss; None for inference."""
+    optimizer: str = ""
+    """``sgd`` (rate 0.01, momentum 0.9) or ``adam`` (rate 0.001); empty for inference."""
+    log_probabilities: bool = False
+    """The model ends in log_softmax, so the loss is nll_loss instead of cross_entropy."""
+    dropout: bool = False
+    """Training draws random bits, so that steps are compared with the model in evaluation mode."""
+
+    @property
+    def train(self) -> bool:
+        """True when a call is a training step."""
+        return self.target is not None
+
+    def draw_inputs(self) -> list[Array]:
+        """Return the input arrays, the same ones for every peer."""
+        generator = np.random.default_rng(zlib.crc32(self.name.encode()))
+        return [spec.draw(generator) for spec in (*self.inputs, *((self.target,) if self.target else ()))]
+
+
+def _images(batch: int, channels: int, side: int) -> tuple[Spec, ...]:
+    return (Spec((batch, channels, side, side)),)
+
+
+def _tokens(batch: int, length: int, vocabulary: int) -> tuple[Spec, ...]:
+    return (Spec((batch, length), vocabulary),)
+
+
+_ROWS = (
+    Workload("policy_b1", models.build_policy, (Spec((1, 17)),)),
+    Workload("net_b1", models.build_net, _images(1, 1, 28)),
+    Workload("net_b64", models.build_net, _images(64, 1, 28)),
+    Workload("mlp_b1", models.build_mlp, (Spec((1, 1024)),)),
+    Workload("mlp_b64", models.build_mlp, (Spec((64, 1024)),)),
+    Workload("resnet50_b1", models.build_resnet50, _images(1, 3, 224)),
+    Workload("resnet50_b8", models.build_resnet50, _images(8, 3, 224)),
+    Workload("minilm_b1_t128", models.build_minilm, _tokens(1, 128, 30000)),
+    Workload("minilm_b8_t128", models.build_minilm, _tokens(8, 128, 30000)),
+    Workload("lstm_b1_t64", models.build_lstm, (Spec((1, 64, 64)),)),
+    Workload("pointwise_16M", models.build_pointwise, (Spec((4096, 4096)), Spec((4096, 4096)))),
+    Workload("pointwise_64K", models.build_pointwise, (Spec((256, 256)), Spec((256, 256)))),
+    Workload("rownorm_4096x1024", models.build_rownorm, (Spec((4096, 1024)),)),
+    Workload(
+        "train_net_b64",
+        models.build_net,
+        _images(64, 1, 28),
+        Spec((64,), 10),
+        "sgd",
+        log_probabilities=True,
+        dropout=True,
+    ),
+    Workload("train_mlp_b64", models.build_mlp, (Spec((64, 1024)),), Spec((64,), 1000), "sgd"),
+    Workload("train_policy_b256", models.build_policy, (Spec((256, 17)),), Spec((256,), 6), "adam"),
+    Workload("train_gpt_b8_t128", models.build_gpt, _tokens(8, 128, 256), Spec((8, 128), 256), "adam"),
+    Workload("train_resnet50_b4", models.build_resnet50, _images(4, 3, 224), Spec((4,), 1000), "sgd"),
+)
+WORKLOADS = {row.name: row for row in _ROWS}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 
 from graphc.dtypes import DType, dtype_of
@@ -14,6 +14,9 @@ from graphc.errors import VerifyError
 from graphc.ir.op import INPUT_CLASSES, Attr, Attrs, OpDef, Sample, Trait, Types, register
 from graphc.ir.types import TensorType
 from graphc.location import UNKNOWN, Location
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 INPUT = OpDef(
     name="input",
@@ -101,6 +104,7 @@ class Graph:
         self.name = name
         self.inputs: list[Value] = []
         self._outputs: list[Value] = []
+        nx = _networkx()
         self._nx = nx.MultiDiGraph()
         self._next_id = 0
         self._names: dict[str, int] = {}
@@ -196,7 +200,7 @@ class Graph:
             if self._ids_are_topological:
                 ordered = list(self._nx.nodes)
             else:
-                ordered = list(nx.lexicographical_topological_sort(self._nx, key=lambda n: n.id))
+                ordered = list(_networkx().lexicographical_topological_sort(self._nx, key=lambda n: n.id))
             self._order = [n for n in ordered if n.op is not INPUT]
         return self._order
 
@@ -271,6 +275,11 @@ class Graph:
 
     def _data(self) -> list[str]:
         return [attr_key(n.attrs) for n in self.nodes()]
+
+
+def _networkx() -> Any:
+    """networkx, loaded with the first graph: eager programs never need it, and it takes long to import."""
+    return import_module("networkx")
 
 
 def input_class(value: Value) -> str:

@@ -1,0 +1,94 @@
+"""Type rules that op families share: element types, broadcasting, axes, and the errors they raise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from graphc.dtypes import ALL, DType
+from graphc.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
+from graphc.ir.types import TensorType
+
+KIND_NAMES = {"f": "floating-point", "i": "signed integer", "u": "unsigned integer", "b": "boolean"}
+
+
+def show(shape: Sequence[int]) -> str:
+    """A shape as errors print it, e.g. ``[2,3]``."""
+    return f"[{','.join(map(str, shape))}]"
+
+
+def check_kind(name: str, operand: int, dtype: DType, kinds: str) -> None:
+    """Raises DTypeError unless the kind of ``dtype`` is among the letters ``kinds`` (see ir.scalar)."""
+    if dtype.kind not in kinds:
+        allowed = ", ".join(d.name for d in ALL if d.kind in kinds)
+        what = f"{name}: operand {operand} is {KIND_NAMES[dtype.kind]} ({dtype.name}), which {name} does not take"
+        raise DTypeError(what, remedy=f"cast it to one of {allowed}")
+
+
+def check_one_dtype(name: str, types: Sequence[TensorType], first: int = 0) -> None:
+    """Raises DTypeError unless all types have one element type; ``first`` is the operand number of the first."""
+    for i, type in enumerate(types):
+        if type.dtype is not types[0].dtype:
+            what = f"{name}: element types differ: {types[0].dtype.name} (operand {first}) and "
+            raise DTypeError(f"{what}{type.dtype.name} (operand {first + i})", remedy="cast one of them")
+
+
+def broadcast(name: str, types: Sequence[TensorType]) -> tuple[int, ...]:
+    """The common shape by numpy's rules; raises ShapeError with the first pair of dimensions that does not fit."""
+    rank = max((t.rank for t in types), default=0)
+    result = [1] * rank
+    owner = [0] * rank
+    for i, type in enumerate(types):
+        for dim, extent in enumerate(type.shape, start=rank - type.rank):
+            if extent == result[dim] or extent == 1:
+                continue
+            if result[dim] != 1:
+                j = owner[dim]
+                what = f"{name}: shapes {show(types[j].shape)} (operand {j}) and {show(type.shape)} (operand {i})"
+                raise ShapeError(
+                    f"{what} do not broadcast: {result[dim]} and {extent} at dim {dim - rank}",
+                    remedy="make the dimensions equal or 1 (reshape, slice, or broadcast_to)",
+                )
+            result[dim] = extent
+            owner[dim] = i
+    return tuple(result)
+
+
+def elementwise(name: str, kinds: str, result: DType | None = None) -> Callable[..., TensorType]:
+    """Rule of an elementwise op: one element type of the given kinds, broadcast shapes; gives ``result`` or that type."""
+
+    def infer(*types: TensorType) -> TensorType:
+        for i, type in enumerate(types):
+            check_kind(name, i, type.dtype, kinds)
+        check_one_dtype(name, types)
+        return TensorType(result or types[0].dtype, broadcast(name, types))
+
+    return infer
+
+
+def check_axis(name: str, axis: int, rank: int, attribute: str = "axis") -> None:
+    """Raises IndexRangeError unless ``0 <= axis < rank``; negative axes are resolved before an op is applied."""
+    if not 0 <= axis < rank:
+        allowed = f"0 to {rank - 1}" if rank else "none, the operand has no dimensions"
+        what = f"{name}: {attribute} {axis} is out of range for rank {rank}"
+        raise IndexRangeError(what, remedy=f"allowed: {allowed}")
+
+
+def check_axes(name: str, axes: Sequence[int], rank: int) -> None:
+    """Raises IndexRangeError for an axis outside the rank, AttributeValueError for one that is listed twice."""
+    for axis in axes:
+        check_axis(name, axis, rank)
+    if len(set(axes)) != len(axes):
+        raise AttributeValueError(f"{name}: an axis is listed twice in {list(axes)}", remedy="list each axis once")
+
+
+def check_count(name: str, attribute: str, values: Sequence[object], rank: int) -> None:
+    """Raises AttributeValueError unless there is one entry per dimension."""
+    if len(values) != rank:
+        what = f"{name}: {attribute} has {len(values)} entries for an operand of rank {rank}"
+        raise AttributeValueError(what, remedy="give one entry per dimension")
+
+
+def check_sizes(name: str, shape: Sequence[int]) -> None:
+    """Raises ShapeError when a dimension is negative."""
+    if any(extent < 0 for extent in shape):
+        raise ShapeError(f"{name}: shape {show(shape)} has a negative dimension", remedy="dimensions are 0 or more")

@@ -1,0 +1,444 @@
+"""Ops that rearrange elements: reshape, transpose, broadcast, slice, pad, concat, flip."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.dtypes import DType, bool_, float32, int64
+from graphc.errors import AttributeValueError, DTypeError, GraphcError, IndexRangeError, ShapeError
+from graphc.ir.index import Index, flatten, unflatten
+from graphc.ir.kernel import Bound, Const
+from graphc.ir.lowering import LowerContext, OperandRef
+from graphc.ir.nest import Scalar
+from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.types import TensorType, row_major_strides
+from graphc.ops import dispatch
+from graphc.ops.define import define
+from graphc.ops.rules import (
+    check_axes,
+    check_axis,
+    check_count,
+    check_one_dtype,
+    check_sizes,
+    show,
+)
+from graphc.ops.samples import booleans, floats, integers, plain, with_attrs
+
+VIEW = Trait.PURE | Trait.VIEW
+Indices = tuple[Index, ...]
+_F = TensorType(float32, (2, 3))
+
+
+# ---- reshape
+
+
+def _infer_reshape(x: TensorType, shape: tuple[int, ...]) -> TensorType:
+    check_sizes("reshape", shape)
+    if math.prod(shape) != x.size:
+        what = f"reshape: {show(x.shape)} has {x.size} elements and {show(shape)} has {math.prod(shape)}"
+        raise ShapeError(what, remedy="choose a shape with as many elements")
+    return TensorType(x.dtype, shape)
+
+
+def _lower_reshape(c: LowerContext, index: Indices, x: OperandRef, shape: tuple[int, ...]) -> Scalar:
+    if 0 in shape:
+        return c.nest.const(0, x.dtype)
+    return c.load(x, unflatten(flatten(index, row_major_strides(shape)), x.shape))
+
+
+reshape = define(
+    "reshape",
+    "The same elements in row-major order under another shape of the same size.",
+    "x",
+    _infer_reshape,
+    attrs=[Attr("shape", "ints", "the new shape")],
+    reference=lambda x, shape: x.reshape(shape),
+    vjp=(lambda g, result, x, shape: reshape(g, shape=x.shape),),
+    lower=_lower_reshape,
+    traits=VIEW,
+    samples=lambda: [
+        *with_attrs(floats((2, 3, 4)), [{"shape": s} for s in ((24,), (4, 6), (2, 1, 12), (3, 2, 2, 2), (2, 3, 4))]),
+        Sample((floats((), "float32"),), {"shape": (1, 1)}),
+        Sample((floats((1,), "float32"),), {"shape": ()}),
+        Sample((floats((0, 3), "float32"),), {"shape": (5, 0, 2)}),
+        plain(integers((6, 5), "int8"), shape=(10, 3)),
+        plain(booleans((6,)), shape=(3, 2)),
+    ],
+    error_samples=[
+        ErrorSample((_F,), "[2,3] has 6 elements and [4,2] has 8", {"shape": (4, 2)}, ShapeError),
+        ErrorSample((_F,), "[-2,-3] has a negative dimension", {"shape": (-2, -3)}, ShapeError),
+    ],
+)
+
+
+# ---- transpose
+
+
+def _infer_transpose(x: TensorType, permutation: tuple[int, ...]) -> TensorType:
+    if sorted(permutation) != list(range(x.rank)):
+        what = f"transpose: {list(permutation)} is no permutation of the {x.rank} dimensions of {show(x.shape)}"
+        raise AttributeValueError(what, remedy=f"name each of 0 to {x.rank - 1} once" if x.rank else "use []")
+    return TensorType(x.dtype, tuple(x.shape[p] for p in permutation))
+
+
+def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes ``permutation``."""
+    return tuple(sorted(range(len(permutation)), key=lambda i: permutation[i]))
+
+
+transpose = define(
+    "transpose",
+    "Reorders dimensions: dimension i of the result is dimension permutation[i] of x.",
+    "x",
+    _infer_transpose,
+    attrs=[Attr("permutation", "ints", "for each dimension of the result its dimension in x")],
+    reference=lambda x, permutation: x.transpose(permutation),
+    vjp=(lambda g, result, x, permutation: transpose(g, permutation=inverse(permutation)),),
+    lower=lambda c, index, x, permutation: c.load(x, [index[i] for i in inverse(permutation)]),
+    traits=VIEW,
+    samples=lambda: [
+        *with_attrs(floats((2, 3, 4)), [{"permutation": p} for p in ((0, 1, 2), (2, 0, 1), (1, 0, 2), (2, 1, 0))]),
+        Sample((floats((5, 7), "float32"),), {"permutation": (1, 0)}),
+        Sample((floats(()),), {"permutation": ()}),
+        Sample((floats((0, 3)),), {"permutation": (1, 0)}),
+        plain(integers((3, 2), "uint8"), permutation=(1, 0)),
+    ],
+    error_samples=[
+        ErrorSample((_F,), "[0, 0] is no permutation of the 2 dim", {"permutation": (0, 0)}, AttributeValueError),
+        ErrorSample((_F,), "[0, 1, 2] is no permutation", {"permutation": (0, 1, 2)}, AttributeValueError),
+    ],
+)
+
+
+# ---- broadcast_to
+
+
+def _infer_broadcast_to(x: TensorType, shape: tuple[int, ...]) -> TensorType:
+    check_sizes("broadcast_to", shape)
+    tail = shape[len(shape) - x.rank :] if x.rank <= len(shape) else None
+    if tail is None or any(have not in (1, want) for have, want in zip(x.shape, tail, strict=True)):
+        what = f"broadcast_to: {show(x.shape)} does not broadcast to {show(shape)}"
+        raise ShapeError(what, remedy="each dimension, counted from the last, must be equal or 1")
+    return TensorType(x.dtype, shape)
+
+
+broadcast_to = define(
+    "broadcast_to",
+    "Repeats dimensions of size 1, and new leading ones, to reach a shape (numpy's rules).",
+    "x",
+    _infer_broadcast_to,
+    attrs=[Attr("shape", "ints", "the shape of the result")],
+    reference=lambda x, shape: np.broadcast_to(x, shape),
+    vjp=(lambda g, result, x, shape: g,),
+    lower=lambda c, index, x, shape: c.broadcast(x, index),
+    traits=VIEW,
+    samples=lambda: [
+        *with_attrs(floats((3, 1)), [{"shape": s} for s in ((3, 4), (2, 3, 5), (3, 1), (3, 0))]),
+        Sample((floats((), "float32"),), {"shape": (2, 2)}),
+        Sample((floats(()),), {"shape": ()}),
+        plain(integers((1, 4), "int32"), shape=(3, 4)),
+        plain(booleans((2, 1, 3)), shape=(2, 2, 3)),
+    ],
+    error_samples=[
+        ErrorSample((_F,), "[2,3] does not broadcast to [2,4]", {"shape": (2, 4)}, ShapeError),
+        ErrorSample((_F,), "[2,3] does not broadcast to [3]", {"shape": (3,)}, ShapeError),
+    ],
+)
+
+
+def filled(value: bool | int | float, dtype: DType, shape: Sequence[int]) -> Any:
+    """A tensor of one value, as an op application (a scalar constant, broadcast when the rank is not 0)."""
+    scalar = dispatch.current().scalar(value, dtype)
+    return broadcast_to(scalar, shape=tuple(shape)) if tuple(shape) else scalar
+
+
+def zeros_like(x: Any) -> Any:
+    """Zeros of the type of ``x``; the gradient of ops that are flat almost everywhere."""
+    return filled(0, x.dtype, x.shape)
+
+
+# ---- slice
+
+
+def _infer_slice(x: TensorType, starts: tuple[int, ...], stops: tuple[int, ...], steps: tuple[int, ...]) -> TensorType:
+    for name, values in (("starts", starts), ("stops", stops), ("steps", steps)):
+        check_count("slice", name, values, x.rank)
+    for dim, (start, stop, step, extent) in enumerate(zip(starts, stops, steps, x.shape, strict=True)):
+        if step < 1:
+            raise AttributeValueError(f"slice: step {step} at dim {dim} is not positive", remedy="use flip for it")
+        if not 0 <= start <= stop <= extent:
+            what = f"slice: {start}:{stop} at dim {dim} is not inside 0:{extent}"
+            raise IndexRangeError(what, remedy="0 <= start <= stop <= size, resolved before the op is applied")
+    counts = ((stop - start + step - 1) // step for start, stop, step in zip(starts, stops, steps, strict=True))
+    return TensorType(x.dtype, tuple(counts))
+
+
+def _slice_gradient(g: Any, result: Any, x: Any, starts: Any, stops: Any, steps: Any) -> Any:
+    low, high = [], []
+    for start, step, count, extent in zip(starts, steps, result.shape, x.shape, strict=True):
+        low.append(start if count else extent)
+        high.append(extent - 1 - start - (count - 1) * step if count else 0)
+    return pad(g, low=low, high=high, interior=[s - 1 for s in steps], value=0)
+
+
+slice = define(
+    "slice",
+    "Elements starts, starts + steps, ... before stops along each dimension.",
+    "x",
+    _infer_slice,
+    attrs=[
+        Attr("starts", "ints", "first element per dimension"),
+        Attr("stops", "ints", "end (exclusive) per dimension, at most its size"),
+        Attr("steps", "ints", "distance per dimension, 1 or more"),
+    ],
+    reference=lambda x, starts, stops, steps: np.asarray(
+        x[tuple(np.s_[a:b:s] for a, b, s in zip(starts, stops, steps, strict=True))]
+    ),
+    vjp=(_slice_gradient,),
+    lower=lambda c, index, x, starts, stops, steps: c.load(
+        x, [i * step + start for i, start, step in zip(index, starts, steps, strict=True)]
+    ),
+    traits=VIEW,
+    samples=lambda: [
+        Sample((floats((5, 6)),), {"starts": (1, 0), "stops": (4, 6), "steps": (1, 2)}),
+        Sample((floats((5, 6)),), {"starts": (0, 5), "stops": (5, 6), "steps": (3, 4)}),
+        Sample((floats((2, 7, 3), "float32"),), {"starts": (0, 1, 1), "stops": (2, 7, 2), "steps": (1, 4, 1)}),
+        Sample((floats((4,)),), {"starts": (2,), "stops": (2,), "steps": (1,)}),
+        Sample((floats(()),), {"starts": (), "stops": (), "steps": ()}),
+        plain(integers((9,), "int8"), starts=(1,), stops=(9,), steps=(3,)),
+        plain(booleans((3, 3)), starts=(1, 1), stops=(3, 2), steps=(1, 1)),
+    ],
+    error_samples=[
+        ErrorSample(
+            (_F,),
+            "1:4 at dim 1 is not inside 0:3",
+            {"starts": (0, 1), "stops": (2, 4), "steps": (1, 1)},
+            IndexRangeError,
+        ),
+        ErrorSample(
+            (_F,), "step 0 at dim 0", {"starts": (0, 0), "stops": (2, 3), "steps": (0, 1)}, AttributeValueError
+        ),
+        ErrorSample(
+            (_F,), "starts has 1 entries", {"starts": (0,), "stops": (2, 3), "steps": (1, 1)}, AttributeValueError
+        ),
+    ],
+)
+
+
+# ---- pad
+
+
+def _infer_pad(
+    x: TensorType, low: tuple[int, ...], high: tuple[int, ...], interior: tuple[int, ...], value: bool | int | float
+) -> TensorType:
+    for name, values in (("low", low), ("high", high), ("interior", interior)):
+        check_count("pad", name, values, x.rank)
+    if any(i < 0 for i in interior):
+        raise AttributeValueError(f"pad: interior {list(interior)} has a negative entry", remedy="use slice with steps")
+    if isinstance(value, float) and x.dtype.kind != "f":
+        raise DTypeError(f"pad: value {value} does not fit {x.dtype.name}", remedy="pad with an integer, or cast x")
+    if x.dtype is bool_ and not isinstance(value, bool) and value not in (0, 1):
+        raise DTypeError(f"pad: value {value} does not fit bool", remedy="pad with True or False")
+    sides = zip(low, x.shape, high, interior, strict=True)
+    shape = tuple(a + n + b + i * max(n - 1, 0) for a, n, b, i in sides)
+    check_sizes("pad", shape)
+    return TensorType(x.dtype, shape)
+
+
+def _pad_reference(x: np.ndarray, low: Any, high: Any, interior: Any, value: Any) -> np.ndarray:
+    shape = _infer_pad(TensorType(float32, x.shape), low, high, interior, 0).shape
+    result = np.full(shape, np.asarray(value).astype(x.dtype))
+    target, source = [], []
+    for first, gap, count, extent in zip(low, interior, x.shape, shape, strict=True):
+        step = gap + 1
+        begin = max(0, -(first // step))
+        end = max(begin, min(count, (extent - 1 - first) // step + 1))
+        source.append(np.s_[begin:end])
+        target.append(np.s_[first + begin * step : first + end * step : step] if end > begin else np.s_[0:0])
+    result[tuple(target)] = x[tuple(source)]
+    return result
+
+
+def _pad_gradient(g: Any, result: Any, x: Any, low: Any, high: Any, interior: Any, value: Any) -> Any:
+    none = (0,) * len(low)
+    if any(low) or any(high):
+        g = pad(g, low=[-i for i in low], high=[-i for i in high], interior=none, value=0)
+    if any(interior):
+        g = slice(g, starts=none, stops=g.shape, steps=[i + 1 for i in interior])
+    return g
+
+
+def _lower_pad(
+    c: LowerContext, index: Indices, x: OperandRef, low: Any, high: Any, interior: Any, value: Any
+) -> Scalar:
+    guard, source = [], []
+    for i, first, gap, count in zip(index, low, interior, x.shape, strict=True):
+        offset = i - first
+        if gap:
+            guard += [Bound(offset, 0, max((count - 1) * (gap + 1) + 1, 0)), Bound(offset % (gap + 1), 0, 1)]
+        else:
+            guard.append(Bound(offset, 0, count))
+        source.append(offset // (gap + 1))
+    return c.load(x, source, tuple(guard), value)
+
+
+def _pad_attrs(low: Any, high: Any, interior: Any = None, value: Any = 0) -> dict[str, Any]:
+    return {"low": low, "high": high, "interior": interior or (0,) * len(low), "value": value}
+
+
+pad = define(
+    "pad",
+    "Puts a constant before (low), after (high) and between (interior) the elements of each dimension; "
+    "a negative low or high cuts elements off, after the interior padding.",
+    "x",
+    _infer_pad,
+    attrs=[
+        Attr("low", "ints", "elements before, per dimension; negative ones are cut off"),
+        Attr("high", "ints", "elements after, per dimension; negative ones are cut off"),
+        Attr("interior", "ints", "elements between two neighbours, per dimension"),
+        Attr("value", "scalar", "what is put there", 0, False),
+    ],
+    reference=_pad_reference,
+    vjp=(_pad_gradient,),
+    lower=_lower_pad,
+    traits=VIEW,
+    samples=lambda: [
+        Sample((floats((3, 4)),), _pad_attrs((1, 0), (2, 3), value=0.5)),
+        Sample((floats((3, 4)),), _pad_attrs((1, 2), (0, 1), (2, 1))),
+        Sample((floats((5, 3)),), _pad_attrs((-1, 1), (-2, -1), (1, 0), 7.0)),
+        Sample((floats((4,)),), _pad_attrs((-4,), (-3,), (2,))),
+        Sample((floats((2,)),), _pad_attrs((-2,), (3,), (0,), 1)),
+        Sample((floats((2, 3, 5), "float32"),), _pad_attrs((0, 1, 1), (0, 1, 1))),
+        Sample((floats((0, 2)),), _pad_attrs((1, 0), (1, 0), (3, 0), -1.0)),
+        Sample((floats(()),), _pad_attrs((), ())),
+        plain(floats((3,), "float32"), **_pad_attrs((1,), (1,), value=float("-inf"))),
+        plain(integers((3,), "int8"), **_pad_attrs((1,), (1,), (1,), -128)),
+        plain(booleans((2, 2)), **_pad_attrs((1, 0), (0, 1), value=True)),
+    ],
+    error_samples=[
+        ErrorSample((_F,), "low has 1 entries for an operand of rank 2", _pad_attrs((1,), (1, 1)), AttributeValueError),
+        ErrorSample((_F,), "[-1,3] has a negative dimension", _pad_attrs((-3, 0), (0, 0)), ShapeError),
+        ErrorSample((_F,), "interior [-1, 0]", _pad_attrs((0, 0), (0, 0), (-1, 0)), AttributeValueError),
+        ErrorSample(
+            (TensorType(int64, (2,)),), "value 0.5 does not fit i64", _pad_attrs((1,), (1,), value=0.5), DTypeError
+        ),
+        ErrorSample((TensorType(bool_, (2,)),), "value 2 does not fit", _pad_attrs((1,), (1,), value=2), DTypeError),
+    ],
+)
+
+
+# ---- concat
+
+
+def _infer_concat(*parts: TensorType, axis: int) -> TensorType:
+    if not parts:
+        raise ShapeError("concat: there is nothing to join", remedy="pass at least one operand")
+    check_one_dtype("concat", parts)
+    first = parts[0]
+    check_axis("concat", axis, first.rank)
+    for i, part in enumerate(parts):
+        if part.rank != first.rank or any(
+            a != b for dim, (a, b) in enumerate(zip(part.shape, first.shape, strict=True)) if dim != axis
+        ):
+            what = f"concat: shapes {show(first.shape)} (operand 0) and {show(part.shape)} (operand {i}) differ"
+            raise ShapeError(f"{what} outside of axis {axis}", remedy="all other dimensions must be equal")
+    extent = sum(part.shape[axis] for part in parts)
+    return TensorType(first.dtype, (*first.shape[:axis], extent, *first.shape[axis + 1 :]))
+
+
+def _concat_gradient(g: Any, result: Any, *parts: Any, axis: int) -> tuple[Any, ...]:
+    gradients, offset = [], 0
+    for part in parts:
+        starts, stops = [0] * len(g.shape), list(g.shape)
+        starts[axis], stops[axis] = offset, offset + part.shape[axis]
+        offset = stops[axis]
+        gradients.append(slice(g, starts=starts, stops=stops, steps=[1] * len(starts)))
+    return tuple(gradients)
+
+
+def _lower_concat(c: LowerContext, index: Indices, *parts: OperandRef, axis: int) -> Scalar:
+    """Each part is loaded under the guard of its range; selects by the end of each range pick one."""
+    i, offset = index[axis], 0
+    loaded: list[tuple[int, Scalar]] = []
+    for part in parts:
+        extent = part.shape[axis]
+        if extent:
+            place = (*index[:axis], i - offset, *index[axis + 1 :])
+            offset += extent
+            loaded.append((offset, c.load(part, place, (Bound(i, offset - extent, offset),))))
+    if not loaded:
+        return c.nest.const(0, parts[0].dtype)
+    result = loaded[-1][1]
+    for end, value in reversed(loaded[:-1]):
+        inside = c.nest.condition((Bound(i, 0, end),))
+        if isinstance(inside.ref, Const):
+            result = value if inside.ref.value else result
+        else:
+            result = c.nest.select(inside, value, result)
+    return result
+
+
+concat = define(
+    "concat",
+    "Joins operands along an axis; all other dimensions are equal.",
+    "*parts",
+    _infer_concat,
+    attrs=[Attr("axis", "int", "the dimension along which to join")],
+    reference=lambda *parts, axis: np.concatenate(parts, axis),
+    vjp=_concat_gradient,
+    lower=_lower_concat,
+    traits=VIEW,
+    samples=lambda: [
+        Sample((floats((2, 3)), floats((1, 3), seed=1), floats((4, 3), seed=2)), {"axis": 0}),
+        Sample((floats((2, 3)), floats((2, 5), seed=1)), {"axis": 1}),
+        Sample((floats((2, 3), "float32"),), {"axis": 1}),
+        Sample((floats((0, 3)), floats((2, 3), seed=1), floats((0, 3))), {"axis": 0}),
+        Sample((floats((0,), "float32"), floats((0,), "float32")), {"axis": 0}),
+        plain(integers((2, 2), "uint8"), integers((2, 1), "uint8", seed=1), axis=1),
+        plain(booleans((3,)), booleans((2,), 1), axis=0),
+    ],
+    error_samples=[
+        ErrorSample((), "nothing to join", {"axis": 0}, ShapeError),
+        ErrorSample((_F, TensorType(int64, (2, 3))), "f32 (operand 0) and i64 (operand 1)", {"axis": 0}, DTypeError),
+        ErrorSample((_F, _F), "axis 2 is out of range for rank 2", {"axis": 2}, IndexRangeError),
+        ErrorSample(
+            (_F, TensorType(float32, (2, 4))), "[2,4] (operand 1) differ outside of axis 0", {"axis": 0}, ShapeError
+        ),
+    ],
+)
+
+
+# ---- flip
+
+
+def _infer_flip(x: TensorType, axes: tuple[int, ...]) -> TensorType:
+    check_axes("flip", axes, x.rank)
+    return x
+
+
+flip = define(
+    "flip",
+    "Reverses the order of the elements along some axes.",
+    "x",
+    _infer_flip,
+    attrs=[Attr("axes", "ints", "the dimensions to reverse")],
+    reference=lambda x, axes: np.flip(x, axes),
+    vjp=(lambda g, result, x, axes: flip(g, axes=axes),),
+    lower=lambda c, index, x, axes: c.load(x, [x.shape[d] - 1 - i if d in axes else i for d, i in enumerate(index)]),
+    traits=VIEW,
+    samples=lambda: [
+        *with_attrs(floats((2, 3, 4)), [{"axes": a} for a in ((0,), (2, 1), (0, 1, 2), ())]),
+        Sample((floats((7,), "float32"),), {"axes": (0,)}),
+        Sample((floats((0, 2)),), {"axes": (0, 1)}),
+        Sample((floats(()),), {"axes": ()}),
+        plain(integers((5,), "int64"), axes=(0,)),
+    ],
+    error_samples=[
+        ErrorSample((_F,), "axis 2 is out of range for rank 2", {"axes": (0, 2)}, IndexRangeError),
+        ErrorSample((_F,), "listed twice in [1, 1]", {"axes": (1, 1)}, GraphcError),
+    ],
+)

@@ -11,6 +11,9 @@ from typing import Any
 
 from graphc.errors import ArgumentError
 
+VERSION = "0.1.0"
+"""The version of graphc."""
+
 
 @dataclass(frozen=True)
 class Option:
@@ -76,7 +79,7 @@ OPTIONS = (
         "GRAPHC_DUMP",
         "a folder",
         "",
-        "Every compile writes the text of its stages into this folder: traced.gc, optimized.gc, lowered.gck, llvm.ll, asm.s.",
+        "Every compile writes its stages into this folder: traced.gc, optimized.gc, lowered.gck, llvm.ll, asm.s.",
         str,
     ),
     Option(

@@ -1,0 +1,199 @@
+"""A file of named sections in which every byte is covered by a digest, and files that are never half written."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import secrets
+import stat
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from graphc.errors import ArtifactError
+
+MAGIC = b"\x89GCM\r\n\x1a\n"
+"""First bytes of a file; a transfer in text mode damages them."""
+FORMAT_VERSION = 1
+"""Version of the layout of the file and of the fields of its manifest."""
+ALIGNMENT = 64
+"""Sections, and tensors inside of them, begin at multiples of this."""
+MAX_BYTES = 1 << 36
+"""Largest file."""
+MAX_SECTIONS = 16
+
+_HEADER = struct.Struct("<8sIIQ8x32s")
+_NAME_BYTES = 16
+_ENTRY = struct.Struct(f"<{_NAME_BYTES}sQQ32s")
+_FOREIGN = {
+    b"PK\x03\x04": "a zip archive (.npz, or a PyTorch checkpoint)",
+    b"\x93NUMPY": "a NumPy .npy file",
+    b"\x7fELF": "an ELF object or library",
+    b"\x80": "a pickle",
+    b"\x08": "an ONNX model",
+}
+_COPY_AGAIN = "copy or export the file again"
+Section = tuple[str, int, int, bytes]
+"""Name, offset, length and SHA-256 of a section."""
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A binary file that takes the place of ``path`` when the block ends without an error; otherwise nothing changes.
+
+    It is written beside ``path``, synced and renamed; a file that is there already passes its mode on.
+    Raises ArtifactError when ``path`` is a device or a folder; OSError.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise ArtifactError(f"{os.fspath(path)!r} is not a regular file and will not be replaced")
+    temporary = target.parent / f".{target.name[:50]}.{secrets.token_hex(8)}.tmp"
+    try:
+        with open(temporary, "xb") as file:
+            if target.exists():
+                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def align(offset: int) -> int:
+    """The next multiple of ALIGNMENT."""
+    return -(-offset // ALIGNMENT) * ALIGNMENT
+
+
+def _bytes(part: Any) -> memoryview:
+    view = memoryview(part)
+    return view.cast("B") if view.nbytes else memoryview(b"")
+
+
+def write_sections(path: str | os.PathLike[str], sections: Mapping[str, Sequence[Any]]) -> None:
+    """Writes a container. A section is a sequence of bytes-like parts that stand one after the other.
+
+    Layout: a header of 64 bytes (magic, format version, number of sections, file size, SHA-256 of the header and the
+    table), one table entry of 64 bytes per section (name, offset, length, SHA-256), then the sections in order, each at
+    the next multiple of 64 with zeros before it.
+    """
+    if any(len(name.encode()) > _NAME_BYTES for name in sections):
+        raise ArtifactError(f"names of sections have at most {_NAME_BYTES} bytes: {', '.join(sections)}")
+    parts = {name: [_bytes(part) for part in content] for name, content in sections.items()}
+    position = _HEADER.size + _ENTRY.size * len(parts)
+    table, starts = b"", []
+    for name, content in parts.items():
+        digest = hashlib.sha256()
+        for part in content:
+            digest.update(part)
+        starts.append(align(position))
+        length = sum(part.nbytes for part in content)
+        table += _ENTRY.pack(name.encode(), starts[-1], length, digest.digest())
+        position = starts[-1] + length
+    header = _HEADER.pack(MAGIC, FORMAT_VERSION, len(parts), position, b"")
+    header = header[:-32] + hashlib.sha256(header[:-32] + table).digest()
+    with replacing(path) as file:
+        file.write(header + table)
+        for start, content in zip(starts, parts.values(), strict=True):
+            file.write(bytes(start - file.tell()))
+            for part in content:
+                file.write(part)
+
+
+def read_sections(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """The sections of a container as read-only byte arrays, 64-byte aligned, after every digest has been checked.
+
+    Nothing is allocated before the sizes are known to fit the file. Raises ArtifactError for a file that is foreign,
+    damaged, truncated, or of a newer format; OSError when it cannot be read.
+    """
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise ArtifactError("it is not a regular file")
+        with open(path, "rb") as file:
+            return _read_checked(file)
+    except ArtifactError as error:
+        error.what = f"{os.fspath(path)}: {error.what}"
+        raise
+
+
+def _read_checked(file: io.BufferedReader) -> dict[str, np.ndarray]:
+    size = os.fstat(file.fileno()).st_size
+    head = file.read(_HEADER.size)
+    count = _check_header(head, size)
+    table = file.read(_ENTRY.size * count)
+    if len(table) < _ENTRY.size * count:
+        raise ArtifactError(f"the file is truncated inside its section table ({size} bytes)", remedy=_COPY_AGAIN)
+    if hashlib.sha256(head[:-32] + table).digest() != head[-32:]:
+        raise ArtifactError("the file is damaged: the digest of its section table differs", remedy=_COPY_AGAIN)
+    entries = _check_table(table, size)
+    body = np.empty(size + ALIGNMENT, dtype=np.uint8)
+    body = body[-body.ctypes.data % ALIGNMENT :][:size]
+    body[: len(head) + len(table)] = np.frombuffer(head + table, dtype=np.uint8)
+    if file.readinto(body.data[len(head) + len(table) :]) != size - len(head) - len(table):
+        raise ArtifactError("the file changed while it was read")
+    body.flags.writeable = False
+    return _check_bodies(entries, body)
+
+
+def _check_header(head: bytes, size: int) -> int:
+    """Number of sections of a well-formed header; raises ArtifactError."""
+    if head[: len(MAGIC)] != MAGIC[: len(head)] or not head:
+        kind = next((name for start, name in _FOREIGN.items() if head.startswith(start)), "something else")
+        raise ArtifactError(
+            f"it is not a graphc model file but {kind if head else 'empty'}", remedy="a file written by graphc.export"
+        )
+    if len(head) < _HEADER.size:
+        raise ArtifactError(f"the file is truncated: it has only {size} bytes", remedy=_COPY_AGAIN)
+    _, version, count, length, _ = _HEADER.unpack(head)
+    if version != FORMAT_VERSION:
+        raise ArtifactError(
+            f"the file has format version {version}, this graphc reads version {FORMAT_VERSION}",
+            remedy="a newer graphc, or export the model again with this one",
+        )
+    if length != size:
+        kind = "truncated" if size < length else "followed by foreign bytes"
+        raise ArtifactError(f"the file is {kind}: it has {size} bytes and should have {length}", remedy=_COPY_AGAIN)
+    if size > MAX_BYTES or count > MAX_SECTIONS:
+        raise ArtifactError(f"the file is too large: {size} bytes, {count} sections")
+    return count
+
+
+def _check_table(table: bytes, size: int) -> list[Section]:
+    """(name, offset, length, digest) of every section, in order, without gaps or overlap; raises ArtifactError."""
+    entries, end = [], _HEADER.size + len(table)
+    for raw, offset, length, digest in _ENTRY.iter_unpack(table):
+        name = raw.rstrip(b"\0").decode("ascii", "replace")
+        if offset < end:
+            raise ArtifactError(f"section {name!r} overlaps the one before it")
+        if offset != align(end) or length > size - offset:
+            raise ArtifactError(
+                f"section {name!r} (offset {offset}, length {length}) does not fit a file of {size} bytes"
+            )
+        end = offset + length
+        entries.append((name, offset, length, digest))
+    if end != size or len({e[0] for e in entries}) != len(entries):
+        raise ArtifactError("the section table does not describe the whole file")
+    return entries
+
+
+def _check_bodies(entries: list[Section], body: np.ndarray) -> dict[str, np.ndarray]:
+    sections = {}
+    end = _HEADER.size + _ENTRY.size * len(entries)
+    for name, offset, length, digest in entries:
+        section = body[offset : offset + length]
+        if hashlib.sha256(section.data).digest() != digest or body[end:offset].any():
+            raise ArtifactError(f"the file is damaged: the digest of section {name!r} differs", remedy=_COPY_AGAIN)
+        sections[name] = section
+        end = offset + length
+    return sections

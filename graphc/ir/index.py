@@ -25,7 +25,7 @@ class Div:
     divisor: int
 
     def __str__(self) -> str:
-        return f"({self.operand} // {self.divisor})"
+        return f"({_inside(self.operand)} // {self.divisor})"
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Mod:
     divisor: int
 
     def __str__(self) -> str:
-        return f"({self.operand} % {self.divisor})"
+        return f"({_inside(self.operand)} % {self.divisor})"
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,11 @@ def as_index(value: IndexLike) -> Index:
     return Index((), int(value))
 
 
+def _inside(operand: Index) -> str:
+    single = len(operand.terms) + bool(operand.constant) <= 1
+    return str(operand) if single else f"({operand})"
+
+
 def _make(terms: Mapping[Atom, int], constant: int) -> Index:
     kept = {a: c for a, c in terms.items() if c}
     for atom, coefficient in list(kept.items()):
@@ -189,7 +194,11 @@ def _atom_bounds(atom: Atom) -> tuple[int, int]:
     low, high = bounds(atom.operand)
     if isinstance(atom, Div):
         return low // atom.divisor, high // atom.divisor
-    return (0, atom.divisor - 1) if low // atom.divisor != high // atom.divisor else (low % atom.divisor, high % atom.divisor)
+    return (
+        (0, atom.divisor - 1)
+        if low // atom.divisor != high // atom.divisor
+        else (low % atom.divisor, high % atom.divisor)
+    )
 
 
 def atoms(index: Index) -> Iterable[Axis | Dynamic]:

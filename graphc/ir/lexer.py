@@ -1,0 +1,242 @@
+"""Tokens of the texts, and the cursor with which both parsers read them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+
+from graphc.dtypes import BY_NAME, DType
+from graphc.errors import ParseError
+from graphc.ir.literal import digest, parse_number
+from graphc.ir.types import TensorType
+
+T = TypeVar("T")
+_STRING = r'"(?:[^"\\\n]|\\.)*"'
+_PATTERN = r"""
+    (?P<blank>[ \t\r]+) | (?P<newline>\n) | (?P<comment>{comment}[^\n]*)
+  | (?P<string>{string})
+  | (?P<value>%(?:[A-Za-z0-9_.]+|{string})) | (?P<symbol>@(?:[A-Za-z0-9_.]+|{string}))
+  | (?P<digest>sha256:[0-9a-f]{{16}}) | (?P<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?|nan:[0-9a-f]+)
+  | (?P<word>[A-Za-z_]\w*(?:\.\w+)*)
+  | (?P<mark>->|<=|\.\.|//|[-+*%(){{}}\[\]<>=,:])
+"""
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token; ``line`` and ``column`` count from 1."""
+
+    kind: str
+    text: str
+    line: int
+    column: int
+
+
+class Cursor:
+    """Reads tokens one after the other; every refusal is a ParseError with line, column and what was expected."""
+
+    def __init__(self, text: str, comment: str = "//", data: Mapping[str, np.ndarray] | None = None):
+        self._lines = text.split("\n")
+        self._data = data or {}
+        self._tokens = self._split(text, comment)
+        self._next = 0
+
+    def _split(self, text: str, comment: str) -> list[Token]:
+        pattern = re.compile(_PATTERN.format(comment=re.escape(comment), string=_STRING), re.VERBOSE)
+        tokens: list[Token] = []
+        line, start, position = 1, 0, 0
+        while position < len(text):
+            match = pattern.match(text, position)
+            if match is None:
+                self.refuse(f"unexpected character {text[position]!r}", Token("", "", line, position - start + 1))
+            kind = match.lastgroup or ""
+            if kind == "newline":
+                line, start = line + 1, match.end()
+            elif kind != "blank":
+                tokens.append(Token(kind, match.group(), line, match.start() - start + 1))
+            position = match.end()
+        tokens.append(Token("end", "", line, position - start + 1))
+        return tokens
+
+    # ---- looking and moving
+
+    @property
+    def token(self) -> Token:
+        """The next token that is no comment."""
+        while self._tokens[self._next].kind == "comment":
+            self._next += 1
+        return self._tokens[self._next]
+
+    def take(self) -> Token:
+        """The next token, which is passed."""
+        token = self.token
+        self._next = min(self._next + 1, len(self._tokens) - 1)
+        return token
+
+    def peek(self, distance: int = 1) -> Token:
+        """The token ``distance`` after the next one (comments count)."""
+        return self._tokens[min(self._next + distance, len(self._tokens) - 1)]
+
+    def trailing_comment(self) -> str:
+        """The comment that follows the last passed token on its line, without its mark; empty when there is none."""
+        token = self._tokens[self._next]
+        if token.kind != "comment" or not self._next or self._tokens[self._next - 1].line != token.line:
+            return ""
+        return token.text.lstrip("/#").strip()
+
+    def at(self, *texts: str) -> bool:
+        """True when the next token is one of these words or marks."""
+        return self.token.kind in ("word", "mark") and self.token.text in texts
+
+    def accept(self, text: str) -> bool:
+        """Passes a word or mark if it is the next token."""
+        found = self.at(text)
+        if found:
+            self.take()
+        return found
+
+    def expect(self, *texts: str) -> Token:
+        """Passes one of these words or marks."""
+        if not self.at(*texts):
+            self.refuse_next(" or ".join(f"'{t}'" for t in texts))
+        return self.take()
+
+    def expect_kind(self, kind: str, what: str) -> Token:
+        """Passes a token of a kind; ``what`` names it in the error."""
+        if self.token.kind != kind:
+            self.refuse_next(what)
+        return self.take()
+
+    def expect_end(self) -> None:
+        """Passes nothing; refuses anything but the end of the text."""
+        if self.token.kind != "end":
+            self.refuse_next("the end of the text")
+
+    def refuse_next(self, expected: str) -> NoReturn:
+        """Raises ParseError: ``expected`` should stand where the next token is."""
+        token = self.token
+        found = "the text ends" if token.kind == "end" else f"found {token.text}"
+        self.refuse(f"expected {expected}, {found}", token)
+
+    def refuse(self, message: str, token: Token, remedy: str | None = None) -> NoReturn:
+        """Raises ParseError at a token."""
+        source = self._lines[token.line - 1].strip() if token.line <= len(self._lines) else ""
+        where = source or "end of the text"
+        raise ParseError(f"line {token.line}, column {token.column}: {message}", where=where, remedy=remedy)
+
+    # ---- pieces of both texts
+
+    def list_of(self, item: Callable[[], T], opening: str, closing: str) -> list[T]:
+        """``opening item, item, ... closing``; may be empty."""
+        self.expect(opening)
+        items: list[T] = []
+        while not self.at(closing):
+            if items:
+                self.expect(",")
+            items.append(item())
+        self.expect(closing)
+        return items
+
+    def name(self, kind: str, what: str) -> str:
+        """The name after ``%`` (kind ``value``) or ``@`` (kind ``symbol``)."""
+        text = self.expect_kind(kind, what).text[1:]
+        return json.loads(text) if text.startswith('"') else text
+
+    def string(self) -> str:
+        """A quoted string."""
+        token = self.expect_kind("string", "a string")
+        try:
+            return json.loads(token.text)
+        except json.JSONDecodeError:
+            self.refuse(f"{token.text} has a wrong escape", token)
+
+    def lookup(self, table: Mapping[str, T], what: str) -> T:
+        """The entry that the next word names; refuses unknown words with the nearest known ones."""
+        token = self.expect_kind("word", what)
+        if token.text not in table:
+            near = get_close_matches(token.text, table)
+            self.refuse(f"expected {what}, found {token.text}", token, ", ".join(near) or None)
+        return table[token.text]
+
+    def dtype(self) -> DType:
+        """An element type."""
+        return self.lookup(_DTYPES, "an element type")
+
+    def integer(self) -> int:
+        """An integer with an optional sign."""
+        negative = self.accept("-")
+        token = self.expect_kind("number", "an integer")
+        if not token.text.isdigit():
+            self.refuse(f"expected an integer, found {token.text}", token)
+        return -int(token.text) if negative else int(token.text)
+
+    def shape(self) -> tuple[int, ...]:
+        """``[2,3]``."""
+        return tuple(self.list_of(self._extent, "[", "]"))
+
+    def _extent(self) -> int:
+        if self.at("-"):
+            self.refuse_next("a dimension")
+        return self.integer()
+
+    def tensor_type(self) -> TensorType:
+        """``f32[2,3]``."""
+        dtype = self.dtype()
+        return TensorType(dtype, self.shape())
+
+    def number_text(self) -> tuple[str, Token]:
+        """The text of a number, ``inf``, ``nan``, ``true`` or ``false``, with its sign, and its first token."""
+        first = self.token
+        sign = "-" if self.accept("-") else ""
+        if self.token.kind != "number" and not self.at("inf", "nan", "true", "false"):
+            self.refuse_next("a number")
+        return sign + self.take().text, first
+
+    def number(self, dtype: DType) -> np.generic:
+        """A number of an element type, as a numpy scalar."""
+        text, token = self.number_text()
+        try:
+            return parse_number(text, dtype)
+        except ValueError as error:
+            self.refuse(str(error), token)
+
+    def scalar(self) -> tuple[np.generic, DType]:
+        """``f32(0.5)``."""
+        dtype = self.dtype()
+        self.expect("(")
+        value = self.number(dtype)
+        self.expect(")")
+        return value, dtype
+
+    def array(self) -> np.ndarray:
+        """``f32[2](0.5, 1.0)`` or ``f32[64](sha256:...)`` with the data that was given beside the text."""
+        first = self.token
+        dtype = self.dtype()
+        shape = self.shape() if self.at("[") else ()
+        if self.peek().kind == "digest":
+            self.expect("(")
+            array = self._stored(TensorType(dtype, shape))
+            self.expect(")")
+            return array
+        flat = self.list_of(lambda: self.number(dtype), "(", ")")
+        if len(flat) != TensorType(dtype, shape).size:
+            self.refuse(f"{dtype.name}{list(shape)} has {TensorType(dtype, shape).size} elements, not {len(flat)}", first)
+        return np.array(flat, dtype=dtype.numpy).reshape(shape)
+
+    def _stored(self, type: TensorType) -> np.ndarray:
+        token = self.take()
+        array: Any = self._data.get(token.text)
+        if array is None:
+            self.refuse(f"no data was given for {token.text}", token, "pass data=collect_data(...) of the printed object")
+        if array.shape != type.shape or array.dtype != type.dtype.numpy or digest(array) != token.text:
+            self.refuse(f"the data given for {token.text} are not what was printed", token)
+        return array
+
+
+_DTYPES = {d.name: d for d in BY_NAME.values()}

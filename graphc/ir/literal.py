@@ -1,0 +1,98 @@
+"""Literals of the texts: names, strings, exact scalars, and arrays by value or by digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from graphc.dtypes import DType, dtype_of
+
+INLINE_LIMIT = 16
+"""Arrays with more elements than this print as a digest, with their data beside the text."""
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_.]+")
+
+
+def print_name(sigil: str, name: str) -> str:
+    """``%name`` or ``@name``, quoted where the name has characters beyond letters, digits, ``_`` and ``.``."""
+    return sigil + (name if _PLAIN_NAME.fullmatch(name) else json.dumps(name))
+
+
+def print_scalar(value: Any, dtype: DType) -> str:
+    """``f32(0.5)``: the value with its type, exact, also for infinities, NaN payloads and negative zero."""
+    return f"{dtype.name}({print_number(value, dtype)})"
+
+
+def print_number(value: Any, dtype: DType) -> str:
+    """The value alone: the shortest text that reads back to the same bits."""
+    if dtype.kind == "b":
+        return "true" if value else "false"
+    if dtype.kind != "f":
+        return str(int(value))
+    exact = np.asarray(value).astype(dtype.numpy)
+    if np.isnan(exact):
+        return _print_nan(exact)
+    return str(exact[()]) if float(exact) == float(value) else repr(float(value))
+
+
+def _print_nan(value: np.ndarray) -> str:
+    bits = value.tobytes()[::-1].hex()
+    plain = np.asarray(np.nan).astype(value.dtype).tobytes()[::-1].hex()
+    return "nan" if bits == plain else f"nan:{bits}"
+
+
+def parse_number(text: str, dtype: DType) -> np.generic:
+    """The numpy scalar that ``print_number``'s text stands for, rounded to ``dtype``; raises ValueError."""
+    if text.startswith("nan:"):
+        return _parse_nan(text, dtype)
+    if dtype.kind == "b":
+        good = text in ("true", "false")
+        value: Any = text == "true"
+    elif dtype.kind == "f":
+        good = re.fullmatch(r"-?(inf|\d+(\.\d+)?(e[+-]?\d+)?)|nan", text)
+        value = float(text) if good else 0.0
+    else:
+        good = re.fullmatch(r"-?\d+", text) and _fits(int(text), dtype)
+        value = int(text) if good else 0
+    if not good:
+        raise ValueError(f"{text} is no {dtype.name}")
+    with np.errstate(over="ignore"):
+        return np.asarray(value).astype(dtype.numpy)[()]
+
+
+def _parse_nan(text: str, dtype: DType) -> np.generic:
+    raw = bytes.fromhex(text[4:].zfill(2 * dtype.itemsize))[::-1]
+    value = np.frombuffer(raw[: dtype.itemsize], dtype.numpy)[0] if dtype.kind == "f" else np.float64(0)
+    if len(raw) != dtype.itemsize or not np.isnan(value):
+        raise ValueError(f"{text} is no {dtype.name}")
+    return value
+
+
+def _fits(value: int, dtype: DType) -> bool:
+    info = np.iinfo(dtype.numpy)
+    return info.min <= value <= info.max
+
+
+def print_type(dtype: DType, shape: tuple[int, ...]) -> str:
+    """``f32[2,3]``."""
+    return f"{dtype.name}[{','.join(map(str, shape))}]"
+
+
+def print_array(array: np.ndarray) -> str:
+    """``f32[2](0.5, 1.0)``, or ``f32[64](sha256:<16 hex digits>)`` for an array beyond INLINE_LIMIT elements."""
+    dtype = dtype_of(array.dtype)
+    if array.size > INLINE_LIMIT:
+        inside = digest(array)
+    else:
+        inside = ", ".join(print_number(array.reshape(-1)[i], dtype) for i in range(array.size))
+    return f"{print_type(dtype, array.shape)}({inside})"
+
+
+def digest(array: np.ndarray) -> str:
+    """``sha256:`` and 16 hex digits of the hash over type, shape and bytes."""
+    state = hashlib.sha256(print_type(dtype_of(array.dtype), array.shape).encode())
+    state.update(np.ascontiguousarray(array).tobytes())
+    return f"sha256:{state.hexdigest()[:16]}"

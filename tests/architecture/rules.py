@@ -23,7 +23,6 @@ FLOOR_OF = {
     "location": 0,
     "container": 0,
     "artifact": 0,
-    "container": 0,
     "ir": 1,
     "ops": 2,
     "passes": 3,

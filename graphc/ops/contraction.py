@@ -1,0 +1,128 @@
+"""Matrix product: batched, broadcasting, with either operand transposed."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from graphc.dtypes import float32, float64, int32
+from graphc.errors import DTypeError, ShapeError
+from graphc.ir.index import Index
+from graphc.ir.lowering import LowerContext, OperandRef
+from graphc.ir.nest import Scalar
+from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.types import TensorType
+from graphc.ops import shape
+from graphc.ops.define import define
+
+
+def _infer(a: TensorType, b: TensorType, transpose_a: bool, transpose_b: bool) -> TensorType:
+    if a.rank < 2 or b.rank < 2:
+        raise ShapeError(
+            f"matmul: operands need at least 2 dimensions, got {a} and {b}", remedy="add a dimension of size 1"
+        )
+    if a.dtype is not b.dtype or a.dtype.kind == "b":
+        raise DTypeError(f"matmul: operands must have one numeric element type, got {a.dtype} and {b.dtype}")
+    m, ka = a.shape[-2:][::-1] if transpose_a else a.shape[-2:]
+    kb, n = b.shape[-2:][::-1] if transpose_b else b.shape[-2:]
+    if ka != kb:
+        at_a, at_b = (-2 if transpose_a else -1) % a.rank, (-1 if transpose_b else -2) % b.rank
+        ta, tb = (", transposed" if t else "" for t in (transpose_a, transpose_b))
+        raise ShapeError(
+            f"matmul: inner dimensions differ: {ka} (operand 0, dim {at_a}{ta}) and {kb} (operand 1, dim {at_b}{tb})"
+        )
+    try:
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        raise ShapeError(f"matmul: batch dimensions {a.shape[:-2]} and {b.shape[:-2]} do not broadcast") from None
+    return TensorType(a.dtype, (*batch, m, n))
+
+
+def _reference(a: np.ndarray, b: np.ndarray, transpose_a: bool, transpose_b: bool) -> np.ndarray:
+    return np.matmul(a.swapaxes(-1, -2) if transpose_a else a, b.swapaxes(-1, -2) if transpose_b else b)
+
+
+def _vjp_a(g: Any, result: Any, a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
+    if transpose_a:
+        return matmul(b, g, transpose_a=transpose_b, transpose_b=True)
+    return matmul(g, b, transpose_b=not transpose_b)
+
+
+def _vjp_b(g: Any, result: Any, a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
+    if len(b.shape) == 2 and len(a.shape) > 2 and not transpose_a:
+        # One long sum instead of one product per batch entry that is summed afterwards.
+        a, g = _rows(a), _rows(g)
+    if transpose_b:
+        return matmul(g, a, transpose_a=True, transpose_b=transpose_a)
+    return matmul(a, g, transpose_a=not transpose_a)
+
+
+def _rows(x: Any) -> Any:
+    return shape.reshape(x, shape=(prod(x.shape[:-1]), x.shape[-1]))
+
+
+def _lower(
+    c: LowerContext, index: tuple[Index, ...], a: OperandRef, b: OperandRef, transpose_a: bool, transpose_b: bool
+) -> Scalar:
+    batch, m, n = index[:-2], index[-2], index[-1]
+
+    def product(k: Index) -> Scalar:
+        left = c.load(a, (*_batch(a, batch), *((k, m) if transpose_a else (m, k))))
+        return left * c.load(b, (*_batch(b, batch), *((n, k) if transpose_b else (k, n))))
+
+    return c.nest.reduce("add", 0, a.dtype, [a.shape[-2 if transpose_a else -1]], product)
+
+
+def _batch(operand: OperandRef, batch: tuple[Index, ...]) -> tuple[Index, ...]:
+    extents = operand.shape[:-2]
+    return tuple(Index() if e == 1 else i for e, i in zip(extents, batch[len(batch) - len(extents) :], strict=True))
+
+
+def _samples() -> list[Sample]:
+    def normal(*dims: int, dtype: Any = np.float32) -> np.ndarray:
+        return np.random.default_rng(len(dims) + sum(dims)).standard_normal(dims).astype(dtype)
+
+    result = [
+        Sample((normal(5, 7), normal(7, 3))),
+        Sample((normal(7, 5), normal(3, 7)), {"transpose_a": True, "transpose_b": True}),
+        Sample((normal(4, 6, dtype=np.float64), normal(5, 6, dtype=np.float64)), {"transpose_b": True}),
+        Sample((normal(2, 3, 4, 5), normal(5, 6))),
+        Sample((normal(2, 1, 5, 4), normal(3, 5, 2)), {"transpose_a": True}),
+        Sample((normal(3, 2, 4), normal(3, 5, 4)), {"transpose_b": True}),
+        Sample((normal(33, 17), normal(17, 65))),
+        Sample((normal(1, 1), normal(1, 1))),
+        Sample((normal(2, 0), normal(0, 3))),
+    ]
+    integers = np.arange(-6, 6, dtype=np.int32)
+    return [*result, Sample((integers.reshape(3, 4), integers.reshape(4, 3)), differentiable=False)]
+
+
+matmul = define(
+    "matmul",
+    "Matrix product over the last two dimensions; those before them broadcast; either may be transposed.",
+    "a b",
+    _infer,
+    attrs=[
+        Attr("transpose_a", "bool", "a holds [..., k, m]", False, False),
+        Attr("transpose_b", "bool", "b holds [..., n, k]", False, False),
+    ],
+    reference=_reference,
+    vjp=(_vjp_a, _vjp_b),
+    lower=_lower,
+    traits=Trait.PURE | Trait.CONTRACTION,
+    samples=_samples,
+    error_samples=[
+        ErrorSample((TensorType(float32, (4,)), TensorType(float32, (4, 2))), "at least 2 dimensions"),
+        ErrorSample(
+            (TensorType(float32, (32, 784)), TensorType(float32, (128, 768))),
+            "inner dimensions differ: 784 (operand 0, dim 1) and 768 (operand 1, dim 1, transposed)",
+            {"transpose_b": True},
+        ),
+        ErrorSample((TensorType(float32, (2, 3, 4)), TensorType(float32, (5, 4, 3))), "do not broadcast"),
+        ErrorSample((TensorType(float32, (2, 2)), TensorType(float64, (2, 2))), "one numeric element type"),
+        ErrorSample((TensorType(int32, (2, 2)), TensorType(int32, (3, 2))), "inner dimensions differ"),
+    ],
+    promotes=(0, 1),
+)

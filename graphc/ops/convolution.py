@@ -1,0 +1,376 @@
+"""Convolution over one or more spatial dimensions and its two gradients; each one's gradients are the other two."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from graphc.dtypes import float32, float64
+from graphc.errors import AttributeValueError, DTypeError, ShapeError
+from graphc.ir.index import Index
+from graphc.ir.lowering import LowerContext, OperandRef
+from graphc.ir.nest import Scalar
+from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.types import TensorType
+from graphc.ops import shape
+from graphc.ops.define import define
+from graphc.ops.sliding import DILATION, KERNEL, PADDING, SIZE, STRIDE, Pairs, Sliding, inside
+
+Ints = tuple[int, ...]
+GROUPS = Attr("groups", "int", "number of independent slices of the channels", 1, False)
+
+
+def _check_types(op: str, a: TensorType, b: TensorType, groups: int) -> None:
+    if a.dtype is not b.dtype or a.dtype.kind == "b":
+        raise DTypeError(f"{op}: operands must have one numeric element type, got {a.dtype} and {b.dtype}")
+    if a.rank < 3 or a.rank != b.rank:
+        raise ShapeError(f"{op}: operands need the same number of dimensions, at least 3, got {a} and {b}")
+    if groups < 1:
+        raise AttributeValueError(f"{op}: groups must be positive, got {groups}")
+
+
+def _infer_conv(
+    x: TensorType, weight: TensorType, stride: Ints, padding: Pairs, dilation: Ints, groups: int
+) -> TensorType:
+    _check_types("conv", x, weight, groups)
+    channels, (out, per_group) = x.shape[1], weight.shape[:2]
+    if channels != per_group * groups:
+        raise ShapeError(
+            f"conv: weight takes {per_group} x {groups} groups = {per_group * groups} channels (operand 1, dim 1), "
+            f"the input has {channels} (operand 0, dim 1)"
+        )
+    if out % groups:
+        raise ShapeError(f"conv: {out} output channels (operand 1, dim 0) are no multiple of {groups} groups")
+    sizes = Sliding(weight.shape[2:], stride, padding, dilation).output("conv", x.shape[2:])
+    return TensorType(x.dtype, (x.shape[0], out, *sizes))
+
+
+def _infer_grad_input(
+    g: TensorType, weight: TensorType, size: Ints, stride: Ints, padding: Pairs, dilation: Ints, groups: int
+) -> TensorType:
+    _check_types("conv_grad_input", g, weight, groups)
+    x = TensorType(g.dtype, (g.shape[0], weight.shape[1] * groups, *size))
+    _check_result("conv_grad_input", g, x, weight, stride, padding, dilation, groups)
+    return x
+
+
+def _infer_grad_weight(
+    x: TensorType, g: TensorType, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints, groups: int
+) -> TensorType:
+    _check_types("conv_grad_weight", x, g, groups)
+    weight = TensorType(g.dtype, (g.shape[1], x.shape[1] // groups, *kernel))
+    _check_result("conv_grad_weight", g, x, weight, stride, padding, dilation, groups)
+    return weight
+
+
+def _check_result(op: str, g: TensorType, x: TensorType, weight: TensorType, *attrs: Any) -> None:
+    if x.rank != g.rank or weight.rank != g.rank:
+        raise AttributeValueError(f"{op}: size and kernel need {g.rank - 2} entries for {g}")
+    expected = _infer_conv(x, weight, *attrs)
+    if expected.shape != g.shape:
+        raise ShapeError(f"{op}: the gradient has shape {g.shape}, the convolution gives {expected.shape}")
+
+
+# ---- references: windows as rows of a matrix, one product per group
+
+
+def _rows(x: np.ndarray, slide: Sliding, groups: int) -> np.ndarray:
+    """[groups, batch * windows, channels per group * kernel]."""
+    n, channels = x.shape[:2]
+    view = slide.windows(x)
+    split = view.reshape(n, groups, channels // groups, *view.shape[2:])
+    d = slide.rank
+    order = (1, 0, *range(3, 3 + d), 2, *range(3 + d, 3 + 2 * d))
+    taps = channels // groups * prod(slide.kernel)
+    return split.transpose(order).reshape(groups, n * prod(view.shape[2 : 2 + d]), taps)
+
+
+def _gradient_rows(g: np.ndarray, groups: int) -> np.ndarray:
+    """[groups, batch * windows, output channels per group]."""
+    n, out = g.shape[:2]
+    split = g.reshape(n, groups, out // groups, -1) if g.size else np.zeros((n, groups, out // groups, 0), g.dtype)
+    return split.transpose(1, 0, 3, 2).reshape(groups, -1 if g.size else 0, out // groups)
+
+
+def _matrix(weight: np.ndarray, groups: int) -> np.ndarray:
+    """[groups, output channels per group, channels per group * kernel]."""
+    return weight.reshape(groups, weight.shape[0] // groups, prod(weight.shape[1:]))
+
+
+def _conv_reference(
+    x: np.ndarray, weight: np.ndarray, stride: Ints, padding: Pairs, dilation: Ints, groups: int
+) -> np.ndarray:
+    slide = Sliding(weight.shape[2:], stride, padding, dilation)
+    sizes = slide.output("conv", x.shape[2:])
+    product = np.matmul(_rows(x, slide, groups), _matrix(weight, groups).swapaxes(1, 2))
+    split = product.reshape(groups, x.shape[0], prod(sizes), weight.shape[0] // groups)
+    return np.ascontiguousarray(split.transpose(1, 0, 3, 2)).reshape(x.shape[0], weight.shape[0], *sizes)
+
+
+def _grad_input_reference(
+    g: np.ndarray, weight: np.ndarray, size: Ints, stride: Ints, padding: Pairs, dilation: Ints, groups: int
+) -> np.ndarray:
+    slide = Sliding(weight.shape[2:], stride, padding, dilation)
+    d, n, per_group = slide.rank, g.shape[0], weight.shape[1]
+    taps = np.matmul(_gradient_rows(g, groups), _matrix(weight, groups))
+    taps = taps.reshape(groups, n, *g.shape[2:], per_group, *slide.kernel)
+    order = (1, 0, 2 + d, *range(2, 2 + d), *range(3 + d, 3 + 2 * d))
+    values = taps.transpose(order).reshape(n, groups * per_group, *g.shape[2:], *slide.kernel)
+    return np.ascontiguousarray(slide.add_windows(values, size))
+
+
+def _grad_weight_reference(
+    x: np.ndarray, g: np.ndarray, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints, groups: int
+) -> np.ndarray:
+    slide = Sliding(kernel, stride, padding, dilation)
+    rows = _rows(_crop(x, g.shape[2:], slide), Sliding(kernel, stride, _zeros(slide), dilation), groups)
+    product = np.matmul(_gradient_rows(g, groups).swapaxes(1, 2), rows)
+    return product.reshape(g.shape[1], x.shape[1] // groups, *kernel)
+
+
+def _crop(x: np.ndarray, counts: Ints, slide: Sliding) -> np.ndarray:
+    """The padded part of ``x`` that ``counts`` windows cover."""
+    padded = slide.pad(x, 0)
+    spans = zip(counts, slide.stride, slide.extent, strict=True)
+    return padded[(..., *(slice(0, (n - 1) * s + e) for n, s, e in spans))]
+
+
+def _zeros(slide: Sliding) -> Pairs:
+    return ((0, 0),) * slide.rank
+
+
+# ---- gradients
+
+
+def _conv_vjp_x(g: Any, result: Any, x: Any, weight: Any, **attrs: Any) -> Any:
+    return conv_grad_input(g, weight, size=x.shape[2:], **attrs)
+
+
+def _conv_vjp_weight(g: Any, result: Any, x: Any, weight: Any, **attrs: Any) -> Any:
+    return conv_grad_weight(x, g, kernel=weight.shape[2:], **attrs)
+
+
+def _grad_input_vjp_g(h: Any, result: Any, g: Any, weight: Any, size: Ints, **attrs: Any) -> Any:
+    return conv(h, weight, **attrs)
+
+
+def _grad_input_vjp_weight(h: Any, result: Any, g: Any, weight: Any, size: Ints, **attrs: Any) -> Any:
+    return conv_grad_weight(h, g, kernel=weight.shape[2:], **attrs)
+
+
+def _grad_weight_vjp_x(h: Any, result: Any, x: Any, g: Any, kernel: Ints, **attrs: Any) -> Any:
+    return conv_grad_input(g, h, size=x.shape[2:], **attrs)
+
+
+def _grad_weight_vjp_g(h: Any, result: Any, x: Any, g: Any, kernel: Ints, **attrs: Any) -> Any:
+    return conv(x, h, **attrs)
+
+
+# ---- decompositions: padding by its own op, so that the contraction itself has no guards
+
+
+def _pad_spatial(x: Any, padding: Pairs, interior: Ints | None = None) -> Any:
+    """``x`` padded with zeros; negative padding crops."""
+    low, high = zip((0, 0), (0, 0), *padding, strict=True)
+    between = (0, 0, *(interior or (0,) * len(padding)))
+    return shape.pad(x, low=low, high=high, interior=between, value=0)
+
+
+def _decompose_conv(x: Any, weight: Any, padding: Pairs, **attrs: Any) -> Any:
+    if not any(low or high for low, high in padding):
+        return None
+    return conv(_pad_spatial(x, padding), weight, padding=((0, 0),) * len(padding), **attrs)
+
+
+def _decompose_grad_weight(x: Any, g: Any, padding: Pairs, **attrs: Any) -> Any:
+    if not any(low or high for low, high in padding):
+        return None
+    return conv_grad_weight(_pad_spatial(x, padding), g, padding=((0, 0),) * len(padding), **attrs)
+
+
+def _decompose_grad_input(
+    g: Any, weight: Any, size: Ints, stride: Ints, padding: Pairs, dilation: Ints, groups: int
+) -> Any:
+    """A convolution of the gradient, spread out by the stride, with reversed weights, their channels exchanged."""
+    pairs = []
+    for n, count, s, d, k, (low, _) in zip(size, g.shape[2:], stride, dilation, weight.shape[2:], padding, strict=True):
+        before = d * (k - 1) - low
+        spread = (count - 1) * s + 1
+        pairs.append((before, n + d * (k - 1) - before - spread))
+    spread_g = _pad_spatial(g, tuple(pairs), tuple(s - 1 for s in stride))
+    ones, zeros = (1,) * len(size), ((0, 0),) * len(size)
+    return conv(spread_g, _exchange(weight, groups), stride=ones, padding=zeros, dilation=dilation, groups=groups)
+
+
+def _exchange(weight: Any, groups: int) -> Any:
+    """[groups * out, in, *kernel] as [groups * in, out, *reversed kernel]."""
+    out, per_group, *kernel = weight.shape
+    axes = tuple(range(2, len(weight.shape)))
+    if groups > 1:
+        split = shape.reshape(weight, shape=(groups, out // groups, per_group, *kernel))
+        turned = shape.transpose(split, permutation=(0, 2, 1, *(a + 1 for a in axes)))
+        weight = shape.reshape(turned, shape=(groups * per_group, out // groups, *kernel))
+    else:
+        weight = shape.transpose(weight, permutation=(1, 0, *axes))
+    return shape.flip(weight, axes=axes)
+
+
+# ---- kernels
+
+
+def _lower_conv(
+    c: LowerContext,
+    index: tuple[Index, ...],
+    x: OperandRef,
+    weight: OperandRef,
+    stride: Ints,
+    padding: Pairs,
+    dilation: Ints,
+    groups: int,
+) -> Scalar:
+    slide = Sliding(weight.shape[2:], stride, padding, dilation)
+    n, out, *window = index
+    per_group = weight.shape[1]
+    first = out // (weight.shape[0] // groups) * per_group
+
+    def product(channel: Index, *at: Index) -> Scalar:
+        place = slide.position(window, at)
+        value = c.load(x, (n, first + channel, *place), guard=inside(place, x.shape[2:]))
+        return value * c.load(weight, (out, channel, *at))
+
+    return c.nest.reduce("add", 0, x.dtype, [per_group, *slide.kernel], product)
+
+
+def _lower_grad_weight(
+    c: LowerContext,
+    index: tuple[Index, ...],
+    x: OperandRef,
+    g: OperandRef,
+    kernel: Ints,
+    stride: Ints,
+    padding: Pairs,
+    dilation: Ints,
+    groups: int,
+) -> Scalar:
+    slide = Sliding(kernel, stride, padding, dilation)
+    out, channel, *at = index
+    first = out // (g.shape[1] // groups) * (x.shape[1] // groups)
+
+    def product(n: Index, *window: Index) -> Scalar:
+        place = slide.position(window, at)
+        value = c.load(x, (n, first + channel, *place), guard=inside(place, x.shape[2:]))
+        return value * c.load(g, (n, out, *window))
+
+    return c.nest.reduce("add", 0, x.dtype, [g.shape[0], *g.shape[2:]], product)
+
+
+# ---- samples: input shape, weight shape, stride, padding, dilation, groups
+
+_CASES: list[tuple[Ints, Ints, Ints, Pairs, Ints, int, Any]] = [
+    ((2, 3, 7, 6), (4, 3, 3, 2), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, np.float32),
+    ((1, 2, 9, 8), (3, 2, 3, 3), (2, 3), ((1, 1), (2, 0)), (1, 1), 1, np.float32),
+    ((2, 4, 8, 9), (6, 2, 2, 3), (1, 2), ((0, 1), (1, 1)), (2, 2), 2, np.float64),
+    ((1, 3, 5, 5), (6, 1, 3, 3), (2, 2), ((1, 1), (1, 1)), (1, 1), 3, np.float32),
+    ((2, 3, 11), (4, 3, 4), (2,), ((2, 1),), (2,), 1, np.float64),
+    ((1, 1, 1), (1, 1, 1), (1,), ((0, 0),), (1,), 1, np.float32),
+    ((2, 2, 4, 4), (5, 2, 1, 1), (1, 1), ((2, 2), (0, 3)), (1, 1), 1, np.float32),
+]
+
+
+def _conv_samples() -> list[Sample]:
+    return [Sample((x, w), attrs) for x, w, _, attrs in _arrays()]
+
+
+def _grad_input_samples() -> list[Sample]:
+    return [Sample((g, w), {"size": x.shape[2:], **attrs}) for x, w, g, attrs in _arrays()]
+
+
+def _grad_weight_samples() -> list[Sample]:
+    return [Sample((x, g), {"kernel": w.shape[2:], **attrs}) for x, w, g, attrs in _arrays()]
+
+
+def _arrays() -> list[tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]]:
+    random = np.random.default_rng(7)
+    result = []
+    for x_shape, w_shape, stride, padding, dilation, groups, dtype in _CASES:
+        attrs = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+        sizes = Sliding(w_shape[2:], stride, padding, dilation).output("conv", x_shape[2:])
+        shapes = (x_shape, w_shape, (x_shape[0], w_shape[0], *sizes))
+        x, w, g = (random.standard_normal(s).astype(dtype) for s in shapes)
+        result.append((x, w, g, attrs))
+    return result
+
+
+def _f32(*dims: int) -> TensorType:
+    return TensorType(float32, dims)
+
+
+_PLAIN = {"stride": (1, 1), "padding": ((0, 0), (0, 0)), "dilation": (1, 1)}
+_ATTRS = [STRIDE, PADDING, DILATION, GROUPS]
+_TRAITS = Trait.PURE | Trait.CONTRACTION
+
+conv = define(
+    "conv",
+    "Convolution (cross-correlation) of x [batch, channels, *size] with weight [out, channels / groups, *kernel].",
+    "x weight",
+    _infer_conv,
+    attrs=_ATTRS,
+    reference=_conv_reference,
+    vjp=(_conv_vjp_x, _conv_vjp_weight),
+    lower=_lower_conv,
+    decompose=_decompose_conv,
+    traits=_TRAITS,
+    samples=_conv_samples,
+    error_samples=[
+        ErrorSample((_f32(1, 3, 5, 5), _f32(4, 2, 3, 3)), "2 x 1 groups = 2 channels", _PLAIN),
+        ErrorSample((_f32(1, 2, 2, 2), _f32(4, 2, 3, 3)), "a window of 3 elements does not fit", _PLAIN),
+        ErrorSample((_f32(1, 4, 5, 5), _f32(3, 2, 3, 3)), "no multiple of 2 groups", {**_PLAIN, "groups": 2}),
+        ErrorSample((_f32(1, 4, 5, 5), _f32(3, 4, 3, 3)), "groups must be positive", {**_PLAIN, "groups": 0}),
+        ErrorSample((_f32(1, 4, 5, 5), _f32(3, 4, 3)), "same number of dimensions", _PLAIN),
+        ErrorSample((_f32(1, 4, 5, 5), _f32(3, 4, 3, 3)), "stride has 1 entries", {**_PLAIN, "stride": (1,)}),
+        ErrorSample((_f32(1, 4, 5, 5), _f32(3, 4, 3, 3)), "stride must be positive", {**_PLAIN, "stride": (1, 0)}),
+        ErrorSample(
+            (_f32(1, 4, 5, 5), _f32(3, 4, 3, 3)), "padding must be pairs", {**_PLAIN, "padding": ((0, -1), (0, 0))}
+        ),
+        ErrorSample((_f32(1, 4, 5), TensorType(float64, (3, 4, 3))), "one numeric element type", _PLAIN),
+    ],
+    promotes=(0, 1),
+)
+
+conv_grad_input = define(
+    "conv_grad_input",
+    "Gradient of conv with respect to x [batch, channels, *size], from the gradient g of its result and the weight.",
+    "g weight",
+    _infer_grad_input,
+    attrs=[SIZE, *_ATTRS],
+    reference=_grad_input_reference,
+    vjp=(_grad_input_vjp_g, _grad_input_vjp_weight),
+    decompose=_decompose_grad_input,
+    traits=_TRAITS,
+    samples=_grad_input_samples,
+    error_samples=[
+        ErrorSample((_f32(1, 4, 3, 3), _f32(4, 2, 3, 3)), "the convolution gives", {**_PLAIN, "size": (6, 5)}),
+        ErrorSample((_f32(1, 4, 3, 3), _f32(4, 2, 3, 3)), "size and kernel need 2 entries", {**_PLAIN, "size": (5,)}),
+    ],
+)
+
+conv_grad_weight = define(
+    "conv_grad_weight",
+    "Gradient of conv with respect to weight [out, channels / groups, *kernel], from x and its result's gradient g.",
+    "x g",
+    _infer_grad_weight,
+    attrs=[KERNEL, *_ATTRS],
+    reference=_grad_weight_reference,
+    vjp=(_grad_weight_vjp_x, _grad_weight_vjp_g),
+    lower=_lower_grad_weight,
+    decompose=_decompose_grad_weight,
+    traits=_TRAITS,
+    samples=_grad_weight_samples,
+    error_samples=[
+        ErrorSample((_f32(1, 2, 5, 5), _f32(1, 4, 3, 3)), "the convolution gives", {**_PLAIN, "kernel": (2, 3)}),
+        ErrorSample((_f32(1, 2, 5, 5), _f32(1, 4, 3, 3)), "size and kernel need 2", {**_PLAIN, "kernel": (3,)}),
+        ErrorSample((_f32(2, 2, 5, 5), _f32(1, 4, 3, 3)), "the convolution gives", {**_PLAIN, "kernel": (3, 3)}),
+    ],
+)

@@ -1,0 +1,525 @@
+"""Pooling: maximum and average over sliding windows, with their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from graphc.dtypes import DType, bool_, float32, int32, int64
+from graphc.errors import AttributeValueError, DTypeError, ShapeError
+from graphc.ir.index import Index, flatten, unflatten
+from graphc.ir.kernel import Const, Guard
+from graphc.ir.lowering import LowerContext, OperandRef
+from graphc.ir.nest import Scalar, simplify
+from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.types import TensorType, row_major_strides
+from graphc.ops.define import define
+from graphc.ops.sliding import DILATION, KERNEL, PADDING, SIZE, STRIDE, Pairs, Sliding, inside
+
+Ints = tuple[int, ...]
+_WRITTEN_OUT = 16
+"""Up to this many elements of a window are compared without a loop."""
+
+
+def lowest(dtype: DType) -> float | int:
+    """The value that is no larger than any other of the type."""
+    return -np.inf if dtype.kind == "f" else int(np.iinfo(dtype.numpy).min)
+
+
+def _sizes(x: TensorType | OperandRef, slide: Sliding) -> Ints:
+    return x.shape[len(x.shape) - slide.rank :]
+
+
+def _infer_pool(op: str, x: TensorType, slide: Sliding) -> TensorType:
+    if not slide.kernel or x.rank < slide.rank:
+        raise AttributeValueError(f"{op}: kernel {slide.kernel} does not fit an operand of type {x}")
+    slide.check(op)
+    for extent, pair in zip(slide.extent, slide.padding, strict=True):
+        if max(pair) >= extent:
+            raise AttributeValueError(f"{op}: padding {pair} must be smaller than the window, which spans {extent}")
+    lead = x.shape[: x.rank - slide.rank]
+    return TensorType(x.dtype, (*lead, *slide.output(op, _sizes(x, slide))))
+
+
+def _infer_max(x: TensorType, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints) -> TensorType:
+    if x.dtype.kind == "b":
+        raise DTypeError("max_pool: operand must be numeric, got bool", remedy="cast to u8")
+    return _infer_pool("max_pool", x, Sliding(kernel, stride, padding, dilation))
+
+
+def _infer_max_grad(x: TensorType, g: TensorType, **attrs: Any) -> TensorType:
+    result = _infer_max(x, **attrs)
+    if result != g:
+        raise ShapeError(f"max_pool_grad: the gradient is {g}, the pooled operand is {result}")
+    return x
+
+
+def _infer_max_pick(x: TensorType, h: TensorType, **attrs: Any) -> TensorType:
+    if x != h:
+        raise ShapeError(f"max_pool_pick: operands must be of one type, got {x} and {h}")
+    return _infer_max(x, **attrs)
+
+
+# ---- references of max pooling
+
+
+def _max_reference(x: np.ndarray, **attrs: Any) -> np.ndarray:
+    slide = Sliding(**attrs)
+    low = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    windows = slide.windows(x, low)
+    # Element by element of the window: much faster than a reduction over tiny axes.
+    places = list(np.ndindex(*slide.kernel))
+    result = windows[(..., *places[0])].copy()
+    for at in places[1:]:
+        np.maximum(result, windows[(..., *at)], out=result)
+    return result
+
+
+def _first_max(x: np.ndarray, slide: Sliding) -> np.ndarray:
+    """Row-major place in its window of the first maximum (NaN is larger than all), never in the padding; -1 if none."""
+    low = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    windows = slide.windows(x, low)
+    valid = slide.windows(np.ones(_sizes_of(x, slide), bool), False)
+    first = np.full(windows.shape[: x.ndim], -1, np.int64)
+    best = np.full(first.shape, low, x.dtype)
+    for number, at in enumerate(np.ndindex(*slide.kernel)):
+        value = windows[(..., *at)]
+        better = valid[(..., *at)] & ((first < 0) | (value > best) | ((value != value) & (best == best)))
+        first[better] = number
+        best = np.where(better, value, best)
+    return first
+
+
+def _sizes_of(x: np.ndarray, slide: Sliding) -> Ints:
+    return x.shape[x.ndim - slide.rank :]
+
+
+def _max_grad_reference(x: np.ndarray, g: np.ndarray, **attrs: Any) -> np.ndarray:
+    slide = Sliding(**attrs)
+    first = _first_max(x, slide)
+    places = np.arange(prod(slide.kernel)).reshape(slide.kernel)
+    expand = (..., *(None,) * slide.rank)
+    values = np.where(first[expand] == places, g[expand], np.zeros((), g.dtype))
+    return np.ascontiguousarray(slide.add_windows(values, _sizes_of(x, slide)))
+
+
+def _max_pick_reference(x: np.ndarray, h: np.ndarray, **attrs: Any) -> np.ndarray:
+    slide = Sliding(**attrs)
+    first = _first_max(x, slide)
+    windows = slide.windows(h)
+    result = np.zeros(first.shape, h.dtype)
+    for number, at in enumerate(np.ndindex(*slide.kernel)):
+        result = np.where(first == number, windows[(..., *at)], result)
+    return result
+
+
+# ---- kernels of max pooling
+
+
+def _lower_max(c: LowerContext, index: tuple[Index, ...], x: OperandRef, **attrs: Any) -> Scalar:
+    slide = Sliding(**attrs)
+    lead, window = index[: len(index) - slide.rank], index[len(index) - slide.rank :]
+    low = lowest(x.dtype)
+
+    def element(*at: Index) -> Scalar:
+        place = slide.position(window, at)
+        return c.load(x, (*lead, *place), guard=inside(place, _sizes(x, slide)), other=low)
+
+    return c.nest.reduce("max", low, x.dtype, slide.kernel, element)
+
+
+class _Window:
+    """One window of ``x`` inside a kernel: loads its elements and finds its first maximum."""
+
+    def __init__(self, c: LowerContext, x: OperandRef, slide: Sliding, index: tuple[Index, ...]):
+        split = len(index) - slide.rank
+        self.c, self.x, self.slide = c, x, slide
+        self.lead, self.window = index[:split], index[split:]
+
+    def load(self, operand: OperandRef, at: tuple[Any, ...], other: Any = 0) -> Scalar:
+        """Element ``at`` of the window, from an operand of the shape of ``x``."""
+        place, guard = self.place(at)
+        return self.c.load(operand, (*self.lead, *place), guard=guard, other=other)
+
+    def place(self, at: tuple[Any, ...]) -> tuple[tuple[Index, ...], Guard]:
+        """Position in the input, and the guard that keeps it inside."""
+        place = self.slide.position(self.window, at)
+        return place, inside(place, _sizes(self.x, self.slide))
+
+    def places(self) -> Iterator[tuple[int, Ints]]:
+        """(number, place) of each element, row-major."""
+        return enumerate(np.ndindex(*self.slide.kernel))
+
+    def first_max(self) -> Scalar:
+        """Number of the first maximum as an i64 scalar; -1 when every element is padding."""
+        if prod(self.slide.kernel) <= _WRITTEN_OUT:
+            return self._compare_in_turn()
+        return self._compare_by_loops()
+
+    def _compare_in_turn(self) -> Scalar:
+        nest, low = self.c.nest, lowest(self.x.dtype)
+        best, first, found = nest.const(low, self.x.dtype), nest.const(-1, int64), False
+        for number, at in self.places():
+            guard = simplify(self.place(at)[1])
+            if guard is None:
+                continue
+            value, here = self.load(self.x, at, low), nest.const(number, int64)
+            if guard == () and not found and isinstance(best.ref, Const):
+                best, first, found = value, here, True
+                continue
+            better = self._better(value, best)
+            if not found:  # Afterwards padding, being the lowest value, is never better.
+                better = (better | (first < 0)) & nest.condition(guard)
+            best, first = nest.select(better, value, best), nest.select(better, here, first)
+            found = found or not guard
+        return first
+
+    def _better(self, value: Scalar, best: Scalar) -> Scalar:
+        greater = value > best
+        return greater if self.x.dtype.kind != "f" else greater | (value.ne(value) & best.eq(best))
+
+    def _compare_by_loops(self) -> Scalar:
+        nest, low, kernel = self.c.nest, lowest(self.x.dtype), self.slide.kernel
+        count = prod(kernel)
+        best = nest.reduce("max", low, self.x.dtype, kernel, lambda *at: self.load(self.x, at, low))
+
+        def candidate(*at: Index) -> Scalar:
+            value = self.load(self.x, at, low)
+            found = (value.eq(best) | value.ne(value)) & nest.condition(self.place(at)[1])
+            number = flatten(at, row_major_strides(kernel))
+            return nest.select(found, nest.index(number), nest.const(count, int64))
+
+        first = nest.reduce("min", count, int64, kernel, candidate)
+        return nest.select(first.eq(count), nest.const(-1, int64), first)
+
+
+def _lower_max_pick(c: LowerContext, index: tuple[Index, ...], x: OperandRef, h: OperandRef, **attrs: Any) -> Scalar:
+    slide = Sliding(**attrs)
+    window = _Window(c, x, slide, index)
+    first = window.first_max()
+    if prod(slide.kernel) <= _WRITTEN_OUT:
+        result = c.nest.const(0, h.dtype)
+        for number, at in window.places():
+            result = c.nest.select(first.eq(number), window.load(h, at), result)
+        return result
+    found = c.nest.dynamic(c.nest.select(first < 0, c.nest.const(0, int64), first), 0, prod(slide.kernel) - 1)
+    return c.nest.select(first < 0, 0, window.load(h, unflatten(found, slide.kernel)))
+
+
+def _lower_max_grad(c: LowerContext, x: OperandRef, g: OperandRef, **attrs: Any) -> None:
+    """Zeroes the result, then sends each window's gradient to the place of its first maximum."""
+    slide = Sliding(**attrs)
+    with c.nest.loops(x.shape) as index:
+        c.store(index, c.nest.const(0, g.dtype))
+    lead = len(g.shape) - slide.rank
+    with (
+        c.nest.loops(g.shape[:lead]) as outer,
+        c.nest.loops(g.shape[lead:], "serial" if slide.overlaps else "parallel") as windows,
+    ):
+        window = _Window(c, x, slide, (*outer, *windows))
+        first, gradient = window.first_max(), c.load(g, (*outer, *windows))
+        _scatter(c, window, first, gradient)
+
+
+def _scatter(c: LowerContext, window: _Window, first: Scalar, gradient: Scalar) -> None:
+    kernel = window.slide.kernel
+    combine = "add" if window.slide.overlaps else None
+
+    def send(number: Scalar | int, at: tuple[Any, ...]) -> None:
+        place, guard = window.place(at)
+        value = c.nest.select(first.eq(number), gradient, 0)
+        c.store((*window.lead, *place), value, guard=guard, combine=combine)
+
+    if prod(kernel) <= _WRITTEN_OUT:
+        for number, at in window.places():
+            send(number, at)
+        return
+    with c.nest.loops(kernel, "serial") as at:
+        send(c.nest.index(flatten(at, row_major_strides(kernel))), at)
+
+
+# ---- average pooling
+
+
+def _infer_avg(x: TensorType, kernel: Ints, stride: Ints, padding: Pairs, count_include_pad: bool) -> TensorType:
+    if x.dtype.kind != "f":
+        raise DTypeError(f"avg_pool: operand must be floating point, got {x.dtype}", remedy="cast it first")
+    return _infer_pool("avg_pool", x, Sliding(kernel, stride, padding, (1,) * len(kernel)))
+
+
+def _infer_avg_grad(g: TensorType, size: Ints, **attrs: Any) -> TensorType:
+    if len(size) != len(attrs["kernel"]) or g.rank < len(size):
+        raise AttributeValueError(f"avg_pool_grad: size {size} does not fit kernel {attrs['kernel']} and operand {g}")
+    x = TensorType(g.dtype, (*g.shape[: g.rank - len(size)], *size))
+    pooled = _infer_avg(x, **attrs)
+    if pooled != g:
+        raise ShapeError(f"avg_pool_grad: the gradient is {g}, the pooled operand is {pooled}")
+    return x
+
+
+def _plain(kernel: Ints, stride: Ints, padding: Pairs) -> Sliding:
+    return Sliding(kernel, stride, padding, (1,) * len(kernel))
+
+
+def _counts(slide: Sliding, sizes: Ints, include_pad: bool, dtype: np.dtype) -> np.ndarray:
+    """What each window is divided by."""
+    if include_pad or not slide.is_padded:
+        return np.asarray(prod(slide.kernel), dtype)
+    ones = slide.windows(np.ones(sizes, dtype))
+    return ones.sum(axis=tuple(range(slide.rank, 2 * slide.rank)), dtype=dtype)
+
+
+def _avg_reference(x: np.ndarray, kernel: Ints, stride: Ints, padding: Pairs, count_include_pad: bool) -> np.ndarray:
+    slide = _plain(kernel, stride, padding)
+    windows = slide.windows(x)
+    total = np.zeros(windows.shape[: x.ndim], x.dtype)
+    for at in np.ndindex(*kernel):
+        total += windows[(..., *at)]
+    return total / _counts(slide, _sizes_of(x, slide), count_include_pad, x.dtype)
+
+
+def _avg_grad_reference(
+    g: np.ndarray, size: Ints, kernel: Ints, stride: Ints, padding: Pairs, count_include_pad: bool
+) -> np.ndarray:
+    slide = _plain(kernel, stride, padding)
+    share = g / _counts(slide, size, count_include_pad, g.dtype)
+    spread = np.broadcast_to(share[(..., *(None,) * slide.rank)], (*share.shape, *kernel))
+    return np.ascontiguousarray(slide.add_windows(spread, size))
+
+
+def _count(
+    c: LowerContext, window: tuple[Index, ...], slide: Sliding, sizes: Ints, include_pad: bool, dtype: DType
+) -> Scalar:
+    """What a window is divided by, as a scalar; ``window`` may hold windows that do not exist."""
+    nest = c.nest
+    if include_pad or not slide.is_padded:
+        return nest.const(prod(slide.kernel), dtype)
+    result = nest.const(1, int64)
+    for position, k, size in zip(slide.position(window, (0,) * slide.rank), slide.kernel, sizes, strict=True):
+        low = nest.op("max", nest.index(position), nest.const(0, int64))
+        high = nest.op("min", nest.index(position + k), nest.const(size, int64))
+        result = result * nest.op("max", high - low, nest.const(1, int64))
+    return result.cast(dtype)
+
+
+def _lower_avg(
+    c: LowerContext,
+    index: tuple[Index, ...],
+    x: OperandRef,
+    kernel: Ints,
+    stride: Ints,
+    padding: Pairs,
+    count_include_pad: bool,
+) -> Scalar:
+    slide = _plain(kernel, stride, padding)
+    lead, window = index[: len(index) - slide.rank], index[len(index) - slide.rank :]
+    sizes = _sizes(x, slide)
+
+    def element(*at: Index) -> Scalar:
+        place = slide.position(window, at)
+        return c.load(x, (*lead, *place), guard=inside(place, sizes))
+
+    total = c.nest.reduce("add", 0, x.dtype, kernel, element)
+    return total / _count(c, window, slide, sizes, count_include_pad, x.dtype)
+
+
+def _lower_avg_grad(
+    c: LowerContext,
+    index: tuple[Index, ...],
+    g: OperandRef,
+    size: Ints,
+    kernel: Ints,
+    stride: Ints,
+    padding: Pairs,
+    count_include_pad: bool,
+) -> Scalar:
+    """Sums over the windows that hold the element: window ``q - j`` with ``q`` the last one that starts before it."""
+    slide = _plain(kernel, stride, padding)
+    lead, place = index[: len(index) - slide.rank], index[len(index) - slide.rank :]
+    padded = tuple(p + low for p, (low, _) in zip(place, padding, strict=True))
+
+    def share(*back: Index) -> Scalar:
+        window = tuple(p // s - j for p, s, j in zip(padded, stride, back, strict=True))
+        offset = tuple(p % s + j * s for p, s, j in zip(padded, stride, back, strict=True))
+        guard = (*inside(window, _sizes(g, slide)), *inside(offset, kernel))
+        gradient = c.load(g, (*lead, *window), guard=guard)
+        return gradient / _count(c, window, slide, size, count_include_pad, g.dtype)
+
+    candidates = [-(-k // s) for k, s in zip(kernel, stride, strict=True)]
+    return c.nest.reduce("add", 0, g.dtype, candidates, share)
+
+
+# ---- samples
+
+_MAX_CASES: list[tuple[Ints, dict[str, Any], Any]] = [
+    ((2, 3, 6, 8), {"kernel": (2, 2), "stride": (2, 2)}, np.float32),
+    ((1, 2, 7, 9), {"kernel": (3, 2), "stride": (2, 1), "padding": ((1, 1), (0, 1))}, np.float32),
+    ((2, 1, 9, 8), {"kernel": (2, 3), "stride": (1, 2), "dilation": (2, 2), "padding": ((1, 0), (2, 1))}, np.float64),
+    ((2, 3, 11), {"kernel": (3,), "stride": (2,), "padding": ((1, 2),)}, np.float64),
+    ((1, 7, 8), {"kernel": (5, 5), "stride": (1, 2), "padding": ((2, 2), (1, 3))}, np.float32),
+    ((1, 2, 5, 7), {"kernel": (1, 2), "stride": (2, 3)}, np.float32),
+]
+
+
+def _max_arrays() -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
+    random = np.random.default_rng(3)
+    for dims, given, dtype in _MAX_CASES:
+        rank = len(given["kernel"])
+        attrs = {"padding": ((0, 0),) * rank, "dilation": (1,) * rank, **given}
+        # Distinct values, far enough apart for finite differences.
+        yield (random.permutation(prod(dims)).reshape(dims) / 8 - prod(dims) / 16).astype(dtype), attrs
+
+
+def _pooled(x: np.ndarray, attrs: dict[str, Any]) -> np.ndarray:
+    shape = _max_reference(x, **attrs).shape
+    return np.random.default_rng(4).standard_normal(shape).astype(x.dtype)
+
+
+def _max_samples() -> list[Sample]:
+    attrs = {"kernel": (2, 2), "stride": (1, 1), "padding": ((1, 1), (1, 0)), "dilation": (1, 1)}
+    integers = np.array([[-9, -3, -3], [-3, 2, 2], [2, -5, -8]], np.int32)
+    special = np.array([[1, np.nan, 3], [-np.inf, -np.inf, 0], [-np.inf, -np.inf, -1]], np.float32)
+    kinks = [Sample((integers,), attrs, differentiable=False), Sample((special,), attrs, differentiable=False)]
+    return [Sample((x,), a) for x, a in _max_arrays()] + kinks
+
+
+def _max_grad_samples() -> list[Sample]:
+    ties = np.zeros((1, 2, 4, 4), np.float32)
+    attrs = {"kernel": (3, 3), "stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1)}
+    infinite = np.full((1, 3, 3), -np.inf, np.float32)
+    result = [Sample((x, _pooled(x, a)), a) for x, a in _max_arrays()]
+    return result + [Sample((x, _pooled(x, attrs)), attrs, differentiable=False) for x in (ties, infinite)]
+
+
+def _max_pick_samples() -> list[Sample]:
+    return [Sample((x, np.random.default_rng(5).standard_normal(x.shape).astype(x.dtype)), a) for x, a in _max_arrays()]
+
+
+_AVG_CASES: list[tuple[Ints, dict[str, Any], Any]] = [
+    ((2, 3, 6, 8), {"kernel": (2, 2), "stride": (2, 2)}, np.float32),
+    ((1, 2, 7, 9), {"kernel": (3, 2), "stride": (2, 1), "padding": ((1, 1), (0, 1))}, np.float32),
+    (
+        (1, 2, 7, 9),
+        {"kernel": (3, 4), "stride": (2, 3), "padding": ((1, 2), (3, 1)), "count_include_pad": False},
+        float,
+    ),
+    ((2, 3, 11), {"kernel": (3,), "stride": (1,), "padding": ((2, 1),), "count_include_pad": False}, np.float32),
+    ((2, 5, 7), {"kernel": (1, 2), "stride": (2, 3)}, np.float64),
+]
+
+
+def _avg_arrays() -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
+    random = np.random.default_rng(6)
+    for dims, given, dtype in _AVG_CASES:
+        attrs = {"padding": ((0, 0),) * len(given["kernel"]), "count_include_pad": True, **given}
+        yield random.standard_normal(dims).astype(dtype), attrs
+
+
+def _avg_grad_samples() -> list[Sample]:
+    result = []
+    for x, attrs in _avg_arrays():
+        g = np.random.default_rng(8).standard_normal(_avg_reference(x, **attrs).shape).astype(x.dtype)
+        result.append(Sample((g,), {"size": x.shape[-len(attrs["kernel"]) :], **attrs}))
+    return result
+
+
+_X = TensorType(float32, (1, 1, 4, 4))
+_G = TensorType(float32, (1, 1, 2, 2))
+_AVG = {"kernel": (2, 2), "stride": (2, 2), "padding": ((0, 0), (0, 0))}
+_MAX = {**_AVG, "dilation": (1, 1)}
+_MAX_ATTRS = [KERNEL, STRIDE, PADDING, DILATION]
+_AVG_ATTRS = [
+    KERNEL,
+    STRIDE,
+    PADDING,
+    Attr("count_include_pad", "bool", "padding counts as elements of the mean", True, False),
+]
+
+max_pool = define(
+    "max_pool",
+    "Maximum over windows that slide over the last dimensions. Padding never wins; NaN does.",
+    "x",
+    _infer_max,
+    attrs=_MAX_ATTRS,
+    reference=_max_reference,
+    vjp=(lambda g, result, x, **attrs: max_pool_grad(x, g, **attrs),),
+    lower=_lower_max,
+    traits=Trait.PURE,
+    samples=_max_samples,
+    error_samples=[
+        ErrorSample((_X,), "does not fit an input of 4", {**_MAX, "kernel": (5, 2)}),
+        ErrorSample((_X,), "must be smaller than the window", {**_MAX, "padding": ((2, 0), (0, 0))}),
+        ErrorSample((_X,), "dilation has 1 entries", {**_MAX, "dilation": (1,)}),
+        ErrorSample((_X,), "kernel () does not fit", {"kernel": (), "stride": (), "padding": (), "dilation": ()}),
+        ErrorSample((TensorType(bool_, (1, 1, 4, 4)),), "must be numeric", _MAX),
+    ],
+)
+
+max_pool_grad = define(
+    "max_pool_grad",
+    "Gradient of max_pool with respect to x: each window's gradient goes to its first maximum.",
+    "x g",
+    _infer_max_grad,
+    attrs=_MAX_ATTRS,
+    reference=_max_grad_reference,
+    vjp=(None, lambda h, result, x, g, **attrs: max_pool_pick(x, h, **attrs)),
+    lower_nest=_lower_max_grad,
+    traits=Trait.PURE,
+    samples=_max_grad_samples,
+    error_samples=[ErrorSample((_X, _X), "the pooled operand is f32[1,1,2,2]", _MAX)],
+)
+
+max_pool_pick = define(
+    "max_pool_pick",
+    "The element of h at each window's first maximum of x: the transpose of max_pool_grad.",
+    "x h",
+    _infer_max_pick,
+    attrs=_MAX_ATTRS,
+    reference=_max_pick_reference,
+    vjp=(None, lambda g, result, x, h, **attrs: max_pool_grad(x, g, **attrs)),
+    lower=_lower_max_pick,
+    traits=Trait.PURE,
+    samples=_max_pick_samples,
+    error_samples=[ErrorSample((_X, _G), "operands must be of one type", _MAX)],
+)
+
+avg_pool = define(
+    "avg_pool",
+    "Mean over windows that slide over the last dimensions; padding adds zeros and may count or not.",
+    "x",
+    _infer_avg,
+    attrs=_AVG_ATTRS,
+    reference=_avg_reference,
+    vjp=(
+        lambda g, result, x, kernel, **attrs: avg_pool_grad(
+            g, size=x.shape[len(x.shape) - len(kernel) :], kernel=kernel, **attrs
+        ),
+    ),
+    lower=_lower_avg,
+    traits=Trait.PURE,
+    samples=lambda: [Sample((x,), attrs) for x, attrs in _avg_arrays()],
+    error_samples=[
+        ErrorSample((TensorType(int32, (1, 1, 4, 4)),), "must be floating point", _AVG),
+        ErrorSample((_X,), "does not fit an input of 4", {**_AVG, "kernel": (2, 5)}),
+    ],
+)
+
+avg_pool_grad = define(
+    "avg_pool_grad",
+    "Gradient of avg_pool with respect to its operand, whose spatial size is given.",
+    "g",
+    _infer_avg_grad,
+    attrs=[SIZE, *_AVG_ATTRS],
+    reference=_avg_grad_reference,
+    vjp=(lambda h, result, g, size, **attrs: avg_pool(h, **attrs),),
+    lower=_lower_avg_grad,
+    traits=Trait.PURE,
+    samples=_avg_grad_samples,
+    error_samples=[
+        ErrorSample((_X,), "the pooled operand is f32[1,1,2,2]", {**_AVG, "size": (4, 4)}),
+        ErrorSample((_X,), "size (4,) does not fit", {**_AVG, "size": (4,)}),
+    ],
+)

@@ -1,0 +1,54 @@
+"""Tests of the matrix product: every transposition and broadcast against numpy, gradients by adjointness."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from graphc.dtypes import dtype_of
+from graphc.ir.graph import Graph
+from graphc.ir.interpret import evaluate
+from graphc.ir.op import REGISTRY
+from graphc.ir.types import TensorType
+from graphc.ops import contraction
+from graphc.ops.dispatch import GraphDispatcher, use
+
+OP = REGISTRY[contraction.matmul.op.name]
+BATCHES = [((), ()), ((3,), ()), ((2, 3), ()), ((), (4,)), ((2, 1), (3,)), ((1,), (1,))]
+CASES = list(itertools.product(BATCHES, (False, True), (False, True)))
+
+
+def normal(*dims):
+    return np.random.default_rng(sum(dims)).standard_normal(dims)
+
+
+@pytest.mark.parametrize("batches,ta,tb", CASES)
+def test_value_and_gradients(batches, ta, tb):
+    a = normal(*batches[0], *((5, 4) if ta else (4, 5)))
+    b = normal(*batches[1], *((6, 5) if tb else (5, 6)))
+    attrs = {"transpose_a": ta, "transpose_b": tb}
+    result = OP.evaluate((a, b), attrs)[0]
+    subscripts = f"...{'ki' if ta else 'ik'},...{'jk' if tb else 'kj'}->...ij"
+    np.testing.assert_allclose(result, np.einsum(subscripts, a, b))
+    g = normal(*result.shape)
+    arrays = [g, result, a, b]
+    for rule, operand in zip(OP.vjp, (a, b), strict=True):
+        graph = Graph()
+        values = [graph.add_input(TensorType(dtype_of(v.dtype), v.shape), "x") for v in arrays]
+        with use(GraphDispatcher(graph)):
+            graph.set_outputs([rule(*values, **attrs)])
+        gradient = evaluate(graph, arrays)[0]
+        assert np.broadcast_shapes(gradient.shape, operand.shape) == gradient.shape
+        np.testing.assert_allclose(np.sum(gradient * operand), np.vdot(g, result))
+
+
+def test_gradient_of_shared_matrix_is_one_product():
+    graph = Graph()
+    a = graph.add_input(TensorType(contraction.float32, (8, 3, 4)), "a")
+    b = graph.add_input(TensorType(contraction.float32, (4, 5)), "b")
+    g = graph.add_input(TensorType(contraction.float32, (8, 3, 5)), "g")
+    with use(GraphDispatcher(graph)):
+        gradient = OP.vjp[1](g, None, a, b, transpose_a=False, transpose_b=False)
+    assert gradient.shape == (4, 5)

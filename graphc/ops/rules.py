@@ -54,7 +54,7 @@ def broadcast(name: str, types: Sequence[TensorType]) -> tuple[int, ...]:
 
 
 def elementwise(name: str, kinds: str, result: DType | None = None) -> Callable[..., TensorType]:
-    """Rule of an elementwise op: one element type of the given kinds, broadcast shapes; gives ``result`` or that type."""
+    """Rule of an elementwise op: one element type of given kinds, broadcast shapes; gives ``result`` or that type."""
 
     def infer(*types: TensorType) -> TensorType:
         for i, type in enumerate(types):

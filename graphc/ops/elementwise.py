@@ -1,0 +1,503 @@
+"""Arithmetic, comparisons, logic, bits, selection and conversion, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphc.dtypes import DType, bool_, dtype_of, float32, float64, int32, int64
+from graphc.errors import DTypeError, ShapeError
+from graphc.ir import scalar
+from graphc.ir.index import Index
+from graphc.ir.lowering import LowerContext, OperandRef
+from graphc.ir.nest import Scalar
+from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.types import TensorType
+from graphc.ops.define import EVERY, define
+from graphc.ops.rules import broadcast, check_kind, check_one_dtype, elementwise
+from graphc.ops.samples import (
+    FLOATS,
+    INTEGERS,
+    SPECIAL,
+    array,
+    binary,
+    booleans,
+    extremes,
+    floats,
+    integers,
+    pairs,
+    plain,
+    unary,
+)
+from graphc.ops.shape import zeros_like
+
+ELEMENTWISE = Trait.PURE | Trait.ELEMENTWISE
+COMMUTATIVE = ELEMENTWISE | Trait.COMMUTATIVE
+Indices = tuple[Index, ...]
+
+F = TensorType(float32, (2, 3))
+F_WIDE = TensorType(float32, (2, 4))
+I = TensorType(int32, (2, 3))  # noqa: E741
+B = TensorType(bool_, (2, 3))
+MISMATCH = (
+    ErrorSample(
+        (F, F_WIDE), "shapes [2,3] (operand 0) and [2,4] (operand 1) do not broadcast: 3 and 4", {}, ShapeError
+    ),
+    ErrorSample((F, TensorType(float64)), "f32 (operand 0) and f64 (operand 1)", {}, DTypeError),
+)
+
+
+def lowered(rule: Callable[..., Scalar]) -> Callable[..., Scalar]:
+    """A kernel rule from a function of the builder and the operands' elements: ``rule(nest, *elements)``."""
+
+    def lower(c: LowerContext, index: Indices, *operands: OperandRef) -> Scalar:
+        return rule(c.nest, *(c.broadcast(x, index) for x in operands))
+
+    return lower
+
+
+def scalar_op(name: str) -> Callable[..., Scalar]:
+    """A kernel rule that is one scalar operation of ir.scalar."""
+    return lowered(lambda nest, *elements: nest.op(name, *elements))
+
+
+def _bad_kind(dtype: DType, message: str, count: int = 2) -> ErrorSample:
+    return ErrorSample((TensorType(dtype, (2, 3)),) * count, message, {}, DTypeError)
+
+
+# ---- arithmetic
+
+add = define(
+    "add",
+    "x + y; for bool, x or y.",
+    "x y",
+    elementwise("add", "fiub"),
+    reference=np.add,
+    vjp=(lambda g, result, x, y: g, lambda g, result, x, y: g),
+    lower=lowered(lambda nest, x, y: nest.op("or" if x.dtype is bool_ else "add", x, y)),
+    traits=COMMUTATIVE,
+    samples=binary(kinds="fiub"),
+    error_samples=MISMATCH,
+    promotes=EVERY,
+)
+sub = define(
+    "sub",
+    "x - y.",
+    "x y",
+    elementwise("sub", "fiu"),
+    reference=np.subtract,
+    vjp=(lambda g, result, x, y: g, lambda g, result, x, y: neg(g)),
+    lower=scalar_op("sub"),
+    traits=ELEMENTWISE,
+    samples=binary(),
+    error_samples=(*MISMATCH, _bad_kind(bool_, "operand 0 is boolean (bool), which sub does not take")),
+    promotes=EVERY,
+)
+mul = define(
+    "mul",
+    "x * y; for bool, x and y.",
+    "x y",
+    elementwise("mul", "fiub"),
+    reference=np.multiply,
+    vjp=(lambda g, result, x, y: mul(g, y), lambda g, result, x, y: mul(g, x)),
+    lower=lowered(lambda nest, x, y: nest.op("and" if x.dtype is bool_ else "mul", x, y)),
+    traits=COMMUTATIVE,
+    samples=binary(kinds="fiub"),
+    error_samples=MISMATCH,
+    promotes=EVERY,
+)
+div = define(
+    "div",
+    "x / y, always in floating point: integers become f32 first.",
+    "x y",
+    elementwise("div", "f"),
+    reference=np.true_divide,
+    vjp=(lambda g, result, x, y: div(g, y), lambda g, result, x, y: neg(div(mul(g, result), y))),
+    lower=scalar_op("div"),
+    traits=ELEMENTWISE,
+    samples=lambda: [
+        *binary(kinds="f")(),
+        Sample((floats((3, 4), low=-3, high=3), floats((4,), low=0.5, high=2, seed=1))),
+    ],
+    error_samples=(*MISMATCH, _bad_kind(int64, "signed integer (i64)")),
+    promotes=EVERY,
+    to_float=True,
+)
+
+
+def _float_mod(nest: Any, x: Scalar, y: Scalar) -> Scalar:
+    rest = nest.op("rem", x, y)
+    return nest.select(rest.ne(0) & ((y < 0) ^ (rest < 0)), rest + y, rest)
+
+
+def _integer_mod(nest: Any, x: Scalar, y: Scalar) -> Scalar:
+    rest = nest.op("rem", x, y)
+    return rest if x.dtype.kind == "u" else nest.select(rest.ne(0) & ((y < 0) ^ (rest < 0)), rest + y, rest)
+
+
+def _float_floor_div(nest: Any, x: Scalar, y: Scalar) -> Scalar:
+    """The whole part from the exact remainder: x == floor_div(x, y) * y + mod(x, y) as far as rounding allows."""
+    rest = nest.op("rem", x, y)
+    ratio = (x - rest) / y
+    ratio = nest.select(rest.ne(0) & ((y < 0) ^ (rest < 0)), ratio - 1.0, ratio)
+    whole = nest.op("floor", ratio)
+    whole = nest.select(ratio - whole > 0.5, whole + 1.0, whole)
+    return nest.select(y.eq(0), x / y, whole)
+
+
+def _integer_floor_div(nest: Any, x: Scalar, y: Scalar) -> Scalar:
+    ratio = x / y
+    if x.dtype.kind == "u":
+        return ratio
+    rest = nest.op("rem", x, y)
+    return nest.select(rest.ne(0) & ((y < 0) ^ (rest < 0)), ratio - 1, ratio)
+
+
+floor_div = define(
+    "floor_div",
+    "The largest whole number not above x / y. A zero divisor gives 0 for integers.",
+    "x y",
+    elementwise("floor_div", "fiu"),
+    reference=np.floor_divide,
+    vjp=(lambda g, result, x, y: zeros_like(result), lambda g, result, x, y: zeros_like(result)),
+    lower=lowered(lambda nest, x, y: (_float_floor_div if x.dtype.kind == "f" else _integer_floor_div)(nest, x, y)),
+    traits=ELEMENTWISE,
+    samples=lambda: [
+        *binary(-7, 7)(),
+        plain(floats((4, 9), "float32", -40, 40), floats((9,), "float32", -3, 3, 1)),
+    ],
+    error_samples=(*MISMATCH, _bad_kind(bool_, "boolean (bool)")),
+    promotes=EVERY,
+)
+mod = define(
+    "mod",
+    "x - y * floor_div(x, y): has the sign of y. A zero divisor gives 0 for integers and NaN for floats.",
+    "x y",
+    elementwise("mod", "fiu"),
+    reference=np.remainder,
+    vjp=(lambda g, result, x, y: g, lambda g, result, x, y: neg(mul(g, floor_div(x, y)))),
+    lower=lowered(lambda nest, x, y: (_float_mod if x.dtype.kind == "f" else _integer_mod)(nest, x, y)),
+    traits=ELEMENTWISE,
+    samples=lambda: [
+        *binary(-7, 7, special=False)(),
+        plain(floats((4, 9), "float32", -40, 40), floats((9,), "float32", -3, 3, 1)),
+        plain(*pairs(array([np.nan, np.inf, -np.inf, 0.0, 1.0, -1.0, 2.5, -6.0, 3.0], "float64"))),
+    ],
+    error_samples=(*MISMATCH, _bad_kind(bool_, "boolean (bool)")),
+    promotes=EVERY,
+)
+neg = define(
+    "neg",
+    "-x.",
+    "x",
+    elementwise("neg", "fiu"),
+    reference=np.negative,
+    vjp=(lambda g, result, x: neg(g),),
+    lower=scalar_op("neg"),
+    traits=ELEMENTWISE,
+    samples=unary(kinds="fiu"),
+    error_samples=(_bad_kind(bool_, "operand 0 is boolean (bool)", 1),),
+)
+abs = define(
+    "abs",
+    "The absolute value; its slope at 0 is 0. The smallest integer stays itself.",
+    "x",
+    elementwise("abs", "fiu"),
+    reference=np.abs,
+    vjp=(lambda g, result, x: mul(g, sign(x)),),
+    lower=scalar_op("abs"),
+    traits=ELEMENTWISE,
+    samples=unary(kinds="fiu"),
+    error_samples=(_bad_kind(bool_, "operand 0 is boolean (bool)", 1),),
+)
+sign = define(
+    "sign",
+    "-1, 0 or 1 by the sign of x; 0 for NaN.",
+    "x",
+    elementwise("sign", "fiu"),
+    reference=lambda x: np.subtract(x > 0, x < 0, dtype=np.int8).astype(x.dtype),
+    vjp=(lambda g, result, x: zeros_like(result),),
+    lower=lowered(
+        lambda nest, x: (
+            nest.select(x > 0, nest.const(1, x.dtype), 0)
+            if x.dtype.kind == "u"
+            else nest.select(x > 0, nest.const(1, x.dtype), nest.select(x < 0, nest.const(-1, x.dtype), 0))
+        )
+    ),
+    traits=ELEMENTWISE,
+    samples=unary(kinds="fiu"),
+    error_samples=(_bad_kind(bool_, "operand 0 is boolean (bool)", 1),),
+)
+reciprocal = define(
+    "reciprocal",
+    "1 / x, always in floating point.",
+    "x",
+    elementwise("reciprocal", "f"),
+    reference=lambda x: np.divide(x.dtype.type(1), x),
+    vjp=(lambda g, result, x: neg(mul(g, mul(result, result))),),
+    lower=lowered(lambda nest, x: 1 / x),
+    traits=ELEMENTWISE,
+    samples=unary(0.3, 3.0),
+    error_samples=(_bad_kind(int32, "operand 0 is signed integer (i32)", 1),),
+    promotes=EVERY,
+    to_float=True,
+)
+
+
+# ---- extremes
+
+
+def _extreme_gradient(loses: Any) -> tuple[Any, Any]:
+    """Gradients of maximum or minimum: to the operand that was taken, in halves at ties, to both where one is NaN."""
+
+    def first(g: Any, result: Any, x: Any, y: Any) -> Any:
+        return where(loses(x, y), 0, where(eq(x, y), mul(g, 0.5), g))
+
+    def second(g: Any, result: Any, x: Any, y: Any) -> Any:
+        return where(loses(y, x), 0, where(eq(x, y), mul(g, 0.5), g))
+
+    return first, second
+
+
+maximum = define(
+    "maximum",
+    "The larger of x and y; NaN if one of them is NaN. At ties each side gets half of the gradient.",
+    "x y",
+    elementwise("maximum", "fiub"),
+    reference=np.maximum,
+    vjp=_extreme_gradient(lambda x, y: lt(x, y)),
+    lower=scalar_op("max"),
+    traits=COMMUTATIVE,
+    samples=binary(kinds="fiub"),
+    error_samples=MISMATCH,
+    promotes=EVERY,
+)
+minimum = define(
+    "minimum",
+    "The smaller of x and y; NaN if one of them is NaN. At ties each side gets half of the gradient.",
+    "x y",
+    elementwise("minimum", "fiub"),
+    reference=np.minimum,
+    vjp=_extreme_gradient(lambda x, y: gt(x, y)),
+    lower=scalar_op("min"),
+    traits=COMMUTATIVE,
+    samples=binary(kinds="fiub"),
+    error_samples=MISMATCH,
+    promotes=EVERY,
+)
+
+
+# ---- comparisons
+
+
+def _comparison(name: str, symbol: str, reference: Any, traits: Trait) -> Any:
+    return define(
+        name,
+        f"x {symbol} y, as bool.",
+        "x y",
+        elementwise(name, "fiub", bool_),
+        reference=reference,
+        lower=scalar_op(name),
+        traits=traits,
+        samples=binary(kinds="fiub", differentiable=False),
+        error_samples=MISMATCH,
+        promotes=EVERY,
+    )
+
+
+eq = _comparison("eq", "==", np.equal, COMMUTATIVE)
+ne = _comparison("ne", "!=", np.not_equal, COMMUTATIVE)
+lt = _comparison("lt", "<", np.less, ELEMENTWISE)
+le = _comparison("le", "<=", np.less_equal, ELEMENTWISE)
+gt = _comparison("gt", ">", np.greater, ELEMENTWISE)
+ge = _comparison("ge", ">=", np.greater_equal, ELEMENTWISE)
+
+
+# ---- logic and bits
+
+
+def _logical(name: str, word: str, reference: Any, operation: str) -> Any:
+    return define(
+        name,
+        f"Whether x is not zero {word} y is not zero.",
+        "x y",
+        elementwise(name, "fiub", bool_),
+        reference=reference,
+        lower=lowered(lambda nest, x, y: nest.op(operation, x.cast(bool_), y.cast(bool_))),
+        traits=COMMUTATIVE,
+        samples=binary(kinds="fiub", differentiable=False),
+        error_samples=MISMATCH,
+        promotes=EVERY,
+    )
+
+
+logical_and = _logical("logical_and", "and", np.logical_and, "and")
+logical_or = _logical("logical_or", "or", np.logical_or, "or")
+logical_xor = _logical("logical_xor", "or", np.logical_xor, "xor")
+logical_not = define(
+    "logical_not",
+    "Whether x is zero.",
+    "x",
+    elementwise("logical_not", "fiub", bool_),
+    reference=np.logical_not,
+    lower=lowered(lambda nest, x: nest.op("not", x.cast(bool_))),
+    traits=ELEMENTWISE,
+    samples=lambda: [plain(*s.operands) for s in unary(kinds="fiub")()],
+    error_samples=(ErrorSample((F, F), "takes 1 operands, got 2"),),
+)
+
+
+def _bitwise(name: str, word: str, reference: Any, operation: str) -> Any:
+    return define(
+        name,
+        f"Bitwise {word} of integers or bools.",
+        "x y",
+        elementwise(name, "iub"),
+        reference=reference,
+        lower=scalar_op(operation),
+        traits=COMMUTATIVE,
+        samples=binary(kinds="iub"),
+        error_samples=(_bad_kind(float32, "operand 0 is floating-point (f32)"),),
+        promotes=EVERY,
+    )
+
+
+bit_and = _bitwise("bit_and", "and", np.bitwise_and, "and")
+bit_or = _bitwise("bit_or", "or", np.bitwise_or, "or")
+bit_xor = _bitwise("bit_xor", "exclusive or", np.bitwise_xor, "xor")
+bit_not = define(
+    "bit_not",
+    "Every bit inverted; for bool, not x.",
+    "x",
+    elementwise("bit_not", "iub"),
+    reference=np.invert,
+    lower=scalar_op("not"),
+    traits=ELEMENTWISE,
+    samples=lambda: [plain(extremes(d)) for d in INTEGERS] + [plain(booleans((3, 4))), plain(integers((0, 2)))],
+    error_samples=(_bad_kind(float32, "operand 0 is floating-point (f32)", 1),),
+)
+
+
+def _shift_reference(shift: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    def reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        bits = x.dtype.itemsize * 8
+        inside = (y >= 0) & (y < bits)
+        signs = np.where(x < 0, -1, 0).astype(x.dtype) if shift is np.right_shift else np.zeros((), x.dtype)
+        return np.where(inside, shift(x, np.where(inside, y, 0)), signs).astype(x.dtype)
+
+    return reference
+
+
+def _lower_shift(operation: str) -> Callable[..., Scalar]:
+    """Amounts outside of the width are caught first: a machine's shift would take them modulo the width."""
+
+    def rule(nest: Any, x: Scalar, y: Scalar) -> Scalar:
+        bits = x.dtype.bits
+        inside = y < bits if x.dtype.kind == "u" else (y >= 0) & (y < bits)
+        if operation == "shr" and x.dtype.kind == "i":
+            return nest.op("shr", x, nest.select(inside, y, bits - 1))
+        return nest.select(inside, nest.op(operation, x, y & (bits - 1)), 0)
+
+    return lowered(rule)
+
+
+shift_left = define(
+    "shift_left",
+    "x shifted left by y bits; 0 when y is negative or not below the width.",
+    "x y",
+    elementwise("shift_left", "iu"),
+    reference=_shift_reference(np.left_shift),
+    lower=_lower_shift("shl"),
+    traits=ELEMENTWISE,
+    samples=binary(kinds="iu"),
+    error_samples=(_bad_kind(float32, "operand 0 is floating-point (f32)"),),
+    promotes=EVERY,
+)
+shift_right = define(
+    "shift_right",
+    "x shifted right by y bits, keeping the sign; 0 or -1 by the sign when y is negative or not below the width.",
+    "x y",
+    elementwise("shift_right", "iu"),
+    reference=_shift_reference(np.right_shift),
+    lower=_lower_shift("shr"),
+    traits=ELEMENTWISE,
+    samples=binary(kinds="iu"),
+    error_samples=(_bad_kind(float32, "operand 0 is floating-point (f32)"),),
+    promotes=EVERY,
+)
+
+
+# ---- selection and conversion
+
+
+def _infer_where(condition: TensorType, x: TensorType, y: TensorType) -> TensorType:
+    check_kind("where", 0, condition.dtype, "b")
+    check_one_dtype("where", (x, y), first=1)
+    return TensorType(x.dtype, broadcast("where", (condition, x, y)))
+
+
+where = define(
+    "where",
+    "x where the condition holds, else y.",
+    "condition x y",
+    _infer_where,
+    reference=np.where,
+    vjp=(
+        None,
+        lambda g, result, condition, x, y: where(condition, g, 0),
+        lambda g, result, condition, x, y: where(condition, 0, g),
+    ),
+    lower=scalar_op("select"),
+    traits=ELEMENTWISE,
+    samples=lambda: [
+        Sample((booleans((2, 3)), floats((2, 3)), floats((2, 3), seed=1))),
+        Sample((booleans((4, 1)), floats((3,), "float32"), floats((), "float32", seed=1))),
+        Sample((booleans(()), floats((0, 3)), floats((1, 3), seed=1))),
+        plain(booleans((5,)), integers((5,), "int8"), integers((1,), "int8", seed=1)),
+        plain(booleans((5,)), booleans((5,), 1), booleans((5,), 2)),
+    ],
+    error_samples=(
+        ErrorSample((F, F, F), "operand 0 is floating-point (f32), which where does not take", {}, DTypeError),
+        ErrorSample((B, F, I), "f32 (operand 1) and i32 (operand 2)", {}, DTypeError),
+        ErrorSample((B, F, F_WIDE), "do not broadcast: 3 and 4 at dim -1", {}, ShapeError),
+    ),
+    promotes=(1, 2),
+)
+
+
+def _infer_cast(x: TensorType, dtype: DType) -> TensorType:
+    return TensorType(dtype, x.shape)
+
+
+def _cast_samples() -> list[Sample]:
+    found = [
+        Sample((floats((2, 3)),), {"dtype": float64}),
+        Sample((floats((3,), "float32"),), {"dtype": float64}),
+        plain(floats((0, 3), "float32"), dtype=dtype_of("int8")),
+        plain(floats(()), dtype=float32),
+    ]
+    big = [127.9, 128.5, -128.9, -129.5, 255.9, 256.5, 2147483648.0, -2147483649.0, 1e19, -1e19, 9.3e18]
+    for dtype in FLOATS:
+        values = array([*SPECIAL[:-3], *big], dtype)
+        found += [plain(values, dtype=dtype_of(name)) for name in (*FLOATS, *INTEGERS, "bool")]
+    for name in INTEGERS:
+        found += [plain(extremes(name), dtype=dtype_of(other)) for other in (*FLOATS, *INTEGERS, "bool")]
+    return found + [plain(booleans((2, 3)), dtype=dtype_of(name)) for name in (*FLOATS, *INTEGERS, "bool")]
+
+
+cast = define(
+    "cast",
+    "x as another element type. Floats are truncated toward zero and saturate, NaN becomes 0; integers wrap around; "
+    "bool is whether x is not zero.",
+    "x",
+    _infer_cast,
+    attrs=[Attr("dtype", "dtype", "the new element type")],
+    reference=lambda x, dtype: scalar.cast(x, dtype).copy() if x.dtype == dtype.numpy else scalar.cast(x, dtype),
+    vjp=(lambda g, result, x, dtype: cast(g, dtype=x.dtype),),
+    lower=lambda c, index, x, dtype: c.broadcast(x, index).cast(dtype),
+    traits=ELEMENTWISE,
+    samples=_cast_samples,
+    error_samples=(ErrorSample((F,), "attribute 'dtype' is missing"),),
+)

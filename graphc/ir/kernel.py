@@ -237,6 +237,8 @@ class Program:
     calls: tuple[Call, ...]
     arena: int = 0
     """Bytes of the arena, 0 until planned."""
+    scratch: int = 0
+    """How many bytes at the end of the arena serve the kernels' scratch buffers."""
 
     def storage(self, name: str) -> Storage:
         """The storage of that name."""

@@ -146,6 +146,18 @@ class NestBuilder:
         self._known[-1][key] = Scalar(self, name, dtype)
         return self._known[-1][key]
 
+    def recall(self, key: Any) -> Scalar | None:
+        """What was remembered under ``key`` in this scope or one around it."""
+        for known in reversed(self._known):
+            if key in known:
+                return known[key]
+        return None
+
+    def remember(self, key: Any, value: Scalar) -> Scalar:
+        """Keeps a scalar until the innermost scope closes; keys are tuples that start with a word of the caller's."""
+        self._known[-1][key] = value
+        return value
+
     def select(self, condition: Scalar, a: Any, b: Any) -> Scalar:
         """``a`` where ``condition`` holds, else ``b``; one of them may be a Python number."""
         dtype = a.dtype if isinstance(a, Scalar) else b.dtype

@@ -1,0 +1,146 @@
+"""Accumulators of kernels in LLVM: registers per unrolled copy and lane, carried through loops as phis, folded when read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from graphc.codegen.llvm_function import FunctionWriter
+from graphc.codegen.llvm_scalar import ScalarEmitter, register_type, splat_literal
+from graphc.dtypes import DType
+from graphc.ir.index import Axis
+from graphc.ir.kernel import Acc, Const, Kernel, Loop, Update, walk
+
+Key = tuple[tuple[int, ...], int]
+"""(coordinates along the unrolled axes around the declaration, number of the extra copy)."""
+
+
+@dataclass
+class Spread:
+    """Over how many registers an accumulator is spread by lane loops between its declaration and its updates."""
+
+    copies: int = 1
+    lanes: int = 0
+
+
+@dataclass
+class Accumulator:
+    """An accumulator that is alive."""
+
+    dtype: DType
+    combine: str
+    init: str
+    """Register or literal of the initial value (scalar or vector, as declared); empty when it is the identity."""
+    axes: tuple[Axis, ...]
+    """Unrolled axes around the declaration."""
+    lanes: int
+    """Lanes at the declaration (0: scalar)."""
+    spread: Spread
+    registers: dict[Key, str] = field(default_factory=dict)
+
+    @property
+    def width(self) -> int:
+        """Lanes of its registers."""
+        return self.spread.lanes or self.lanes
+
+
+def identity(combine: str, dtype: DType) -> Const:
+    """The neutral element."""
+    if combine in ("add", "or"):
+        return Const(False if dtype.kind == "b" else 0.0 if dtype.kind == "f" else 0, dtype)
+    if combine in ("mul", "and"):
+        ones = True if dtype.kind == "b" else 1.0 if dtype.kind == "f" else 1
+        return Const(ones if combine == "mul" or dtype.kind == "b" else -1, dtype)
+    if dtype.kind == "b":
+        return Const(combine == "min", dtype)
+    if dtype.kind == "f":
+        return Const(float("-inf") if combine == "max" else float("inf"), dtype)
+    low = 0 if dtype.kind == "u" else -(2 ** (dtype.bits - 1))
+    high = 2 ** (dtype.bits - (0 if dtype.kind == "u" else 1)) - 1
+    return Const(low if combine == "max" else high, dtype)
+
+
+def next_power_of_two(n: int) -> int:
+    """The smallest power of two that is at least ``n``."""
+    return 1 << max(0, n - 1).bit_length()
+
+
+def analyse(kernel: Kernel) -> tuple[dict[str, Spread], dict[Axis, int]]:
+    """(spread of every accumulator, lanes of every vector axis). Vector loops that update one accumulator get equal lanes."""
+    declared: dict[str, tuple[Loop, ...]] = {}
+    spreads: dict[str, Spread] = {}
+    lanes = {s.axis: next_power_of_two(s.axis.extent) for s, _ in walk(kernel.body) if isinstance(s, Loop) and s.kind == "vector"}
+    shared: dict[str, list[Axis]] = {}
+    for stmt, loops in walk(kernel.body):
+        if isinstance(stmt, Acc):
+            declared[stmt.name] = loops
+            spreads[stmt.name] = Spread()
+        elif isinstance(stmt, Update):
+            inside = loops[len(declared[stmt.acc]) :]
+            copies = 1
+            for loop in inside:
+                if loop.kind == "unroll":
+                    copies *= loop.axis.extent
+                elif loop.kind == "vector":
+                    shared.setdefault(stmt.acc, []).append(loop.axis)
+            spreads[stmt.acc].copies = max(spreads[stmt.acc].copies, copies)
+    changed = True
+    while changed:
+        changed = False
+        for axes in shared.values():
+            most = max(lanes[a] for a in axes)
+            for axis in axes:
+                changed |= lanes[axis] != most
+                lanes[axis] = most
+    for name, axes in shared.items():
+        spreads[name].lanes = lanes[axes[0]]
+    return spreads, lanes
+
+
+class AccumulatorWriter:
+    """Emits the combining operations."""
+
+    def __init__(self, function: FunctionWriter, scalar: ScalarEmitter):
+        self.function = function
+        self.scalar = scalar
+
+    def combine(self, op: str, a: str, b: str, dtype: DType, lanes: int) -> str:
+        """``op(a, b)``; bool ``add`` is or, ``mul`` is and."""
+        if dtype.kind == "b":
+            op = {"add": "or", "mul": "and", "max": "or", "min": "and"}.get(op, op)
+        return self.scalar.emit(op, [a, b], [dtype, dtype], dtype, lanes)
+
+    def start(self, acc: Accumulator, coordinates: list[tuple[int, ...]], init: Callable[[tuple[int, ...]], str]) -> None:
+        """Fills the registers with the initial value; extra copies and lanes start from the identity."""
+        neutral = splat_literal(identity(acc.combine, acc.dtype), acc.width)
+        spread = acc.spread.copies > 1 or bool(acc.spread.lanes)
+        for c in coordinates:
+            first = init(c)
+            for extra in range(acc.spread.copies):
+                acc.registers[c, extra] = neutral if spread else first
+
+    def fold(self, acc: Accumulator, c: tuple[int, ...], init: str) -> str:
+        """The value of one declared copy: extra copies and lanes combined in a tree, then the initial value."""
+        parts = [acc.registers[c, extra] for extra in range(acc.spread.copies)]
+        while len(parts) > 1:
+            pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
+            parts = [self.combine(acc.combine, *p, acc.dtype, acc.width) if len(p) == 2 else p[0] for p in pairs]
+        value = parts[0]
+        if acc.spread.lanes:
+            value = self.fold_lanes(acc.combine, value, acc.dtype, acc.spread.lanes)
+        if (acc.spread.copies > 1 or acc.spread.lanes) and init != splat_literal(identity(acc.combine, acc.dtype), acc.lanes):
+            value = self.combine(acc.combine, value, init, acc.dtype, acc.lanes)
+        return value
+
+    def fold_lanes(self, op: str, value: str, dtype: DType, lanes: int) -> str:
+        """All lanes combined by halving, a fixed order."""
+        f = self.function
+        while lanes > 1:
+            kind, half = register_type(dtype, lanes), lanes // 2
+            low = ", ".join(f"i32 {i}" for i in range(half))
+            high = ", ".join(f"i32 {i + half}" for i in range(half))
+            a = f.line(f"shufflevector {kind} {value}, {kind} poison, <{half} x i32> <{low}>")
+            b = f.line(f"shufflevector {kind} {value}, {kind} poison, <{half} x i32> <{high}>")
+            value = self.combine(op, a, b, dtype, half)
+            lanes = half
+        return f.line(f"extractelement {register_type(dtype, 1)} {value}, i64 0")

@@ -1,0 +1,262 @@
+"""One scheduled kernel as an LLVM function: the only place where statements of kernel IR become instructions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import product
+
+from graphc.codegen.llvm_accumulator import Accumulator, AccumulatorWriter, analyse
+from graphc.codegen.llvm_function import Coordinates, FunctionWriter, LaneValue
+from graphc.codegen.llvm_memory import MemoryWriter, VectorAxis
+from graphc.codegen.llvm_scalar import ScalarEmitter, register_type
+from graphc.codegen.target import Target
+from graphc.errors import CompileError
+from graphc.ir.index import Axis, Dynamic, Index, atoms
+from graphc.ir.kernel import Acc, Const, IndexLet, Kernel, Let, Load, Loop, Read, Ref, Stmt, Store, Update, walk
+
+
+def emit_kernel(kernel: Kernel, target: Target, declarations: dict[str, str]) -> str:
+    """The definition ``define internal void @name(ptr, ...)`` of a scheduled kernel; external functions that it needs are
+    added to ``declarations``. Arguments are the kernel's buffers in order, scratch included."""
+    return KernelEmitter(kernel, target, declarations).emit()
+
+
+class KernelEmitter:
+    """Walks a kernel. A ``vector`` or ``unroll`` loop emits no loop: its body is emitted once, and every value that
+    depends on the axis exists once per lane or copy (so loops inside are shared by all copies: unroll and jam)."""
+
+    def __init__(self, kernel: Kernel, target: Target, declarations: dict[str, str]):
+        self.kernel = kernel
+        self.function = FunctionWriter(declarations)
+        self.scalar = ScalarEmitter(self.function.line, self.function.declare, target)
+        self.memory = MemoryWriter(self.function, self.value)
+        self.accumulators = AccumulatorWriter(self.function, self.scalar)
+        self.spreads, self.lanes = analyse(kernel)
+        self.products = _fusable_products(kernel)
+        self.values: dict[str, LaneValue] = {}
+        self.live: dict[str, Accumulator] = {}
+        self.inits: dict[str, Ref] = {}
+        self.unroll: list[Axis] = []
+
+    def emit(self) -> str:
+        """The function's text."""
+        parameters = []
+        for i, buffer in enumerate(self.kernel.buffers):
+            self.memory.buffers[buffer.name] = (buffer, f"%b{i}")
+            readonly = " readonly" if buffer.role == "in" else ""
+            parameters.append(f"ptr noalias nocapture{readonly} %b{i}")
+        self.body(self.kernel.body)
+        head = f"define internal void @{self.kernel.name}({', '.join(parameters)}) #0 {{\nentry:"
+        return f"{head}\n{self.function.text()}\n  ret void\n}}\n"
+
+    def value(self, name: str) -> LaneValue:
+        """The emitted form of an SSA scalar."""
+        return self.values[name]
+
+    def operand(self, ref: Ref) -> LaneValue | Const:
+        """The emitted form of an operand."""
+        return ref if isinstance(ref, Const) else self.values[ref]
+
+    def copies(self, axes: Iterable[Axis]) -> Iterator[tuple[tuple[int, ...], Coordinates]]:
+        """(key, coordinates) of every copy along ``axes``."""
+        ordered = tuple(axes)
+        for c in product(*(range(a.extent) for a in ordered)):
+            yield c, dict(zip(ordered, c, strict=True))
+
+    def used_axes(self, refs: Iterable[Ref], indices: Iterable[Index] = ()) -> tuple[Axis, ...]:
+        """Unrolled axes that values or index expressions depend on, outermost first."""
+        found: set[Axis] = set()
+        for ref in refs:
+            if isinstance(ref, str):
+                found.update(self.values[ref].axes)
+        for index in indices:
+            for atom in atoms(index):
+                if isinstance(atom, Dynamic):
+                    found.update(self.values[atom.name].axes)
+                else:
+                    found.add(atom)
+        return tuple(a for a in self.unroll if a in found)
+
+    # ---- statements
+
+    def body(self, statements: tuple[Stmt, ...]) -> None:
+        """Emits statements in order."""
+        for stmt in statements:
+            _EMIT[type(stmt)](self, stmt)
+
+    def let(self, stmt: Let) -> None:
+        """A scalar operation."""
+        if stmt.name in self.products:
+            return
+        args = [self.operand(a) for a in stmt.args]
+        lanes = max((a.lanes for a in args if isinstance(a, LaneValue)), default=0)
+        axes = self.used_axes(stmt.args)
+        result = LaneValue(stmt.dtype, axes, lanes, depth=self.function.depth)
+        types = [a.dtype for a in args]
+        for c, at in self.copies(axes):
+            registers = [self.function.widen(a, at, lanes) for a in args]
+            result.parts[c] = self.scalar.emit(stmt.op, registers, types, stmt.dtype, lanes)
+        self.values[stmt.name] = result
+
+    def index_let(self, stmt: IndexLet) -> None:
+        """An index as a value."""
+        axes = self.used_axes((), (stmt.index,))
+        vector = self.memory.vector
+        lanes = vector.lanes if vector and self.memory.varies(stmt.index) else 0
+        result = LaneValue(stmt.dtype, axes, lanes, depth=self.function.depth)
+        for c, at in self.copies(axes):
+            index = self.memory.fix(stmt.index, at)
+            if lanes:
+                result.parts[c] = self.memory.vector_index(index, at, stmt.dtype)
+                continue
+            register = self.memory.scalar_index(index, at)
+            if stmt.dtype.bits != 64 and register.startswith("%"):
+                register = self.function.line(f"trunc i64 {register} to {register_type(stmt.dtype)}")
+            result.parts[c] = register
+        self.values[stmt.name] = result
+
+    def load(self, stmt: Load) -> None:
+        """A load; one instruction per copy that differs."""
+        axes = self.used_axes((), (stmt.index, *(b.index for b in stmt.guard)))
+        result = LaneValue(stmt.dtype, axes, 0, depth=self.function.depth)
+        for c, at in self.copies(axes):
+            result.parts[c], result.lanes = self.memory.load(stmt.buffer, stmt.index, stmt.guard, stmt.other, at)
+        self.values[stmt.name] = result
+
+    def store(self, stmt: Store) -> None:
+        """A store, plain or combining."""
+        indices = (stmt.index, *(b.index for b in stmt.guard))
+        axes = self.used_axes((stmt.value,), indices)
+        value = self.operand(stmt.value)
+        varies = any(self.memory.varies(i) for i in indices)
+        if stmt.combine:
+            self._check_combining(stmt, axes)
+        vector = self.memory.vector
+        lanes = vector.lanes if vector and varies else 0
+        dtype = self.kernel.buffer(stmt.buffer).dtype
+        for _, at in self.copies(axes):
+            register = self.function.widen(value, at, lanes)
+            if stmt.combine:
+                old, _ = self.memory.load(stmt.buffer, stmt.index, stmt.guard, Const(0, dtype), at)
+                register = self.accumulators.combine(stmt.combine, old, register, dtype, lanes)
+            self.memory.store(stmt.buffer, stmt.index, stmt.guard, register, at)
+
+    def _check_combining(self, stmt: Store, axes: tuple[Axis, ...]) -> None:
+        """Lanes of a combining store must hit different elements, and no copy may be left out."""
+        vector = self.memory.vector
+        if set(axes) != set(self.unroll) or (vector and not self.memory.lane_stride(stmt.index)):
+            raise CompileError(f"@{self.kernel.name}: a combining store to %{stmt.buffer} cannot be vectorised")
+
+    # ---- accumulators
+
+    def acc(self, stmt: Acc) -> None:
+        """Declares an accumulator."""
+        vector = self.memory.vector
+        lanes = vector.lanes if vector else 0
+        acc = Accumulator(stmt.dtype, stmt.combine, "", tuple(self.unroll), lanes, self.spreads[stmt.name])
+        init = self.operand(stmt.init)
+        self.inits[stmt.name] = stmt.init
+        copies = dict(self.copies(acc.axes))
+        self.accumulators.start(acc, list(copies), lambda c: self.function.widen(init, copies[c], lanes))
+        self.live[stmt.name] = acc
+
+    def update(self, stmt: Update) -> None:
+        """Combines a value into the registers of an accumulator."""
+        acc = self.live[stmt.acc]
+        extra = [a for a in self.unroll if a not in acc.axes]
+        vector = self.memory.vector
+        masked = vector is not None and vector.partial and bool(acc.spread.lanes)
+        for _, at in self.copies(self.unroll):
+            key = (tuple(at[a] for a in acc.axes), _flat([(at[a], a.extent) for a in extra]))
+            old = acc.registers[key]
+            new = self._combined(acc, stmt.value, old, at)
+            if masked:
+                assert vector is not None
+                new = self.scalar.select(vector.mask(), new, old, acc.dtype, acc.width)
+            acc.registers[key] = new
+
+    def _combined(self, acc: Accumulator, value: Ref, old: str, at: Coordinates) -> str:
+        product_of = self.products.get(value) if isinstance(value, str) else None
+        if product_of is not None:
+            a, b = (self.function.widen(self.operand(r), at, acc.width) for r in product_of.args)
+            return self.scalar.emit("fma", [a, b, old], [acc.dtype] * 3, acc.dtype, acc.width)
+        register = self.function.widen(self.operand(value), at, acc.width)
+        return self.accumulators.combine(acc.combine, old, register, acc.dtype, acc.width)
+
+    def read(self, stmt: Read) -> None:
+        """The present value of an accumulator."""
+        acc = self.live[stmt.acc]
+        result = LaneValue(acc.dtype, acc.axes, acc.lanes, depth=self.function.depth)
+        for c, at in self.copies(acc.axes):
+            init = self.function.widen(self.operand(self.inits[stmt.acc]), at, acc.lanes)
+            result.parts[c] = self.accumulators.fold(acc, c, init)
+        self.values[stmt.name] = result
+
+    # ---- loops
+
+    def loop(self, stmt: Loop) -> None:
+        """A lane loop, an unrolled loop, or a loop at run time."""
+        if stmt.axis.extent == 0:
+            return
+        if stmt.kind == "vector":
+            if self.memory.vector is not None:
+                raise CompileError(f"@{self.kernel.name}: vector loop {stmt.axis} inside another one")
+            self.memory.vector = VectorAxis(stmt.axis, self.lanes[stmt.axis])
+            self.body(stmt.body)
+            self.memory.vector = None
+        elif stmt.kind == "unroll":
+            self.unroll.append(stmt.axis)
+            self.body(stmt.body)
+            self.unroll.pop()
+        else:
+            self._run_time_loop(stmt)
+
+    def _run_time_loop(self, stmt: Loop) -> None:
+        updated = {s.acc for s, _ in walk(stmt.body) if isinstance(s, Update)}
+        carried = [(acc, key) for name in sorted(updated & set(self.live)) for acc in [self.live[name]] for key in acc.registers]
+        loop = self.function.open_loop(stmt.axis)
+        for acc, key in carried:
+            acc.registers[key] = self.function.phi(loop, register_type(acc.dtype, acc.width), acc.registers[key])
+        self.body(stmt.body)
+        self.function.close_loop(loop, stmt.axis.extent, [acc.registers[key] for acc, key in carried])
+
+
+def _flat(digits: list[tuple[int, int]]) -> int:
+    number = 0
+    for digit, extent in digits:
+        number = number * extent + digit
+    return number
+
+
+def _fusable_products(kernel: Kernel) -> dict[str, Let]:
+    """Products that are only added to one accumulator: emitted as fused multiply-add."""
+    uses: Counter[str] = Counter()
+    products: dict[str, Let] = {}
+    added: set[str] = set()
+    combines: dict[str, str] = {}
+    for stmt, _ in walk(kernel.body):
+        if isinstance(stmt, Let):
+            uses.update(a for a in stmt.args if isinstance(a, str))
+            if stmt.op == "mul" and stmt.dtype.kind == "f":
+                products[stmt.name] = stmt
+        elif isinstance(stmt, Acc):
+            combines[stmt.name] = stmt.combine
+            uses.update([stmt.init] if isinstance(stmt.init, str) else [])
+        elif isinstance(stmt, (Update, Store)) and isinstance(stmt.value, str):
+            uses[stmt.value] += 1
+            if isinstance(stmt, Update) and combines[stmt.acc] == "add":
+                added.add(stmt.value)
+    return {name: let for name, let in products.items() if name in added and uses[name] == 1}
+
+
+_EMIT = {
+    Let: KernelEmitter.let,
+    IndexLet: KernelEmitter.index_let,
+    Load: KernelEmitter.load,
+    Store: KernelEmitter.store,
+    Acc: KernelEmitter.acc,
+    Update: KernelEmitter.update,
+    Read: KernelEmitter.read,
+    Loop: KernelEmitter.loop,
+}

@@ -1,0 +1,284 @@
+"""Scalar operations of kernels as LLVM instructions, on scalars and on vectors alike."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+from graphc.codegen.target import Target
+from graphc.dtypes import DType
+from graphc.errors import CompileError
+from graphc.ir.kernel import Const
+
+_REGISTER = {"f32": "float", "f64": "double", "i64": "i64", "i32": "i32", "i8": "i8", "u8": "i8", "bool": "i1"}
+
+
+def register_type(dtype: DType, lanes: int = 0) -> str:
+    """LLVM type of a value in registers; ``lanes`` 0 is a scalar. A bool is i1."""
+    name = _REGISTER[dtype.name]
+    return f"<{lanes} x {name}>" if lanes else name
+
+
+def memory_type(dtype: DType, lanes: int = 0) -> str:
+    """LLVM type of a value in memory. A bool is a byte."""
+    name = "i8" if dtype.kind == "b" else _REGISTER[dtype.name]
+    return f"<{lanes} x {name}>" if lanes else name
+
+
+def literal(const: Const) -> str:
+    """A constant as LLVM writes it; floats in hex so that no locale or rounding is involved."""
+    if const.dtype.kind == "f":
+        value = float(const.value)
+        if const.dtype.name == "f32":
+            value = struct.unpack("f", struct.pack("f", value))[0] if abs(value) != float("inf") else value
+        return "0x" + struct.pack(">d", value).hex().upper()
+    if const.dtype.kind == "b":
+        return "true" if const.value else "false"
+    return str(int(const.value))
+
+
+def splat_literal(const: Const, lanes: int) -> str:
+    """A vector constant with every lane equal."""
+    return f"splat ({register_type(const.dtype)} {literal(const)})" if lanes else literal(const)
+
+
+def suffix(dtype: DType, lanes: int) -> str:
+    """Overload suffix of an intrinsic, e.g. ``v16f32``."""
+    name = {"float": "f32", "double": "f64"}.get(_REGISTER[dtype.name], _REGISTER[dtype.name])
+    return f"v{lanes}{name}" if lanes else name
+
+
+_FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "rem": "frem"}
+_INT = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
+_FCMP = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
+_FLOAT_CALL = {"sqrt", "floor", "ceil", "trunc", "roundeven", "copysign"}
+
+
+class ScalarEmitter:
+    """Emits single operations through ``line(expression) -> name`` and ``declare(signature)`` of a function writer."""
+
+    def __init__(self, line: Callable[[str], str], declare: Callable[[str, str], None], target: Target):
+        self.line = line
+        self.declare = declare
+        self.target = target
+
+    def emit(self, op: str, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
+        """``op(args)``; returns the name of the result. ``types`` are the operand types."""
+        special = _SPECIAL.get(op)
+        if special is not None:
+            return special(self, args, types, result, lanes)
+        if op in _FCMP:
+            return self._compare(op, args, types[0], lanes)
+        kind = register_type(types[0], lanes)
+        if types[0].kind == "f":
+            if op in _FLOAT:
+                return self.line(f"{_FLOAT[op]} {kind} {args[0]}, {args[1]}")
+            if op in _FLOAT_CALL:
+                return self.call(f"llvm.{op}", types[0], lanes, args)
+        elif op in _INT:
+            return self.line(f"{_INT[op]} {kind} {args[0]}, {args[1]}")
+        raise CompileError(f"no instruction for {op} on {types[0]}")
+
+    def call(self, name: str, dtype: DType, lanes: int, args: list[str]) -> str:
+        """An intrinsic whose operands and result all have one type."""
+        kind = register_type(dtype, lanes)
+        full = f"{name}.{suffix(dtype, lanes)}"
+        self.declare(full, f"declare {kind} @{full}({', '.join([kind] * len(args))})")
+        return self.line(f"call {kind} @{full}({', '.join(f'{kind} {a}' for a in args)})")
+
+    def constant(self, value: bool | int | float, dtype: DType, lanes: int) -> str:
+        """A literal operand."""
+        return splat_literal(Const(value, dtype), lanes)
+
+    def _compare(self, op: str, args: list[str], dtype: DType, lanes: int) -> str:
+        kind = register_type(dtype, lanes)
+        if dtype.kind == "f":
+            return self.line(f"fcmp {_FCMP[op]} {kind} {args[0]}, {args[1]}")
+        sign = "" if op in ("eq", "ne") else "s" if dtype.kind == "i" else "u"
+        return self.line(f"icmp {sign}{op} {kind} {args[0]}, {args[1]}")
+
+    def select(self, condition: str, a: str, b: str, dtype: DType, lanes: int) -> str:
+        """``condition ? a : b`` lane by lane."""
+        kind = register_type(dtype, lanes)
+        mask = f"<{lanes} x i1>" if lanes else "i1"
+        return self.line(f"select {mask} {condition}, {kind} {a}, {kind} {b}")
+
+    def _neg(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
+        kind = register_type(result, lanes)
+        if result.kind == "f":
+            return self.line(f"fneg {kind} {args[0]}")
+        return self.line(f"sub {kind} {self.constant(0, result, lanes)}, {args[0]}")
+
+    def _abs(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
+        if result.kind == "f":
+            return self.call("llvm.fabs", result, lanes, args)
+        if result.kind == "u":
+            return args[0]
+        kind = register_type(result, lanes)
+        full = f"llvm.abs.{suffix(result, lanes)}"
+        self.declare(full, f"declare {kind} @{full}({kind}, i1)")
+        return self.line(f"call {kind} @{full}({kind} {args[0]}, i1 false)")
+
+    def minmax(self, op: str, args: list[str], dtype: DType, lanes: int) -> str:
+        """NaN-propagating ``min`` or ``max``. A literal operand saves the explicit test: the compare-and-select form
+        returns its second operand when unordered, which is the other one."""
+        if dtype.kind == "b":
+            kind = register_type(dtype, lanes)
+            return self.line(f"{'or' if op == 'max' else 'and'} {kind} {args[0]}, {args[1]}")
+        compare = "gt" if op == "max" else "lt"
+        a, b = args
+        if dtype.kind != "f":
+            return self.select(self._compare(compare, [a, b], dtype, lanes), a, b, dtype, lanes)
+        if _is_literal(b) and "7FF8" not in b:
+            a, b = b, a
+        best = self.select(self._compare(compare, [a, b], dtype, lanes), a, b, dtype, lanes)
+        if _is_literal(a) and "7FF8" not in a:
+            return best
+        kind = register_type(dtype, lanes)
+        unordered = self.line(f"fcmp uno {kind} {a}, {a}")
+        return self.select(unordered, a, best, dtype, lanes)
+
+    def _fma(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
+        return self.call("llvm.fma", result, lanes, args)
+
+    def _not(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
+        ones = self.constant(True if result.kind == "b" else -1, result, lanes)
+        return self.line(f"xor {register_type(result, lanes)} {args[0]}, {ones}")
+
+    def _shift(self, op: str, args: list[str], dtype: DType, lanes: int) -> str:
+        """Shifts; a count of the width or more gives 0 (or the sign), as numpy does."""
+        kind = register_type(dtype, lanes)
+        if _is_literal(args[1]):
+            return self.line(f"{op} {kind} {args[0]}, {args[1]}")
+        limit = self.constant(dtype.bits - 1, dtype, lanes)
+        over = self.line(f"icmp ugt {kind} {args[1]}, {limit}")
+        if op == "ashr":
+            count = self.select(over, limit, args[1], dtype, lanes)
+            return self.line(f"ashr {kind} {args[0]}, {count}")
+        count = self.select(over, self.constant(0, dtype, lanes), args[1], dtype, lanes)
+        shifted = self.line(f"{op} {kind} {args[0]}, {count}")
+        return self.select(over, self.constant(0, dtype, lanes), shifted, dtype, lanes)
+
+    def _mulhi(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
+        narrow, wide = register_type(result, lanes), f"<{lanes} x i64>" if lanes else "i64"
+        a, b = (self.line(f"zext {narrow} {x} to {wide}") for x in args)
+        product = self.line(f"mul {wide} {a}, {b}")
+        shift = "splat (i64 32)" if lanes else "32"
+        return self.line(f"trunc {wide} {self.line(f'lshr {wide} {product}, {shift}')} to {narrow}")
+
+    def _int_div(self, op: str, args: list[str], dtype: DType, lanes: int) -> str:
+        """Integer division that never traps: 0 for a zero divisor; the lowest value over -1 wraps."""
+        kind = register_type(dtype, lanes)
+        zero, one = self.constant(0, dtype, lanes), self.constant(1, dtype, lanes)
+        none = self.line(f"icmp eq {kind} {args[1]}, {zero}")
+        unsafe, minus = none, ""
+        if dtype.kind == "i":
+            minus = self.line(f"icmp eq {kind} {args[1]}, {self.constant(-1, dtype, lanes)}")
+            mask = f"<{lanes} x i1>" if lanes else "i1"
+            unsafe = self.line(f"or {mask} {none}, {minus}")
+        divisor = self.select(unsafe, one, args[1], dtype, lanes)
+        sign = "s" if dtype.kind == "i" else "u"
+        result = self.line(f"{sign}{op} {kind} {args[0]}, {divisor}")
+        if minus:
+            other = self.line(f"sub {kind} {zero}, {args[0]}") if op == "div" else zero
+            result = self.select(minus, other, result, dtype, lanes)
+        return self.select(none, zero, result, dtype, lanes)
+
+    def _cast(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
+        source = types[0]
+        if source is result:
+            return args[0]
+        from_type, to_type = register_type(source, lanes), register_type(result, lanes)
+        if result.kind == "b":
+            zero = self.constant(0, source, lanes)
+            compare = "fcmp une" if source.kind == "f" else "icmp ne"
+            return self.line(f"{compare} {from_type} {args[0]}, {zero}")
+        if source.kind == "f" and result.kind != "f":
+            sign = "u" if result.kind == "u" else "s"
+            full = f"llvm.fpto{sign}i.sat.{suffix(result, lanes)}.{suffix(source, lanes)}"
+            self.declare(full, f"declare {to_type} @{full}({from_type})")
+            return self.line(f"call {to_type} @{full}({from_type} {args[0]})")
+        if source.kind == "f":
+            verb = "fpext" if result.bits > source.bits else "fptrunc"
+        elif result.kind == "f":
+            verb = "sitofp" if source.kind == "i" else "uitofp"
+        elif source.kind != "b" and result.bits == source.bits:
+            return args[0]
+        elif source.kind != "b" and result.bits < source.bits:
+            verb = "trunc"
+        else:
+            verb = "sext" if source.kind == "i" else "zext"
+        return self.line(f"{verb} {from_type} {args[0]} to {to_type}")
+
+    def _ldexp(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
+        if self.target.fast_ldexp and lanes:
+            kind, power = register_type(result, lanes), register_type(types[1], lanes)
+            if types[1].bits == 64:  # the intrinsic takes i32 exponents
+                power32 = f"<{lanes} x i32>"
+                clamped = self._clamp(args[1], -5000, 5000, types[1], lanes)
+                args = [args[0], self.line(f"trunc {power} {clamped} to {power32}")]
+                power = power32
+            full = f"llvm.ldexp.{suffix(result, lanes)}.v{lanes}i32"
+            self.declare(full, f"declare {kind} @{full}({kind}, {power})")
+            return self.line(f"call {kind} @{full}({kind} {args[0]}, {power} {args[1]})")
+        return self._ldexp_by_bits(args, types, result, lanes)
+
+    def _clamp(self, value: str, low: int, high: int, dtype: DType, lanes: int) -> str:
+        low_text, high_text = self.constant(low, dtype, lanes), self.constant(high, dtype, lanes)
+        value = self.select(self._compare("lt", [value, low_text], dtype, lanes), low_text, value, dtype, lanes)
+        return self.select(self._compare("gt", [value, high_text], dtype, lanes), high_text, value, dtype, lanes)
+
+    def _ldexp_by_bits(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
+        """Three multiplications by powers of two made of exponent bits, so that every finite scale works."""
+        bias, mantissa = (127, 23) if result.bits == 32 else (1023, 52)
+        power, kind, integer = types[1], register_type(result, lanes), register_type(types[1], lanes)
+        rest = self._clamp(args[1], -3 * bias + 3, 3 * bias, power, lanes)
+        value = args[0]
+        for left in (2, 1, 0):
+            step = self._clamp(rest, -bias + 1, bias, power, lanes) if left else rest
+            rest = self.line(f"sub {integer} {rest}, {step}")
+            biased = self.line(f"add {integer} {step}, {self.constant(bias, power, lanes)}")
+            bits = self.line(f"shl {integer} {biased}, {self.constant(mantissa, power, lanes)}")
+            scale = self.line(f"bitcast {integer} {bits} to {kind}")
+            value = self.line(f"fmul {kind} {value}, {scale}")
+        return value
+
+    def _bitcast(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
+        if register_type(types[0]) == register_type(result):
+            return args[0]
+        return self.line(f"bitcast {register_type(types[0], lanes)} {args[0]} to {register_type(result, lanes)}")
+
+
+def _is_literal(text: str) -> bool:
+    return not text.startswith("%")
+
+
+def _division(op: str) -> Callable[..., str]:
+    def run(self: ScalarEmitter, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
+        if result.kind == "f":
+            return self.line(f"f{op} {register_type(result, lanes)} {args[0]}, {args[1]}")
+        return self._int_div(op, args, result, lanes)
+
+    return run
+
+
+_SPECIAL: dict[str, Callable[..., str]] = {
+    "neg": ScalarEmitter._neg,
+    "abs": ScalarEmitter._abs,
+    "min": lambda self, args, types, result, lanes: self.minmax("min", args, result, lanes),
+    "max": lambda self, args, types, result, lanes: self.minmax("max", args, result, lanes),
+    "fma": ScalarEmitter._fma,
+    "not": ScalarEmitter._not,
+    "div": _division("div"),
+    "rem": _division("rem"),
+    "shl": lambda self, args, types, result, lanes: self._shift("shl", args, result, lanes),
+    "shr": lambda self, args, types, result, lanes: self._shift(
+        "ashr" if result.kind == "i" else "lshr", args, result, lanes
+    ),
+    "shr_unsigned": lambda self, args, types, result, lanes: self._shift("lshr", args, result, lanes),
+    "mulhi_unsigned": ScalarEmitter._mulhi,
+    "select": lambda self, args, types, result, lanes: self.select(*args, result, lanes),
+    "cast": ScalarEmitter._cast,
+    "bitcast": ScalarEmitter._bitcast,
+    "ldexp": ScalarEmitter._ldexp,
+}

@@ -83,7 +83,7 @@ def _first_max(x: np.ndarray, slide: Sliding) -> np.ndarray:
     low = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     windows = slide.windows(x, low)
     valid = slide.windows(np.ones(_sizes_of(x, slide), bool), False)
-    first = np.full(windows.shape[: x.ndim], -1, np.int64)
+    first = np.full(windows.shape[: x.ndim], -1, np.int32)
     best = np.full(first.shape, low, x.dtype)
     for number, at in enumerate(np.ndindex(*slide.kernel)):
         value = windows[(..., *at)]
@@ -154,19 +154,19 @@ class _Window:
         return enumerate(np.ndindex(*self.slide.kernel))
 
     def first_max(self) -> Scalar:
-        """Number of the first maximum as an i64 scalar; -1 when every element is padding."""
+        """Number of the first maximum as an i32 scalar; -1 when every element is padding."""
         if prod(self.slide.kernel) <= _WRITTEN_OUT:
             return self._compare_in_turn()
         return self._compare_by_loops()
 
     def _compare_in_turn(self) -> Scalar:
         nest, low = self.c.nest, lowest(self.x.dtype)
-        best, first, found = nest.const(low, self.x.dtype), nest.const(-1, int64), False
+        best, first, found = nest.const(low, self.x.dtype), nest.const(-1, int32), False
         for number, at in self.places():
             guard = simplify(self.place(at)[1])
             if guard is None:
                 continue
-            value, here = self.load(self.x, at, low), nest.const(number, int64)
+            value, here = self.load(self.x, at, low), nest.const(number, int32)
             if guard == () and not found and isinstance(best.ref, Const):
                 best, first, found = value, here, True
                 continue
@@ -178,8 +178,9 @@ class _Window:
         return first
 
     def _better(self, value: Scalar, best: Scalar) -> Scalar:
-        greater = value > best
-        return greater if self.x.dtype.kind != "f" else greater | (value.ne(value) & best.eq(best))
+        if self.x.dtype.kind != "f":
+            return value > best
+        return ~(value <= best) & best.eq(best)  # larger, or the first NaN
 
     def _compare_by_loops(self) -> Scalar:
         nest, low, kernel = self.c.nest, lowest(self.x.dtype), self.slide.kernel
@@ -190,10 +191,10 @@ class _Window:
             value = self.load(self.x, at, low)
             found = (value.eq(best) | value.ne(value)) & nest.condition(self.place(at)[1])
             number = flatten(at, row_major_strides(kernel))
-            return nest.select(found, nest.index(number), nest.const(count, int64))
+            return nest.select(found, nest.index(number, int32), nest.const(count, int32))
 
-        first = nest.reduce("min", count, int64, kernel, candidate)
-        return nest.select(first.eq(count), nest.const(-1, int64), first)
+        first = nest.reduce("min", count, int32, kernel, candidate)
+        return nest.select(first.eq(count), nest.const(-1, int32), first)
 
 
 def _lower_max_pick(c: LowerContext, index: tuple[Index, ...], x: OperandRef, h: OperandRef, **attrs: Any) -> Scalar:
@@ -205,15 +206,17 @@ def _lower_max_pick(c: LowerContext, index: tuple[Index, ...], x: OperandRef, h:
         for number, at in window.places():
             result = c.nest.select(first.eq(number), window.load(h, at), result)
         return result
-    found = c.nest.dynamic(c.nest.select(first < 0, c.nest.const(0, int64), first), 0, prod(slide.kernel) - 1)
+    number = c.nest.select(first < 0, c.nest.const(0, int32), first).cast(int64)
+    found = c.nest.dynamic(number, 0, prod(slide.kernel) - 1)
     return c.nest.select(first < 0, 0, window.load(h, unflatten(found, slide.kernel)))
 
 
 def _lower_max_grad(c: LowerContext, x: OperandRef, g: OperandRef, **attrs: Any) -> None:
-    """Zeroes the result, then sends each window's gradient to the place of its first maximum."""
+    """Zeroes what no window may write, then sends each window's gradient to the place of its first maximum."""
     slide = Sliding(**attrs)
-    with c.nest.loops(x.shape) as index:
-        c.store(index, c.nest.const(0, g.dtype))
+    if not _tiles(slide, _sizes(x, slide), _sizes(g, slide)):
+        with c.nest.loops(x.shape) as index:
+            c.store(index, c.nest.const(0, g.dtype))
     lead = len(g.shape) - slide.rank
     with (
         c.nest.loops(g.shape[:lead]) as outer,
@@ -222,6 +225,14 @@ def _lower_max_grad(c: LowerContext, x: OperandRef, g: OperandRef, **attrs: Any)
         window = _Window(c, x, slide, (*outer, *windows))
         first, gradient = window.first_max(), c.load(g, (*outer, *windows))
         _scatter(c, window, first, gradient)
+
+
+def _tiles(slide: Sliding, sizes: Ints, counts: Ints) -> bool:
+    """True when every element of the input lies in exactly one window."""
+    if slide.kernel != slide.stride or any(d > 1 and k > 1 for k, d in zip(slide.kernel, slide.dilation, strict=True)):
+        return False
+    covered = zip(sizes, counts, slide.stride, slide.padding, strict=True)
+    return all(n * s - low >= size for size, n, s, (low, _) in covered)
 
 
 def _scatter(c: LowerContext, window: _Window, first: Scalar, gradient: Scalar) -> None:
@@ -238,7 +249,7 @@ def _scatter(c: LowerContext, window: _Window, first: Scalar, gradient: Scalar) 
             send(number, at)
         return
     with c.nest.loops(kernel, "serial") as at:
-        send(c.nest.index(flatten(at, row_major_strides(kernel))), at)
+        send(c.nest.index(flatten(at, row_major_strides(kernel)), int32), at)
 
 
 # ---- average pooling
@@ -297,11 +308,11 @@ def _count(
     nest = c.nest
     if include_pad or not slide.is_padded:
         return nest.const(prod(slide.kernel), dtype)
-    result = nest.const(1, int64)
+    result = nest.const(1, int32)
     for position, k, size in zip(slide.position(window, (0,) * slide.rank), slide.kernel, sizes, strict=True):
-        low = nest.op("max", nest.index(position), nest.const(0, int64))
-        high = nest.op("min", nest.index(position + k), nest.const(size, int64))
-        result = result * nest.op("max", high - low, nest.const(1, int64))
+        low = nest.op("max", nest.index(position, int32), nest.const(0, int32))
+        high = nest.op("min", nest.index(position + k, int32), nest.const(size, int32))
+        result = result * nest.op("max", high - low, nest.const(1, int32))
     return result.cast(dtype)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 def excerpt(lines: Sequence[str], number: int, message: str, around: int = 3) -> str:
     """Lines ``number - around .. number + around`` (counted from 0); ``^ message`` stands under line ``number``.
 
-    The result starts on a new line, indented to stand in the ``where`` part of an error.
+    The result, which starts with the line number, stands in the ``where`` part of an error.
     """
     first, last = max(0, number - around), min(len(lines), number + around + 1)
     shown = []
@@ -17,4 +17,4 @@ def excerpt(lines: Sequence[str], number: int, message: str, around: int = 3) ->
         if i == number:
             margin = len(lines[i]) - len(lines[i].lstrip())
             shown.append(f"{'':>5} | {' ' * margin}^ {message}")
-    return "\n".join(["", *shown])
+    return "\n".join([f"line {number + 1}", *shown])

@@ -80,7 +80,9 @@ def run_program(program: Program, arguments: Sequence[np.ndarray]) -> tuple[np.n
     memory: dict[str, np.ndarray] = {}
     for storage, array in zip(own, arguments, strict=True):
         if array.shape != storage.shape or array.dtype != storage.dtype.numpy:
-            raise ArgumentError(f"%{storage.name} is {storage.dtype}{list(storage.shape)}, got {array.dtype}{array.shape}")
+            raise ArgumentError(
+                f"%{storage.name} is {storage.dtype}{list(storage.shape)}, got {array.dtype}{array.shape}"
+            )
         memory[storage.name] = array.copy() if storage.cls == "input" else array
     for storage in program.storages:
         _allocate(program, storage, memory, arena)

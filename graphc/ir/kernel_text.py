@@ -48,8 +48,8 @@ def print_kernel(kernel: Kernel) -> str:
           }
         }
 
-    Buffers are flat: the number in brackets counts elements. ``load ... if 0 <= i1 < 5 else f32(0.0)`` is a guarded load,
-    ``[v3:0..9]`` in an index is the integer scalar v3 that lies in 0..9, ``store %y[i0] add= v2`` combines.
+    Buffers are flat: the number in brackets counts elements. ``load ... if 0 <= i1 < 5 else f32(0.0)`` is a guarded
+    load, ``[v3:0..9]`` in an index is the integer scalar v3 that lies in 0..9, ``store %y[i0] add= v2`` combines.
     """
     return "\n".join(line for line, _ in kernel_lines(kernel)) + "\n"
 

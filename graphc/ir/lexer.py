@@ -226,14 +226,18 @@ class Cursor:
             return array
         flat = self.list_of(lambda: self.number(dtype), "(", ")")
         if len(flat) != TensorType(dtype, shape).size:
-            self.refuse(f"{dtype.name}{list(shape)} has {TensorType(dtype, shape).size} elements, not {len(flat)}", first)
+            self.refuse(
+                f"{dtype.name}{list(shape)} has {TensorType(dtype, shape).size} elements, not {len(flat)}", first
+            )
         return np.array(flat, dtype=dtype.numpy).reshape(shape)
 
     def _stored(self, type: TensorType) -> np.ndarray:
         token = self.take()
         array: Any = self._data.get(token.text)
         if array is None:
-            self.refuse(f"no data was given for {token.text}", token, "pass data=collect_data(...) of the printed object")
+            self.refuse(
+                f"no data was given for {token.text}", token, "pass data=collect_data(...) of the printed object"
+            )
         if array.shape != type.shape or array.dtype != type.dtype.numpy or digest(array) != token.text:
             self.refuse(f"the data given for {token.text} are not what was printed", token)
         return array

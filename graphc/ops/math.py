@@ -1,0 +1,239 @@
+"""Mathematical functions: powers, exponentials, roots, trigonometry, rounding, and tests for NaN and infinity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphc.dtypes import bool_, int64
+from graphc.errors import DTypeError
+from graphc.ir.kernel import Const
+from graphc.ir.nest import NestBuilder, Scalar
+from graphc.ir.op import ErrorSample, Sample
+from graphc.ir.scalar import SCALAR_OPS
+from graphc.ir.types import TensorType
+from graphc.ops.define import EVERY, define
+from graphc.ops.elementwise import (
+    ELEMENTWISE,
+    MISMATCH,
+    add,
+    div,
+    eq,
+    ge,
+    logical_and,
+    lowered,
+    mul,
+    neg,
+    scalar_op,
+    sub,
+    where,
+)
+from graphc.ops.rules import elementwise
+from graphc.ops.samples import (
+    FLOATS,
+    INTEGERS,
+    SPECIAL,
+    array,
+    extremes,
+    floats,
+    integers,
+    pairs,
+    plain,
+    unary,
+)
+from graphc.ops.shape import zeros_like
+
+_INTEGER = (ErrorSample((TensorType(int64, (2,)),), "operand 0 is signed integer (i64)", {}, DTypeError),)
+_BOOLEAN = (ErrorSample((TensorType(bool_, (2,)),), "operand 0 is boolean (bool)", {}, DTypeError),)
+
+
+# ---- powers
+
+
+def _pow_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    if x.dtype.kind == "f":
+        return np.power(x, y)
+    powers = np.power(x, np.where(y < 0, 0, y).astype(x.dtype))
+    inverse = np.where(x == 1, 1, np.where(x == -1, np.where(y & 1, -1, 1), 0))
+    return np.where(y < 0, inverse, powers).astype(x.dtype)
+
+
+def _lower_pow(nest: NestBuilder, x: Scalar, y: Scalar) -> Scalar:
+    if isinstance(y.ref, Const) and y.ref.value in (1, 2, 3):
+        return x if y.ref.value == 1 else x * x if y.ref.value == 2 else x * x * x
+    return nest.op("pow", x, y) if x.dtype.kind == "f" else _integer_pow(nest, x, y)
+
+
+def _integer_pow(nest: NestBuilder, x: Scalar, y: Scalar) -> Scalar:
+    """Repeated squaring over the bits of the exponent, written out; stops at the highest bit of a literal exponent."""
+    signed = x.dtype.kind == "i"
+    known = int(y.ref.value) if isinstance(y.ref, Const) else None
+    bits = x.dtype.bits - signed if known is None or known < 0 else known.bit_length()
+    result, square = nest.const(1, x.dtype), x
+    for bit in range(bits):
+        taken = y & nest.const(1 << bit, x.dtype)
+        if isinstance(taken.ref, Const):
+            result = result * square if taken.ref.value else result
+        else:
+            result = nest.select(taken.ne(0), result * square, result)
+        square = square * square
+    if not signed:
+        return result
+    alternating = nest.select((y & 1).ne(0), nest.const(-1, x.dtype), 1)
+    inverse = nest.select(x.eq(1), nest.const(1, x.dtype), nest.select(x.eq(-1), alternating, 0))
+    return nest.select(y < 0, inverse, result)
+
+
+def _base_gradient(g: Any, result: Any, x: Any, y: Any) -> Any:
+    """y * x**(y - 1), and 0 where both are 0."""
+    flat = logical_and(eq(x, 0), eq(y, 0))
+    return mul(g, mul(y, pow(where(flat, 1, x), sub(y, 1))))
+
+
+def _exponent_gradient(g: Any, result: Any, x: Any, y: Any) -> Any:
+    """x**y * log(x), and 0 where x is 0 and the exponent is not negative."""
+    flat = logical_and(eq(x, 0), ge(y, 0))
+    return mul(g, mul(result, log(where(flat, 1, x))))
+
+
+def _pow_samples() -> list[Sample]:
+    found = [
+        Sample((floats((2, 3), "float64", 0.2, 3), floats((2, 3), seed=1))),
+        Sample((floats((4, 1), "float32", 0.2, 3), floats((5,), "float32", seed=1))),
+        Sample((floats((2, 3), "float64", -3, -0.5), array(3.0, "float64")), differentiable=False),
+        Sample((floats((), "float32", 0.2, 3), floats((), "float32", seed=1))),
+        Sample((floats((0, 3), "float64", 0.2, 3), floats((1, 3)))),
+    ]
+    found += [plain(floats((5,), "float32", -3, 3), array(e, "float32")) for e in (0, 1, 2, 3, -1, 0.5)]
+    found += [plain(*pairs(array(SPECIAL, dtype))) for dtype in FLOATS]
+    found += [plain(extremes(dtype), array(e, dtype)) for dtype in INTEGERS for e in (0, 1, 2, 3, 5)]
+    found += [plain(*pairs(extremes(dtype))) for dtype in INTEGERS]
+    return [*found, plain(integers((3, 4), "int32"), integers((4,), "int32", -3, 9, 1))]
+
+
+pow = define(
+    "pow",
+    "x to the power y. Integers wrap around; a negative exponent of integers gives the truncated quotient 1 / x**-y "
+    "(0 for x = 0).",
+    "x y",
+    elementwise("pow", "fiu"),
+    reference=_pow_reference,
+    vjp=(_base_gradient, _exponent_gradient),
+    lower=lowered(_lower_pow),
+    traits=ELEMENTWISE,
+    samples=_pow_samples,
+    error_samples=(
+        *MISMATCH,
+        ErrorSample((TensorType(bool_, (2,)),) * 2, "operand 0 is boolean (bool)", {}, DTypeError),
+    ),
+    promotes=EVERY,
+)
+
+
+# ---- functions of one number
+
+
+def _function(
+    name: str,
+    doc: str,
+    reference: Callable[[np.ndarray], np.ndarray],
+    gradient: Callable[..., Any],
+    low: float,
+    high: float,
+    lower: Callable[..., Scalar] | None = None,
+) -> Any:
+    """A floating-point function with gradient ``gradient(g, result, x)``, sampled in ``low..high``."""
+    return define(
+        name,
+        doc,
+        "x",
+        elementwise(name, "f"),
+        reference=reference,
+        vjp=(gradient,),
+        lower=lower or scalar_op(name),
+        traits=ELEMENTWISE,
+        samples=unary(low, high),
+        error_samples=_INTEGER,
+        promotes=EVERY,
+        to_float=True,
+    )
+
+
+exp = _function("exp", "e to the power x.", np.exp, lambda g, y, x: mul(g, y), -3, 3)
+expm1 = _function("expm1", "exp(x) - 1, accurate for small x.", np.expm1, lambda g, y, x: mul(g, add(y, 1)), -2, 2)
+log = _function("log", "The natural logarithm.", np.log, lambda g, y, x: div(g, x), 0.1, 5)
+log1p = _function("log1p", "log(1 + x), accurate for small x.", np.log1p, lambda g, y, x: div(g, add(x, 1)), -0.8, 3)
+sqrt = _function("sqrt", "The square root.", np.sqrt, lambda g, y, x: div(mul(g, 0.5), y), 0.1, 5)
+rsqrt = _function(
+    "rsqrt",
+    "1 / sqrt(x).",
+    lambda x: np.divide(x.dtype.type(1), np.sqrt(x)),
+    lambda g, y, x: mul(mul(g, -0.5), mul(y, mul(y, y))),
+    0.2,
+    5,
+    lowered(lambda nest, x: 1 / nest.op("sqrt", x)),
+)
+sin = _function("sin", "The sine of x radians.", np.sin, lambda g, y, x: mul(g, cos(x)), -4, 4)
+cos = _function("cos", "The cosine of x radians.", np.cos, lambda g, y, x: neg(mul(g, sin(x))), -4, 4)
+tanh = _function("tanh", "The hyperbolic tangent.", np.tanh, lambda g, y, x: mul(g, sub(1, mul(y, y))), -3, 3)
+erf = _function(
+    "erf",
+    "The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.",
+    SCALAR_OPS["erf"].reference,
+    lambda g, y, x: mul(g, mul(exp(neg(mul(x, x))), 2 / math.sqrt(math.pi))),
+    -3,
+    3,
+)
+
+
+# ---- rounding
+
+
+def _rounding(name: str, doc: str, reference: Callable[[np.ndarray], np.ndarray], operation: str) -> Any:
+    """Integers pass through unchanged; the gradient is 0."""
+    return define(
+        name,
+        doc,
+        "x",
+        elementwise(name, "fiu"),
+        reference=lambda x: reference(x) if x.dtype.kind == "f" else x.copy(),
+        vjp=(lambda g, result, x: zeros_like(result),),
+        lower=lowered(lambda nest, x: nest.op(operation, x) if x.dtype.kind == "f" else x),
+        traits=ELEMENTWISE,
+        samples=lambda: [*unary(-5, 5, "fiu")(), plain(np.arange(-4.5, 5, 0.5))],
+        error_samples=_BOOLEAN,
+    )
+
+
+floor = _rounding("floor", "The largest whole number not above x.", np.floor, "floor")
+ceil = _rounding("ceil", "The smallest whole number not below x.", np.ceil, "ceil")
+round = _rounding("round", "The nearest whole number; halves go to the even one.", np.rint, "roundeven")
+trunc = _rounding("trunc", "x without its fraction: rounded toward zero.", np.trunc, "trunc")
+
+
+# ---- tests
+
+
+def _test(name: str, doc: str, reference: Any, rule: Callable[..., Scalar]) -> Any:
+    return define(
+        name,
+        doc,
+        "x",
+        elementwise(name, "f", bool_),
+        reference=reference,
+        lower=lowered(rule),
+        traits=ELEMENTWISE,
+        samples=lambda: [plain(*s.operands) for s in unary()()],
+        error_samples=_INTEGER,
+        promotes=EVERY,
+        to_float=True,
+    )
+
+
+isnan = _test("isnan", "Whether x is NaN.", np.isnan, lambda nest, x: x.ne(x))
+isfinite = _test(
+    "isfinite", "Whether x is neither infinite nor NaN.", np.isfinite, lambda nest, x: nest.op("abs", x) < math.inf
+)

@@ -1,0 +1,161 @@
+"""Ops that hold sub-graphs: ``call``, a function with a gradient rule of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.dtypes import float32, float64
+from graphc.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, ShapeError
+from graphc.ir.build import emit
+from graphc.ir.graph import Graph, Node
+from graphc.ir.interpret import Evaluator, Interpreter
+from graphc.ir.op import REGISTRY, Attr, Sample, Types
+from graphc.ir.types import TensorType
+from graphc.ops import dispatch
+from graphc.ops.define import define
+from graphc.ops.rules import show
+from graphc.ops.samples import floats
+from graphc.ops.shape import filled
+
+
+class Inliner(Interpreter):
+    """Applies the ops of a graph under the active dispatcher: its nodes are appended to (or computed at) the caller."""
+
+    def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+        """Applies one node's op to the caller's operands."""
+        results = dispatch.apply(node.op, operands, node.attrs)
+        return results if isinstance(results, tuple) else (results,)
+
+
+def inline(graph: Graph, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """The outputs of ``graph`` for operands of the caller, by applying its ops one by one."""
+    return Inliner().run(graph, arguments)
+
+
+def _check_argument(what: str, i: int, given: TensorType, expected: TensorType) -> None:
+    if given.dtype is not expected.dtype:
+        text = f"call: {what} {i} is {given.dtype.name}, the sub-graph takes {expected.dtype.name}"
+        raise DTypeError(text, remedy="cast it")
+    if given.shape != expected.shape:
+        text = f"call: {what} {i} has shape {show(given.shape)}, the sub-graph takes {show(expected.shape)}"
+        raise ShapeError(text, remedy="a sub-graph is made for the shapes that it was traced with")
+
+
+def _check_gradient_graph(forward: Graph, backward: Graph, results: int) -> None:
+    """The backward graph takes what the forward graph saved and the gradients of its results."""
+    saved, given = forward.outputs[results:], forward.outputs[:results]
+    if len(backward.inputs) != len(saved) + len(given):
+        what = f"call: the backward graph takes {len(backward.inputs)} arguments"
+        remedy = "its arguments are the saved values, then the gradients of the results"
+        raise ArgumentError(f"{what}, not {len(saved)} saved values and {len(given)} gradients", remedy=remedy)
+    for i, (value, expected) in enumerate(zip((*saved, *given), backward.inputs, strict=True)):
+        _check_argument("argument of the backward graph", i, value.type, expected.type)
+    if len(backward.outputs) != len(forward.inputs):
+        what = f"call: the backward graph gives {len(backward.outputs)} gradients for {len(forward.inputs)} operands"
+        raise ArgumentError(what, remedy="it gives one per operand, zeros where there is none")
+    for i, (gradient, operand) in enumerate(zip(backward.outputs, forward.inputs, strict=True)):
+        if operand.dtype.is_floating_point:
+            _check_argument("gradient", i, gradient.type, operand.type)
+
+
+def _infer(*operands: TensorType, forward: Graph, backward: Graph, results: int) -> Types:
+    if len(operands) != len(forward.inputs):
+        raise ArgumentError(f"call: {len(operands)} operands for a sub-graph with {len(forward.inputs)} arguments")
+    for i, (given, value) in enumerate(zip(operands, forward.inputs, strict=True)):
+        _check_argument("operand", i, given, value.type)
+    if not 1 <= results <= len(forward.outputs):
+        what = f"call: {results} results of a sub-graph with {len(forward.outputs)} outputs"
+        raise AttributeValueError(what, remedy="results counts the outputs that are not saved values")
+    _check_gradient_graph(forward, backward, results)
+    return tuple(value.type for value in forward.outputs)
+
+
+def _reference(*operands: np.ndarray, forward: Graph, backward: Graph, results: int) -> tuple[np.ndarray, ...]:
+    return tuple(np.array(array) for array in Evaluator().run(forward, operands))
+
+
+def _gradient(g: Any, result: Any, *operands: Any, forward: Graph, backward: Graph, results: int) -> tuple[Any, ...]:
+    """Applies the backward graph. Saved operands and results stay connected to themselves, for higher orders."""
+    gradients = g if isinstance(g, tuple) else (g,)
+    values = result if isinstance(result, tuple) else (result,)
+    if any(gradient is not None for gradient in gradients[results:]):
+        raise GradientError(
+            "call: a second derivative would go through a value that forward computed and saved",
+            remedy="save operands or results only, and recompute the rest in backward",
+        )
+    origins = dict(zip(forward.outputs[:results], values, strict=False)) | dict(
+        zip(forward.inputs, operands, strict=True)
+    )
+    saved = [origins.get(v, values[i]) for i, v in enumerate(forward.outputs) if i >= results]
+    given = [
+        filled(0, v.dtype, v.shape) if gradient is None else gradient
+        for gradient, v in zip(gradients[:results], forward.outputs, strict=False)
+    ]
+    return inline(backward, [*saved, *given])
+
+
+def _decompose(*operands: Any, forward: Graph, backward: Graph, results: int) -> Any:
+    outputs = inline(forward, operands)
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+# ---- samples
+
+
+def _graph(name: str, inputs: Sequence[TensorType], ops: Sequence[tuple[str, str]], outputs: str) -> Graph:
+    """A small graph: inputs are a, b, ...; each op takes the letters before it and defines the next letter."""
+    graph = Graph(name)
+    values = {chr(97 + i): graph.add_input(t, chr(97 + i)) for i, t in enumerate(inputs)}
+    for op, operands in ops:
+        (made,) = emit(graph, REGISTRY[op], [values[letter] for letter in operands])
+        values[chr(97 + len(values))] = made
+    graph.set_outputs(values[letter] for letter in outputs)
+    return graph
+
+
+def _product(type: TensorType) -> dict[str, Any]:
+    """a * b, which saves both operands."""
+    forward = _graph("product", (type, type), [("mul", "ab")], "cab")
+    backward = _graph("product_gradient", (type, type, type), [("mul", "cb"), ("mul", "ca")], "de")
+    return {"forward": forward, "backward": backward, "results": 1}
+
+
+def _exponential(type: TensorType) -> dict[str, Any]:
+    """(exp(a), -a), which saves its first result."""
+    forward = _graph("exponential", (type,), [("exp", "a"), ("neg", "a")], "bcb")
+    backward = _graph("exponential_gradient", (type,) * 3, [("mul", "ab"), ("sub", "dc")], "e")
+    return {"forward": forward, "backward": backward, "results": 2}
+
+
+_WIDE = TensorType(float64, (2, 3))
+_F = TensorType(float32, (2, 3))
+
+
+def _call_samples() -> list[Sample]:
+    return [
+        Sample((floats((2, 3)), floats((2, 3), seed=1)), _product(_WIDE)),
+        Sample((floats((2, 3)),), _exponential(_WIDE)),
+        Sample((floats(()),), _exponential(TensorType(float64))),
+    ]
+
+
+call = define(
+    "call",
+    "Applies a sub-graph that has a gradient rule of its own. Its first outputs are the results, the others are saved "
+    "for the backward graph, which takes the saved values, then the gradients of the results, and gives the gradients "
+    "of the operands.",
+    "*operands",
+    _infer,
+    attrs=[
+        Attr("forward", "graph", "results and saved values from the operands"),
+        Attr("backward", "graph", "gradients of the operands from saved values and gradients of the results"),
+        Attr("results", "int", "how many outputs of the forward graph are results"),
+    ],
+    reference=_reference,
+    vjp=_gradient,
+    decompose=_decompose,
+    samples=_call_samples,
+)

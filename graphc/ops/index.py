@@ -1,0 +1,228 @@
+"""Ops that read and write at computed positions: gather, scatter_add, iota."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphc.dtypes import DType, bool_, dtype_of, float32, float64, int8, int32, int64
+from graphc.errors import DTypeError, IndexRangeError, ShapeError
+from graphc.ir.index import Index
+from graphc.ir.lowering import LowerContext, OperandRef
+from graphc.ir.nest import NestBuilder, Scalar
+from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.types import TensorType
+from graphc.ops.define import define
+from graphc.ops.rules import check_axis, check_kind, check_one_dtype, check_sizes, show
+from graphc.ops.samples import array, booleans, floats, integers, plain
+from graphc.ops.shape import zeros_like
+
+Indices = tuple[Index, ...]
+_AXIS = Attr("axis", "int", "the dimension of x that the indices run over")
+_F = TensorType(float32, (2, 3))
+_I = TensorType(int64, (4,))
+
+
+def gathered_shape(x: tuple[int, ...], indices: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    """Dimension ``axis`` of ``x`` replaced by the dimensions of ``indices``."""
+    return (*x[:axis], *indices, *x[axis + 1 :])
+
+
+def _check_indices(name: str, x: TensorType, indices: TensorType, axis: int) -> None:
+    check_kind(name, 1, indices.dtype, "iu")
+    check_axis(name, axis, x.rank)
+    if indices.size and not x.shape[axis]:
+        what = f"{name}: axis {axis} of {show(x.shape)} has no elements for {indices.size} indices"
+        raise ShapeError(what, remedy="an empty axis takes no index")
+
+
+def _check_range(name: str, indices: np.ndarray, extent: int) -> None:
+    wrong = (indices < 0) | (indices >= extent)
+    if wrong.any():
+        place = np.argwhere(wrong)[0].tolist()
+        what = f"{name}: index {indices[tuple(place)]} (at {show(place)}) is out of range for {extent} elements"
+        raise IndexRangeError(what, remedy=f"indices run from 0 to {extent - 1}")
+
+
+def _position(c: LowerContext, indices: OperandRef, index: Indices, extent: int) -> Index:
+    """An index operand's element, clamped to the axis, as an index expression."""
+    nest: NestBuilder = c.nest
+    scalar = c.load(indices, index).cast(int64)
+    low = scalar if indices.dtype.kind == "u" else nest.op("max", scalar, nest.const(0, int64))
+    return nest.dynamic(nest.op("min", low, nest.const(extent - 1, int64)), 0, extent - 1)
+
+
+# ---- gather
+
+
+def _infer_gather(x: TensorType, indices: TensorType, axis: int) -> TensorType:
+    _check_indices("gather", x, indices, axis)
+    return TensorType(x.dtype, gathered_shape(x.shape, indices.shape, axis))
+
+
+def _gather_reference(x: np.ndarray, indices: np.ndarray, axis: int) -> np.ndarray:
+    _check_range("gather", indices, x.shape[axis])
+    return np.take(x, indices, axis=axis)
+
+
+def _lower_gather(c: LowerContext, index: Indices, x: OperandRef, indices: OperandRef, axis: int) -> Scalar:
+    if not x.shape[axis]:
+        return c.nest.const(0, x.dtype)
+    end = axis + len(indices.shape)
+    position = _position(c, indices, index[axis:end], x.shape[axis])
+    return c.load(x, (*index[:axis], position, *index[end:]))
+
+
+gather = define(
+    "gather",
+    "Elements of x at positions along one axis, whose dimension is replaced by those of the indices. An index out of "
+    "range is an error where it is checked (eagerly); compiled code takes the nearest element.",
+    "x indices",
+    _infer_gather,
+    attrs=[_AXIS],
+    reference=_gather_reference,
+    vjp=(
+        lambda g, result, x, indices, axis: scatter_add(zeros_like(x), indices, g, axis=axis),
+        None,
+    ),
+    lower=_lower_gather,
+    samples=lambda: [
+        Sample((floats((5, 3)), integers((4,), "int64", 0, 4)), {"axis": 0}),
+        Sample((floats((2, 6, 3), "float32"), integers((2, 2), "int32", 0, 5)), {"axis": 1}),
+        Sample((floats((2, 3)), array([2, 2, 0, 2, 1], "uint8")), {"axis": 1}),
+        Sample((floats((7,)), array(3, "int64")), {"axis": 0}),
+        Sample((floats((3, 2)), integers((0, 2), "int64", 0, 2)), {"axis": 0}),
+        Sample((floats((0, 2)), integers((0,), "int64", 0, 2)), {"axis": 0}),
+        Sample((floats((300,), "float32"), integers((9,), "int8", 0, 127)), {"axis": 0}),
+        plain(integers((4, 2), "int8"), integers((3,), "int32", 0, 3), axis=0),
+        plain(booleans((4, 2)), integers((3,), "int64", 0, 1), axis=1),
+    ],
+    error_samples=[
+        ErrorSample((_F, TensorType(float64, (4,))), "operand 1 is floating-point (f64)", {"axis": 0}, DTypeError),
+        ErrorSample((_F, _I), "axis 2 is out of range for rank 2", {"axis": 2}, IndexRangeError),
+        ErrorSample(
+            (TensorType(float32, (0, 3)), _I), "axis 0 of [0,3] has no elements for 4", {"axis": 0}, ShapeError
+        ),
+    ],
+)
+
+
+# ---- scatter_add
+
+
+def _infer_scatter_add(x: TensorType, indices: TensorType, updates: TensorType, axis: int) -> TensorType:
+    _check_indices("scatter_add", x, indices, axis)
+    check_kind("scatter_add", 0, x.dtype, "fiu")
+    if updates.dtype is not x.dtype:
+        check_one_dtype("scatter_add", (x, x, updates))
+    expected = gathered_shape(x.shape, indices.shape, axis)
+    if updates.shape != expected:
+        what = f"scatter_add: updates are {show(updates.shape)}, but x {show(x.shape)} at indices {show(indices.shape)}"
+        raise ShapeError(f"{what} along axis {axis} takes {show(expected)}", remedy="reshape or broadcast the updates")
+    return x
+
+
+def _scatter_add_reference(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, axis: int) -> np.ndarray:
+    _check_range("scatter_add", indices, x.shape[axis])
+    result = x.copy()
+    np.add.at(result, (*(np.s_[:],) * axis, indices.astype(np.int64)), updates)
+    return result
+
+
+def _nest_scatter_add(c: LowerContext, x: OperandRef, indices: OperandRef, updates: OperandRef, axis: int) -> None:
+    """Copies x, then adds the updates one index after the other (two may name one place)."""
+    with c.nest.loops(x.shape) as index:
+        c.store(index, c.load(x, index))
+    if not x.shape[axis]:
+        return
+    nest, rank = c.nest, len(indices.shape)
+    with (
+        nest.loops(updates.shape[:axis]) as outer,
+        nest.loops(updates.shape[axis : axis + rank], "serial") as at,
+        nest.loops(updates.shape[axis + rank :]) as inner,
+    ):
+        position = _position(c, indices, at, x.shape[axis])
+        c.store((*outer, position, *inner), c.load(updates, (*outer, *at, *inner)), combine="add")
+
+
+scatter_add = define(
+    "scatter_add",
+    "x with updates added at positions along one axis; equal positions add up. The transpose of gather, with its "
+    "shapes, and its rule for an index out of range.",
+    "x indices updates",
+    _infer_scatter_add,
+    attrs=[_AXIS],
+    reference=_scatter_add_reference,
+    vjp=(
+        lambda g, result, x, indices, updates, axis: g,
+        None,
+        lambda g, result, x, indices, updates, axis: gather(g, indices, axis=axis),
+    ),
+    lower_nest=_nest_scatter_add,
+    traits=Trait.PURE | Trait.MATERIALIZE,
+    samples=lambda: [
+        Sample((floats((5, 3)), integers((4,), "int64", 0, 4), floats((4, 3), seed=1)), {"axis": 0}),
+        Sample(
+            (floats((2, 6, 3), "float32"), integers((2, 2), "int32", 0, 5), floats((2, 2, 2, 3), "float32", seed=1)),
+            {"axis": 1},
+        ),
+        Sample((floats((2, 3)), array([2, 2, 0, 2, 1], "uint8"), floats((2, 5), seed=1)), {"axis": 1}),
+        Sample((floats((7,)), array(3, "int64"), floats((), seed=1)), {"axis": 0}),
+        Sample((floats((3, 2)), integers((0,), "int64"), floats((0, 2))), {"axis": 0}),
+        Sample((floats((0, 2)), integers((0,), "int64"), floats((0, 2))), {"axis": 0}),
+        plain(integers((4,), "int8"), array([1, 1, 1], "int64"), array([100, 100, 1], "int8"), axis=0),
+        plain(integers((4,), "int64"), array([3, 0, 3], "int8"), integers((3,), "int64", seed=2), axis=0),
+    ],
+    error_samples=[
+        ErrorSample((_F, _I, _F), "updates are [2,3], but x [2,3] at indices [4]", {"axis": 0}, ShapeError),
+        ErrorSample(
+            (_F, _I, TensorType(float64, (4, 3))), "f32 (operand 0) and f64 (operand 2)", {"axis": 0}, DTypeError
+        ),
+        ErrorSample((TensorType(bool_, (3,)), _I, TensorType(bool_, (4,))), "boolean", {"axis": 0}, DTypeError),
+    ],
+)
+
+
+# ---- iota
+
+
+def _infer_iota(shape: tuple[int, ...], axis: int, dtype: DType) -> TensorType:
+    check_sizes("iota", shape)
+    check_axis("iota", axis, len(shape))
+    if dtype is bool_:
+        raise DTypeError("iota: bool does not count", remedy="iota in an integer type, then compare")
+    return TensorType(dtype, shape)
+
+
+def _iota_reference(shape: tuple[int, ...], axis: int, dtype: DType) -> np.ndarray:
+    counts = np.arange(shape[axis], dtype=np.int64).astype(dtype.numpy)
+    return np.broadcast_to(counts.reshape(-1, *(1,) * (len(shape) - axis - 1)), shape).copy()
+
+
+iota = define(
+    "iota",
+    "0, 1, 2, ... along one axis, repeated along the others. Small integer types wrap around.",
+    "",
+    _infer_iota,
+    attrs=[
+        Attr("shape", "ints", "the shape of the result"),
+        Attr("axis", "int", "the dimension that counts"),
+        Attr("dtype", "dtype", "the element type of the result", int64, False),
+    ],
+    reference=_iota_reference,
+    lower=lambda c, index, shape, axis, dtype: c.nest.index(index[axis], int64).cast(dtype),
+    traits=Trait.PURE | Trait.GENERATOR,
+    samples=lambda: [
+        plain(shape=(5,), axis=0),
+        plain(shape=(2, 3, 4), axis=1, dtype=int32),
+        plain(shape=(2, 3), axis=0, dtype=float32),
+        plain(shape=(2, 3), axis=1, dtype=float64),
+        plain(shape=(300,), axis=0, dtype=int8),
+        plain(shape=(300,), axis=0, dtype=dtype_of("uint8")),
+        plain(shape=(0, 3), axis=1),
+    ],
+    error_samples=[
+        ErrorSample((), "axis 1 is out of range for rank 1", {"shape": (3,), "axis": 1}, IndexRangeError),
+        ErrorSample((), "bool does not count", {"shape": (3,), "axis": 0, "dtype": bool_}, DTypeError),
+        ErrorSample((), "[-1] has a negative dimension", {"shape": (-1,), "axis": 0}, ShapeError),
+    ],
+)

@@ -1,0 +1,137 @@
+"""Counter-based random bits: Philox 4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011).
+
+The words of element i depend on the seed, the stream, the step and i only, so every executor draws the same bits in
+any order. A generator's state is (seed, step); the front end gives each random op of a module its own stream.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from graphc.dtypes import float32, int32, int64
+from graphc.errors import DTypeError, ShapeError
+from graphc.ir.index import Index, flatten
+from graphc.ir.lowering import LowerContext, OperandRef
+from graphc.ir.nest import Scalar
+from graphc.ir.op import Attr, ErrorSample, Trait
+from graphc.ir.types import TensorType, row_major_strides
+from graphc.ops.define import define
+from graphc.ops.elementwise import bit_and, cast, mul, shift_right
+from graphc.ops.rules import check_sizes, show
+from graphc.ops.samples import array, plain
+
+Word = TypeVar("Word")
+Four = tuple[Word, Word, Word, Word]
+Two = tuple[Word, Word]
+
+ROUNDS = 10
+MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
+LOW = 0xFFFFFFFF
+
+
+def philox(
+    counter: Four[Word],
+    key: Two[Word],
+    multiply: Callable[[int, Word], Two[Word]],
+    xor: Callable[[Word, Word], Word],
+    add: Callable[[Word, int], Word],
+) -> Four[Word]:
+    """The four output words, for any kind of 32-bit word; ``multiply`` gives the high and low word of a product."""
+    a, b, c, d = counter
+    k0, k1 = key
+    for i in range(ROUNDS):
+        if i:
+            k0, k1 = add(k0, KEY_STEPS[0]), add(k1, KEY_STEPS[1])
+        high0, low0 = multiply(MULTIPLIERS[0], a)
+        high1, low1 = multiply(MULTIPLIERS[1], c)
+        a, b, c, d = xor(xor(high1, b), k0), low1, xor(xor(high0, d), k1), low0
+    return a, b, c, d
+
+
+def _multiply_arrays(factor: int, word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    product = word.astype(np.uint64) * np.uint64(factor)
+    return (product >> np.uint64(32)).astype(np.uint32), product.astype(np.uint32)
+
+
+def philox_arrays(counter: Four[Any], key: Two[Any]) -> Four[np.ndarray]:
+    """Philox on numpy arrays of uint32; counter and key broadcast."""
+    words = tuple(np.asarray(w, np.uint32) for w in (*counter, *key))
+    with np.errstate(over="ignore"):
+        return philox(words[:4], words[4:], _multiply_arrays, np.bitwise_xor, lambda w, step: w + np.uint32(step))
+
+
+def _infer(state: TensorType, shape: tuple[int, ...], stream: int) -> TensorType:
+    if state.dtype is not int64:
+        raise DTypeError(f"random_bits: the state is {state.dtype.name}, not i64", remedy="pass i64[2]: seed and step")
+    if state.shape != (2,):
+        raise ShapeError(f"random_bits: the state has shape {show(state.shape)}, not [2]", remedy="pass seed and step")
+    check_sizes("random_bits", shape)
+    return TensorType(int32, shape)
+
+
+def _reference(state: np.ndarray, shape: tuple[int, ...], stream: int) -> np.ndarray:
+    seed, step = (int(v) & 0xFFFFFFFFFFFFFFFF for v in state)
+    element = np.arange(math.prod(shape), dtype=np.uint64)
+    counter = (element.astype(np.uint32), (element >> np.uint64(32)).astype(np.uint32), stream & LOW, step & LOW)
+    return philox_arrays(counter, (seed & LOW, seed >> 32))[0].view(np.int32).reshape(shape)
+
+
+def _lower(c: LowerContext, index: tuple[Index, ...], state: OperandRef, shape: tuple[int, ...], stream: int) -> Scalar:
+    nest = c.nest
+
+    def halves(word: Scalar) -> tuple[Scalar, Scalar]:
+        return word.cast(int32), nest.op("shr_unsigned", word, nest.const(32, int64)).cast(int32)
+
+    def literal(value: int) -> Scalar:
+        return nest.const(value - (1 << 32) if value >> 31 else value, int32)
+
+    def multiply(factor: int, word: Scalar) -> tuple[Scalar, Scalar]:
+        return nest.op("mulhi_unsigned", word, literal(factor)), nest.op("mul", word, literal(factor))
+
+    place = flatten(index, row_major_strides(shape))
+    if math.prod(shape) <= 1 << 31:
+        element = nest.index(place, int32), literal(0)
+    else:
+        element = halves(nest.index(place, int64))
+    seed, step = c.load(state, (Index(),)), c.load(state, (Index((), 1),))
+    words = (*element, literal(stream & LOW), step.cast(int32))
+    return philox(words, halves(seed), multiply, lambda a, b: a ^ b, lambda word, n: word + literal(n))[0]
+
+
+random_bits = define(
+    "random_bits",
+    "32 random bits per element (i32), the first word of Philox 4x32-10 for key = seed and counter = (element, stream, "
+    "step), where element counts in row-major order.",
+    "state",
+    _infer,
+    attrs=[
+        Attr("shape", "ints", "the shape of the result"),
+        Attr("stream", "int", "the number of the stream; its low 32 bits count"),
+    ],
+    reference=_reference,
+    lower=_lower,
+    traits=Trait.PURE | Trait.GENERATOR,
+    samples=lambda: [
+        plain(array([0, 0], "int64"), shape=(5,), stream=0),
+        plain(array([-1, 1 << 40], "int64"), shape=(2, 3), stream=0xFFFFFFFF),
+        plain(array([0x123456789ABCDEF, 17], "int64"), shape=(3, 5, 7), stream=0x9ABCDEF0),
+        plain(array([7, -3], "int64"), shape=(), stream=-5),
+        plain(array([7, 3], "int64"), shape=(0, 2), stream=1),
+    ],
+    error_samples=[
+        ErrorSample((TensorType(int32, (2,)),), "the state is i32", {"shape": (2,), "stream": 0}, DTypeError),
+        ErrorSample((TensorType(int64, (3,)),), "shape [3], not [2]", {"shape": (2,), "stream": 0}, ShapeError),
+        ErrorSample((TensorType(int64, (2,)),), "negative dimension", {"shape": (-2,), "stream": 0}, ShapeError),
+    ],
+)
+
+
+def uniform(state: Any, shape: tuple[int, ...], stream: int, dtype: Any = float32) -> Any:
+    """Multiples of 2**-24, uniform in [0, 1), made from the upper 24 of the random bits; f32 or f64."""
+    bits = bit_and(shift_right(random_bits(state, shape=shape, stream=stream), 8), 0xFFFFFF)
+    return mul(cast(bits, dtype=dtype), 2.0**-24)

@@ -1,0 +1,21 @@
+"""All op families: importing this module fills the registry."""
+
+from __future__ import annotations
+
+from graphc.ops import (
+    contraction,
+    control,
+    convolution,
+    elementwise,
+    index,
+    math,
+    random,
+    reduce,
+    shape,
+    state,
+    tap,
+    window,
+)
+
+FAMILIES = (elementwise, math, reduce, shape, index, contraction, convolution, window, random, state, tap, control)
+"""The modules that define ops, in the order of the documentation."""

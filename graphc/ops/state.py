@@ -1,0 +1,83 @@
+"""State of a graph: reading and writing parameters and buffers, and cutting the gradient off."""
+
+from __future__ import annotations
+
+from graphc.dtypes import float32, float64
+from graphc.errors import DTypeError, ShapeError
+from graphc.ir.op import ErrorSample, Sample, Trait
+from graphc.ir.types import TensorType
+from graphc.ops.define import define
+from graphc.ops.rules import check_one_dtype, show
+from graphc.ops.samples import booleans, floats, integers, plain
+
+_F = TensorType(float32, (2, 3))
+
+
+def _infer_write(s: TensorType, value: TensorType) -> TensorType:
+    check_one_dtype("state_write", (s, value))
+    if s.shape != value.shape:
+        what = f"state_write: the state is {show(s.shape)} and the value {show(value.shape)}"
+        raise ShapeError(what, remedy="a state keeps its shape; broadcast_to or reshape the value")
+    return s
+
+
+def _infer_same(x: TensorType) -> TensorType:
+    return x
+
+
+def _identity_samples() -> list[Sample]:
+    return [
+        Sample((floats((2, 3)),)),
+        Sample((floats((), "float32"),)),
+        Sample((floats((0, 2), "float32"),)),
+        plain(integers((5,), "int8")),
+        plain(booleans((3,))),
+    ]
+
+
+state_read = define(
+    "state_read",
+    "The content of a param or state argument at entry.",
+    "s",
+    _infer_same,
+    reference=lambda s: s,
+    vjp=(lambda g, result, s: g,),
+    lower=lambda c, index, s: c.load(s, index),
+    traits=Trait.PURE | Trait.VIEW,
+    samples=_identity_samples,
+    error_samples=(ErrorSample((_F, _F), "takes 1 operands, got 2"),),
+)
+
+state_write = define(
+    "state_write",
+    "Makes value the content of the param or state argument s after the call, and returns it; once per argument.",
+    "s value",
+    _infer_write,
+    reference=lambda s, value: value.copy(),
+    vjp=(None, lambda g, result, s, value: g),
+    lower=lambda c, index, s, value: c.load(value, index),
+    traits=Trait.EFFECT | Trait.STATE_WRITE,
+    samples=lambda: [
+        Sample((floats((2, 3)), floats((2, 3), seed=1)), {}),
+        Sample((floats((), "float32"), floats((), "float32", seed=1))),
+        Sample((floats((0, 2)), floats((0, 2)))),
+        plain(integers((5,), "int64"), integers((5,), "int64", seed=1)),
+        plain(booleans((3,)), booleans((3,), 1)),
+    ],
+    error_samples=(
+        ErrorSample((_F, TensorType(float32, (3,))), "the state is [2,3] and the value [3]", {}, ShapeError),
+        ErrorSample((_F, TensorType(float64, (2, 3))), "f32 (operand 0) and f64 (operand 1)", {}, DTypeError),
+    ),
+)
+
+stop_gradient = define(
+    "stop_gradient",
+    "x, through which no gradient flows.",
+    "x",
+    _infer_same,
+    reference=lambda x: x,
+    lower=lambda c, index, x: c.load(x, index),
+    traits=Trait.PURE | Trait.VIEW,
+    samples=lambda: [plain(*s.operands) for s in _identity_samples()],
+    error_samples=(ErrorSample((), "takes 1 operands, got 0"),),
+)

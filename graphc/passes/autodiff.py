@@ -1,0 +1,281 @@
+"""Reverse-mode autodiff of a graph: the same graph with gradients appended, and its split into forward and backward."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.errors import ArgumentError, GradientError, GraphcError
+from graphc.ir.build import emit
+from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_path
+from graphc.ir.interpret import Reemitter, live_nodes
+from graphc.ir.op import Trait
+from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.elementwise import add
+from graphc.ops.reduce import sum_to
+from graphc.ops.shape import broadcast_to, zeros_like
+from graphc.ops.state import stop_gradient
+
+
+def vjp_graph(graph: Graph, wrt: Sequence[Value], outputs: Sequence[int] | None = None, unit: bool = False) -> Graph:
+    """A new graph that computes what ``graph`` does and the gradients of its outputs with respect to ``wrt``.
+
+    Inputs: those of ``graph``, then one gradient per chosen output, of its type, named ``grad.<output>``. With ``unit``
+    there are no such inputs: the only chosen output has one element and its gradient is the constant 1.
+    Outputs: those of ``graph``, then the gradients in the order of ``wrt``, named ``grad.<path or name>``. A value on
+    which no chosen output depends has gradient zeros.
+
+    ``outputs`` are positions in ``graph.outputs``; None chooses every floating-point output. Nodes of the backward part
+    carry the location of the forward node they belong to. The result can be differentiated again.
+    Raises GradientError for values that have no gradient (integers) and for ops without a gradient rule.
+    """
+    chosen = _choose(graph, outputs)
+    for value in (*wrt, *(graph.outputs[i] for i in chosen)):
+        if value.dtype.kind != "f":
+            raise GradientError(f"%{value.name}: {value.type} has no gradient", remedy="cast it to f32 or f64")
+    reverse = _Reverse(graph, wrt)
+    for i in chosen:
+        reverse.seed(graph.outputs[i], _unit_gradient(reverse.target, graph, chosen) if unit else None)
+    reverse.run()
+    reverse.target.set_outputs([*reverse.target.outputs, *reverse.gradients()])
+    return reverse.target
+
+
+def _choose(graph: Graph, outputs: Sequence[int] | None) -> list[int]:
+    if outputs is None:
+        return [i for i, v in enumerate(graph.outputs) if v.dtype.kind == "f"]
+    for i in outputs:
+        if not 0 <= i < len(graph.outputs):
+            raise ArgumentError(f"@{graph.name} has {len(graph.outputs)} outputs, there is no output {i}")
+    return list(outputs)
+
+
+def _unit_gradient(target: Graph, graph: Graph, chosen: Sequence[int]) -> Value:
+    value = graph.outputs[chosen[0]]
+    if len(chosen) != 1 or value.type.size != 1:
+        shown = ", ".join(str(graph.outputs[i].type) for i in chosen)
+        raise GradientError(
+            f"grad can be implicitly created only for scalar outputs, got {shown}",
+            remedy="reduce the output to one number, e.g. with sum() or mean()",
+        )
+    with use(GraphDispatcher(target, prefix=f"grad.{value.name}.")):
+        one = target.scalar(1, value.dtype)
+        return one if not value.shape else broadcast_to(one, shape=value.shape)
+
+
+class _Reverse:
+    """Walks the nodes of a graph backwards and emits their gradient rules behind a copy of the graph."""
+
+    def __init__(self, graph: Graph, wrt: Sequence[Value]):
+        copier = Reemitter()
+        self.graph = graph
+        self.wrt = list(wrt)
+        self.target = copier.transform(graph)
+        self.copies: dict[Value, Value] = copier.values
+        self.adjoints: dict[Value, Value] = {}
+        self.active = _depending(graph, wrt)
+
+    def seed(self, output: Value, gradient: Value | None) -> None:
+        """Starts from an output of the old graph; ``None`` adds an input for its gradient."""
+        if gradient is None:
+            gradient = self.target.add_input(output.type, f"grad.{output.name}")
+        self.accumulate(output, gradient, GraphDispatcher(self.target, prefix=f"grad.{output.name}."))
+
+    def accumulate(self, value: Value, gradient: Value, dispatcher: GraphDispatcher) -> None:
+        """Adds a gradient of an old value, which may have the shape of something the value was broadcast to."""
+        with use(dispatcher):
+            gradient = sum_to(gradient, value.shape)
+            known = self.adjoints.get(value)
+            self.adjoints[value] = gradient if known is None else add(known, gradient)
+
+    def run(self) -> None:
+        """Every node that wrt and a chosen output have between them, last first."""
+        for node in reversed(self.graph.nodes()):
+            gradients = tuple(self.adjoints.get(r) if r in self.active else None for r in node.results)
+            if any(g is not None for g in gradients) and any(v in self.active for v in node.operands):
+                try:
+                    self.step(node, gradients)
+                except GraphcError as error:
+                    error.origin = error.origin or node.location.describe() or None
+                    raise
+
+    def step(self, node: Node, gradients: tuple[Value | None, ...]) -> None:
+        """Emits the gradient rule of one node and adds what it gives to its operands."""
+        single = len(gradients) == 1
+        g: Any = gradients[0] if single else gradients
+        results = tuple(self.copies[r] for r in node.results)
+        arguments = (g, results[0] if single else results, *(self.copies[v] for v in node.operands))
+        dispatcher = GraphDispatcher(self.target, node.location, f"grad.{node.results[0].name}.")
+        for operand, gradient in zip(node.operands, self._apply_rules(node, arguments, dispatcher), strict=True):
+            if gradient is not None:
+                self.accumulate(operand, gradient, dispatcher)
+
+    def _apply_rules(self, node: Node, arguments: tuple[Any, ...], dispatcher: GraphDispatcher) -> list[Any]:
+        rules, wanted = node.op.vjp, [v in self.active for v in node.operands]
+        if rules is None:
+            raise GradientError(
+                f"{node.op.name} has no gradient rule (%{node.results[0].name}: {node.results[0].type})",
+                remedy="detach its operand, or compute it from operations that have one",
+            )
+        with use(dispatcher):
+            if callable(rules):
+                found = rules(*arguments, **node.attrs)
+                return [g if w else None for g, w in zip(found, wanted, strict=True)]
+            return [
+                rule(*arguments, **node.attrs) if w and rule is not None else None
+                for rule, w in zip(rules, wanted, strict=True)
+            ]
+
+    def gradients(self) -> list[Value]:
+        """The gradient of each wrt, named after it."""
+        named: set[Value] = set(self.target.outputs)
+        result = []
+        for value in self.wrt:
+            name = f"grad.{input_path(value) or value.name}"
+            gradient = self.adjoints.get(value)
+            if gradient is None:
+                with use(GraphDispatcher(self.target, prefix=f"{name}.")):
+                    gradient = zeros_like(self.copies[value])
+            if gradient.node.op is not INPUT and not gradient.is_scalar_constant and gradient not in named:
+                self.target.rename(gradient, name)
+            named.add(gradient)
+            result.append(gradient)
+        return result
+
+
+def _depending(graph: Graph, wrt: Sequence[Value]) -> set[Value]:
+    """Floating-point values that depend on ``wrt``, leaving out paths on which the gradient is zero by definition."""
+    active = set(wrt)
+    for node in graph.nodes():
+        if node.op is stop_gradient.op:
+            continue
+        rules = node.op.vjp
+        for i, operand in enumerate(node.operands):
+            if operand in active and not (isinstance(rules, tuple) and rules[i] is None):
+                active.update(r for r in node.results if r.dtype.kind == "f")
+    return active
+
+
+# ---- forward and backward as two graphs
+
+
+@dataclass(frozen=True)
+class Split:
+    """A joint graph cut in two."""
+
+    forward: Graph
+    """Inputs: the joint graph's first ``n_inputs``. Outputs: the original ones, then ``residuals`` values to keep."""
+    backward: Graph
+    """Inputs: the residuals in the order of forward's outputs, then the inputs listed in ``kept``, then gradients of
+    the outputs. Outputs: the gradients."""
+    residuals: int
+    """Number of values that forward hands to backward."""
+    kept: tuple[int, ...]
+    """Positions among forward's inputs of those that backward reads again; never a state, whose content changes."""
+    gradients: int
+    """Number of gradient inputs of backward."""
+
+
+def split_forward_backward(graph: Graph, n_inputs: int, n_outputs: int) -> Split:
+    """Cuts the result of ``vjp_graph`` (or an optimized form of it) into a forward and a backward graph.
+
+    The first ``n_inputs`` inputs of the joint graph are the original ones, the rest gradients; its first ``n_outputs``
+    outputs are the original ones, the rest gradients. Constants and other values that are cheap to compute again (generators,
+    and views no larger than what they view) are computed in both parts rather than kept.
+    """
+    forward = live_nodes(graph, [*graph.outputs[:n_outputs], *_early_effects(graph, n_inputs)])
+    for value in graph.inputs[n_inputs:]:
+        if value.node in forward:
+            raise GradientError(f"forward outputs of @{graph.name} depend on the gradient %{value.name}")
+    cut = _Cut(graph, forward, n_inputs)
+    cut.visit(graph.outputs[n_outputs:])
+    first = _Part(f"{graph.name}.forward", forward | {v.node for v in graph.inputs[:n_inputs]})
+    second = _Part(f"{graph.name}.backward", cut.later)
+    for value in graph.inputs[:n_inputs]:
+        first.add_input(value)
+    for value in cut.residuals:
+        second.add_input(value, plain=True)
+    for value in (*cut.kept, *graph.inputs[n_inputs:]):
+        second.add_input(value)
+    first.copy(graph, [*graph.outputs[:n_outputs], *cut.residuals])
+    second.copy(graph, graph.outputs[n_outputs:])
+    kept = tuple(graph.inputs.index(v) for v in cut.kept)
+    return Split(first.target, second.target, len(cut.residuals), kept, len(graph.inputs) - n_inputs)
+
+
+def _early_effects(graph: Graph, n_inputs: int) -> list[Value]:
+    """Results of nodes with effects that do not depend on gradients."""
+    late = {v.node for v in graph.inputs[n_inputs:]}
+    found = []
+    for node in graph.nodes():
+        if any(v.node in late for v in node.operands):
+            late.add(node)
+        elif not node.op.has(Trait.PURE):
+            found.extend(node.results)
+    return found
+
+
+class _Cut:
+    """Finds the nodes of the backward part and the values that cross into it."""
+
+    def __init__(self, graph: Graph, forward: set[Node], n_inputs: int):
+        self.graph, self.forward = graph, forward
+        self.inputs = set(graph.inputs[:n_inputs])
+        self.later: set[Node] = {v.node for v in graph.inputs[n_inputs:]}
+        self.residuals: list[Value] = []
+        self.kept: list[Value] = []
+
+    def visit(self, roots: Sequence[Value]) -> None:
+        """Collects everything that ``roots`` need, then orders what crosses as the graph does."""
+        late_effects = [
+            r for n in self.graph.nodes() if n not in self.forward and not n.op.has(Trait.PURE) for r in n.results
+        ]
+        stack, seen = [*roots, *late_effects], set[Value]()
+        while stack:
+            value = stack.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if value in self.inputs:
+                (self.residuals if input_class(value) == "state" else self.kept).append(value)
+            elif value.node in self.forward and not _is_cheap(value):
+                self.residuals.append(value)
+            else:
+                self.later.add(value.node)
+                stack.extend(value.node.operands)
+        self.residuals.sort(key=lambda v: (v.node.id, v.index))
+        self.kept.sort(key=lambda v: v.node.id)
+
+
+def _is_cheap(value: Value) -> bool:
+    node = value.node
+    if node.op.has(Trait.GENERATOR) or node.op is CONSTANT:
+        return True
+    return node.op.has(Trait.VIEW) and all(v.type.nbytes <= value.type.nbytes for v in node.operands)
+
+
+class _Part:
+    """Copies some nodes of a graph into a new one."""
+
+    def __init__(self, name: str, nodes: set[Node]):
+        self.target = Graph(name)
+        self.nodes = nodes
+        self.values: dict[Value, Value] = {}
+
+    def add_input(self, value: Value, plain: bool = False) -> None:
+        """Makes ``value`` an argument, of class input and without path when ``plain``."""
+        cls, path = ("input", "") if plain else (input_class(value), input_path(value))
+        self.values[value] = self.target.add_input(value.type, value.name, cls, path)
+
+    def copy(self, graph: Graph, outputs: Sequence[Value]) -> None:
+        """Copies the nodes in order; ``outputs`` are values of the old graph."""
+        for node in graph.nodes():
+            if node not in self.nodes or all(r in self.values for r in node.results):
+                continue
+            name = node.results[0].name if len(node.results) == 1 else node.results[0].name.removesuffix(".0")
+            operands = [self.values[v] for v in node.operands]
+            results = emit(self.target, node.op, operands, node.attrs, node.location, name)
+            for old, new in zip(node.results, results, strict=True):
+                self.values.setdefault(old, new)
+        self.target.set_outputs([self.values[v] for v in outputs])

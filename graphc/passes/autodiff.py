@@ -181,8 +181,8 @@ def split_forward_backward(graph: Graph, n_inputs: int, n_outputs: int) -> Split
     """Cuts the result of ``vjp_graph`` (or an optimized form of it) into a forward and a backward graph.
 
     The first ``n_inputs`` inputs of the joint graph are the original ones, the rest gradients; its first ``n_outputs``
-    outputs are the original ones, the rest gradients. Constants and other values that are cheap to compute again (generators,
-    and views no larger than what they view) are computed in both parts rather than kept.
+    outputs are the original ones, the rest gradients. Constants and other values that are cheap to compute again
+    (generators, and views no larger than what they view) are computed in both parts rather than kept.
     """
     forward = live_nodes(graph, [*graph.outputs[:n_outputs], *_early_effects(graph, n_inputs)])
     for value in graph.inputs[n_inputs:]:

@@ -1,0 +1,80 @@
+"""The digits that the examples train on: IDX files read with checks, small digits enlarged and centred."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from examples import digits
+
+
+def write_idx(path: Path, values: np.ndarray) -> None:
+    head = bytes([0, 0, 8, values.ndim]) + b"".join(n.to_bytes(4) for n in values.shape)
+    data = head + values.astype(np.uint8).tobytes()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+
+
+def write_mnist(folder: Path, labels: np.ndarray) -> np.ndarray:
+    images = np.random.default_rng(0).integers(0, 256, (len(labels), 28, 28))
+    write_idx(folder / "train-images-idx3-ubyte", images)
+    write_idx(folder / "train-labels-idx1-ubyte.gz", labels)
+    write_idx(folder / "t10k-images-idx3-ubyte.gz", images[:2])
+    write_idx(folder / "t10k-labels-idx1-ubyte", labels[:2])
+    return images
+
+
+def test_mnist_files_are_read_plain_and_compressed(tmp_path: Path):
+    raw = write_mnist(tmp_path, np.array([3, 1, 4, 1]))
+    images, labels, test_images, test_labels = digits.load(tmp_path)
+    assert images.shape == (4, 1, 28, 28)
+    assert (images.dtype, labels.dtype) == (np.float32, np.int64)
+    assert labels.tolist() == [3, 1, 4, 1]
+    assert test_labels.tolist() == [3, 1]
+    np.testing.assert_allclose(images[:, 0] * digits.DEVIATION + digits.MEAN, raw / 255, atol=1e-6)
+    assert np.array_equal(test_images, images[:2])
+
+
+@pytest.mark.parametrize("damage", [lambda d: d[:-1], lambda d: d + b"\0", lambda d: b"\x1f" + d[1:], lambda d: d[:2]])
+def test_damaged_files_are_refused(tmp_path: Path, damage):
+    path = tmp_path / "labels"
+    write_idx(path, np.array([1, 2, 3]))
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match="labels: "):
+        digits.read_idx(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path):
+    with pytest.raises(FileNotFoundError, match="train-images-idx3-ubyte"):
+        digits.load(tmp_path)
+
+
+def test_labels_that_are_no_digits_are_refused(tmp_path: Path):
+    write_mnist(tmp_path, np.array([3, 10, 4, 1]))
+    with pytest.raises(ValueError, match="no MNIST pair"):
+        digits.load(tmp_path)
+
+
+def test_enlarging_keeps_brightness_and_centre():
+    image = np.zeros((1, 8, 8))
+    image[0, 3:5, 3:5] = 1
+    large = digits.enlarge(image)[0]
+    assert large.shape == (28, 28)
+    assert large.sum() == pytest.approx(4 * 2.5**2)
+    centre = np.average(np.arange(28), weights=large.sum(axis=0))
+    assert centre == pytest.approx(13.5)
+    assert not large[:4].any()
+
+
+def test_the_held_out_digits_are_a_fifth_and_fixed():
+    images, labels, test_images, test_labels = digits.load(None)
+    assert (len(images), len(test_images)) == (1437, 360)
+    assert images.shape[1:] == (1, 28, 28)
+    assert images.flags.c_contiguous
+    assert test_images.flags.c_contiguous
+    assert np.bincount(labels).min() > 100
+    assert np.array_equal(test_labels, digits.load(None)[3])

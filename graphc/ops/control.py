@@ -12,7 +12,7 @@ from graphc.errors import ArgumentError, AttributeValueError, DTypeError, Gradie
 from graphc.ir.build import emit
 from graphc.ir.graph import Graph, Node
 from graphc.ir.interpret import Evaluator, Interpreter
-from graphc.ir.op import REGISTRY, Attr, Sample, Types
+from graphc.ir.op import REGISTRY, Attr, ErrorSample, Sample, Types
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.define import define
@@ -134,6 +134,12 @@ _WIDE = TensorType(float64, (2, 3))
 _F = TensorType(float32, (2, 3))
 
 
+def _identity(results: int = 1, gradient_inputs: str = "a", gradients: str = "a") -> dict[str, Any]:
+    forward = _graph("identity", (_F,), [], "a")
+    backward = _graph("identity_gradient", (_F,) * len(gradient_inputs), [], gradients)
+    return {"forward": forward, "backward": backward, "results": results}
+
+
 def _call_samples() -> list[Sample]:
     return [
         Sample((floats((2, 3)), floats((2, 3), seed=1)), _product(_WIDE)),
@@ -158,4 +164,12 @@ call = define(
     vjp=_gradient,
     decompose=_decompose,
     samples=_call_samples,
+    error_samples=(
+        ErrorSample((), "call: 0 operands for a sub-graph with 1 arguments", _identity(), ArgumentError),
+        ErrorSample((_WIDE,), "operand 0 is f64, the sub-graph takes f32", _identity(), DTypeError),
+        ErrorSample((TensorType(float32, (3, 2)),), "operand 0 has shape [3,2], the sub-g", _identity(), ShapeError),
+        ErrorSample((_F,), "2 results of a sub-graph with 1 outputs", _identity(2), AttributeValueError),
+        ErrorSample((_F,), "takes 2 arguments, not 0 saved values and 1 grad", _identity(1, "ab"), ArgumentError),
+        ErrorSample((_F,), "gives 2 gradients for 1 operands", _identity(1, "a", "aa"), ArgumentError),
+    ),
 )

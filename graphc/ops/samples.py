@@ -21,25 +21,25 @@ def floats(
     values = np.random.default_rng(seed).uniform(low, high, tuple(shape))
     off = values * 2 - np.rint(values * 2)
     values = np.where(np.abs(off) < 0.04, values + np.where(off < 0, -0.02, 0.02), values)
-    return np.clip(values, low, high).astype(dtype)
+    return np.asarray(np.clip(values, low, high), dtype)
 
 
 def integers(shape: Sequence[int], dtype: str = "int64", low: int = -9, high: int = 9, seed: int = 0) -> np.ndarray:
     """Uniform integers in ``low..high``; the lower end is raised to 0 for uint8."""
     low = max(low, 0) if dtype == "uint8" else low
-    return np.random.default_rng(seed).integers(low, high, tuple(shape), endpoint=True).astype(dtype)
+    return np.asarray(np.random.default_rng(seed).integers(low, high, tuple(shape), endpoint=True), dtype)
 
 
 def booleans(shape: Sequence[int], seed: int = 0) -> np.ndarray:
     """Random booleans."""
-    return np.random.default_rng(seed).random(tuple(shape)) < 0.5
+    return np.asarray(np.random.default_rng(seed).random(tuple(shape)) < 0.5)
 
 
 def distinct(shape: Sequence[int], dtype: str = "float64", seed: int = 0) -> np.ndarray:
     """Values no two of which are closer than 0.1, in random order: no ties for maxima."""
     count = int(np.prod(shape, dtype=np.int64))
     values = (np.arange(count) - count / 2 + 0.3) * (0.1 if dtype in FLOATS else 1)
-    return np.random.default_rng(seed).permutation(values).reshape(tuple(shape)).astype(dtype)
+    return np.asarray(np.random.default_rng(seed).permutation(values).reshape(tuple(shape)), dtype)
 
 
 def extremes(dtype: str) -> np.ndarray:

@@ -1,0 +1,88 @@
+"""The plainest lowering: every node of a graph becomes a kernel of its own, run by the kernel interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.ir.graph import CONSTANT, Graph, Node
+from graphc.ir.index import Index, IndexLike, flatten
+from graphc.ir.interpret import Interpreter
+from graphc.ir.kernel import Buffer, Guard, Kernel
+from graphc.ir.kernel_interpret import run_kernel
+from graphc.ir.kernel_verify import verify_kernel
+from graphc.ir.lowering import OperandRef
+from graphc.ir.nest import NestBuilder, Scalar
+from graphc.ir.op import Attrs, OpDef, Types
+from graphc.ir.types import TensorType, row_major_strides
+from graphc.ops import dispatch
+
+
+class MemoryContext:
+    """A LowerContext whose operands lie in memory, in buffers ``in0``, ``in1``, ...; the result is ``out``."""
+
+    def __init__(self, type: TensorType):
+        self.nest = NestBuilder()
+        self.type = type
+
+    def load(self, operand: OperandRef, index: Sequence[IndexLike], guard: Guard = (), other: Any = 0) -> Scalar:
+        place = flatten(index, row_major_strides(operand.shape))
+        return self.nest.load_at(f"in{operand.position}", place, operand.dtype, guard, other)
+
+    def broadcast(self, operand: OperandRef, index: Sequence[Index]) -> Scalar:
+        tail = index[len(index) - len(operand.shape) :]
+        return self.load(operand, [Index() if n == 1 else i for i, n in zip(tail, operand.shape, strict=True)])
+
+    def store(self, index: Sequence[IndexLike], value: Scalar, guard: Guard = (), combine: str | None = None) -> None:
+        self.nest.store_at("out", flatten(index, row_major_strides(self.type.shape)), value, guard, combine)
+
+
+def lower_op(op: OpDef, types: Types, attrs: Attrs) -> Kernel:
+    """One op as one kernel."""
+    (type,) = op.result_types(types, attrs)
+    c = MemoryContext(type)
+    refs = [OperandRef(i, t) for i, t in enumerate(types)]
+    if op.lower_nest is not None:
+        op.lower_nest(c, *refs, **attrs)
+    else:
+        assert op.lower is not None, f"{op.name} has no kernel rule"
+        with c.nest.loops(type.shape) as index:
+            value = op.lower(c, index, *refs, **attrs)
+            assert value.dtype is type.dtype, f"{op.name} lowers to {value.dtype}, its type is {type}"
+            c.store(index, value)
+    buffers = [Buffer(f"in{i}", t.dtype, t.size, "in") for i, t in enumerate(types)]
+    return Kernel(op.name, (*buffers, Buffer("out", type.dtype, type.size, "out")), c.nest.body())
+
+
+class KernelByKernel(Interpreter):
+    """Decomposes what can be, lowers the rest node by node, and runs the kernels."""
+
+    def apply(self, node: Node, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
+        if node.op is CONSTANT:
+            return (node.attrs["value"],)
+        parts = decomposed(node)
+        if parts is not None:
+            return KernelByKernel().run(parts, operands)
+        kernel = lower_op(node.op, tuple(v.type for v in node.operands), node.attrs)
+        verify_kernel(kernel)
+        result = np.zeros(node.result.shape, node.result.dtype.numpy)
+        arrays = {f"in{i}": np.ascontiguousarray(a) for i, a in enumerate(operands)}
+        run_kernel(kernel, arrays | {"out": result})
+        return (result,)
+
+
+def decomposed(node: Node) -> Graph | None:
+    """The node's decomposition as a graph of its own, or None when it has none."""
+    if node.op.decompose is None:
+        return None
+    graph = Graph(node.op.name)
+    arguments = [graph.add_input(v.type, f"x{i}") for i, v in enumerate(node.operands)]
+    with dispatch.use(dispatch.GraphDispatcher(graph)):
+        results = node.op.decompose(*arguments, **node.attrs)
+    if results is None:
+        return None
+    graph.set_outputs(results if isinstance(results, tuple) else (results,))
+    assert tuple(v.type for v in graph.outputs) == tuple(v.type for v in node.results)
+    return graph

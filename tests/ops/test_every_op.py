@@ -1,0 +1,147 @@
+"""Proves every op of the registry on its samples: types, gradients, graph and kernel execution, errors."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphc.ops.registry
+from graphc.errors import GraphcError
+from graphc.ir.build import emit
+from graphc.ir.graph import CONSTANT, Graph, Value
+from graphc.ir.interpret import Evaluator
+from graphc.ir.op import REGISTRY, ErrorSample, OpDef, Sample, Trait
+from tests.ops.derivative import array_type, check_derivatives
+from tests.ops.one_kernel import KernelByKernel
+
+OPS = list(REGISTRY.values())
+SAMPLES = [
+    pytest.param(op, sample, id=f"{op.name}-{i}")
+    for op in OPS
+    for i, sample in enumerate(op.samples() if op.samples else ())
+]
+ERRORS = [pytest.param(op, sample, id=f"{op.name}-{i}") for op in OPS for i, sample in enumerate(op.error_samples)]
+TOLERANCE = {"float32": 2e-6, "float64": 1e-13}
+
+
+def sample_graph(op: OpDef, operands: Sequence[np.ndarray], attrs: dict) -> Graph:
+    """One application of the op to arguments of the graph; a written state is a state argument."""
+    graph = Graph(op.name)
+    for i, array in enumerate(operands):
+        written = i == 0 and op.has(Trait.STATE_WRITE)
+        name = op.operands[min(i, len(op.operands) - 1)].lstrip("*")
+        graph.add_input(array_type(array), name, *(("state", "the.state") if written else ()))
+    graph.set_outputs(emit(graph, op, graph.inputs, attrs))
+    return graph
+
+
+def run_eagerly(op: OpDef, sample: Sample) -> tuple[np.ndarray, ...]:
+    """What all others are compared with: the numpy reference itself."""
+    return op.evaluate(sample.operands, op.normalize(sample.attrs))
+
+
+def run_graph(op: OpDef, sample: Sample) -> tuple[np.ndarray, ...]:
+    """The graph interpreter."""
+    return Evaluator().run(sample_graph(op, sample.operands, sample.attrs), sample.operands)
+
+
+def run_kernels(op: OpDef, sample: Sample) -> tuple[np.ndarray, ...]:
+    """Decomposition, kernel rules and the kernel interpreter."""
+    return KernelByKernel().run(sample_graph(op, sample.operands, sample.attrs), sample.operands)
+
+
+BACKENDS: list[tuple[str, Callable[[OpDef, Sample], Sequence[np.ndarray]]]] = [
+    ("graph", run_graph),
+    ("kernels", run_kernels),
+]
+"""Ways to run one op; each must agree with ``run_eagerly`` on every sample."""
+
+
+def assert_agree(got: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> None:
+    """Equal types; equal numbers for integers and bools, and for floats up to a few roundings of the largest one."""
+    assert len(got) == len(expected)
+    for a, b in zip(got, expected, strict=True):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        if a.dtype.kind != "f":
+            np.testing.assert_array_equal(a, b)
+            continue
+        rtol = TOLERANCE[a.dtype.name]
+        finite = np.abs(b[np.isfinite(b)])
+        np.testing.assert_allclose(a, b, rtol=4 * rtol, atol=rtol * min(finite.max(initial=0.0), 1.0))
+
+
+def test_every_family_is_registered():
+    folder = Path(graphc.ops.registry.__file__).parent
+    defining = {path.stem for path in folder.glob("*.py") if re.search(r"(=|return) define\(", path.read_text("utf-8"))}
+    assert defining == {family.__name__.rpartition(".")[2] for family in graphc.ops.registry.FAMILIES}
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_definition_is_complete(op: OpDef):
+    assert op.doc.strip().endswith(".")
+    assert op.reference is not None
+    assert op.samples is not None and len(op.samples()) >= 1
+    assert op.error_samples or op is CONSTANT
+    assert all(a.doc for a in op.attrs)
+    assert op.lower or op.lower_nest or op.decompose or op is CONSTANT
+    assert op.has(Trait.PURE) != op.has(Trait.EFFECT), "an op is pure or has an effect"
+    if isinstance(op.vjp, tuple):
+        assert len(op.vjp) == len(op.operands) and not op.variadic
+    if any(s.differentiable and any(a.dtype.kind == "f" for a in s.operands) for s in op.samples()):
+        assert op.vjp is not None
+
+
+@pytest.mark.parametrize("op,sample", SAMPLES)
+def test_reference_has_the_declared_type(op: OpDef, sample: Sample):
+    attrs = op.normalize(sample.attrs)
+    types = op.result_types(tuple(array_type(a) for a in sample.operands), attrs)
+    before = [a.copy() for a in sample.operands]
+    for array in sample.operands:
+        array.flags.writeable = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        results = op.evaluate(sample.operands, attrs)
+    assert [array_type(a) for a in results] == list(types)
+    for array, copy in zip(sample.operands, before, strict=True):
+        np.testing.assert_array_equal(array, copy)
+        if not op.has(Trait.VIEW):
+            assert not any(np.shares_memory(array, result) for result in results), "only a view may share memory"
+
+
+@pytest.mark.parametrize("backend", [pytest.param(run, id=name) for name, run in BACKENDS])
+@pytest.mark.parametrize("op,sample", SAMPLES)
+def test_backends_agree_with_the_reference(op: OpDef, sample: Sample, backend):
+    assert_agree(backend(op, sample), run_eagerly(op, sample))
+
+
+def is_differentiable(op: OpDef, sample: Sample) -> bool:
+    return sample.differentiable and op.vjp is not None and any(a.dtype.kind == "f" for a in sample.operands)
+
+
+@pytest.mark.parametrize("op,sample", [p for p in SAMPLES if is_differentiable(*p.values)])
+def test_derivatives_of_both_orders(op: OpDef, sample: Sample):
+    arrays = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in sample.operands]
+
+    def function(graph: Graph) -> Sequence[Value]:
+        results = emit(graph, op, graph.inputs, sample.attrs)
+        return results[: sample.attrs.get("results", len(results))]
+
+    check_derivatives(function, arrays)
+
+
+@pytest.mark.parametrize("op,sample", ERRORS)
+def test_error_samples(op: OpDef, sample: ErrorSample):
+    graph = Graph("wrong")
+    operands = [graph.add_input(t, f"x{i}") for i, t in enumerate(sample.types)]
+    with pytest.raises(sample.error) as caught:
+        emit(graph, op, operands, sample.attrs)
+    error = caught.value
+    assert isinstance(error, GraphcError)
+    assert sample.message in error.what
+    assert error.what.startswith(op.name) or "attribute" in error.what
+    assert error.where is not None and error.where.startswith(f"{op.name}(")

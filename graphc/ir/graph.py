@@ -11,7 +11,9 @@ import numpy as np
 
 from graphc.dtypes import DType, dtype_of
 from graphc.errors import VerifyError
+from graphc.ir.literal import print_scalar
 from graphc.ir.op import INPUT_CLASSES, Attr, Attrs, OpDef, Sample, Trait, Types, register
+from graphc.ir.text import print_graph
 from graphc.ir.types import TensorType
 from graphc.location import UNKNOWN, Location
 
@@ -139,14 +141,14 @@ class Graph:
             self._connect(node, key, operand)
         return node
 
-    def scalar(self, value: bool | int | float, dtype: DType) -> Value:
+    def scalar(self, value: bool | int | float | np.generic | np.ndarray, dtype: DType) -> Value:
         """The interned scalar constant of that value and type."""
         array = np.asarray(value).astype(dtype.numpy)
         key = (dtype.name, array.tobytes())
         found = self._scalars.get(key)
         if found is None:
             attrs = CONSTANT.normalize({"value": array})
-            found = self.add_node(CONSTANT, (), attrs, (TensorType(dtype),), name="c").results[0]
+            found = self.add_node(CONSTANT, (), attrs, (TensorType(dtype),), name=print_scalar(array, dtype)).results[0]
             self._scalars[key] = found
         return found
 
@@ -172,7 +174,8 @@ class Graph:
         return name
 
     def rename(self, value: Value, hint: str) -> None:
-        """Gives a value another name (made unique)."""
+        """Gives a value another name (made unique); the old one is free again."""
+        self._names.pop(value.name, None)
         value.name = self.unique_name(hint)
 
     def _connect(self, node: Node, key: int, operand: Value) -> None:
@@ -195,14 +198,31 @@ class Graph:
         self._outputs = list(values)
 
     def nodes(self) -> list[Node]:
-        """All nodes but inputs in topological order, ties broken by creation number. The list must not be changed."""
+        """All nodes but inputs in topological order. The list must not be changed.
+
+        Nodes stand in creation order, except that a node created later than its user stands right before that user:
+        rewrites neither reorder effects nor move the rest of the program.
+        """
         if self._order is None:
-            if self._ids_are_topological:
-                ordered = list(self._nx.nodes)
-            else:
-                ordered = list(_networkx().lexicographical_topological_sort(self._nx, key=lambda n: n.id))
+            ordered = list(self._nx.nodes) if self._ids_are_topological else self._pulled_order()
             self._order = [n for n in ordered if n.op is not INPUT]
         return self._order
+
+    def _pulled_order(self) -> list[Node]:
+        placed: dict[Node, None] = {}
+        for root in self._nx.nodes:
+            stack, open_nodes = [root], set[Node]()
+            while stack:
+                node = stack[-1]
+                waiting = [v.node for v in node.operands if v.node not in placed]
+                if node in placed or not waiting:
+                    placed.setdefault(stack.pop())
+                elif not open_nodes.isdisjoint(waiting) or node in waiting:
+                    raise VerifyError(f"{node.op.name} (%{node.results[0].name}) depends on itself")
+                else:
+                    open_nodes.add(node)
+                    stack.extend(reversed(waiting))
+        return list(placed)
 
     def uses(self, value: Value) -> list[tuple[Node, int]]:
         """(node, operand index) of every use, in creation order; being an output is not listed here."""
@@ -215,7 +235,7 @@ class Graph:
         return any(out is value for out in self._outputs) or bool(self.uses(value))
 
     def networkx(self) -> nx.MultiDiGraph:
-        """A read-only view for networkx algorithms; edge key is the operand index, edge data ``result`` the result index."""
+        """A read-only view for networkx algorithms; edge key: operand index, edge data ``result``: result index."""
         return self._nx.copy(as_view=True)
 
     def __contains__(self, node: Node) -> bool:
@@ -266,7 +286,7 @@ class Graph:
         return f"<pre>{text}</pre>"
 
     def __str__(self) -> str:
-        return _printer(self)
+        return print_graph(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Graph) and str(self) == str(other) and self._data() == other._data()
@@ -274,7 +294,7 @@ class Graph:
     __hash__ = object.__hash__
 
     def _data(self) -> list[str]:
-        return [attr_key(n.attrs) for n in self.nodes()]
+        return [attr_key(n.attrs) for n in self.nodes() if not (n.results and n.results[0].is_scalar_constant)]
 
 
 def _networkx() -> Any:
@@ -304,16 +324,3 @@ def attr_key(attrs: Mapping[str, Any]) -> str:
         else:
             parts.append(f"{name}={type(value).__name__}:{value!r}")
     return ";".join(parts)
-
-
-def _unset_printer(graph: Graph) -> str:
-    return f"<graph @{graph.name} with {len(graph)} nodes>"
-
-
-_printer = _unset_printer
-
-
-def set_printer(printer: Any) -> None:
-    """Installs the text printer used by ``str(graph)`` (done by ir.text when it is imported)."""
-    global _printer
-    _printer = printer

@@ -45,7 +45,7 @@ class Cursor:
         self._lines = text.split("\n")
         self._data = data or {}
         self._tokens = self._split(text, comment)
-        self._next = 0
+        self._last = -1
 
     def _split(self, text: str, comment: str) -> list[Token]:
         pattern = re.compile(_PATTERN.format(comment=re.escape(comment), string=_STRING), re.VERBOSE)
@@ -67,28 +67,32 @@ class Cursor:
     # ---- looking and moving
 
     @property
+    def _position(self) -> int:
+        position = self._last + 1
+        while self._tokens[position].kind == "comment":
+            position += 1
+        return position
+
+    @property
     def token(self) -> Token:
         """The next token that is no comment."""
-        while self._tokens[self._next].kind == "comment":
-            self._next += 1
-        return self._tokens[self._next]
+        return self._tokens[self._position]
 
     def take(self) -> Token:
         """The next token, which is passed."""
-        token = self.token
-        self._next = min(self._next + 1, len(self._tokens) - 1)
-        return token
+        position = self._position
+        self._last = min(position, len(self._tokens) - 2)
+        return self._tokens[position]
 
-    def peek(self, distance: int = 1) -> Token:
-        """The token ``distance`` after the next one (comments count)."""
-        return self._tokens[min(self._next + distance, len(self._tokens) - 1)]
+    def peek(self) -> Token:
+        """The token after the next one."""
+        return self._tokens[min(self._position + 1, len(self._tokens) - 1)]
 
     def trailing_comment(self) -> str:
         """The comment that follows the last passed token on its line, without its mark; empty when there is none."""
-        token = self._tokens[self._next]
-        if token.kind != "comment" or not self._next or self._tokens[self._next - 1].line != token.line:
-            return ""
-        return token.text.lstrip("/#").strip()
+        last, token = self._tokens[self._last], self._tokens[self._last + 1]
+        same_line = token.kind == "comment" and token.line == last.line
+        return token.text.lstrip("/#").strip() if same_line else ""
 
     def at(self, *texts: str) -> bool:
         """True when the next token is one of these words or marks."""

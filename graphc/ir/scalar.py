@@ -80,9 +80,9 @@ def cast(value: Any, dtype: DType) -> Any:
         info = np.iinfo(dtype.numpy)
         inside = (array > float(info.min) - 1) & (array < float(info.max) + 1)
         safe = np.where(inside, array, 0).astype(dtype.numpy)
-        return np.where(inside, safe, np.where(array >= float(info.max), info.max, np.where(array < 0, info.min, 0))).astype(
-            dtype.numpy
-        )
+        return np.where(
+            inside, safe, np.where(array >= float(info.max), info.max, np.where(array < 0, info.min, 0))
+        ).astype(dtype.numpy)
     return array.astype(dtype.numpy)
 
 
@@ -97,6 +97,12 @@ def _erf(x: Any) -> Any:
 
 def _ldexp(x: Any, n: Any) -> Any:
     return np.ldexp(x, np.asarray(n).astype(np.int32)).astype(np.asarray(x).dtype)
+
+
+def _pow(a: Any, b: Any) -> Any:
+    """As in C. numpy takes a square root for a lone exponent 0.5, which differs at minus infinity only."""
+    infinity = np.asarray(a).dtype.type(np.inf)
+    return np.where(np.equal(a, -infinity) & np.equal(b, 0.5), infinity, np.power(a, b))
 
 
 def _select(c: Any, a: Any, b: Any) -> Any:
@@ -149,7 +155,7 @@ _OPS = [
     ScalarOp("cos", 1, "same", "f", np.cos, True),
     ScalarOp("tanh", 1, "same", "f", np.tanh, True),
     ScalarOp("erf", 1, "same", "f", _erf, True),
-    ScalarOp("pow", 2, "same", "f", np.power, True),
+    ScalarOp("pow", 2, "same", "f", _pow, True),
 ]
 SCALAR_OPS = {op.name: op for op in _OPS}
 

@@ -122,6 +122,7 @@ class Manifest:
     """Versions of graphc, llvmlite and llvm that built the code."""
 
     def __post_init__(self) -> None:
+        _require(self.entry.isidentifier(), f"the entry {self.entry!r} is no name")
         _require(0 <= self.arena <= MAX_BYTES, f"the arena has {self.arena} bytes, at most {MAX_BYTES} are allowed")
         _require(0 <= self.constants <= MAX_BYTES, f"the constants take {self.constants} bytes")
         _require(len(self.buffers) <= MAX_ENTRIES, f"there are {len(self.buffers)} buffers")

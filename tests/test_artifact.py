@@ -192,6 +192,7 @@ def test_sections_must_be_those_of_a_model(file: Path, tmp_path: Path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"entry": ""}, "the entry '' is no name"),
         ({"arena": 1 << 60}, "the arena has"),
         ({"arena": -1}, "the arena has"),
         ({"constants": 1 << 60}, "the constants take"),

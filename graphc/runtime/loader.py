@@ -1,0 +1,88 @@
+"""Object code to callable functions, through one LLJIT engine of the process."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import threading
+from functools import cache
+
+from llvmlite import binding
+
+from graphc.artifact import TargetSpec
+from graphc.errors import CompileError
+
+Entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+"""``void entry(void **buffers)``, called without the interpreter lock."""
+
+_names = itertools.count()
+_lock = threading.Lock()
+
+
+def _new_lock() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_new_lock)
+
+
+class Library:
+    """Loaded native code; it stays in memory as long as its entry lives."""
+
+    __slots__ = ("address", "entry")
+
+    def __init__(self, engine: binding.LLJIT, tracker: binding.ResourceTracker, address: int):
+        self.address = address
+        """Address of the entry."""
+        self.entry = Entry(address)
+        """The entry as a function of the address of a pointer array."""
+        # NOTE: the function itself owns the code, so that code is never unloaded while something can still call it.
+        self.entry.owners = (tracker, engine)  # type: ignore[attr-defined]
+
+
+@cache
+def _engine() -> binding.LLJIT:
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    machine = binding.Target.from_triple(binding.get_process_triple()).create_target_machine(
+        reloc="pic", codemodel="small", jit=True
+    )
+    return binding.create_lljit_compiler(machine, suppress_errors=True)
+
+
+def load_object(code: bytes, entry: str) -> Library:
+    """Links object code into this process; symbols that it lacks are taken from the process (libc).
+
+    ``code`` must be trusted: built here, or read from a file whose digest and origin were checked. Raises CompileError
+    when it cannot be linked or does not define ``entry``.
+    """
+    if not entry.isidentifier():
+        # NOTE: LLVM ends the process when it is asked for the empty symbol.
+        raise CompileError(f"native code with the entry {entry!r} could not be loaded: it is no name")
+    with _lock:
+        engine = _engine()
+        builder = binding.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(entry)
+        try:
+            tracker = builder.link(engine, f"graphc.{next(_names)}")
+        except RuntimeError as error:
+            raise CompileError(f"native code with the entry {entry!r} could not be loaded: {error}") from error
+    return Library(engine, tracker, tracker[entry])
+
+
+@cache
+def host() -> TargetSpec:
+    """Triple, CPU and instruction set extensions of this machine."""
+    features = binding.get_host_cpu_features()
+    names = tuple(sorted(name for name, on in features.items() if on))
+    return TargetSpec(binding.get_process_triple(), binding.get_host_cpu_name(), names)
+
+
+def runs_here(target: TargetSpec) -> str:
+    """An empty text when code for ``target`` runs on this machine, else the reason why not."""
+    here = host()
+    if target.triple != here.triple:
+        return f"it was built for {target.triple}, this machine is {here.triple}"
+    missing = sorted(set(target.features) - set(here.features))
+    return f"it needs {', '.join(missing)}, which this machine lacks" if missing else ""

@@ -75,8 +75,6 @@ class BufferSpec:
     """Qualified name of a param or state."""
     offset: int = -1
     """Byte offset of a constant in the constant block, else -1."""
-    alias: str = ""
-    """Name of the buffer whose memory this one is, or empty."""
     written: bool = False
     """Whether a call writes to it."""
 
@@ -129,7 +127,6 @@ class Manifest:
         names = {b.name for b in self.buffers}
         _require(len(names) == len(self.buffers), "two buffers have one name")
         for buffer in self.buffers:
-            _require(not buffer.alias or buffer.alias in names, f"{buffer.name!r} is an alias of unknown memory")
             _require(buffer.offset % ALIGNMENT in (0, ALIGNMENT - 1), f"constant {buffer.name!r} is not aligned")
             inside = buffer.cls != "constant" or buffer.offset + buffer.nbytes <= self.constants
             _require(inside, f"constant {buffer.name!r} ends outside of the constant block")

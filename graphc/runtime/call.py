@@ -38,7 +38,7 @@ class _Frame:
         self.arena: Arena | None = None
         """Scratch memory, when it is so small that each frame has its own."""
         self.plain = False
-        """Whether a call is nothing but the native entry: no copies, no aliases, no arena to take."""
+        """Whether a call is nothing but the native entry: no copies, no arena to take."""
         self.source: tuple[np.ndarray, ...] | None = None
         """The tuple that was bound last, None when it was no tuple."""
         self.bound: tuple[np.ndarray, ...] | None = None
@@ -79,7 +79,6 @@ class Executable:
         self._expected = tuple((slots[b.name], _numpy(b), b.shape, b) for b in self.inputs)
         self._bound_slots = tuple(slots[b.name] for b in self.bound)
         self._results = tuple((slots[b.name], _numpy(b), b.shape, b.nbytes) for b in self.outputs)
-        self._aliases = tuple((slots[b.name], slots[b.alias]) for b in self.outputs if b.alias)
         self._arena_slot = next((slots[b.name] for b in manifest.of_class("arena")), -1)
         self._constant_slots = tuple((slots[b.name], b.offset) for b in manifest.of_class("constant"))
         self._writes_bound = any(b.written for b in self.bound)
@@ -110,7 +109,7 @@ class Executable:
             if frame.plain:
                 self._entry(frame.address)
             else:
-                self._execute(frame, results)
+                self._execute(frame)
             del kept
         finally:
             self._frames.append(frame)
@@ -145,25 +144,18 @@ class Executable:
             results.append(array)
         return results
 
-    def _execute(self, frame: _Frame, results: list[np.ndarray]) -> None:
+    def _execute(self, frame: _Frame) -> None:
         """The call with all that a plain one does not need."""
-        pointers = frame.pointers
-        for slot, target in self._aliases:
-            pointers[slot] = pointers[target]
         for array, copy, _ in frame.copies:
             np.copyto(copy, array)
         arena = POOL.take(self.manifest.arena)
         if self._arena_slot >= 0:
-            pointers[self._arena_slot] = arena.address
+            frame.pointers[self._arena_slot] = arena.address
         self._entry(frame.address)
         POOL.give(arena)
         for array, copy, written in frame.copies:
             if written:
                 np.copyto(array, copy)
-        if self._aliases:
-            for result, (slot, *_) in zip(results, self._results, strict=True):
-                if pointers[slot] != address_of(result):
-                    ctypes.memmove(address_of(result), pointers[slot], result.nbytes)
 
     def _new_frame(self) -> _Frame:
         frame = _Frame(len(self.manifest.buffers))
@@ -184,7 +176,7 @@ class Executable:
             self._point(frame, tuple(bound))
             frame.bound = tuple(bound)
         frame.source = bound if type(bound) is tuple else None
-        frame.plain = not frame.copies and not self._aliases and (self._arena_slot < 0 or frame.arena is not None)
+        frame.plain = not frame.copies and (self._arena_slot < 0 or frame.arena is not None)
 
     def _point(self, frame: _Frame, bound: tuple[np.ndarray, ...]) -> None:
         if len(bound) != len(self.bound):

@@ -12,11 +12,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from graphc.artifact import BufferSpec, Manifest
 from graphc.errors import ArgumentError, ArtifactError, DTypeError, GraphcError, ShapeError
 from graphc.runtime import arena
 from graphc.runtime.call import OWN_ARENA, Executable
-from graphc.runtime.loader import host, load_object
+from graphc.runtime.loader import load_object
 from tests.runtime.native import build, executable, manifest
 
 N = 6
@@ -249,27 +248,6 @@ def test_constants_must_have_the_declared_size():
     library = load_object(build("define void @entry(ptr %p) { ret void }"), "entry")
     with pytest.raises(ArtifactError, match="has 3 bytes, 68 are declared"):
         Executable(manifest(4), library, np.zeros(3, np.uint8))
-
-
-def test_outputs_that_are_other_memory_are_copied():
-    """An alias means the memory of another buffer: the caller gets a copy of what is there after the call."""
-    text = (
-        "define void @entry(ptr %b) { %p = getelementptr ptr, ptr %b, i64 1\n %s = load ptr, ptr %p\n"
-        " store float 9.0, ptr %s\n ret void }"
-    )
-    buffers = (
-        BufferSpec("x", "f32", (1,), "input"),
-        BufferSpec("s", "f32", (1,), "state", "s", written=True),
-        BufferSpec("same", "f32", (1, 1), "output", alias="x"),
-        BufferSpec("after", "f32", (1,), "output", alias="s"),
-        BufferSpec("again", "f32", (1,), "output", alias="after"),
-    )
-    program = Executable(Manifest("m", "entry", buffers, 0, 0, host()), load_object(build(text), "entry"), np.zeros(0))
-    x, s = np.full(1, 3, np.float32), np.zeros(1, np.float32)
-    same, after, again = program.run([x], (s,))
-    assert (same, same.shape, after, again, s) == (3, (1, 1), 9, 9, 9)
-    arrays = [x, s, same, after, again]
-    assert not any(np.shares_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
 
 
 def test_threads_call_one_program():

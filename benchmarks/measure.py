@@ -53,11 +53,13 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """The best peer's time over graphc's: above 1 graphc is faster."""
+        """Median over the rounds of the best peer's time over graphc's in the same round: above 1 graphc is faster."""
         best = self.best_peer
-        own = self.peers["graphc"].ms if "graphc" in self.peers else None
-        theirs = self.peers[best].ms if best else None
-        return theirs / own if own and theirs else None
+        if best is None or "graphc" not in self.peers:
+            return None
+        pairs = zip(self.peers[best].rounds_ms, self.peers["graphc"].rounds_ms, strict=False)
+        ratios = [theirs / own for theirs, own in pairs]
+        return statistics.median(ratios) if ratios else None
 
 
 def relative_error(numbers: Array, reference: Array) -> float:

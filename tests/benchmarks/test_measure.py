@@ -59,6 +59,8 @@ def test_the_best_peer_is_never_graphc():
     assert row.best_peer == "jax"
     assert row.ratio == pytest.approx(2.5)
     assert Row("w", {"graphc": Figures([2.0])}).ratio is None
+    noisy = Row("w", {"graphc": Figures([2.0, 20.0, 2.0]), "jax": Figures([4.0, 40.0, 8.0])})
+    assert noisy.ratio == pytest.approx(2.0)
     assert Row("w", {"graphc": Figures(problem="x"), "jax": Figures([5.0])}).ratio is None
     assert describe_rows([row])[0]["ratio"] == pytest.approx(2.5)
 

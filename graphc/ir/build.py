@@ -39,7 +39,7 @@ def emit(
 
 
 def describe(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> str:
-    """The ``where`` line of an error for an application that has no result yet; operands need ``dtype`` and ``shape``."""
+    """The ``where`` line of an error for an application without result yet; operands need ``dtype`` and ``shape``."""
     args = ", ".join(_describe_operand(op, i, v) for i, v in enumerate(operands))
     shown = ", ".join(f"{k}={v}" for k, v in attrs.items() if not isinstance(v, (np.ndarray, Graph)))
     return f"{op.name}({args})" + (f" {{{shown}}}" if shown else "")

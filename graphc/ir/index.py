@@ -56,7 +56,7 @@ Atom = Axis | Div | Mod | Dynamic
 
 @dataclass(frozen=True)
 class Index:
-    """``sum(coefficient * atom) + constant``, in canonical order. Use operators ``+ - *`` (by int) ``// %`` (by int > 0)."""
+    """``sum(coefficient * atom) + constant`` in canonical order; operators ``+ - *`` (by int) ``// %`` (by int > 0)."""
 
     terms: tuple[tuple[Atom, int], ...] = ()
     constant: int = 0

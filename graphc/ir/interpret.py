@@ -1,4 +1,4 @@
-"""Interpreters of a graph: the base loop, the numpy evaluator (the meaning of a graph), and re-emission into a new graph."""
+"""Graph interpreters: the base loop, the numpy evaluator (the meaning of a graph), and re-emission into a new one."""
 
 from __future__ import annotations
 

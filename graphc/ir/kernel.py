@@ -12,8 +12,8 @@ from graphc.dtypes import DType
 from graphc.ir.index import Axis, Index
 
 LOOP_KINDS = ("parallel", "serial", "reduce", "vector", "unroll")
-"""``parallel``: iterations are independent. ``reduce``: iterations only meet in accumulators (any order). ``serial``: in order.
-``vector`` and ``unroll`` are set by the schedule: the extent is at most one register, or is written out."""
+"""``parallel``: iterations are independent. ``reduce``: iterations only meet in accumulators (any order).
+``serial``: in order. ``vector`` and ``unroll`` are set by the schedule: the extent is at most one register, or is written out."""
 COMBINES = ("add", "mul", "max", "min", "and", "or")
 """What an accumulator or a combining store does with its old and the new value."""
 
@@ -125,7 +125,7 @@ class Read:
 
 @dataclass(frozen=True)
 class Fold:
-    """``name`` = all elements of the accumulator along its last dimension combined, at ``at`` in the dimensions before it."""
+    """``name`` = all elements of the accumulator along its last dimension combined, at ``at`` in those before it."""
 
     name: str
     acc: str
@@ -232,7 +232,7 @@ class Program:
 
     name: str
     storages: tuple[Storage, ...]
-    """Inputs, params and states first in the order of the graph's inputs, then outputs in order, constants, temporaries."""
+    """Inputs, params and states in the order of the graph's inputs; then outputs in order, constants, temporaries."""
     kernels: tuple[Kernel, ...]
     calls: tuple[Call, ...]
     arena: int = 0

@@ -60,7 +60,7 @@ def parse_number(text: str, dtype: DType) -> np.generic:
     if not good:
         raise ValueError(f"{text} is no {dtype.name}")
     with np.errstate(over="ignore"):
-        return np.asarray(value).astype(dtype.numpy)[()]
+        return dtype.numpy.type(value)
 
 
 def _parse_nan(text: str, dtype: DType) -> np.generic:

@@ -179,7 +179,7 @@ class NestBuilder:
         return self._shared(("index", index, dtype.name), dtype, lambda n: IndexLet(n, index, dtype))
 
     def dynamic(self, scalar: Scalar, low: int, high: int) -> Index:
-        """An integer scalar as an index known to lie in ``low..high``; the caller guarantees it (clamp or select first)."""
+        """An integer scalar as an index known to lie in ``low..high``; the caller guarantees it (clamp first)."""
         if isinstance(scalar.ref, Const):
             return as_index(int(scalar.ref.value))
         return Index(((Dynamic(scalar.ref, low, high), 1),))
@@ -189,12 +189,12 @@ class NestBuilder:
     def load_at(self, buffer: str, index: IndexLike, dtype: DType, guard: Guard = (), other: Any = 0) -> Scalar:
         """``buffer[index]`` (flat, in elements), or ``other`` where the guard is false."""
         index = as_index(index)
-        guard = simplify(guard)
-        if guard is None:
+        kept = simplify(guard)
+        if kept is None:
             return self.const(other, dtype)
-        fill = Const(np.asarray(other).astype(dtype.numpy).item(), dtype) if guard else None
-        key = ("load", buffer, index, guard, fill)
-        return self._shared(key, dtype, lambda n: Load(n, buffer, index, dtype, guard, fill))
+        fill = Const(np.asarray(other).astype(dtype.numpy).item(), dtype) if kept else None
+        key = ("load", buffer, index, kept, fill)
+        return self._shared(key, dtype, lambda n: Load(n, buffer, index, dtype, kept, fill))
 
     def store_at(
         self, buffer: str, index: IndexLike, value: Scalar, guard: Guard = (), combine: str | None = None

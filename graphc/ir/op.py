@@ -150,11 +150,11 @@ class OpDef:
     """Meaning in numpy: ``reference(*arrays, **attrs)`` -> array or tuple of arrays. Must not write to its operands;
     the result may alias an operand only for VIEW ops."""
     vjp: tuple[Callable[..., Any] | None, ...] | Callable[..., Any] | None = None
-    """Gradient rule, written in ops. A tuple has one entry per operand: ``rule(g, result, *operands, **attrs)`` -> gradient
-    of that operand (None: not differentiable); for ops with several results ``g`` and ``result`` are tuples, with None in
-    ``g`` for results without gradient. A single callable (for variadic ops) returns the tuple of gradients."""
+    """Gradient rule, written in ops. A tuple has one entry per operand: ``rule(g, result, *operands, **attrs)`` ->
+    gradient of that operand (None: not differentiable); for ops with several results ``g`` and ``result`` are tuples,
+    with None in ``g`` for results without gradient. A single callable (for variadic ops) returns all gradients."""
     lower: Callable[..., Any] | None = None
-    """Kernel rule: ``lower(c, index, *operands, **attrs)`` -> scalar value of the result at ``index`` (see ir.lowering)."""
+    """Kernel rule: ``lower(c, index, *operands, **attrs)`` -> scalar of the result at ``index`` (see ir.lowering)."""
     lower_nest: Callable[..., None] | None = None
     """Kernel rule for ops that are no function of one result element (scatter, scan): emits a whole nest."""
     decompose: Callable[..., Any] | None = None
@@ -173,7 +173,7 @@ class OpDef:
         return bool(self.operands) and self.operands[-1].startswith("*")
 
     def normalize(self, attrs: Mapping[str, Any]) -> Attrs:
-        """Attributes with defaults filled in, in declaration order; raises ArgumentError for unknown or missing ones."""
+        """Attributes with defaults filled in, in declared order; raises ArgumentError for unknown or missing ones."""
         known = {a.name for a in self.attrs}
         for name in attrs:
             if name not in known:

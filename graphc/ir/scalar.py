@@ -21,7 +21,8 @@ class ScalarOp:
     arity: int
     rule: str
     """``same``: result type of the operands; ``compare``: bool; ``select``: type of operand 1, operand 0 is bool;
-    ``cast``: any type to the type that the statement states; ``ldexp``: type of operand 0, operand 1 is i32 (f32) or i64 (f64)."""
+    ``cast``: any type to the type that the statement states; ``ldexp``: type of operand 0, operand 1 is i32 (f32) or
+    i64 (f64), or a float of that type that holds an integer."""
     kinds: str
     """Kinds of element type allowed: ``f`` float, ``i`` signed, ``u`` unsigned, ``b`` bool."""
     reference: Callable[..., Any]
@@ -72,7 +73,7 @@ def _mulhi(a: Any, b: Any) -> Any:
 
 
 def cast(value: Any, dtype: DType) -> Any:
-    """Conversion as kernels do it: float to integer truncates, saturates, and maps NaN to 0; to bool compares with 0."""
+    """Conversion as kernels do it: float to integer truncates, saturates, and maps NaN to 0; to bool: is not 0."""
     array = np.asarray(value)
     if dtype.kind == "b":
         return array != 0

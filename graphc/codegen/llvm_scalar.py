@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 
 from graphc.codegen.target import Target
-from graphc.dtypes import DType
+from graphc.dtypes import DType, int32, int64
 from graphc.errors import CompileError
 from graphc.ir.kernel import Const
 
@@ -212,6 +212,9 @@ class ScalarEmitter:
 
     def _ldexp(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
         if self.target.fast_ldexp and lanes:
+            if types[1].kind == "f" and lanes * result.bits == 512:
+                return self._scalef(args, result, lanes)
+            args, types = self._integer_power(args, types, lanes)
             kind, power = register_type(result, lanes), register_type(types[1], lanes)
             if types[1].bits == 64:  # the intrinsic takes i32 exponents
                 power32 = f"<{lanes} x i32>"
@@ -221,7 +224,27 @@ class ScalarEmitter:
             full = f"llvm.ldexp.{suffix(result, lanes)}.v{lanes}i32"
             self.declare(full, f"declare {kind} @{full}({kind}, {power})")
             return self.line(f"call {kind} @{full}({kind} {args[0]}, {power} {args[1]})")
-        return self._ldexp_by_bits(args, types, result, lanes)
+        return self._ldexp_by_bits(*self._integer_power(args, types, lanes), result, lanes)
+
+    def _scalef(self, args: list[str], result: DType, lanes: int) -> str:
+        """The instruction itself: it takes the power as a float."""
+        kind, full = register_type(result, lanes), f"llvm.x86.avx512.mask.scalef.{'ps' if lanes == 16 else 'pd'}.512"
+        self.declare(full, f"declare {kind} @{full}({kind}, {kind}, {kind}, i{lanes}, i32)")
+        return self.line(
+            f"call {kind} @{full}({kind} {args[0]}, {kind} {args[1]}, {kind} {args[0]}, i{lanes} -1, i32 4)"
+        )
+
+    def _integer_power(self, args: list[str], types: list[DType], lanes: int) -> tuple[list[str], list[DType]]:
+        """An integer-valued float power of ldexp as i32 or i64: adding 1.5 * 2^mantissa puts it in the low bits."""
+        if types[1].kind != "f":
+            return args, types
+        integer = int64 if types[1].bits == 64 else int32
+        magic, bits = (float(3 << 51), 0x4338 << 48) if integer is int64 else (float(3 << 22), 0x4B40 << 16)
+        kind, whole = register_type(types[1], lanes), register_type(integer, lanes)
+        shifted = self.line(f"fadd {kind} {args[1]}, {self.constant(magic, types[1], lanes)}")
+        cast = self.line(f"bitcast {kind} {shifted} to {whole}")
+        power = self.line(f"sub {whole} {cast}, {self.constant(bits, integer, lanes)}")
+        return [args[0], power], [types[0], integer]
 
     def _clamp(self, value: str, low: int, high: int, dtype: DType, lanes: int) -> str:
         low_text, high_text = self.constant(low, dtype, lanes), self.constant(high, dtype, lanes)
@@ -229,14 +252,14 @@ class ScalarEmitter:
         return self.select(self._compare("gt", [value, high_text], dtype, lanes), high_text, value, dtype, lanes)
 
     def _ldexp_by_bits(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
-        """Three multiplications by powers of two made of exponent bits, so that every finite scale works."""
+        """Two multiplications by powers of two made of exponent bits, each by half of the power: a denormal result is
+        rounded once. Powers beyond twice the range of exponents are cut off there."""
         bias, mantissa = (127, 23) if result.bits == 32 else (1023, 52)
         power, kind, integer = types[1], register_type(result, lanes), register_type(types[1], lanes)
-        rest = self._clamp(args[1], -3 * bias + 3, 3 * bias, power, lanes)
+        whole = self._clamp(args[1], -2 * bias + 2, 2 * bias, power, lanes)
+        half = self.line(f"ashr {integer} {whole}, {self.constant(1, power, lanes)}")
         value = args[0]
-        for left in (2, 1, 0):
-            step = self._clamp(rest, -bias + 1, bias, power, lanes) if left else rest
-            rest = self.line(f"sub {integer} {rest}, {step}")
+        for step in (half, self.line(f"sub {integer} {whole}, {half}")):
             biased = self.line(f"add {integer} {step}, {self.constant(bias, power, lanes)}")
             bits = self.line(f"shl {integer} {biased}, {self.constant(mantissa, power, lanes)}")
             scale = self.line(f"bitcast {integer} {bits} to {kind}")

@@ -1,0 +1,95 @@
+"""Vector math: rewrites exp, log, tanh, erf and the like in a kernel into primitive operations.
+
+needs: a kernel whose Lets may use transcendental operations (``ScalarOp.transcendental``) on f32 and f64.
+does: replaces each by an expression of add, mul, fma, select, bit operations and ldexp; equal parts are shared.
+leaves: a kernel with the same buffers, loops and names and no transcendental operation.
+
+before::            after::
+    v2 = exp(v1)        a1 = min(89, v1)
+    store y, v2         ...
+                        a9 = ldexp(a7, a8)
+                        store y, a9
+
+docs/vector_math.md lists the largest error and the number of operations of each function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from graphc.codegen import approximate_f32
+from graphc.dtypes import DType, float32
+from graphc.ir.kernel import Acc, Kernel, Let, Loop, Ref, Stmt, Store, Update, walk
+from graphc.ir.nest import NestBuilder, Scalar
+from graphc.ir.scalar import SCALAR_OPS
+
+Expression = Callable[..., Scalar]
+"""``(nest, *operands) -> Scalar``."""
+
+EXPRESSIONS: dict[tuple[str, DType], Expression] = {
+    ("exp", float32): approximate_f32.exp_f32,
+    ("expm1", float32): approximate_f32.expm1_f32,
+    ("log", float32): approximate_f32.log_f32,
+    ("log1p", float32): approximate_f32.log1p_f32,
+    ("tanh", float32): approximate_f32.tanh_f32,
+    ("erf", float32): approximate_f32.erf_f32,
+}
+"""How each transcendental operation is computed on each type."""
+
+
+class _Rewriter(NestBuilder):
+    """Builds the new body scope by scope; names it makes differ from all names of the kernel."""
+
+    def __init__(self, taken: set[str]) -> None:
+        super().__init__()
+        self._taken = taken
+        self._replaced: dict[str, Ref] = {}
+
+    def fresh(self, prefix: str = "a") -> str:
+        """An unused name."""
+        name = super().fresh("a")
+        while name in self._taken:
+            name = super().fresh("a")
+        return name
+
+    def add(self, stmt: Stmt) -> None:
+        """Appends a statement, expanded when it is a transcendental Let."""
+        if isinstance(stmt, Loop):
+            self._enclose(stmt)
+        elif isinstance(stmt, Let) and SCALAR_OPS[stmt.op].transcendental:
+            operands = [Scalar(self, self._ref(a), stmt.dtype) for a in stmt.args]
+            self._replaced[stmt.name] = EXPRESSIONS[stmt.op, stmt.dtype](self, *operands).ref
+        else:
+            self.append(self._renamed(stmt))
+
+    def _enclose(self, loop: Loop) -> None:
+        self._frames.append([])
+        self._known.append({})
+        for stmt in loop.body:
+            self.add(stmt)
+        self._known.pop()
+        self.append(replace(loop, body=tuple(self._frames.pop())))
+
+    def _ref(self, ref: Ref) -> Ref:
+        return self._replaced.get(ref, ref) if isinstance(ref, str) else ref
+
+    def _renamed(self, stmt: Stmt) -> Stmt:
+        if isinstance(stmt, Let):
+            return replace(stmt, args=tuple(self._ref(a) for a in stmt.args))
+        if isinstance(stmt, Store | Update):
+            return replace(stmt, value=self._ref(stmt.value))
+        if isinstance(stmt, Acc):
+            return replace(stmt, init=self._ref(stmt.init))
+        return stmt
+
+
+def expand(kernel: Kernel) -> Kernel:
+    """The kernel with every transcendental operation written out; the same kernel when it has none."""
+    stmts = [stmt for stmt, _ in walk(kernel.body)]
+    if not any(isinstance(s, Let) and SCALAR_OPS[s.op].transcendental for s in stmts):
+        return kernel
+    rewriter = _Rewriter({s.name for s in stmts if not isinstance(s, Store | Update | Loop)})
+    for stmt in kernel.body:
+        rewriter.add(stmt)
+    return replace(kernel, body=rewriter.body())

@@ -1,0 +1,135 @@
+"""Runs expressions of scalar operations natively over arrays, and measures errors in units of the last place."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Callable, Sequence
+
+import mpmath
+import numpy as np
+from llvmlite import binding
+
+from graphc.codegen.approximate import expand
+from graphc.codegen.entry import ENTRY, emit_program
+from graphc.codegen.llvm_build import build_object
+from graphc.codegen.target import Target, host_target, target_machine, target_named
+from graphc.dtypes import DType
+from graphc.ir.index import Axis, as_index
+from graphc.ir.kernel import Buffer, Call, Kernel, Let, Loop, Program, Storage, walk
+from graphc.ir.kernel_verify import verify_kernel
+from graphc.ir.nest import NestBuilder, Scalar
+from graphc.ir.scalar import SCALAR_OPS
+
+Build = Callable[..., Scalar]
+"""``(nest, *operands) -> Scalar``."""
+
+_numbers = itertools.count()
+
+
+def operation(name: str) -> Build:
+    """The builder of one scalar operation."""
+    return lambda nest, *operands: nest.op(name, *operands)
+
+
+def kernel_of(build: Build, types: Sequence[DType], result: DType, blocks: int, lanes: int) -> Kernel:
+    """A kernel over arrays of ``blocks * lanes`` elements, not yet expanded."""
+    nest = NestBuilder()
+    with nest.loop(blocks) as block:
+        outer = nest
+        axis = Axis("lane", lanes)
+        inner = _Body(outer)
+        at = block * lanes + as_index(axis)
+        loaded = [inner.load_at(f"in{k}", at, t) for k, t in enumerate(types)]
+        inner.store_at("out", at, build(inner, *loaded))
+        outer.append(Loop(axis, "vector", inner.body()))
+    size = blocks * lanes
+    buffers = [Buffer(f"in{k}", t, size, "in") for k, t in enumerate(types)]
+    return Kernel("lanes", (*buffers, Buffer("out", result, size, "out")), nest.body())
+
+
+class _Body(NestBuilder):
+    """The body of the vector loop; its names do not clash with those of the builder around it."""
+
+    def __init__(self, outer: NestBuilder):
+        super().__init__()
+        self._outer = outer
+
+    def fresh(self, prefix: str = "v") -> str:
+        return self._outer.fresh(prefix)
+
+
+def count_operations(kernel: Kernel) -> int:
+    """Scalar operations of a kernel; casts of bits cost nothing."""
+    lets = [stmt for stmt, _ in walk(kernel.body) if isinstance(stmt, Let)]
+    return sum(let.op != "bitcast" for let in lets)
+
+
+def expanded(build: Build, types: Sequence[DType], result: DType, blocks: int, lanes: int) -> Kernel:
+    """The kernel after expansion, verified, and with no transcendental operation left."""
+    kernel = expand(kernel_of(build, types, result, blocks, lanes))
+    verify_kernel(kernel)
+    assert not any(isinstance(s, Let) and SCALAR_OPS[s.op].transcendental for s, _ in walk(kernel.body))
+    return kernel
+
+
+def native(kernel: Kernel, arrays: Sequence[np.ndarray], target: Target) -> np.ndarray:
+    """Compiles a kernel and runs it on arrays of the sizes of its buffers; returns its one output."""
+    storages = [Storage(b.name, b.dtype, (b.size,), "output" if b.role == "out" else "input") for b in kernel.buffers]
+    program = Program("lanes", tuple(storages), (kernel,), (Call("lanes", tuple(b.name for b in kernel.buffers)),))
+    code = build_object(emit_program(program, target), target)
+    jit = binding.create_lljit_compiler(target_machine(target))
+    builder = binding.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(ENTRY)
+    library = builder.link(jit, f"lanes{next(_numbers)}")
+    out = np.empty(kernel.buffers[-1].size, kernel.buffers[-1].dtype.numpy)
+    table = (ctypes.c_void_p * (len(arrays) + 2))(*(a.ctypes.data for a in arrays), out.ctypes.data, None)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(library[ENTRY])(ctypes.addressof(table))
+    return out
+
+
+def evaluate(
+    build: Build, types: Sequence[DType], arrays: Sequence[np.ndarray], target: Target | None = None
+) -> np.ndarray:
+    """``build`` applied natively to every element of equally long arrays; the result has the type of the first."""
+    target = target or host_target()
+    lanes, size = target.lanes(types[0]), arrays[0].size
+    pad = -size % lanes + lanes
+    padded = [np.concatenate([a, np.ones(pad, a.dtype)]).astype(t.numpy) for a, t in zip(arrays, types, strict=True)]
+    kernel = expanded(build, types, types[0], (size + pad) // lanes, lanes)
+    return native(kernel, padded, target)[:size]
+
+
+def runnable(name: str) -> Target | None:
+    """The named target, or None when this machine cannot run its code."""
+    target = target_named(name)
+    host = host_target()
+    same = host.triple.split("-")[0] == target.triple.split("-")[0]
+    return target if same and all(host.has(f[1:]) for f in target.features.split(",") if f) else None
+
+
+def ulps(got: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """Errors of f32 results in units in the last place of the exact value, which is given in f64.
+
+    Infinite where one is NaN or infinite and the other is not, and where the sign (of a zero, too) is wrong.
+    """
+    with np.errstate(all="ignore"):
+        want = exact.astype(np.float32)
+        unit = np.spacing(np.maximum(np.abs(want), np.finfo(np.float32).tiny)).astype(np.float64)
+        error = np.abs(got.astype(np.float64) - exact) / unit
+    same = (np.isnan(got) & np.isnan(want)) | (got == want)
+    finite = np.isfinite(got) & np.isfinite(want)
+    error = np.where(finite, error, np.where(same, 0.0, np.inf))
+    return np.where(~np.isnan(want) & (np.signbit(got) != np.signbit(want)), np.inf, error)
+
+
+def ulps_exact(got: np.ndarray, exact: Sequence[mpmath.mpf]) -> np.ndarray:
+    """Errors of f64 results against values of mpmath, as ``ulps`` does for f32."""
+    errors = np.empty(len(exact))
+    for i, (value, want) in enumerate(zip(got.tolist(), exact, strict=True)):
+        rounded = float(want)
+        if not (np.isfinite(value) and np.isfinite(rounded)):
+            errors[i] = 0.0 if value == rounded or (value != value and rounded != rounded) else np.inf
+            continue
+        unit = float(np.spacing(max(abs(rounded), np.finfo(np.float64).tiny)))
+        errors[i] = float(abs(mpmath.mpf(value) - want) / unit)
+    return errors

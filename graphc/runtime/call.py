@@ -9,6 +9,7 @@ from operator import is_
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from graphc.artifact import BufferSpec, Manifest
 from graphc.dtypes import BY_NAME
@@ -77,7 +78,7 @@ class Executable:
         self._entry = library.entry
         self._constants = aligned(constants)
         self._expected = tuple((slots[b.name], _numpy(b), b.shape, b) for b in self.inputs)
-        self._bound_slots = tuple(slots[b.name] for b in self.bound)
+        self._places = tuple((slots[b.name], _numpy(b), b.shape, b) for b in self.bound)
         self._results = tuple((slots[b.name], _numpy(b), b.shape, b.nbytes) for b in self.outputs)
         self._arena_slot = next((slots[b.name] for b in manifest.of_class("arena")), -1)
         self._constant_slots = tuple((slots[b.name], b.offset) for b in manifest.of_class("constant"))
@@ -182,22 +183,22 @@ class Executable:
         if len(bound) != len(self.bound):
             raise self._wrong_count("param or state", self.bound, len(bound))
         frame.copies = []
-        spans = []
-        for spec, slot, array in zip(self.bound, self._bound_slots, bound, strict=True):
-            self._check(spec, array)
+        for (slot, dtype, shape, spec), array in zip(self._places, bound, strict=True):
+            if type(array) is not _NDARRAY or array.dtype is not dtype or array.shape != shape:
+                self._check(spec, array)
             if spec.written and not array.flags.writeable:
                 raise ArgumentError(f"{_title(spec)} is written by {self.manifest.name}, but its array is read-only")
             dense = array
             if array.flags.num & _DENSE != _DENSE or not array.dtype.isnative:
-                dense = empty(spec.shape, _numpy(spec), spec.nbytes)
+                dense = empty(shape, dtype, spec.nbytes)
                 frame.copies.append((array, dense, spec.written))
             frame.pointers[slot] = address_of(dense)
-            low, high = np.lib.array_utils.byte_bounds(array)
-            if array.size:
-                spans.append((low, high, spec))
-        self._check_spans(sorted(spans, key=lambda span: span[:2]))
-        written = [span for span in sorted(spans, key=lambda span: span[:2]) if span[2].written]
-        frame.starts, frame.stops = [span[0] for span in written], [span[1] for span in written]
+        if self._writes_bound:
+            pairs = zip(self.bound, bound, strict=True)
+            spans = sorted(((*byte_bounds(a), b) for b, a in pairs if a.size), key=lambda span: span[:2])
+            self._check_spans(spans)
+            frame.starts = [start for start, _, spec in spans if spec.written]
+            frame.stops = [stop for _, stop, spec in spans if spec.written]
 
     def _check_spans(self, spans: list[tuple[int, int, BufferSpec]]) -> None:
         """Raises when a written param or state shares memory with another one."""
@@ -259,7 +260,7 @@ class Executable:
         if len(out) != len(self.outputs):
             raise self._wrong_count("output", self.outputs, len(out))
         taken = [(spec, frame.pointers[slot]) for slot, _, _, spec in self._expected]
-        taken += [(spec, frame.pointers[slot]) for spec, slot in zip(self.bound, self._bound_slots, strict=True)]
+        taken += [(spec, frame.pointers[slot]) for slot, _, _, spec in self._places]
         for spec, array, (slot, *_) in zip(self.outputs, out, self._results, strict=True):
             self._check(spec, array)
             flags = array.flags

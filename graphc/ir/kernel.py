@@ -13,7 +13,8 @@ from graphc.ir.index import Axis, Index
 
 LOOP_KINDS = ("parallel", "serial", "reduce", "vector", "unroll")
 """``parallel``: iterations are independent. ``reduce``: iterations only meet in accumulators (any order).
-``serial``: in order. ``vector`` and ``unroll`` are set by the schedule: the extent is at most one register, or is written out."""
+``serial``: in order. ``vector`` and ``unroll`` are set by the schedule: the extent is at most one register, or is
+written out."""
 COMBINES = ("add", "mul", "max", "min", "and", "or")
 """What an accumulator or a combining store does with its old and the new value."""
 

@@ -42,13 +42,13 @@ def make_eager_step(model: nn.Module, optimizer: gc.optim.Optimizer):
 
 def train(step, steps: int, name: str) -> None:
     """Run `step` on fresh batches, and print the last loss and the time."""
+    loss = float("nan")
     start = time.perf_counter()
-    for index in (bar := trange(steps, desc=name)):
+    for index in trange(steps, desc=name):
         x, y = make_spirals(256, seed=index)
-        loss = step(gc.tensor(x), gc.tensor(y))
+        loss = step(gc.tensor(x), gc.tensor(y)).item()
     seconds = time.perf_counter() - start
-    bar.close()
-    print(f"{name}: loss {loss.item():.4f} after {steps} steps, {1000 * seconds / steps:.2f} ms per step")
+    print(f"{name}: loss {loss:.4f} after {steps} steps, {1000 * seconds / steps:.2f} ms per step")
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -16,6 +16,8 @@ from graphc.ir.build import emit
 from graphc.ir.graph import CONSTANT, Graph, Value
 from graphc.ir.interpret import Evaluator
 from graphc.ir.op import REGISTRY, ErrorSample, OpDef, Sample, Trait
+from graphc.ir.parse import parse_graph
+from graphc.ir.text import collect_data, print_graph
 from tests.ops.derivative import array_type, check_derivatives
 from tests.ops.one_kernel import KernelByKernel
 
@@ -117,6 +119,15 @@ def test_reference_has_the_declared_type(op: OpDef, sample: Sample):
 @pytest.mark.parametrize("op,sample", SAMPLES)
 def test_backends_agree_with_the_reference(op: OpDef, sample: Sample, backend):
     assert_agree(backend(op, sample), run_eagerly(op, sample))
+
+
+@pytest.mark.parametrize("op,sample", SAMPLES)
+def test_text_round_trip(op: OpDef, sample: Sample):
+    graph = sample_graph(op, sample.operands, sample.attrs)
+    text = print_graph(graph)
+    again = parse_graph(text, collect_data(graph))
+    assert again == graph
+    assert print_graph(again) == text
 
 
 def is_differentiable(op: OpDef, sample: Sample) -> bool:

@@ -1,0 +1,31 @@
+"""Facts about the registry: it holds every op of the specification, once."""
+
+from __future__ import annotations
+
+from graphc.ir.op import REGISTRY
+from graphc.ops import registry
+from graphc.ops.define import OpFunction
+
+WANTED = """
+    add sub mul div floor_div mod pow neg abs sign reciprocal eq ne lt le gt ge
+    logical_and logical_or logical_xor logical_not bit_and bit_or bit_xor bit_not shift_left shift_right
+    where cast maximum minimum exp expm1 log log1p sqrt rsqrt sin cos tanh erf floor ceil round trunc isnan isfinite
+    sum prod max min argmax argmin any all reshape transpose broadcast_to slice pad concat flip
+    gather scatter_add iota constant matmul conv conv_grad_input conv_grad_weight max_pool max_pool_grad avg_pool
+    random_bits tap state_read state_write stop_gradient call
+"""
+
+
+def test_every_op_is_there():
+    assert set(WANTED.split()) <= set(REGISTRY)
+
+
+def test_the_set_is_small():
+    assert len(REGISTRY) <= 90
+
+
+def test_a_function_is_called_as_its_op():
+    for family in registry.FAMILIES:
+        for name, value in vars(family).items():
+            if isinstance(value, OpFunction):
+                assert value.op.name == name and REGISTRY[name] is value.op

@@ -1,0 +1,64 @@
+"""Facts about shared type rules: broadcasting against numpy, and what their errors say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphc.dtypes import bool_, float32, float64, int8
+from graphc.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
+from graphc.ir.types import TensorType
+from graphc.ops import rules
+
+SHAPES = st.lists(st.lists(st.integers(0, 3), max_size=4).map(tuple), min_size=1, max_size=3)
+
+
+@given(SHAPES)
+def test_broadcast_is_numpy(shapes):
+    types = [TensorType(float32, s) for s in shapes]
+    try:
+        expected = np.broadcast_shapes(*shapes)
+    except ValueError:
+        with pytest.raises(ShapeError, match="do not broadcast"):
+            rules.broadcast("add", types)
+    else:
+        assert rules.broadcast("add", types) == expected
+
+
+def test_broadcast_names_the_pair():
+    types = [TensorType(float32, s) for s in ((4, 1, 3), (2, 1), (5, 3))]
+    with pytest.raises(ShapeError, match=r"\[2,1\] \(operand 1\) and \[5,3\] \(operand 2\) .*: 2 and 5 at dim -2"):
+        rules.broadcast("f", types)
+
+
+def test_elementwise():
+    infer = rules.elementwise("f", "f", bool_)
+    assert infer(TensorType(float32, (2, 1)), TensorType(float32, (3,))) == TensorType(bool_, (2, 3))
+    with pytest.raises(DTypeError, match=r"operand 1 is signed integer \(i8\)") as caught:
+        infer(TensorType(float32), TensorType(int8))
+    assert caught.value.remedy == "cast it to one of f64, f32"
+    with pytest.raises(DTypeError, match=r"f32 \(operand 0\) and f64 \(operand 1\)"):
+        infer(TensorType(float32), TensorType(float64))
+
+
+def test_axes():
+    rules.check_axes("f", (2, 0), 3)
+    with pytest.raises(IndexRangeError, match="axis 3 is out of range for rank 3") as caught:
+        rules.check_axes("f", (0, 3), 3)
+    assert caught.value.remedy == "allowed: 0 to 2"
+    with pytest.raises(IndexRangeError) as caught:
+        rules.check_axis("f", 0, 0)
+    assert caught.value.remedy == "allowed: none, the operand has no dimensions"
+    with pytest.raises(AttributeValueError, match=r"listed twice in \[1, 1\]"):
+        rules.check_axes("f", (1, 1), 3)
+
+
+def test_counts_and_sizes():
+    rules.check_count("f", "low", (1, 2), 2)
+    with pytest.raises(AttributeValueError, match="low has 1 entries for an operand of rank 2"):
+        rules.check_count("f", "low", (1,), 2)
+    rules.check_sizes("f", (0, 2))
+    with pytest.raises(ShapeError, match=r"shape \[2,-1\] has a negative dimension"):
+        rules.check_sizes("f", (2, -1))

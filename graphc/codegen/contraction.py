@@ -1,0 +1,380 @@
+"""Contractions: recognises a sum of products in a nest and tiles it into register blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from graphc.codegen.loops import BodyCopier, Names, block_index, blocks, wrap
+from graphc.codegen.target import Target
+from graphc.codegen.vectorise import lane_stride
+from graphc.ir.index import Axis, Dynamic, Index, as_index, atoms, axes_of
+from graphc.ir.kernel import Acc, Kernel, Let, Load, Loop, Stmt, Store, Update
+
+_SHORT = 8
+"""A last reduced axis of at most this extent is written out instead of looped over."""
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """``acc += a * b`` summed over ``reduced`` for every point of ``outer``; ``body`` holds it and what is done with it."""
+
+    outer: tuple[Axis, ...]
+    reduced: tuple[Axis, ...]
+    a: Load
+    b: Load
+    body: tuple[Stmt, ...]
+    stores: tuple[Store, ...]
+
+
+def find_contraction(kernel: Kernel) -> Contraction | None:
+    """The contraction that makes up the whole kernel, or None."""
+    outer: list[Axis] = []
+    body = kernel.body
+    while len(body) == 1 and isinstance(body[0], Loop) and body[0].kind == "parallel":
+        outer.append(body[0].axis)
+        body = body[0].body
+    loops = [s for s in body if isinstance(s, Loop)]
+    if not outer or len(loops) != 1 or sum(isinstance(s, Acc) for s in body) != 1:
+        return None
+    reduced: list[Axis] = []
+    inner: tuple[Stmt, ...] = (loops[0],)
+    while len(inner) == 1 and isinstance(inner[0], Loop) and inner[0].kind == "reduce":
+        reduced.append(inner[0].axis)
+        inner = inner[0].body
+    pair = _product(inner)
+    if pair is None:
+        return None
+    stores = tuple(s for s in body if isinstance(s, Store))
+    return Contraction(tuple(outer), tuple(reduced), *pair, body, stores)
+
+
+def _product(inner: tuple[Stmt, ...]) -> tuple[Load, Load] | None:
+    """The two loads, when the innermost body is nothing but ``acc += load * load``."""
+    loads = {s.name: s for s in inner if isinstance(s, Load)}
+    updates = [s for s in inner if isinstance(s, Update)]
+    products = [s for s in inner if isinstance(s, Let)]
+    if len(updates) != 1 or len(products) != 1 or len(inner) != len(loads) + 2 or products[0].op != "mul":
+        return None
+    a, b = (loads.get(x) if isinstance(x, str) else None for x in products[0].args)
+    if a is None or b is None or updates[0].value != products[0].name or products[0].dtype.kind != "f":
+        return None
+    if any(isinstance(x, Dynamic) for s in (a, b) for x in atoms(s.index)):
+        return None
+    return a, b
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A register block. ``rows`` copies read ``a`` once for all columns; ``columns`` run across lanes (or copies)."""
+
+    score: float
+    vector: Axis
+    """Axis across lanes: one of ``outer``, or the last of ``reduced`` (products summed lane by lane)."""
+    row: Axis | None
+    column: Axis | None
+    """Second unrolled axis when lanes run along a reduced axis."""
+    rows: int
+    vectors: int
+    """Vectors side by side along ``vector`` (or columns, when lanes run along a reduced axis)."""
+    pack: Load | None = None
+    """A load that must first be copied so that its lanes are neighbours."""
+
+
+def choose_tile(c: Contraction, target: Target, packable: bool = True) -> Tile | None:
+    """The register block with the best estimated use of the multiply-add units; None when nothing fits."""
+    tiles: list[Tile] = []
+    for a, b in ((c.a, c.b), (c.b, c.a)):
+        for axis in c.outer:
+            stride = lane_stride(b.index, axis)
+            if lane_stride(a.index, axis) != 0 or stride in (0, None) or b.guard:
+                continue
+            tiles.extend(_lane_tiles(c, a, b, axis, target, stride != 1, packable))
+    tiles.extend(_dot_tiles(c, target))
+    return max(tiles, key=lambda t: t.score, default=None)
+
+
+def _row_axes(c: Contraction, a: Load, b: Load) -> list[Axis | None]:
+    """Axes along which ``b`` stays and ``a`` moves."""
+    found = [x for x in c.outer if x not in axes_of(b.index) and x in axes_of(a.index)]
+    return [*found, None]
+
+
+def _registers(target: Target) -> int:
+    return target.registers - 1
+
+
+def _lane_tiles(
+    c: Contraction, a: Load, b: Load, axis: Axis, target: Target, strided: bool, packable: bool
+) -> list[Tile]:
+    """Lanes along an outer axis: rows of ``a`` are broadcast, vectors of ``b`` are shared by the rows."""
+    if strided and not (packable and _worth_packing(c, axis)):
+        return []
+    lanes = target.lanes(b.dtype)
+    stored = all(lane_stride(s.index, axis) == 1 for s in c.stores)
+    tiles = []
+    for row in _row_axes(c, a, b):
+        extent = row.extent if row else 1
+        for vectors in (1, 2, 3, 4, 6, 8):
+            if vectors > 1 and (vectors - 1) * lanes >= axis.extent:
+                continue
+            room = (_registers(target) - vectors - 1) // vectors
+            if room < 1:
+                continue
+            rows = max(size for _, _, size in blocks(extent, room))
+            score = _efficiency(rows, vectors) * _used_lanes(axis.extent, lanes) * (1.0 if stored else 0.7)
+            score *= _reuse(c, rows) if strided else 1.0
+            tiles.append(Tile(score, axis, row, None, rows, vectors, b if strided else None))
+    return tiles
+
+
+def _worth_packing(c: Contraction, axis: Axis) -> bool:
+    reuse = 1
+    for x in c.outer:
+        reuse *= x.extent
+    return reuse // axis.extent >= 4
+
+
+def _reuse(c: Contraction, rows: int) -> float:
+    """Packing is paid back by the number of times that a packed element is used."""
+    return rows / (rows + 4.0)
+
+
+def _used_lanes(extent: int, lanes: int) -> float:
+    return extent / (-(-extent // lanes) * lanes)
+
+
+def _efficiency(rows: int, vectors: int) -> float:
+    """Share of the multiply-add peak: limited by latency (8 chains) and by loads (two per cycle, as multiply-adds)."""
+    chains = rows * vectors
+    return min(1.0, chains / 8.0) * min(1.0, chains / (rows + vectors))
+
+
+def _dot_tiles(c: Contraction, target: Target) -> list[Tile]:
+    """Lanes along the last reduced axis: both operands are read as vectors, and lanes are folded at the end."""
+    axis = c.reduced[-1]
+    if lane_stride(c.a.index, axis) != 1 or lane_stride(c.b.index, axis) != 1 or c.a.guard or c.b.guard:
+        return []
+    lanes, tiles = target.lanes(c.a.dtype), []
+    length = 1
+    for x in c.reduced:
+        length *= x.extent
+    for row in _row_axes(c, c.a, c.b):
+        for column in _row_axes(c, c.b, c.a):
+            for most_rows, most_columns in ((1, 8), (8, 1), (2, 6), (6, 2), (3, 5), (4, 4), (4, 5), (1, 4), (4, 1), (2, 2), (1, 1)):
+                rows = max(s for _, _, s in blocks(row.extent if row else 1, most_rows))
+                columns = max(s for _, _, s in blocks(column.extent if column else 1, most_columns))
+                if rows * columns + rows + columns > _registers(target):
+                    continue
+                fold = length / (length + 4.0 * lanes)
+                score = _efficiency(rows, columns) * _used_lanes(axis.extent, lanes) * fold
+                tiles.append(Tile(score, axis, row, column, rows, columns))
+    return tiles
+
+
+# ---- applying a tile
+
+
+def apply_tile(c: Contraction, tile: Tile, kernel: Kernel, target: Target, names: Names, packed: Packing | None) -> Kernel:
+    """The kernel with its nest cut into register blocks."""
+    if tile.vector in c.outer:
+        body = _lane_nest(c, tile, target, names, packed)
+    else:
+        body = _dot_nest(c, tile, target, names)
+    rest = [x for x in c.outer if x not in (tile.vector, tile.row, tile.column)]
+    return replace(kernel, body=wrap([(x, "parallel") for x in rest], body))
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How a packed operand lies in memory: panels of ``width`` lanes, one row of lanes per point of the reduced axes."""
+
+    load: Load
+    buffer: str
+    outer: tuple[Axis, ...]
+    """Outer axes, other than the vector axis, on which the operand depends."""
+    reduced: tuple[Axis, ...]
+    vector: Axis
+    panels: tuple[tuple[int, int, int], ...]
+    """(start, count, lanes) of runs of equal panels along the vector axis."""
+
+    @property
+    def depth(self) -> int:
+        """Rows of lanes in a panel."""
+        product = 1
+        for x in self.reduced:
+            product *= x.extent
+        return product
+
+    @property
+    def size(self) -> int:
+        """Elements of the packed operand."""
+        product = self.depth * self.vector.extent
+        for x in self.outer:
+            product *= x.extent
+        return product
+
+    def index(self, run: tuple[int, int, int], panel: Index, lane: Index, point: dict[Axis, Index]) -> Index:
+        """Where the element of a panel's row and lane lies; ``point`` maps outer and reduced axes to indices."""
+        start, _, lanes = run
+        position = as_index(0)
+        for x in self.outer:
+            position = position * x.extent + point[x]
+        row = as_index(0)
+        for x in self.reduced:
+            row = row * x.extent + point[x]
+        within = panel * (self.depth * lanes) + row * lanes + lane
+        return position * (self.depth * self.vector.extent) + start * self.depth + within
+
+
+def make_packing(c: Contraction, tile: Tile, target: Target, buffer: str) -> Packing:
+    """The packed layout that suits a tile."""
+    assert tile.pack is not None
+    used = axes_of(tile.pack.index)
+    lanes = target.lanes(tile.pack.dtype) * tile.vectors
+    return Packing(
+        tile.pack,
+        buffer,
+        tuple(x for x in c.outer if x in used and x != tile.vector),
+        tuple(x for x in c.reduced if x in used),
+        tile.vector,
+        tuple(column_runs(tile.vector.extent, lanes)),
+    )
+
+
+def column_runs(extent: int, width: int) -> list[tuple[int, int, int]]:
+    """(start, count, size): full panels, then the rest."""
+    runs = []
+    if extent // width:
+        runs.append((0, extent // width, width))
+    if extent % width:
+        runs.append((extent - extent % width, 1, extent % width))
+    return runs
+
+
+def pack_body(p: Packing, names: Names, target: str, source: str) -> tuple[Stmt, ...]:
+    """The nest that copies an operand into its packed layout."""
+    body: list[Stmt] = []
+    for run in p.panels:
+        start, number, lanes = run
+        panel, lane = names.axis("p", number), names.axis("l", lanes)
+        axes = {x: names.axis("i", x.extent) for x in (*p.outer, *p.reduced)}
+        column = block_index(start, (panel, lanes), (lane, 1))
+        copier = BodyCopier(names, {**axes, p.vector: column})
+        load = replace(p.load, name=names.scalar("v"), buffer=source, index=copier.index(p.load.index), guard=())
+        point = {x: as_index(axis) for x, axis in axes.items()}
+        store = Store(target, p.index(run, as_index(panel), as_index(lane), point), load.name)
+        order = [*(axes[x] for x in p.outer), panel, lane, *(axes[x] for x in p.reduced)]
+        body += wrap([(x, "parallel") for x in order], (load, store))
+    return tuple(body)
+
+
+def _row_runs(row: Axis | None, most: int) -> list[tuple[int, int, int]]:
+    return blocks(row.extent, most) if row else [(0, 1, 1)]
+
+
+def _lane_nest(c: Contraction, tile: Tile, target: Target, names: Names, packed: Packing | None) -> tuple[Stmt, ...]:
+    lanes = target.lanes(c.a.dtype)
+    result: list[Stmt] = []
+    for run in column_runs(tile.vector.extent, lanes * tile.vectors):
+        panel = names.axis("p", run[1])
+        inner: list[Stmt] = []
+        for piece in _vector_pieces(run[2], lanes):
+            for row_start, row_number, rows in _row_runs(tile.row, tile.rows):
+                inner += _block(c, tile, names, run, panel, piece, (row_start, row_number, rows), packed)
+        result += wrap([(panel, "parallel")], tuple(inner))
+    return tuple(result)
+
+
+def _vector_pieces(size: int, lanes: int) -> list[tuple[int, int, int]]:
+    """(offset, vectors, lanes) pieces of a panel: whole vectors side by side, then a part of one."""
+    pieces = []
+    if size // lanes:
+        pieces.append((0, size // lanes, lanes))
+    if size % lanes:
+        pieces.append((size - size % lanes, 1, size % lanes))
+    return pieces
+
+
+def _block(
+    c: Contraction,
+    tile: Tile,
+    names: Names,
+    run: tuple[int, int, int],
+    panel: Axis,
+    piece: tuple[int, int, int],
+    row_run: tuple[int, int, int],
+    packed: Packing | None,
+) -> tuple[Stmt, ...]:
+    """Loops over row blocks around one register block."""
+    start, _, size = run
+    offset, vectors, lanes = piece
+    row_start, row_number, rows = row_run
+    block, row = names.axis("r", row_number), names.axis("u", rows)
+    side, lane = names.axis("u", vectors), names.axis("l", lanes)
+    within = block_index(offset, (side, lanes), (lane, 1))
+    mapping: dict[Axis, Index] = {tile.vector: block_index(start, (panel, size)) + within}
+    if tile.row is not None:
+        mapping[tile.row] = block_index(row_start, (block, rows), (row, 1))
+    reads = {}
+    if packed is not None:
+
+        def read(load: Load, copier: BodyCopier) -> tuple[str, Index]:
+            point = {x: as_index(copier.axes.get(x, x)) for x in (*packed.outer, *packed.reduced)}
+            return packed.buffer, packed.index(run, as_index(panel), within, point)
+
+        reads = {packed.load.name: read}
+    copier = BodyCopier(names, mapping, reads)
+    body = write_out(copier.body(c.body), names)
+    return wrap([(block, "parallel"), (row, "unroll"), (side, "unroll"), (lane, "vector")], body)
+
+
+def _dot_nest(c: Contraction, tile: Tile, target: Target, names: Names) -> tuple[Stmt, ...]:
+    result: list[Stmt] = []
+    for column_run in _row_runs(tile.column, tile.vectors):
+        for row_run in _row_runs(tile.row, tile.rows):
+            axes, mapping = [], {}
+            for axis, (start, number, size) in ((tile.column, column_run), (tile.row, row_run)):
+                block, copy = names.axis("r", number), names.axis("u", size)
+                axes.append((block, copy))
+                if axis is not None:
+                    mapping[axis] = block_index(start, (block, size), (copy, 1))
+            body = BodyCopier(names, mapping).body(c.body)
+            body = _split_reduction(body, target.lanes(c.a.dtype), names)
+            order = [(axes[0][0], "parallel"), (axes[1][0], "parallel"), (axes[0][1], "unroll"), (axes[1][1], "unroll")]
+            result += wrap(order, body)
+    return tuple(result)
+
+
+def _split_reduction(body: tuple[Stmt, ...], lanes: int, names: Names) -> tuple[Stmt, ...]:
+    """The innermost reduce loop cut into vectors and a tail."""
+    result: list[Stmt] = []
+    for stmt in body:
+        if not isinstance(stmt, Loop):
+            result.append(stmt)
+        elif any(isinstance(s, Loop) for s in stmt.body):
+            result.append(Loop(stmt.axis, stmt.kind, _split_reduction(stmt.body, lanes, names)))
+        else:
+            for start, number, size in column_runs(stmt.axis.extent, lanes):
+                step, lane = names.axis("o", number), names.axis("l", size)
+                index = block_index(start, (step, size), (lane, 1))
+                inner = BodyCopier(names, {stmt.axis: index}).body(stmt.body)
+                result += wrap([(step, "reduce"), (lane, "vector")], inner)
+    return tuple(result)
+
+
+def write_out(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
+    """Short innermost reduce loops written out, so that a window of 3 or 5 costs no loop."""
+    result: list[Stmt] = []
+    for stmt in body:
+        if not isinstance(stmt, Loop):
+            result.append(stmt)
+            continue
+        leaf = not any(isinstance(s, Loop) for s in stmt.body)
+        if leaf and stmt.kind == "reduce" and stmt.axis.extent <= _SHORT:
+            for i in range(stmt.axis.extent):
+                result += BodyCopier(names, {stmt.axis: i}).body(stmt.body)
+        else:
+            result.append(Loop(stmt.axis, stmt.kind, write_out(stmt.body, names)))
+    return tuple(result)
+
+

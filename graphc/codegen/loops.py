@@ -1,0 +1,219 @@
+"""Transformations of loop nests: copying with other axes, merging, splitting into blocks, moving invariants out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import count
+
+from graphc.ir.index import Axis, Dynamic, Index, IndexLike, as_index, atoms, axes_of, substitute
+from graphc.ir.kernel import (
+    Acc,
+    Bound,
+    Guard,
+    IndexLet,
+    Let,
+    Load,
+    Loop,
+    Read,
+    Ref,
+    Stmt,
+    Store,
+    Update,
+    walk,
+)
+
+
+class Names:
+    """Fresh names for axes and scalars of one kernel."""
+
+    def __init__(self) -> None:
+        self._count = count()
+
+    def axis(self, prefix: str, extent: int) -> Axis:
+        """A new axis."""
+        return Axis(f"{prefix}_{next(self._count)}", extent)
+
+    def scalar(self, old: str) -> str:
+        """A new name for a scalar or accumulator."""
+        return f"{old.split('.')[0]}.{next(self._count)}"
+
+
+class BodyCopier:
+    """Copies statements with axes replaced by index expressions and every name renewed."""
+
+    def __init__(self, names: Names, axes: Mapping[Axis, IndexLike], reads: Mapping[str, Callable] | None = None):
+        self.names = names
+        self.axes: dict[Axis, IndexLike] = dict(axes)
+        self.renamed: dict[str, str] = {}
+        self.reads = reads or {}
+        """For the name of a load: function from (load, copier) to the (buffer, index) to read instead."""
+
+    def index(self, index: Index) -> Index:
+        """The index in the new axes and names."""
+        return substitute(index, self._atom)
+
+    def _atom(self, atom: Axis | Dynamic) -> IndexLike | None:
+        if isinstance(atom, Axis):
+            return self.axes.get(atom)
+        name = self.renamed.get(atom.name)
+        return None if name is None else Index(((replace(atom, name=name), 1),))
+
+    def guard(self, guard: Guard) -> Guard:
+        """The guard in the new axes."""
+        return tuple(Bound(self.index(b.index), b.low, b.high) for b in guard)
+
+    def ref(self, ref: Ref) -> Ref:
+        """An operand under its new name."""
+        return self.renamed.get(ref, ref) if isinstance(ref, str) else ref
+
+    def define(self, name: str) -> str:
+        """The new name of a scalar that is defined here."""
+        self.renamed[name] = self.names.scalar(name)
+        return self.renamed[name]
+
+    def body(self, statements: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """The copied statements."""
+        return tuple(self.statement(s) for s in statements)
+
+    def statement(self, s: Stmt) -> Stmt:
+        """One copied statement."""
+        if isinstance(s, Let):
+            args = tuple(self.ref(a) for a in s.args)
+            return replace(s, args=args, name=self.define(s.name))
+        if isinstance(s, IndexLet):
+            return replace(s, index=self.index(s.index), name=self.define(s.name))
+        if isinstance(s, Load):
+            buffer, index = s.buffer, self.index(s.index)
+            if s.name in self.reads:
+                buffer, index = self.reads[s.name](s, self)
+            return replace(s, buffer=buffer, index=index, guard=self.guard(s.guard), name=self.define(s.name))
+        if isinstance(s, Store):
+            return replace(s, index=self.index(s.index), guard=self.guard(s.guard), value=self.ref(s.value))
+        if isinstance(s, Acc):
+            return replace(s, init=self.ref(s.init), name=self.define(s.name))
+        if isinstance(s, Update):
+            return replace(s, acc=self.renamed.get(s.acc, s.acc), value=self.ref(s.value))
+        if isinstance(s, Read):
+            return replace(s, acc=self.renamed.get(s.acc, s.acc), name=self.define(s.name))
+        axis = self.names.axis("i", s.axis.extent)
+        self.axes[s.axis] = axis
+        return Loop(axis, s.kind, self.body(s.body))
+
+
+def indices_of(statement: Stmt) -> tuple[Index, ...]:
+    """Index expressions of a statement (not of statements inside a loop)."""
+    if isinstance(statement, (Load, Store)):
+        return (statement.index, *(b.index for b in statement.guard))
+    return (statement.index,) if isinstance(statement, IndexLet) else ()
+
+
+# ---- merging
+
+
+def merge_loops(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
+    """Adjacent nested loops of one kind become one wherever every index treats them as one."""
+    merged: list[Stmt] = []
+    for stmt in body:
+        if not isinstance(stmt, Loop):
+            merged.append(stmt)
+            continue
+        loop = Loop(stmt.axis, stmt.kind, merge_loops(stmt.body, names))
+        inner = loop.body[0]
+        if len(loop.body) == 1 and isinstance(inner, Loop) and inner.kind == loop.kind and _mergeable(loop.axis, inner):
+            loop = _merged(loop.axis, inner, names)
+        merged.append(loop)
+    return tuple(merged)
+
+
+def _mergeable(outer: Axis, inner: Loop) -> bool:
+    for stmt, _ in walk(inner.body):
+        for index in indices_of(stmt):
+            nested = {a for atom, _ in index.terms if not isinstance(atom, (Axis, Dynamic)) for a in axes_of(atom.operand)}
+            if outer in nested or inner.axis in nested:
+                return False
+            if index.coefficient(outer) != index.coefficient(inner.axis) * inner.axis.extent:
+                return False
+        if isinstance(stmt, (Load, Store)) and any(axes_of(b.index) & {outer, inner.axis} for b in stmt.guard):
+            return False
+    return True
+
+
+def _merged(outer: Axis, inner: Loop, names: Names) -> Loop:
+    axis = names.axis("m", outer.extent * inner.axis.extent)
+    copier = BodyCopier(names, {outer: 0, inner.axis: axis})
+    return Loop(axis, inner.kind, copier.body(inner.body))
+
+
+# ---- invariants
+
+
+def hoist(body: tuple[Stmt, ...], stored: set[str]) -> tuple[Stmt, ...]:
+    """Moves scalar work and reads of read-only buffers out of loops on which they do not depend. ``stored`` are the
+    buffers that the kernel writes."""
+    result: list[Stmt] = []
+    for stmt in body:
+        if not isinstance(stmt, Loop):
+            result.append(stmt)
+            continue
+        inner = hoist(stmt.body, stored)
+        varying: set[str] = set()
+        kept: list[Stmt] = []
+        for s in inner:
+            if _depends(s, stmt.axis, varying, stored):
+                varying.update(_defined(s))
+                kept.append(s)
+            else:
+                result.append(s)
+        result.append(Loop(stmt.axis, stmt.kind, tuple(kept)))
+    return tuple(result)
+
+
+def _depends(s: Stmt, axis: Axis, varying: set[str], stored: set[str]) -> bool:
+    if isinstance(s, Let):
+        return any(isinstance(a, str) and a in varying for a in s.args)
+    if isinstance(s, (IndexLet, Load)):
+        if isinstance(s, Load) and (s.buffer in stored or s.guard):
+            return True
+        return any(a == axis or (isinstance(a, Dynamic) and a.name in varying) for i in indices_of(s) for a in atoms(i))
+    return True
+
+
+def _defined(s: Stmt) -> set[str]:
+    if isinstance(s, Loop):
+        return {name for inner in s.body for name in _defined(inner)}
+    return {s.name} if isinstance(s, (Let, IndexLet, Load, Read, Acc)) else set()
+
+
+# ---- blocks
+
+
+def blocks(extent: int, largest: int) -> list[tuple[int, int, int]]:
+    """(start, count, size) of equal-sized runs that cover ``extent`` with blocks of at most ``largest``: 49 by 14 is one
+    block of 13 and three of 12."""
+    if extent <= 0:
+        return []
+    number = -(-extent // largest)
+    small, larger = divmod(extent, number)
+    runs = []
+    if larger:
+        runs.append((0, larger, small + 1))
+    if number - larger:
+        runs.append((larger * (small + 1), number - larger, small))
+    return runs
+
+
+def wrap(axes: list[tuple[Axis, str]], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """``body`` inside loops over ``axes`` ((axis, kind), outermost first); loops of one iteration are left out."""
+    for axis, kind in reversed(axes):
+        if axis.extent != 1:
+            body = (Loop(axis, kind, body),)
+    return body
+
+
+def block_index(start: int, *parts: tuple[Axis, int]) -> Index:
+    """``start`` plus a sum of axis times step."""
+    index = as_index(start)
+    for axis, step in parts:
+        index = index + as_index(axis) * step
+    return index

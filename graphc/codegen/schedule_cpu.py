@@ -1,0 +1,145 @@
+"""The CPU schedule: every kernel of a program gets its loops tiled, vectorised and unrolled for a target."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from graphc.codegen.approximate import expand
+from graphc.codegen.contraction import Packing, apply_tile, choose_tile, find_contraction, make_packing, pack_body
+from graphc.codegen.loops import Names, hoist, merge_loops
+from graphc.codegen.target import Target
+from graphc.codegen.vectorise import vectorise
+from graphc.ir.index import Axis, Div, Index, Mod
+from graphc.ir.kernel import Buffer, Call, Kernel, Load, Loop, Program, Storage, Store, walk
+
+
+def schedule_program(program: Program, target: Target) -> Program:
+    """Needs: a lowered program. Does: schedules every kernel; operands of products that lie badly are packed by kernels of
+    their own, constants at once. Leaves: an equivalent program (see ir.kernel_interpret) ready for memory planning."""
+    return _Scheduler(program, target).run()
+
+
+def schedule_kernel(kernel: Kernel, target: Target) -> Kernel:
+    """One kernel scheduled by itself, without packing."""
+    names = Names()
+    kernel = _prepare(kernel, names)
+    contraction = find_contraction(kernel)
+    tile = choose_tile(contraction, target, packable=False) if contraction else None
+    if contraction is not None and tile is not None:
+        return expand(apply_tile(contraction, tile, kernel, target, names, None))
+    return _vectorised(kernel, target, names)
+
+
+def _prepare(kernel: Kernel, names: Names) -> Kernel:
+    return replace(kernel, body=merge_loops(kernel.body, names))
+
+
+def _vectorised(kernel: Kernel, target: Target, names: Names) -> Kernel:
+    stored = {s.buffer for s, _ in walk(kernel.body) if isinstance(s, Store)}
+    body = vectorise(hoist(kernel.body, stored), target, names)
+    return expand(replace(kernel, body=body))
+
+
+class _Scheduler:
+    def __init__(self, program: Program, target: Target):
+        self.program = program
+        self.target = target
+        self.storages = list(program.storages)
+        self.kernels: dict[str, Kernel] = {}
+        self.packings: dict[str, tuple[Packing, Kernel]] = {}
+        """By kernel name: what it wants packed, and the kernel that packs."""
+        self.packed: dict[tuple[str, str], str] = {}
+        """By (storage, packing kernel): the packed constant."""
+
+    def run(self) -> Program:
+        for kernel in self.program.kernels:
+            self._schedule(kernel)
+        calls: list[Call] = []
+        for number, call in enumerate(self.program.calls):
+            calls += self._packed_call(call, number) if call.kernel in self.packings else [call]
+        used = {a for c in calls for a in c.args}
+        storages = tuple(s for s in self.storages if s.cls not in ("constant", "temp") or s.name in used)
+        called = {c.kernel for c in calls}
+        kernels = tuple(k for k in self.kernels.values() if k.name in called)
+        return replace(self.program, storages=storages, kernels=kernels, calls=tuple(calls))
+
+    def _schedule(self, kernel: Kernel) -> None:
+        names = Names()
+        prepared = _prepare(kernel, names)
+        contraction = find_contraction(prepared)
+        tile = choose_tile(contraction, self.target) if contraction else None
+        if contraction is None or tile is None:
+            self.kernels[kernel.name] = _vectorised(prepared, self.target, names)
+            return
+        packing = None
+        if tile.pack is not None:
+            packing = make_packing(contraction, tile, self.target, "packed")
+            self.packings[kernel.name] = (packing, self._pack_kernel(kernel, packing))
+            extra = Buffer("packed", tile.pack.dtype, packing.size, "in")
+            args = [b for b in prepared.buffers if b.role != "scratch"]
+            scratch = [b for b in prepared.buffers if b.role == "scratch"]
+            prepared = replace(prepared, buffers=(*args, extra, *scratch))
+        tiled = apply_tile(contraction, tile, prepared, self.target, names, packing)
+        self.kernels[kernel.name] = expand(tiled)
+
+    def _pack_kernel(self, kernel: Kernel, packing: Packing) -> Kernel:
+        names = Names()
+        source = kernel.buffer(packing.load.buffer)
+        buffers = (
+            replace(source, name="b0", role="in"),
+            Buffer("b1", source.dtype, packing.size, "out"),
+        )
+        body = merge_loops(pack_body(packing, names, "b1", "b0"), names)
+        return Kernel(f"{kernel.name}_pack", buffers, vectorise(body, self.target, names), kernel.origin)
+
+    def _packed_call(self, call: Call, number: int) -> list[Call]:
+        packing, pack = self.packings[call.kernel]
+        kernel = self.program.kernel(call.kernel)
+        position = [b.name for b in kernel.arguments].index(packing.load.buffer)
+        source = self.program.storage(call.args[position])
+        main = replace(call, args=(*call.args, ""))
+        if source.cls == "constant":
+            name = self.packed.get((source.name, pack.name))
+            if name is None:
+                name = f"{source.name}.packed{number}"
+                data = run_copy(pack, np.asarray(source.data))
+                self.storages.append(Storage(name, source.dtype, data.shape, "constant", data=data))
+                self.packed[source.name, pack.name] = name
+            return [replace(main, args=(*call.args, name))]
+        name = f"{source.name}.packed{number}"
+        self.storages.append(Storage(name, source.dtype, (packing.size,), "temp"))
+        self.kernels[pack.name] = pack
+        return [Call(pack.name, (source.name, name)), replace(main, args=(*call.args, name))]
+
+
+def run_copy(kernel: Kernel, source: np.ndarray) -> np.ndarray:
+    """The result of a kernel that only copies ``b0`` into ``b1``, computed with numpy for constants at compile time."""
+    result = np.zeros(kernel.buffer("b1").size, source.dtype)
+    flat = source.reshape(-1)
+    for stmt, loops in walk(kernel.body):
+        if not isinstance(stmt, Loop) or not any(isinstance(s, Store) for s in stmt.body):
+            continue
+        load = next(s for s in stmt.body if isinstance(s, Load))
+        store = next(s for s in stmt.body if isinstance(s, Store))
+        axes = [loop.axis for loop in (*loops, stmt)]
+        grid = {a: np.arange(a.extent).reshape([-1 if b == a else 1 for b in axes]) for a in axes}
+        shape = tuple(a.extent for a in axes)
+        where = np.broadcast_to(_evaluate(store.index, grid), shape)
+        result[where] = flat[np.broadcast_to(_evaluate(load.index, grid), shape)]
+    return result
+
+
+def _evaluate(index: Index, grid: dict[Axis, np.ndarray]) -> np.ndarray:
+    total = np.asarray(index.constant)
+    for atom, coefficient in index.terms:
+        if isinstance(atom, Axis):
+            value = grid[atom]
+        elif isinstance(atom, Div):
+            value = _evaluate(atom.operand, grid) // atom.divisor
+        else:
+            assert isinstance(atom, Mod)
+            value = _evaluate(atom.operand, grid) % atom.divisor
+        total = total + coefficient * value
+    return total

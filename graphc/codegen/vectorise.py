@@ -1,0 +1,151 @@
+"""Vectorising nests without register blocks: picks one axis per loop by cost and splits it into copies, lanes and a tail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphc.codegen.loops import BodyCopier, Names, block_index, indices_of, wrap
+from graphc.codegen.target import Target
+from graphc.ir.index import Axis, Dynamic, Index, atoms
+from graphc.ir.kernel import Acc, Let, Load, Loop, Stmt, Store, Update, walk
+from graphc.ir.scalar import SCALAR_OPS
+
+_GATHER = 1.5
+"""Cost of one lane of a gather or scatter, in plain vector operations."""
+_FOLD = 8.0
+"""Cost of folding the lanes of an accumulator."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to do with a loop: vectorise it (or leave it as it is), and what an execution then costs."""
+
+    cost: float
+    vectorise: bool
+
+
+def vectorise(body: tuple[Stmt, ...], target: Target, names: Names) -> tuple[Stmt, ...]:
+    """Every loop nest of ``body`` with its cheapest axes split into lanes."""
+    result: list[Stmt] = []
+    for stmt in body:
+        if not isinstance(stmt, Loop):
+            result.append(stmt)
+        elif choose(stmt, target).vectorise:
+            result.extend(split_lanes(stmt, target, names))
+        else:
+            result.append(Loop(stmt.axis, stmt.kind, vectorise(stmt.body, target, names)))
+    return tuple(result)
+
+
+def choose(loop: Loop, target: Target) -> Choice:
+    """The cheaper of: this loop across lanes, or this loop as it is with the loops inside vectorised."""
+    inner = 0.0
+    for stmt in loop.body:
+        inner += choose(stmt, target).cost if isinstance(stmt, Loop) else _scalar_cost(stmt)
+    plain = loop.axis.extent * (inner + 1.0)
+    if not _legal(loop):
+        return Choice(plain, False)
+    lanes = lanes_of(loop, target)
+    if lanes == 1:
+        return Choice(plain, False)
+    width = min(lanes, loop.axis.extent)
+    steps = -(-loop.axis.extent // lanes)
+    across = steps * (_lane_cost(loop.body, loop.axis, width) + 1.0)
+    across += _FOLD * sum(isinstance(s, Update) for s in loop.body)
+    return Choice(across, True) if across < plain else Choice(plain, False)
+
+
+def lanes_of(loop: Loop, target: Target) -> int:
+    """Lanes that fit the widest element type computed with in the loop."""
+    widest = 4
+    for stmt, _ in walk(loop.body):
+        if isinstance(stmt, (Let, Load, Acc)):
+            widest = max(widest, stmt.dtype.itemsize)
+    return max(1, target.vector_bytes // widest)
+
+
+def _scalar_cost(stmt: Stmt) -> float:
+    return 10.0 if isinstance(stmt, Let) and SCALAR_OPS[stmt.op].transcendental else 1.0
+
+
+def _legal(loop: Loop) -> bool:
+    leaf = not any(isinstance(s, Loop) for s in loop.body)
+    if loop.kind == "serial" or (loop.kind == "reduce" and not leaf):
+        return False
+    declared = {s.name for s, _ in walk(loop.body) if isinstance(s, Acc)}
+    for stmt, _ in walk(loop.body):
+        if isinstance(stmt, Store):
+            stride = lane_stride(stmt.index, loop.axis)
+            if stride == 0 or (stmt.combine and stride is None):
+                return False
+        if isinstance(stmt, Update) and stmt.acc not in declared and loop.kind != "reduce":
+            return False
+    return True
+
+
+def lane_stride(index: Index, axis: Axis) -> int | None:
+    """Elements between neighbouring lanes; None when the index is not affine in the axis (or depends on data)."""
+    for atom, _ in index.terms:
+        if isinstance(atom, Axis):
+            continue
+        inside = atoms(Index(((atom, 1),)))
+        if any(a == axis or isinstance(a, Dynamic) for a in inside):
+            return None
+    return index.coefficient(axis)
+
+
+def _lane_cost(body: tuple[Stmt, ...], axis: Axis, lanes: int) -> float:
+    cost = 0.0
+    for stmt in body:
+        if isinstance(stmt, Loop):
+            cost += stmt.axis.extent * (_lane_cost(stmt.body, axis, lanes) + 1.0)
+        elif isinstance(stmt, (Load, Store)):
+            strides = {lane_stride(i, axis) for i in indices_of(stmt)}
+            cost += 1.0 if strides <= {0, 1} else _GATHER * lanes
+        else:
+            cost += _scalar_cost(stmt)
+    return cost
+
+
+def split_lanes(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ...]:
+    """The loop as: blocks of several vectors, single vectors, and a tail of fewer lanes."""
+    lanes, extent = lanes_of(loop, target), loop.axis.extent
+    copies = _copies(loop, extent // lanes)
+    full = extent // lanes // copies
+    result: list[Stmt] = []
+    done = full * copies * lanes
+    if full:
+        result += _piece(loop, names, 0, full, copies, lanes)
+    singles = (extent - done) // lanes
+    if singles:
+        result += _piece(loop, names, done, singles, 1, lanes)
+        done += singles * lanes
+    for width in _tail(extent - done, target):
+        result += _piece(loop, names, done, 1, 1, width)
+        done += width
+    return tuple(result)
+
+
+def _tail(rest: int, target: Target) -> list[int]:
+    """Widths of the last vectors: one masked vector, or powers of two where masks are slow."""
+    if not rest:
+        return []
+    if target.masked:
+        return [rest]
+    return [1 << bit for bit in reversed(range(rest.bit_length())) if rest >> bit & 1]
+
+
+def _copies(loop: Loop, vectors: int) -> int:
+    """Independent vectors in flight: enough to hide latency, few enough for the registers."""
+    size = sum(1 for _ in walk(loop.body))
+    most = 4 if size <= 16 else 2 if size <= 60 else 1
+    while most > 1 and vectors < most:
+        most //= 2
+    return most
+
+
+def _piece(loop: Loop, names: Names, start: int, number: int, copies: int, lanes: int) -> tuple[Stmt, ...]:
+    outer, copy, lane = names.axis("o", number), names.axis("u", copies), names.axis("l", lanes)
+    index = block_index(start, (outer, copies * lanes), (copy, lanes), (lane, 1))
+    body = BodyCopier(names, {loop.axis: index}).body(loop.body)
+    return wrap([(outer, loop.kind), (copy, "unroll"), (lane, "vector")], body)

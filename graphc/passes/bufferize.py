@@ -1,0 +1,74 @@
+"""The memory plan: every temporary of a program gets its place in one arena."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from graphc.ir.kernel import Program
+from graphc.passes.liveness import Interval, intervals, peak
+
+ALIGNMENT = 64
+"""Bytes to which every temporary is aligned (a cache line, and the widest vector)."""
+
+
+def aligned(nbytes: int) -> int:
+    """``nbytes`` rounded up to the alignment; nothing takes no room."""
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+_ORDERS: tuple[Callable[[Interval, int], tuple], ...] = (
+    lambda i, size: (-size, i.first),
+    lambda i, size: (-size * (i.last - i.first + 1), i.first),
+    lambda i, size: (-(i.last - i.first), -size, i.first),
+    lambda i, size: (i.first, -size),
+)
+
+
+def plan_memory(program: Program) -> Program:
+    """Needs: a lowered, scheduled program. Does: places temporaries by best fit under several orders and keeps the
+    smallest arena, stopping at the lower bound. Leaves: offsets in the storages, the arena's size, kernel scratch at its end."""
+    live = intervals(program)
+    sizes = {i.storage.name: aligned(i.storage.nbytes) for i in live}
+    bound = peak(live, sizes)
+    best: dict[str, int] = {}
+    best_size = -1
+    for order in _ORDERS:
+        ordered = sorted(live, key=lambda i: (*order(i, sizes[i.storage.name]), i.storage.name))
+        offsets, size = _place(ordered, sizes)
+        if best_size < 0 or size < best_size:
+            best, best_size = offsets, size
+        if best_size == bound:
+            break
+    storages = tuple(replace(s, offset=best[s.name]) if s.name in best else s for s in program.storages)
+    scratch = max((_scratch_bytes(program, c.kernel) for c in program.calls), default=0)
+    return replace(program, storages=storages, arena=max(0, best_size) + scratch, scratch=scratch)
+
+
+def _scratch_bytes(program: Program, kernel: str) -> int:
+    buffers = program.kernel(kernel).buffers
+    return sum(aligned(b.size * b.dtype.itemsize) for b in buffers if b.role == "scratch")
+
+
+def _place(ordered: list[Interval], sizes: dict[str, int]) -> tuple[dict[str, int], int]:
+    """Best fit: the smallest gap that holds the temporary among those alive at the same time."""
+    offsets: dict[str, int] = {}
+    placed: list[Interval] = []
+    total = 0
+    for interval in ordered:
+        size = sizes[interval.storage.name]
+        taken = sorted((offsets[p.storage.name], sizes[p.storage.name]) for p in placed if p.overlaps(interval))
+        offsets[interval.storage.name] = _best_gap(taken, size)
+        total = max(total, offsets[interval.storage.name] + size)
+        placed.append(interval)
+    return offsets, total
+
+
+def _best_gap(taken: list[tuple[int, int]], size: int) -> int:
+    best_offset, best_gap, end = -1, -1, 0
+    for offset, length in taken:
+        gap = offset - end
+        if gap >= size and (best_gap < 0 or gap < best_gap):
+            best_offset, best_gap = end, gap
+        end = max(end, offset + length)
+    return end if best_offset < 0 else best_offset

@@ -1,0 +1,345 @@
+"""Fusion: partitions the nodes of a graph into groups that become one kernel each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value
+from graphc.ir.index import Index
+from graphc.ir.op import Trait
+from graphc.passes.access import Access, climb, domain_axes, is_virtual, operand_reads
+
+KINDS = ("map", "row", "contraction", "nest")
+"""``map``: every value has the domain's shape. ``row``: reductions of the domain over ``axes``, with values before and after.
+``contraction``: one sum of products and what is done to its result. ``nest``: one op that lowers itself."""
+
+
+@dataclass(eq=False)
+class Group:
+    """Nodes that become one kernel. ``shape`` is the iteration domain, ``axes`` the dimensions that a row group reduces."""
+
+    nodes: list[Node]
+    kind: str
+    shape: tuple[int, ...]
+    axes: tuple[int, ...] = ()
+    outputs: list[Value] = field(default_factory=list)
+    """Values that are stored, in node order (filled in at the end)."""
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """Shape of the domain without the reduced axes."""
+        return tuple(e for i, e in enumerate(self.shape) if i not in self.axes)
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """Shape of the domain with the reduced axes set to 1."""
+        return tuple(1 if i in self.axes else e for i, e in enumerate(self.shape))
+
+    def is_full(self, value: Value) -> bool:
+        """True when the value has one element per point of the domain."""
+        return value.shape == self.shape and not (self.kind == "row" and value.node.op.has(Trait.REDUCTION))
+
+    def outer(self, value: Value, index: tuple[Index, ...]) -> tuple[Index, ...] | None:
+        """Coordinates along the kept axes of a row-level value's index; None when its shape is neither row shape."""
+        if value.shape == self.kept and len(self.kept) != len(self.shape):
+            return index
+        if value.shape == self.row_shape:
+            return tuple(x for i, x in enumerate(index) if i not in self.axes)
+        return index if value.shape == self.kept else None
+
+
+@dataclass(frozen=True)
+class FusionPlan:
+    """Groups in an order in which they can run, and the values that must lie in memory."""
+
+    groups: tuple[Group, ...]
+    realized: frozenset[Value]
+    """Every value that a group stores."""
+
+
+def fuse(graph: Graph) -> FusionPlan:
+    """Needs: a decomposed graph. Does: groups nodes greedily, producers into consumers. Leaves: the graph unchanged."""
+    return _Fuser(graph).run()
+
+
+class _Fuser:
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        order = graph.nodes()
+        self.position = {node: i for i, node in enumerate(order)}
+        self.forced = _forced(graph)
+        self.real = [n for n in order if self._is_real(n)]
+        self.group_of: dict[Node, Group] = {n: _single(n) for n in self.real}
+        self.reads: dict[Node, list[Access]] = {n: self._reads(n) for n in self.real}
+        self.readers: dict[Node, list[Node]] = {}
+        for node in self.real:
+            for access in self.reads[node]:
+                readers = self.readers.setdefault(access.value.node, [])
+                if node not in readers:
+                    readers.append(node)
+        self.escaping = {v.node for v in graph.outputs} | {
+            n.operands[1].node for n in order if n.op.has(Trait.STATE_WRITE)
+        }
+
+    def _is_real(self, node: Node) -> bool:
+        if node in self.forced:
+            return True
+        if node.op is CONSTANT or is_virtual(node) or node.op.has(Trait.STATE_WRITE):
+            return False
+        return node.op is not INPUT
+
+    def _reads(self, node: Node) -> list[Access]:
+        """Reads of stored or computed values, in the axes of the node's domain; virtual nodes but forced ones are climbed."""
+        if node.op.lower is None:
+            direct = [Access(v, domain_axes(v.shape), dynamic=True) for v in node.operands]
+        elif node.op.has(Trait.REDUCTION):
+            direct = [Access(v, domain_axes(v.shape)) for v in node.operands]
+        else:
+            direct = operand_reads(node, domain_axes(node.results[0].shape))
+        return [found for access in direct for found in self._climb(access)]
+
+    def _climb(self, access: Access) -> list[Access]:
+        if access.value.node in self.forced:
+            return [access]
+        found: list[Access] = []
+        stack = [access]
+        while stack:
+            top = stack.pop()
+            if top.value.node in self.forced or not is_virtual(top.value.node):
+                found.append(top)
+            elif top.value.node.op is not CONSTANT:
+                stack.extend(_through(top))
+        return found
+
+    # ---- merging
+
+    def run(self) -> FusionPlan:
+        for node in self.real:
+            if node.op.lower is None or node.op.has(Trait.CONTRACTION) or node.op.has(Trait.MATERIALIZE):
+                continue
+            if not _fusable_consumer(node, self.forced):
+                continue
+            for access in self.reads[node]:
+                producer = self.group_of.get(access.value.node)
+                if producer is not None and producer is not self.group_of[node]:
+                    self._try_merge(producer, node)
+        groups = self._unique(self.group_of[n] for n in self.real)
+        for group in groups:
+            group.nodes.sort(key=self.position.__getitem__)
+            group.outputs = [n.results[0] for n in group.nodes if self._is_stored(n, group)]
+        ordered = self._ordered(groups)
+        return FusionPlan(tuple(ordered), frozenset(v for g in ordered for v in g.outputs))
+
+    def _is_stored(self, node: Node, group: Group) -> bool:
+        return node in self.escaping or any(self.group_of[r] is not group for r in self.readers.get(node, ()))
+
+    def _try_merge(self, producer: Group, node: Node) -> None:
+        consumer = self.group_of[node]
+        if "nest" in (producer.kind, consumer.kind):
+            return
+        merged = self._merged(producer, consumer)
+        if merged is None or not self._edges_fit(producer, consumer, merged) or self._has_detour(producer, consumer):
+            return
+        merged.nodes = [*producer.nodes, *consumer.nodes]
+        for n in merged.nodes:
+            self.group_of[n] = merged
+
+    def _merged(self, producer: Group, consumer: Group) -> Group | None:
+        """The kind and domain of a merger, or None when no kernel form holds both."""
+        a, b = producer, consumer
+        if a.kind == "map" and b.kind == "map":
+            return Group([], "map", b.shape)
+        if a.kind == "row" and b.kind == "row":
+            return Group([], "row", b.shape, b.axes) if (a.shape, a.axes) == (b.shape, b.axes) else None
+        if "row" in (a.kind, b.kind) and "map" in (a.kind, b.kind):
+            row = a if a.kind == "row" else b
+            return Group([], "row", row.shape, row.axes)
+        if "contraction" in (a.kind, b.kind) and "map" in (a.kind, b.kind):
+            core = a if a.kind == "contraction" else b
+            return Group([], "contraction", core.shape) if a.shape == b.shape else None
+        return None
+
+    def _edges_fit(self, producer: Group, consumer: Group, merged: Group) -> bool:
+        """True when every value read across the two groups is at hand where it is read, or cheap to compute there."""
+        if not all(self._fits_domain(n, merged) for n in consumer.nodes):
+            return False
+        aligned = all(self._fits_domain(n, merged) for n in producer.nodes)
+        members = set(producer.nodes)
+        for node in consumer.nodes:
+            for access in self.reads[node]:
+                if access.value.node not in members:
+                    continue
+                if not (aligned and access.plain and _aligned(node, access, merged)):
+                    return self._can_inline(producer, consumer)
+        return aligned or self._can_inline(producer, consumer)
+
+    def _fits_domain(self, node: Node, group: Group) -> bool:
+        value = node.results[0]
+        if group.kind != "row":
+            return value.shape == group.shape or node.op.has(Trait.REDUCTION) or self._is_inlined(node, group)
+        if node.op.has(Trait.REDUCTION):
+            return node.operands[0].shape == group.shape and node_axes(node) == group.axes
+        return value.shape in (group.shape, group.kept, group.row_shape) or self._is_inlined(node, group)
+
+    def _is_inlined(self, node: Node, group: Group) -> bool:
+        """A node merged earlier for inlining: it is not stored and its shape is its own business."""
+        current = self.group_of[node]
+        return len(current.nodes) > 1 and node.results[0].shape != current.shape
+
+    def _can_inline(self, producer: Group, consumer: Group) -> bool:
+        """Elementwise producers whose only reader is the consumer, element for element, are computed at the reader's index."""
+        if producer.kind != "map":
+            return False
+        members, readers = set(producer.nodes), set(consumer.nodes)
+        for node in producer.nodes:
+            if node in self.escaping or not set(self.readers.get(node, ())) <= members | readers:
+                return False
+            if not node.op.has(Trait.ELEMENTWISE) and not is_virtual(node):
+                return False
+        for node in consumer.nodes:
+            for access in self.reads[node]:
+                if access.value.node in members and (access.replicating or access.dynamic or not _reads_once(node)):
+                    return False
+        return True
+
+    def _has_detour(self, producer: Group, consumer: Group) -> bool:
+        """True when merging would make a cycle: a path from producer to consumer through a third group."""
+        last = max(self.position[n] for n in consumer.nodes)
+        seen: set[Group] = {producer}
+        stack = [g for g in self._followers(producer, last) if g is not consumer]
+        while stack:
+            group = stack.pop()
+            if group in seen:
+                continue
+            seen.add(group)
+            for follower in self._followers(group, last):
+                if follower is consumer:
+                    return True
+                stack.append(follower)
+        return False
+
+    def _followers(self, group: Group, last: int) -> Iterator[Group]:
+        for node in group.nodes:
+            for reader in self.readers.get(node, ()):
+                follower = self.group_of[reader]
+                if follower is not group and min(self.position[n] for n in follower.nodes) <= last:
+                    yield follower
+
+    # ---- order
+
+    def _unique(self, groups: Iterable[Group]) -> list[Group]:
+        return list(dict.fromkeys(groups))
+
+    def _ordered(self, groups: list[Group]) -> list[Group]:
+        """Topological order, ties broken by the first node."""
+        waiting: dict[Group, int] = {}
+        followers: dict[Group, list[Group]] = {g: [] for g in groups}
+        for group in groups:
+            before = {self.group_of[a.value.node] for n in group.nodes for a in self.reads[n] if a.value.node in self.group_of}
+            before.discard(group)
+            waiting[group] = len(before)
+            for g in before:
+                followers[g].append(group)
+        first = {g: min(self.position[n] for n in g.nodes) for g in groups}
+        ready = sorted((g for g in groups if not waiting[g]), key=first.__getitem__)
+        ordered: list[Group] = []
+        while ready:
+            group = ready.pop(0)
+            ordered.append(group)
+            for g in followers[group]:
+                waiting[g] -= 1
+                if not waiting[g]:
+                    ready.append(g)
+            ready.sort(key=first.__getitem__)
+        return ordered
+
+
+def _through(access: Access) -> list[Access]:
+    reads = operand_reads(access.value.node, access.index)
+    return [
+        Access(
+            r.value,
+            r.index,
+            access.guarded or r.guarded,
+            access.dynamic or r.dynamic,
+            access.replicating or r.replicating,
+        )
+        for r in reads
+    ]
+
+
+def node_axes(node: Node) -> tuple[int, ...]:
+    """Dimensions that a REDUCTION node folds."""
+    axes = node.attrs.get("axes", node.attrs.get("axis"))
+    return tuple(axes) if isinstance(axes, tuple) else (axes,)
+
+
+def _single(node: Node) -> Group:
+    """The group of one node."""
+    if node.op.lower is None:
+        return Group([node], "nest", node.results[0].shape)
+    if node.op.has(Trait.REDUCTION):
+        return Group([node], "row", node.operands[0].shape, node_axes(node))
+    if node.op.has(Trait.CONTRACTION):
+        return Group([node], "contraction", node.results[0].shape)
+    return Group([node], "map", node.results[0].shape)
+
+
+def _reads_once(node: Node) -> bool:
+    """True when the node reads each operand element a bounded number of times (no window, no product)."""
+    return bool(node.op.traits & (Trait.ELEMENTWISE | Trait.REDUCTION | Trait.VIEW))
+
+
+def _fusable_consumer(node: Node, forced: set[Node]) -> bool:
+    return bool(node.op.traits & (Trait.ELEMENTWISE | Trait.REDUCTION)) or node in forced
+
+
+def _aligned(node: Node, access: Access, group: Group) -> bool:
+    """True when the value is read at the very point of the domain at which the reader is computed."""
+    value, result = access.value, node.results[0]
+    reduction = node.op.has(Trait.REDUCTION)
+    here = domain_axes(node.operands[0].shape if reduction else result.shape)
+    if group.kind != "row":
+        return value.shape == result.shape and access.index == here
+    if reduction or group.is_full(result):
+        if group.is_full(value):
+            return access.index == here
+        expected = tuple(x for i, x in enumerate(here) if i not in group.axes)
+    elif group.is_full(value):
+        return False
+    else:
+        outer = group.outer(result, here)
+        if outer is None:
+            return False
+        expected = outer
+    return group.outer(value, access.index) == expected
+
+
+def _forced(graph: Graph) -> set[Node]:
+    """Virtual nodes that must lie in memory all the same: outputs, written state, and what products and nests read
+    through anything but plain index arithmetic."""
+    forced: set[Node] = set()
+    roots = [*graph.outputs, *(n.operands[1] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE))]
+    for value in roots:
+        if is_virtual(value.node):
+            forced.add(value.node)
+    for node in graph.nodes():
+        if node.op.lower is not None and not node.op.has(Trait.CONTRACTION):
+            continue
+        for operand in node.operands:
+            access = climb(operand, domain_axes(operand.shape))
+            if is_virtual(operand.node) and not (len(access) == 1 and access[0].plain and node.op.lower is not None):
+                forced.add(_last_irregular(operand) or operand.node)
+    return forced
+
+
+def _last_irregular(operand: Value) -> Node | None:
+    """Going up from an operand, the first view that is more than index arithmetic (so views after it stay virtual)."""
+    value = operand
+    while is_virtual(value.node) and value.node.op is not CONSTANT and value.node.operands:
+        reads = operand_reads(value.node, domain_axes(value.shape))
+        if len(reads) != 1 or not reads[0].plain:
+            return value.node
+        value = reads[0].value
+    return value.node if is_virtual(value.node) else None

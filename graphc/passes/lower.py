@@ -1,0 +1,374 @@
+"""Lowering: a graph and its fusion plan become kernels over storages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from graphc.errors import CompileError
+from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_path
+from graphc.ir.index import Index, IndexLike, as_index, flatten
+from graphc.ir.kernel import Buffer, Call, Guard, Kernel, Program, Storage
+from graphc.ir.lowering import OperandRef
+from graphc.ir.nest import NestBuilder, Scalar
+from graphc.ir.op import Trait
+from graphc.ir.types import TensorType, row_major_strides
+from graphc.passes.access import broadcast_index, climb, domain_axes
+from graphc.passes.fuse import FusionPlan, Group, fuse
+from graphc.passes.row_cache import cached_values
+
+
+def lower_graph(graph: Graph) -> Program:
+    """Needs: an optimized, decomposed graph. Does: fuses, makes one kernel per group, equal kernels once, and copies for
+    outputs and written state that have no kernel of their own. Leaves: a Program without memory plan."""
+    return _ProgramBuilder(graph, fuse(graph)).build()
+
+
+class _ProgramBuilder:
+    def __init__(self, graph: Graph, plan: FusionPlan):
+        self.graph = graph
+        self.plan = plan
+        self.storages: dict[str, Storage] = {}
+        self.place: dict[Value, str] = {}
+        """Storage that holds a value."""
+        self.kernels: dict[tuple, Kernel] = {}
+        self.calls: list[Call] = []
+
+    def build(self) -> Program:
+        """The program; storages in the documented order."""
+        for value in self.graph.inputs:
+            self._add(value, value.name, input_class(value), input_path(value))
+        in_place = _in_place_writes(self.graph, self.plan)
+        for value, target in in_place.items():
+            self.place[value] = self.place[target]
+        pending = self._place_outputs()
+        constants = [n for n in self.graph.nodes() if n.op is CONSTANT and n.results[0].shape]
+        for node in constants:
+            self._add(node.results[0], node.results[0].name, "constant", data=node.attrs["value"])
+        for group in self.plan.groups:
+            for value in group.outputs:
+                if value not in self.place:
+                    self._add(value, value.name, "temp")
+        for group in self.plan.groups:
+            self._emit(lower_group(group, self.place, self.plan.realized))
+        for value, name in pending:
+            self._emit(_copy_kernel(value, self.place[value], name))
+        for node in self.graph.nodes():
+            if node.op.has(Trait.STATE_WRITE) and self.place[node.operands[1]] != self.place[node.operands[0]]:
+                self._emit(_copy_kernel(node.operands[1], self.place[node.operands[1]], self.place[node.operands[0]]))
+        used = {a for call in self.calls for a in call.args}
+        kept = [s for s in self.storages.values() if s.cls not in ("constant", "temp") or s.name in used]
+        order = {"input": 0, "param": 0, "state": 0, "output": 1, "constant": 2, "temp": 3}
+        kept.sort(key=lambda s: order[s.cls])
+        return Program(self.graph.name, tuple(kept), tuple(self.kernels.values()), tuple(self.calls))
+
+    def _add(self, value: Value, name: str, cls: str, path: str = "", data: Any = None) -> str:
+        self.storages[name] = Storage(name, value.dtype, value.shape, cls, path, data)
+        self.place.setdefault(value, name)
+        return name
+
+    def _place_outputs(self) -> list[tuple[Value, str]]:
+        """Gives every output a storage; returns the copies needed where the value already lies elsewhere."""
+        pending: list[tuple[Value, str]] = []
+        for number, value in enumerate(self.graph.outputs):
+            source = _written_value(value)
+            name = f"out{number}"
+            while name in self.storages:
+                name = f"{name}_"
+            self.storages[name] = Storage(name, value.dtype, value.shape, "output")
+            stored_constant = source.node.op is CONSTANT and bool(source.shape)
+            if source in self.place or source.node.op is INPUT or stored_constant:
+                pending.append((source, name))
+            else:
+                self.place[source] = name
+        return pending
+
+    def _emit(self, lowered: tuple[Kernel, tuple[str, ...]]) -> None:
+        kernel, args = lowered
+        if not kernel.body:
+            return
+        key = (kernel.buffers, kernel.body)
+        if key not in self.kernels:
+            self.kernels[key] = replace(kernel, name=f"k{len(self.kernels)}")
+        self.calls.append(Call(self.kernels[key].name, args))
+
+
+def _written_value(value: Value) -> Value:
+    """What a state_write returns is the value written."""
+    while value.node.op.has(Trait.STATE_WRITE):
+        value = value.node.operands[1]
+    return value
+
+
+def _copy_kernel(value: Value, source: str, target: str) -> tuple[Kernel, tuple[str, ...]]:
+    nest = NestBuilder()
+    with nest.loop(value.type.size) as i:
+        nest.store_at("b1", i, nest.load_at("b0", i, value.dtype))
+    size = value.type.size
+    buffers = (Buffer("b0", value.dtype, size, "in"), Buffer("b1", value.dtype, size, "out"))
+    return Kernel("copy", buffers, nest.body() if size else ()), (source, target)
+
+
+def _in_place_writes(graph: Graph, plan: FusionPlan) -> dict[Value, Value]:
+    """Values that may be computed straight into the param or state they are written to: their group is the last that
+    reads it, and reads it only at the element that it writes."""
+    number = {n: i for i, g in enumerate(plan.groups) for n in g.nodes}
+    readers = _readers(graph, plan)
+    result: dict[Value, Value] = {}
+    taken: set[Value] = {v for v in graph.outputs}
+    for node in graph.nodes():
+        if not node.op.has(Trait.STATE_WRITE):
+            continue
+        target, value = node.operands
+        if value.node not in number or value in taken or value.type != target.type:
+            continue
+        group = plan.groups[number[value.node]]
+        last = max((i for i, _ in readers.get(target, ())), default=-1)
+        own = all(aligned for i, aligned in readers.get(target, ()) if i == number[value.node])
+        if value in group.outputs and last <= number[value.node] and own and target not in graph.outputs:
+            result[value] = target
+            taken.add(value)
+    return result
+
+
+def _readers(graph: Graph, plan: FusionPlan) -> dict[Value, list[tuple[int, bool]]]:
+    """For every graph input: (group number, read only at the element being computed) of each read."""
+    found: dict[Value, list[tuple[int, bool]]] = {}
+    for number, group in enumerate(plan.groups):
+        for node in group.nodes:
+            for operand in node.operands:
+                aligned_op = node.op.has(Trait.ELEMENTWISE) and node.results[0].shape == group.shape
+                here = domain_axes(node.results[0].shape)
+                for access in climb(operand, domain_axes(operand.shape)):
+                    if access.value.node.op is INPUT:
+                        same = access.index == here and access.plain and operand.shape == node.results[0].shape
+                        found.setdefault(access.value, []).append((number, aligned_op and same and group.kind != "row"))
+    return found
+
+
+def lower_group(
+    group: Group, place: dict[Value, str], realized: frozenset[Value]
+) -> tuple[Kernel, tuple[str, ...]]:
+    """(kernel, storages it is called with) of one group."""
+    return _GroupLowering(group, place, realized).run()
+
+
+class _GroupLowering:
+    """Computes any value of the group at any index: stored ones are loaded, others computed by their op's rule."""
+
+    def __init__(self, group: Group, place: dict[Value, str], realized: frozenset[Value]):
+        self.group = group
+        self.members = set(group.nodes)
+        self.place = place
+        self.realized = realized
+        self.nest = NestBuilder()
+        self.buffers: dict[str, Buffer] = {}
+        """By storage name, in order of first use."""
+        self.cache = cached_values(group)
+        self.ready: set[Value] = set()
+        self.scratch: dict[Value, Buffer] = {}
+
+    def run(self) -> tuple[Kernel, tuple[str, ...]]:
+        if self.group.kind == "nest":
+            self._nest(self.group.nodes[0])
+        elif self.group.kind == "row":
+            self._row()
+        else:
+            self._map()
+        buffers = (*self.buffers.values(), *self.scratch.values())
+        origin = tuple(dict.fromkeys(n.location.module for n in self.group.nodes if n.location.module))
+        body = self.nest.body() if all(v.type.size for v in self.group.outputs) else ()
+        return Kernel("k", buffers, body, origin), tuple(self.buffers)
+
+    # ---- kernel forms
+
+    def _map(self) -> None:
+        outputs = self.group.outputs
+        with self.nest.loops(self.group.shape) as index:
+            values = [self.at(v, index) for v in outputs]
+            for value, scalar in zip(outputs, values, strict=True):
+                self._store(value, index, scalar)
+
+    def _row(self) -> None:
+        group = self.group
+        with self.nest.loops(group.kept) as kept:
+            for node in group.nodes:
+                if node.op.has(Trait.REDUCTION) and group.kind == "row":
+                    self._reduction(node, kept)
+            rows = [v for v in group.outputs if not group.is_full(v)]
+            scalars = [self.at(v, self._row_index(v, kept)) for v in rows]
+            for value, scalar in zip(rows, scalars, strict=True):
+                self._store(value, self._row_index(value, kept), scalar)
+            full = [v for v in group.outputs if group.is_full(v)]
+            if full:
+                with self.nest.loops([group.shape[a] for a in group.axes]) as inner:
+                    index = self._full_index(kept, inner)
+                    values = [self.at(v, index) for v in full]
+                    for value, scalar in zip(full, values, strict=True):
+                        self._store(value, index, scalar)
+
+    def _reduction(self, node: Node, kept: tuple[Index, ...]) -> None:
+        value = node.results[0]
+        self.at(value, self._row_index(value, kept))
+        self.ready |= set(self.scratch)
+
+    def _row_index(self, value: Value, kept: tuple[Index, ...]) -> tuple[Index, ...]:
+        if value.shape == self.group.kept:
+            return kept
+        return self._full_index(kept, tuple(Index() for _ in self.group.axes))
+
+    def _full_index(self, kept: tuple[Index, ...], inner: tuple[Index, ...]) -> tuple[Index, ...]:
+        rest, reduced = iter(kept), dict(zip(self.group.axes, inner, strict=True))
+        return tuple(reduced[i] if i in reduced else next(rest) for i in range(len(self.group.shape)))
+
+    def _nest(self, node: Node) -> None:
+        assert node.op.lower_nest is not None, f"{node.op.name} has no kernel rule"
+        context = _NestContext(self, node)
+        node.op.lower_nest(context, *_operands(node), **node.attrs)
+
+    # ---- values
+
+    def at(self, value: Value, index: tuple[Index, ...]) -> Scalar:
+        """The element of ``value`` at ``index``."""
+        node = value.node
+        if node not in self.members and (value in self.realized or value in self.place):
+            return self._load(value, index)
+        key = ("value", id(value), index)
+        known = self.nest.recall(key)
+        if known is not None:
+            return known
+        if value in self.ready:
+            return self._from_scratch(value, index)
+        if node.op is CONSTANT:
+            return self.nest.const(node.attrs["value"].item(), value.dtype)
+        if node.op.lower is None:
+            raise CompileError(f"{node.op.name} has no kernel rule")
+        scalar = node.op.lower(_Context(self, node), index, *_operands(node), **node.attrs)
+        if value in self.cache:
+            self._to_scratch(value, index, scalar)
+        return self.nest.remember(key, scalar)
+
+    def _load(self, value: Value, index: tuple[Index, ...]) -> Scalar:
+        return self.nest.load_at(self._buffer(value, "in"), self._offset(value, index), value.dtype)
+
+    def _offset(self, value: Value, index: Sequence[IndexLike]) -> Index:
+        return flatten(index, row_major_strides(value.shape))
+
+    def _buffer(self, value: Value, role: str) -> str:
+        storage = self.place[value]
+        known = self.buffers.get(storage)
+        if known is None:
+            known = Buffer(f"b{len(self.buffers)}", value.dtype, value.type.size, role)
+        elif known.role != role:
+            known = replace(known, role="inout")
+        self.buffers[storage] = known
+        return known.name
+
+    def _store(self, value: Value, index: Sequence[IndexLike], scalar: Scalar) -> None:
+        self.nest.store_at(self._buffer(value, "out"), self._offset(value, index), scalar)
+
+    def _scratch_offset(self, index: tuple[Index, ...]) -> Index:
+        inner = [index[a] for a in self.group.axes]
+        return flatten(inner, row_major_strides(tuple(self.group.shape[a] for a in self.group.axes)))
+
+    def _to_scratch(self, value: Value, index: tuple[Index, ...], scalar: Scalar) -> None:
+        if value not in self.scratch:
+            size = 1
+            for a in self.group.axes:
+                size *= self.group.shape[a]
+            self.scratch[value] = Buffer(f"s{len(self.scratch)}", value.dtype, size, "scratch")
+        self.nest.store_at(self.scratch[value].name, self._scratch_offset(index), scalar)
+
+    def _from_scratch(self, value: Value, index: tuple[Index, ...]) -> Scalar:
+        return self.nest.load_at(self.scratch[value].name, self._scratch_offset(index), value.dtype)
+
+
+class _Context:
+    """The LowerContext of one node inside a group."""
+
+    def __init__(self, lowering: _GroupLowering, node: Node):
+        self.lowering = lowering
+        self.node = node
+        self.nest = lowering.nest
+        self.type: TensorType = node.results[0].type
+
+    def load(self, operand: OperandRef, index: Sequence[IndexLike], guard: Guard = (), other: Any = 0) -> Scalar:
+        """Element of an operand. Where a guard protects it, a load is guarded itself and a computed value is selected."""
+        value = self.node.operands[operand.position]
+        full = tuple(as_index(i) for i in index)
+        if not guard:
+            return self.lowering.at(value, full)
+        return _GuardedReader(self.lowering, guard).read(value, full, other)
+
+    def broadcast(self, operand: OperandRef, index: Sequence[Index]) -> Scalar:
+        """Element of an operand that is broadcast to the result."""
+        return self.load(operand, broadcast_index(operand.shape, index))
+
+
+class _GuardedReader:
+    """Computes a value under a guard: every load behind it carries the guard, so nothing is read where it is false."""
+
+    def __init__(self, lowering: _GroupLowering, guard: Guard):
+        self.lowering = lowering
+        self.guard = guard
+
+    def read(self, value: Value, index: tuple[Index, ...], other: Any) -> Scalar:
+        """The element, or ``other`` where the guard is false."""
+        lowering = self.lowering
+        if value.node not in lowering.members and (value in lowering.realized or value in lowering.place):
+            return self._load(value, index, other)
+        scalar = self.at(value, index)
+        condition = lowering.nest.condition(self.guard)
+        return lowering.nest.select(condition, scalar, lowering.nest.const(other, value.dtype))
+
+    def _load(self, value: Value, index: tuple[Index, ...], other: Any) -> Scalar:
+        lowering = self.lowering
+        offset = lowering._offset(value, index)
+        return lowering.nest.load_at(lowering._buffer(value, "in"), offset, value.dtype, self.guard, other)
+
+    def at(self, value: Value, index: tuple[Index, ...]) -> Scalar:
+        """The element where the guard holds, anything elsewhere."""
+        lowering, node = self.lowering, value.node
+        if node not in lowering.members and (value in lowering.realized or value in lowering.place):
+            return self._load(value, index, 0)
+        if node.op is CONSTANT:
+            return lowering.nest.const(node.attrs["value"].item(), value.dtype)
+        key = ("guarded", id(value), index, self.guard)
+        known = lowering.nest.recall(key)
+        if known is not None:
+            return known
+        assert node.op.lower is not None
+        scalar = node.op.lower(_GuardedContext(self, node), index, *_operands(node), **node.attrs)
+        return lowering.nest.remember(key, scalar)
+
+
+class _GuardedContext(_Context):
+    """The LowerContext of a node whose value is wanted under a guard."""
+
+    def __init__(self, reader: _GuardedReader, node: Node):
+        super().__init__(reader.lowering, node)
+        self.reader = reader
+
+    def load(self, operand: OperandRef, index: Sequence[IndexLike], guard: Guard = (), other: Any = 0) -> Scalar:
+        """Element of an operand under the guard around and its own."""
+        value = self.node.operands[operand.position]
+        full = tuple(as_index(i) for i in index)
+        if not guard:
+            return self.reader.at(value, full)
+        return _GuardedReader(self.lowering, (*self.reader.guard, *guard)).read(value, full, other)
+
+
+class _NestContext(_Context):
+    """The LowerContext of an op that lowers itself as a whole nest."""
+
+    def store(self, index: Sequence[IndexLike], value: Scalar, guard: Guard = (), combine: str | None = None) -> None:
+        """Writes an element of the result."""
+        result = self.node.results[0]
+        lowering = self.lowering
+        offset = lowering._offset(result, index)
+        lowering.nest.store_at(lowering._buffer(result, "out"), offset, value, guard, combine)
+
+
+def _operands(node: Node) -> list[OperandRef]:
+    return [OperandRef(i, v.type) for i, v in enumerate(node.operands)]

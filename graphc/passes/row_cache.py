@@ -1,0 +1,72 @@
+"""Which values of a row group are kept in a scratch row instead of being computed again in every pass over the row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import prod
+
+from graphc.ir.graph import Node, Value
+from graphc.ir.op import Trait
+from graphc.passes.access import is_virtual
+from graphc.passes.fuse import Group
+
+_ROW_BYTES = 128 * 1024
+"""A scratch row larger than this would leave the cache that makes it worthwhile."""
+_EXPENSIVE = {"exp", "expm1", "log", "log1p", "tanh", "erf", "sin", "cos", "pow", "sqrt", "rsqrt", "div", "gather", "random_bits"}
+"""Ops that cost more than writing and reading one element of a row."""
+
+
+def cached_values(group: Group) -> set[Value]:
+    """Full-level values that several passes over the row need and that are expensive: the last such value of each chain."""
+    if group.kind != "row":
+        return set()
+    row_bytes = prod(group.shape[a] for a in group.axes) * 8
+    if row_bytes > _ROW_BYTES:
+        return set()
+    uses: Counter[Node] = Counter()
+    for roots in _passes(group):
+        uses.update(_reachable(group, roots))
+    shared = {n for n, count in uses.items() if count > 1}
+    costly = {n for n in shared if _is_costly(n, shared)}
+    last = {n for n in costly if not any(c in costly for c in _consumers(n, group))}
+    return {n.results[0] for n in last}
+
+
+def _passes(group: Group) -> list[list[Value]]:
+    """The roots of each pass over the row: operands of each reduction, and the full-level outputs."""
+    found = [list(n.operands) for n in group.nodes if n.op.has(Trait.REDUCTION)]
+    found.append([v for v in group.outputs if group.is_full(v)])
+    return found
+
+
+def _reachable(group: Group, roots: list[Value]) -> set[Node]:
+    """Full-level nodes of the group behind the roots, not looking behind reductions."""
+    members, seen = set(group.nodes), set()
+    stack = [v.node for v in roots]
+    while stack:
+        node = stack.pop()
+        if node in seen or node.op.has(Trait.REDUCTION):
+            continue
+        if node in members and group.is_full(node.results[0]):
+            seen.add(node)
+        elif not is_virtual(node):
+            continue
+        stack.extend(v.node for v in node.operands)
+    return seen
+
+
+def _is_costly(node: Node, shared: set[Node]) -> bool:
+    stack, seen = [node], set()
+    while stack:
+        current = stack.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if current.op.name in _EXPENSIVE:
+            return True
+        stack.extend(v.node for v in current.operands if v.node in shared or is_virtual(v.node))
+    return False
+
+
+def _consumers(node: Node, group: Group) -> list[Node]:
+    return [n for n in group.nodes if any(v.node is node for v in n.operands)]

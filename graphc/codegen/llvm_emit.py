@@ -199,7 +199,9 @@ class KernelEmitter:
         """A lane loop, an unrolled loop, or a loop at run time."""
         if stmt.axis.extent == 0:
             return
-        if stmt.kind == "vector":
+        if stmt.kind == "vector" and self.lanes[stmt.axis] == 1:
+            self.body(stmt.body)
+        elif stmt.kind == "vector":
             if self.memory.vector is not None:
                 raise CompileError(f"@{self.kernel.name}: vector loop {stmt.axis} inside another one")
             self.memory.vector = VectorAxis(stmt.axis, self.lanes[stmt.axis])

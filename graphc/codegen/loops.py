@@ -204,9 +204,10 @@ def blocks(extent: int, largest: int) -> list[tuple[int, int, int]]:
 
 
 def wrap(axes: list[tuple[Axis, str]], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """``body`` inside loops over ``axes`` ((axis, kind), outermost first); loops of one iteration are left out."""
+    """``body`` inside loops over ``axes`` ((axis, kind), outermost first). Loops of one iteration are left out, but a vector loop of
+    one lane stays: what it adds to an accumulator with lanes belongs to one lane only."""
     for axis, kind in reversed(axes):
-        if axis.extent != 1:
+        if axis.extent != 1 or kind == "vector":
             body = (Loop(axis, kind, body),)
     return body
 

@@ -92,7 +92,3 @@ class MemberNameError(GraphcError, KeyError):
 
 class StateDictError(GraphcError, RuntimeError):
     """A state dictionary does not fit the module it is loaded into."""
-
-
-class DeviceError(GraphcError, RuntimeError):
-    """A device was asked for that is not there or cannot do what was asked."""

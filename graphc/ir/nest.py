@@ -163,6 +163,8 @@ class NestBuilder:
         dtype = a.dtype if isinstance(a, Scalar) else b.dtype
         a = a if isinstance(a, Scalar) else self.const(a, dtype)
         b = b if isinstance(b, Scalar) else self.const(b, dtype)
+        if isinstance(condition.ref, Const):
+            return a if condition.ref.value else b
         return self.op("select", condition, a, b)
 
     def fma(self, a: Scalar, b: Any, c: Any) -> Scalar:

@@ -16,7 +16,7 @@ Scalar = (bool, int, float, np.bool_, np.integer, np.floating)
 
 
 class OpFunction:
-    """Applies an op: ``f(*operands, **attrs)``. Python scalars become constants, element types are promoted as declared."""
+    """Applies an op: ``f(*operands, **attrs)``. Python scalars become constants; types are promoted as declared."""
 
     def __init__(self, op: OpDef, promotes: tuple[int, ...], to_float: bool):
         self.op = op
@@ -58,15 +58,16 @@ def common_type(operands: Sequence[Any], name: str = "op") -> DType:
             scalars.append(operand)
             continue
         if not hasattr(operand, "dtype") or not hasattr(operand, "shape"):
-            raise ArgumentError(f"{name}: cannot use {type(operand).__name__} as an operand", remedy="graphc.tensor(...)")
+            raise ArgumentError(
+                f"{name}: cannot use {type(operand).__name__} as an operand", remedy="graphc.tensor(...)"
+            )
         rank = 0 if operand.shape else 1
         known = classes[rank]
         classes[rank] = operand.dtype if known is None else promote(known, operand.dtype)
     dims, zero = classes
-    if dims is None or zero is None:
-        result = dims or zero
-    else:
-        result = zero if _category(zero) > _category(dims) else dims
+    result = dims or zero
+    if dims is not None and zero is not None and _category(zero) > _category(dims):
+        result = zero
     for value in scalars:
         result = _python_type(value) if result is None else scalar_type(value, result)
     assert result is not None
@@ -85,7 +86,8 @@ def _python_type(value: Any) -> DType:
 def as_type(operand: Any, dtype: DType) -> Any:
     """``operand`` as ``dtype``: scalars become constants, others are cast when they differ."""
     if isinstance(operand, Scalar):
-        return dispatch.current().scalar(operand, dtype)
+        value = operand.item() if isinstance(operand, np.generic) else operand
+        return dispatch.current().scalar(value, dtype)
     return operand if operand.dtype is dtype else dispatch.apply(REGISTRY["cast"], (operand,), {"dtype": dtype})
 
 
@@ -109,9 +111,9 @@ def define(
 ) -> OpFunction:
     """Registers an op and returns the function that applies it.
 
-    ``operands`` are the operand names separated by blanks (a last ``*name`` is variadic). ``promotes`` lists the operand
-    indices brought to their common type before the op is applied (``EVERY`` for all); ``to_float`` makes that type f32
-    when it is not floating point. The other arguments are the fields of OpDef.
+    ``operands`` are the operand names separated by blanks (a last ``*name`` is variadic). ``promotes`` lists the
+    operand indices brought to their common type before the op is applied (``EVERY`` for all); ``to_float`` makes that
+    type f32 when it is not floating point. The other arguments are the fields of OpDef.
     """
     op = OpDef(
         name=name,

@@ -494,7 +494,7 @@ cast = define(
     "x",
     _infer_cast,
     attrs=[Attr("dtype", "dtype", "the new element type")],
-    reference=lambda x, dtype: scalar.cast(x, dtype).copy() if x.dtype == dtype.numpy else scalar.cast(x, dtype),
+    reference=scalar.cast,
     vjp=(lambda g, result, x, dtype: cast(g, dtype=x.dtype),),
     lower=lambda c, index, x, dtype: c.broadcast(x, index).cast(dtype),
     traits=ELEMENTWISE,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from graphc.dtypes import DType, bool_, dtype_of, float32, float64, int8, int32, int64
@@ -124,7 +126,8 @@ def _infer_scatter_add(x: TensorType, indices: TensorType, updates: TensorType, 
 def _scatter_add_reference(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, axis: int) -> np.ndarray:
     _check_range("scatter_add", indices, x.shape[axis])
     result = x.copy()
-    np.add.at(result, (*(np.s_[:],) * axis, indices.astype(np.int64)), updates)
+    place: Any = (*(np.s_[:],) * axis, indices.astype(np.int64))
+    np.add.at(result, place, updates)
     return result
 
 

@@ -60,9 +60,11 @@ def _multiply_arrays(factor: int, word: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 def philox_arrays(counter: Four[Any], key: Two[Any]) -> Four[np.ndarray]:
     """Philox on numpy arrays of uint32; counter and key broadcast."""
-    words = tuple(np.asarray(w, np.uint32) for w in (*counter, *key))
+    a, b, c, d, k0, k1 = (np.asarray(w, np.uint32) for w in (*counter, *key))
     with np.errstate(over="ignore"):
-        return philox(words[:4], words[4:], _multiply_arrays, np.bitwise_xor, lambda w, step: w + np.uint32(step))
+        return philox(
+            (a, b, c, d), (k0, k1), _multiply_arrays, np.bitwise_xor, lambda w, step: np.add(w, np.uint32(step))
+        )
 
 
 def _infer(state: TensorType, shape: tuple[int, ...], stream: int) -> TensorType:

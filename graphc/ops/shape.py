@@ -11,7 +11,7 @@ import numpy as np
 from graphc.dtypes import DType, bool_, float32, int64
 from graphc.errors import AttributeValueError, DTypeError, GraphcError, IndexRangeError, ShapeError
 from graphc.ir.index import Index, flatten, unflatten
-from graphc.ir.kernel import Bound, Const
+from graphc.ir.kernel import Bound
 from graphc.ir.lowering import LowerContext, OperandRef
 from graphc.ir.nest import Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
@@ -374,11 +374,7 @@ def _lower_concat(c: LowerContext, index: Indices, *parts: OperandRef, axis: int
         return c.nest.const(0, parts[0].dtype)
     result = loaded[-1][1]
     for end, value in reversed(loaded[:-1]):
-        inside = c.nest.condition((Bound(i, 0, end),))
-        if isinstance(inside.ref, Const):
-            result = value if inside.ref.value else result
-        else:
-            result = c.nest.select(inside, value, result)
+        result = c.nest.select(c.nest.condition((Bound(i, 0, end),)), value, result)
     return result
 
 

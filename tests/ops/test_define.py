@@ -1,0 +1,95 @@
+"""Facts about define: what the returned function does with scalars and element types before the op is applied."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphc.dtypes import bool_, float32, float64, int32, int64
+from graphc.errors import ArgumentError, TraceError, VerifyError
+from graphc.ir.graph import Graph
+from graphc.ir.op import REGISTRY, Trait
+from graphc.ir.types import TensorType
+from graphc.ops import define, dispatch, elementwise, math, shape
+from tests.ops.apply import traced
+
+
+def values(*types):
+    graph = Graph("test")
+    return [graph.add_input(TensorType(d, s), "x") for d, s in types]
+
+
+@pytest.mark.parametrize(
+    "operands,expected",
+    [
+        ([(float32, (2,)), (float64, ())], float32),
+        ([(int32, (2,)), (float64, ())], float64),
+        ([(int32, (2,)), (int64, ())], int32),
+        ([(int32, ()), (int64, ())], int64),
+        ([(bool_, (2,)), (int64, ())], int64),
+    ],
+)
+def test_common_type_of_tensors(operands, expected):
+    assert define.common_type(values(*operands)) is expected
+
+
+@pytest.mark.parametrize(
+    "dtype,value,expected",
+    [
+        (int32, 2, int32),
+        (int32, 2.5, float32),
+        (float64, 2.5, float64),
+        (bool_, 2, int64),
+        (bool_, True, bool_),
+        (int32, np.float64(2.5), float32),
+        (int32, np.int64(3), int32),
+    ],
+)
+def test_common_type_with_a_scalar(dtype, value, expected):
+    assert define.common_type([*values((dtype, (2,))), value]) is expected
+
+
+def test_common_type_of_scalars_alone():
+    assert define.common_type([1, 2]) is int64
+    assert define.common_type([1, 2.5]) is float32
+    assert define.common_type([True]) is bool_
+
+
+def test_other_operands_are_refused():
+    with pytest.raises(ArgumentError, match="add: cannot use str as an operand"):
+        define.common_type(["x"], "add")
+
+
+def test_casts_are_applied_only_where_needed():
+    graph, (result,) = traced(elementwise.add, np.ones(2, "float32"), np.ones(2, "int64"))
+    assert [n.op.name for n in graph.nodes()] == ["cast", "add"] and result.dtype is float32
+    graph, _ = traced(elementwise.add, np.ones(2, "float32"), np.ones(2, "float32"))
+    assert [n.op.name for n in graph.nodes()] == ["add"]
+
+
+def test_floating_point_is_asked_for():
+    assert traced(lambda x: elementwise.div(x, 2), np.ones(2, "int64"))[1][0].dtype is float32
+    assert traced(math.exp, np.ones(2, "float64"))[1][0].dtype is float64
+
+
+def test_only_the_named_operands_are_promoted():
+    graph, (result,) = traced(lambda c, x: elementwise.where(c, x, 2.5), np.array([True]), np.ones(1, "int32"))
+    assert result.dtype is float32
+    assert [n.op.name for n in graph.nodes()] == ["cast", "constant", "where"]
+
+
+def test_the_function_is_described_by_its_op():
+    assert elementwise.add.__name__ == "add" and elementwise.add.__doc__ == REGISTRY["add"].doc
+    assert repr(elementwise.add) == "<op add>"
+
+
+def test_a_name_is_taken_once():
+    with pytest.raises(VerifyError, match="op reshape is defined twice"):
+        define.define("reshape", "Another one.", "x", lambda x: x)
+    assert REGISTRY["reshape"] is shape.reshape.op and shape.reshape.op.has(Trait.VIEW)
+
+
+def test_without_a_dispatcher_nothing_is_applied(monkeypatch):
+    monkeypatch.setattr(dispatch, "_default", [])
+    with pytest.raises(TraceError, match="no dispatcher is active"):
+        shape.reshape(*values((float32, (2,))), shape=(1, 2))

@@ -1,0 +1,82 @@
+"""graphc compiles PyTorch-style modules to native code; eager tensors, autograd and modules are its front end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from graphc import creation, eager, functions
+from graphc.autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from graphc.config import VERSION as __version__
+from graphc.creation import *  # noqa: F403
+from graphc.device import device
+from graphc.dtypes import DType as dtype
+from graphc.dtypes import bool_, float32, float64, int8, int32, int64, uint8
+from graphc.functions import *  # noqa: F403
+from graphc.generator import (
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
+from graphc.lazy import exports
+from graphc.tensor import Tensor, is_tensor
+
+if TYPE_CHECKING:
+    from graphc import autograd, hooks, nn, optim
+
+assert eager.EAGER
+__all__ = [
+    "Generator",
+    "Tensor",
+    "__version__",
+    "autograd",
+    "bool_",
+    "default_generator",
+    "device",
+    "dtype",
+    "enable_grad",
+    "float32",
+    "float64",
+    "get_rng_state",
+    "hooks",
+    "inference_mode",
+    "initial_seed",
+    "int8",
+    "int32",
+    "int64",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "is_tensor",
+    "manual_seed",
+    "nn",
+    "no_grad",
+    "optim",
+    "seed",
+    "set_grad_enabled",
+    "set_rng_state",
+    "uint8",
+]
+__all__ += creation.__all__
+__all__ += functions.__all__
+
+# Loaded at first use, to keep the import of graphc short.
+__getattr__ = exports(
+    __name__,
+    globals(),
+    {
+        "autograd": "graphc.autograd",
+        "hooks": "graphc.hooks",
+        "nn": "graphc.nn",
+        "optim": "graphc.optim",
+    },
+)

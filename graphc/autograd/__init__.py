@@ -1,0 +1,57 @@
+"""Automatic differentiation: the backward pass, grad modes, custom functions and gradient checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from graphc.lazy import exports
+
+if TYPE_CHECKING:
+    from graphc.autograd.engine import backward, grad
+    from graphc.autograd.function import Function, Variable, once_differentiable
+    from graphc.autograd.grad_mode import (
+        enable_grad,
+        inference_mode,
+        is_grad_enabled,
+        is_inference_mode_enabled,
+        no_grad,
+        set_grad_enabled,
+    )
+    from graphc.autograd.gradcheck import gradcheck, gradgradcheck
+    from graphc.autograd.node import Node
+
+__all__ = [
+    "Function",
+    "Node",
+    "Variable",
+    "backward",
+    "enable_grad",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "inference_mode",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "no_grad",
+    "once_differentiable",
+    "set_grad_enabled",
+]
+
+_MODULES = {
+    "engine": ("backward", "grad"),
+    "function": ("Function", "Variable", "once_differentiable"),
+    "grad_mode": (
+        "enable_grad",
+        "inference_mode",
+        "is_grad_enabled",
+        "is_inference_mode_enabled",
+        "no_grad",
+        "set_grad_enabled",
+    ),
+    "gradcheck": ("gradcheck", "gradgradcheck"),
+    "node": ("Node",),
+}
+# Loaded at first use: modules of this package import tensors, which import the grad modes from here.
+__getattr__ = exports(
+    __name__, globals(), {name: f"{__name__}.{module}:{name}" for module, names in _MODULES.items() for name in names}
+)

@@ -1,0 +1,305 @@
+"""Custom functions with a gradient of their own: static methods with a context, or an instance for each call."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphc.autograd.grad_mode import is_grad_enabled, no_grad
+from graphc.autograd.node import Edge, Node, freed
+from graphc.autograd.record import Saved, Snapshot, real
+from graphc.errors import ArgumentError, GradientError
+from graphc.ops.reduce import sum_to
+from graphc.ops.shape import filled
+from graphc.tensor import Tensor
+from graphc.tensor_base import edge_of, front, refresh
+
+
+class Context:
+    """What forward leaves for backward. Any attribute may be set on it."""
+
+    def __init__(self) -> None:
+        self._to_save: tuple[Any, ...] = ()
+        self._saved: tuple[Snapshot | None, ...] = ()
+        self._released = False
+        self._dirty: tuple[Any, ...] = ()
+        self._non_differentiable: tuple[Any, ...] = ()
+        self._materialize = True
+        self.needs_input_grad: tuple[bool, ...] = ()
+        """For each argument of forward, whether its gradient is needed."""
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keeps tensors (or None) for backward; only operands and results of the function are checked for writes."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise ArgumentError(
+                    f"save_for_backward keeps tensors and None, not {type(t).__name__}", remedy=f"ctx.value = {t!r}"
+                )
+        self._to_save = tensors
+
+    save_for_forward = save_for_backward
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What save_for_backward kept; raises GradientError when it is freed or was written to since."""
+        if self._released:
+            raise freed()
+        return tuple(None if s is None else real(Saved.of(s)) for s in self._saved)
+
+    saved_variables = saved_tensors
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Names operands that forward writes to; they must be returned."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Names results that have no gradient."""
+        self._non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward gets zeros (True) or None for results that no gradient arrived at."""
+        self._materialize = value
+
+
+class FunctionNode(Node):
+    """The application of a custom function."""
+
+    def __init__(
+        self,
+        title: str,
+        context: Context,
+        backward: Callable[..., Any],
+        operands: Sequence[Any],
+        edges: tuple[Edge | None, ...],
+        results: Sequence[Any],
+    ):
+        super().__init__()
+        self.title = title
+        self.context = context
+        self.backward = backward
+        self.shapes = [(t.shape, t.dtype) if isinstance(t, Tensor) else None for t in operands]
+        self.edges = edges
+        self.count = len(results)
+        self.outputs = [(t.shape, t.dtype) if isinstance(t, Tensor) else None for t in results]
+
+    def name(self) -> str:
+        """The function's name with ``Backward`` behind it."""
+        return f"{self.title}Backward"
+
+    def run(self, grads: list[Any]) -> Sequence[Any]:
+        """Calls the function's backward."""
+        if self.context._materialize:
+            grads = [
+                filled(0, out[1], out[0]) if grad is None and out is not None else grad
+                for grad, out in zip(grads, self.outputs, strict=True)
+            ]
+        found = self.backward(self.context, *grads)
+        found = list(found) if isinstance(found, (tuple, list)) else [found]
+        expected = len(self.edges)
+        if len(found) < expected or any(extra is not None for extra in found[expected:]):
+            raise GradientError(f"{self.name()} returned {len(found)} gradients, expected {expected}")
+        return [self._fitted(i, grad) for i, grad in enumerate(found[:expected])]
+
+    def _fitted(self, i: int, grad: Any) -> Any:
+        kept = self.shapes[i]
+        if grad is None or kept is None or self.edges[i] is None:
+            return None
+        if not isinstance(grad, Tensor):
+            raise GradientError(f"{self.name()} returned a {type(grad).__name__} as gradient {i}, expected a tensor")
+        if grad.shape == kept[0]:
+            return grad
+        return _reduced(self.name(), i, grad, kept[0])
+
+    def release(self) -> None:
+        """Frees the saved tensors."""
+        self.context._released = True
+        self.context._saved = ()
+
+
+def _reduced(name: str, i: int, grad: Any, shape: tuple[int, ...]) -> Any:
+    try:
+        return sum_to(grad, shape)
+    except GradientError:
+        raise
+    except Exception:
+        raise GradientError(
+            f"{name} returned a gradient of shape {list(grad.shape)} for operand {i} of shape {list(shape)}"
+        ) from None
+
+
+class Function:
+    """Base of operations with a gradient of their own.
+
+    Static style: ``forward(ctx, *args)`` (or ``forward(*args)`` with ``setup_context(ctx, inputs, output)``) and
+    ``backward(ctx, *grads)``, applied by ``F.apply(*args)``. Instance style, one instance per call: ``__init__`` takes
+    what is no tensor, ``forward(self, *tensors)`` and ``backward(self, *grads)`` use ``self`` as the context, applied
+    by ``F(...)(*tensors)``. Backward returns one gradient (or None) per argument of forward; more are allowed if None.
+    """
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Computes the results; nothing in it is recorded."""
+        raise NotImplementedError("a custom Function must implement forward")
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """Gradients of the arguments of forward for those of its results."""
+        raise NotImplementedError("a custom Function must implement backward (or vjp) to be differentiated")
+
+    vjp = backward
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Runs forward and makes its results part of the graph."""
+        if not _is_static(cls, "forward"):
+            raise ArgumentError(
+                f"{cls.__name__}.forward is no static method, so it belongs to instances",
+                remedy=f"{cls.__name__}(...)(tensor, ...), or make forward and backward static with a ctx",
+            )
+        context = _new_context(cls)
+        if "setup_context" in _attributes(cls):
+            return _run(cls, context, args, functools.partial(_with_setup, cls, context), _backward_of(cls))
+        return _run(cls, context, args, functools.partial(cls.forward, context), _backward_of(cls))
+
+    def __call__(self, *args: Any) -> Any:
+        """Instance style: runs forward on tensors; the instance is the context."""
+        cls = type(self)
+        if _is_static(cls, "forward"):
+            raise ArgumentError(f"{cls.__name__} has static methods", remedy=f"{cls.__name__}.apply(tensor, ...)")
+        if getattr(self, "_used", False):
+            raise GradientError(
+                f"this instance of {cls.__name__} was already called", remedy=f"a new {cls.__name__}(...) for each call"
+            )
+        self._used = True
+        self._context = Context()
+        return _run(cls, self._context, args, self.forward, lambda context, *grads: cls.backward(self, *grads))
+
+    def __getattr__(self, name: str) -> Any:
+        # The instance stands for the context, whose methods it offers.
+        context = self.__dict__.get("_context")
+        if context is None or name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(context, name)
+
+
+def _attributes(cls: type) -> set[str]:
+    return {name for base in cls.__mro__ if base not in (Function, object) for name in vars(base)}
+
+
+def _is_static(cls: type, name: str) -> bool:
+    for base in cls.__mro__:
+        if name in vars(base):
+            return isinstance(vars(base)[name], (staticmethod, classmethod))
+    return False
+
+
+def _new_context(cls: type) -> Context:
+    return type(f"{cls.__name__}Context", (Context,), {})()
+
+
+def _backward_of(cls: Any) -> Callable[..., Any]:
+    own = _attributes(cls)
+    if "backward" in own and "vjp" in own:
+        raise GradientError(f"{cls.__name__} has both backward and vjp", remedy="implement one of them")
+    return cls.vjp if "vjp" in own else cls.backward
+
+
+def _with_setup(cls: Any, context: Context, *args: Any) -> Any:
+    output = cls.forward(*args)
+    cls.setup_context(context, args, output)
+    return output
+
+
+def _run(
+    cls: type, context: Context, args: tuple[Any, ...], forward: Callable[..., Any], backward: Callable[..., Any]
+) -> Any:
+    """Runs forward without recording, then records the results as one node."""
+    operands = tuple(refresh(front().local(a)) if isinstance(a, Tensor) else a for a in args)
+    needs = tuple(isinstance(a, Tensor) and a._requires_grad for a in operands)
+    recording = is_grad_enabled() and any(needs)
+    context.needs_input_grad = needs
+    edges = tuple(edge_of(a) if need else None for a, need in zip(operands, needs, strict=True))
+    outer = getattr(front(), "custom", None)
+    if outer is not None:
+        return outer(cls.__name__, context, operands, forward, backward)
+    with no_grad():
+        output = forward(*args)
+    several = isinstance(output, tuple)
+    results = list(output) if several else [output]
+    results = [_own_result(context, operands, r) for r in results]
+    if recording:
+        node = FunctionNode(cls.__name__, context, backward, operands, edges, results)
+        _attach(node, context, results)
+    context._saved = tuple(_snapshot(t, operands, edges) for t in context._to_save) if recording else ()
+    context._to_save = ()
+    return tuple(results) if several else results[0]
+
+
+def _own_result(context: Context, operands: Sequence[Any], result: Any) -> Any:
+    """A result that is an operand is returned as a view of it, unless forward wrote to it."""
+    if not isinstance(result, Tensor) or any(result is d for d in context._dirty):
+        return result
+    if any(result is t for t in operands):
+        with no_grad():
+            alias = result.reshape(result.shape)
+        if any(result is t for t in context._non_differentiable):
+            context._non_differentiable = (*context._non_differentiable, alias)
+        context._to_save = tuple(alias if t is result else t for t in context._to_save)
+        return alias
+    return result
+
+
+def _attach(node: FunctionNode, context: Context, results: Sequence[Any]) -> None:
+    for i, result in enumerate(results):
+        if not isinstance(result, Tensor) or result.dtype.kind != "f":
+            continue
+        if any(result is t for t in context._non_differentiable):
+            continue
+        result._node, result._index, result._requires_grad = node, i, True
+        result._detached = False
+
+
+def _snapshot(tensor: Any, operands: Sequence[Any], edges: Sequence[Edge | None]) -> Snapshot | None:
+    if tensor is None:
+        return None
+    edge = edge_of(tensor) if tensor._requires_grad else None
+    for operand, known in zip(operands, edges, strict=True):
+        if operand is tensor:
+            edge = known
+    return Snapshot(tensor, edge, "saved by a custom function")
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a backward whose own operations must not be differentiated: a second derivative raises GradientError."""
+
+    @functools.wraps(backward)
+    def wrapped(ctx: Any, *grads: Any) -> Any:
+        with no_grad():
+            found = backward(ctx, *grads)
+        if not is_grad_enabled() or not any(isinstance(g, Tensor) and g._requires_grad for g in grads):
+            return found
+        several = isinstance(found, tuple)
+        node = _Undifferentiable(tuple(edge_of(g) for g in grads if isinstance(g, Tensor) and g._requires_grad))
+        results = list(found) if several else [found]
+        for result in results:
+            if isinstance(result, Tensor) and result.dtype.kind == "f":
+                result._node, result._index, result._requires_grad = node, 0, True
+        return tuple(results) if several else results[0]
+
+    return wrapped
+
+
+class _Undifferentiable(Node):
+    def __init__(self, edges: tuple[Edge | None, ...]):
+        super().__init__()
+        self.edges = edges
+
+    def run(self, grads: list[Any]) -> Sequence[Any]:
+        raise GradientError("a function marked with once_differentiable is differentiated twice")
+
+
+def Variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> Tensor:
+    """The old wrapper: a leaf tensor that shares memory with ``data``. ``volatile`` forbids gradients."""
+    result = data.detach()
+    return result.requires_grad_(requires_grad and not volatile)

@@ -1,0 +1,147 @@
+"""Switches that say whether operations are recorded for gradients: no_grad, enable_grad, inference_mode."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_enabled: ContextVar[bool] = ContextVar("graphc_grad_enabled", default=True)
+_inference: ContextVar[bool] = ContextVar("graphc_inference_mode", default=False)
+
+is_grad_enabled: Callable[[], bool] = _enabled.get
+"""True where operations on tensors that require gradients are recorded (per thread and task)."""
+is_inference_mode_enabled: Callable[[], bool] = _inference.get
+"""True inside inference_mode."""
+
+
+class _Mode:
+    """A context manager that is also a decorator (of functions and generator functions)."""
+
+    def __enter__(self) -> None:
+        raise NotImplementedError
+
+    def __exit__(self, *exception: object) -> None:
+        raise NotImplementedError
+
+    def clone(self) -> _Mode:
+        """A fresh manager of the same setting, one for each call of a decorated function."""
+        return type(self)()
+
+    def __call__(self, function: F) -> F:
+        if inspect.isgeneratorfunction(function):
+            return self._around_generator(function)
+
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return function(*args, **kwargs)
+
+        return wrapped  # type: ignore[return-value]
+
+    def _around_generator(self, function: Any) -> Any:
+        """The mode holds while the generator runs and not where its consumer does."""
+
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            generator = function(*args, **kwargs)
+            send = functools.partial(next, generator)
+            while True:
+                try:
+                    with self.clone():
+                        item = send()
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    send = functools.partial(generator.send, (yield item))
+                except GeneratorExit:
+                    generator.close()
+                    raise
+                except BaseException as error:
+                    send = functools.partial(generator.throw, error)
+
+        return wrapped
+
+
+class _GradMode(_Mode):
+    _value = True
+
+    def __enter__(self) -> None:
+        self._token = _enabled.set(self._value)
+
+    def __exit__(self, *exception: object) -> None:
+        _enabled.reset(self._token)
+
+
+def _decorates(cls: type, function: Any) -> Any:
+    """``@no_grad`` without parentheses decorates as ``@no_grad()`` does."""
+    mode = object.__new__(cls)
+    return mode if function is None else _Mode.__call__(mode, function)
+
+
+class no_grad(_GradMode):
+    """Operations inside are not recorded, so their results do not require gradients."""
+
+    _value = False
+
+    def __new__(cls, function: Any = None) -> Any:
+        return _decorates(cls, function)
+
+
+class enable_grad(_GradMode):
+    """Operations inside are recorded again."""
+
+    def __new__(cls, function: Any = None) -> Any:
+        return _decorates(cls, function)
+
+
+class set_grad_enabled(_Mode):
+    """Switches recording on or off at once; as a context manager it restores the previous mode at its end."""
+
+    def __init__(self, mode: bool):
+        self.mode = bool(mode)
+        self._previous = _enabled.get()
+        _enabled.set(self.mode)
+
+    def __enter__(self) -> None:
+        _enabled.set(self.mode)
+
+    def __exit__(self, *exception: object) -> None:
+        _enabled.set(self._previous)
+
+    def clone(self) -> set_grad_enabled:
+        """A manager of the same mode."""
+        return set_grad_enabled(self.mode)
+
+    def __call__(self, function: F) -> F:
+        _enabled.set(self._previous)
+        return super().__call__(function)
+
+
+class inference_mode(_Mode):
+    """As no_grad, and tensors made inside keep no version counter: they can never be saved for a gradient."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        made = object.__new__(cls)
+        if isinstance(mode, bool):
+            made.mode = mode
+            return made
+        made.mode = True
+        return _Mode.__call__(made, mode)
+
+    mode: bool
+
+    def clone(self) -> inference_mode:
+        """A manager of the same mode."""
+        return inference_mode(self.mode)
+
+    def __enter__(self) -> None:
+        self._tokens = (_inference.set(self.mode), _enabled.set(not self.mode))
+
+    def __exit__(self, *exception: object) -> None:
+        _inference.reset(self._tokens[0])
+        _enabled.reset(self._tokens[1])

@@ -1,0 +1,111 @@
+"""Checks of gradients against finite differences, for functions of f64 tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.autograd.engine import grad
+from graphc.dtypes import float64
+from graphc.errors import ArgumentError, GradientError
+from graphc.tensor import Tensor
+
+Many = Tensor | Sequence[Any]
+
+
+def _results(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Tensor]:
+    output = function(*inputs)
+    found = list(output) if isinstance(output, (tuple, list)) else [output]
+    return [t for t in found if isinstance(t, Tensor) and t.dtype.kind == "f"]
+
+
+def _values(function: Callable[..., Any], inputs: Sequence[Any]) -> list[np.ndarray]:
+    return [t.detach().numpy().copy() for t in _results(function, inputs)]
+
+
+def _numerical(function: Callable[..., Any], inputs: Sequence[Any], tensor: Tensor, eps: float) -> list[np.ndarray]:
+    """For each result the matrix of central differences: rows are elements of ``tensor``, columns of the result."""
+    data = tensor.detach().numpy()
+    rows: list[list[np.ndarray]] = []
+    for place in np.ndindex(*data.shape):
+        kept = data[place]
+        data[place] = kept + eps
+        above = _values(function, inputs)
+        data[place] = kept - eps
+        below = _values(function, inputs)
+        data[place] = kept
+        rows.append([((a - b) / (2 * eps)).reshape(-1) for a, b in zip(above, below, strict=True)])
+    count = len(_values(function, inputs))
+    return [np.array([row[i] for row in rows]) for i in range(count)]
+
+
+def _analytical(result: Tensor, tensor: Tensor) -> np.ndarray:
+    rows = []
+    for place in np.ndindex(*result.shape):
+        seed = np.zeros(result.shape, result.dtype.numpy)
+        seed[place] = 1
+        (found,) = grad(result, tensor, Tensor._wrap(seed), retain_graph=True, materialize_grads=True)
+        rows.append(found.detach().numpy().reshape(-1).copy())
+    return np.array(rows).reshape(result.numel(), tensor.numel()).T
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Many,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+) -> bool:
+    """Whether the gradients of ``func`` agree with central differences of step ``eps``.
+
+    ``inputs`` that require gradients must be f64. Raises GradientError on a difference, or returns False.
+    """
+    given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    tensors = [(i, t) for i, t in enumerate(given) if isinstance(t, Tensor) and t.requires_grad]
+    if not tensors:
+        raise ArgumentError("gradcheck needs an input that requires gradients")
+    for i, tensor in tensors:
+        if tensor.dtype is not float64:
+            raise ArgumentError(f"gradcheck: input {i} is {tensor.dtype.name}, finite differences need f64")
+    for i, tensor in tensors:
+        numerical = _numerical(func, given, tensor, eps)
+        for o, result in enumerate(_results(func, given)):
+            analytical = _analytical(result, tensor) if result.requires_grad else np.zeros_like(numerical[o])
+            expected = numerical[o].reshape(analytical.shape)
+            if not np.allclose(analytical, expected, rtol, atol, equal_nan=True):
+                if not raise_exception:
+                    return False
+                worst = float(np.max(np.abs(analytical - expected)))
+                raise GradientError(
+                    f"gradient of result {o} for input {i} differs from finite differences by up to {worst:.3g}\n"
+                    f"finite differences:\n{expected}\ngradient:\n{analytical}"
+                )
+    return True
+
+
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Many,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+) -> bool:
+    """As gradcheck, for the gradients of the gradients."""
+    given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    wanted = [i for i, t in enumerate(given) if isinstance(t, Tensor) and t.requires_grad]
+    results = [r for r in _results(func, given) if r.requires_grad]
+    rng = np.random.default_rng(0)
+    seeds = [Tensor._wrap(rng.standard_normal(r.shape)).requires_grad_() for r in results]
+
+    def gradients(*arguments: Any) -> tuple[Any, ...]:
+        inner, weights = arguments[: len(given)], list(arguments[len(given) :])
+        outputs = [r for r in _results(func, inner) if r.requires_grad]
+        return grad(outputs, [inner[i] for i in wanted], weights, create_graph=True, materialize_grads=True)
+
+    return gradcheck(gradients, (*given, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)

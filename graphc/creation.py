@@ -1,0 +1,273 @@
+"""Functions that make tensors: from data, of one value, ranges, and random ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc import sampling
+from graphc.device import device as device_type
+from graphc.dims import sizes_of
+from graphc.dtypes import DType, dtype_of, float32, float64, int64, python_scalar_type
+from graphc.errors import ArgumentError, DTypeError
+from graphc.ops.define import Scalar
+from graphc.tensor import Tensor
+from graphc.tensor_base import BY_NUMPY
+
+_default: list[DType] = [float32]
+
+
+def set_default_dtype(dtype: Any) -> None:
+    """The floating-point type of tensors that are made without one (f32 at first)."""
+    found = dtype_of(dtype)
+    if found.kind != "f":
+        raise DTypeError(f"the default element type must be floating point, got {found.name}")
+    _default[0] = found
+
+
+def get_default_dtype() -> DType:
+    """The floating-point type of tensors that are made without one."""
+    return _default[0]
+
+
+def _finish(array: np.ndarray, requires_grad: bool = False, device: Any = None) -> Tensor:
+    if device is not None:
+        device_type(device)
+    result = Tensor._wrap(array)
+    return result.requires_grad_() if requires_grad else result
+
+
+def _dtype(dtype: Any) -> np.dtype:
+    return (_default[0] if dtype is None else dtype_of(dtype)).numpy
+
+
+def array_of(data: Any, dtype: Any = None) -> np.ndarray:
+    """A new array of data: numbers, nested sequences, arrays or tensors. Python floats become the default type."""
+    if isinstance(data, Tensor):
+        data = data.detach().numpy()
+    elif isinstance(data, (list, tuple)) and any(isinstance(item, Tensor) for item in data):
+        data = [array_of(item) for item in data]
+    if dtype is not None:
+        return np.array(data, dtype_of(dtype).numpy)
+    if isinstance(data, (np.ndarray, np.generic)):
+        return np.array(data)
+    if isinstance(data, Scalar):
+        known = python_scalar_type(data)
+        return np.array(data, _default[0].numpy if known is float32 else known.numpy)
+    try:
+        array = np.array(data)
+    except ValueError as error:
+        raise ArgumentError(f"the data is no rectangular array: {error}") from None
+    if array.dtype == np.float64 and not _has_numpy(data):
+        array = array.astype(_default[0].numpy)
+    return array.astype(_default[0].numpy) if not array.size and not _has_numpy(data) else array
+
+
+def _has_numpy(data: Any) -> bool:
+    """Whether nested sequences hold numpy arrays or scalars, whose element type is meant."""
+    while isinstance(data, (list, tuple)):
+        if not data:
+            return False
+        data = data[0]
+    return isinstance(data, (np.ndarray, np.generic))
+
+
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A new tensor with a copy of the data: a number, nested sequences, a numpy array or a tensor."""
+    array = array_of(data, dtype)
+    if array.dtype not in BY_NUMPY:
+        raise DTypeError(f"data of type {array.dtype} is not supported", remedy="pass dtype=, or array.astype(...)")
+    return _finish(array, requires_grad, device)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor of the data that shares memory with it where possible."""
+    if isinstance(data, Tensor):
+        return data if dtype is None else data.to_dtype(dtype)
+    if isinstance(data, np.ndarray) and (dtype is None or dtype_of(dtype).numpy == data.dtype):
+        return from_numpy(data)
+    return tensor(data, dtype=dtype, device=device)
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    """A tensor that shares memory with a numpy array."""
+    if not isinstance(array, np.ndarray):
+        raise ArgumentError(f"from_numpy takes a numpy array, got {type(array).__name__}", remedy="graphc.tensor(...)")
+    dtype_of(array.dtype)
+    return Tensor._wrap(array.view(np.ndarray))
+
+
+def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros."""
+    return _finish(np.zeros(sizes_of(size), _dtype(dtype)), requires_grad, device)
+
+
+def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones."""
+    return _finish(np.ones(sizes_of(size), _dtype(dtype)), requires_grad, device)
+
+
+def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Elements of any value."""
+    return _finish(np.empty(sizes_of(size), _dtype(dtype)), requires_grad, device)
+
+
+def full(
+    size: Sequence[int], fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Elements of one value; its type is that of the value unless given."""
+    value = array_of(fill_value, dtype)
+    return _finish(np.full(sizes_of((size,)), value, value.dtype), requires_grad, device)
+
+
+def _like(x: Tensor, dtype: Any) -> DType:
+    return x.dtype if dtype is None else dtype_of(dtype)
+
+
+def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros with the shape and type of a tensor."""
+    return zeros(input.shape, dtype=_like(input, dtype), device=device, requires_grad=requires_grad)
+
+
+def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones with the shape and type of a tensor."""
+    return ones(input.shape, dtype=_like(input, dtype), device=device, requires_grad=requires_grad)
+
+
+def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Elements of any value, with the shape and type of a tensor."""
+    return empty(input.shape, dtype=_like(input, dtype), device=device, requires_grad=requires_grad)
+
+
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Elements of one value, with the shape and type of a tensor."""
+    return full(input.shape, fill_value, dtype=_like(input, dtype), device=device, requires_grad=requires_grad)
+
+
+def arange(*bounds: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """``arange(end)``, ``arange(start, end)`` or ``arange(start, end, step)``: numbers before ``end``."""
+    numbers = [b.item() if isinstance(b, Tensor) else b for b in bounds]
+    if not 1 <= len(numbers) <= 3:
+        raise ArgumentError(f"arange takes 1 to 3 numbers, got {len(numbers)}")
+    if len(numbers) == 3 and numbers[2] == 0:
+        raise ArgumentError("arange: the step must not be 0")
+    if dtype is None:
+        dtype = int64 if all(isinstance(n, (int, np.integer)) for n in numbers) else _default[0]
+    return _finish(np.arange(*numbers).astype(dtype_of(dtype).numpy), requires_grad, device)
+
+
+def linspace(
+    start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """``steps`` numbers at equal distances from ``start`` to ``end``, both included."""
+    return _finish(np.linspace(start, end, steps).astype(_dtype(dtype)), requires_grad, device)
+
+
+def logspace(
+    start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Powers of ``base`` with exponents at equal distances."""
+    return _finish(np.logspace(start, end, steps, base=base).astype(_dtype(dtype)), requires_grad)
+
+
+def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones on the diagonal of a matrix, else zeros."""
+    return _finish(np.eye(n, m, dtype=_dtype(dtype)), requires_grad, device)
+
+
+# ---- random
+
+
+def _drawn(result: Tensor, requires_grad: bool, device: Any) -> Tensor:
+    if device is not None:
+        device_type(device)
+    return result.requires_grad_() if requires_grad else result
+
+
+def _float(dtype: Any) -> DType:
+    return _default[0] if dtype is None else dtype_of(dtype)
+
+
+def rand(
+    *size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Uniform numbers in [0, 1)."""
+    return _drawn(sampling.uniform(sizes_of(size), _float(dtype), generator), requires_grad, device)
+
+
+def randn(
+    *size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Normally distributed numbers with mean 0 and deviation 1."""
+    return _drawn(sampling.normal(sizes_of(size), _float(dtype), generator), requires_grad, device)
+
+
+def rand_like(input: Tensor, *, dtype: Any = None, generator: Any = None, requires_grad: bool = False) -> Tensor:
+    """Uniform numbers with the shape and type of a tensor."""
+    return rand(input.shape, dtype=_like(input, dtype), generator=generator, requires_grad=requires_grad)
+
+
+def randn_like(input: Tensor, *, dtype: Any = None, generator: Any = None, requires_grad: bool = False) -> Tensor:
+    """Normally distributed numbers with the shape and type of a tensor."""
+    return randn(input.shape, dtype=_like(input, dtype), generator=generator, requires_grad=requires_grad)
+
+
+def randint(*arguments: Any, generator: Any = None, dtype: Any = None, device: Any = None) -> Tensor:
+    """``randint(high, size)`` or ``randint(low, high, size)``: whole numbers from ``low`` (0) to before ``high``."""
+    if len(arguments) not in (2, 3):
+        raise ArgumentError("randint takes (high, size) or (low, high, size)")
+    low, high, size = (0, *arguments) if len(arguments) == 2 else arguments
+    result = sampling.integers(low, high, sizes_of((size,)), generator)
+    return _drawn(result if dtype is None else result.to_dtype(dtype), False, device)
+
+
+def randperm(n: int, *, generator: Any = None, dtype: Any = int64) -> Tensor:
+    """The numbers 0 to n - 1 in random order."""
+    return sampling.uniform((n,), float64, generator).argsort().to_dtype(dtype)
+
+
+def bernoulli(input: Tensor, *, generator: Any = None) -> Tensor:
+    """1 with the probability that each element of ``input`` states, else 0."""
+    return sampling.bernoulli(input, input.shape, generator).to_dtype(input.dtype)
+
+
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None) -> Tensor:
+    """Normally distributed numbers; mean and deviation are numbers (with ``size``) or tensors."""
+    shapes = [v.shape for v in (mean, std) if isinstance(v, Tensor)]
+    if size is None and not shapes:
+        raise ArgumentError("normal needs a size when mean and std are numbers")
+    extents = sizes_of((size,)) if size is not None else tuple(np.broadcast_shapes(*shapes))
+    return sampling.normal(extents, _default[0], generator) * std + mean
+
+
+__all__ = [
+    "arange",
+    "as_tensor",
+    "bernoulli",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_numpy",
+    "full",
+    "full_like",
+    "get_default_dtype",
+    "linspace",
+    "logspace",
+    "normal",
+    "ones",
+    "ones_like",
+    "rand",
+    "rand_like",
+    "randint",
+    "randn",
+    "randn_like",
+    "randperm",
+    "set_default_dtype",
+    "tensor",
+    "zeros",
+    "zeros_like",
+]

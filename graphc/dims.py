@@ -1,0 +1,68 @@
+"""Dimension arguments as users give them: negative numbers, several at once, shapes with one -1."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
+
+Dims = int | Sequence[int] | None
+
+
+def dim_of(dim: int, ndim: int) -> int:
+    """A dimension counted from the front; raises IndexRangeError. A tensor without dimensions accepts 0 and -1."""
+    try:
+        number = operator.index(dim)
+    except TypeError:
+        raise ArgumentError(f"a dimension must be an int, got {type(dim).__name__}") from None
+    bound = max(ndim, 1)
+    if not -bound <= number < bound:
+        raise IndexRangeError(
+            f"dimension {dim} is out of range for a tensor with {ndim} dimensions", remedy=f"{-bound} to {bound - 1}"
+        )
+    return number % bound
+
+
+def dims_of(dim: Dims, ndim: int) -> tuple[int, ...]:
+    """Dimensions of a reduction in ascending order: all for None or an empty sequence."""
+    if dim is None:
+        return tuple(range(ndim))
+    given = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
+    if not given or not ndim:
+        for d in given:
+            dim_of(d, ndim)
+        return tuple(range(ndim))
+    found = [dim_of(d, ndim) for d in given]  # type: ignore[arg-type]
+    if len(set(found)) != len(found):
+        raise AttributeValueError(f"a dimension is listed twice in {given}")
+    return tuple(sorted(found))
+
+
+def sizes_of(sizes: Sequence[Any]) -> tuple[int, ...]:
+    """``f(2, 3)`` and ``f((2, 3))`` both mean the shape (2, 3)."""
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        sizes = sizes[0]
+    try:
+        return tuple(operator.index(s) for s in sizes)
+    except TypeError:
+        raise ArgumentError(f"a shape consists of ints, got {tuple(sizes)!r}") from None
+
+
+def view_shape(sizes: Sequence[int], count: int) -> tuple[int, ...]:
+    """A shape of ``count`` elements in which one size may be -1; raises ShapeError when it does not fit."""
+    unknown = [i for i, s in enumerate(sizes) if s == -1]
+    if len(unknown) > 1:
+        raise ShapeError(f"only one size of {list(sizes)} can be -1")
+    if any(s < -1 for s in sizes):
+        raise ShapeError(f"shape {list(sizes)} has a negative size")
+    known = prod(s for s in sizes if s != -1)
+    if unknown:
+        if known == 0 or count % known:
+            raise ShapeError(f"shape {list(sizes)} does not fit {count} elements")
+        return tuple(count // known if s == -1 else s for s in sizes)
+    if known != count:
+        raise ShapeError(f"shape {list(sizes)} has {known} elements, the tensor has {count}")
+    return tuple(sizes)

@@ -1,0 +1,195 @@
+"""The eager dispatcher: every op is computed at once by its numpy reference and recorded for gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphc.autograd import engine
+from graphc.autograd.grad_mode import is_grad_enabled, is_inference_mode_enabled
+from graphc.autograd.record import record
+from graphc.dtypes import DType
+from graphc.errors import ArgumentError, GradientError, GraphcError, TraceError
+from graphc.ir.build import describe
+from graphc.ir.op import OpDef, Trait
+from graphc.ir.types import TensorType
+from graphc.ops import dispatch
+from graphc.tensor import Tensor
+from graphc.tensor_base import BY_NUMPY, check_writable, refresh
+from graphc.views import ALIASES, view_of, write_through
+
+_CHECKED_LIMIT = 20_000
+
+
+class Checked(NamedTuple):
+    """What is known of an op with certain operand types and attributes: it fits, and how to run it."""
+
+    attrs: dict[str, Any]
+    aliases: bool
+    """Whether the results may share memory with operand 0 and count as its views."""
+    views: bool
+    """Whether the reference may return memory of an operand."""
+
+
+class EagerDispatcher:
+    """Computes with numpy."""
+
+    def __init__(self) -> None:
+        self._checked: dict[Any, Checked] = {}
+
+    # ---- applying ops
+
+    def apply(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """The result, or a tuple of them; raises what the op's type rule raises."""
+        arrays = []
+        needs_grad = False
+        for tensor in operands:
+            if tensor._view is not None:
+                refresh(tensor)
+            data = tensor._data
+            if data.__class__ is not np.ndarray:
+                raise escaped(tensor)
+            arrays.append(data)
+            needs_grad = needs_grad or tensor._requires_grad
+        checked = self._check(op, operands, arrays, attrs)
+        found = op.reference(*arrays, **checked.attrs)  # type: ignore[misc]
+        if found.__class__ is tuple:
+            results = tuple([self._wrap(array, checked, arrays) for array in found])
+        else:
+            results = (self._wrap(found, checked, arrays),)
+        if needs_grad and is_grad_enabled():
+            record(op, checked.attrs, operands, results)
+        if checked.aliases and arrays[0].size:
+            self._alias(op, checked, operands[0], results[0])
+        return results if found.__class__ is tuple else results[0]
+
+    def _check(self, op: OpDef, operands: Sequence[Any], arrays: list[np.ndarray], attrs: Mapping[str, Any]) -> Checked:
+        """The op's type rule, run once for each combination of types and attributes."""
+        key = (op, tuple(attrs.items()), *[(a.dtype, a.shape) for a in arrays])
+        try:
+            found = self._checked.get(key)
+        except TypeError:
+            return self._check_now(op, operands, attrs)
+        if found is None:
+            found = self._check_now(op, operands, attrs)
+            if len(self._checked) >= _CHECKED_LIMIT:
+                self._checked.clear()
+            self._checked[key] = found
+        return found
+
+    def _check_now(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Checked:
+        try:
+            full = op.normalize(attrs)
+            op.result_types(tuple(TensorType(t.dtype, t.shape) for t in operands), full)
+        except GraphcError as error:
+            error.where = error.where or describe(op, operands, attrs)
+            raise
+        if op.reference is None:
+            raise GraphcError(f"op {op.name} cannot run eagerly")
+        return Checked(full, op.name in ALIASES, op.has(Trait.VIEW))
+
+    def _wrap(self, array: Any, checked: Checked, arrays: list[np.ndarray]) -> Tensor:
+        if array.__class__ is not np.ndarray:
+            array = np.asarray(array)
+        elif checked.views and not checked.aliases and any(np.may_share_memory(array, a) for a in arrays):
+            array = array.copy()
+        tensor = object.__new__(Tensor)
+        tensor._data = array
+        tensor.dtype = BY_NUMPY[array.dtype]
+        tensor._counter = None if is_inference_mode_enabled() else [0]
+        return tensor
+
+    def _alias(self, op: OpDef, checked: Checked, operand: Tensor, result: Tensor) -> None:
+        """Makes ``result`` a view of ``operand`` where they share memory."""
+        if not np.may_share_memory(result._data, operand._data):
+            return
+        result._counter = operand._counter
+        result._view = view_of(operand, op, checked.attrs)
+        result._seen = 0 if operand._counter is None else operand._counter[0]
+        result._detached = operand._detached or op.name == "stop_gradient" or not is_grad_enabled()
+
+    def scalar(self, value: bool | int | float, dtype: DType) -> Tensor:
+        """A tensor without dimensions."""
+        return Tensor._wrap(np.array(value, dtype.numpy))
+
+    # ---- what tensors ask for
+
+    def constant(self, array: np.ndarray) -> Tensor:
+        """A tensor that owns the array."""
+        return Tensor._wrap(array)
+
+    def values(self, tensor: Tensor, purpose: str) -> np.ndarray:
+        """The tensor's array."""
+        data = tensor._data
+        if data.__class__ is not np.ndarray:
+            raise escaped(tensor)
+        return data
+
+    def before_write(self, tensor: Tensor) -> Tensor:
+        """The tensor itself, or a copy at the same place in the graph where the operation is recorded."""
+        refresh(tensor)
+        check_writable(tensor)
+        if not (tensor._requires_grad and is_grad_enabled()):
+            return tensor
+        copy = Tensor._wrap(tensor._data.copy())
+        copy._node, copy._index, copy._requires_grad = tensor._node, tensor._index, True
+        return copy
+
+    def assign(self, tensor: Tensor, value: Tensor) -> None:
+        """Copies ``value`` into the tensor's memory; where it is recorded, the tensor takes over its history."""
+        refresh(tensor)
+        check_writable(tensor)
+        data = self.values(tensor, "an in-place operation")
+        if not data.flags.writeable:
+            raise ArgumentError(
+                "elements of an expanded tensor share memory, so they cannot be written to", remedy="tensor.clone()"
+            )
+        if is_grad_enabled() and (value._requires_grad or tensor._requires_grad):
+            write_through(tensor, value)
+        np.copyto(data, value._data)
+        if tensor._counter is not None:
+            tensor._counter[0] += 1
+
+    def own(self, tensor: Tensor) -> Tensor:
+        """The tensor with a copy of its data."""
+        tensor._data = np.array(tensor._data, order="C")
+        tensor._view = None
+        tensor._detached = False
+        tensor._counter = None if is_inference_mode_enabled() else [0]
+        return tensor
+
+    def rebind(self, tensor: Tensor, source: Tensor) -> None:
+        """Points the tensor to the memory of ``source``."""
+        if source.shape != tensor.shape and tensor._node is not None:
+            raise GradientError("data of the result of an operation keeps its shape")
+        tensor._data = self.values(source, "data")
+        tensor.dtype = source.dtype
+        tensor._counter = [0] if tensor._counter is None else [tensor._counter[0] + 1]
+
+    def layout(self, tensor: Tensor) -> np.ndarray:
+        """The tensor's array."""
+        return self.values(tensor, "the layout")
+
+    def local(self, tensor: Any) -> Any:
+        """The tensor itself."""
+        return tensor
+
+    def backward(
+        self, tensors: Any, gradients: Any, retain_graph: bool | None, create_graph: bool, inputs: Any
+    ) -> None:
+        """Runs the backward pass."""
+        engine.backward(tensors, gradients, retain_graph, create_graph, inputs)
+
+
+def escaped(tensor: Any) -> TraceError:
+    """The error of a traced tensor that is used when its trace is over."""
+    return TraceError(
+        f"a tensor traced as %{tensor._data.name} is used outside of its trace",
+        remedy="return it from the traced function instead of keeping it",
+    )
+
+
+EAGER = EagerDispatcher()
+dispatch.set_default(EAGER)

@@ -1,0 +1,257 @@
+"""Indexing of tensors: ints, slices, None, Ellipsis and integer tensors as ops; boolean masks by their values."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphc.dtypes import int32, int64
+from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
+from graphc.ops import elementwise as ew
+from graphc.ops import shape
+from graphc.ops.index import gather, iota, scatter_add
+from graphc.tensor_base import TensorBase, front
+
+
+class Plan(NamedTuple):
+    """An index taken apart: a slice of every dimension, the shape after it, and the index tensors."""
+
+    starts: tuple[int, ...]
+    stops: tuple[int, ...]
+    steps: tuple[int, ...]
+    shape: tuple[int, ...]
+    """The shape after slicing, without the dimensions that an int picked, with those that None added."""
+    tensors: tuple[tuple[int, Any], ...]
+    """Dimension in ``shape`` and integer tensor, in ascending order of dimensions."""
+
+
+def _items(index: Any, rank: int) -> list[Any]:
+    """The index as a list with one entry per dimension (and None entries), Ellipsis written out, masks replaced."""
+    items: list[Any] = []
+    for item in index if isinstance(index, tuple) else (index,):
+        items.extend(_entries(item))
+    taken = sum(item is not None and item is not Ellipsis for item in items)
+    if sum(item is Ellipsis for item in items) > 1:
+        raise IndexRangeError("an index can have one Ellipsis")
+    if taken > rank:
+        raise IndexRangeError(f"{taken} indices for a tensor with {rank} dimensions")
+    if Ellipsis not in [item if item is Ellipsis else None for item in items]:
+        items.append(Ellipsis)
+    at = next(i for i, item in enumerate(items) if item is Ellipsis)
+    return [*items[:at], *[builtins.slice(None)] * (rank - taken), *items[at + 1 :]]
+
+
+def _entries(item: Any) -> Sequence[Any]:
+    if isinstance(item, (bool, np.bool_)):
+        raise ArgumentError("a bool is no index", remedy="tensor[None] for a new dimension")
+    if isinstance(item, (list, range)):
+        item = np.asarray(item, dtype=np.int64 if not len(item) else None)
+    if isinstance(item, np.ndarray):
+        item = front().constant(item)
+    if not isinstance(item, TensorBase):
+        return (item,)
+    if item.dtype.kind == "b":
+        mask = front().values(item, "an index by a boolean mask, whose result has a size that depends on values,")
+        return [front().constant(where) for where in np.nonzero(mask)]
+    if item.dtype.kind == "f":
+        raise IndexRangeError(f"tensors used as indices must be integers or booleans, got {item.dtype.name}")
+    if not item.shape and isinstance(item._data, np.ndarray):
+        return (int(item._data),)
+    return (item,)
+
+
+def plan(index: Any, extents: tuple[int, ...]) -> Plan:
+    """Takes an index apart; raises IndexRangeError, ArgumentError or AttributeValueError when it does not fit."""
+    ranges: list[tuple[int, int, int]] = []
+    kept: list[int] = []
+    tensors = []
+    for item in _items(index, len(extents)):
+        if item is None:
+            kept.append(1)
+            continue
+        extent = extents[len(ranges)]
+        if isinstance(item, TensorBase):
+            tensors.append((len(kept), item))
+            item = builtins.slice(None)
+        if isinstance(item, builtins.slice):
+            start, stop, step = _range(item, extent)
+            kept.append(max(0, -(-(stop - start) // step)))
+        else:
+            start = _position(item, extent, len(ranges))
+            stop, step = start + 1, 1
+        ranges.append((start, max(start, stop), step))
+    starts, stops, steps = zip(*ranges, strict=True) if ranges else ((), (), ())
+    return Plan(starts, stops, steps, tuple(kept), tuple(tensors))
+
+
+def _range(item: slice, extent: int) -> tuple[int, int, int]:
+    bounds = [b if b is None or isinstance(b, int) else _scalar(b) for b in (item.start, item.stop, item.step)]
+    if bounds[2] is not None and bounds[2] <= 0:
+        raise AttributeValueError(f"the step of a slice must be 1 or more, got {bounds[2]}", remedy="tensor.flip(dim)")
+    return builtins.slice(*bounds).indices(extent)
+
+
+def _scalar(bound: Any) -> int:
+    try:
+        return operator.index(bound)
+    except TypeError:
+        raise ArgumentError(f"a slice is made of ints, got {type(bound).__name__}") from None
+
+
+def _position(item: Any, extent: int, dim: int) -> int:
+    try:
+        number = operator.index(item)
+    except TypeError:
+        raise IndexRangeError(
+            f"{type(item).__name__} is no index", remedy="ints, slices, None, Ellipsis, integer or boolean tensors"
+        ) from None
+    if not -extent <= number < extent:
+        raise IndexRangeError(f"index {number} is out of range for dimension {dim} of size {extent}")
+    return number % extent if extent else 0
+
+
+def take(x: Any, index: Any) -> Any:
+    """``x[index]``: a view for ints, slices, None and Ellipsis, a new tensor for index tensors."""
+    p = plan(index, x.shape)
+    result = slice_by(x, p)
+    return _take_tensors(result, p.tensors) if p.tensors else result
+
+
+def slice_by(x: Any, p: Plan) -> Any:
+    """The part of ``take`` that is a view."""
+    if p.starts != (0,) * len(x.shape) or p.stops != x.shape or any(s != 1 for s in p.steps):
+        x = shape.slice(x, starts=p.starts, stops=p.stops, steps=p.steps)
+    return x if x.shape == p.shape and x._view is not None else shape.reshape(x, shape=p.shape)
+
+
+def wrapped(index: Any, extent: int) -> Any:
+    """Index tensor with negative numbers counted from the end."""
+    return ew.where(ew.lt(index, 0), ew.add(index, extent), index)
+
+
+def _take_tensors(x: Any, tensors: tuple[tuple[int, Any], ...]) -> Any:
+    dims = [dim for dim, _ in tensors]
+    if len(dims) == 1:
+        return gather(x, _checked(tensors[0][1], x.shape[dims[0]]), axis=dims[0])
+    adjacent = dims == list(range(dims[0], dims[-1] + 1))
+    front_dim = dims[0] if adjacent else 0
+    others = [d for d in range(len(x.shape)) if d not in dims]
+    order = (*others[:front_dim], *dims, *others[front_dim:])
+    if order != tuple(range(len(x.shape))):
+        x = shape.transpose(x, permutation=order)
+    extents = x.shape[front_dim : front_dim + len(dims)]
+    linear: Any = None
+    for extent, (_, index) in zip(extents, tensors, strict=True):
+        index = _checked(ew.cast(index, dtype=int64), extent)
+        linear = index if linear is None else ew.add(ew.mul(linear, extent), index)
+    flat = (*x.shape[:front_dim], prod(extents), *x.shape[front_dim + len(dims) :])
+    return gather(shape.reshape(x, shape=flat), linear, axis=front_dim)
+
+
+def _checked(index: Any, extent: int) -> Any:
+    """The index with negative numbers wrapped; where its values are known they must be in range."""
+    data = index._data
+    if isinstance(data, np.ndarray):
+        if data.size and not (-extent <= data.min() and data.max() < extent):
+            raise IndexRangeError(f"an index tensor has values outside of -{extent}..{extent - 1}")
+        return wrapped(index, extent) if data.size and data.min() < 0 else index
+    return wrapped(index, extent)
+
+
+def put(x: Any, index: Any, value: Any, accumulate: bool = False) -> None:
+    """``x[index] = value`` in place; ``value`` is broadcast. With ``accumulate`` it is added, repeatedly where an index
+    repeats; otherwise the last of several values for one element stays (under trace indices must not repeat)."""
+    if isinstance(index, TensorBase) and index.dtype.kind == "b" and not accumulate and _is_single(value):
+        _put_mask(x, index, value)
+        return
+    p = plan(index, x.shape)
+    part = slice_by(x, p)
+    if not p.tensors:
+        part.add_(value) if accumulate else part.copy_(value)
+        return
+    places = _take_tensors(_positions(part.shape), p.tensors)
+    value = _broadcast(value, part.dtype, places.shape)
+    content = front().before_write(part)
+    flat = shape.reshape(content, shape=(part.numel(),))
+    result = _add(flat, places, value) if accumulate else _replace(flat, places, value)
+    front().assign(part, shape.reshape(result, shape=part.shape))
+
+
+def _is_single(value: Any) -> bool:
+    return not isinstance(value, TensorBase) or value.numel() == 1
+
+
+def _put_mask(x: Any, mask: Any, value: Any) -> None:
+    if mask.shape != x.shape[: len(mask.shape)]:
+        raise IndexRangeError(f"mask of shape {list(mask.shape)} does not fit a tensor of shape {list(x.shape)}")
+    mask = shape.reshape(mask, shape=mask.shape + (1,) * (len(x.shape) - len(mask.shape)))
+    value = shape.reshape(_broadcast(value, x.dtype, getattr(value, "shape", ())), shape=())
+    front().assign(x, ew.where(mask, value, front().before_write(x)))
+
+
+def _broadcast(value: Any, dtype: Any, extents: tuple[int, ...]) -> Any:
+    if not isinstance(value, TensorBase):
+        value = front().constant(np.asarray(value).astype(dtype.numpy))
+    if value.dtype is not dtype:
+        value = ew.cast(value, dtype=dtype)
+    lead = len(value.shape) - len(extents)
+    if lead > 0 and all(s == 1 for s in value.shape[:lead]):
+        value = shape.reshape(value, shape=value.shape[lead:])
+    if value.shape == extents:
+        return value
+    try:
+        return shape.broadcast_to(value, shape=extents)
+    except ShapeError:
+        raise ShapeError(
+            f"a value of shape {list(value.shape)} does not broadcast to the indexed shape {list(extents)}"
+        ) from None
+
+
+def _positions(extents: tuple[int, ...]) -> Any:
+    return shape.reshape(iota(shape=(prod(extents),), axis=0, dtype=int64), shape=extents)
+
+
+def _add(flat: Any, places: Any, value: Any) -> Any:
+    return scatter_add(flat, places, value, axis=0)
+
+
+def _replace(flat: Any, places: Any, value: Any) -> Any:
+    kind = flat.dtype
+    if kind.kind == "b":
+        flat, value = ew.cast(flat, dtype=int32), ew.cast(value, dtype=int32)
+    if isinstance(places._data, np.ndarray):
+        value = ew.mul(value, _last(places._data, kind)) if _repeats(places._data) else value
+    zeros = shape.zeros_like(flat)
+    hit = scatter_add(zeros, places, shape.filled(1, flat.dtype, places.shape), axis=0)
+    result = ew.where(ew.ne(hit, 0), scatter_add(zeros, places, value, axis=0), flat)
+    return result if result.dtype is kind else ew.cast(result, dtype=kind)
+
+
+def _repeats(places: np.ndarray) -> bool:
+    return np.unique(places).size != places.size
+
+
+def _last(places: np.ndarray, dtype: Any) -> Any:
+    """1 at the last of equal positions, 0 at those before it."""
+    flat = places.reshape(-1)[::-1]
+    winners = np.zeros(places.size, bool)
+    winners[places.size - 1 - np.unique(flat, return_index=True)[1]] = True
+    return front().constant(winners.reshape(places.shape).astype(dtype.numpy))
+
+
+def along(index: Any, dim: int, extents: tuple[int, ...]) -> Any:
+    """Positions in a flattened tensor of shape ``extents`` that ``gather(dim, index)`` reads."""
+    data = index._data
+    if isinstance(data, np.ndarray) and data.size and not (data.min() >= 0 and data.max() < extents[dim]):
+        raise IndexRangeError(f"an index tensor has values outside of 0..{extents[dim] - 1}")
+    linear: Any = ew.mul(ew.cast(index, dtype=int64), prod(extents[dim + 1 :]))
+    for d in range(len(extents)):
+        if d != dim:
+            steps = iota(shape=index.shape, axis=d, dtype=int64)
+            linear = ew.add(linear, ew.mul(steps, prod(extents[d + 1 :])))
+    return linear

@@ -1,0 +1,23 @@
+"""Names of a package that are loaded from its modules when they are first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def exports(package: str, namespace: dict[str, Any], names: Mapping[str, str]) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a package: ``names`` maps each name to ``module`` (the name itself is a submodule) or to
+    ``module:attribute``. What was loaded is kept in ``namespace``."""
+
+    def load(name: str) -> Any:
+        target = names.get(name)
+        if target is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module, _, attribute = target.partition(":")
+        found = import_module(module)
+        namespace[name] = getattr(found, attribute) if attribute else found
+        return namespace[name]
+
+    return load

@@ -1,0 +1,390 @@
+"""Tensor methods that compute: operators, functions of each element, comparisons, reductions, products."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from graphc import composite
+from graphc.dims import Dims, dim_of, dims_of
+from graphc.dtypes import DType, int64
+from graphc.errors import ArgumentError, ShapeError
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.ops import reduce, shape
+from graphc.ops.contraction import matmul
+from graphc.ops.define import Scalar
+from graphc.tensor_base import TensorBase
+
+if TYPE_CHECKING:
+    from graphc.tensor import Tensor
+
+
+class Extreme(NamedTuple):
+    """What ``max(dim)`` and ``min(dim)`` return."""
+
+    values: Any
+    indices: Any
+
+
+def _operand(value: Any) -> bool:
+    """Whether an operator can use ``value``; otherwise Python may ask the other operand."""
+    return isinstance(value, (TensorBase, Scalar))
+
+
+def _binary(function: Any, doc: str) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        return function(self, other) if _operand(other) else NotImplemented
+
+    method.__doc__ = doc
+    return method
+
+
+def _reflected(function: Any, doc: str) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        return function(other, self) if _operand(other) else NotImplemented
+
+    method.__doc__ = doc
+    return method
+
+
+def _unary(function: Any) -> Any:
+    def method(self: Any) -> Any:
+        return function(self)
+
+    method.__doc__ = function.__doc__
+    return method
+
+
+def _two(function: Any) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        return function(self, other)
+
+    method.__doc__ = function.__doc__
+    return method
+
+
+def _scaled(function: Any, doc: str) -> Any:
+    def method(self: Any, other: Any, *, alpha: Any = 1) -> Any:
+        return function(self, other if alpha == 1 else ew.mul(other, alpha) if _is_tensor(other) else other * alpha)
+
+    method.__doc__ = doc
+    return method
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, TensorBase)
+
+
+def product(a: Any, b: Any) -> Any:
+    """The matrix product as ``@`` has it: vectors are rows on the left and columns on the right; batches broadcast."""
+    if not _is_tensor(b) or not _is_tensor(a):
+        raise ArgumentError(f"matmul takes two tensors, got {type(a).__name__} and {type(b).__name__}")
+    if not a.shape or not b.shape:
+        raise ShapeError("matmul: both operands need at least one dimension", remedy="a * b")
+    left = shape.reshape(a, shape=(1, *a.shape)) if len(a.shape) == 1 else a
+    right = shape.reshape(b, shape=(*b.shape, 1)) if len(b.shape) == 1 else b
+    result = matmul(left, right)
+    if left is a and right is b:
+        return result
+    full = result.shape
+    kept = full[:-2] + (() if left is not a else full[-2:-1]) + (() if right is not b else full[-1:])
+    return shape.reshape(result, shape=kept)
+
+
+def divide(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
+    """The quotient; ``floor`` and ``trunc`` round it to a whole number and keep integer types."""
+    if rounding_mode is None:
+        return ew.div(x, y)
+    if rounding_mode == "floor":
+        return ew.floor_div(x, y)
+    if rounding_mode == "trunc":
+        quotient = mathematics.trunc(ew.div(x, y))
+        kept = ew.mul(x, y).dtype
+        return quotient if kept.kind == "f" else ew.cast(quotient, dtype=kept)
+    raise ArgumentError(f"rounding_mode must be None, 'floor' or 'trunc', got {rounding_mode!r}")
+
+
+class Arithmetic(TensorBase):
+    """Operators, element functions, comparisons and reductions."""
+
+    __add__ = _binary(ew.add, "Sum.")
+    __radd__ = _reflected(ew.add, "Sum.")
+    __sub__ = _binary(ew.sub, "Difference.")
+    __rsub__ = _reflected(ew.sub, "Difference.")
+    __mul__ = _binary(ew.mul, "Product of elements.")
+    __rmul__ = _reflected(ew.mul, "Product of elements.")
+    __truediv__ = _binary(ew.div, "Quotient.")
+    __rtruediv__ = _reflected(ew.div, "Quotient.")
+    __floordiv__ = _binary(ew.floor_div, "Quotient rounded down.")
+    __rfloordiv__ = _reflected(ew.floor_div, "Quotient rounded down.")
+    __mod__ = _binary(ew.mod, "Remainder with the sign of the divisor.")
+    __rmod__ = _reflected(ew.mod, "Remainder with the sign of the divisor.")
+    __pow__ = _binary(mathematics.pow, "Power.")
+    __rpow__ = _reflected(mathematics.pow, "Power.")
+    __and__ = _binary(ew.bit_and, "Bitwise and.")
+    __rand__ = _reflected(ew.bit_and, "Bitwise and.")
+    __or__ = _binary(ew.bit_or, "Bitwise or.")
+    __ror__ = _reflected(ew.bit_or, "Bitwise or.")
+    __xor__ = _binary(ew.bit_xor, "Bitwise exclusive or.")
+    __rxor__ = _reflected(ew.bit_xor, "Bitwise exclusive or.")
+    __lshift__ = _binary(ew.shift_left, "Bits moved to the left.")
+    __rshift__ = _binary(ew.shift_right, "Bits moved to the right.")
+    __eq__ = _binary(ew.eq, "Equality of elements.")
+    __ne__ = _binary(ew.ne, "Inequality of elements.")
+    __lt__ = _binary(ew.lt, "Whether elements are smaller.")
+    __le__ = _binary(ew.le, "Whether elements are not larger.")
+    __gt__ = _binary(ew.gt, "Whether elements are larger.")
+    __ge__ = _binary(ew.ge, "Whether elements are not smaller.")
+    __hash__ = object.__hash__
+    __neg__ = _unary(ew.neg)
+    __abs__ = _unary(ew.abs)
+    __invert__ = _unary(ew.bit_not)
+
+    def __pos__(self) -> Tensor:
+        return self  # type: ignore[return-value]
+
+    def __matmul__(self, other: Any) -> Tensor:
+        return product(self, other) if _is_tensor(other) else NotImplemented
+
+    add = _scaled(ew.add, "Sum; ``other`` is first multiplied by ``alpha``.")
+    sub = subtract = _scaled(ew.sub, "Difference; ``other`` is first multiplied by ``alpha``.")
+    mul = multiply = _two(ew.mul)
+    pow = _two(mathematics.pow)
+    floor_divide = _two(ew.floor_div)
+    remainder = _two(ew.mod)
+    maximum = _two(ew.maximum)
+    minimum = _two(ew.minimum)
+    eq, ne = _two(ew.eq), _two(ew.ne)
+    lt, le, gt, ge = _two(ew.lt), _two(ew.le), _two(ew.gt), _two(ew.ge)
+    logical_and, logical_or, logical_xor = _two(ew.logical_and), _two(ew.logical_or), _two(ew.logical_xor)
+    bitwise_and, bitwise_or, bitwise_xor = _two(ew.bit_and), _two(ew.bit_or), _two(ew.bit_xor)
+    logical_not, bitwise_not = _unary(ew.logical_not), _unary(ew.bit_not)
+    neg, abs, sign, reciprocal = _unary(ew.neg), _unary(ew.abs), _unary(ew.sign), _unary(ew.reciprocal)
+    exp, expm1 = _unary(mathematics.exp), _unary(mathematics.expm1)
+    log, log1p = _unary(mathematics.log), _unary(mathematics.log1p)
+    sqrt, rsqrt = _unary(mathematics.sqrt), _unary(mathematics.rsqrt)
+    sin, cos, tanh, erf = (_unary(getattr(mathematics, n)) for n in ("sin", "cos", "tanh", "erf"))
+    floor, ceil, trunc = (_unary(getattr(mathematics, n)) for n in ("floor", "ceil", "trunc"))
+    isnan, isfinite = _unary(mathematics.isnan), _unary(mathematics.isfinite)
+    relu, sigmoid, silu = _unary(composite.relu), _unary(composite.sigmoid), _unary(composite.silu)
+
+    def rsub(self, other: Any) -> Tensor:
+        """``other`` minus this tensor."""
+        return ew.sub(other, self)
+
+    def div(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        """Quotient; ``floor`` and ``trunc`` round it to a whole number and keep integer types."""
+        return divide(self, other, rounding_mode)
+
+    divide = true_divide = div
+
+    def square(self) -> Tensor:
+        """Product with itself."""
+        return ew.mul(self, self)
+
+    def round(self, *, decimals: int = 0) -> Tensor:
+        """The nearest whole number (halves to even), or the nearest with some decimals."""
+        if not decimals:
+            return mathematics.round(self)
+        return ew.div(mathematics.round(ew.mul(self, 10.0**decimals)), 10.0**decimals)
+
+    def isinf(self) -> Tensor:
+        """Whether elements are infinite."""
+        return ew.logical_not(ew.logical_or(mathematics.isfinite(self), mathematics.isnan(self)))
+
+    def addcmul(self, a: Any, b: Any, *, value: float = 1) -> Tensor:
+        """This tensor plus ``value * a * b``."""
+        return ew.add(self, ew.mul(ew.mul(a, b), value) if value != 1 else ew.mul(a, b))
+
+    def addcdiv(self, a: Any, b: Any, *, value: float = 1) -> Tensor:
+        """This tensor plus ``value * a / b``."""
+        return ew.add(self, ew.mul(ew.div(a, b), value) if value != 1 else ew.div(a, b))
+
+    def lerp(self, end: Any, weight: Any) -> Tensor:
+        """This tensor plus ``weight * (end - self)``."""
+        return ew.add(self, ew.mul(ew.sub(end, self), weight))
+
+    def clamp(self, min: Any = None, max: Any = None) -> Tensor:
+        """Elements limited to min..max (numbers or tensors, either may be None)."""
+        return composite.clamp(self, min, max)
+
+    clip = clamp
+
+    def softmax(self, dim: int, dtype: DType | None = None) -> Tensor:
+        """exp(x) divided by its sum along ``dim``."""
+        return composite.softmax(self, dim, dtype)
+
+    def log_softmax(self, dim: int, dtype: DType | None = None) -> Tensor:
+        """The logarithm of the softmax along ``dim``."""
+        return composite.log_softmax(self, dim, dtype)
+
+    def logsumexp(self, dim: Dims, keepdim: bool = False) -> Tensor:
+        """log(sum(exp(x))) along ``dim``."""
+        return composite.logsumexp(self, dim, keepdim)
+
+    # ---- reductions
+
+    def sum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+        """The sum along ``dim`` (None: of all elements); integers are summed as i64."""
+        return composite.total(self, dim, keepdim, dtype)
+
+    def mean(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+        """The mean along ``dim``."""
+        return composite.mean(self, dim, keepdim, dtype)
+
+    def var(
+        self, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float = 1
+    ) -> Tensor:
+        """The variance along ``dim``; ``correction`` is subtracted from the count (``unbiased`` is its old form)."""
+        dim, correction = _spread_arguments(dim, unbiased, correction)
+        return composite.var(self, dim, correction, keepdim)
+
+    def std(
+        self, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float = 1
+    ) -> Tensor:
+        """The square root of the variance."""
+        dim, correction = _spread_arguments(dim, unbiased, correction)
+        return composite.std(self, dim, correction, keepdim)
+
+    def prod(self, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+        """The product along ``dim``; integers are multiplied as i64."""
+        dtype = dtype or (self.dtype if self.dtype.kind == "f" else int64)
+        x = self if dtype is self.dtype else ew.cast(self, dtype=dtype)
+        return reduce.prod(x, axes=dims_of(dim, self.ndim), keepdims=keepdim)
+
+    def amax(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
+        """The largest element along ``dim``."""
+        return reduce.max(self, axes=dims_of(dim, self.ndim), keepdims=keepdim)
+
+    def amin(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
+        """The smallest element along ``dim``."""
+        return reduce.min(self, axes=dims_of(dim, self.ndim), keepdims=keepdim)
+
+    def argmax(self, dim: int | None = None, keepdim: bool = False) -> Tensor:
+        """The index of the first largest element along ``dim`` (None: in the flattened tensor)."""
+        return _position(reduce.argmax, self, dim, keepdim)
+
+    def argmin(self, dim: int | None = None, keepdim: bool = False) -> Tensor:
+        """The index of the first smallest element along ``dim`` (None: in the flattened tensor)."""
+        return _position(reduce.argmin, self, dim, keepdim)
+
+    def max(self, dim: Any = None, keepdim: bool = False) -> Any:
+        """The largest element; with a dimension, (values, indices); with a tensor, the larger of each pair."""
+        return _extreme(self, dim, keepdim, (reduce.max, reduce.argmax, ew.maximum))
+
+    def min(self, dim: Any = None, keepdim: bool = False) -> Any:
+        """The smallest element; with a dimension, (values, indices); with a tensor, the smaller of each pair."""
+        return _extreme(self, dim, keepdim, (reduce.min, reduce.argmin, ew.minimum))
+
+    def any(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
+        """Whether some element is not zero."""
+        return reduce.any(self._truth(), axes=dims_of(dim, self.ndim), keepdims=keepdim)
+
+    def all(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
+        """Whether no element is zero."""
+        return reduce.all(self._truth(), axes=dims_of(dim, self.ndim), keepdims=keepdim)
+
+    def _truth(self) -> Any:
+        return self if self.dtype.kind == "b" else ew.ne(self, 0)
+
+    def count_nonzero(self, dim: Dims = None) -> Tensor:
+        """How many elements are not zero."""
+        return composite.total(self._truth(), dim)
+
+    def norm(self, p: Any = 2.0, dim: Dims = None, keepdim: bool = False) -> Tensor:
+        """The p-norm along ``dim`` (``fro`` is the 2-norm)."""
+        return composite.norm(self, 2.0 if p in (None, "fro") else float(p), dim, keepdim)
+
+    def cumsum(self, dim: int, *, dtype: DType | None = None) -> Tensor:
+        """Running sums along ``dim``; integers are summed as i64."""
+        return composite.cumulative_sum(self, dim, dtype)
+
+    # ---- products
+
+    def matmul(self, other: Tensor) -> Tensor:
+        """The matrix product, as ``@``."""
+        return product(self, other)
+
+    def mm(self, other: Tensor) -> Tensor:
+        """The product of two matrices."""
+        _check_ranks("mm", self, other, 2)
+        return matmul(self, other)
+
+    def bmm(self, other: Tensor) -> Tensor:
+        """Products of two batches of matrices."""
+        _check_ranks("bmm", self, other, 3)
+        if self.shape[0] != other.shape[0]:
+            raise ShapeError(f"bmm: batch sizes differ: {self.shape[0]} and {other.shape[0]}")
+        return matmul(self, other)
+
+    def mv(self, vector: Tensor) -> Tensor:
+        """The product of a matrix and a vector."""
+        return product(self, vector)
+
+    def dot(self, other: Tensor) -> Tensor:
+        """The inner product of two vectors."""
+        _check_ranks("dot", self, other, 1)
+        return product(self, other)
+
+    def addmm(self, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+        """``beta * self + alpha * (a @ b)``."""
+        result = matmul(a, b)
+        result = result if alpha == 1 else ew.mul(result, alpha)
+        return ew.add(self if beta == 1 else ew.mul(self, beta), result)
+
+    def outer(self, other: Tensor) -> Tensor:
+        """All products of an element of this vector with one of the other."""
+        _check_ranks("outer", self, other, 1)
+        return ew.mul(shape.reshape(self, shape=(*self.shape, 1)), other)
+
+    # ---- comparisons of whole tensors, which need values
+
+    def equal(self, other: Tensor) -> bool:
+        """Whether shape and all elements are equal."""
+        return self.shape == other.shape and bool(ew.eq(self, other).all())
+
+    def isclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+        """Whether elements differ by at most ``atol + rtol * |other|``."""
+        near = ew.le(ew.abs(ew.sub(self, other)), ew.add(ew.mul(ew.abs(other), rtol), atol))
+        near = ew.logical_or(ew.logical_and(near, mathematics.isfinite(other)), ew.eq(self, other))
+        if equal_nan:
+            near = ew.logical_or(near, ew.logical_and(mathematics.isnan(self), mathematics.isnan(other)))
+        return near
+
+    def allclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+        """Whether all elements are close."""
+        return bool(reduce_all(self.isclose(other, rtol, atol, equal_nan)))
+
+
+def reduce_all(x: Any) -> Any:
+    """Whether every element of a boolean tensor is true."""
+    return reduce.all(x, axes=tuple(range(len(x.shape))), keepdims=False)
+
+
+def _spread_arguments(dim: Any, unbiased: bool | None, correction: float) -> tuple[Any, float]:
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return dim, correction if unbiased is None else float(unbiased)
+
+
+def _position(search: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
+    if dim is None or not x.shape:
+        flat = shape.reshape(x, shape=(x.numel(),))
+        found = search(flat, axis=0, keepdims=False)
+        return shape.reshape(found, shape=(1,) * len(x.shape)) if keepdim else found
+    return search(x, axis=dim_of(dim, len(x.shape)), keepdims=keepdim)
+
+
+def _extreme(x: Any, dim: Any, keepdim: bool, functions: tuple[Any, Any, Any]) -> Any:
+    fold, search, pairwise = functions
+    if _is_tensor(dim):
+        return pairwise(x, dim)
+    if dim is None:
+        return fold(x, axes=tuple(range(len(x.shape))), keepdims=False)
+    values = fold(x, axes=dims_of(dim_of(dim, len(x.shape)), len(x.shape)), keepdims=keepdim)
+    return Extreme(values, _position(search, x, dim, keepdim if x.shape else False))
+
+
+def _check_ranks(name: str, a: Any, b: Any, rank: int) -> None:
+    if len(a.shape) != rank or len(b.shape) != rank:
+        raise ShapeError(f"{name} takes tensors of {rank} dimensions, got {list(a.shape)} and {list(b.shape)}")

@@ -1,0 +1,57 @@
+"""Tensor methods that convert to another element type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from graphc.dtypes import bool_, dtype_of, float32, float64, int8, int32, int64, uint8
+from graphc.ops import elementwise as ew
+from graphc.tensor_base import TensorBase
+
+if TYPE_CHECKING:
+    from graphc.tensor import Tensor
+
+
+class Conversion(TensorBase):
+    """Conversions between element types."""
+
+    def type_as(self, other: Tensor) -> Tensor:
+        """This tensor as the element type of another one."""
+        return self.to_dtype(other.dtype)
+
+    def to_dtype(self, dtype: Any) -> Tensor:
+        """This tensor as another element type; itself when it already is."""
+        dtype = dtype_of(dtype)
+        return self if dtype is self.dtype else ew.cast(self, dtype=dtype)  # type: ignore[return-value]
+
+    def float(self) -> Tensor:
+        """As f32."""
+        return self.to_dtype(float32)
+
+    def double(self) -> Tensor:
+        """As f64."""
+        return self.to_dtype(float64)
+
+    def long(self) -> Tensor:
+        """As i64."""
+        return self.to_dtype(int64)
+
+    def int(self) -> Tensor:
+        """As i32."""
+        return self.to_dtype(int32)
+
+    def char(self) -> Tensor:
+        """As i8."""
+        return self.to_dtype(int8)
+
+    def byte(self) -> Tensor:
+        """As u8."""
+        return self.to_dtype(uint8)
+
+    def bool(self) -> Tensor:
+        """As bool: whether elements are not zero."""
+        return self.to_dtype(bool_)
+
+    def type(self, dtype: Any = None) -> Any:
+        """As another element type; without one, the name of this tensor's."""
+        return f"graphc.{self.dtype.long_name}" if dtype is None else self.to_dtype(dtype)

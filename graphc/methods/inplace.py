@@ -1,0 +1,193 @@
+"""Tensor methods that write to the tensor they are called on; their names end with an underscore."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphc import composite, indexing, sampling
+from graphc.dims import dim_of
+from graphc.errors import ArgumentError, DTypeError, ShapeError
+from graphc.methods import arithmetic
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.ops import shape
+from graphc.ops.define import Scalar
+from graphc.tensor_base import TensorBase, front
+
+if TYPE_CHECKING:
+    from graphc.tensor import Tensor
+
+_RANK = {"b": 0, "u": 1, "i": 1, "f": 2}
+
+
+def write(tensor: Any, value: Any) -> Any:
+    """Makes ``value`` the content of ``tensor`` and returns it.
+
+    Raises ShapeError when the value is larger than the tensor, DTypeError when it is of a higher kind of type.
+    """
+    if _RANK[value.dtype.kind] > _RANK[tensor.dtype.kind]:
+        raise DTypeError(f"a result of type {value.dtype.name} cannot be written to a {tensor.dtype.name} tensor")
+    return _store(tensor, value)
+
+
+def _store(tensor: Any, value: Any) -> Any:
+    if value.dtype is not tensor.dtype:
+        value = ew.cast(value, dtype=tensor.dtype)
+    if value.shape != tensor.shape:
+        try:
+            value = shape.broadcast_to(value, shape=tensor.shape)
+        except ShapeError:
+            raise ShapeError(
+                f"a result of shape {list(value.shape)} cannot be written to a tensor of shape {list(tensor.shape)}"
+            ) from None
+    front().assign(tensor, value)
+    return tensor
+
+
+def _from(function: Any) -> Any:
+    """The in-place form of ``function(tensor, *args)``."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return write(self, function(front().before_write(self), *args, **kwargs))
+
+    method.__doc__ = f"In place: {(function.__doc__ or '').strip().splitlines()[0] if function.__doc__ else ''}"
+    return method
+
+
+def _operator(function: Any) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        if not isinstance(other, (TensorBase, Scalar)):
+            return NotImplemented
+        return write(self, function(front().before_write(self), other))
+
+    method.__doc__ = f"In place: {function.__doc__}"
+    return method
+
+
+class InPlace(TensorBase):
+    """Methods that write to the tensor."""
+
+    __iadd__, __isub__ = _operator(ew.add), _operator(ew.sub)
+    __imul__, __itruediv__ = _operator(ew.mul), _operator(ew.div)
+    __ifloordiv__, __imod__ = _operator(ew.floor_div), _operator(ew.mod)
+    __ipow__ = _operator(mathematics.pow)
+    __iand__, __ior__, __ixor__ = _operator(ew.bit_and), _operator(ew.bit_or), _operator(ew.bit_xor)
+
+    add_, sub_ = _from(arithmetic.Arithmetic.add), _from(arithmetic.Arithmetic.sub)
+    mul_, div_, pow_ = _from(ew.mul), _from(arithmetic.Arithmetic.div), _from(mathematics.pow)
+    floor_divide_, remainder_ = _from(ew.floor_div), _from(ew.mod)
+    addcmul_, addcdiv_ = _from(arithmetic.Arithmetic.addcmul), _from(arithmetic.Arithmetic.addcdiv)
+    lerp_, addmm_ = _from(arithmetic.Arithmetic.lerp), _from(arithmetic.Arithmetic.addmm)
+    clamp_ = clip_ = _from(composite.clamp)
+    neg_, abs_, sign_, reciprocal_ = _from(ew.neg), _from(ew.abs), _from(ew.sign), _from(ew.reciprocal)
+    exp_, log_, sqrt_, rsqrt_ = (_from(getattr(mathematics, n)) for n in ("exp", "log", "sqrt", "rsqrt"))
+    sin_, cos_, tanh_, erf_ = (_from(getattr(mathematics, n)) for n in ("sin", "cos", "tanh", "erf"))
+    floor_, ceil_, round_, trunc_ = (_from(getattr(mathematics, n)) for n in ("floor", "ceil", "round", "trunc"))
+    relu_, sigmoid_ = _from(composite.relu), _from(composite.sigmoid)
+    bitwise_and_, bitwise_or_, bitwise_xor_ = _from(ew.bit_and), _from(ew.bit_or), _from(ew.bit_xor)
+    logical_not_ = _from(ew.logical_not)
+
+    def clamp_min_(self, min: Any) -> Tensor:
+        """In place: elements not below ``min``."""
+        return write(self, composite.clamp(front().before_write(self), min, None))
+
+    def clamp_max_(self, max: Any) -> Tensor:
+        """In place: elements not above ``max``."""
+        return write(self, composite.clamp(front().before_write(self), None, max))
+
+    def copy_(self, source: Any) -> Tensor:
+        """Takes over the elements of ``source``, converted and broadcast."""
+        if not isinstance(source, TensorBase):
+            source = front().constant(np.asarray(source).astype(self.dtype.numpy))
+        return _store(self, source)
+
+    def fill_(self, value: Any) -> Tensor:
+        """Every element becomes ``value``."""
+        return self.copy_(value)
+
+    def zero_(self) -> Tensor:
+        """Every element becomes 0."""
+        return self.copy_(0)
+
+    def masked_fill_(self, mask: Tensor, value: Any) -> Tensor:
+        """Elements become ``value`` where the mask is true."""
+        if mask.dtype.kind != "b":
+            raise ArgumentError(f"masked_fill_ needs a boolean mask, got {mask.dtype.name}", remedy="mask.bool()")
+        return _store(self, ew.where(mask, value, front().before_write(self)))
+
+    def index_add_(self, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+        """Adds the entries of ``source`` to the entries of a dimension that ``index`` names."""
+        at = dim_of(dim, self.ndim)
+        value = source if alpha == 1 else ew.mul(source, alpha)
+        order = (at, *(d for d in range(self.ndim) if d != at))
+        value = shape.transpose(value, permutation=order)
+        indexing.put(shape.transpose(self, permutation=order), index, value, accumulate=True)
+        return self  # type: ignore[return-value]
+
+    def index_copy_(self, dim: int, index: Tensor, source: Tensor) -> Tensor:
+        """Replaces the entries of a dimension that ``index`` names by those of ``source``."""
+        at = dim_of(dim, self.ndim)
+        order = (at, *(d for d in range(self.ndim) if d != at))
+        value = shape.transpose(source, permutation=order)
+        indexing.put(shape.transpose(self, permutation=order), index, value)
+        return self  # type: ignore[return-value]
+
+    def index_fill_(self, dim: int, index: Tensor, value: Any) -> Tensor:
+        """Fills the entries of a dimension that ``index`` names."""
+        at = dim_of(dim, self.ndim)
+        indexing.put(self, (slice(None),) * at + (index,), value)
+        return self  # type: ignore[return-value]
+
+    def index_put_(self, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+        """``self[indices] = values``, or ``+=`` with repeated indices counted each time."""
+        indexing.put(self, tuple(indices), values, accumulate)
+        return self  # type: ignore[return-value]
+
+    def scatter_(self, dim: int, index: Tensor, src: Any) -> Tensor:
+        """Puts ``src[i, j]`` (or a number) at ``index[i, j], j`` (for ``dim`` 0)."""
+        return write(self, front().before_write(self).scatter(dim, index, src))
+
+    def scatter_add_(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
+        """Adds ``src[i, j]`` at ``index[i, j], j`` (for ``dim`` 0)."""
+        return write(self, front().before_write(self).scatter_add(dim, index, src))
+
+    def tril_(self, diagonal: int = 0) -> Tensor:
+        """Zeros above the diagonal."""
+        return write(self, front().before_write(self).tril(diagonal))
+
+    def triu_(self, diagonal: int = 0) -> Tensor:
+        """Zeros below the diagonal."""
+        return write(self, front().before_write(self).triu(diagonal))
+
+    # ---- random
+
+    def uniform_(self, low: float = 0.0, high: float = 1.0, *, generator: Any = None) -> Tensor:
+        """Uniform numbers in low..high."""
+        return self._draw(sampling.uniform(self.shape, self.dtype, generator), high - low, low)
+
+    def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
+        """Normally distributed numbers."""
+        if std < 0:
+            raise ArgumentError(f"normal_: the standard deviation must not be negative, got {std}")
+        return self._draw(sampling.normal(self.shape, self.dtype, generator), std, mean)
+
+    def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+        """1 with probability ``p``, else 0."""
+        return _store(self, sampling.bernoulli(p, self.shape, generator))
+
+    def exponential_(self, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
+        """Exponentially distributed numbers with rate ``lambd``."""
+        u = sampling.uniform(self.shape, self.dtype, generator)
+        return self._draw(ew.neg(mathematics.log1p(ew.neg(u))), 1 / lambd, 0.0)
+
+    def random_(self, low: int = 0, high: int | None = None, *, generator: Any = None) -> Tensor:
+        """Whole numbers from ``low`` up to, not including, ``high``."""
+        if high is None:
+            low, high = 0, low or 2 ** (24 if self.dtype.kind == "f" else min(self.dtype.bits - 1, 31))
+        return _store(self, sampling.integers(low, high, self.shape, generator))
+
+    def _draw(self, value: Any, scale: float, offset: float) -> Any:
+        value = value if scale == 1 else ew.mul(value, scale)
+        return _store(self, value if offset == 0 else ew.add(value, offset))

@@ -1,0 +1,363 @@
+"""Tensor methods that rearrange elements: views, joining, splitting, indexing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphc import indexing
+from graphc.dims import dim_of, sizes_of, view_shape
+from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
+from graphc.methods.arithmetic import Extreme
+from graphc.ops import elementwise as ew
+from graphc.ops import shape
+from graphc.ops.index import gather, iota, scatter_add
+from graphc.tensor_base import TensorBase, front
+
+if TYPE_CHECKING:
+    from graphc.tensor import Tensor
+
+
+def concatenate(tensors: Sequence[Any], dim: int = 0) -> Any:
+    """Joins tensors along a dimension; empty one-dimensional ones are left out, element types are promoted."""
+    tensors = list(tensors)
+    if not tensors:
+        raise ArgumentError("cat needs at least one tensor")
+    kept = [t for t in tensors if t.shape != (0,)] or tensors[:1]
+    if len(kept) == 1:
+        return kept[0].clone()
+    return shape.concat(*kept, axis=dim_of(dim, len(kept[0].shape)))
+
+
+def stacked(tensors: Sequence[Any], dim: int = 0) -> Any:
+    """Joins tensors of one shape along a new dimension."""
+    tensors = list(tensors)
+    if not tensors:
+        raise ArgumentError("stack needs at least one tensor")
+    first = tensors[0].shape
+    for i, t in enumerate(tensors):
+        if t.shape != first:
+            raise ShapeError(f"stack needs equal shapes, got {list(first)} and {list(t.shape)} at entry {i}")
+    axis = dim_of(dim, len(first) + 1)
+    return concatenate([t.unsqueeze(axis) for t in tensors], axis)
+
+
+class Shaping(TensorBase):
+    """Views, joining, splitting and indexing."""
+
+    def view(self, *sizes: Any) -> Tensor:
+        """The same memory under another shape (one size may be -1).
+
+        Raises ShapeError when the elements do not lie in memory so that a view is possible.
+        """
+        if len(sizes) == 1 and not isinstance(sizes[0], (int, tuple, list)):
+            raise ArgumentError(f"view takes sizes, got {sizes[0]!r}", remedy="tensor.to(dtype)")
+        result = self.reshape(*sizes)
+        if result._view is None and self.numel():
+            raise ShapeError(
+                f"a tensor of shape {list(self.shape)} with these strides cannot be viewed as {list(result.shape)}",
+                remedy="tensor.reshape(...), or tensor.contiguous().view(...)",
+            )
+        return result
+
+    def reshape(self, *sizes: Any) -> Tensor:
+        """Another shape of the same size (one size may be -1); a view where that is possible."""
+        return shape.reshape(self, shape=view_shape(sizes_of(sizes), self.numel()))
+
+    def view_as(self, other: Tensor) -> Tensor:
+        """A view with the shape of another tensor."""
+        return self.view(other.shape)
+
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """Reshaped to the shape of another tensor."""
+        return self.reshape(other.shape)
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+        """Dimensions start_dim..end_dim joined into one."""
+        if not self.shape:
+            return self.reshape(1)
+        start, end = dim_of(start_dim, self.ndim), dim_of(end_dim, self.ndim)
+        if start > end:
+            raise AttributeValueError(f"flatten: start_dim {start_dim} lies behind end_dim {end_dim}")
+        return self.reshape(*self.shape[:start], prod(self.shape[start : end + 1]), *self.shape[end + 1 :])
+
+    def unflatten(self, dim: int, sizes: Sequence[int]) -> Tensor:
+        """One dimension split into several."""
+        dim = dim_of(dim, self.ndim)
+        return self.reshape(*self.shape[:dim], *view_shape(sizes_of((sizes,)), self.shape[dim]), *self.shape[dim + 1 :])
+
+    def ravel(self) -> Tensor:
+        """One dimension."""
+        return self.reshape(-1) if self.numel() else self.reshape(0)
+
+    def permute(self, *dims: Any) -> Tensor:
+        """Dimensions in another order."""
+        order = [dim_of(d, self.ndim) for d in sizes_of(dims)]
+        if sorted(order) != list(range(self.ndim)):
+            raise AttributeValueError(f"permute: {order} does not name each of {self.ndim} dimensions once")
+        return shape.transpose(self, permutation=tuple(order))
+
+    def transpose(self, dim0: int, dim1: int) -> Tensor:
+        """Two dimensions exchanged."""
+        a, b = dim_of(dim0, self.ndim), dim_of(dim1, self.ndim)
+        swap = {a: b, b: a}
+        return shape.transpose(self, permutation=tuple(swap.get(d, d) for d in range(self.ndim)))
+
+    swapaxes = swapdims = transpose
+
+    def t(self) -> Tensor:
+        """The transpose of a matrix (vectors stay as they are)."""
+        if self.ndim > 2:
+            raise ShapeError(f"t() takes a tensor of at most 2 dimensions, got {self.ndim}", remedy="transpose(d0, d1)")
+        return shape.transpose(self, permutation=tuple(range(self.ndim))[::-1])
+
+    @property
+    def T(self) -> Tensor:
+        """All dimensions in reverse order."""
+        return shape.transpose(self, permutation=tuple(range(self.ndim))[::-1])
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two dimensions exchanged."""
+        return self.transpose(-2, -1)
+
+    def movedim(self, source: Any, destination: Any) -> Tensor:
+        """Dimensions moved to other places, the rest in order."""
+        sources = [dim_of(d, self.ndim) for d in (source if isinstance(source, (tuple, list)) else (source,))]
+        targets = [
+            dim_of(d, self.ndim) for d in (destination if isinstance(destination, (tuple, list)) else (destination,))
+        ]
+        order = [d for d in range(self.ndim) if d not in sources]
+        for target, dim in sorted(zip(targets, sources, strict=True)):
+            order.insert(target, dim)
+        return shape.transpose(self, permutation=tuple(order))
+
+    def squeeze(self, dim: Any = None) -> Tensor:
+        """Without dimensions of size 1 (all of them, or those named that have size 1)."""
+        if dim is None:
+            dims = set(range(self.ndim))
+        else:
+            dims = {dim_of(d, self.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
+        kept = tuple(s for d, s in enumerate(self.shape) if d not in dims or s != 1)
+        return shape.reshape(self, shape=kept)
+
+    def unsqueeze(self, dim: int) -> Tensor:
+        """With a new dimension of size 1 before ``dim``."""
+        at = dim_of(dim, self.ndim + 1)
+        return shape.reshape(self, shape=(*self.shape[:at], 1, *self.shape[at:]))
+
+    def expand(self, *sizes: Any) -> Tensor:
+        """Dimensions of size 1 repeated without copying; -1 keeps a dimension."""
+        wanted = sizes_of(sizes)
+        lead = len(wanted) - self.ndim
+        if lead < 0 or any(s == -1 for s in wanted[:lead]):
+            raise ShapeError(f"expand: {list(wanted)} does not fit a tensor of shape {list(self.shape)}")
+        full = (*wanted[:lead], *(s if w == -1 else w for w, s in zip(wanted[lead:], self.shape, strict=True)))
+        return shape.broadcast_to(self, shape=full)
+
+    def expand_as(self, other: Tensor) -> Tensor:
+        """Expanded to the shape of another tensor."""
+        return self.expand(other.shape)
+
+    def broadcast_to(self, *sizes: Any) -> Tensor:
+        """Repeated without copying to a shape (numpy's rules)."""
+        return self.expand(*sizes)
+
+    def repeat(self, *sizes: Any) -> Tensor:
+        """The whole tensor repeated along each dimension."""
+        counts = sizes_of(sizes)
+        lead = len(counts) - self.ndim
+        if lead < 0:
+            raise ShapeError(f"repeat: {list(counts)} has fewer entries than the tensor has dimensions ({self.ndim})")
+        extents = (1,) * lead + self.shape
+        paired = tuple(v for s in extents for v in (1, s))
+        wide = tuple(v for c, s in zip(counts, extents, strict=True) for v in (c, s))
+        result = shape.broadcast_to(shape.reshape(self, shape=paired), shape=wide)
+        return shape.reshape(result, shape=tuple(c * s for c, s in zip(counts, extents, strict=True))).clone()
+
+    def tile(self, *sizes: Any) -> Tensor:
+        """As repeat, with missing leading counts taken as 1."""
+        counts = sizes_of(sizes)
+        return self.repeat((1,) * (self.ndim - len(counts)) + counts)
+
+    def repeat_interleave(self, repeats: int, dim: int | None = None) -> Tensor:
+        """Each element repeated next to itself."""
+        x = self.flatten() if dim is None else self
+        at = 0 if dim is None else dim_of(dim, self.ndim)
+        wide = x.unsqueeze(at + 1).expand(*x.shape[: at + 1], repeats, *x.shape[at + 1 :])
+        return wide.flatten(at, at + 1)
+
+    # ---- splitting and joining
+
+    def narrow(self, dim: int, start: int, length: int) -> Tensor:
+        """``length`` entries of a dimension from ``start`` on, as a view."""
+        at = dim_of(dim, self.ndim)
+        extent = self.shape[at]
+        start = start + extent if start < 0 else start
+        if not 0 <= start <= extent or length < 0 or start + length > extent:
+            raise IndexRangeError(f"narrow: {start}..{start + length} lies outside of dimension {dim} of size {extent}")
+        return indexing.take(self, (slice(None),) * at + (slice(start, start + length),))
+
+    def select(self, dim: int, index: int) -> Tensor:
+        """One entry of a dimension, which disappears; a view."""
+        return indexing.take(self, (slice(None),) * dim_of(dim, self.ndim) + (index,))
+
+    def split(self, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+        """Views of ``split_size`` entries each (the last may be smaller), or of the sizes in a list."""
+        extent = self.shape[dim_of(dim, self.ndim)]
+        if isinstance(split_size, int):
+            if split_size <= 0:
+                raise AttributeValueError(f"split size must be positive, got {split_size}")
+            sizes = [min(split_size, extent - at) for at in range(0, extent, split_size)] or [0]
+        else:
+            sizes = list(split_size)
+            if sum(sizes) != extent:
+                raise ShapeError(f"split sizes {sizes} do not sum to {extent}, the size of dimension {dim}")
+        starts = np.cumsum([0, *sizes]).tolist()
+        return tuple(self.narrow(dim, start, size) for start, size in zip(starts, sizes, strict=False))
+
+    def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+        """At most ``chunks`` views of equal size (the last may be smaller)."""
+        if chunks <= 0:
+            raise AttributeValueError(f"chunk needs a positive number of chunks, got {chunks}")
+        extent = self.shape[dim_of(dim, self.ndim)]
+        return self.split(max(1, -(-extent // chunks)), dim)
+
+    def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
+        """The entries of a dimension as views."""
+        return tuple(self.select(dim, i) for i in range(self.shape[dim_of(dim, self.ndim)]))
+
+    def flip(self, *dims: Any) -> Tensor:
+        """Elements in reverse order along dimensions."""
+        return shape.flip(self, axes=tuple(sorted(dim_of(d, self.ndim) for d in sizes_of(dims))))
+
+    def roll(self, shifts: Any, dims: Any = None) -> Tensor:
+        """Elements moved along dimensions (the flattened tensor for None); what leaves one end enters the other."""
+        if dims is None:
+            return self.flatten().roll(shifts, 0).reshape(self.shape)
+        pairs = zip(*(v if isinstance(v, (tuple, list)) else (v,) for v in (shifts, dims)), strict=True)
+        result: Any = self
+        for shift, dim in pairs:
+            extent = self.shape[dim_of(dim, self.ndim)]
+            cut = -shift % extent if extent else 0
+            if cut:
+                parts = result.narrow(dim, cut, extent - cut), result.narrow(dim, 0, cut)
+                result = concatenate(parts, dim)
+        return result.clone() if result is self else result
+
+    def _triangle(self, diagonal: int, compare: Any) -> Any:
+        if self.ndim < 2:
+            raise ShapeError(f"a triangle needs at least 2 dimensions, got {self.ndim}")
+        size = self.shape[-2:]
+        row, column = iota(shape=size, axis=0), iota(shape=size, axis=1)
+        return ew.where(compare(column, ew.add(row, diagonal)), self, 0)
+
+    def tril(self, diagonal: int = 0) -> Tensor:
+        """The lower triangle of matrices, zero above the diagonal."""
+        return self._triangle(diagonal, ew.le)
+
+    def triu(self, diagonal: int = 0) -> Tensor:
+        """The upper triangle of matrices, zero below the diagonal."""
+        return self._triangle(diagonal, ew.ge)
+
+    def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+        """The diagonal of two dimensions, as a new last dimension."""
+        a, b = dim_of(dim1, self.ndim), dim_of(dim2, self.ndim)
+        x = self.movedim((a, b), (-2, -1))
+        rows, columns = x.shape[-2:]
+        top, left = max(-offset, 0), max(offset, 0)
+        count = max(0, min(rows - top, columns - left))
+        steps = iota(shape=(count,), axis=0)
+        return indexing.take(x, (..., ew.add(steps, top), ew.add(steps, left)))
+
+    # ---- indexing
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return indexing.take(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        indexing.put(self, index, value)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ArgumentError("a tensor without dimensions has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.shape:
+            raise ArgumentError("a tensor without dimensions cannot be iterated over")
+        return iter(self.unbind(0))
+
+    def index_select(self, dim: int, index: Tensor) -> Tensor:
+        """The entries of a dimension that a one-dimensional integer tensor names."""
+        at = dim_of(dim, self.ndim)
+        return indexing.take(self, (slice(None),) * at + (index,))
+
+    def gather(self, dim: int, index: Tensor) -> Tensor:
+        """Element ``i, j`` of the result is element ``index[i, j], j`` of this tensor (for ``dim`` 0)."""
+        places = indexing.along(index, dim_of(dim, self.ndim), self.shape)
+        return gather(shape.reshape(self, shape=(self.numel(),)), places, axis=0)
+
+    def scatter_add(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
+        """This tensor with ``src[i, j]`` added at ``index[i, j], j`` (for ``dim`` 0)."""
+        places = indexing.along(index, dim_of(dim, self.ndim), self.shape)
+        part = src[tuple(slice(0, s) for s in index.shape)] if src.shape != index.shape else src
+        flat = scatter_add(shape.reshape(self, shape=(self.numel(),)), places, part, axis=0)
+        return shape.reshape(flat, shape=self.shape)
+
+    def scatter(self, dim: int, index: Tensor, src: Any) -> Tensor:
+        """This tensor with ``src[i, j]`` (or a number) put at ``index[i, j], j`` (for ``dim`` 0)."""
+        places = indexing.along(index, dim_of(dim, self.ndim), self.shape)
+        if isinstance(src, TensorBase) and src.shape != index.shape:
+            src = indexing.take(src, tuple(slice(0, s) for s in index.shape))
+        result = self.clone().reshape(self.numel())
+        indexing.put(result, places, src)
+        return result.reshape(self.shape)
+
+    def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
+        """``value`` where the mask is true, else this tensor's elements."""
+        if mask.dtype.kind != "b":
+            raise ArgumentError(f"masked_fill needs a boolean mask, got {mask.dtype.name}", remedy="mask.bool()")
+        if isinstance(value, TensorBase) and value.dtype is not self.dtype:
+            value = ew.cast(value, dtype=self.dtype)
+        return ew.where(mask, value, self)
+
+    def where(self, condition: Tensor, other: Any) -> Tensor:
+        """This tensor's elements where the condition holds, else those of ``other``."""
+        return ew.where(condition, self, other)
+
+    def nonzero(self, as_tuple: bool = False) -> Any:
+        """Indices of the elements that are not zero; needs values."""
+        found = np.nonzero(front().values(self, "nonzero(), whose result has a size that depends on values,"))
+        if as_tuple:
+            return tuple(front().constant(i) for i in found)
+        return front().constant(np.stack(found, 1) if found else np.zeros((int(self._data != 0), 0), np.int64))
+
+    def masked_select(self, mask: Tensor) -> Tensor:
+        """The elements where the mask is true, in one dimension; needs the mask's values."""
+        return indexing.take(self.expand(*np.broadcast_shapes(self.shape, mask.shape)), mask.expand(self.shape))
+
+    def argsort(self, dim: int = -1, descending: bool = False) -> Tensor:
+        """Indices that sort a dimension (equal elements stay in order); needs values."""
+        values = front().values(self, "sorting")
+        at = dim_of(dim, self.ndim)
+        if not descending:
+            return front().constant(np.argsort(values, at, kind="stable") if values.ndim else np.zeros((), np.int64))
+        order = np.flip(values.shape[at] - 1 - np.argsort(np.flip(values, at), at, kind="stable"), at)
+        return front().constant(np.ascontiguousarray(order))
+
+    def sort(self, dim: int = -1, descending: bool = False) -> Extreme:
+        """(values, indices) in ascending or descending order of a dimension; needs values."""
+        order = self.argsort(dim, descending)
+        return Extreme(self.gather(dim, order), order)
+
+    def topk(self, k: int, dim: int = -1, largest: bool = True) -> Extreme:
+        """(values, indices) of the k largest or smallest elements of a dimension, in order; needs values."""
+        at = dim_of(dim, self.ndim)
+        if not 0 <= k <= self.shape[at]:
+            raise IndexRangeError(f"topk: k is {k}, the dimension has {self.shape[at]} elements")
+        order = self.argsort(at, largest).narrow(at, 0, k).contiguous()
+        return Extreme(self.gather(at, order), order)

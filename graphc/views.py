@@ -1,0 +1,89 @@
+"""Views: how a tensor is found in the one whose memory it shares, and how a write to it reaches that one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.errors import GradientError
+from graphc.ir.op import OpDef
+from graphc.ops import elementwise as ew
+from graphc.ops import shape
+from graphc.tensor_base import View, front
+
+ALIASES = frozenset({"reshape", "transpose", "broadcast_to", "slice", "stop_gradient"})
+"""Ops whose result is a view of their operand where memory allows it."""
+
+
+def view_of(operand: Any, op: OpDef, attrs: dict[str, Any]) -> View:
+    """The view that ``op`` makes of ``operand``, traced back to the tensor that owns the memory."""
+    if operand._view is None:
+        return View(operand, ((op, attrs),))
+    base, steps = operand._view
+    return View(base, (*steps, (op, attrs)))
+
+
+def write_through(tensor: Any, value: Any) -> None:
+    """Gives ``tensor`` the history of ``value``; for a view, its base gets that of itself with the view replaced."""
+    view = tensor._view
+    if view is None:
+        _take_over(tensor, value)
+        return
+    if tensor._detached:
+        raise GradientError(
+            "a view made by detach() or under no_grad() is written to with a value that requires gradients",
+            remedy="write to a tensor that is no such view, or detach the value",
+        )
+    contents = [front().before_write(view.base)]
+    for op, attrs in view.steps[:-1]:
+        contents.append(front().apply(op, (contents[-1],), attrs))
+    for (op, attrs), content in zip(reversed(view.steps), reversed(contents), strict=True):
+        value = _INVERSE[op.name](content, value, **attrs)
+    _take_over(view.base, value)
+
+
+def _take_over(tensor: Any, value: Any) -> None:
+    if tensor._keeps_grad and tensor._node is not None:
+        retained = tensor._node.retained.pop(tensor._index)
+        if value._node is not None:
+            value._node.retained = {**(value._node.retained or {}), value._index: retained}
+    tensor._node, tensor._index = value._node, value._index
+    tensor._requires_grad = value._requires_grad
+    if not isinstance(value._data, np.ndarray):
+        tensor._data = value._data
+
+
+def _put_slice(content: Any, value: Any, starts: Any, stops: Any, steps: Any) -> Any:
+    extents = content.shape
+    high = tuple(
+        max(0, extent - start - max(0, (count - 1) * step + 1)) if count else extent - start
+        for extent, start, step, count in zip(extents, starts, steps, value.shape, strict=True)
+    )
+    interior = tuple(s - 1 for s in steps)
+    padded = shape.pad(value, low=starts, high=high, interior=interior)
+    mask = np.zeros(extents, bool)
+    mask[tuple(np.s_[a:b:s] for a, b, s in zip(starts, stops, steps, strict=True))] = True
+    return ew.where(front().constant(mask), padded, content)
+
+
+def _no_inverse(content: Any, value: Any, shape: Any) -> Any:
+    if content.shape == shape:
+        return value
+    raise GradientError(
+        "elements of an expanded tensor share memory, so they cannot be written to", remedy="tensor.clone()"
+    )
+
+
+_INVERSE: dict[str, Any] = {
+    "reshape": lambda content, value, shape: _reshape(value, content.shape),
+    "transpose": lambda content, value, permutation: shape.transpose(value, permutation=shape.inverse(permutation)),
+    "broadcast_to": _no_inverse,
+    "slice": _put_slice,
+    "stop_gradient": lambda content, value: value,
+}
+"""For each aliasing op: its operand after the result was replaced by a value."""
+
+
+def _reshape(value: Any, extents: tuple[int, ...]) -> Any:
+    return shape.reshape(value, shape=extents)

@@ -1,0 +1,31 @@
+"""What a graph pass is: a named, frozen record that takes a graph and returns one, with the number of changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from graphc.ir.graph import Graph
+
+
+@dataclass(frozen=True)
+class PassResult:
+    """What a pass leaves."""
+
+    graph: Graph
+    """The graph that was given, changed in place, or a new one; the given one must not be used any more."""
+    changed: int
+    """How many nodes were rewritten, merged, folded or removed; 0 means that the graph is as it was."""
+
+
+class Pass(Protocol):
+    """A frozen dataclass whose fields are its options; its docstring says what it needs, does and leaves."""
+
+    @property
+    def name(self) -> str:
+        """The name under which options and errors mention the pass."""
+        ...
+
+    def run(self, graph: Graph) -> PassResult:
+        """Transforms a valid graph into a valid graph of the same inputs, outputs and effects."""
+        ...

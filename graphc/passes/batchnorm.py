@@ -1,0 +1,187 @@
+"""Batch-norm folding: a scale per output channel behind a convolution or matrix product moves into its weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphc.ir.graph import INPUT, Graph, Node, Value, input_class
+from graphc.ir.op import Trait
+from graphc.ir.rewrite import Rule, apply_rules
+from graphc.ops.contraction import matmul
+from graphc.ops.convolution import conv
+from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.elementwise import add, div, mul, sub
+from graphc.ops.shape import reshape
+from graphc.passes.base import PassResult
+
+
+@dataclass(frozen=True)
+class BatchNormFolding:
+    """Multiplies weights instead of results, as inference with batch normalization allows.
+
+    Needs: canonical form; normalization by fixed statistics, that is, by vectors computed from params, states and
+    constants alone (in training the statistics depend on the input and nothing fits).
+    Does: conv(x, w) * s + t -> conv(x, w * s) + t, with shifts before the scale scaled too and shifts in a row added
+    up. Only where the product has no other reader (a graph that needs it for gradients keeps it), and where it pays:
+    weights and scale are constants, or the weights are at most a quarter of the result.
+    Leaves: w * s and t as small nodes; constant folding computes them when they are constants.
+
+        %y = conv(%x, %w) {...} : f32[1,8,30,30]        %v = mul(%w, %s.1) : f32[8,3,3,3]
+        %m = mul(%y, %s) : f32[1,8,30,30]        ->     %m = conv(%x, %v) {...} : f32[1,8,30,30]
+        %z = add(%m, %t) : f32[1,8,30,30]               %z = add(%m, %t) : f32[1,8,30,30]
+    """
+
+    name: str = "fold_batch_norm"
+
+    def run(self, graph: Graph) -> PassResult:
+        """Changes the graph in place; counts rewritten nodes."""
+        return PassResult(graph, apply_rules(graph, RULES))
+
+
+MAX_STATIC_NODES = 64
+"""A vector computed by more nodes than this is not looked into."""
+CHEAP = 4
+"""Weights that are not constant are multiplied at run time when the result is this many times larger."""
+
+
+def _leaves(value: Value) -> set[str] | None:
+    """Classes of what a value is computed from (``constant``, ``param``, ``state``, ``input``); None when too deep."""
+    found: set[str] = set()
+    seen: set[Node] = set()
+    stack = [value.node]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if len(seen) > MAX_STATIC_NODES or not (node.op is INPUT or node.op.has(Trait.PURE)):
+            return None
+        if not node.operands:
+            found.add(input_class(node.results[0]) or "constant")
+        stack.extend(v.node for v in node.operands)
+    return found
+
+
+def _is_static(value: Value) -> bool:
+    leaves = _leaves(value)
+    return leaves is not None and "input" not in leaves
+
+
+def _readers(graph: Graph, value: Value) -> int:
+    return len(graph.uses(value)) + sum(out is value for out in graph.outputs)
+
+
+@dataclass(frozen=True)
+class _Product:
+    """A convolution or a product with one matrix, with output channels along one dimension of its result."""
+
+    node: Node
+
+    @property
+    def weight(self) -> Value:
+        return self.node.operands[1]
+
+    @property
+    def channel(self) -> int:
+        """The dimension of the result that counts output channels."""
+        return 1 if self.node.op is conv.op else len(self.node.result.shape) - 1
+
+    def is_vector(self, value: Value) -> bool:
+        """True when ``value`` is fixed and has at most one element per output channel, aligned with the result."""
+        shape = self.node.result.shape
+        if len(value.shape) > len(shape):
+            return False
+        aligned = (1,) * (len(shape) - len(value.shape)) + value.shape
+        return all(extent == 1 or d == self.channel for d, extent in enumerate(aligned)) and _is_static(value)
+
+    def pays(self, scale: Value) -> bool:
+        """True when scaling the weights costs nothing at run time, or little beside scaling the result."""
+        if _leaves(self.weight) == {"constant"} == _leaves(scale):
+            return True
+        return _is_static(self.weight) and self.weight.type.size * CHEAP <= self.node.result.type.size
+
+    def scaled(self, scale: Value) -> Value:
+        """The product with its weights multiplied by a vector."""
+        if scale.type.size > 1:
+            shape = [1] * len(self.weight.shape)
+            along_columns = self.node.op is matmul.op and not self.node.attrs["transpose_b"]
+            shape[1 if along_columns else 0] = scale.type.size
+            scale = reshape(scale, shape=shape)
+        elif scale.shape:
+            scale = reshape(scale, shape=())
+        function = conv if self.node.op is conv.op else matmul
+        return function(self.node.operands[0], mul(self.weight, scale), **self.node.attrs)
+
+
+def _product(graph: Graph, value: Value) -> _Product | None:
+    """The product that ``value`` is, when only one node reads it."""
+    op = value.node.op
+    if op is not conv.op and not (op is matmul.op and len(value.node.operands[1].shape) == 2):
+        return None
+    return _Product(value.node) if _readers(graph, value) == 1 else None
+
+
+@dataclass(frozen=True)
+class _Shifted:
+    """product + shift, or product - shift."""
+
+    product: _Product
+    shift: Value
+    negative: bool
+
+
+def _shifted(graph: Graph, value: Value) -> _Shifted | None:
+    """What ``value`` is when it is a shifted product that only one node reads."""
+    node = value.node
+    if node.op not in (add.op, sub.op) or _readers(graph, value) != 1:
+        return None
+    for y, t in _pairs(node):
+        product = _product(graph, y)
+        if product is not None and y.shape == value.shape and product.is_vector(t):
+            return _Shifted(product, t, node.op is sub.op)
+    return None
+
+
+def _pairs(node: Node) -> list[tuple[Value, Value]]:
+    """(value, vector) candidates of a binary node."""
+    x, y = node.operands
+    return [(x, y), (y, x)] if node.op.has(Trait.COMMUTATIVE) else [(x, y)]
+
+
+def _scale(graph: Graph, node: Node) -> Value | None:
+    """product * s -> product with scaled weights; (product + t) * s the same, plus t * s."""
+    for y, s in _pairs(node):
+        shifted = _shifted(graph, y)
+        product = shifted.product if shifted else _product(graph, y)
+        if product is None or y.shape != node.result.shape or not product.is_vector(s) or not product.pays(s):
+            continue
+        with use(GraphDispatcher(graph, node.location)):
+            factor = div(1.0, s) if node.op is div.op else s
+            result = product.scaled(factor)
+            if shifted is None:
+                return result
+            return (sub if shifted.negative else add)(result, mul(shifted.shift, factor))
+    return None
+
+
+def _shift(graph: Graph, node: Node) -> Value | None:
+    """(product + t) + u -> product + (t + u), with either sign."""
+    for y, u in _pairs(node):
+        shifted = _shifted(graph, y)
+        if shifted is None or y.shape != node.result.shape or not shifted.product.is_vector(u):
+            continue
+        t, down = shifted.shift, node.op is sub.op
+        with use(GraphDispatcher(graph, node.location)):
+            if shifted.negative:
+                return sub(shifted.product.node.result, add(t, u) if down else sub(t, u))
+            return add(shifted.product.node.result, sub(t, u) if down else add(t, u))
+    return None
+
+
+RULES = [
+    Rule("mul", _scale),
+    Rule("div", _scale),
+    Rule("add", _shift),
+    Rule("sub", _shift),
+]
+"""What moves scales up and shifts down."""

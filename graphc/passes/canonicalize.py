@@ -1,0 +1,396 @@
+"""Canonicalization: exact local simplifications, one rule each, applied until none fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphc.dtypes import DType, bool_, float32, float64, int8, int32, int64, uint8
+from graphc.ir.graph import CONSTANT, Graph, Node, Value
+from graphc.ir.op import REGISTRY, Trait
+from graphc.ir.rewrite import Rule, apply_rules
+from graphc.ops import elementwise as e
+from graphc.ops import reduce, shape
+from graphc.ops.contraction import matmul
+from graphc.ops.define import OpFunction
+from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.registry import FAMILIES
+from graphc.passes.base import PassResult
+
+
+@dataclass(frozen=True)
+class Canonicalize:
+    """Brings a graph into simpler, equal form.
+
+    Needs: any valid graph. Does: applies RULES until none fits; all of them keep every value (the sign of a zero result
+    of ``x + 0`` may change). Leaves: gradients as they are, so it may run before autodiff too.
+
+        %a = neg(%x) : f32[4]
+        %b = add(%y, %a) : f32[4]
+        %c = mul(%b, f32(1.0)) : f32[4]          ->        %b = sub(%y, %x) : f32[4]
+        return %c                                          return %b
+    """
+
+    name: str = "canonicalize"
+
+    def run(self, graph: Graph) -> PassResult:
+        """Changes the graph in place; counts rewritten nodes."""
+        return PassResult(graph, apply_rules(graph, RULES))
+
+
+RULES: list[Rule] = []
+"""All rules, in the order in which they are tried on a node."""
+
+Simplification = Callable[..., "Value | None"]
+
+
+def simplifies(*functions: OpFunction) -> Callable[[Simplification], Simplification]:
+    """Adds a rule for nodes of these ops: ``rule(node, *operands)`` emits and returns an equal value, or gives None."""
+
+    def add(rule: Simplification) -> Simplification:
+        def apply(graph: Graph, node: Node) -> Value | None:
+            with use(GraphDispatcher(graph, node.location)):
+                found = rule(node, *node.operands)
+                return None if found is None else _like(found, node)
+
+        name = rule.__name__.lstrip("_")
+        RULES.extend(Rule(function.op.name, apply, name, rule.__doc__ or "") for function in functions)
+        return rule
+
+    return add
+
+
+def _like(value: Value, node: Node) -> Value:
+    """``value`` in the shape of the node's result, which it may have been broadcast to."""
+    wanted = node.result.shape
+    return value if value.shape == wanted else shape.broadcast_to(value, shape=wanted)
+
+
+def splat(value: Value) -> bool | int | float | None:
+    """The number that every element of ``value`` is known to be, or None."""
+    node = value.node
+    if node.op is shape.broadcast_to.op:
+        node = node.operands[0].node
+    if node.op is not CONSTANT:
+        return None
+    array = node.attrs["value"]
+    if not array.size or (array.size > 1 and (array.size > 4096 or not (array == array.flat[0]).all())):
+        return None
+    return array.flat[0].item()
+
+
+def made_by(value: Value, function: OpFunction) -> bool:
+    """True when ``value`` is a result of that op."""
+    return value.node.op is function.op
+
+
+def _of(name: str) -> OpFunction:
+    return OpFunction(REGISTRY[name], (), False)
+
+
+ELEMENTWISE = [_of(op.name) for op in REGISTRY.values() if op.has(Trait.ELEMENTWISE)]
+COMMUTATIVE = [_of(op.name) for op in REGISTRY.values() if op.has(Trait.ELEMENTWISE | Trait.COMMUTATIVE)]
+assert FAMILIES, "the rules above are made from the full registry"
+
+
+# ---- any elementwise op
+
+
+@simplifies(*ELEMENTWISE)
+def _implicit_broadcast(node: Node, *operands: Value) -> Value | None:
+    """f(broadcast_to(x), y) -> f(x, y), broadcast afterwards where that is still needed."""
+    if not any(made_by(v, shape.broadcast_to) for v in operands):
+        return None
+    sources = [v.node.operands[0] if made_by(v, shape.broadcast_to) else v for v in operands]
+    return OpFunction(node.op, (), False)(*sources, **node.attrs)
+
+
+@simplifies(*COMMUTATIVE)
+def _constant_last(node: Node, x: Value, y: Value) -> Value | None:
+    """f(c, x) -> f(x, c)."""
+    if x.node.op is not CONSTANT or y.node.op is CONSTANT:
+        return None
+    return OpFunction(node.op, (), False)(y, x)
+
+
+# ---- arithmetic
+
+
+@simplifies(e.add)
+def _add(node: Node, x: Value, y: Value) -> Value | None:
+    if splat(y) == 0 and x.dtype is not bool_:
+        return x
+    if made_by(y, e.neg):
+        return e.sub(x, y.node.operands[0])
+    if made_by(x, e.neg):
+        return e.sub(y, x.node.operands[0])
+    return None
+
+
+@simplifies(e.sub)
+def _sub(node: Node, x: Value, y: Value) -> Value | None:
+    if splat(y) == 0:
+        return x
+    return e.add(x, y.node.operands[0]) if made_by(y, e.neg) else None
+
+
+@simplifies(e.mul)
+def _mul(node: Node, x: Value, y: Value) -> Value | None:
+    factor = splat(y)
+    if factor == 1:
+        return x
+    if factor == 0 and x.dtype.kind in "iub":
+        return y
+    if factor == -1 and x.dtype.kind in "if":
+        return e.neg(x)
+    if made_by(x, e.neg) and made_by(y, e.neg):
+        return e.mul(x.node.operands[0], y.node.operands[0])
+    return None
+
+
+@simplifies(e.div)
+def _div(node: Node, x: Value, y: Value) -> Value | None:
+    divisor = splat(y)
+    if divisor == 1:
+        return x
+    if divisor is not None and _has_exact_inverse(divisor, y.dtype):
+        return e.mul(x, 1 / divisor)
+    if made_by(x, e.neg) and made_by(y, e.neg):
+        return e.div(x.node.operands[0], y.node.operands[0])
+    return None
+
+
+def _has_exact_inverse(value: float, dtype: DType) -> bool:
+    """True for powers of two whose reciprocal is a normal number of the type."""
+    if not math.isfinite(value) or abs(math.frexp(value)[0]) != 0.5:
+        return False
+    info = np.finfo(dtype.numpy)
+    return float(info.tiny) <= abs(1 / value) <= float(info.max)
+
+
+@simplifies(e.neg)
+def _neg(node: Node, x: Value) -> Value | None:
+    return x.node.operands[0] if made_by(x, e.neg) else None
+
+
+@simplifies(e.abs)
+def _abs(node: Node, x: Value) -> Value | None:
+    if made_by(x, e.abs):
+        return x
+    return e.abs(x.node.operands[0]) if made_by(x, e.neg) else None
+
+
+@simplifies(_of("pow"))
+def _pow(node: Node, x: Value, y: Value) -> Value | None:
+    exponent = splat(y)
+    if exponent == 1:
+        return x
+    if exponent == 2:
+        return e.mul(x, x)
+    if exponent == 0:
+        return shape.filled(1, x.dtype, x.shape)
+    return None
+
+
+@simplifies(e.maximum, e.minimum)
+def _same_extreme(node: Node, x: Value, y: Value) -> Value | None:
+    return x if x is y else None
+
+
+# ---- conversion and choice
+
+_EXACT: dict[DType, tuple[DType, ...]] = {
+    bool_: (uint8, int8, int32, int64, float32, float64),
+    uint8: (int32, int64, float32, float64),
+    int8: (int32, int64, float32, float64),
+    int32: (int64, float64),
+    float32: (float64,),
+}
+"""Conversions that lose nothing."""
+
+
+@simplifies(e.cast)
+def _cast(node: Node, x: Value, /) -> Value | None:
+    dtype = node.attrs["dtype"]
+    if x.dtype is dtype:
+        return x
+    if made_by(x, e.cast):
+        source = x.node.operands[0]
+        if x.dtype in _EXACT.get(source.dtype, ()):
+            return e.cast(source, dtype=dtype) if source.dtype is not dtype else source
+    return None
+
+
+@simplifies(e.where)
+def _where(node: Node, condition: Value, x: Value, y: Value) -> Value | None:
+    known = splat(condition)
+    if known is not None:
+        return x if known else y
+    if x is y:
+        return x
+    if made_by(condition, e.logical_not) and condition.node.operands[0].dtype is bool_:
+        return e.where(condition.node.operands[0], y, x)
+    return None
+
+
+_OPPOSITE = {e.eq.op: e.ne, e.ne.op: e.eq}
+_OPPOSITE_ORDER = {e.lt.op: e.ge, e.ge.op: e.lt, e.gt.op: e.le, e.le.op: e.gt}
+
+
+@simplifies(e.logical_not)
+def _not(node: Node, x: Value) -> Value | None:
+    inner = x.node
+    if made_by(x, e.logical_not):
+        return e.cast(inner.operands[0], dtype=bool_) if inner.operands[0].dtype is not bool_ else inner.operands[0]
+    opposite = _OPPOSITE.get(inner.op)
+    if opposite is None and inner.operands and inner.operands[0].dtype.kind != "f":  # NaN has no opposite order
+        opposite = _OPPOSITE_ORDER.get(inner.op)
+    return None if opposite is None else opposite(*inner.operands)
+
+
+@simplifies(e.logical_and, e.logical_or)
+def _logic(node: Node, x: Value, y: Value) -> Value | None:
+    known = splat(y)
+    if known is None or x.dtype is not bool_:
+        return None
+    neutral = node.op is e.logical_and.op
+    return x if bool(known) is neutral else y
+
+
+# ---- views
+
+
+@simplifies(shape.reshape, shape.broadcast_to)
+def _same_shape(node: Node, x: Value) -> Value | None:
+    if x.shape == node.result.shape:
+        return x
+    if x.node.op is node.op:
+        return OpFunction(node.op, (), False)(x.node.operands[0], **node.attrs)
+    return None
+
+
+@simplifies(shape.broadcast_to)
+def _leading_ones(node: Node, x: Value) -> Value | None:
+    """broadcast_to(reshape(x, [1, ..., *x.shape])) -> broadcast_to(x)."""
+    if not made_by(x, shape.reshape):
+        return None
+    source = x.node.operands[0]
+    lead = len(x.shape) - len(source.shape)
+    if lead <= 0 or x.shape != (1,) * lead + source.shape:
+        return None
+    return shape.broadcast_to(source, **node.attrs)
+
+
+@simplifies(shape.transpose)
+def _transpose(node: Node, x: Value) -> Value | None:
+    order = node.attrs["permutation"]
+    if order == tuple(range(len(order))):
+        return x
+    if made_by(x, shape.transpose):
+        inner = x.node.attrs["permutation"]
+        return shape.transpose(x.node.operands[0], permutation=tuple(inner[d] for d in order))
+    return None
+
+
+@simplifies(shape.slice)
+def _slice(node: Node, x: Value) -> Value | None:
+    if node.result.shape == x.shape:
+        return x
+    if not made_by(x, shape.slice):
+        return None
+    inner, outer = x.node.attrs, node.attrs
+    starts = [a + s * b for a, s, b in zip(inner["starts"], inner["steps"], outer["starts"], strict=True)]
+    steps = [a * b for a, b in zip(inner["steps"], outer["steps"], strict=True)]
+    stops = [
+        first + (count - 1) * step + 1 if count else first
+        for first, step, count in zip(starts, steps, node.result.shape, strict=True)
+    ]
+    return shape.slice(x.node.operands[0], starts=starts, stops=stops, steps=steps)
+
+
+@simplifies(shape.pad)
+def _pad(node: Node, x: Value) -> Value | None:
+    return x if not any(map(any, (node.attrs["low"], node.attrs["high"], node.attrs["interior"]))) else None
+
+
+@simplifies(shape.concat)
+def _concat(node: Node, *parts: Value) -> Value | None:
+    axis = node.attrs["axis"]
+    if len(parts) == 1:
+        return parts[0]
+    if not any(made_by(p, shape.concat) and p.node.attrs["axis"] == axis for p in parts):
+        return None
+    flat = [q for p in parts for q in (p.node.operands if p.node.op is node.op and _axis(p) == axis else (p,))]
+    return shape.concat(*flat, axis=axis)
+
+
+def _axis(value: Value) -> int:
+    return value.node.attrs["axis"]
+
+
+@simplifies(shape.flip)
+def _flip(node: Node, x: Value) -> Value | None:
+    axes = {a for a in node.attrs["axes"] if x.shape[a] > 1}
+    if made_by(x, shape.flip):
+        axes ^= set(x.node.attrs["axes"])
+        return shape.flip(x.node.operands[0], axes=sorted(axes)) if axes else x.node.operands[0]
+    return x if not axes else None
+
+
+@simplifies(shape.reshape, shape.transpose, shape.slice, shape.flip)
+def _view_of_one_number(node: Node, x: Value) -> Value | None:
+    """A view of a repeated scalar is that scalar repeated."""
+    if not made_by(x, shape.broadcast_to) or x.node.operands[0].shape:
+        return None
+    return x.node.operands[0]
+
+
+# ---- reductions and products
+
+
+@simplifies(*(OpFunction(f.op, (), False) for f in (reduce.sum, reduce.prod, reduce.max, reduce.min)))
+def _reduce_nothing(node: Node, x: Value) -> Value | None:
+    """A reduction over no axes, or over axes of one element."""
+    if any(x.shape[a] != 1 for a in node.attrs["axes"]):
+        return None
+    value = x if x.dtype is node.result.dtype else e.cast(x, dtype=node.result.dtype)
+    return value if value.shape == node.result.shape else shape.reshape(value, shape=node.result.shape)
+
+
+@simplifies(reduce.sum)
+def _sum_of_one_number(node: Node, x: Value) -> Value | None:
+    """sum(broadcast_to(c)) -> c times the number of elements."""
+    value = splat(x) if x.dtype.kind == "f" else None
+    if value is None:
+        return None
+    count = math.prod(x.shape[a] for a in node.attrs["axes"])
+    return shape.filled(value * count if count else 0, x.dtype, ())
+
+
+@simplifies(matmul)
+def _matmul_of_transposed(node: Node, a: Value, b: Value) -> Value | None:
+    """A transposition of the last two dimensions becomes an attribute."""
+    flags = dict(node.attrs)
+    operands = [a, b]
+    for i, flag in enumerate(("transpose_a", "transpose_b")):
+        if made_by(operands[i], shape.transpose) and _swaps_last_two(operands[i].node.attrs["permutation"]):
+            operands[i] = operands[i].node.operands[0]
+            flags[flag] = not flags[flag]
+    return matmul(*operands, **flags) if flags != node.attrs else None
+
+
+def _swaps_last_two(permutation: Sequence[int]) -> bool:
+    n = len(permutation)
+    return n >= 2 and tuple(permutation) == (*range(n - 2), n - 1, n - 2)
+
+
+@simplifies(matmul)
+def _matmul_of_rows(node: Node, a: Value, b: Value) -> Value | None:
+    """A batch of rows times one matrix is one long product."""
+    if len(a.shape) == 2 or len(b.shape) != 2 or node.attrs["transpose_a"]:
+        return None
+    rows = shape.reshape(a, shape=(math.prod(a.shape[:-1]), a.shape[-1]))
+    return shape.reshape(matmul(rows, b, **node.attrs), shape=node.result.shape)

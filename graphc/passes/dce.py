@@ -1,0 +1,45 @@
+"""Dead code elimination: nodes that neither an output nor an effect needs are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.ir.graph import Graph, Node
+from graphc.ir.interpret import Reemitter, live_nodes
+from graphc.ir.op import Trait
+from graphc.passes.base import PassResult
+
+
+@dataclass(frozen=True)
+class DeadCodeElimination:
+    """Removes what nothing needs.
+
+    Needs: any valid graph. Does: keeps the nodes from which an output or a node that is not pure can be reached.
+    Leaves: all inputs, also unused ones, since they are the signature.
+
+        %a = exp(%x) : f32[4]
+        %b = sin(%x) : f32[4]          ->        %a = exp(%x) : f32[4]
+        return %a                                return %a
+    """
+
+    name: str = "dce"
+
+    def run(self, graph: Graph) -> PassResult:
+        """Counts the nodes that were removed."""
+        effects = [r for n in graph.nodes() if not n.op.has(Trait.PURE) for r in n.results]
+        live = live_nodes(graph, [*graph.outputs, *effects])
+        dead = sum(node not in live for node in graph.nodes())
+        return PassResult(_Keep(live).transform(graph) if dead else graph, dead)
+
+
+class _Keep(Reemitter):
+    """Copies some nodes only."""
+
+    def __init__(self, live: set[Node]):
+        super().__init__()
+        self.live = live
+
+    def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+        return self.copy_node(node, operands) if node in self.live else (None,) * len(node.results)

@@ -1,0 +1,67 @@
+"""Constant folding: pure nodes whose operands are constants are computed at compile time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphc.ir.build import emit
+from graphc.ir.graph import CONSTANT, Graph, Node, Value
+from graphc.ir.interpret import Reemitter
+from graphc.ir.op import Trait
+from graphc.passes.base import PassResult
+
+
+@dataclass(frozen=True)
+class ConstantFolding:
+    """Computes what depends on constants only, by the numpy references.
+
+    Needs: any valid graph. Does: replaces a pure node of constants by a constant when the result has at most ``limit``
+    bytes, or no more than its operands. Generators (iota) and views that repeat elements stay: their code is free.
+    Leaves: the operands, which dead code elimination removes.
+
+        %a = mul(f32(2.0), f32(3.0)) : f32[]
+        %b = add(%x, %a) : f32[4]      ->        %b = add(%x, f32(6.0)) : f32[4]
+    """
+
+    limit: int = 1 << 20
+    """Size in bytes up to which a result may be larger than its operands."""
+    name: str = "fold"
+
+    def run(self, graph: Graph) -> PassResult:
+        """Counts the nodes that became constants."""
+        folder = _Folder(self.limit)
+        result = folder.transform(graph)
+        return PassResult(result if folder.folded else graph, folder.folded)
+
+
+class _Folder(Reemitter):
+    """Copies a graph, evaluating nodes of constants."""
+
+    def __init__(self, limit: int):
+        super().__init__()
+        self.limit = limit
+        self.folded = 0
+
+    def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+        if not self.is_foldable(node, operands):
+            return self.copy_node(node, operands)
+        with np.errstate(all="ignore"):
+            arrays = node.op.evaluate([v.node.attrs["value"] for v in operands], node.attrs)
+        self.folded += 1
+        return tuple(
+            emit(self.target, CONSTANT, (), {"value": array}, node.location, old.name)[0]
+            for old, array in zip(node.results, arrays, strict=True)
+        )
+
+    def is_foldable(self, node: Node, operands: Sequence[Value]) -> bool:
+        """True when every operand is a constant and the result is worth storing."""
+        if not node.operands or not node.op.has(Trait.PURE) or node.op.has(Trait.GENERATOR):
+            return False
+        if any(v.node.op is not CONSTANT for v in operands):
+            return False
+        given, made = (sum(v.type.nbytes for v in values) for values in (operands, node.results))
+        return made <= given or (made <= self.limit and not node.op.has(Trait.VIEW))

@@ -1,0 +1,156 @@
+"""Tests of batch-norm folding."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphc.dtypes import float32
+from graphc.ir.build import constant
+from graphc.ir.graph import Graph
+from graphc.ir.interpret import copy
+from graphc.ir.types import TensorType
+from graphc.ir.verify import verify_graph
+from graphc.ops.contraction import matmul
+from graphc.ops.convolution import conv
+from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.elementwise import add, div, mul, sub
+from graphc.ops.math import rsqrt, sqrt
+from graphc.ops.shape import reshape
+from graphc.passes.batchnorm import BatchNormFolding
+from graphc.passes.fold import ConstantFolding
+from tests.passes.check_pass import check_equal, check_pass
+
+PLAIN = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1}
+
+
+def names(graph):
+    return [n.op.name for n in graph.nodes() if not n.results[0].is_scalar_constant]
+
+
+def conv_norm(live, form, channels=6, size=12):
+    """conv, bias, then normalization by fixed statistics; everything but x a param or state, or a constant."""
+    graph = Graph("net")
+    random = np.random.default_rng(0)
+    x = graph.add_input(TensorType(float32, (2, 3, size, size)), "x")
+
+    def leaf(name, *shape):
+        if live:
+            cls = "state" if name in ("mean", "var") else "param"
+            return graph.add_input(TensorType(float32, shape), name, cls, f"bn.{name}")
+        return constant(graph, random.random(shape) + 0.5, float32)
+
+    w = leaf("w", channels, 3, 3, 3)
+    vectors = [leaf(name, channels) for name in ("bias", "mean", "var", "gamma", "beta")]
+    with use(GraphDispatcher(graph)):
+        bias, mean, var, gamma, beta = (reshape(v, shape=(1, channels, 1, 1)) for v in vectors)
+        y = add(conv(x, w, **PLAIN), bias)
+        var = mul(var, var)
+        if form == "rsqrt":
+            z = add(mul(sub(y, mean), mul(rsqrt(add(var, 1e-5)), gamma)), beta)
+        elif form == "div":
+            z = add(mul(gamma, div(sub(y, mean), sqrt(add(var, 1e-5)))), beta)
+        else:
+            scale = mul(gamma, rsqrt(add(var, 1e-5)))
+            z = add(mul(scale, y), sub(beta, mul(mean, scale)))
+    graph.set_outputs([z])
+    return graph
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("form", ["rsqrt", "div", "scale and shift"])
+def test_convolution_with_normalization(live, form):
+    graph = conv_norm(live, form)
+    original = copy(graph)
+    result = BatchNormFolding().run(graph)
+    verify_graph(result.graph)
+    check_equal(original, result.graph, rtol=1e-3, atol=1e-4)
+    final = result.graph.outputs[0].node
+    assert final.op is add.op and final.operands[0].node.op is conv.op
+    assert final.operands[1].type.size == 6
+    if not live:
+        folded = ConstantFolding().run(result.graph).graph
+        last = folded.outputs[0].node
+        assert last.operands[1].node.op.name == "constant"
+        assert last.operands[0].node.operands[1].node.op.name == "constant"
+    assert BatchNormFolding().run(result.graph).changed == 0
+
+
+def test_live_weights_stay_where_the_result_is_small():
+    graph = conv_norm(True, "rsqrt", size=2)
+    BatchNormFolding().run(graph)
+    (product,) = (n for n in graph.nodes() if n.op is conv.op)
+    assert product.operands[1].node.op.name == "input"
+
+
+def test_matrix_product_both_ways():
+    for transposed in (False, True):
+        graph = Graph()
+        x = graph.add_input(TensorType(float32, (64, 3)), "x")
+        w = graph.add_input(TensorType(float32, (5, 3) if transposed else (3, 5)), "w", "param", "w")
+        s = graph.add_input(TensorType(float32, (5,)), "s", "param", "s")
+        with use(GraphDispatcher(graph)):
+            graph.set_outputs([mul(s, matmul(x, w, transpose_b=transposed)), matmul(x, w, transpose_b=transposed)])
+        original = copy(graph)
+        assert BatchNormFolding().run(graph).changed == 1
+        check_equal(original, graph)
+        assert graph.outputs[0].node.op is matmul.op
+
+
+def test_golden():
+    check_pass(
+        BatchNormFolding(),
+        """
+        graph @f(%x: f32[64,3], %w: f32[3,5] param "w", %s: f32[5] param "s", %t: f32[1] param "t") -> (f32[64,5]) {
+          %y = matmul(%x, %w) : f32[64,5]  // fc model.py:1
+          %a = sub(%y, %t) : f32[64,5]  // bn model.py:2
+          %b = mul(%a, %s) : f32[64,5]  // bn model.py:3
+          return %b
+        }
+        """,
+        """
+        graph @f(%x: f32[64,3], %w: f32[3,5] param "w", %s: f32[5] param "s", %t: f32[1] param "t") -> (f32[64,5]) {
+          %reshape = reshape(%s) {shape=[1,5]} : f32[1,5]  // bn model.py:3
+          %mul = mul(%w, %reshape) : f32[3,5]  // bn model.py:3
+          %matmul = matmul(%x, %mul) : f32[64,5]  // bn model.py:3
+          %mul.1 = mul(%t, %s) : f32[5]  // bn model.py:3
+          %b = sub(%matmul, %mul.1) : f32[64,5]  // bn model.py:3
+          return %b
+        }
+        """,
+        1,
+    )
+
+
+STAYS = {
+    "a scale that depends on the input": '%x: f32[64,3], %w: f32[3,5] param "w", %s: f32[5]',
+    "weights that depend on the input": '%x: f32[64,3], %w: f32[3,5], %s: f32[5] param "s"',
+    "a scale per row": '%x: f32[64,3], %w: f32[3,5] param "w", %s: f32[64,1] param "s"',
+}
+
+
+@pytest.mark.parametrize("inputs", STAYS.values(), ids=STAYS.keys())
+def test_stays(inputs):
+    check_pass(
+        BatchNormFolding(),
+        f"""
+        graph @f({inputs}) -> (f32[64,5]) {{
+          %y = matmul(%x, %w) : f32[64,5]
+          %a = mul(%y, %s) : f32[64,5]
+          return %a
+        }}
+        """,
+    )
+
+
+def test_a_product_that_is_read_twice_stays():
+    check_pass(
+        BatchNormFolding(),
+        """
+        graph @f(%x: f32[64,3], %w: f32[3,5] param "w", %s: f32[5] param "s") -> (f32[64,5], f32[64,5]) {
+          %y = matmul(%x, %w) : f32[64,5]
+          %a = mul(%y, %s) : f32[64,5]
+          return %a, %y
+        }
+        """,
+    )

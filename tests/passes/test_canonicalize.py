@@ -1,0 +1,278 @@
+"""Tests of canonicalization: one golden case per rule, cases that must stay, and random programs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphc.dtypes import float32
+from graphc.ir.build import emit
+from graphc.ir.graph import Graph
+from graphc.ir.interpret import copy, evaluate
+from graphc.ir.op import REGISTRY
+from graphc.ir.parse import parse_graph
+from graphc.ir.types import TensorType
+from graphc.ir.verify import verify_graph
+from graphc.passes.canonicalize import RULES, Canonicalize, splat
+from tests.passes.check_pass import check_pass
+
+X, XY, N, B = "%x: f32[2,3]", "%x: f32[2,3], %y: f32[2,3]", "%n: i32[4]", "%p: bool[4]"
+# Inputs, body before, body after, type of the result.
+CASES = {
+    "add zero": (X, "%a = add(%x, f32(0.0)) : f32[2,3]", "return %x"),
+    "add zeros": (
+        "%x: f32[3]",
+        "%z = broadcast_to(f32(0.0)) {shape=[2,3]} : f32[2,3]\n%a = add(%z, %x) : f32[2,3]",
+        "%a = broadcast_to(%x) {shape=[2,3]} : f32[2,3]\nreturn %a",
+    ),
+    "add neg": (XY, "%n = neg(%y) : f32[2,3]\n%a = add(%x, %n) : f32[2,3]", "%a = sub(%x, %y) : f32[2,3]\nreturn %a"),
+    "neg add": (XY, "%n = neg(%y) : f32[2,3]\n%a = add(%n, %x) : f32[2,3]", "%a = sub(%x, %y) : f32[2,3]\nreturn %a"),
+    "sub neg": (XY, "%n = neg(%y) : f32[2,3]\n%a = sub(%x, %n) : f32[2,3]", "%a = add(%x, %y) : f32[2,3]\nreturn %a"),
+    "sub zero": (X, "%a = sub(%x, f32(0.0)) : f32[2,3]", "return %x"),
+    "mul one": (X, "%a = mul(f32(1.0), %x) : f32[2,3]", "return %x"),
+    "mul minus one": (X, "%a = mul(%x, f32(-1.0)) : f32[2,3]", "%a = neg(%x) : f32[2,3]\nreturn %a"),
+    "mul ones array": (
+        "%x: f32[2]",
+        "%k = constant() {value=f32[2](1.0, 1.0)} : f32[2]\n%a = mul(%k, %x) : f32[2]",
+        "return %x",
+    ),
+    "integer mul zero": (
+        N,
+        "%a = mul(%n, i32(0)) : i32[4]",
+        "%a = broadcast_to(i32(0)) {shape=[4]} : i32[4]\nreturn %a",
+    ),
+    "mul neg neg": (
+        XY,
+        "%m = neg(%x) : f32[2,3]\n%n = neg(%y) : f32[2,3]\n%a = mul(%m, %n) : f32[2,3]",
+        "%a = mul(%x, %y) : f32[2,3]\nreturn %a",
+    ),
+    "div one": (X, "%a = div(%x, f32(1.0)) : f32[2,3]", "return %x"),
+    "div power of two": (X, "%a = div(%x, f32(8.0)) : f32[2,3]", "%a = mul(%x, f32(0.125)) : f32[2,3]\nreturn %a"),
+    "div minus half": (X, "%a = div(%x, f32(-0.5)) : f32[2,3]", "%a = mul(%x, f32(-2.0)) : f32[2,3]\nreturn %a"),
+    "double neg": (X, "%n = neg(%x) : f32[2,3]\n%a = neg(%n) : f32[2,3]", "return %x"),
+    "abs neg": (X, "%n = neg(%x) : f32[2,3]\n%a = abs(%n) : f32[2,3]", "%a = abs(%x) : f32[2,3]\nreturn %a"),
+    "abs abs": (X, "%n = abs(%x) : f32[2,3]\n%a = abs(%n) : f32[2,3]", "%n = abs(%x) : f32[2,3]\nreturn %n"),
+    "square": (X, "%a = pow(%x, f32(2.0)) : f32[2,3]", "%a = mul(%x, %x) : f32[2,3]\nreturn %a"),
+    "pow one": (X, "%a = pow(%x, f32(1.0)) : f32[2,3]", "return %x"),
+    "pow zero": (
+        X,
+        "%a = pow(%x, f32(0.0)) : f32[2,3]",
+        "%a = broadcast_to(f32(1.0)) {shape=[2,3]} : f32[2,3]\nreturn %a",
+    ),
+    "maximum of one": (X, "%a = maximum(%x, %x) : f32[2,3]", "return %x"),
+    "constant last": (X, "%a = mul(f32(2.5), %x) : f32[2,3]", "%a = mul(%x, f32(2.5)) : f32[2,3]\nreturn %a"),
+    "implicit broadcast": (
+        "%x: f32[2,3], %y: f32[3]",
+        "%b = broadcast_to(%y) {shape=[2,3]} : f32[2,3]\n%a = mul(%x, %b) : f32[2,3]",
+        "%a = mul(%x, %y) : f32[2,3]\nreturn %a",
+    ),
+    "late broadcast": (
+        "%x: f32[3], %y: f32[3]",
+        "%b = broadcast_to(%y) {shape=[2,3]} : f32[2,3]\n%a = mul(%x, %b) : f32[2,3]",
+        "%mul = mul(%x, %y) : f32[3]\n%a = broadcast_to(%mul) {shape=[2,3]} : f32[2,3]\nreturn %a",
+    ),
+    "cast to the same": (X, "%a = cast(%x) {dtype=f32} : f32[2,3]", "return %x"),
+    "cast there and back": (
+        X,
+        "%w = cast(%x) {dtype=f64} : f64[2,3]\n%a = cast(%w) {dtype=f32} : f32[2,3]",
+        "return %x",
+    ),
+    "cast through a wider type": (
+        N,
+        "%w = cast(%n) {dtype=i64} : i64[4]\n%a = cast(%w) {dtype=f32} : f32[4]",
+        "%a = cast(%n) {dtype=f32} : f32[4]\nreturn %a",
+    ),
+    "where known": (XY, "%a = where(bool(false), %x, %y) : f32[2,3]", "return %y"),
+    "where same": ("%p: bool[3], %x: f32[2,3]", "%a = where(%p, %x, %x) : f32[2,3]", "return %x"),
+    "where not": (
+        "%p: bool[3], %x: f32[3], %y: f32[3]",
+        "%q = logical_not(%p) : bool[3]\n%a = where(%q, %x, %y) : f32[3]",
+        "%a = where(%p, %y, %x) : f32[3]\nreturn %a",
+    ),
+    "not not": (B, "%q = logical_not(%p) : bool[4]\n%a = logical_not(%q) : bool[4]", "return %p"),
+    "not eq": (
+        XY,
+        "%q = eq(%x, %y) : bool[2,3]\n%a = logical_not(%q) : bool[2,3]",
+        "%a = ne(%x, %y) : bool[2,3]\nreturn %a",
+    ),
+    "not lt of integers": (
+        "%n: i32[4], %m: i32[4]",
+        "%q = lt(%n, %m) : bool[4]\n%a = logical_not(%q) : bool[4]",
+        "%a = ge(%n, %m) : bool[4]\nreturn %a",
+    ),
+    "and true": (B, "%a = logical_and(bool(true), %p) : bool[4]", "return %p"),
+    "or true": (
+        B,
+        "%a = logical_or(%p, bool(true)) : bool[4]",
+        "%a = broadcast_to(bool(true)) {shape=[4]} : bool[4]\nreturn %a",
+    ),
+    "reshape to the same": (X, "%a = reshape(%x) {shape=[2,3]} : f32[2,3]", "return %x"),
+    "reshape twice": (
+        X,
+        "%r = reshape(%x) {shape=[6]} : f32[6]\n%a = reshape(%r) {shape=[3,2]} : f32[3,2]",
+        "%a = reshape(%x) {shape=[3,2]} : f32[3,2]\nreturn %a",
+    ),
+    "reshape there and back": (
+        X,
+        "%r = reshape(%x) {shape=[6]} : f32[6]\n%a = reshape(%r) {shape=[2,3]} : f32[2,3]",
+        "return %x",
+    ),
+    "broadcast twice": (
+        "%x: f32[3]",
+        "%r = broadcast_to(%x) {shape=[2,3]} : f32[2,3]\n%a = broadcast_to(%r) {shape=[4,2,3]} : f32[4,2,3]",
+        "%a = broadcast_to(%x) {shape=[4,2,3]} : f32[4,2,3]\nreturn %a",
+    ),
+    "broadcast of leading ones": (
+        "%x: f32[3]",
+        "%r = reshape(%x) {shape=[1,1,3]} : f32[1,1,3]\n%a = broadcast_to(%r) {shape=[4,2,3]} : f32[4,2,3]",
+        "%a = broadcast_to(%x) {shape=[4,2,3]} : f32[4,2,3]\nreturn %a",
+    ),
+    "transpose nothing": (X, "%a = transpose(%x) {permutation=[0,1]} : f32[2,3]", "return %x"),
+    "transpose twice": (
+        "%x: f32[2,3,4]",
+        "%t = transpose(%x) {permutation=[1,2,0]} : f32[3,4,2]\n%a = transpose(%t) {permutation=[2,1,0]} : f32[2,4,3]",
+        "%a = transpose(%x) {permutation=[0,2,1]} : f32[2,4,3]\nreturn %a",
+    ),
+    "slice all": (X, "%a = slice(%x) {starts=[0,0], stops=[2,3], steps=[1,1]} : f32[2,3]", "return %x"),
+    "slice twice": (
+        "%x: f32[20]",
+        "%s = slice(%x) {starts=[2], stops=[19], steps=[3]} : f32[6]\n"
+        "%a = slice(%s) {starts=[1], stops=[6], steps=[2]} : f32[3]",
+        "%a = slice(%x) {starts=[5], stops=[18], steps=[6]} : f32[3]\nreturn %a",
+    ),
+    "pad nothing": (X, "%a = pad(%x) {low=[0,0], high=[0,0], interior=[0,0]} : f32[2,3]", "return %x"),
+    "concat of one": (X, "%a = concat(%x) {axis=0} : f32[2,3]", "return %x"),
+    "concat twice": (
+        XY,
+        "%c = concat(%x, %y) {axis=1} : f32[2,6]\n%a = concat(%y, %c) {axis=1} : f32[2,9]",
+        "%a = concat(%y, %x, %y) {axis=1} : f32[2,9]\nreturn %a",
+    ),
+    "flip twice": (
+        X,
+        "%s = flip(%x) {axes=[0,1]} : f32[2,3]\n%a = flip(%s) {axes=[0]} : f32[2,3]",
+        "%a = flip(%x) {axes=[1]} : f32[2,3]\nreturn %a",
+    ),
+    "flip of one element": ("%x: f32[1,3]", "%a = flip(%x) {axes=[0]} : f32[1,3]", "return %x"),
+    "transpose of one number": (
+        X,
+        "%b = broadcast_to(f32(2.0)) {shape=[2,3]} : f32[2,3]\n"
+        "%t = transpose(%b) {permutation=[1,0]} : f32[3,2]\n%r = reshape(%t) {shape=[6]} : f32[6]",
+        "%r = broadcast_to(f32(2.0)) {shape=[6]} : f32[6]\nreturn %r",
+    ),
+    "sum over nothing": (X, "%a = sum(%x) {axes=[]} : f32[2,3]", "return %x"),
+    "sum over ones": (
+        "%x: f32[2,1,3]",
+        "%a = sum(%x) {axes=[1]} : f32[2,3]",
+        "%a = reshape(%x) {shape=[2,3]} : f32[2,3]\nreturn %a",
+    ),
+    "integer sum over nothing": (
+        N,
+        "%a = sum(%n) {axes=[]} : i64[4]",
+        "%a = cast(%n) {dtype=i64} : i64[4]\nreturn %a",
+    ),
+    "max over ones kept": ("%x: f32[1,3]", "%a = max(%x) {axes=[0], keepdims=true} : f32[1,3]", "return %x"),
+    "sum of one number": (
+        X,
+        "%b = broadcast_to(f32(0.5)) {shape=[2,3]} : f32[2,3]\n%a = sum(%b) {axes=[0]} : f32[3]",
+        "%a = broadcast_to(f32(1.0)) {shape=[3]} : f32[3]\nreturn %a",
+    ),
+    "matmul of transposed": (
+        "%x: f32[5,2,3], %y: f32[4,3]",
+        "%s = transpose(%x) {permutation=[0,2,1]} : f32[5,3,2]\n%t = transpose(%y) {permutation=[1,0]} : f32[3,4]\n"
+        "%a = matmul(%s, %t) {transpose_a=true} : f32[5,2,4]",
+        "%reshape = reshape(%x) {shape=[10,3]} : f32[10,3]\n"
+        "%matmul = matmul(%reshape, %y) {transpose_b=true} : f32[10,4]\n"
+        "%a = reshape(%matmul) {shape=[5,2,4]} : f32[5,2,4]\nreturn %a",
+    ),
+    "matmul of rows": (
+        "%x: f32[2,2,3], %y: f32[3,4]",
+        "%a = matmul(%x, %y) : f32[2,2,4]",
+        "%reshape = reshape(%x) {shape=[4,3]} : f32[4,3]\n%matmul = matmul(%reshape, %y) : f32[4,4]\n"
+        "%a = reshape(%matmul) {shape=[2,2,4]} : f32[2,2,4]\nreturn %a",
+    ),
+}
+STAYS = {
+    "float mul zero": (X, "%a = mul(%x, f32(0.0)) : f32[2,3]"),
+    "div three": (X, "%a = div(%x, f32(3.0)) : f32[2,3]"),
+    "div overflowing inverse": (X, "%a = div(%x, f32(2.938736e-39)) : f32[2,3]"),
+    "not lt of floats": (XY, "%q = lt(%x, %y) : bool[2,3]\n%a = logical_not(%q) : bool[2,3]"),
+    "narrowing cast": (X, "%n = cast(%x) {dtype=i32} : i32[2,3]\n%a = cast(%n) {dtype=f32} : f32[2,3]"),
+    "gradient cut": (X, "%a = stop_gradient(%x) : f32[2,3]"),
+    "flip": (X, "%a = flip(%x) {axes=[1]} : f32[2,3]"),
+    "bool add": (B, "%a = add(%p, bool(true)) : bool[4]"),
+    "matmul of batches": (
+        "%x: f32[5,2,3], %y: f32[5,3,4]",
+        "%t = transpose(%x) {permutation=[1,0,2]} : f32[2,5,3]\n%r = reshape(%t) {shape=[5,2,3]} : f32[5,2,3]\n"
+        "%a = matmul(%r, %y) : f32[5,2,4]",
+    ),
+}
+
+
+def text(inputs, body):
+    """The graph with that body, which returns its last value unless it says otherwise."""
+    lines = body.split("\n")
+    if not lines[-1].startswith("return"):
+        lines.append(f"return {lines[-1].split(' = ')[0]}")
+    types = dict(part.split(": ") for part in inputs.split(", "))
+    types |= {line.split(" = ")[0]: line.rsplit(" : ", 1)[1] for line in lines[:-1]}
+    return "\n".join([f"graph @f({inputs}) -> ({types[lines[-1].split()[1]]}) {{", *(f"  {i}" for i in lines), "}"])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rule(name):
+    inputs, before, after = CASES[name]
+    check_pass(Canonicalize(), text(inputs, before), text(inputs, after))
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_stays(name):
+    check_pass(Canonicalize(), text(*STAYS[name]))
+
+
+def test_every_rule_has_a_case():
+    """Each rule is what changes at least one case."""
+    used = set()
+    for inputs, before, _ in CASES.values():
+        graph = parse_graph(text(inputs, before) + "\n")
+        for node in list(graph.nodes()):
+            for rule in RULES:
+                if node in graph and rule.op == node.op.name and rule.rewrite(graph, node) is not None:
+                    used.add(rule.title)
+    assert used == {rule.title for rule in RULES}
+
+
+def test_splat():
+    graph = Graph()
+    x = graph.add_input(TensorType(float32, (3,)), "x")
+    two = graph.scalar(2.0, float32)
+    wide = emit(graph, REGISTRY["broadcast_to"], (two,), {"shape": (3,)})[0]
+    array = emit(graph, REGISTRY["constant"], (), {"value": np.array([1, 1, 2], np.float32)})[0]
+    empty = emit(graph, REGISTRY["constant"], (), {"value": np.zeros((0,), np.float32)})[0]
+    assert [splat(v) for v in (x, two, wide, array, empty)] == [None, 2.0, 2.0, None, None]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_chains_keep_their_value(seed):
+    random = np.random.default_rng(seed)
+    graph = Graph()
+    values = [graph.add_input(TensorType(float32, s), "x") for s in ((2, 3), (3,), (2, 1), ())]
+    values += [graph.scalar(c, float32) for c in (0.0, 1.0, -1.0, 2.0, 0.3)]
+    for _ in range(25):
+        name = random.choice(["add", "sub", "mul", "div", "neg", "abs", "maximum", "broadcast_to", "transpose"])
+        x, y = (values[i] for i in random.integers(0, len(values), 2))
+        if name == "broadcast_to":
+            made = emit(graph, REGISTRY[name], (x,), {"shape": (2, 3)})
+        elif name == "transpose":
+            made = emit(graph, REGISTRY[name], (x,), {"permutation": tuple(reversed(range(len(x.shape))))})
+            made = emit(graph, REGISTRY[name], made, {"permutation": tuple(reversed(range(len(x.shape))))})
+        else:
+            made = emit(graph, REGISTRY[name], (x, y)[: len(REGISTRY[name].operands)])
+        values.extend(made)
+    graph.set_outputs(values[-4:])
+    original = copy(graph)
+    result = Canonicalize().run(graph).graph
+    verify_graph(result)
+    arguments = [random.standard_normal(v.shape).astype(np.float32) for v in graph.inputs]
+    with np.errstate(all="ignore"):
+        for got, expected in zip(evaluate(result, arguments), evaluate(original, arguments), strict=True):
+            np.testing.assert_array_equal(np.abs(got), np.abs(expected))

@@ -1,0 +1,101 @@
+"""Tests of constant folding."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphc.dtypes import float32
+from graphc.ir.build import constant, emit
+from graphc.ir.graph import Graph
+from graphc.ir.op import REGISTRY
+from graphc.ops.registry import FAMILIES
+from graphc.passes.fold import ConstantFolding
+from tests.passes.check_pass import check_pass
+
+assert FAMILIES
+
+
+def test_folds_scalars_and_small_arrays():
+    check_pass(
+        ConstantFolding(),
+        """
+        graph @f(%x: f32[2]) -> (f32[2]) {
+          %k = constant() {value=f32[2](1.0, 2.0)} : f32[2]
+          %a = mul(f32(2.0), f32(3.0)) : f32[]
+          %b = mul(%k, %a) : f32[2]
+          %c = add(%x, %b) : f32[2]
+          return %c
+        }
+        """,
+        """
+        graph @f(%x: f32[2]) -> (f32[2]) {
+          %k = constant() {value=f32[2](1.0, 2.0)} : f32[2]
+          %b = constant() {value=f32[2](6.0, 12.0)} : f32[2]
+          %c = add(%x, %b) : f32[2]
+          return %c
+        }
+        """,
+        2,
+    )
+
+
+def test_generators_and_repeating_views_stay():
+    check_pass(
+        ConstantFolding(),
+        """
+        graph @f(%x: f32[8]) -> (f32[8], i64[8]) {
+          %a = broadcast_to(f32(2.0)) {shape=[8]} : f32[8]
+          %b = mul(%x, %a) : f32[8]
+          %c = iota() {shape=[8], axis=0} : i64[8]
+          return %b, %c
+        }
+        """,
+    )
+
+
+def products(shape, limit):
+    """A graph with an outer product of constants, folded with a limit; the names of its ops."""
+    graph = Graph()
+    a = constant(graph, np.ones((shape[0], 1)), float32)
+    b = constant(graph, np.ones((1, shape[1])), float32)
+    (c,) = emit(graph, REGISTRY["mul"], (a, b))
+    (d,) = emit(graph, REGISTRY["sum"], (c,), {"axes": (0, 1)})
+    graph.set_outputs([d])
+    result = ConstantFolding(limit).run(graph)
+    return [n.op.name for n in result.graph.nodes()], result.changed
+
+
+def test_large_results_are_not_stored():
+    assert products((300, 300), 1 << 20) == (["constant"] * 4, 2)
+    assert products((300, 300), 1 << 10) == (["constant", "constant", "mul", "sum"], 0)
+
+
+def test_large_constants_may_shrink():
+    graph = Graph()
+    a = constant(graph, np.ones((600, 600)), float32)
+    (b,) = emit(graph, REGISTRY["exp"], (a,))
+    (c,) = emit(graph, REGISTRY["sum"], (b,), {"axes": (0, 1)})
+    graph.set_outputs([c])
+    result = ConstantFolding(0).run(graph)
+    assert result.changed == 2
+    np.testing.assert_allclose(result.graph.outputs[0].node.attrs["value"], 360000 * np.e, rtol=1e-6)
+
+
+def test_division_by_zero_is_silent_and_effects_stay():
+    check_pass(
+        ConstantFolding(),
+        """
+        graph @f(%s: f32[] state "s") -> (f32[]) {
+          %a = div(f32(1.0), f32(0.0)) : f32[]
+          %w = state_write(%s, f32(2.0)) : f32[]
+          return %a
+        }
+        """,
+        """
+        graph @f(%s: f32[] state "s") -> (f32[]) {
+          %w = state_write(%s, f32(2.0)) : f32[]
+          return f32(inf)
+        }
+        """,
+        1,
+    )

@@ -1,0 +1,57 @@
+"""Decomposition: ops without a kernel rule become simpler ops, and what only autodiff needs goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
+from graphc.ir.graph import Graph, Node, Value
+from graphc.ir.op import REGISTRY, Trait
+from graphc.ir.rewrite import Rule, apply_rules
+from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.state import state_read, stop_gradient
+from graphc.passes.base import PassResult
+
+
+@dataclass(frozen=True)
+class Decompose:
+    """Replaces composed ops by what they are made of.
+
+    Needs: a graph that will not be differentiated any more. Does: applies ``decompose`` of every op that has one (None
+    means that the application is simple enough), inlines calls, drops ``stop_gradient`` and ``state_read``.
+    Leaves: ops with a kernel rule; convolutions without padding.
+
+        %a = stop_gradient(%x) : f32[4]
+        %b = mul(%a, %y) : f32[4]      ->        %b = mul(%x, %y) : f32[4]
+    """
+
+    name: str = "decompose"
+
+    def run(self, graph: Graph) -> PassResult:
+        """Changes the graph in place; counts decomposed nodes."""
+        changed = apply_rules(graph, RULES)
+        for node in reversed(list(graph.nodes())):
+            # What is not pure the rules leave in place, as if its effects were still needed; they are inlined by now.
+            if node.op.decompose is not None and not node.op.has(Trait.PURE):
+                graph.erase(node)
+        return PassResult(graph, changed)
+
+
+def _decompose(graph: Graph, node: Node) -> Sequence[Value] | None:
+    assert node.op.decompose is not None
+    with use(GraphDispatcher(graph, node.location)):
+        results = node.op.decompose(*node.operands, **node.attrs)
+    return results if isinstance(results, tuple) or results is None else (results,)
+
+
+def _forward(graph: Graph, node: Node) -> Sequence[Value] | None:
+    return node.operands
+
+
+RULES: list[Rule] = [
+    *(Rule(op.name, _decompose) for op in REGISTRY.values() if op.decompose is not None),
+    Rule(stop_gradient.op.name, _forward),
+    Rule(state_read.op.name, _forward),
+]
+"""One rule per op that goes."""

@@ -158,7 +158,7 @@ class OpDef:
     lower_nest: Callable[..., None] | None = None
     """Kernel rule for ops that are no function of one result element (scatter, scan): emits a whole nest."""
     decompose: Callable[..., Any] | None = None
-    """``decompose(*operands, **attrs)`` -> result(s) in simpler ops."""
+    """``decompose(*operands, **attrs)`` -> result(s) in simpler ops, or None when the application is simple enough."""
     traits: Trait = Trait.NONE
     samples: Callable[[], Sequence[Sample]] | None = None
     error_samples: tuple[ErrorSample, ...] = ()

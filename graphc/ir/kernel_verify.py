@@ -302,7 +302,7 @@ class _ProgramVerifier:
             self.calls()
             self.arena()
         except GraphcError as error:
-            raise error if isinstance(self.present, Kernel) else self.located(error) from None
+            raise error if error.where else self.located(error) from None
 
     def each(self, items: Sequence[Any], check: Callable[[Any], None]) -> None:
         for item in items:

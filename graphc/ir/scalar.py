@@ -28,6 +28,8 @@ class ScalarOp:
     reference: Callable[..., Any]
     transcendental: bool = False
     """True when codegen expands it into the others (codegen.approximate)."""
+    bits: tuple[int, ...] = (8, 32, 64)
+    """Widths of element type allowed."""
 
 
 def _int_div(a: Any, b: Any) -> Any:
@@ -144,7 +146,7 @@ _OPS = [
     ScalarOp("shl", 2, "same", "iu", _shift_left),
     ScalarOp("shr", 2, "same", "iu", np.right_shift),
     ScalarOp("shr_unsigned", 2, "same", "iu", _shift_right_logical),
-    ScalarOp("mulhi_unsigned", 2, "same", "i", _mulhi),
+    ScalarOp("mulhi_unsigned", 2, "same", "i", _mulhi, bits=(32,)),
     ScalarOp("select", 3, "select", "fiub", _select),
     ScalarOp("cast", 1, "cast", "fiub", cast),
     ScalarOp("bitcast", 1, "cast", "fiu", bitcast),
@@ -169,11 +171,15 @@ def result_type(name: str, types: tuple[DType, ...], stated: DType | None = None
     if len(types) != op.arity:
         raise VerifyError(f"{name} takes {op.arity} operands, got {len(types)}")
     if op.rule == "cast":
-        if stated is None or (name == "bitcast" and stated.bits != types[0].bits):
+        kinds = (types[0].kind, stated.kind) if stated is not None else "?"
+        same_width = stated is not None and stated.bits == types[0].bits
+        if any(k not in op.kinds for k in kinds) or (name == "bitcast" and not same_width):
             raise VerifyError(f"{name} of {types[0]} to {stated} is not possible")
+        assert stated is not None
         return stated
     main = types[1] if op.rule == "select" else types[0]
-    expected = {"select": (bool_, main, main), "ldexp": (main, types[-1])}.get(op.rule, (main,) * op.arity)
-    if types != expected or main.kind not in op.kinds:
+    power = types[-1] if types[-1].is_integer and types[-1].bits == main.bits else main
+    expected = {"select": (bool_, main, main), "ldexp": (main, power)}.get(op.rule, (main,) * op.arity)
+    if types != expected or main.kind not in op.kinds or main.bits not in op.bits:
         raise VerifyError(f"{name} cannot take ({', '.join(t.name for t in types)})")
     return bool_ if op.rule == "compare" else main

@@ -56,8 +56,8 @@ _strict: ContextVar[bool] = ContextVar("graphc_strict_hooks", default=False)
 class strict:
     """Switches to the rule that a hook is a monitor: it may neither return a value nor write to what it is given.
 
-    Takes effect at once; as a context manager it restores the previous mode at its end. ``strict(False)`` switches back.
-    A hook that breaks the rule raises HookError.
+    Takes effect at once; as a context manager it restores the previous mode at its end. ``strict(False)`` switches
+    back. A hook that breaks the rule raises HookError.
     """
 
     def __init__(self, enabled: bool = True):
@@ -97,7 +97,7 @@ def call_hook(hook: Any, *arguments: Any) -> Any:
 
 
 def _versions(tree: Any) -> list[tuple[int, int]]:
-    """Identity and version counter of every tensor in nested tuples, lists and dictionaries."""
+    """Identity and version (see ``TensorBase``) of every tensor in nested tuples, lists and dictionaries."""
     found: list[tuple[int, int]] = []
     open_: list[Any] = [tree]
     while open_:
@@ -106,6 +106,6 @@ def _versions(tree: Any) -> list[tuple[int, int]]:
             open_.extend(reversed(item))
         elif isinstance(item, dict):
             open_.extend(item.values())
-        elif isinstance(getattr(item, "_version", None), int):
-            found.append((id(item), item._version))
+        elif counter := getattr(item, "_counter", None):
+            found.append((id(item), counter[0]))
     return found

@@ -1,0 +1,166 @@
+"""Activations: rectifiers, smooth and bounded ones, gates, and softmax with its relatives."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from graphc import composite
+from graphc.errors import AttributeValueError, ShapeError
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.tensor import Tensor
+
+SELU_ALPHA = 1.6732632423543772
+SELU_SCALE = 1.0507009873554805
+"""Fixed point of mean 0 and variance 1 (Klambauer et al. 2017, "Self-Normalizing Neural Networks", section 2)."""
+
+
+def _put(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
+    return input.copy_(result) if inplace else result
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """The larger of x and 0."""
+    return _put(input, composite.relu(input), inplace)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """x where positive, else ``negative_slope * x``."""
+    return _put(input, ew.where(ew.gt(input, 0), input, ew.mul(input, negative_slope)), inplace)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """x limited to 0..6."""
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """x limited to ``min_val``..``max_val``; the gradient is 0 at the limits."""
+    inner = ew.where(ew.le(input, min_val), min_val, ew.where(ew.ge(input, max_val), max_val, input))
+    return _put(input, inner, inplace)
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x where positive, else ``alpha (exp(x) - 1)``."""
+    below = ew.mul(mathematics.expm1(ew.where(ew.gt(input, 0), 0, input)), alpha)
+    return _put(input, ew.where(ew.gt(input, 0), input, below), inplace)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """The scaled elu that keeps mean 0 and variance 1."""
+    return _put(input, ew.mul(elu(input, SELU_ALPHA), SELU_SCALE), inplace)
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x where positive, else ``alpha (exp(x / alpha) - 1)``."""
+    below = ew.mul(mathematics.expm1(ew.mul(ew.where(ew.gt(input, 0), 0, input), 1.0 / alpha)), alpha)
+    return _put(input, ew.where(ew.gt(input, 0), input, below), inplace)
+
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """x where positive, else ``weight * x`` with one weight, or one per channel (dimension 1).
+
+    Raises ShapeError when the number of weights is neither 1 nor that of channels.
+    """
+    if weight.numel() == 1:
+        slope = weight.reshape(*(1,) * len(input.shape))
+    else:
+        channels = input.shape[1] if len(input.shape) > 1 else 1
+        if tuple(weight.shape) != (channels,):
+            raise ShapeError(f"prelu: {weight.numel()} weights for {channels} channels")
+        slope = weight.reshape(-1, *(1,) * (len(input.shape) - 2))
+    return ew.where(ew.gt(input, 0), input, ew.mul(input, slope))
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """x times the normal distribution function at x; ``approximate="tanh"`` for the form with tanh."""
+    return composite.gelu(input, approximate)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """x times its logistic sigmoid."""
+    return _put(input, composite.silu(input), inplace)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """x times tanh(softplus(x))."""
+    return _put(input, ew.mul(input, mathematics.tanh(composite.softplus(input))), inplace)
+
+
+def tanh(input: Tensor) -> Tensor:
+    """The hyperbolic tangent."""
+    return mathematics.tanh(input)
+
+
+def sigmoid(input: Tensor) -> Tensor:
+    """``1 / (1 + exp(-x))``."""
+    return composite.sigmoid(input)
+
+
+def logsigmoid(input: Tensor) -> Tensor:
+    """The logarithm of the logistic sigmoid, without overflow."""
+    tail = mathematics.log1p(mathematics.exp(ew.neg(ew.abs(input))))
+    return ew.sub(ew.minimum(input, 0), tail)
+
+
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """``log(1 + exp(beta x)) / beta``; x itself where ``beta x`` exceeds ``threshold``."""
+    return composite.softplus(input, beta, threshold)
+
+
+def softsign(input: Tensor) -> Tensor:
+    """``x / (1 + |x|)``."""
+    return ew.div(input, ew.add(ew.abs(input), 1))
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """``(x + 3) / 6`` limited to 0..1."""
+    return _put(input, ew.mul(hardtanh(ew.add(input, 3), 0.0, 6.0), 1.0 / 6.0), inplace)
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """x times hardsigmoid(x)."""
+    return _put(input, ew.mul(input, hardsigmoid(input)), inplace)
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half along ``dim`` times the sigmoid of the second; raises ShapeError for an odd size."""
+    if input.shape[dim] % 2:
+        raise ShapeError(f"glu: dimension {dim} has an odd size {input.shape[dim]}")
+    half = input.shape[dim] // 2
+    return ew.mul(input.narrow(dim, 0, half), composite.sigmoid(input.narrow(dim, half, half)))
+
+
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """exp(x) divided by its sum along ``dim``. Without ``dim`` one is guessed, with a warning; see ``implicit_dim``."""
+    return composite.softmax(input, implicit_dim("softmax", input, dim, _stacklevel), dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """The logarithm of softmax along ``dim``. Without ``dim`` one is guessed, with a warning; see ``implicit_dim``."""
+    return composite.log_softmax(input, implicit_dim("log_softmax", input, dim, _stacklevel), dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """The softmax of -x."""
+    return composite.softmax(ew.neg(input), implicit_dim("softmin", input, dim, _stacklevel), dtype)
+
+
+def implicit_dim(name: str, input: Tensor, dim: int | None, stacklevel: int) -> int:
+    """``dim``, or when it is None the dimension that programs of 2017 mean: 0 for 0, 1 or 3 dimensions, else 1."""
+    if dim is not None:
+        return dim
+    guessed = 0 if len(input.shape) in (0, 1, 3) else 1
+    warnings.warn(
+        f"{name} without a dimension takes dimension {guessed} here, which is deprecated; pass dim={guessed}",
+        stacklevel=stacklevel,
+    )
+    return guessed
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """x divided by its p-norm along ``dim``, which counts as at least ``eps``."""
+    if p <= 0:
+        raise AttributeValueError(f"normalize: p must be positive, got {p}")
+    return ew.div(input, ew.maximum(composite.norm(input, p, dim, keepdim=True), eps))

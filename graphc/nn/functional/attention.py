@@ -1,0 +1,69 @@
+"""Scaled dot-product attention."""
+
+from __future__ import annotations
+
+import math
+
+from graphc import composite
+from graphc.dtypes import int32
+from graphc.errors import AttributeValueError, ShapeError
+from graphc.nn.functional.dropout import dropout
+from graphc.ops import contraction, index
+from graphc.ops import elementwise as ew
+from graphc.ops import shape as shapes
+from graphc.tensor import Tensor
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """``softmax(query key^T * scale + mask) value`` for query [..., L, E], key [..., S, E], value [..., S, F].
+
+    ``attn_mask`` broadcasts to [..., L, S]: a bool one keeps where it is True, another is added. ``is_causal``
+    keeps position i from seeing those after i. ``scale`` is 1 / sqrt(E) when None. ``enable_gqa`` lets several
+    query heads (dimension -3) share one key and value head. Raises ShapeError when last dimensions do not fit.
+    """
+    if is_causal and attn_mask is not None:
+        raise AttributeValueError("scaled_dot_product_attention: both attn_mask and is_causal are given")
+    if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
+        raise ShapeError(
+            f"scaled_dot_product_attention: query {list(query.shape)}, key {list(key.shape)} and "
+            f"value {list(value.shape)} do not fit"
+        )
+    if enable_gqa:
+        key, value = _share_heads(query, key), _share_heads(query, value)
+    factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = ew.mul(contraction.matmul(query, key, transpose_b=True), factor)
+    if is_causal:
+        scores = ew.where(_causal(scores), scores, -math.inf)
+    elif attn_mask is not None and attn_mask.dtype.kind == "b":
+        scores = ew.where(attn_mask, scores, -math.inf)
+    elif attn_mask is not None:
+        scores = ew.add(scores, attn_mask)
+    weights = composite.softmax(scores, -1)
+    if dropout_p > 0.0:
+        weights = dropout(weights, dropout_p)
+    return contraction.matmul(weights, value)
+
+
+def _causal(scores: Tensor) -> Tensor:
+    """True at [i, j] where j is not after i."""
+    size = tuple(scores.shape[-2:])
+    return ew.ge(index.iota(shape=size, axis=0, dtype=int32), index.iota(shape=size, axis=1, dtype=int32))
+
+
+def _share_heads(query: Tensor, x: Tensor) -> Tensor:
+    """``x`` with every head repeated until there are as many as in ``query``."""
+    heads, shared = query.shape[-3], x.shape[-3]
+    if heads % shared:
+        raise ShapeError(f"scaled_dot_product_attention: {heads} query heads cannot share {shared} heads")
+    lead, tail = tuple(x.shape[:-2]), tuple(x.shape[-2:])
+    repeated = shapes.broadcast_to(x.reshape(*lead, 1, *tail), shape=(*lead, heads // shared, *tail))
+    return repeated.reshape(*lead[:-1], heads, *tail)

@@ -1,0 +1,157 @@
+"""Convolutions and transposed convolutions over one or two spatial dimensions."""
+
+from __future__ import annotations
+
+from graphc.errors import AttributeValueError, ShapeError
+from graphc.nn.functional.spatial import IntOrInts, Ints, Pairs, batched, per_dimension, symmetric, unbatched
+from graphc.ops import convolution
+from graphc.tensor import Tensor
+
+
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: IntOrInts = 1,
+    padding: IntOrInts | str = 0,
+    dilation: IntOrInts = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Cross-correlation of [batch, channels, length] with weight [out, channels / groups, kernel]."""
+    return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: IntOrInts = 1,
+    padding: IntOrInts | str = 0,
+    dilation: IntOrInts = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Cross-correlation of [batch, channels, height, width] with weight [out, channels / groups, kernel height, width].
+
+    ``padding`` is zeros around the input, ``"valid"`` for none or ``"same"`` for an output of the input's size (stride
+    1 only). Raises ShapeError when channels or sizes do not fit.
+    """
+    return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+def _conv(
+    name: str,
+    rank: int,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: IntOrInts,
+    padding: IntOrInts | str,
+    dilation: IntOrInts,
+    groups: int,
+) -> Tensor:
+    x, added = batched(x, rank, name)
+    _check_weight(name, rank, weight)
+    strides = per_dimension(stride, rank, "stride")
+    dilations = per_dimension(dilation, rank, "dilation")
+    pads = _padding(name, padding, strides, dilations, tuple(weight.shape[2:]))
+    result = convolution.conv(x, weight, stride=strides, padding=pads, dilation=dilations, groups=groups)
+    return unbatched(_add_bias(name, result, bias, rank), added)
+
+
+def _check_weight(name: str, rank: int, weight: Tensor) -> None:
+    if len(weight.shape) != rank + 2:
+        raise ShapeError(f"{name}: the weight has {len(weight.shape)} dimensions {list(weight.shape)}, not {rank + 2}")
+
+
+def _padding(name: str, padding: IntOrInts | str, stride: Ints, dilation: Ints, kernel: Ints) -> Pairs:
+    if not isinstance(padding, str):
+        return symmetric(per_dimension(padding, len(kernel), "padding"))
+    if padding == "valid":
+        return ((0, 0),) * len(kernel)
+    if padding != "same":
+        raise AttributeValueError(f'{name}: padding {padding!r} is neither a number, "valid" nor "same"')
+    if any(s != 1 for s in stride):
+        raise AttributeValueError(f'{name}: padding "same" with stride {stride}', remedy="stride 1, or padding numbers")
+    return same_padding(kernel, dilation)
+
+
+def same_padding(kernel: Ints, dilation: Ints) -> Pairs:
+    """Padding that keeps the size; where it is odd, the larger half comes after."""
+    totals = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
+    return tuple((total // 2, total - total // 2) for total in totals)
+
+
+def _add_bias(name: str, result: Tensor, bias: Tensor | None, rank: int) -> Tensor:
+    if bias is None:
+        return result
+    if tuple(bias.shape) != (result.shape[1],):
+        raise ShapeError(f"{name}: bias of shape {list(bias.shape)} for {result.shape[1]} output channels")
+    return result + bias.reshape(-1, *(1,) * rank)
+
+
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    output_padding: IntOrInts = 0,
+    groups: int = 1,
+    dilation: IntOrInts = 1,
+) -> Tensor:
+    """The gradient of conv1d used forward: [batch, in, length] with weight [in, out / groups, kernel]."""
+    return _conv_transpose(
+        "conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    output_padding: IntOrInts = 0,
+    groups: int = 1,
+    dilation: IntOrInts = 1,
+) -> Tensor:
+    """The gradient of conv2d used forward: [batch, in, height, width] with weight [in, out / groups, kh, kw].
+
+    ``output_padding`` picks one of the sizes that the convolution would bring to the input's size.
+    """
+    return _conv_transpose(
+        "conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+def _conv_transpose(
+    name: str,
+    rank: int,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: IntOrInts,
+    padding: IntOrInts,
+    output_padding: IntOrInts,
+    groups: int,
+    dilation: IntOrInts,
+) -> Tensor:
+    x, added = batched(x, rank, name)
+    _check_weight(name, rank, weight)
+    if x.shape[1] != weight.shape[0]:
+        raise ShapeError(f"{name}: {x.shape[1]} input channels, the weight is for {weight.shape[0]}")
+    strides = per_dimension(stride, rank, "stride")
+    dilations = per_dimension(dilation, rank, "dilation")
+    pads = per_dimension(padding, rank, "padding")
+    extra = per_dimension(output_padding, rank, "output_padding")
+    for e, s, d in zip(extra, strides, dilations, strict=True):
+        if e >= max(s, d):
+            raise AttributeValueError(f"{name}: output_padding {e} must be smaller than stride {s} or dilation {d}")
+    size = [
+        (n - 1) * s - 2 * p + d * (k - 1) + e + 1
+        for n, s, p, d, k, e in zip(x.shape[2:], strides, pads, dilations, weight.shape[2:], extra, strict=True)
+    ]
+    result = convolution.conv_grad_input(
+        x, weight, size=tuple(size), stride=strides, padding=symmetric(pads), dilation=dilations, groups=groups
+    )
+    return unbatched(_add_bias(name, result, bias, rank), added)

@@ -1,0 +1,32 @@
+"""Distances and similarities of vectors."""
+
+from __future__ import annotations
+
+from graphc import composite
+from graphc.dims import dim_of
+from graphc.ops import elementwise as ew
+from graphc.ops import reduce
+from graphc.ops.shape import concat
+from graphc.tensor import Tensor
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The dot product along ``dim`` divided by both norms, each of which counts as at least ``eps``."""
+    product = ew.mul(x1, x2)
+    dot = reduce.sum(product, axes=(dim_of(dim, len(product.shape)),), keepdims=False)
+    norms = [ew.maximum(composite.norm(x, 2.0, dim), eps) for x in (x1, x2)]
+    return ew.div(dot, ew.mul(*norms))
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The p-norm of ``x1 - x2 + eps`` along the last dimension."""
+    return composite.norm(ew.add(ew.sub(x1, x2), eps), p, -1, keepdim)
+
+
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norm distances of all pairs i < j of the rows of ``input`` [n, m], as [n (n - 1) / 2]."""
+    rows = input.shape[0]
+    parts = [composite.norm(ew.sub(input[i : i + 1], input[i + 1 :]), p, -1) for i in range(rows - 1)]
+    if not parts:
+        return input.reshape(-1)[:0]
+    return concat(*parts, axis=0)

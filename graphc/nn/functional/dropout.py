@@ -1,0 +1,42 @@
+"""Dropout of elements and of whole channels."""
+
+from __future__ import annotations
+
+from graphc import sampling
+from graphc.dtypes import float32
+from graphc.errors import AttributeValueError, ShapeError
+from graphc.ops import elementwise as ew
+from graphc.tensor import Tensor
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zeros each element with probability ``p`` and scales the others by ``1 / (1 - p)``; only in training."""
+    return _dropout("dropout", input, p, training, inplace, tuple(input.shape))
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """``dropout`` of whole channels of [batch, channels, length] (or without the batch)."""
+    return _dropout("dropout1d", input, p, training, inplace, _channels("dropout1d", input, 1))
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """``dropout`` of whole channels of [batch, channels, height, width] (or without the batch)."""
+    return _dropout("dropout2d", input, p, training, inplace, _channels("dropout2d", input, 2))
+
+
+def _channels(name: str, input: Tensor, spatial: int) -> tuple[int, ...]:
+    """The shape of a mask with one element per channel."""
+    if len(input.shape) not in (spatial + 1, spatial + 2):
+        raise ShapeError(f"{name}: the input {list(input.shape)} has {len(input.shape)} dimensions, not {spatial + 2}")
+    return (*input.shape[: len(input.shape) - spatial], *(1,) * spatial)
+
+
+def _dropout(name: str, x: Tensor, p: float, training: bool, inplace: bool, shape: tuple[int, ...]) -> Tensor:
+    if not 0.0 <= p <= 1.0:
+        raise AttributeValueError(f"{name}: p is a probability between 0 and 1, got {p}")
+    if not training or p == 0.0:
+        return x
+    kept = ew.ge(sampling.uniform(shape, float32, None), p)
+    scale = 0.0 if p == 1.0 else 1.0 / (1.0 - p)
+    result = ew.mul(x, ew.mul(ew.cast(kept, dtype=x.dtype), scale))
+    return x.copy_(result) if inplace else result

@@ -1,0 +1,40 @@
+"""Affine maps of the last dimension."""
+
+from __future__ import annotations
+
+from graphc.errors import ShapeError
+from graphc.ops import contraction
+from graphc.tensor import Tensor
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``input @ weight.T + bias`` for input [..., in], weight [out, in] (or [in], which drops it), bias [out].
+
+    Raises ShapeError when the last dimension of the input is not that of the weight.
+    """
+    if not input.shape or not weight.shape or input.shape[-1] != weight.shape[-1]:
+        raise ShapeError(
+            f"linear: input {list(input.shape)} and weight {list(weight.shape)} differ in their last dimension",
+            remedy=f"an input with {weight.shape[-1] if weight.shape else 1} features",
+        )
+    flat = input.reshape(1, -1) if len(input.shape) == 1 else input
+    matrix = weight.reshape(1, -1) if len(weight.shape) == 1 else weight
+    result = contraction.matmul(flat, matrix, transpose_b=True)
+    result = result.reshape(*input.shape[:-1], *weight.shape[:-1])
+    return result if bias is None else result + bias
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``sum_ij input1[i] weight[o, i, j] input2[j] + bias[o]`` for the last dimensions of both inputs.
+
+    Raises ShapeError when sizes do not fit weight [out, in1, in2].
+    """
+    out, first, second = weight.shape
+    if input1.shape[-1] != first or input2.shape[-1] != second or input1.shape[:-1] != input2.shape[:-1]:
+        raise ShapeError(
+            f"bilinear: inputs {list(input1.shape)} and {list(input2.shape)} do not fit weight {list(weight.shape)}"
+        )
+    rows = input1.reshape(-1, 1, 1, first)
+    partial = contraction.matmul(rows, weight).reshape(-1, out, second)
+    result = (partial * input2.reshape(-1, 1, second)).sum(-1).reshape(*input1.shape[:-1], out)
+    return result if bias is None else result + bias

@@ -1,0 +1,237 @@
+"""Losses of classification: cross entropy, negative log likelihood, binary cross entropy, divergence."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from graphc import composite
+from graphc.dtypes import int64
+from graphc.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
+from graphc.nn.functional.activation import logsigmoid
+from graphc.ops import elementwise as ew
+from graphc.ops import index, reduce
+from graphc.ops import math as mathematics
+from graphc.tensor import Tensor
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+def reduction_of(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
+    """The name of a reduction, also from the two flags of old programs; raises AttributeValueError for another name."""
+    if size_average is not None or reduce is not None:
+        warnings.warn("size_average and reduce are deprecated; pass reduction=", stacklevel=3)
+        if reduce is False:
+            return "none"
+        return "sum" if size_average is False else "mean"
+    if reduction not in REDUCTIONS:
+        raise AttributeValueError(f"reduction {reduction!r} is not known", remedy=f"one of {REDUCTIONS}")
+    return reduction
+
+
+def reduced(loss: Tensor, reduction: str) -> Tensor:
+    """The mean or sum of all elements, or the elements."""
+    if reduction == "none":
+        return loss
+    return composite.mean(loss) if reduction == "mean" else composite.total(loss)
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Negative log likelihood of the softmax of ``input`` [classes], [batch, classes] or [batch, classes, ...].
+
+    ``target`` holds class numbers (the shape of the input without classes), or probabilities (the shape of the input).
+    ``weight`` [classes] scales classes; ``mean`` divides by the sum of the weights of the targets. Targets equal to
+    ``ignore_index`` do not count. ``label_smoothing`` mixes the target with the uniform distribution.
+    """
+    how = reduction_of(reduction, size_average, reduce)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise AttributeValueError(f"cross_entropy: label_smoothing {label_smoothing} is not between 0 and 1")
+    axis = _class_axis("cross_entropy", input)
+    logs = composite.log_softmax(input, axis)
+    if target.dtype.is_floating_point:
+        return _soft_cross_entropy(logs, target, weight, label_smoothing, how, axis)
+    return _likelihood(logs, target, weight, ignore_index, label_smoothing, how, axis)
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Minus the element of ``input`` (log-probabilities) at each target class; see ``cross_entropy`` for the rest."""
+    how = reduction_of(reduction, size_average, reduce)
+    return _likelihood(input, target, weight, ignore_index, 0.0, how, _class_axis("nll_loss", input))
+
+
+def _class_axis(name: str, input: Tensor) -> int:
+    if not input.shape:
+        raise ShapeError(f"{name}: the input has no dimension for classes")
+    return 0 if len(input.shape) == 1 else 1
+
+
+def _likelihood(
+    logs: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    ignore_index: int,
+    smoothing: float,
+    reduction: str,
+    axis: int,
+) -> Tensor:
+    _check_classes(logs, target, ignore_index, axis)
+    target = target.to(int64) if target.dtype.bits == 8 else target
+    classes = logs.shape[axis]
+    numbers = index.iota(shape=(classes,), axis=0, dtype=target.dtype).reshape(-1, *(1,) * (len(logs.shape) - axis - 1))
+    places = target.reshape(*target.shape[:axis], 1, *target.shape[axis:])
+    chosen = ew.eq(places, numbers)
+    counts = ew.ne(target, ignore_index)
+    if 0 <= ignore_index < classes:
+        chosen = ew.logical_and(chosen, counts.reshape(*places.shape))
+    scale = None if weight is None else _class_weight(logs, weight, axis)
+    scaled = logs if scale is None else ew.mul(logs, scale)
+    loss = ew.neg(reduce.sum(ew.where(chosen, scaled, 0), axes=(axis,), keepdims=False))
+    if scale is None:
+        share = counts.to(logs.dtype)
+    else:
+        share = reduce.sum(ew.where(chosen, scale, 0), axes=(axis,), keepdims=False)
+    if smoothing:
+        uniform = ew.neg(reduce.sum(scaled, axes=(axis,), keepdims=False))
+        uniform = ew.where(counts, uniform, 0)
+        loss = ew.add(ew.mul(loss, 1.0 - smoothing), ew.mul(uniform, smoothing / classes))
+    if reduction == "mean":
+        return ew.div(composite.total(loss), composite.total(share))
+    return reduced(loss, reduction)
+
+
+def _check_classes(logs: Tensor, target: Tensor, ignore_index: int, axis: int) -> None:
+    expected = (*logs.shape[:axis], *logs.shape[axis + 1 :])
+    if tuple(target.shape) != expected:
+        raise ShapeError(
+            f"targets have shape {list(target.shape)}, the input {list(logs.shape)} needs {list(expected)}",
+            remedy="class numbers without the class dimension, or probabilities (floating point) in the input's shape",
+        )
+    if not target.dtype.is_integer:
+        raise DTypeError(f"class numbers are integers, got {target.dtype.name}", remedy="target.long()")
+    values = target._data
+    if isinstance(values, np.ndarray) and values.size:
+        wrong = (values != ignore_index) & ((values < 0) | (values >= logs.shape[axis]))
+        if wrong.any():
+            raise IndexRangeError(f"target {int(values[wrong].flat[0])} is outside of {logs.shape[axis]} classes")
+
+
+def _class_weight(logs: Tensor, weight: Tensor, axis: int) -> Tensor:
+    if tuple(weight.shape) != (logs.shape[axis],):
+        raise ShapeError(f"weights have shape {list(weight.shape)}, there are {logs.shape[axis]} classes")
+    return weight.reshape(-1, *(1,) * (len(logs.shape) - axis - 1))
+
+
+def _soft_cross_entropy(
+    logs: Tensor, target: Tensor, weight: Tensor | None, smoothing: float, reduction: str, axis: int
+) -> Tensor:
+    if tuple(target.shape) != tuple(logs.shape):
+        raise ShapeError(
+            f"cross_entropy: probabilities {list(target.shape)} do not have the shape {list(logs.shape)} of the input",
+            remedy="integers for class numbers: target.long()",
+        )
+    classes = logs.shape[axis]
+    if smoothing:
+        target = ew.add(ew.mul(target, 1.0 - smoothing), smoothing / classes)
+    terms = ew.mul(logs, target)
+    terms = terms if weight is None else ew.mul(terms, _class_weight(logs, weight, axis))
+    loss = ew.neg(reduce.sum(terms, axes=(axis,), keepdims=False))
+    return reduced(loss, reduction)
+
+
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``-(target log(input) + (1 - target) log(1 - input))`` for probabilities; logarithms count as at least -100."""
+    check_same_shape("binary_cross_entropy", input, target)
+    how = reduction_of(reduction, size_average, reduce)
+    positive = ew.maximum(mathematics.log(input), -100.0)
+    negative = ew.maximum(mathematics.log1p(ew.neg(input)), -100.0)
+    loss = ew.neg(ew.add(ew.mul(target, positive), ew.mul(ew.sub(1.0, target), negative)))
+    return reduced(loss if weight is None else ew.mul(loss, weight), how)
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """``binary_cross_entropy`` of sigmoid(input), without overflow; ``pos_weight`` scales positive targets."""
+    check_same_shape("binary_cross_entropy_with_logits", input, target)
+    how = reduction_of(reduction, size_average, reduce)
+    log_positive = logsigmoid(input)
+    if pos_weight is not None:
+        scale = ew.add(ew.mul(ew.sub(pos_weight, 1.0), target), 1.0)
+        log_positive = ew.mul(log_positive, scale)
+    loss = ew.sub(ew.mul(ew.sub(1.0, target), input), log_positive)
+    return reduced(loss if weight is None else ew.mul(loss, weight), how)
+
+
+def check_same_shape(name: str, input: Tensor, target: Tensor) -> None:
+    """Raises ShapeError when input and target differ in shape."""
+    if tuple(input.shape) != tuple(target.shape):
+        raise ShapeError(f"{name}: the input is {list(input.shape)}, the target {list(target.shape)}")
+
+
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """``target (log(target) - input)`` for log-probabilities ``input``; 0 where the target is 0.
+
+    ``log_target`` says that targets are logarithms too. ``batchmean`` is the sum divided by the first dimension, the
+    divergence as it is defined.
+    """
+    how = "sum" if reduction == "batchmean" else reduction_of(reduction, size_average, reduce)
+    if log_target:
+        loss = ew.mul(mathematics.exp(target), ew.sub(target, input))
+    else:
+        positive = ew.gt(target, 0)
+        entropy = ew.mul(target, mathematics.log(ew.where(positive, target, 1)))
+        loss = ew.sub(ew.where(positive, entropy, ew.mul(target, 0)), ew.mul(target, input))
+    result = reduced(loss, how)
+    return ew.mul(result, 1.0 / input.shape[0]) if reduction == "batchmean" and input.shape else result
+
+
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
+    """``(log(var) + (input - target)^2 / var) / 2``, ``var`` being at least ``eps``; ``full`` adds the constant."""
+    spread = ew.where(ew.lt(var, eps), eps, var) if isinstance(var, Tensor) else max(var, eps)
+    difference = ew.sub(input, target)
+    log = mathematics.log(spread) if isinstance(spread, Tensor) else float(np.log(spread))
+    loss = ew.mul(ew.add(ew.div(ew.mul(difference, difference), spread), log), 0.5)
+    if full:
+        loss = ew.add(loss, 0.5 * float(np.log(2 * np.pi)))
+    return reduced(loss, reduction_of(reduction))

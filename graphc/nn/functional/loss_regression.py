@@ -1,0 +1,169 @@
+"""Losses of differences and of margins: squared, absolute, Huber, ranking, hinge, triplet."""
+
+from __future__ import annotations
+
+import warnings
+
+from graphc import composite
+from graphc.errors import AttributeValueError
+from graphc.nn.functional.distance import cosine_similarity, pairwise_distance
+from graphc.nn.functional.loss import reduced, reduction_of
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.tensor import Tensor
+
+
+def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
+    if tuple(input.shape) != tuple(target.shape):
+        warnings.warn(
+            f"{name}: the target {list(target.shape)} is broadcast against the input {list(input.shape)}; "
+            "give both the same shape if that is not meant",
+            stacklevel=3,
+        )
+    return ew.sub(input, target)
+
+
+def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+    """The reduced loss; with weights ``mean`` divides by their sum."""
+    if weight is None:
+        return reduced(loss, reduction)
+    loss = ew.mul(loss, weight)
+    if reduction == "mean":
+        return ew.div(composite.total(loss), composite.total(weight.expand(*loss.shape)))
+    return reduced(loss, reduction)
+
+
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """The squared difference."""
+    difference = _difference("mse_loss", input, target)
+    return _weighted(ew.mul(difference, difference), weight, reduction_of(reduction, size_average, reduce))
+
+
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """The absolute difference."""
+    how = reduction_of(reduction, size_average, reduce)
+    return _weighted(ew.abs(_difference("l1_loss", input, target)), weight, how)
+
+
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """The squared difference over ``2 beta`` where it is below ``beta``, else the absolute one minus ``beta / 2``."""
+    if beta < 0:
+        raise AttributeValueError(f"smooth_l1_loss: beta {beta} is negative")
+    how = reduction_of(reduction, size_average, reduce)
+    if beta == 0:
+        return reduced(ew.abs(_difference("smooth_l1_loss", input, target)), how)
+    return reduced(_huber(_difference("smooth_l1_loss", input, target), beta, 1.0 / beta), how)
+
+
+def huber_loss(
+    input: Tensor,
+    target: Tensor,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    weight: Tensor | None = None,
+) -> Tensor:
+    """Half the squared difference where it is below ``delta``, else ``delta`` times (the absolute one - delta / 2)."""
+    if delta <= 0:
+        raise AttributeValueError(f"huber_loss: delta {delta} is not positive")
+    loss = _huber(_difference("huber_loss", input, target), delta, 1.0)
+    return _weighted(loss, weight, reduction_of(reduction))
+
+
+def _huber(difference: Tensor, delta: float, scale: float) -> Tensor:
+    size = ew.abs(difference)
+    inner = ew.mul(ew.mul(difference, difference), 0.5 * scale)
+    outer = ew.mul(ew.sub(size, 0.5 * delta), delta * scale)
+    return ew.where(ew.lt(size, delta), inner, outer)
+
+
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    eps: float = 1e-8,
+    reduction: str = "mean",
+) -> Tensor:
+    """``exp(input) - target * input`` (``input - target log(input)`` without ``log_input``); ``full`` adds Stirling's
+    approximation of log(target!) where the target exceeds 1."""
+    if log_input:
+        loss = ew.sub(mathematics.exp(input), ew.mul(target, input))
+    else:
+        loss = ew.sub(input, ew.mul(target, mathematics.log(ew.add(input, eps))))
+    if full:
+        large = ew.gt(target, 1)
+        safe = ew.where(large, target, 1)
+        stirling = ew.sub(ew.mul(safe, mathematics.log(safe)), safe)
+        stirling = ew.add(stirling, ew.mul(mathematics.log(ew.mul(safe, 6.283185307179586)), 0.5))
+        loss = ew.add(loss, ew.where(large, stirling, 0))
+    return reduced(loss, reduction_of(reduction))
+
+
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """``log(1 + exp(-target * input))`` for targets 1 and -1."""
+    margin = ew.neg(ew.mul(target, input))
+    tail = mathematics.log1p(mathematics.exp(ew.neg(ew.abs(margin))))
+    return reduced(ew.add(ew.maximum(margin, 0), tail), reduction_of(reduction))
+
+
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
+    """x where the target is 1, ``max(0, margin - x)`` where it is -1."""
+    loss = ew.where(ew.eq(target, 1), input, composite.relu(ew.sub(margin, input)))
+    return reduced(loss, reduction_of(reduction))
+
+
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor:
+    """``max(0, -target (input1 - input2) + margin)``: target 1 wants input1 larger, -1 smaller."""
+    loss = composite.relu(ew.add(ew.mul(ew.neg(target), ew.sub(input1, input2)), margin))
+    return reduced(loss, reduction_of(reduction))
+
+
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor:
+    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
+    cosine = cosine_similarity(input1, input2, dim=-1, eps=1e-8)
+    loss = ew.where(ew.eq(target, 1), ew.sub(1.0, cosine), composite.relu(ew.sub(cosine, margin)))
+    return reduced(loss, reduction_of(reduction))
+
+
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """``max(0, |anchor - positive| - |anchor - negative| + margin)``; ``swap`` lets the positive stand for the
+    anchor in the second distance where it is nearer to the negative."""
+    near = pairwise_distance(anchor, positive, p, eps)
+    far = pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = ew.minimum(far, pairwise_distance(positive, negative, p, eps))
+    return reduced(composite.relu(ew.add(ew.sub(near, far), margin)), reduction_of(reduction))

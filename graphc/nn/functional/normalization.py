@@ -1,0 +1,163 @@
+"""Normalisation by batch, layer, group and instance statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from graphc import composite
+from graphc.autograd.grad_mode import no_grad
+from graphc.errors import AttributeValueError, ShapeError
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.tensor import Tensor
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float | Tensor = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalises each channel (dimension 1) of [batch, channels, ...].
+
+    In training by the statistics of the batch, which are also mixed into ``running_mean`` and ``running_var`` in place
+    with weight ``momentum`` (the variance as the unbiased one); else by the running statistics.
+    """
+    if len(input.shape) < 2:
+        raise ShapeError(f"batch_norm: the input {list(input.shape)} has no channel dimension")
+    if not training:
+        if running_mean is None or running_var is None:
+            raise AttributeValueError("batch_norm: running_mean and running_var are needed outside of training")
+        return _by_running_statistics(input, running_mean, running_var, weight, bias, eps)
+    axes = (0, *range(2, len(input.shape)))
+    count = prod(input.shape[a] for a in axes)
+    if count <= 1:
+        raise AttributeValueError(
+            f"batch_norm: one value per channel in training, input {list(input.shape)}", remedy="a larger batch"
+        )
+    mean = composite.mean(input, axes, keepdim=True)
+    centred = ew.sub(input, mean)
+    var = composite.mean(ew.mul(centred, centred), axes, keepdim=True)
+    if running_mean is not None:
+        _mix(running_mean, mean, momentum)
+    if running_var is not None:
+        _mix(running_var, ew.mul(var, count / (count - 1)), momentum)
+    normal = ew.mul(centred, mathematics.rsqrt(ew.add(var, eps)))
+    return _scaled(normal, _per_channel(weight, input), _per_channel(bias, input))
+
+
+def _by_running_statistics(
+    input: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Tensor:
+    scale = mathematics.rsqrt(ew.add(var, eps))
+    scale = scale if weight is None else ew.mul(scale, weight)
+    shift = ew.neg(ew.mul(mean, scale))
+    shift = shift if bias is None else ew.add(shift, bias)
+    return ew.add(ew.mul(input, _per_channel(scale, input)), _per_channel(shift, input))
+
+
+def _mix(running: Tensor, value: Tensor, momentum: float | Tensor) -> None:
+    with no_grad():
+        flat = value.detach().reshape(*running.shape)
+        running.copy_(running * (1.0 - momentum) + flat * momentum)
+
+
+def _per_channel(x: Tensor | None, input: Tensor) -> Tensor | None:
+    return None if x is None else x.reshape(-1, *(1,) * (len(input.shape) - 2))
+
+
+def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    x = x if weight is None else ew.mul(x, weight)
+    return x if bias is None else ew.add(x, bias)
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalises over the last dimensions, whose shape is ``normalized_shape``; weight and bias have that shape."""
+    axes = _last_axes("layer_norm", input, normalized_shape, weight, bias)
+    return _scaled(_standardized(input, axes, eps), weight, bias)
+
+
+def _standardized(x: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
+    """``x`` minus its mean, over its standard deviation along ``axes``."""
+    centred = ew.sub(x, composite.mean(x, axes, keepdim=True))
+    var = composite.mean(ew.mul(centred, centred), axes, keepdim=True)
+    return ew.mul(centred, mathematics.rsqrt(ew.add(var, eps)))
+
+
+def _last_axes(
+    name: str, input: Tensor, normalized_shape: Sequence[int], *parameters: Tensor | None
+) -> tuple[int, ...]:
+    shape = tuple(normalized_shape)
+    count = len(input.shape)
+    if not shape or tuple(input.shape[count - len(shape) :]) != shape:
+        raise ShapeError(f"{name}: the input {list(input.shape)} does not end with {list(shape)}")
+    for parameter in parameters:
+        if parameter is not None and tuple(parameter.shape) != shape:
+            raise ShapeError(f"{name}: a weight or bias of shape {list(parameter.shape)}, expected {list(shape)}")
+    return tuple(range(count - len(shape), count))
+
+
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """Divides by the root mean square over the last dimensions; ``eps`` is that of the element type when None."""
+    axes = _last_axes("rms_norm", input, normalized_shape, weight)
+    if eps is None:
+        eps = 2.0**-52 if input.dtype.bits == 64 else 2.0**-23
+    square = composite.mean(ew.mul(input, input), axes, keepdim=True)
+    return _scaled(ew.mul(input, mathematics.rsqrt(ew.add(square, eps))), weight, None)
+
+
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """Normalises each of ``num_groups`` groups of channels of [batch, channels, ...]; weight and bias are per channel.
+
+    Raises ShapeError when the groups do not divide the channels.
+    """
+    if len(input.shape) < 2 or input.shape[1] % num_groups:
+        raise ShapeError(f"group_norm: {num_groups} groups do not divide the channels of {list(input.shape)}")
+    parts = input.reshape(input.shape[0], num_groups, -1)
+    normal = _standardized(parts, (2,), eps).reshape(*input.shape)
+    return _scaled(normal, _per_channel(weight, input), _per_channel(bias, input))
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalises each channel of each item of [batch, channels, ...] over its spatial dimensions.
+
+    ``use_input_stats=False`` takes the running statistics, which are else updated in place when given.
+    """
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    if len(input.shape) < 3:
+        raise ShapeError(f"instance_norm: the input {list(input.shape)} has no spatial dimensions")
+    axes = tuple(range(2, len(input.shape)))
+    count = prod(input.shape[2:])
+    if count <= 1:
+        raise AttributeValueError(f"instance_norm: one value per channel in training, input {list(input.shape)}")
+    mean = composite.mean(input, axes, keepdim=True)
+    if running_mean is not None:
+        _mix(running_mean, composite.mean(mean, 0), momentum)
+    if running_var is not None:
+        _mix(running_var, composite.mean(composite.var(input, axes, 1, keepdim=True), 0), momentum)
+    return _scaled(_standardized(input, axes, eps), _per_channel(weight, input), _per_channel(bias, input))

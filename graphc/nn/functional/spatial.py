@@ -1,0 +1,51 @@
+"""Arguments that are one number or one per spatial dimension, and inputs with or without a batch dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.errors import AttributeValueError, ShapeError
+from graphc.tensor import Tensor
+
+Ints = tuple[int, ...]
+Pairs = tuple[tuple[int, int], ...]
+IntOrInts = int | Sequence[int]
+
+
+def per_dimension(value: Any, rank: int, name: str) -> Ints:
+    """``value`` for each of ``rank`` spatial dimensions; raises AttributeValueError for another number of entries."""
+    if isinstance(value, int):
+        return (value,) * rank
+    entries = tuple(value)
+    if len(entries) == 1:
+        return entries * rank
+    if len(entries) != rank:
+        raise AttributeValueError(f"{name} is one number or {rank}, got {len(entries)}: {entries}")
+    return entries
+
+
+def symmetric(padding: Ints) -> Pairs:
+    """The same padding before and after, per dimension."""
+    return tuple((p, p) for p in padding)
+
+
+def batched(x: Tensor, rank: int, name: str) -> tuple[Tensor, bool]:
+    """``x`` as [batch, channels, *spatial], and whether the batch dimension was added.
+
+    Raises ShapeError for an input of another number of dimensions.
+    """
+    if len(x.shape) == rank + 2:
+        return x, False
+    if len(x.shape) == rank + 1:
+        return x.reshape(1, *x.shape), True
+    raise ShapeError(
+        f"{name}: the input has {len(x.shape)} dimensions {list(x.shape)}, expected {rank + 2} "
+        f"(or {rank + 1} without a batch)",
+        remedy="x.unsqueeze(...), or x.reshape(batch, channels, ...)",
+    )
+
+
+def unbatched(result: Tensor, added: bool) -> Tensor:
+    """``result`` without the batch dimension that ``batched`` added."""
+    return result.reshape(*result.shape[1:]) if added else result

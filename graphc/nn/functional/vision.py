@@ -1,0 +1,173 @@
+"""Padding, resizing, and rearranging of pixels and channels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.errors import AttributeValueError, ShapeError
+from graphc.nn.functional.spatial import per_dimension
+from graphc.ops import elementwise as ew
+from graphc.ops import index
+from graphc.ops import shape as shapes
+from graphc.tensor import Tensor
+from graphc.tensor_base import front
+
+
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """Pads the last dimensions: ``pad`` is (before, after) of the last one, then of the one before it, and so on.
+
+    ``constant`` (negative numbers cut off), ``reflect`` (mirrored without the edge), ``replicate`` (the edge repeated)
+    or ``circular``. Raises AttributeValueError for another mode, ShapeError when the input is too small to mirror.
+    """
+    pairs = list(zip(pad[::2], pad[1::2], strict=False))
+    rank = len(input.shape)
+    if len(pad) % 2 or len(pairs) > rank:
+        raise AttributeValueError(f"pad: {tuple(pad)} does not fit an input with {rank} dimensions")
+    if mode == "constant":
+        low, high = [0] * rank, [0] * rank
+        for i, (before, after) in enumerate(pairs):
+            low[rank - 1 - i], high[rank - 1 - i] = before, after
+        filling = _as_type(0.0 if value is None else value, input)
+        return shapes.pad(input, low=low, high=high, interior=(0,) * rank, value=filling)
+    if mode not in _SOURCES:
+        raise AttributeValueError(f"pad: mode {mode!r} is not known", remedy=f'one of "constant", {sorted(_SOURCES)}')
+    if value is not None and value != 0:
+        raise AttributeValueError(f"pad: mode {mode!r} takes no value")
+    for i, (before, after) in enumerate(pairs):
+        input = _pad_axis(input, rank - 1 - i, before, after, mode)
+    return input
+
+
+def _as_type(value: float, x: Tensor) -> bool | int | float:
+    return float(value) if x.dtype.kind == "f" else bool(value) if x.dtype.kind == "b" else int(value)
+
+
+def _pad_axis(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
+    if not before and not after:
+        return x
+    extent = x.shape[axis]
+    limit = {"reflect": extent - 1, "circular": extent, "replicate": math.inf if extent else 0}[mode]
+    if max(before, after) > limit:
+        raise ShapeError(f"pad: {mode} padding {(before, after)} is too large for a dimension of size {extent}")
+    positions = np.array([_SOURCES[mode](i, extent) for i in range(-before, extent + after)], np.int64)
+    return index.gather(x, front().constant(positions), axis=axis)
+
+
+def _mirrored(i: int, extent: int) -> int:
+    i = abs(i)
+    return i if i < extent else 2 * (extent - 1) - i
+
+
+_SOURCES: dict[str, Callable[[int, int], int]] = {
+    "reflect": _mirrored,
+    "replicate": lambda i, extent: min(max(i, 0), extent - 1),
+    "circular": lambda i, extent: i % extent,
+}
+"""Which element stands at position i of a dimension, by mode."""
+
+
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+) -> Tensor:
+    """Resizes the spatial dimensions of [batch, channels, ...] to ``size``, or by ``scale_factor``.
+
+    ``nearest`` and ``nearest-exact`` (any number of dimensions), ``linear`` (one) and ``bilinear`` (two), the last two
+    with ``align_corners`` when the corner points of both grids shall coincide.
+    """
+    rank = len(input.shape) - 2
+    if (size is None) == (scale_factor is None):
+        raise AttributeValueError("interpolate: give either size or scale_factor")
+    if mode.startswith("nearest") and align_corners is not None:
+        raise AttributeValueError(f"interpolate: align_corners means nothing for mode {mode!r}")
+    if (mode, rank) not in (("linear", 1), ("bilinear", 2)) and mode not in ("nearest", "nearest-exact"):
+        raise AttributeValueError(f"interpolate: mode {mode!r} does not fit {rank} spatial dimensions")
+    if size is not None:
+        sizes, scales = per_dimension(size, rank, "size"), [None] * rank
+    else:
+        factors = [float(f) for f in _spread(scale_factor, rank)]
+        sizes = tuple(math.floor(n * f) for n, f in zip(input.shape[2:], factors, strict=True))
+        scales = [None] * rank if recompute_scale_factor else [1.0 / f for f in factors]
+    for axis, (wanted, step) in enumerate(zip(sizes, scales, strict=True), start=2):
+        extent = input.shape[axis]
+        step = extent / wanted if step is None else step
+        if mode.startswith("nearest"):
+            input = _nearest(input, axis, wanted, step, offset=0.5 if mode == "nearest-exact" else 0.0)
+        else:
+            input = _linear(input, axis, wanted, step, bool(align_corners))
+    return input
+
+
+def _spread(value: Any, rank: int) -> tuple[float, ...]:
+    spread = tuple(value) if isinstance(value, (tuple, list)) else (value,) * rank
+    if len(spread) != rank:
+        raise AttributeValueError(f"interpolate: scale_factor {spread} for {rank} spatial dimensions")
+    return spread
+
+
+def _nearest(x: Tensor, axis: int, wanted: int, step: float, offset: float) -> Tensor:
+    # Rounded as a 32-bit product, which decides at ties.
+    places = np.floor((np.arange(wanted, dtype=np.float32) + np.float32(offset)) * np.float32(step))
+    positions = np.minimum(places.astype(np.int64), x.shape[axis] - 1)
+    return index.gather(x, front().constant(positions), axis=axis)
+
+
+def _linear(x: Tensor, axis: int, wanted: int, step: float, align_corners: bool) -> Tensor:
+    extent = x.shape[axis]
+    if wanted == extent and step == 1.0:
+        return x
+    if align_corners:
+        places = np.arange(wanted) * ((extent - 1) / (wanted - 1) if wanted > 1 else 0.0)
+    else:
+        places = np.maximum((np.arange(wanted) + 0.5) * step - 0.5, 0.0)
+    first = np.minimum(np.floor(places).astype(np.int64), extent - 1)
+    second = np.minimum(first + 1, extent - 1)
+    share = (places - first).astype(x.dtype.numpy).reshape(-1, *(1,) * (len(x.shape) - axis - 1))
+    left = index.gather(x, front().constant(first), axis=axis)
+    right = index.gather(x, front().constant(second), axis=axis)
+    return ew.add(ew.mul(left, front().constant(1 - share)), ew.mul(right, front().constant(share)))
+
+
+def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest") -> Tensor:
+    """The same as ``interpolate``."""
+    return interpolate(input, size, scale_factor, mode)
+
+
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """[..., c r r, h, w] as [..., c, h r, w r]; raises ShapeError when r r does not divide the channels."""
+    *lead, channels, height, width = input.shape
+    r = upscale_factor
+    if r < 1 or channels % (r * r):
+        raise ShapeError(f"pixel_shuffle: factor {r} does not fit {channels} channels")
+    count = len(lead)
+    parts = input.reshape(*lead, channels // (r * r), r, r, height, width)
+    order = (*range(count), count, count + 3, count + 1, count + 4, count + 2)
+    return parts.permute(*order).reshape(*lead, channels // (r * r), height * r, width * r)
+
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """[..., c, h r, w r] as [..., c r r, h, w]; raises ShapeError when r does not divide the size."""
+    *lead, channels, height, width = input.shape
+    r = downscale_factor
+    if r < 1 or height % r or width % r:
+        raise ShapeError(f"pixel_unshuffle: factor {r} does not divide {height} x {width}")
+    count = len(lead)
+    parts = input.reshape(*lead, channels, height // r, r, width // r, r)
+    order = (*range(count), count, count + 2, count + 4, count + 1, count + 3)
+    return parts.permute(*order).reshape(*lead, channels * r * r, height // r, width // r)
+
+
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """[batch, groups * n, ...] with the channels of all groups taken in turns."""
+    batch, channels, *rest = input.shape
+    if groups < 1 or channels % groups:
+        raise ShapeError(f"channel_shuffle: {groups} groups do not divide {channels} channels")
+    return input.reshape(batch, groups, channels // groups, *rest).transpose(1, 2).reshape(*input.shape)

@@ -1,0 +1,297 @@
+"""Module: holds parameters, buffers and child modules, and calls ``forward`` with its hooks around it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Self
+
+from graphc import module_path
+from graphc.autograd.grad_mode import no_grad
+from graphc.device import device as device_of
+from graphc.dtypes import DType, dtype_of, float32, float64
+from graphc.errors import ArgumentError, AttributeValueError, DTypeError, MemberError
+from graphc.nn.module_hooks import ModuleHooks, call_with_hooks, run_registration_hooks
+from graphc.nn.module_state import ModuleState
+from graphc.nn.module_tree import check_member_name
+from graphc.nn.parameter import Buffer, Parameter
+from graphc.tensor import Tensor
+
+_HOOK_TABLES = (
+    "_backward_pre_hooks",
+    "_backward_hooks",
+    "_forward_hooks",
+    "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called",
+    "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs",
+    "_state_dict_hooks",
+    "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+)
+
+
+class Module(ModuleState, ModuleHooks):
+    """Base class of networks and their parts.
+
+    Subclasses call ``super().__init__()``, assign parameters, buffers and child modules as attributes, and define
+    ``forward``. Calling the module runs pre-hooks, ``forward``, and forward hooks; gradients come from the operations
+    that forward applies.
+    """
+
+    dump_patches = False
+    call_super_init = False
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        if not self.call_super_init and (args or kwargs):
+            unexpected = [repr(a) for a in args] + [f"{name}={value!r}" for name, value in kwargs.items()]
+            raise ArgumentError(f"{type(self).__name__}: Module.__init__ got unexpected arguments {unexpected}")
+        members = self.__dict__
+        members["training"] = True
+        members["_parameters"] = OrderedDict()
+        members["_buffers"] = OrderedDict()
+        members["_non_persistent_buffers_set"] = set()
+        members["_modules"] = OrderedDict()
+        members["_is_full_backward_hook"] = None
+        for table in _HOOK_TABLES:
+            members[table] = OrderedDict()
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+
+    # Calls
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes; subclasses define it."""
+        raise NotImplementedError(f'module {type(self).__name__} does not define "forward"')
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        module_path.enter(self)
+        try:
+            if self._has_hooks():
+                return call_with_hooks(self, args, kwargs)
+            return self.forward(*args, **kwargs)
+        finally:
+            module_path.leave()
+
+    # Registration
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Adds a parameter under ``name``; None keeps the name for one that does not exist."""
+        table = self._table("_parameters", "a parameter")
+        check_member_name(name, "parameter", self, table)
+        if isinstance(param, Module):
+            raise ArgumentError(
+                f"register_parameter({name!r}): {type(param).__name__} is a Module",
+                remedy=f"add_module({name!r}, module), or setattr",
+            )
+        if param is not None:
+            if not isinstance(param, Parameter):
+                raise ArgumentError(
+                    f"register_parameter({name!r}): {type(param).__name__} is no Parameter",
+                    remedy="nn.Parameter(tensor), or None",
+                )
+            if param.grad_fn is not None:
+                raise AttributeValueError(
+                    f"register_parameter({name!r}): the tensor was computed from others (grad_fn {param.grad_fn})",
+                    remedy="register the leaf it depends on, and compute the tensor in forward()",
+                )
+            param = run_registration_hooks("parameter", self, name, param)
+        table[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Adds a tensor that is no parameter but belongs to the module; it is in ``state_dict`` when persistent."""
+        table = self._table("_buffers", "a buffer")
+        check_member_name(name, "buffer", self, table)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise ArgumentError(
+                f"register_buffer({name!r}): {type(tensor).__name__} is no tensor", remedy="graphc.tensor(...), or None"
+            )
+        table[name] = run_registration_hooks("buffer", self, name, tensor)
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Adds a child module under ``name``, as an attribute assignment does."""
+        table = self._table("_modules", "a module")
+        if module is not None and not isinstance(module, Module):
+            raise ArgumentError(f"add_module({name!r}): {type(module).__name__} is not a Module")
+        check_member_name(name, "module", self, table)
+        table[name] = run_registration_hooks("module", self, name, module)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """The same as ``add_module``."""
+        self.add_module(name, module)
+
+    def _table(self, table: str, what: str) -> dict[str, Any]:
+        if table not in self.__dict__:
+            raise MemberError(
+                f"{type(self).__name__} is assigned {what} before Module.__init__ ran",
+                remedy="call super().__init__() first",
+            )
+        return self.__dict__[table]
+
+    # Attributes
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Parameter):
+            self._table("_parameters", "a parameter")
+            self._forget(name, "_parameters")
+            self.register_parameter(name, value)
+        elif name in self.__dict__.get("_parameters", ()):
+            self._expect_none(name, value, "parameter", "nn.Parameter")
+            self._parameters[name] = None
+        elif isinstance(value, Module):
+            table = self._table("_modules", "a module")
+            self._forget(name, "_modules")
+            table[name] = run_registration_hooks("module", self, name, value)
+        elif name in self.__dict__.get("_modules", ()):
+            self._expect_none(name, value, "child module", "nn.Module")
+            self._modules[name] = None
+        elif isinstance(value, Buffer) or name in self.__dict__.get("_buffers", ()):
+            self._set_buffer(name, value)
+        else:
+            object.__setattr__(self, name, value)
+
+    def _set_buffer(self, name: str, value: Any) -> None:
+        table = self._table("_buffers", "a buffer")
+        if value is not None and not isinstance(value, Tensor):
+            self._expect_none(name, value, "buffer", "graphc.Tensor")
+        if name not in table:
+            self._forget(name, "_buffers")
+        if isinstance(value, Buffer):
+            self.register_buffer(name, value, value.persistent)
+        else:
+            table[name] = run_registration_hooks("buffer", self, name, value)
+
+    def _expect_none(self, name: str, value: Any, kind: str, wanted: str) -> None:
+        if value is not None:
+            raise ArgumentError(
+                f"{type(self).__name__}.{name} is a {kind} and cannot become a {type(value).__name__}",
+                remedy=f"assign a {wanted} or None, or `del` it first",
+            )
+
+    def _forget(self, name: str, keep: str) -> None:
+        """Removes ``name`` from everything that attributes live in, except the table ``keep``."""
+        members = self.__dict__
+        members.pop(name, None)
+        for table in ("_parameters", "_buffers", "_modules"):
+            if table != keep:
+                members[table].pop(name, None)
+        self._non_persistent_buffers_set.discard(name)
+
+    def __getattr__(self, name: str) -> Any:
+        members = self.__dict__
+        for table in ("_parameters", "_buffers", "_modules"):
+            if table in members and name in members[table]:
+                return members[table][name]
+        error = MemberError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        error.name, error.obj = name, self
+        raise error
+
+    def __delattr__(self, name: str) -> None:
+        for table in ("_parameters", "_buffers", "_modules"):
+            if name in self.__dict__.get(table, ()):
+                del self.__dict__[table][name]
+                self._non_persistent_buffers_set.discard(name)
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        names = {*object.__dir__(self), *self._parameters, *self._buffers, *self._modules}
+        return sorted(name for name in names if not name[:1].isdigit())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for table in _HOOK_TABLES:
+            self.__dict__.setdefault(table, OrderedDict())
+
+    # Conversion
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Replaces the data of every parameter, gradient and buffer by ``fn`` of it, children first.
+
+        Parameters stay the same objects, so optimizers that hold them see the new data.
+        """
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for parameter in self._parameters.values():
+            if parameter is None:
+                continue
+            grad = parameter.grad
+            with no_grad():
+                parameter.data = fn(parameter.data)
+                if grad is not None:
+                    grad.data = fn(grad.data)
+                    parameter.grad = grad
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """``to(device)``, ``to(dtype)``, ``to(device, dtype)`` or ``to(tensor)``: converts parameters and buffers in
+        place and returns this module. Only floating-point ones are cast."""
+        dtype = _conversion_target(args, kwargs)
+        if dtype is None:
+            return self
+        if not dtype.is_floating_point:
+            raise DTypeError(f"Module.to: parameters cannot become {dtype!r}", remedy="a floating-point dtype")
+        return self._apply(lambda t: t.to(dtype) if t.dtype.is_floating_point else t)
+
+    def type(self, dst_type: Any) -> Self:
+        """Casts all parameters and buffers, of whatever type, to ``dst_type``."""
+        dtype = dtype_of(dst_type)
+        return self._apply(lambda t: t.to(dtype))
+
+    def float(self) -> Self:
+        """Casts floating-point parameters and buffers to f32."""
+        return self.to(float32)
+
+    def double(self) -> Self:
+        """Casts floating-point parameters and buffers to f64."""
+        return self.to(float64)
+
+    def cpu(self) -> Self:
+        """Parameters and buffers live in the CPU's memory already; returns this module."""
+        return self.to("cpu")
+
+    def cuda(self, device: Any = None) -> Self:
+        """Moves parameters and buffers to a GPU, which the front end does not have: raises ArgumentError."""
+        return self.to("cuda" if device is None else f"cuda:{device}")
+
+    # Text
+
+    def extra_repr(self) -> str:
+        """What ``repr`` shows in the parentheses of this module; subclasses override it."""
+        return ""
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr().split("\n") if self.extra_repr() else []
+        children = [f"({name}): " + repr(module).replace("\n", "\n  ") for name, module in self._modules.items()]
+        lines = extra + children
+        if not children and len(extra) <= 1:
+            return f"{self._get_name()}({''.join(extra)})"
+        return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
+
+
+def _conversion_target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> DType | None:
+    """The element type named by the arguments of ``Module.to``, after checking the device they name."""
+    known = {"device", "dtype", "tensor", "non_blocking", "memory_format", "copy"}
+    if unknown := set(kwargs) - known:
+        raise ArgumentError(f"Module.to: unknown argument {sorted(unknown)}", remedy=f"one of {sorted(known)}")
+    found: DType | None = None
+    for value in (*args, kwargs.get("device"), kwargs.get("dtype"), kwargs.get("tensor")):
+        if isinstance(value, Tensor):
+            found = value.dtype
+        elif isinstance(value, DType):
+            found = value
+        elif value is not None and not isinstance(value, bool):
+            device_of(value)
+    return found

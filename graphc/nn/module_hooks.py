@@ -1,0 +1,240 @@
+"""Hooks of modules: registration, the hooks of all modules, and a module's call when there are any."""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from graphc.errors import ArgumentError, HookError
+from graphc.hooks import RemovableHandle, call_hook
+from graphc.nn.backward_hooks import BackwardHooks, attach_to_grad_fn
+from graphc.nn.module_tree import ModuleTree
+
+Hook = Callable[..., Any]
+Table = OrderedDict[int, Hook]
+
+_forward_pre: Table = OrderedDict()
+_forward: Table = OrderedDict()
+_forward_with_kwargs: OrderedDict[int, bool] = OrderedDict()
+_forward_always: OrderedDict[int, bool] = OrderedDict()
+_backward_pre: Table = OrderedDict()
+_full_backward: Table = OrderedDict()
+_legacy_backward: Table = OrderedDict()
+_parameter_registration: Table = OrderedDict()
+_buffer_registration: Table = OrderedDict()
+_module_registration: Table = OrderedDict()
+
+_CALL_TABLES = (_forward_pre, _forward, _backward_pre, _full_backward, _legacy_backward)
+
+
+def _add(
+    table: Table, hook: Hook, prepend: bool = False, flags: tuple[tuple[OrderedDict[int, bool], bool], ...] = ()
+) -> RemovableHandle:
+    if not callable(hook):
+        raise ArgumentError(f"a hook is a callable, got {type(hook).__name__}")
+    handle = RemovableHandle(table, extra=[extra for extra, _ in flags])
+    table[handle.id] = hook
+    for extra, on in flags:
+        if on:
+            extra[handle.id] = True
+    if prepend:
+        table.move_to_end(handle.id, last=False)
+    return handle
+
+
+def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
+    """``hook(module, args)`` runs before every module's own pre-hooks; may return replaced arguments."""
+    return _add(_forward_pre, hook)
+
+
+def register_module_forward_hook(
+    hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """``hook(module, args, output)`` runs before every module's own forward hooks; may return another output."""
+    return _add(_forward, hook, flags=((_forward_with_kwargs, with_kwargs), (_forward_always, always_call)))
+
+
+def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
+    """``hook(module, grad_output)`` runs before the backward of every module; may return other gradients."""
+    return _add(_backward_pre, hook)
+
+
+def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
+    """``hook(module, grad_input, grad_output)`` runs after the backward of every module; may return other gradients."""
+    if _legacy_backward:
+        raise HookError("backward hooks and full backward hooks of all modules cannot be mixed", remedy="use one kind")
+    return _add(_full_backward, hook)
+
+
+def register_module_backward_hook(hook: Hook) -> RemovableHandle:
+    """The old kind of backward hook for every module; see ``Module.register_backward_hook``."""
+    if _full_backward:
+        raise HookError("backward hooks and full backward hooks of all modules cannot be mixed", remedy="use one kind")
+    return _add(_legacy_backward, hook)
+
+
+def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
+    """``hook(module, name, parameter)`` runs when a parameter is registered; may return another one."""
+    return _add(_parameter_registration, hook)
+
+
+def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
+    """``hook(module, name, buffer)`` runs when a buffer is registered; may return another one."""
+    return _add(_buffer_registration, hook)
+
+
+def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
+    """``hook(module, name, child)`` runs when a child module is registered; may return another one."""
+    return _add(_module_registration, hook)
+
+
+def run_registration_hooks(kind: str, owner: Any, name: str, value: Any) -> Any:
+    """``value`` after the hooks for registered things of ``kind`` (``parameter``, ``buffer``, ``module``)."""
+    tables = {"parameter": _parameter_registration, "buffer": _buffer_registration, "module": _module_registration}
+    for hook in tables[kind].values():
+        replaced = hook(owner, name, value)
+        value = value if replaced is None else replaced
+    return value
+
+
+class ModuleHooks(ModuleTree):
+    """Registration of a module's own hooks. Hooks run in the order of registration, after those of all modules."""
+
+    def register_forward_pre_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """``hook(module, args)`` runs before forward and may return the arguments to use instead.
+
+        With ``with_kwargs`` it is called as ``hook(module, args, kwargs)`` and returns None or ``(args, kwargs)``.
+        """
+        flags = ((self._forward_pre_hooks_with_kwargs, with_kwargs),)
+        return _add(self._forward_pre_hooks, hook, prepend, flags)
+
+    def register_forward_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> RemovableHandle:
+        """``hook(module, args, output)`` runs after forward and may return the output to use instead.
+
+        With ``with_kwargs`` it is called as ``hook(module, args, kwargs, output)``. With ``always_call`` it runs also
+        when forward raised (with output None); an exception of its own becomes a warning then.
+        """
+        flags = (
+            (self._forward_hooks_with_kwargs, with_kwargs),
+            (self._forward_hooks_always_called, always_call),
+        )
+        return _add(self._forward_hooks, hook, prepend, flags)
+
+    def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """``hook(module, grad_output)`` runs when gradients of the outputs are known; may return others."""
+        return _add(self._backward_pre_hooks, hook, prepend)
+
+    def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """``hook(module, grad_input, grad_output)`` runs when gradients of the positional inputs are known.
+
+        It may return a tuple of gradients to use instead. Entries of arguments that are no tensors are None. When no
+        input requires a gradient it runs when those of the outputs are known, and must return None.
+        """
+        self._set_backward_kind(full=True)
+        return _add(self._backward_hooks, hook, prepend)
+
+    def register_backward_hook(self, hook: Hook) -> RemovableHandle:
+        """The old kind: ``hook(module, grad_input, grad_output)`` sees only the last operation of forward.
+
+        Kept for programs that use it; ``register_full_backward_hook`` is what they mean.
+        """
+        self._set_backward_kind(full=False)
+        return _add(self._backward_hooks, hook)
+
+    def _set_backward_kind(self, full: bool) -> None:
+        if self._backward_hooks and self._is_full_backward_hook is not full:
+            raise HookError(
+                f"{type(self).__name__} has backward hooks of the other kind; they cannot be mixed",
+                remedy="register_full_backward_hook for all of them",
+            )
+        self._is_full_backward_hook = full
+
+    def _has_hooks(self) -> bool:
+        """True when a call of this module has to look at hooks."""
+        return bool(
+            self._forward_pre_hooks or self._forward_hooks or self._backward_hooks or self._backward_pre_hooks
+        ) or any(_CALL_TABLES)
+
+
+def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call of a module that has hooks: pre-hooks, forward, forward hooks, and backward hooks around it."""
+    args, kwargs = _run_pre_hooks(module, args, kwargs)
+    backward = _backward_hooks_of(module)
+    if backward is not None:
+        args = backward.wrap_inputs(args)
+    ran: set[int] = set()
+    try:
+        output = module.forward(*args, **kwargs)
+        for hook_id, hook, with_kwargs in _forward_hooks_of(module):
+            ran.add(hook_id)
+            replaced = call_hook(hook, module, args, *((kwargs,) if with_kwargs else ()), output)
+            output = output if replaced is None else replaced
+    except Exception:
+        _run_always_called(module, args, kwargs, ran)
+        raise
+    if backward is not None:
+        output = backward.wrap_outputs(output)
+    legacy = [*_legacy_backward.values(), *(() if module._is_full_backward_hook else module._backward_hooks.values())]
+    if legacy:
+        attach_to_grad_fn(module, output, legacy)
+    return output
+
+
+def _run_pre_hooks(
+    module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    for hook in list(_forward_pre.values()):
+        args = _new_args(call_hook(hook, module, args), args)
+    for hook_id, hook in list(module._forward_pre_hooks.items()):
+        if hook_id not in module._forward_pre_hooks_with_kwargs:
+            args = _new_args(call_hook(hook, module, args), args)
+            continue
+        result = call_hook(hook, module, args, kwargs)
+        if result is None:
+            continue
+        if not (isinstance(result, tuple) and len(result) == 2):
+            raise HookError(f"a forward pre-hook with kwargs returns None or (args, kwargs), got {result!r}")
+        args, kwargs = result
+    return args, kwargs
+
+
+def _new_args(result: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    if result is None:
+        return args
+    return result if isinstance(result, tuple) else (result,)
+
+
+def _forward_hooks_of(module: Any) -> Iterator[tuple[int, Hook, bool]]:
+    for hook_id, hook in list(_forward.items()):
+        yield hook_id, hook, hook_id in _forward_with_kwargs
+    for hook_id, hook in list(module._forward_hooks.items()):
+        yield hook_id, hook, hook_id in module._forward_hooks_with_kwargs
+
+
+def _run_always_called(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ran: set[int]) -> None:
+    """After an exception: the hooks registered with ``always_call`` that have not run."""
+    for hook_id, hook, with_kwargs in _forward_hooks_of(module):
+        if hook_id in ran or not (hook_id in _forward_always or hook_id in module._forward_hooks_always_called):
+            continue
+        try:
+            call_hook(hook, module, args, *((kwargs,) if with_kwargs else ()), None)
+        except Exception as error:
+            warnings.warn(
+                f"a forward hook with always_call raised {type(error).__name__}: {error}; "
+                "the exception of forward is the one that is raised",
+                stacklevel=4,
+            )
+
+
+def _backward_hooks_of(module: Any) -> BackwardHooks | None:
+    """What watches the gradients of this call, or None when nothing does."""
+    own = module._backward_hooks.values() if module._is_full_backward_hook else ()
+    hooks = [*_full_backward.values(), *own]
+    pre_hooks = [*_backward_pre.values(), *module._backward_pre_hooks.values()]
+    return BackwardHooks(module, hooks, pre_hooks) if hooks or pre_hooks else None

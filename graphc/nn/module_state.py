@@ -1,0 +1,279 @@
+"""State dictionaries of modules: what ``state_dict`` holds and how ``load_state_dict`` reports what does not fit."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphc.autograd.grad_mode import no_grad
+from graphc.errors import ArgumentError, HookError, StateDictError
+from graphc.hooks import RemovableHandle
+from graphc.nn.module_tree import ModuleTree
+from graphc.nn.parameter import Parameter
+from graphc.tensor import Tensor
+
+EXTRA_STATE = "_extra_state"
+"""Key suffix of what ``get_extra_state`` returns."""
+
+
+class IncompatibleKeys(NamedTuple):
+    """What ``load_state_dict`` did not find, and what it did not know."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+    __str__ = __repr__
+
+
+class StateDict(OrderedDict[str, Any]):
+    """An ordered dictionary of names and tensors with the format versions of the modules in ``_metadata``."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._metadata: dict[str, dict[str, Any]] = {}
+
+    def copy(self) -> StateDict:
+        """A shallow copy with the versions."""
+        result = StateDict(self)
+        result._metadata = dict(self._metadata)
+        return result
+
+
+class ModuleState(ModuleTree):
+    """``state_dict`` and ``load_state_dict``, with their hooks."""
+
+    _version: int = 1
+    """Version of the format of this module's own entries, for ``_load_from_state_dict``."""
+
+    def get_extra_state(self) -> Any:
+        """Override to keep something in the state dictionary that is neither parameter nor buffer."""
+        raise NotImplementedError
+
+    def set_extra_state(self, state: Any) -> None:
+        """Override to take back what ``get_extra_state`` returned."""
+        raise NotImplementedError
+
+    # Saving
+
+    def state_dict(self, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+        """Names and values of all parameters and persistent buffers, in registration order.
+
+        The tensors share memory with the module but not its autograd graph; ``keep_vars=True`` gives them as they are.
+        None entries are left out. Entries are added to ``destination`` when given, with ``prefix`` before their names.
+        """
+        if destination is None:
+            destination = StateDict()
+        metadata = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = metadata
+        for hook in self._state_dict_pre_hooks.values():
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook in self._state_dict_hooks.values():
+            replaced = hook(self, destination, prefix, metadata)
+            destination = destination if replaced is None else replaced
+        return destination
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        for name, value in self._own_entries().items():
+            destination[prefix + name] = value if keep_vars else value.detach()
+        if _overrides(self, "get_extra_state"):
+            destination[prefix + EXTRA_STATE] = self.get_extra_state()
+
+    def _own_entries(self) -> dict[str, Tensor]:
+        """Parameters and persistent buffers of this module alone."""
+        entries: dict[str, Tensor | None] = dict(self._parameters)
+        entries.update((k, v) for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set)
+        return {name: value for name, value in entries.items() if value is not None}
+
+    # Loading
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
+        """Copies the entries of ``state_dict`` into the parameters and buffers of the same names.
+
+        Entries are tensors or numpy arrays; a value is cast to the type of what it is copied into. With ``assign`` the
+        entries take the place of parameters and buffers instead. Raises one StateDictError that lists missing keys,
+        unexpected keys (both only when ``strict``) and everything else that does not fit, such as shapes.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise ArgumentError(f"load_state_dict: expected a mapping of names to tensors, got {type(state_dict)}")
+        metadata = getattr(state_dict, "_metadata", {})
+        entries = OrderedDict(state_dict)
+        report = _Report(metadata, strict, assign)
+        report.load(self, entries, "")
+        result = IncompatibleKeys(report.missing, report.unexpected)
+        report.run_post_hooks(self, result)
+        report.raise_errors(type(self).__name__, result)
+        return result
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        """Loads this module's own entries; override to accept older formats. Errors are collected, not raised."""
+        for hook in self._load_state_dict_pre_hooks.values():
+            hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        assign = bool(local_metadata.get("assign_to_params_buffers", False))
+        for name, current in self._own_entries().items():
+            key = prefix + name
+            if key not in state_dict:
+                missing_keys.append(key)
+                continue
+            problem = self._load_entry(name, current, state_dict[key], assign)
+            if problem:
+                error_msgs.append(f"{key}: {problem}")
+        self._load_extra_state(state_dict, prefix, missing_keys)
+        if strict:
+            unexpected_keys.extend(self._unknown_keys(state_dict, prefix))
+
+    def _load_entry(self, name: str, current: Tensor, value: Any, assign: bool) -> str:
+        """Loads one entry; returns what is wrong with it, or ''."""
+        if isinstance(value, np.ndarray):
+            value = Tensor(value)
+        if not isinstance(value, Tensor):
+            return f"expected a tensor, found {type(value).__name__}"
+        if current.shape == () and tuple(value.shape) == (1,):
+            value = value[0]
+        if tuple(value.shape) != tuple(current.shape):
+            return f"size mismatch: {list(value.shape)} in the state dictionary, {list(current.shape)} in the model"
+        try:
+            if assign:
+                setattr(self, name, _as_member(value, current))
+            else:
+                with no_grad():
+                    current.copy_(value)
+        except Exception as error:
+            return f"copying failed: {type(error).__name__}: {error}"
+        return ""
+
+    def _load_extra_state(self, state_dict: dict[str, Any], prefix: str, missing_keys: list[str]) -> None:
+        key = prefix + EXTRA_STATE
+        if not _overrides(self, "set_extra_state"):
+            return
+        if key in state_dict:
+            self.set_extra_state(state_dict[key])
+        else:
+            missing_keys.append(key)
+
+    def _unknown_keys(self, state_dict: Mapping[str, Any], prefix: str) -> list[str]:
+        known = self._own_entries()
+        extra = _overrides(self, "set_extra_state")
+        unknown = []
+        for key in state_dict:
+            if not key.startswith(prefix) or (key == prefix + EXTRA_STATE and extra):
+                continue
+            first, dot, _ = key[len(prefix) :].partition(".")
+            if not (first in self._modules if dot else first in known):
+                unknown.append(key)
+        return unknown
+
+    # Hooks
+
+    def register_state_dict_pre_hook(self, hook: Callable[[Any, str, bool], None]) -> RemovableHandle:
+        """``hook(module, prefix, keep_vars)`` runs before this module's entries are collected."""
+        return _register(self._state_dict_pre_hooks, hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[[Any, Any, str, Any], None]) -> RemovableHandle:
+        """``hook(module, state_dict, prefix, local_metadata)`` runs after them; it may change the dictionary in place
+        and must return None."""
+
+        def checked(module: Any, destination: Any, prefix: str, metadata: Any) -> None:
+            if hook(module, destination, prefix, metadata) is not None:
+                raise HookError("a state_dict hook returned a value", remedy="change the dictionary in place")
+
+        return _register(self._state_dict_hooks, checked)
+
+    def _register_state_dict_hook(self, hook: Callable[[Any, Any, str, Any], Any]) -> RemovableHandle:
+        """As ``register_state_dict_post_hook``, but the hook may return another dictionary."""
+        return _register(self._state_dict_hooks, hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., None]) -> RemovableHandle:
+        """``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)`` runs
+        before this module's entries are loaded."""
+        return _register(self._load_state_dict_pre_hooks, hook)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[[Any, IncompatibleKeys], None]) -> RemovableHandle:
+        """``hook(module, incompatible_keys)`` runs after loading, before errors are raised; it may edit the lists in
+        place and must return None."""
+        return _register(self._load_state_dict_post_hooks, hook)
+
+
+class _Report:
+    """One ``load_state_dict``: its options, and what was found on the way."""
+
+    def __init__(self, metadata: Mapping[str, Any], strict: bool, assign: bool):
+        self.metadata = metadata
+        self.strict = strict
+        self.assign = assign
+        self.missing: list[str] = []
+        self.unexpected: list[str] = []
+        self.errors: list[str] = []
+        self.loaded: list[ModuleState] = []
+        """In the order in which post hooks run: children before parents."""
+
+    def load(self, root: ModuleState, entries: OrderedDict[str, Any], prefix: str) -> None:
+        open_: list[tuple[Any, str, bool]] = [(root, prefix, False)]
+        while open_:
+            module, path, done = open_.pop()
+            if done:
+                self.loaded.append(module)
+                continue
+            own = dict(self.metadata.get(path[:-1], {}))
+            own["assign_to_params_buffers"] = self.assign
+            lists = (self.missing, self.unexpected, self.errors)
+            module._load_from_state_dict(entries, path, own, True, *lists)
+            open_.append((module, path, True))
+            held = [(m, f"{path}{name}.", False) for name, m in module._modules.items() if m is not None]
+            open_.extend(reversed(held))
+
+    def run_post_hooks(self, root: ModuleState, result: IncompatibleKeys) -> None:
+        for module in self.loaded:
+            for hook in module._load_state_dict_post_hooks.values():
+                if hook(module, result) is not None:
+                    raise AssertionError("a load_state_dict post hook returned a value; it edits the lists in place")
+
+    def raise_errors(self, name: str, result: IncompatibleKeys) -> None:
+        lines = []
+        if self.strict and result.missing_keys:
+            lines.append("missing keys: " + ", ".join(map(repr, result.missing_keys)))
+        if self.strict and result.unexpected_keys:
+            lines.append("unexpected keys: " + ", ".join(map(repr, result.unexpected_keys)))
+        lines.extend(self.errors)
+        if lines:
+            raise StateDictError("\n    ".join([f"loading the state dictionary into {name} failed:", *lines]))
+
+
+def _as_member(value: Tensor, current: Tensor) -> Tensor:
+    """``value`` as what takes the place of ``current``: a Parameter for a Parameter, else a plain tensor."""
+    if not isinstance(current, Parameter) or isinstance(value, Parameter):
+        return value
+    return Parameter(value, requires_grad=current.requires_grad)
+
+
+def _overrides(module: ModuleState, method: str) -> bool:
+    return getattr(type(module), method) is not getattr(ModuleState, method)
+
+
+def _register(table: OrderedDict[int, Callable[..., Any]], hook: Callable[..., Any]) -> RemovableHandle:
+    handle = RemovableHandle(table)
+    table[handle.id] = hook
+    return handle

@@ -1,0 +1,34 @@
+"""Distances and similarities as modules."""
+
+from __future__ import annotations
+
+from graphc.nn import functional as F
+from graphc.nn.module import Module
+from graphc.tensor import Tensor
+
+
+class CosineSimilarity(Module):
+    """The cosine of the angle between vectors along ``dim``."""
+
+    def __init__(self, dim: int = 1, eps: float = 1e-8):
+        super().__init__()
+        self.dim = dim
+        self.eps = eps
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """Two tensors of one shape to one without ``dim``."""
+        return F.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class PairwiseDistance(Module):
+    """The p-norm of the difference of vectors along the last dimension."""
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
+        super().__init__()
+        self.norm = p
+        self.eps = eps
+        self.keepdim = keepdim
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """Two tensors of one shape to one without the last dimension."""
+        return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)

@@ -1,0 +1,47 @@
+"""Dropout layers."""
+
+from __future__ import annotations
+
+from graphc.errors import AttributeValueError
+from graphc.nn import functional as F
+from graphc.nn.module import Module
+from graphc.tensor import Tensor
+
+
+class _Dropout(Module):
+    """What dropouts have in common."""
+
+    def __init__(self, p: float = 0.5, inplace: bool = False):
+        super().__init__()
+        if not 0.0 <= p <= 1.0:
+            raise AttributeValueError(f"{self._get_name()}: p is a probability between 0 and 1, got {p}")
+        self.p = p
+        self.inplace = inplace
+
+    def extra_repr(self) -> str:
+        """The probability."""
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout(_Dropout):
+    """Zeros elements with probability p in training and scales the others up."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Any shape."""
+        return F.dropout(input, self.p, self.training, self.inplace)
+
+
+class Dropout1d(_Dropout):
+    """Zeros whole channels of [batch, channels, length] with probability p in training."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, length]."""
+        return F.dropout1d(input, self.p, self.training, self.inplace)
+
+
+class Dropout2d(_Dropout):
+    """Zeros whole channels of [batch, channels, height, width] with probability p in training."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, height, width]."""
+        return F.dropout2d(input, self.p, self.training, self.inplace)

@@ -1,0 +1,283 @@
+"""Normalisation layers: batch, layer, RMS, group, instance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.autograd.grad_mode import no_grad
+from graphc.dtypes import int64
+from graphc.errors import AttributeValueError, ShapeError
+from graphc.nn import functional as F
+from graphc.nn import init
+from graphc.nn.module import Module
+from graphc.nn.parameter import Parameter, empty_parameter, filled
+from graphc.tensor import Tensor
+
+
+class _BatchNorm(Module):
+    """Normalisation of channels by the statistics of batches, and by running ones after training."""
+
+    _version = 2
+    ranks: tuple[int, ...]
+    """Numbers of dimensions that the input may have."""
+    weight: Parameter | None
+    bias: Parameter | None
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        size = (num_features,)
+        self.register_parameter("weight", empty_parameter(size, dtype, device) if affine else None)
+        self.register_parameter("bias", empty_parameter(size, dtype, device) if affine else None)
+        self.register_buffer("running_mean", filled(size, 0.0, dtype, device) if track_running_stats else None)
+        self.register_buffer("running_var", filled(size, 1.0, dtype, device) if track_running_stats else None)
+        self.register_buffer("num_batches_tracked", filled((), 0, int64, device) if track_running_stats else None)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Running mean 0, variance 1, no batches seen."""
+        with no_grad():
+            for name, value in (("running_mean", 0), ("running_var", 1), ("num_batches_tracked", 0)):
+                buffer = self._buffers[name]
+                if buffer is not None:
+                    buffer.fill_(value)
+
+    def reset_parameters(self) -> None:
+        """Scale 1, shift 0, and fresh running statistics."""
+        self.reset_running_stats()
+        if self.weight is not None and self.bias is not None:
+            init.ones_(self.weight)
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, num_features, ...] to the same shape; in training the running statistics are updated."""
+        if len(input.shape) not in self.ranks:
+            raise ShapeError(
+                f"{self._get_name()}: the input {list(input.shape)} has {len(input.shape)} dimensions, "
+                f"expected {' or '.join(map(str, self.ranks))}"
+            )
+        tracks = self.track_running_stats
+        momentum: float | Tensor = 0.0 if self.momentum is None else self.momentum
+        if self.training and tracks and self.num_batches_tracked is not None:
+            with no_grad():
+                self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                momentum = 1.0 / self.num_batches_tracked.to(input.dtype)
+        by_batch = self.training or self.running_mean is None
+        keep = not self.training or tracks
+        mean, var = (self.running_mean, self.running_var) if keep else (None, None)
+        return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, momentum, self.eps)
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        """Files of version 1 had no count of batches."""
+        key = prefix + "num_batches_tracked"
+        version = local_metadata.get("version")
+        if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
+            current = self.num_batches_tracked
+            state_dict[key] = np.zeros((), np.int64) if current is None else current
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
+
+    def extra_repr(self) -> str:
+        """Size and options."""
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalisation of [batch, channels] or [batch, channels, length] (Ioffe and Szegedy 2015)."""
+
+    ranks = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalisation of [batch, channels, height, width] (Ioffe and Szegedy 2015)."""
+
+    ranks = (4,)
+
+
+class LayerNorm(Module):
+    """Normalisation over the last dimensions, whose shape is ``normalized_shape`` (Ba et al. 2016)."""
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        shape = self.normalized_shape
+        self.register_parameter("weight", empty_parameter(shape, dtype, device) if elementwise_affine else None)
+        with_bias = elementwise_affine and bias
+        self.register_parameter("bias", empty_parameter(shape, dtype, device) if with_bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Scale 1, shift 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[..., *normalized_shape] to the same shape."""
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """Shape and options."""
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class RMSNorm(Module):
+    """Division by the root mean square over the last dimensions (Zhang and Sennrich 2019)."""
+
+    weight: Parameter | None
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        shape = self.normalized_shape
+        self.register_parameter("weight", empty_parameter(shape, dtype, device) if elementwise_affine else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Scale 1."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[..., *normalized_shape] to the same shape."""
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        """Shape and options."""
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class GroupNorm(Module):
+    """Normalisation of groups of channels of [batch, channels, ...] (Wu and He 2018)."""
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        if num_channels % num_groups:
+            raise AttributeValueError(f"GroupNorm: {num_groups} groups do not divide {num_channels} channels")
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+        self.register_parameter("weight", empty_parameter((num_channels,), dtype, device) if affine else None)
+        self.register_parameter("bias", empty_parameter((num_channels,), dtype, device) if affine else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Scale 1, shift 0."""
+        if self.weight is not None and self.bias is not None:
+            init.ones_(self.weight)
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, num_channels, ...] to the same shape."""
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """Sizes and options."""
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+
+
+class _InstanceNorm(_BatchNorm):
+    """Normalisation of each channel of each item; running statistics only when asked for."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, num_features, ...] to the same shape (also without the batch dimension)."""
+        if len(input.shape) not in self.ranks:
+            raise ShapeError(f"{self._get_name()}: the input {list(input.shape)} does not have {self.ranks} dimensions")
+        single = len(input.shape) == self.ranks[0]
+        x = input.reshape(1, *input.shape) if single else input
+        by_input = self.training or not self.track_running_stats
+        args = (self.running_mean, self.running_var, self.weight, self.bias, by_input, self.momentum or 0.0, self.eps)
+        result = F.instance_norm(x, *args)
+        return result.reshape(*input.shape) if single else result
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Instance normalisation of [batch, channels, length]."""
+
+    ranks = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Instance normalisation of [batch, channels, height, width] (Ulyanov et al. 2016)."""
+
+    ranks = (3, 4)

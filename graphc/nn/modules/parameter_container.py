@@ -1,0 +1,198 @@
+"""Modules that hold parameters: ParameterList, ParameterDict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self
+
+from graphc.errors import ArgumentError, HookError
+from graphc.nn.module import Module
+from graphc.nn.modules.container import place
+from graphc.nn.parameter import Parameter
+from graphc.tensor import Tensor
+
+
+def _as_member(value: Any) -> Any:
+    """Tensors become parameters; anything else is kept as it is."""
+    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+
+
+def _describe(value: Any) -> str:
+    if not isinstance(value, Tensor):
+        return f"Object of type: {type(value).__name__}"
+    size = "x".join(map(str, value.shape))
+    return f"{type(value).__name__} containing: [{value.dtype} of size {size}]"
+
+
+class ParameterList(Module):
+    """A list of parameters, all of them registered. Tensors become parameters; other objects are kept as they are."""
+
+    def __init__(self, values: Iterable[Any] | None = None):
+        super().__init__()
+        self._size = 0
+        if values is not None:
+            self.extend(values)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([getattr(self, str(i)) for i in range(self._size)])
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return type(self)(list(self)[index])
+        return getattr(self, str(place(index, self._size)))
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        name = str(place(index, self._size))
+        if isinstance(value, Tensor) or name not in self._parameters:
+            setattr(self, name, _as_member(value))
+        else:
+            delattr(self, name)
+            setattr(self, name, value)
+
+    def append(self, value: Any) -> Self:
+        """Adds a value at the end."""
+        setattr(self, str(self._size), _as_member(value))
+        self._size += 1
+        return self
+
+    def extend(self, values: Iterable[Any]) -> Self:
+        """Adds values at the end."""
+        if isinstance(values, Tensor) or not isinstance(values, Iterable):
+            raise ArgumentError(f"ParameterList.extend: an iterable is needed, got {type(values).__name__}")
+        for value in values:
+            self.append(value)
+        return self
+
+    def __iadd__(self, values: Iterable[Any]) -> Self:
+        return self.extend(values)
+
+    def extra_repr(self) -> str:
+        """One line per value."""
+        return "\n".join(f"  ({i}): {_describe(value)}" for i, value in enumerate(self))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise HookError("a ParameterList cannot be called", remedy="use its parameters in forward() of a module")
+
+
+class ParameterDict(Module):
+    """A dictionary of parameters, all of them registered. Tensors become parameters; other objects are kept."""
+
+    def __init__(self, parameters: Any = None):
+        super().__init__()
+        self._keys: dict[str, None] = {}
+        if parameters is not None:
+            self.update(parameters)
+
+    @staticmethod
+    def _attribute(key: str) -> str:
+        # Keys may be names of methods, e.g. "values".
+        return key if key not in dir(ParameterDict) else f"{key}_parameter"
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._keys:
+            raise KeyError(key)
+        return getattr(self, self._attribute(key))
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if not isinstance(key, str):
+            raise ArgumentError(f"ParameterDict: a key is a string, got {type(key).__name__}")
+        name = self._attribute(key)
+        if name in self._parameters and not isinstance(value, Tensor):
+            delattr(self, name)
+        setattr(self, name, _as_member(value))
+        self._keys[key] = None
+
+    def __delitem__(self, key: str) -> None:
+        del self._keys[key]
+        delattr(self, self._attribute(key))
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(list(self._keys))
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The value of ``key``, which is set to ``default`` first where there is none."""
+        if key not in self._keys:
+            self[key] = default
+        return self[key]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of ``key``, or ``default``."""
+        return self[key] if key in self._keys else default
+
+    def pop(self, key: str) -> Any:
+        """Takes a value out and returns it."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def popitem(self) -> tuple[str, Any]:
+        """Takes the newest pair out and returns it."""
+        key = next(reversed(self._keys))
+        return key, self.pop(key)
+
+    def clear(self) -> None:
+        """Removes everything."""
+        for key in list(self._keys):
+            del self[key]
+
+    def copy(self) -> ParameterDict:
+        """Another dictionary of the same parameters."""
+        return ParameterDict(dict(self.items()))
+
+    @staticmethod
+    def fromkeys(keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """A dictionary with the same value for every key."""
+        return ParameterDict({key: default for key in keys})
+
+    def keys(self) -> Iterable[str]:
+        """Keys in insertion order."""
+        return self._keys.keys()
+
+    def values(self) -> Iterable[Any]:
+        """Values in insertion order."""
+        return [self[key] for key in self._keys]
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """Pairs in insertion order."""
+        return [(key, self[key]) for key in self._keys]
+
+    def update(self, parameters: Any) -> None:
+        """Adds the pairs of a mapping, or of an iterable of pairs."""
+        if not isinstance(parameters, (Mapping, ParameterDict, Iterable)):
+            raise ArgumentError(f"ParameterDict.update: {type(parameters).__name__} is neither a mapping nor pairs")
+        pairs = parameters.items() if hasattr(parameters, "items") else parameters
+        for key, value in pairs:
+            self[key] = value
+
+    def __or__(self, other: Any) -> ParameterDict:
+        merged = self.copy()
+        merged.update(other)
+        return merged
+
+    def __ror__(self, other: Any) -> ParameterDict:
+        merged = ParameterDict(other)
+        merged.update(self)
+        return merged
+
+    def __ior__(self, other: Any) -> Self:
+        self.update(other)
+        return self
+
+    def extra_repr(self) -> str:
+        """One line per pair."""
+        return "\n".join(f"  ({key}): {_describe(value)}" for key, value in self.items())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise HookError("a ParameterDict cannot be called", remedy="use its parameters in forward() of a module")

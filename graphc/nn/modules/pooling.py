@@ -1,0 +1,154 @@
+"""Pooling layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.nn import functional as F
+from graphc.nn.functional.spatial import IntOrInts
+from graphc.nn.module import Module
+from graphc.tensor import Tensor
+
+
+class _MaxPool(Module):
+    """What maximum pooling of any number of dimensions has in common."""
+
+    def __init__(
+        self,
+        kernel_size: IntOrInts,
+        stride: IntOrInts | None = None,
+        padding: IntOrInts = 0,
+        dilation: IntOrInts = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ):
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def _args(self) -> tuple[Any, ...]:
+        return self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+
+    def extra_repr(self) -> str:
+        """The window."""
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+        )
+
+
+class MaxPool1d(_MaxPool):
+    """Maximum over windows of [batch, channels, length]."""
+
+    def forward(self, input: Tensor) -> Any:
+        """[batch, channels, length] to [batch, channels, length']."""
+        return F.max_pool1d(input, *self._args())
+
+
+class MaxPool2d(_MaxPool):
+    """Maximum over windows of [batch, channels, height, width]."""
+
+    def forward(self, input: Tensor) -> Any:
+        """[batch, channels, height, width] to [batch, channels, height', width']."""
+        return F.max_pool2d(input, *self._args())
+
+
+class _AvgPool(Module):
+    """What average pooling of any number of dimensions has in common."""
+
+    def __init__(
+        self,
+        kernel_size: IntOrInts,
+        stride: IntOrInts | None = None,
+        padding: IntOrInts = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ):
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+
+    def extra_repr(self) -> str:
+        """The window."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool1d(_AvgPool):
+    """Mean over windows of [batch, channels, length]."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, length] to [batch, channels, length']."""
+        args = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+        return F.avg_pool1d(input, *args)
+
+
+class AvgPool2d(_AvgPool):
+    """Mean over windows of [batch, channels, height, width]."""
+
+    def __init__(
+        self,
+        kernel_size: IntOrInts,
+        stride: IntOrInts | None = None,
+        padding: IntOrInts = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ):
+        super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
+        self.divisor_override = divisor_override
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, height, width] to [batch, channels, height', width']."""
+        args = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+        return F.avg_pool2d(input, *args, self.divisor_override)
+
+
+class _Adaptive(Module):
+    """Pooling to a fixed output size."""
+
+    def __init__(self, output_size: Any):
+        super().__init__()
+        self.output_size = output_size
+
+    def extra_repr(self) -> str:
+        """The output size."""
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(_Adaptive):
+    """Mean over as many equal windows of [batch, channels, length] as ``output_size`` says."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, length] to [batch, channels, output_size]."""
+        return F.adaptive_avg_pool1d(input, self.output_size)
+
+
+class AdaptiveAvgPool2d(_Adaptive):
+    """Mean over as many equal windows of [batch, channels, height, width] as ``output_size`` says."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, height, width] to [batch, channels, *output_size]."""
+        return F.adaptive_avg_pool2d(input, self.output_size)
+
+
+class AdaptiveMaxPool1d(_Adaptive):
+    """Maximum over as many equal windows of [batch, channels, length] as ``output_size`` says."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, length] to [batch, channels, output_size]."""
+        return F.adaptive_max_pool1d(input, self.output_size)
+
+
+class AdaptiveMaxPool2d(_Adaptive):
+    """Maximum over as many equal windows of [batch, channels, height, width] as ``output_size`` says."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, height, width] to [batch, channels, *output_size]."""
+        return F.adaptive_max_pool2d(input, self.output_size)

@@ -1,0 +1,82 @@
+"""Embedding: a table of vectors looked up by index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.autograd.grad_mode import no_grad
+from graphc.errors import ShapeError
+from graphc.nn import functional as F
+from graphc.nn import init
+from graphc.nn.functional.sparse import padding_index
+from graphc.nn.module import Module
+from graphc.nn.parameter import Parameter, empty_parameter
+from graphc.tensor import Tensor
+
+
+class Embedding(Module):
+    """Rows of weight [num_embeddings, embedding_dim] at integer positions; row ``padding_idx`` stays 0."""
+
+    weight: Parameter
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.padding_idx = None if padding_idx is None else padding_index(padding_idx, num_embeddings)
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.sparse = sparse
+        if _weight is None:
+            self.weight = empty_parameter((num_embeddings, embedding_dim), dtype, device)
+            self.reset_parameters()
+        else:
+            if tuple(_weight.shape) != (num_embeddings, embedding_dim):
+                raise ShapeError(f"Embedding: weight {list(_weight.shape)} is not {[num_embeddings, embedding_dim]}")
+            self.weight = Parameter(_weight)
+        self.weight.requires_grad_(not _freeze)
+
+    def reset_parameters(self) -> None:
+        """Normal numbers, and zeros in the row ``padding_idx``."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx].fill_(0)
+
+    @classmethod
+    def from_pretrained(
+        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, **options: Any
+    ) -> Embedding:
+        """A layer with the given table [count, size], not trained when ``freeze``."""
+        if len(embeddings.shape) != 2:
+            raise ShapeError(f"Embedding.from_pretrained: a matrix is needed, got {list(embeddings.shape)}")
+        count, size = embeddings.shape
+        return cls(count, size, padding_idx, _weight=embeddings, _freeze=freeze, **options)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Integers of any shape to [*shape, embedding_dim]."""
+        options = (self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
+        return F.embedding(input, self.weight, *options)
+
+    def extra_repr(self) -> str:
+        """Sizes and options."""
+        parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
+        if self.padding_idx is not None:
+            parts.append(f"padding_idx={self.padding_idx}")
+        if self.max_norm is not None:
+            parts.append(f"max_norm={self.max_norm}")
+        return ", ".join(parts)

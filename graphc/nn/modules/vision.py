@@ -1,0 +1,187 @@
+"""Layers that pad, resize and rearrange pixels."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from graphc.nn import functional as F
+from graphc.nn.functional.spatial import IntOrInts, per_dimension
+from graphc.nn.module import Module
+from graphc.tensor import Tensor
+
+
+class _Pad(Module):
+    """Padding of the last ``rank`` dimensions: one number, or (before, after) per dimension from the last one on."""
+
+    rank: ClassVar[int]
+    mode: ClassVar[str] = "constant"
+    value: float | None = None
+
+    def __init__(self, padding: IntOrInts):
+        super().__init__()
+        self.padding = per_dimension(padding, 2 * self.rank, "padding")
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input with larger last dimensions."""
+        return F.pad(input, self.padding, self.mode, self.value)
+
+    def extra_repr(self) -> str:
+        """The padding."""
+        return f"{self.padding}" if self.value is None else f"padding={self.padding}, value={self.value}"
+
+
+class _ConstantPad(_Pad):
+    def __init__(self, padding: IntOrInts, value: float):
+        super().__init__(padding)
+        self.value = value
+
+
+class ConstantPad1d(_ConstantPad):
+    """A constant around the last dimension."""
+
+    rank = 1
+
+
+class ConstantPad2d(_ConstantPad):
+    """A constant around the last two dimensions."""
+
+    rank = 2
+
+
+class ZeroPad1d(_Pad):
+    """Zeros around the last dimension."""
+
+    rank = 1
+
+
+class ZeroPad2d(_Pad):
+    """Zeros around the last two dimensions."""
+
+    rank = 2
+
+
+class ReflectionPad1d(_Pad):
+    """The mirrored last dimension, without its edges."""
+
+    rank, mode = 1, "reflect"
+
+
+class ReflectionPad2d(_Pad):
+    """The mirrored last two dimensions, without their edges."""
+
+    rank, mode = 2, "reflect"
+
+
+class ReplicationPad1d(_Pad):
+    """The edges of the last dimension, repeated."""
+
+    rank, mode = 1, "replicate"
+
+
+class ReplicationPad2d(_Pad):
+    """The edges of the last two dimensions, repeated."""
+
+    rank, mode = 2, "replicate"
+
+
+class CircularPad1d(_Pad):
+    """The last dimension, wrapped around."""
+
+    rank, mode = 1, "circular"
+
+
+class CircularPad2d(_Pad):
+    """The last two dimensions, wrapped around."""
+
+    rank, mode = 2, "circular"
+
+
+class Upsample(Module):
+    """Resizes [batch, channels, ...] to ``size`` or by ``scale_factor``."""
+
+    def __init__(
+        self,
+        size: Any = None,
+        scale_factor: Any = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+    ):
+        super().__init__()
+        self.size = size
+        self.scale_factor = scale_factor
+        self.mode = mode
+        self.align_corners = align_corners
+        self.recompute_scale_factor = recompute_scale_factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, ...] with another spatial size."""
+        options = (self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
+        return F.interpolate(input, *options)
+
+    def extra_repr(self) -> str:
+        """Size or factor, and mode."""
+        size = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
+        return f"{size}, mode={self.mode!r}"
+
+
+class UpsamplingNearest2d(Upsample):
+    """Nearest neighbours of [batch, channels, height, width]."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None):
+        super().__init__(size, scale_factor, "nearest")
+
+
+class UpsamplingBilinear2d(Upsample):
+    """Bilinear interpolation of [batch, channels, height, width] with the corner points fixed."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None):
+        super().__init__(size, scale_factor, "bilinear", True)
+
+
+class PixelShuffle(Module):
+    """[..., c r r, h, w] as [..., c, h r, w r]."""
+
+    def __init__(self, upscale_factor: int):
+        super().__init__()
+        self.upscale_factor = upscale_factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Channels become pixels."""
+        return F.pixel_shuffle(input, self.upscale_factor)
+
+    def extra_repr(self) -> str:
+        """The factor."""
+        return f"upscale_factor={self.upscale_factor}"
+
+
+class PixelUnshuffle(Module):
+    """[..., c, h r, w r] as [..., c r r, h, w]."""
+
+    def __init__(self, downscale_factor: int):
+        super().__init__()
+        self.downscale_factor = downscale_factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Pixels become channels."""
+        return F.pixel_unshuffle(input, self.downscale_factor)
+
+    def extra_repr(self) -> str:
+        """The factor."""
+        return f"downscale_factor={self.downscale_factor}"
+
+
+class ChannelShuffle(Module):
+    """The channels of all groups taken in turns."""
+
+    def __init__(self, groups: int):
+        super().__init__()
+        self.groups = groups
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, ...] to the same shape."""
+        return F.channel_shuffle(input, self.groups)
+
+    def extra_repr(self) -> str:
+        """The number of groups."""
+        return f"groups={self.groups}"

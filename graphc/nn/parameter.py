@@ -1,0 +1,60 @@
+"""Tensors that a module registers by themselves: Parameter and Buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.device import device as device_of
+from graphc.dtypes import dtype_of, float32
+from graphc.errors import ArgumentError
+from graphc.tensor import Tensor
+
+
+class Parameter(Tensor):
+    """A tensor to be trained: assigned as an attribute of a module it appears in ``parameters()``.
+
+    It shares memory with ``data`` (an empty tensor when None) but not its history.
+    """
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+        return cls._make_subclass(cls, _leaf("Parameter", data), requires_grad)
+
+    def __init__(self, data: Any = None, requires_grad: bool = True):
+        pass
+
+
+class Buffer(Tensor):
+    """A tensor that belongs to a module without being trained; ``persistent`` ones are part of its state dictionary."""
+
+    persistent: bool
+
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+        buffer = cls._make_subclass(cls, _leaf("Buffer", data), False)
+        buffer.persistent = persistent
+        return buffer
+
+    def __init__(self, data: Any = None, *, persistent: bool = True):
+        pass
+
+
+def _leaf(kind: str, data: Any) -> Tensor:
+    if data is None:
+        return Tensor._wrap(np.empty(0, np.float32))
+    if not isinstance(data, Tensor):
+        raise ArgumentError(f"{kind}: {type(data).__name__} is no tensor", remedy="graphc.tensor(...)")
+    return data.detach()
+
+
+def empty_parameter(shape: Sequence[int], dtype: Any = None, device: Any = None) -> Parameter:
+    """A parameter of the given shape, f32 when ``dtype`` is None, and zero until it gets its initial values."""
+    return Parameter(filled(shape, 0.0, dtype, device))
+
+
+def filled(shape: Sequence[int], value: float, dtype: Any = None, device: Any = None) -> Tensor:
+    """A new tensor of one value, f32 when ``dtype`` is None."""
+    if device is not None:
+        device_of(device)
+    return Tensor._wrap(np.full(tuple(shape), value, (float32 if dtype is None else dtype_of(dtype)).numpy))

@@ -1,0 +1,101 @@
+"""Adam and AdamW (Kingma and Ba 2015; Loshchilov and Hutter 2019), with AMSGrad (Reddi et al. 2018)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from graphc.errors import AttributeValueError
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.optim.optimizer import Group, Optimizer, State, decayed_gradient, step_counter, zeros_like
+from graphc.tensor import Tensor
+
+
+class Adam(Optimizer):
+    """Steps of the size ``lr``, scaled by running means of the gradient and of its square.
+
+    ``weight_decay`` is added to the gradient, or with ``decoupled_weight_decay`` taken off the parameter. ``amsgrad``
+    uses the largest mean of squares so far.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        decoupled_weight_decay: bool = False,
+    ):
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        }
+        super().__init__(params, defaults)
+
+    def check_group(self, group: Group) -> None:
+        """Both betas lie in 0..1, without 1."""
+        super().check_group(group)
+        if not all(0.0 <= beta < 1.0 for beta in group["betas"]):
+            raise AttributeValueError(f"{type(self).__name__}: betas {group['betas']} must be at least 0 and below 1")
+
+    def init_state(self, param: Tensor) -> State:
+        """``step``, ``exp_avg``, ``exp_avg_sq``, and ``max_exp_avg_sq`` with amsgrad."""
+        state = {"step": step_counter(), "exp_avg": zeros_like(param), "exp_avg_sq": zeros_like(param)}
+        if self.group_of(param)["amsgrad"]:
+            state["max_exp_avg_sq"] = zeros_like(param)
+        return state
+
+    def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
+        """One step (Kingma and Ba 2015, algorithm 1)."""
+        lr, (beta1, beta2) = hyper["lr"], hyper["betas"]
+        if hyper["decoupled_weight_decay"]:
+            grad = -grad if hyper["maximize"] else grad
+            param = param - param * (hyper["weight_decay"] * lr)
+        else:
+            grad = decayed_gradient(param, grad, hyper)
+        step = state["step"] + 1
+        mean = state["exp_avg"] * beta1 + grad * (1.0 - beta1)
+        square = state["exp_avg_sq"] * beta2 + grad * grad * (1.0 - beta2)
+        new_state = {"step": step, "exp_avg": mean, "exp_avg_sq": square}
+        largest = square
+        if hyper["amsgrad"]:
+            largest = ew.maximum(state["max_exp_avg_sq"], square)
+            new_state["max_exp_avg_sq"] = largest
+        count = step.to(param.dtype)
+        root = mathematics.sqrt(largest) * mathematics.rsqrt(bias_correction(beta2, count)) + hyper["eps"]
+        return param - mean / root * (lr / bias_correction(beta1, count)), new_state
+
+
+class AdamW(Adam):
+    """Adam with weight decay taken off the parameter instead of added to the gradient."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ):
+        options = {"maximize": maximize, "decoupled_weight_decay": True}
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)
+
+
+def bias_correction(beta: float, step: Tensor) -> Any:
+    """``1 - beta ** step``, exact also where it is small."""
+    if beta == 0.0:
+        return step * 0.0 + 1.0
+    return -mathematics.expm1(step * math.log(beta))

@@ -1,0 +1,542 @@
+"""Schedules of the learning rate over steps or epochs."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from graphc.errors import ArgumentError, AttributeValueError
+from graphc.optim.optimizer import Optimizer
+
+
+class LRScheduler:
+    """Base of schedules: ``step()`` after each epoch (or batch) sets ``lr`` of every group to what ``get_lr`` says."""
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
+        if not isinstance(optimizer, Optimizer):
+            raise ArgumentError(f"{type(self).__name__}: {type(optimizer).__name__} is no Optimizer")
+        self.optimizer = optimizer
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise AttributeValueError(f"{type(self).__name__}: group {i} has no initial_lr to resume from")
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._steps = 0
+        self._last_lr: list[float] = []
+        self.step()
+
+    def get_lr(self) -> list[float]:
+        """The learning rate of each group at ``last_epoch``, from the present one."""
+        raise NotImplementedError
+
+    def get_last_lr(self) -> list[float]:
+        """What the last step set."""
+        return self._last_lr
+
+    def step(self, epoch: int | None = None) -> None:
+        """Goes on to the next epoch, or to ``epoch`` where the schedule has a closed form."""
+        self._steps += 1
+        if self._steps == 2 and self.optimizer.step_count == 0:
+            warnings.warn(
+                "lr_scheduler.step() runs before the first optimizer.step(), so the first learning rate is never used; "
+                "step the optimizer first",
+                stacklevel=2,
+            )
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        closed = getattr(self, "_get_closed_form_lr", None)
+        rates = self.get_lr() if epoch is None or closed is None else closed()
+        self._set(rates)
+
+    def _set(self, rates: Sequence[float]) -> None:
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+        self._last_lr = list(rates)
+
+    def _present(self) -> list[float]:
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def _scaled(self, factor: float) -> list[float]:
+        return [rate * factor for rate in self._present()]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimizer and functions."""
+        return {k: v for k, v in self.__dict__.items() if k != "optimizer" and not callable(v)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes back what ``state_dict`` returned."""
+        self.__dict__.update(state_dict)
+
+
+class LambdaLR(LRScheduler):
+    """The initial rate times ``lr_lambda(epoch)``; one function, or one per group."""
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1):
+        count = len(optimizer.param_groups)
+        self.lr_lambdas: list[Callable[[int], float]] = (
+            list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * count
+        )
+        if len(self.lr_lambdas) != count:
+            raise AttributeValueError(f"{type(self).__name__}: {len(self.lr_lambdas)} functions for {count} groups")
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The initial rates times the functions' values."""
+        return [base * factor(self.last_epoch) for base, factor in zip(self.base_lrs, self.lr_lambdas, strict=True)]
+
+    def state_dict(self) -> dict[str, Any]:
+        """As for other schedules; of the functions only the attributes of callable objects."""
+        state = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "lr_lambdas")}
+        state["lr_lambdas"] = [dict(getattr(f, "__dict__", {})) for f in self.lr_lambdas]
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes back what ``state_dict`` returned."""
+        state = dict(state_dict)
+        for factor, attributes in zip(self.lr_lambdas, state.pop("lr_lambdas"), strict=True):
+            if attributes:
+                factor.__dict__.update(attributes)
+        self.__dict__.update(state)
+
+
+class MultiplicativeLR(LambdaLR):
+    """The present rate times ``lr_lambda(epoch)``."""
+
+    def get_lr(self) -> list[float]:
+        """The present rates times the functions' values."""
+        if self.last_epoch == 0:
+            return self._present()
+        return [rate * factor(self.last_epoch) for rate, factor in zip(self._present(), self.lr_lambdas, strict=True)]
+
+
+class StepLR(LRScheduler):
+    """The rate times ``gamma`` every ``step_size`` epochs."""
+
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
+        self.step_size = step_size
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The present rates, times ``gamma`` where a new stretch begins."""
+        starts = self.last_epoch > 0 and self.last_epoch % self.step_size == 0
+        return self._scaled(self.gamma if starts else 1.0)
+
+    def _get_closed_form_lr(self) -> list[float]:
+        return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
+
+
+class MultiStepLR(LRScheduler):
+    """The rate times ``gamma`` at each of the epochs ``milestones``."""
+
+    def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1):
+        self.milestones = Counter(milestones)
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The present rates, times ``gamma`` at a milestone."""
+        return self._scaled(self.gamma ** self.milestones[self.last_epoch])
+
+    def _get_closed_form_lr(self) -> list[float]:
+        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        return [base * self.gamma**passed for base in self.base_lrs]
+
+
+class ConstantLR(LRScheduler):
+    """The initial rate times ``factor`` for the first ``total_iters`` epochs."""
+
+    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
+        if not 0 <= factor <= 1:
+            raise AttributeValueError(f"ConstantLR: factor {factor} is not between 0 and 1")
+        self.factor = factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The present rates, reduced at the start and restored at the end."""
+        if self.last_epoch == 0:
+            return self._scaled(self.factor)
+        return self._scaled(1.0 / self.factor if self.last_epoch == self.total_iters else 1.0)
+
+    def _get_closed_form_lr(self) -> list[float]:
+        factor = self.factor if self.last_epoch < self.total_iters else 1.0
+        return [base * factor for base in self.base_lrs]
+
+
+class LinearLR(LRScheduler):
+    """The initial rate times a factor that goes linearly from ``start_factor`` to ``end_factor``, e.g. to warm up."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ):
+        if not 0 < start_factor <= 1:
+            raise AttributeValueError(f"LinearLR: start_factor {start_factor} is not above 0 and at most 1")
+        if not 0 <= end_factor <= 1:
+            raise AttributeValueError(f"LinearLR: end_factor {end_factor} is not between 0 and 1")
+        self.start_factor = start_factor
+        self.end_factor = end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch: int) -> float:
+        share = min(epoch, self.total_iters) / self.total_iters
+        return self.start_factor + (self.end_factor - self.start_factor) * share
+
+    def get_lr(self) -> list[float]:
+        """The present rates, times the quotient of this factor and the one before."""
+        if self.last_epoch == 0:
+            return self._scaled(self.start_factor)
+        if self.last_epoch > self.total_iters:
+            return self._present()
+        return self._scaled(self._factor(self.last_epoch) / self._factor(self.last_epoch - 1))
+
+    def _get_closed_form_lr(self) -> list[float]:
+        return [base * self._factor(self.last_epoch) for base in self.base_lrs]
+
+
+class ExponentialLR(LRScheduler):
+    """The rate times ``gamma`` every epoch."""
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The present rates times ``gamma``."""
+        return self._scaled(self.gamma if self.last_epoch > 0 else 1.0)
+
+    def _get_closed_form_lr(self) -> list[float]:
+        return [base * self.gamma**self.last_epoch for base in self.base_lrs]
+
+
+class PolynomialLR(LRScheduler):
+    """The initial rate times ``(1 - epoch / total_iters) ** power``, then 0."""
+
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
+        self.total_iters = total_iters
+        self.power = power
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The present rates, times the quotient of this factor and the one before."""
+        if self.last_epoch == 0 or self.last_epoch > self.total_iters:
+            return self._present()
+        before, now = (1.0 - e / self.total_iters for e in (self.last_epoch - 1, self.last_epoch))
+        return self._scaled((now / before) ** self.power)
+
+    def _get_closed_form_lr(self) -> list[float]:
+        share = 1.0 - min(self.last_epoch, self.total_iters) / self.total_iters
+        return [base * share**self.power for base in self.base_lrs]
+
+
+class CosineAnnealingLR(LRScheduler):
+    """Half a cosine from the initial rate to ``eta_min`` in ``T_max`` epochs, and back (Loshchilov and Hutter 2017)."""
+
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
+        self.T_max = T_max
+        self.eta_min = eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """From the present rates, so that schedules combine."""
+        if self.last_epoch == 0:
+            return self._present()
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
+            rise = (1 - math.cos(math.pi / self.T_max)) / 2
+            return [
+                rate + (base - self.eta_min) * rise for base, rate in zip(self.base_lrs, self._present(), strict=True)
+            ]
+        now, before = (1 + math.cos(math.pi * e / self.T_max) for e in (self.last_epoch, self.last_epoch - 1))
+        return [now / before * (rate - self.eta_min) + self.eta_min for rate in self._present()]
+
+    def _get_closed_form_lr(self) -> list[float]:
+        height = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+        return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Half a cosine again and again: first over ``T_0`` epochs, then each time ``T_mult`` times as long."""
+
+    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
+        if T_0 <= 0 or T_mult < 1:
+            raise AttributeValueError(f"CosineAnnealingWarmRestarts: T_0 {T_0} and T_mult {T_mult} must be 1 or more")
+        self.T_0 = T_0
+        self.T_mult = T_mult
+        self.eta_min = eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def _place(self) -> tuple[int, int]:
+        """Epochs since the last restart, and length of the present stretch."""
+        since, length = self.last_epoch, self.T_0
+        if self.T_mult == 1:
+            return since % length, length
+        while since >= length:
+            since -= length
+            length *= self.T_mult
+        return since, length
+
+    def get_lr(self) -> list[float]:
+        """From the epoch alone."""
+        since, length = self._place()
+        height = (1 + math.cos(math.pi * since / length)) / 2
+        return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
+
+
+class OneCycleLR(LRScheduler):
+    """Up from ``max_lr / div_factor`` to ``max_lr``, then down far below, once per batch (Smith and Topin 2018).
+
+    The length is ``total_steps``, or ``epochs * steps_per_epoch``. ``three_phase`` goes down to the start first. With
+    ``cycle_momentum`` the momentum (or first beta) goes the other way.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        max_lr: Any,
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float = 0.85,
+        max_momentum: float = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ):
+        self.total_steps = _total_steps(total_steps, epochs, steps_per_epoch)
+        if not 0 <= pct_start <= 1:
+            raise AttributeValueError(f"OneCycleLR: pct_start {pct_start} is not between 0 and 1")
+        if anneal_strategy not in ("cos", "linear"):
+            raise AttributeValueError(f'OneCycleLR: anneal_strategy {anneal_strategy!r} is neither "cos" nor "linear"')
+        self.anneal_strategy = anneal_strategy
+        self.cycle_momentum = cycle_momentum
+        peak = pct_start * self.total_steps - 1
+        names = ["initial_lr", "max_lr", "min_lr"]
+        ends = [peak, self.total_steps - 1]
+        if three_phase:
+            ends = [peak, 2 * peak + 1, self.total_steps - 1]
+            names.insert(2, "initial_lr")
+        self.phases = [(end, names[i], names[i + 1]) for i, end in enumerate(ends)]
+        if last_epoch == -1:
+            self._prepare(optimizer, max_lr, div_factor, final_div_factor, base_momentum, max_momentum)
+        super().__init__(optimizer, last_epoch)
+
+    def _prepare(
+        self,
+        optimizer: Optimizer,
+        max_lr: Any,
+        div_factor: float,
+        final_div_factor: float,
+        base_momentum: float,
+        max_momentum: float,
+    ) -> None:
+        count = len(optimizer.param_groups)
+        highest = list(max_lr) if isinstance(max_lr, (list, tuple)) else [max_lr] * count
+        if len(highest) != count:
+            raise AttributeValueError(f"OneCycleLR: {len(highest)} values of max_lr for {count} groups")
+        for group, high in zip(optimizer.param_groups, highest, strict=True):
+            group["initial_lr"] = high / div_factor
+            group["max_lr"] = high
+            group["min_lr"] = group["initial_lr"] / final_div_factor
+            if self.cycle_momentum:
+                if "betas" not in group and "momentum" not in group:
+                    raise AttributeValueError(
+                        "OneCycleLR: the optimizer has no momentum", remedy="cycle_momentum=False"
+                    )
+                group["base_momentum"], group["max_momentum"] = base_momentum, max_momentum
+                _set_momentum(group, max_momentum)
+
+    def _between(self, start: float, end: float, share: float) -> float:
+        if self.anneal_strategy == "linear":
+            return start + (end - start) * share
+        return end + (start - end) / 2.0 * (1 + math.cos(math.pi * share))
+
+    def get_lr(self) -> list[float]:
+        """From the step alone; sets the momentum too."""
+        step = self.last_epoch
+        if step > self.total_steps:
+            raise AttributeValueError(f"OneCycleLR: step {step} after the last one, {self.total_steps}")
+        begin = 0.0
+        for i, (end, start_name, end_name) in enumerate(self.phases):
+            if step <= end or i == len(self.phases) - 1:
+                share = (step - begin) / (end - begin)
+                return [self._rate(group, share, start_name, end_name) for group in self.optimizer.param_groups]
+            begin = end
+        raise AssertionError("the last phase has no end")
+
+    def _rate(self, group: dict[str, Any], share: float, start_name: str, end_name: str) -> float:
+        if self.cycle_momentum:
+            low, high = group["base_momentum"], group["max_momentum"]
+            start, end = (high if name != "max_lr" else low for name in (start_name, end_name))
+            _set_momentum(group, self._between(start, end, share))
+        return self._between(group[start_name], group[end_name], share)
+
+
+def _total_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
+    if total_steps is None:
+        if epochs is None or steps_per_epoch is None:
+            raise AttributeValueError("OneCycleLR: give total_steps, or epochs and steps_per_epoch")
+        total_steps = epochs * steps_per_epoch
+    if total_steps <= 0:
+        raise AttributeValueError(f"OneCycleLR: {total_steps} steps, at least 1 is needed")
+    return total_steps
+
+
+def _set_momentum(group: dict[str, Any], value: float) -> None:
+    if "betas" in group:
+        group["betas"] = (value, *group["betas"][1:])
+    else:
+        group["momentum"] = value
+
+
+class SequentialLR(LRScheduler):
+    """One schedule after another: the next one starts, from its epoch 0, at each of the epochs ``milestones``."""
+
+    def __init__(
+        self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1
+    ):
+        if len(milestones) != len(schedulers) - 1:
+            raise AttributeValueError(
+                f"SequentialLR: {len(schedulers)} schedules and {len(milestones)} milestones, one less is needed"
+            )
+        if any(s.optimizer is not optimizer for s in schedulers):
+            raise AttributeValueError("SequentialLR: all schedules need the same optimizer")
+        self.optimizer = optimizer
+        self._schedulers = list(schedulers)
+        self._milestones = list(milestones)
+        self.last_epoch = last_epoch + 1
+        # Every schedule has set the rate when it was made; start again with the first one.
+        for group in optimizer.param_groups:
+            group["lr"] = group["initial_lr"]
+        for scheduler in self._schedulers:
+            scheduler.last_epoch -= 1
+        self._schedulers[0]._steps = 0
+        self._schedulers[0].step()
+        self._last_lr = self._schedulers[0].get_last_lr()
+
+    def step(self, epoch: int | None = None) -> None:
+        """One step of the schedule whose turn it is."""
+        self.last_epoch += 1
+        number = bisect_right(self._milestones, self.last_epoch)
+        scheduler = self._schedulers[number]
+        if number > 0 and self._milestones[number - 1] == self.last_epoch:
+            scheduler.step(0)
+        else:
+            scheduler.step()
+        self._last_lr = scheduler.get_last_lr()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The states of all schedules, and where this one is."""
+        state = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_schedulers")}
+        state["_schedulers"] = [s.state_dict() for s in self._schedulers]
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes back what ``state_dict`` returned."""
+        state = dict(state_dict)
+        for scheduler, saved in zip(self._schedulers, state.pop("_schedulers"), strict=True):
+            scheduler.load_state_dict(saved)
+        self.__dict__.update(state)
+
+
+class ChainedScheduler(LRScheduler):
+    """Several schedules at once: each step is one of all of them in turn."""
+
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None):
+        if not schedulers:
+            raise AttributeValueError("ChainedScheduler: no schedules")
+        self.optimizer = schedulers[0].optimizer if optimizer is None else optimizer
+        if any(s.optimizer is not self.optimizer for s in schedulers):
+            raise AttributeValueError("ChainedScheduler: all schedules need the same optimizer")
+        self._schedulers = list(schedulers)
+        self._last_lr = self._present()
+
+    def step(self, epoch: int | None = None) -> None:
+        """One step of every schedule."""
+        for scheduler in self._schedulers:
+            scheduler.step()
+        self._last_lr = self._present()
+
+    state_dict = SequentialLR.state_dict
+    load_state_dict = SequentialLR.load_state_dict
+
+
+class ReduceLROnPlateau(LRScheduler):
+    """The rate times ``factor`` when a metric, given to ``step``, has not improved for over ``patience`` epochs."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: Any = 0.0,
+        eps: float = 1e-8,
+    ):
+        if factor >= 1.0:
+            raise AttributeValueError(f"ReduceLROnPlateau: factor {factor} must be below 1")
+        if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
+            raise AttributeValueError(f"ReduceLROnPlateau: mode {mode!r}, threshold_mode {threshold_mode!r}")
+        count = len(optimizer.param_groups)
+        self.optimizer = optimizer
+        self.min_lrs = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * count
+        if len(self.min_lrs) != count:
+            raise AttributeValueError(f"ReduceLROnPlateau: {len(self.min_lrs)} values of min_lr for {count} groups")
+        self.mode = mode
+        self.factor = factor
+        self.patience = patience
+        self.threshold = threshold
+        self.threshold_mode = threshold_mode
+        self.cooldown = cooldown
+        self.eps = eps
+        self.best = math.inf if mode == "min" else -math.inf
+        self.num_bad_epochs = 0
+        self.cooldown_counter = 0
+        self.last_epoch = 0
+        self._last_lr = self._present()
+
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+        """Takes note of the metric of an epoch."""
+        current = float(metrics)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if self._is_better(current):
+            self.best, self.num_bad_epochs = current, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            self._reduce()
+            self.cooldown_counter = self.cooldown
+            self.num_bad_epochs = 0
+        self._last_lr = self._present()
+
+    def _is_better(self, current: float) -> bool:
+        sign = 1.0 if self.mode == "max" else -1.0
+        if self.threshold_mode == "rel":
+            return sign * current > sign * self.best * (1.0 + sign * self.threshold)
+        return sign * current > sign * self.best + self.threshold
+
+    def _reduce(self) -> None:
+        for group, low in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
+            rate = max(group["lr"] * self.factor, low)
+            if group["lr"] - rate > self.eps:
+                group["lr"] = rate

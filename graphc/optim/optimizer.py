@@ -1,0 +1,265 @@
+"""Optimizer: parameter groups, state, and a step made of a pure update rule that can also be traced."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from typing import Any, ClassVar
+
+import numpy as np
+
+from graphc.autograd.grad_mode import enable_grad, no_grad
+from graphc.errors import ArgumentError, AttributeValueError, StateDictError
+from graphc.hooks import RemovableHandle
+from graphc.tensor import Tensor
+from graphc.tensor_base import front
+
+Group = dict[str, Any]
+State = dict[str, Tensor]
+
+
+class Optimizer:
+    """Base of optimizers. A subclass defines ``init_state`` and ``update``.
+
+    ``update`` is pure: it returns the new parameter and the new state, written in tensor operations, so that the same
+    rule runs eagerly in ``step`` and inside a compiled training step. The numbers of a group arrive in ``hyper``: those
+    named in ``schedulable`` may be Python floats or 0-d f32 tensors, all others are Python values.
+    """
+
+    schedulable: ClassVar[tuple[str, ...]] = ("lr", "weight_decay")
+    """Numbers of a group that may change between steps without a new trace."""
+
+    def __init__(self, params: Any, defaults: Group):
+        self.defaults = defaults
+        self.state: defaultdict[Tensor, State] = defaultdict(dict)
+        self.param_groups: list[Group] = []
+        self.step_count = 0
+        """How often the parameters were updated, eagerly or by a compiled step."""
+        self._step_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._step_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        if isinstance(params, Tensor):
+            raise ArgumentError(
+                f"{type(self).__name__}: got one tensor where parameters are expected", remedy="[parameter]"
+            )
+        groups = list(params)
+        if not groups:
+            raise AttributeValueError(f"{type(self).__name__} got an empty list of parameters")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    # The rule
+
+    def init_state(self, param: Tensor) -> State:
+        """The state of ``param`` before its first step; tensors that ``update`` replaces."""
+        raise NotImplementedError
+
+    def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
+        """The parameter and its state after one step with ``grad``; nothing is changed in place."""
+        raise NotImplementedError
+
+    def hyper(self, group: Group) -> Group:
+        """The numbers and flags of a group, without its parameters."""
+        return {name: value for name, value in group.items() if name != "params"}
+
+    # Groups
+
+    def add_param_group(self, param_group: Group) -> None:
+        """Adds parameters with their own options; options that are not given come from the defaults.
+
+        Raises AttributeValueError when a parameter is in a group already, ArgumentError when one is no tensor.
+        """
+        if not isinstance(param_group, dict):
+            raise ArgumentError(f"a parameter group is a dict, got {type(param_group).__name__}")
+        group = dict(param_group)
+        params = group.get("params", ())
+        if isinstance(params, set):
+            raise ArgumentError("parameters in a set have no fixed order", remedy="a list")
+        named = [p if isinstance(p, tuple) else (None, p) for p in ([params] if isinstance(params, Tensor) else params)]
+        group["params"] = [p for _, p in named]
+        if any(name is not None for name, _ in named):
+            group["param_names"] = [name for name, _ in named]
+        self._check_params(group["params"])
+        for name, value in self.defaults.items():
+            group.setdefault(name, value)
+        self.check_group(group)
+        self.param_groups.append(group)
+
+    def _check_params(self, params: list[Any]) -> None:
+        known = {id(p) for group in self.param_groups for p in group["params"]}
+        for param in params:
+            if not isinstance(param, Tensor):
+                raise ArgumentError(f"{type(self).__name__} optimizes tensors, got {type(param).__name__}")
+            if not param.is_leaf:
+                raise AttributeValueError(f"{type(self).__name__}: cannot optimize a tensor that is no leaf")
+            if id(param) in known:
+                raise AttributeValueError(f"{type(self).__name__}: a parameter appears more than once")
+            known.add(id(param))
+
+    def check_group(self, group: Group) -> None:
+        """Raises AttributeValueError for options that make no sense; subclasses extend it."""
+        for name in ("lr", "weight_decay", "eps", "momentum"):
+            value = group.get(name, 0.0)
+            if not isinstance(value, Tensor) and not value >= 0.0:
+                raise AttributeValueError(f"{type(self).__name__}: {name} must not be negative, got {value}")
+
+    def group_of(self, param: Tensor) -> Group:
+        """The group that holds ``param``."""
+        for group in self.param_groups:
+            if any(p is param for p in group["params"]):
+                return group
+        raise AttributeValueError(f"{type(self).__name__} does not hold this parameter")
+
+    def state_of(self, param: Tensor) -> State:
+        """The state of ``param``, made at the first use."""
+        if not self.state[param]:
+            with no_grad():
+                self.state[param] = self.init_state(param)
+        return self.state[param]
+
+    # Steps
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Updates every parameter that has a gradient, in place, and returns what ``closure()`` returned.
+
+        All new values are computed before the first one is written, so an error leaves every parameter as it was.
+        """
+        for hook in list(self._step_pre_hooks.values()):
+            hook(self, (closure,), {})
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with no_grad():
+            self._write(self._compute())
+        self.step_count += 1
+        for hook in list(self._step_post_hooks.values()):
+            hook(self, (closure,), {})
+        return loss
+
+    def _compute(self) -> list[tuple[Tensor, Tensor]]:
+        """Pairs of a tensor and its new value, for all parameters with a gradient and their state."""
+        changes: list[tuple[Tensor, Tensor]] = []
+        for group in self.param_groups:
+            hyper = self.hyper(group)
+            for param in group["params"]:
+                if param.grad is None:
+                    continue
+                state = self.state_of(param)
+                value, new_state = self.update(param, param.grad, state, hyper)
+                changes.append((param, value))
+                changes.extend((state[name], new_state[name]) for name in state)
+        return changes
+
+    @staticmethod
+    def _write(changes: Iterable[tuple[Tensor, Tensor]]) -> None:
+        for target, value in changes:
+            target.copy_(value)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Removes the gradients of all parameters, or sets them to zero."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                if param.grad is None:
+                    continue
+                if set_to_none:
+                    param.grad = None
+                else:
+                    param.grad = param.grad.detach()
+                    param.grad.zero_()
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """``hook(optimizer, args, kwargs)`` runs before each step."""
+        handle = RemovableHandle(self._step_pre_hooks)
+        self._step_pre_hooks[handle.id] = hook
+        return handle
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """``hook(optimizer, args, kwargs)`` runs after each step."""
+        handle = RemovableHandle(self._step_post_hooks)
+        self._step_post_hooks[handle.id] = hook
+        return handle
+
+    # Saving
+
+    def _numbers(self) -> dict[int, int]:
+        """Parameter id to its number over all groups."""
+        params = [p for group in self.param_groups for p in group["params"]]
+        return {id(p): i for i, p in enumerate(params)}
+
+    def state_dict(self) -> dict[str, Any]:
+        """State and options, with parameters replaced by their numbers. State tensors are not copied."""
+        numbers = self._numbers()
+        groups = [
+            {**self.hyper(group), "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups
+        ]
+        state = {numbers[id(param)]: dict(entries) for param, entries in self.state.items() if entries}
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Takes state and options from what ``state_dict`` returned for an optimizer of as many parameters.
+
+        Raises StateDictError when groups or shapes do not fit; then nothing has changed.
+        """
+        saved = list(state_dict["param_groups"])
+        sizes = [len(g["params"]) for g in saved], [len(g["params"]) for g in self.param_groups]
+        if sizes[0] != sizes[1]:
+            raise StateDictError(
+                f"{type(self).__name__}: the state dictionary has groups of {sizes[0]} parameters, "
+                f"the optimizer of {sizes[1]}"
+            )
+        params = [p for group in self.param_groups for p in group["params"]]
+        numbers = [n for group in saved for n in group["params"]]
+        known = dict(zip(numbers, params, strict=True))
+        state = {known[n]: self._load_state(known[n], entries) for n, entries in state_dict["state"].items()}
+        self.state = defaultdict(dict, state)
+        for group, entries in zip(self.param_groups, saved, strict=True):
+            group.update((name, deepcopy(value)) for name, value in entries.items() if name != "params")
+
+    def _load_state(self, param: Tensor, entries: Mapping[str, Any]) -> State:
+        """A copy of saved entries in the element types that a fresh state has."""
+        fresh = self.init_state(param)
+        loaded: State = {}
+        with no_grad():
+            for name, current in fresh.items():
+                if name not in entries:
+                    raise StateDictError(f"{type(self).__name__}: the state dictionary lacks {name!r} of a parameter")
+                value = entries[name]
+                value = value if isinstance(value, Tensor) else front().constant(np.asarray(value))
+                if tuple(value.shape) != tuple(current.shape):
+                    raise StateDictError(
+                        f"{type(self).__name__}: state {name!r} has shape {list(value.shape)}, "
+                        f"the parameter needs {list(current.shape)}"
+                    )
+                loaded[name] = current.copy_(value)
+        return loaded
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__.copy()
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines.extend(f"    {name}: {group[name]}" for name in sorted(group) if name != "params")
+        return "\n".join([*lines, ")"])
+
+
+def zeros_like(param: Tensor) -> Tensor:
+    """Zeros in shape and type of ``param``."""
+    return front().constant(np.zeros(param.shape, param.dtype.numpy))
+
+
+def step_counter() -> Tensor:
+    """The count of steps before the first one: f32 without dimensions."""
+    return front().constant(np.zeros((), np.float32))
+
+
+def decayed_gradient(param: Tensor, grad: Tensor, hyper: Group) -> Tensor:
+    """The gradient to go down, with ``weight_decay`` times the parameter added to it."""
+    if hyper["maximize"]:
+        grad = -grad
+    decay = hyper["weight_decay"]
+    return grad if isinstance(decay, (int, float)) and decay == 0 else grad + param * decay

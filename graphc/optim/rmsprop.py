@@ -1,0 +1,62 @@
+"""RMSprop (Hinton 2012), also centred and with momentum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.ops import math as mathematics
+from graphc.optim.optimizer import Group, Optimizer, State, decayed_gradient, zeros_like
+from graphc.tensor import Tensor
+
+
+class RMSprop(Optimizer):
+    """The gradient over the root of a running mean of its square; ``centered`` takes the mean gradient off that."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum: float = 0.0,
+        centered: bool = False,
+        *,
+        maximize: bool = False,
+    ):
+        defaults = {
+            "lr": lr,
+            "alpha": alpha,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "momentum": momentum,
+            "centered": centered,
+            "maximize": maximize,
+        }
+        super().__init__(params, defaults)
+
+    def init_state(self, param: Tensor) -> State:
+        """``square_avg``, ``momentum_buffer`` with momentum, ``grad_avg`` when centred."""
+        group = self.group_of(param)
+        state = {"square_avg": zeros_like(param)}
+        if group["momentum"]:
+            state["momentum_buffer"] = zeros_like(param)
+        if group["centered"]:
+            state["grad_avg"] = zeros_like(param)
+        return state
+
+    def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
+        """One step."""
+        grad = decayed_gradient(param, grad, hyper)
+        alpha = hyper["alpha"]
+        square = state["square_avg"] * alpha + grad * grad * (1.0 - alpha)
+        new_state = {"square_avg": square}
+        if hyper["centered"]:
+            mean = state["grad_avg"] * alpha + grad * (1.0 - alpha)
+            new_state["grad_avg"] = mean
+            square = square - mean * mean
+        direction = grad / (mathematics.sqrt(square) + hyper["eps"])
+        if hyper["momentum"]:
+            direction = state["momentum_buffer"] * hyper["momentum"] + direction
+            new_state["momentum_buffer"] = direction
+        return param - direction * hyper["lr"], new_state

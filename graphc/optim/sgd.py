@@ -1,0 +1,74 @@
+"""Stochastic gradient descent with momentum, dampening, Nesterov's variant and weight decay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.errors import AttributeValueError
+from graphc.ops import elementwise as ew
+from graphc.optim.optimizer import Group, Optimizer, State, decayed_gradient, step_counter, zeros_like
+from graphc.tensor import Tensor
+
+
+class SGD(Optimizer):
+    """``v = momentum v + (1 - dampening) g``, ``p = p - lr v``; ``g + momentum v`` instead of v with ``nesterov``.
+
+    The first step takes ``v = g``. ``weight_decay`` adds ``weight_decay p`` to the gradient; ``maximize`` goes uphill.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+    ):
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "dampening": dampening,
+                "weight_decay": weight_decay,
+                "nesterov": nesterov,
+                "maximize": maximize,
+            },
+        )
+
+    def check_group(self, group: Group) -> None:
+        """Nesterov's variant needs momentum and no dampening."""
+        super().check_group(group)
+        if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
+            raise AttributeValueError(
+                f"SGD: nesterov with momentum {group['momentum']} and dampening {group['dampening']}",
+                remedy="a momentum above 0 and no dampening",
+            )
+
+    def init_state(self, param: Tensor) -> State:
+        """``momentum_buffer``, and ``step`` where the first step differs from the others."""
+        group = self.group_of(param)
+        if not group["momentum"]:
+            return {}
+        state = {"momentum_buffer": zeros_like(param)}
+        if group["dampening"]:
+            state["step"] = step_counter()
+        return state
+
+    def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
+        """One step."""
+        grad = decayed_gradient(param, grad, hyper)
+        momentum, dampening = hyper["momentum"], hyper["dampening"]
+        if not momentum:
+            return param - hyper["lr"] * grad, {}
+        new_state: State = {}
+        buffer = state["momentum_buffer"] * momentum + grad * (1.0 - dampening)
+        if dampening:
+            buffer = ew.where(state["step"] == 0, grad, buffer)
+            new_state["step"] = state["step"] + 1
+        new_state["momentum_buffer"] = buffer
+        direction = grad + momentum * buffer if hyper["nesterov"] else buffer
+        return param - hyper["lr"] * direction, new_state

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.ir.graph import Graph, Node, Value, attr_key
 from graphc.ir.interpret import Reemitter
-from graphc.ir.op import Trait
+from graphc.ir.op import OpDef, Trait
 from graphc.passes.base import PassResult
 
 
@@ -28,9 +28,19 @@ class CommonSubexpressionElimination:
 
     def run(self, graph: Graph) -> PassResult:
         """Counts the nodes that were merged into others."""
+        keys = [_key(node, node.operands) for node in graph.nodes() if node.op.has(Trait.PURE)]
+        if len(set(keys)) == len(keys):
+            return PassResult(graph, 0)
         merger = _Merger()
-        result = merger.transform(graph)
-        return PassResult(result if merger.merged else graph, merger.merged)
+        return PassResult(merger.transform(graph), merger.merged)
+
+
+def _key(node: Node, operands: Sequence[Value]) -> tuple[OpDef, tuple[Value, ...], str]:
+    """Equal for applications that compute the same."""
+    order = list(operands)
+    if node.op.has(Trait.COMMUTATIVE):
+        order[:2] = sorted(order[:2], key=lambda v: (v.node.id, v.index))
+    return node.op, tuple(order), attr_key(node.attrs)
 
 
 class _Merger(Reemitter):
@@ -44,10 +54,7 @@ class _Merger(Reemitter):
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
         if not node.op.has(Trait.PURE):
             return self.copy_node(node, operands)
-        order = list(operands)
-        if node.op.has(Trait.COMMUTATIVE):
-            order[:2] = sorted(order[:2], key=lambda v: (v.node.id, v.index))
-        key = (node.op, tuple(order), attr_key(node.attrs))
+        key = _key(node, operands)
         found = self.known.get(key)
         if found is None:
             found = self.known[key] = self.copy_node(node, operands)

@@ -34,8 +34,9 @@ class ConstantFolding:
     def run(self, graph: Graph) -> PassResult:
         """Counts the nodes that became constants."""
         folder = _Folder(self.limit)
-        result = folder.transform(graph)
-        return PassResult(result if folder.folded else graph, folder.folded)
+        if not any(folder.is_foldable(node, node.operands) for node in graph.nodes()):
+            return PassResult(graph, 0)
+        return PassResult(folder.transform(graph), folder.folded)
 
 
 class _Folder(Reemitter):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from graphc import config
 from graphc.errors import GraphcError, PassError
-from graphc.ir.graph import Graph
+from graphc.ir.graph import INPUT, Graph
 from graphc.ir.interpret import copy
 from graphc.ir.text import print_graph
 from graphc.ir.verify import verify_graph
@@ -55,7 +55,17 @@ def optimize(graph: Graph, passes: Sequence[Pass] = PIPELINE) -> Graph:
             raise _failure(passes, i, error) from error
         if step.name in options.print_after or "all" in options.print_after:
             print(f"// after pass {i + 1}, {step.name}\n{print_graph(present)}", file=sys.stderr)
+    _name_outputs(graph, present)
     return present
+
+
+def _name_outputs(before: Graph, after: Graph) -> None:
+    """Gives outputs their old names back where something simpler took their place."""
+    taken = {v.name for v in (*after.inputs, *(r for n in after.nodes() for r in n.results))}
+    for old, new in zip(before.outputs, after.outputs, strict=True):
+        if old.name not in taken and new.node.op is not INPUT and not new.is_scalar_constant:
+            after.rename(new, old.name)
+            taken.add(old.name)
 
 
 def _failure(passes: Sequence[Pass], i: int, error: GraphcError) -> PassError:

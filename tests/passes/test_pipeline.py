@@ -69,6 +69,13 @@ def test_the_result_is_a_fixed_point_and_deterministic():
     assert print_graph(optimize(vjp_graph(graph, graph.inputs[1:], unit=True))) == print_graph(once)
 
 
+def test_outputs_keep_their_names():
+    graph = network()
+    result = optimize(vjp_graph(graph, graph.inputs[1:], unit=True))
+    wanted = ["grad.conv.weight", "grad.conv.bias", "grad.fc.weight", "grad.fc.bias"]
+    assert [v.name for v in result.outputs[1:]] == wanted
+
+
 def test_second_order_through_the_pipeline():
     graph = Graph("f")
     x = graph.add_input(TensorType(float64, (3,)), "x")

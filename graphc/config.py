@@ -79,7 +79,8 @@ OPTIONS = (
         "GRAPHC_DUMP",
         "a folder",
         "",
-        "Every compile writes its stages into this folder: traced.gc, optimized.gc, lowered.gck, llvm.ll, asm.s.",
+        "Every compile writes its stages into a folder of its own in this one: traced.gc, optimized.gc, lowered.gck, "
+        "scheduled.gck, llvm.ll, asm.s, and large constants as .npz beside them.",
         str,
     ),
     Option(

@@ -1,0 +1,159 @@
+"""Inputs as the command line names them: types for tracing, and values for running."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphc.artifact import MAX_RANK, TensorSpec
+from graphc.cli.console import UsageError
+from graphc.container import MAX_BYTES
+from graphc.dtypes import BY_NAME, dtype_of
+from graphc.errors import ArgumentError, ArtifactError, DTypeError, ShapeError
+
+_TYPE = re.compile(r"(?P<name>[^:=]+):(?P<dtype>\w+)(?:\[(?P<dims>[\d,\s]*)\])?")
+
+
+def parse_type(text: str) -> TensorSpec:
+    """``x:f32[1,28]`` as a spec; raises UsageError."""
+    match = _TYPE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"--input {text!r} is no input type", remedy="NAME:TYPE[DIMS], such as x:f32[1,28]")
+    if match["dtype"] not in BY_NAME:
+        names = ", ".join(sorted(d.name for d in set(BY_NAME.values())))
+        raise UsageError(f"--input {text!r}: there is no element type {match['dtype']!r}", remedy=f"one of {names}")
+    dtype = dtype_of(match["dtype"])
+    try:
+        shape = tuple(int(d) for d in match["dims"].split(",")) if (match["dims"] or "").strip() else ()
+    except ValueError:
+        raise UsageError(f"--input {text!r}: {match['dims']!r} are no dimensions", remedy="such as [1,28]") from None
+    if len(shape) > MAX_RANK or prod(max(d, 1) for d in shape) * dtype.itemsize > MAX_BYTES:
+        raise UsageError(f"--input {text!r}: the shape is too large")
+    return TensorSpec(match["name"].strip(), dtype.name, shape)
+
+
+def split_binding(text: str, names: Sequence[str]) -> tuple[str, str]:
+    """(name, value) of ``x=value``; of a lone ``@file`` when there is one input only."""
+    name, equals, value = text.partition("=")
+    if not equals or (len(names) == 1 and text.startswith("@") and name not in names):
+        if len(names) != 1:
+            raise UsageError(f"--input {text!r} names no input", remedy=f"NAME=VALUE with {', '.join(names)}")
+        return names[0], text
+    if name not in names:
+        raise ArgumentError(f"there is no input {name!r}", remedy=f"one of {', '.join(names) or 'none'}")
+    return name, value
+
+
+def read_inputs(texts: Sequence[str], specs: Sequence[TensorSpec]) -> list[np.ndarray]:
+    """One array per input from ``x=VALUE`` texts.
+
+    Raises UsageError (syntax), ArgumentError (unknown, missing or repeated name), ArtifactError (damaged file),
+    FileNotFoundError, ShapeError and DTypeError.
+    """
+    by_name = {spec.name: spec for spec in specs}
+    found: dict[str, np.ndarray] = {}
+    for text in texts:
+        name, value = split_binding(text, list(by_name))
+        if name in found:
+            raise ArgumentError(f"input {name!r} is given twice")
+        found[name] = read_value(value, by_name[name])
+    missing = [name for name in by_name if name not in found]
+    if missing:
+        wanted = ", ".join(str(by_name[name]) for name in missing)
+        raise ArgumentError(f"no value for {wanted}", remedy=f"--input {missing[0]}=@file.npy")
+    return [found[name] for name in by_name]
+
+
+def read_value(text: str, spec: TensorSpec) -> np.ndarray:
+    """The array that ``@file.npy``, ``@file.npz:key``, ``zeros``, ``ones``, ``random[:SEED]`` or JSON stands for."""
+    dtype = BY_NAME[spec.dtype].numpy
+    if text.startswith("@"):
+        return _fit(read_array(text[1:]), spec, text)
+    if text in ("zeros", "ones"):
+        return np.full(spec.shape, text == "ones", dtype)
+    if text == "random" or text.startswith("random:"):
+        seed = text.partition(":")[2] or "0"
+        if not seed.isdigit():
+            raise UsageError(f"{text!r}: the seed is no number", remedy="random:1")
+        return random_array(spec, int(seed))
+    try:
+        value = np.asarray(json.loads(text))
+    except ValueError:
+        raise UsageError(
+            f"input {spec.name!r}: {text!r} is no value",
+            remedy="@file.npy, zeros, ones, random, or numbers such as [1,2]",
+        ) from None
+    if value.dtype.kind not in "biuf":
+        raise DTypeError(f"input {spec.name!r}: {text!r} are no numbers")
+    if value.dtype.kind == "f" and dtype.kind != "f":
+        raise DTypeError(f"input {spec.name!r}: {text!r} are no integers, it has element type {spec.dtype}")
+    return _fit(value.astype(dtype), spec, text)
+
+
+def random_array(spec: TensorSpec, seed: int) -> np.ndarray:
+    """Normal floats, or zeros and ones for integers (small numbers are valid indices of most things)."""
+    generator = np.random.default_rng(seed)
+    dtype = BY_NAME[spec.dtype].numpy
+    if dtype.kind == "f":
+        return generator.standard_normal(spec.shape).astype(dtype)
+    return generator.integers(0, 2, spec.shape).astype(dtype)
+
+
+def read_array(text: str) -> np.ndarray:
+    """The array of ``file.npy``, ``file.npz`` (if it holds one) or ``file.npz:KEY``; nothing in them is executed."""
+    name, key = text, ""
+    if ".npz:" in text:
+        name, _, key = text.rpartition(":")
+    if not Path(name).is_file():
+        raise FileNotFoundError(2, "no such file", name)
+    if name.endswith(".npz"):
+        arrays = read_archive(name)
+        if not key and len(arrays) == 1:
+            return next(iter(arrays.values()))
+        if key not in arrays:
+            raise UsageError(f"{name} has no array {key!r}", remedy=f"{name}:KEY with one of {', '.join(arrays)}")
+        return arrays[key]
+    loaded = _read_numpy(name)
+    if not isinstance(loaded, np.ndarray):
+        raise ArtifactError(f"{name} is no .npy file")
+    return loaded
+
+
+def read_archive(name: str) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file by name; raises ArtifactError when it is damaged."""
+    loaded = _read_numpy(name)
+    if not isinstance(loaded, dict):
+        raise ArtifactError(f"{name} is no .npz file")
+    return loaded
+
+
+def _read_numpy(name: str) -> Any:
+    try:
+        loaded = np.load(name, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return loaded
+        with loaded:
+            return {key: loaded[key] for key in loaded.files}
+    except Exception as error:  # NOTE: zipfile, zlib and the header's parser have errors of their own.
+        raise ArtifactError(f"{name} is not a NumPy file that can be read: {error}") from None
+
+
+def _fit(array: np.ndarray, spec: TensorSpec, source: str) -> np.ndarray:
+    if array.shape != spec.shape:
+        raise ShapeError(
+            f"input {spec.name!r} ({source}) has shape {list(array.shape)}, the model takes {list(spec.shape)}",
+            remedy=f"an array of shape {list(spec.shape)}",
+        )
+    wanted = BY_NAME[spec.dtype]
+    if array.dtype.newbyteorder("=") != wanted.numpy:
+        raise DTypeError(
+            f"input {spec.name!r} ({source}) has element type {array.dtype.name}, the model takes {wanted.long_name}",
+            remedy=f"save array.astype(np.{wanted.long_name})",
+        )
+    return array

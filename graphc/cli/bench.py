@@ -1,0 +1,84 @@
+"""``graphc bench``: how long a model file takes to compile and to run on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+
+from graphc.cli import console, targets
+from graphc.cli.arrays import random_array, read_inputs
+from graphc.model_file import LoadedModel, load
+
+
+def add_to(commands: Any) -> None:
+    """Adds the command to the parser."""
+    parser = commands.add_parser("bench", help="measure a model file", description=__doc__)
+    parser.add_argument("model", metavar="FILE", help="a model file (.gcm)")
+    parser.add_argument(
+        "--input", action="append", default=[], metavar="NAME=VALUE", help="as for run (default: random arrays)"
+    )
+    parser.add_argument("--rounds", type=_positive, default=30, help="number of measurements (default: 30)")
+    parser.add_argument("--seconds", type=_seconds, default=1.0, help="about how long to measure in all (default: 1)")
+    parser.add_argument("--trust", action="store_true", help="run object code from the file (only from who you trust)")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.set_defaults(run=run)
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time in seconds")
+    return value
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command."""
+    start = time.perf_counter()
+    with targets.compiling():
+        model = load(options.model, trust=options.trust)
+    load_seconds = time.perf_counter() - start
+    texts = options.input
+    inputs = read_inputs(texts, model.inputs) if texts else [random_array(s, i) for i, s in enumerate(model.inputs)]
+    times = measure(model, inputs, options.rounds, options.seconds)
+    figures = {name: float(np.quantile(times, q)) for name, q in (("median", 0.5), ("p10", 0.1), ("p90", 0.9))}
+    stages = dict(model.compiled.stages.seconds) if model.compiled else {}
+    if options.json:
+        console.emit_json(
+            {"model": model.name, "call": figures, "rounds": len(times), "load": load_seconds, "stages": stages}
+        )
+        return console.OK
+    console.emit(f"{model!r}".removeprefix("<LoadedModel ").removesuffix(">"))
+    rows = [["call", console.seconds_text(figures["median"]), "median"]]
+    rows += [["", console.seconds_text(figures[p]), p] for p in ("p10", "p90")]
+    rows += [["load", console.seconds_text(load_seconds), "read, check, compile, link"]]
+    rows += [[f"  {stage}", console.seconds_text(seconds), ""] for stage, seconds in stages.items()]
+    console.emit(console.table(rows))
+    return console.OK
+
+
+def measure(model: LoadedModel, inputs: list[np.ndarray], rounds: int, seconds: float) -> np.ndarray:
+    """Seconds per call, one figure per round. A round has as many calls as fit its share of ``seconds``, or one."""
+    model.run(inputs)
+    start = time.perf_counter()
+    model.run(inputs)
+    once = max(time.perf_counter() - start, 1e-7)
+    calls = max(1, int(seconds / rounds / once))
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(calls):
+            model.run(inputs)
+        times.append((time.perf_counter() - start) / calls)
+    return np.array(times)

@@ -1,0 +1,84 @@
+"""``graphc compile``: a model in Python to a model file."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from graphc.artifact import ModelManifest
+from graphc.cli import console, targets
+from graphc.model_file import export, load
+from graphc.nn.module import Module
+
+
+def add_to(commands: Any) -> None:
+    """Adds the command to the parser."""
+    parser = commands.add_parser("compile", help="trace a model and write it to a file", description=__doc__)
+    add_model_arguments(parser)
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="the model file to write, such as net.gcm"
+    )
+    parser.add_argument("--native", action="store_true", help="put object code for this machine into the file too")
+    parser.add_argument("--json", action="store_true", help="print what was written as JSON")
+    parser.set_defaults(run=run)
+
+
+def add_model_arguments(parser: argparse.ArgumentParser, target: str = "target") -> None:
+    """The arguments that name a model and what it is traced with."""
+    parser.add_argument(target, metavar=target.upper(), help=targets.FORMS)
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME:TYPE[DIMS]",
+        help="type of an argument of forward, such as x:f32[1,28,28]; once per argument",
+    )
+    parser.add_argument("--weights", metavar="FILE", help="parameters and buffers from a .npz file or a model file")
+    parser.add_argument("--train", action="store_true", help="trace in training mode (default: evaluation mode)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command."""
+    start = time.perf_counter()
+    model, examples = prepare(options)
+    place = Path(options.output)
+    if not place.resolve().parent.is_dir():
+        raise console.UsageError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
+    with targets.compiling():
+        manifest = targets.guarded(
+            lambda: export(model, *examples, path=options.output, native=options.native), f"tracing {options.target}"
+        )
+        load(options.output, trust=True)
+    seconds = time.perf_counter() - start
+    size = place.stat().st_size
+    if options.json:
+        console.emit_json({**describe(manifest), "path": str(place), "bytes": size, "seconds": seconds})
+    else:
+        signature = ", ".join(map(str, manifest.inputs)), ", ".join(map(str, manifest.outputs))
+        console.emit(f"{place}: {manifest.name}({signature[0]}) -> ({signature[1]}), {console.bytes_text(size)}")
+        console.say(f"traced, compiled and written in {console.seconds_text(seconds)}")
+    return console.OK
+
+
+def prepare(options: argparse.Namespace, target: str = "target") -> tuple[Any, list[Any]]:
+    """The model with its weights and mode, and example tensors."""
+    text = getattr(options, target)
+    model = targets.resolve(text)
+    if options.weights:
+        targets.load_weights(model, options.weights)
+    if isinstance(model, Module):
+        model.train(options.train)
+    return model, targets.examples(model, options.input)
+
+
+def describe(manifest: ModelManifest) -> dict[str, Any]:
+    """What a manifest says, for JSON."""
+    return {
+        "name": manifest.name,
+        "inputs": [console.spec_json(s) for s in manifest.inputs],
+        "outputs": [console.spec_json(s) for s in manifest.outputs],
+        "native": manifest.native is not None,
+        "versions": manifest.versions,
+    }

@@ -1,0 +1,107 @@
+"""What commands print: data on stdout, as text or JSON, and talk on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from graphc.artifact import TensorSpec
+from graphc.errors import GraphcError
+
+OK = 0
+INTERNAL = 1
+"""A fault of graphc itself."""
+USAGE = 2
+"""Wrong arguments, a missing file, an unknown target."""
+COMPILE = 3
+"""The model could not be traced or compiled."""
+DAMAGED = 4
+"""A file is damaged, foreign, or of another version."""
+MISMATCH = 5
+"""Inputs or weights do not fit the model."""
+INTERRUPTED = 130
+PIPE = 141
+"""Whoever read stdout went away."""
+
+
+class UsageError(GraphcError):
+    """The arguments of a command are wrong."""
+
+
+class UserCodeError(GraphcError):
+    """The user's own code raised while it was imported, built or traced; the cause is the error it raised."""
+
+
+class CompileFailure(GraphcError):
+    """Tracing or compiling a model failed; the cause is the error, whose message this one has."""
+
+
+def emit(text: str) -> None:
+    """Prints data."""
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
+def emit_json(value: Any) -> None:
+    """Prints data for machines."""
+    emit(json.dumps(value, indent=2, allow_nan=True))
+
+
+def say(text: str) -> None:
+    """Prints talk."""
+    print(text, file=sys.stderr)
+
+
+def complain(text: str) -> None:
+    """Prints an error."""
+    say(f"{paint('error:', '31', sys.stderr)} {text}")
+
+
+def paint(text: str, code: str, stream: TextIO) -> str:
+    """``text`` in a colour when ``stream`` is a terminal and NO_COLOR is not set."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not stream.isatty()
+    return text if plain else f"\x1b[{code}m{text}\x1b[0m"
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows with their columns aligned: the first to the left, columns of numbers to the right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))] if rows else []
+    lines = []
+    for row in rows:
+        cells = [_cell(text, width, i) for i, (text, width) in enumerate(zip(row, widths, strict=True))]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _cell(text: str, width: int, column: int) -> str:
+    number = column > 0 and text[:1].isdigit()
+    return text.rjust(width) if number else text.ljust(width)
+
+
+def type_text(spec: TensorSpec) -> str:
+    """``f32[1,10]``."""
+    return f"{spec.dtype}[{','.join(map(str, spec.shape))}]"
+
+
+def spec_json(spec: TensorSpec) -> dict[str, Any]:
+    """Name and type for JSON."""
+    return {"name": spec.name, "dtype": spec.dtype, "shape": list(spec.shape)}
+
+
+def bytes_text(count: int) -> str:
+    """``1.5 MiB``."""
+    size, units = float(count), ["B", "KiB", "MiB", "GiB"]
+    while size >= 1024 and len(units) > 1:
+        size /= 1024
+        units.pop(0)
+    return f"{count} B" if units[0] == "B" else f"{size:.1f} {units[0]}"
+
+
+def seconds_text(seconds: float) -> str:
+    """A time with three digits: ``12.3 us``."""
+    for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if seconds * scale >= 1 or unit == "us":
+            return f"{seconds * scale:.3g} {unit}"
+    raise AssertionError

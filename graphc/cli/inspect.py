@@ -1,0 +1,119 @@
+"""``graphc inspect``: what a model file holds, without running or compiling it."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from graphc import artifact
+from graphc.artifact import Artifact, Manifest
+from graphc.cli import console
+from graphc.cli.compile import describe
+from graphc.ir.graph import Graph
+from graphc.ir.verify import sub_graphs
+from graphc.model_file import read_graph
+
+
+def add_to(commands: Any) -> None:
+    """Adds the command to the parser."""
+    parser = commands.add_parser("inspect", help="show what a model file holds", description=__doc__)
+    parser.add_argument("model", metavar="FILE", help="a model file (.gcm)")
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command."""
+    facts = collect(Path(options.model))
+    if options.json:
+        console.emit_json(facts)
+    else:
+        console.emit(_text(facts))
+    return console.OK
+
+
+def collect(path: Path) -> dict[str, Any]:
+    """All facts about a file; it is read and verified as for a run. Raises ArtifactError and OSError."""
+    stored = artifact.load(path)
+    ops = count_ops(read_graph(stored))
+    weights = [t for t in stored.manifest.tensors if t.section == "weights"]
+    return {
+        "path": str(path),
+        "bytes": path.stat().st_size,
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        **describe(stored.manifest),
+        "weights": [
+            {
+                "name": t.name,
+                "dtype": t.dtype,
+                "shape": list(t.shape),
+                "bytes": t.nbytes,
+                "sha256": _digest(stored, t.name),
+            }
+            for t in weights
+        ],
+        "weight_bytes": sum(t.nbytes for t in weights),
+        "constant_bytes": sum(t.nbytes for t in stored.manifest.tensors if t.section == "data"),
+        "ops": dict(sorted(ops.items(), key=lambda item: (-item[1], item[0]))),
+        "native": _native(stored.manifest.native, stored.object),
+    }
+
+
+def _digest(stored: Artifact, name: str) -> str:
+    return hashlib.sha256(stored.weights[name].tobytes()).hexdigest()
+
+
+def _native(manifest: Manifest | None, code: bytes | None) -> dict[str, Any] | None:
+    if manifest is None or code is None:
+        return None
+    return {
+        "triple": manifest.target.triple,
+        "cpu": manifest.target.cpu,
+        "features": list(manifest.target.features),
+        "arena": manifest.arena,
+        "code_bytes": len(code),
+        "versions": manifest.versions,
+    }
+
+
+def count_ops(graph: Graph) -> Counter[str]:
+    """How often the graph applies each op, sub-graphs included."""
+    found: Counter[str] = Counter()
+    stack = [graph]
+    while stack:
+        present = stack.pop()
+        found.update(n.op.name for n in present.nodes())
+        stack.extend(sub_graphs(present))
+    return found
+
+
+def _text(facts: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+    rows = [
+        ["file", f"{facts['path']}, {console.bytes_text(facts['bytes'])}"],
+        ["sha256", facts["sha256"]],
+        ["model", facts["name"]],
+        *(["input", _type(s)] for s in facts["inputs"]),
+        *(["output", _type(s)] for s in facts["outputs"]),
+        ["weights", f"{len(facts['weights'])}, {console.bytes_text(facts['weight_bytes'])}"],
+        *(["", f"{_type(w)}  {w['sha256'][:12]}"] for w in facts["weights"]),
+        ["constants", console.bytes_text(facts["constant_bytes"])],
+        ["ops", f"{sum(facts['ops'].values())}: " + ", ".join(f"{n} {c}" for n, c in facts["ops"].items())],
+        ["native", _native_text(facts["native"])],
+        ["built by", versions],
+    ]
+    return "\n".join(f"{label:10} {text}" for label, text in rows)
+
+
+def _type(entry: dict[str, Any]) -> str:
+    return f"{entry['name']}: {entry['dtype']}[{','.join(map(str, entry['shape']))}]"
+
+
+def _native_text(native: dict[str, Any] | None) -> str:
+    if native is None:
+        return "none: compiled when it is loaded"
+    code, arena = console.bytes_text(native["code_bytes"]), console.bytes_text(native["arena"])
+    return f"{code} for {native['triple']} ({native['cpu']}), arena {arena}; used with --trust only"

@@ -1,0 +1,105 @@
+"""The command ``graphc``: parses arguments, runs one command, and turns errors into messages and exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from graphc import config
+from graphc.cli import bench, compile, console, inspect, ir, run
+from graphc.cli.console import UsageError
+from graphc.errors import (
+    ArgumentError,
+    ArtifactError,
+    DTypeError,
+    GraphcError,
+    ShapeError,
+    StateDictError,
+    TargetError,
+)
+
+COMMANDS = (compile, run, ir, bench, inspect)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with all commands."""
+    parser = argparse.ArgumentParser(
+        prog="graphc",
+        description="Compiles modules to native code and runs them.",
+        epilog="Exit codes: 0 done, 1 internal error, 2 usage, 3 compile error, 4 damaged or foreign file, "
+        "5 inputs or weights that do not fit.",
+    )
+    parser.add_argument("--version", action="version", version=f"graphc {config.VERSION}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        command.add_to(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit code. Errors become messages on stderr, never a traceback
+    (GRAPHC_DEBUG=1 shows it)."""
+    try:
+        options = build_parser().parse_args(argv)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else console.USAGE
+    try:
+        _check_environment()
+        code = options.run(options)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        console.say("interrupted")
+        return console.INTERRUPTED
+    except BrokenPipeError:
+        # NOTE: the interpreter flushes stdout once more at exit; that must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return console.PIPE
+    except Exception as error:
+        if _debugging():
+            traceback.print_exc()
+        return _report(error)
+
+
+def _check_environment() -> None:
+    try:
+        config.read()
+    except ArgumentError as error:
+        raise UsageError(error.what, remedy=error.remedy) from error
+
+
+def _debugging() -> bool:
+    try:
+        return config.read().debug
+    except ArgumentError:
+        return False
+
+
+def _report(error: Exception) -> int:
+    """Prints an error; returns its exit code."""
+    if isinstance(error, GraphcError):
+        console.complain(str(error))
+        return exit_code(error)
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        console.complain(f"{place}{error.strerror or error}")
+        return console.USAGE
+    if isinstance(error, MemoryError):
+        console.complain(f"out of memory: {error}")
+        return console.COMPILE
+    console.complain(f"internal error: {type(error).__name__}: {error}\n  try    GRAPHC_DEBUG=1 shows where")
+    return console.INTERNAL
+
+
+def exit_code(error: GraphcError) -> int:
+    """The exit code of an error; what is raised while compiling comes as CompileFailure."""
+    if isinstance(error, UsageError | TargetError):
+        return console.USAGE
+    if isinstance(error, ArtifactError):
+        return console.DAMAGED
+    if isinstance(error, ArgumentError | ShapeError | DTypeError | StateDictError):
+        return console.MISMATCH
+    return console.COMPILE

@@ -1,0 +1,204 @@
+"""TARGET arguments: ``file.py:Name`` or ``package.module:Name`` to a model that can be traced."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from graphc.artifact import TensorSpec, load
+from graphc.cli.arrays import parse_type, read_archive
+from graphc.cli.console import CompileFailure, UsageError, UserCodeError
+from graphc.creation import from_numpy
+from graphc.dtypes import BY_NAME
+from graphc.errors import ArtifactError, GraphcError, TargetError
+from graphc.nn.module import Module
+
+FORMS = "file.py:Name or package.module:Name, where Name is a Module class, an instance, or a function"
+
+
+def is_target(text: str) -> bool:
+    """Whether an argument is ``place:Name`` and not the path of an existing file."""
+    place, colon, name = text.rpartition(":")
+    return bool(colon and place and name) and not Path(text).exists()
+
+
+def resolve(text: str) -> Callable[..., Any]:
+    """The model that TARGET names: a Module (classes and factories are called without arguments), or a function of
+    tensors. Raises TargetError when there is none, UserCodeError when the user's code raises."""
+    place, colon, name = text.rpartition(":")
+    if not colon or not place or not name:
+        raise TargetError(f"{text!r} is no target", remedy=FORMS)
+    module = _import_file(Path(place)) if place.endswith(".py") else _import_module(place)
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise TargetError(f"{place} has no {name!r}", remedy=_suggest(module))
+        found = getattr(found, part)
+    return _build(found, text)
+
+
+def _import_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise TargetError(f"there is no file {str(path)!r}", remedy=FORMS)
+    name = f"graphc_target_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise TargetError(f"{str(path)!r} cannot be imported", remedy=FORMS)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.resolve().parent))
+    guarded(lambda: spec.loader.exec_module(module), f"importing {path}")  # type: ignore[union-attr]
+    return module
+
+
+def _import_module(name: str) -> ModuleType:
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        return guarded(lambda: importlib.import_module(name), f"importing {name}")
+    except UserCodeError as error:
+        cause = error.__cause__
+        if isinstance(cause, ModuleNotFoundError) and cause.name and name.startswith(cause.name):
+            raise TargetError(f"there is no module {cause.name!r}", remedy=FORMS) from cause
+        raise
+    except (TypeError, ValueError) as error:
+        raise TargetError(f"{name!r} is no module name", remedy=FORMS) from error
+
+
+def guarded(run: Callable[[], Any], doing: str) -> Any:
+    """Runs user code; what it raises, graphc's own errors aside, becomes a UserCodeError that names the line."""
+    try:
+        return run()
+    except GraphcError:
+        raise
+    except Exception as error:
+        raise UserCodeError(f"{doing}: {type(error).__name__}: {error}", origin=_place_of(error)) from error
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Turns errors of tracing and compiling into CompileFailure, so that they are told from errors of a call."""
+    try:
+        yield
+    except (ArtifactError, TargetError, UserCodeError):
+        raise
+    except GraphcError as error:
+        raise CompileFailure(error.what, where=error.where, origin=error.origin, remedy=error.remedy) from error
+
+
+def _place_of(error: Exception) -> str | None:
+    """File and line of the last frame outside of graphc and the standard import machinery."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}"
+    package = str(Path(__file__).resolve().parents[1])
+    place = None
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not file.startswith((package, "<frozen")):
+            place = f"{file}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def _suggest(module: ModuleType) -> str:
+    names = [n for n, v in vars(module).items() if isinstance(v, type) and issubclass(v, Module) and v is not Module]
+    own = [n for n in names if vars(module)[n].__module__ == module.__name__]
+    return f"it has {', '.join(own or names)}" if names else FORMS
+
+
+def _build(found: Any, text: str) -> Callable[..., Any]:
+    if isinstance(found, Module):
+        return found
+    if not callable(found):
+        raise TargetError(f"{text} is a {type(found).__name__}, which cannot be traced", remedy=FORMS)
+    needed = _required(found)
+    if isinstance(found, type):
+        if not issubclass(found, Module):
+            raise TargetError(f"{text} is no Module class", remedy=FORMS)
+        if needed:
+            what = ", ".join(needed)
+            raise TargetError(
+                f"{text} needs arguments ({what})", remedy="a function without arguments that returns one"
+            )
+    elif needed:
+        return found
+    model = guarded(found, f"building {text}")
+    if not callable(model):
+        raise TargetError(f"{text}() returned a {type(model).__name__}, which cannot be traced", remedy=FORMS)
+    return model
+
+
+def _required(function: Callable[..., Any]) -> list[str]:
+    """Names of the positional parameters that have no default."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [p.name for p in parameters if p.kind in kinds and p.default is p.empty]
+
+
+def examples(model: Callable[..., Any], texts: Sequence[str]) -> list[Any]:
+    """Example tensors (zeros) in the order of the model's parameters, from ``--input`` types.
+
+    Raises UsageError for a name that ``forward`` does not have, one given twice, and one that is missing.
+    """
+    specs = [parse_type(t) for t in texts]
+    function = model.forward if isinstance(model, Module) else model
+    names = _positional(function)
+    order = names or [s.name for s in specs]
+    given: dict[str, TensorSpec] = {}
+    for spec in specs:
+        if spec.name not in order:
+            raise UsageError(f"the model has no input {spec.name!r}", remedy=f"one of {', '.join(order)}")
+        if spec.name in given:
+            raise UsageError(f"--input {spec.name!r} is given twice")
+        given[spec.name] = spec
+    last = max((order.index(n) for n in [*given, *_required(function)] if n in order), default=-1)
+    missing = [n for n in order[: last + 1] if n not in given]
+    if missing:
+        raise UsageError(f"no type for input {missing[0]!r}", remedy=f"--input {missing[0]}:f32[1,28]")
+    return [from_numpy(np.zeros(given[n].shape, BY_NAME[given[n].dtype].numpy)) for n in order[: last + 1]]
+
+
+def _positional(function: Callable[..., Any]) -> list[str]:
+    """Names of the positional parameters; empty when there may be any number of them."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return []
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return []
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def read_weights(path: str) -> dict[str, np.ndarray]:
+    """Arrays by name from a .npz file or another model file.
+
+    Raises UsageError for another kind of file, ArtifactError for a damaged one, FileNotFoundError.
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(2, "no such file", path)
+    if path.endswith(".gcm"):
+        return {name: np.array(array) for name, array in load(path).weights.items()}
+    if not path.endswith(".npz"):
+        raise UsageError(f"--weights {path!r} is of an unknown kind", remedy="a .npz or .gcm file")
+    return read_archive(path)
+
+
+def load_weights(model: Callable[..., Any], path: str) -> None:
+    """Copies weights from a file into a module; raises StateDictError when they do not fit."""
+    if not isinstance(model, Module):
+        raise UsageError("--weights needs a Module, the target is a function")
+    model.load_state_dict({name: from_numpy(array) for name, array in read_weights(path).items()})

@@ -1,0 +1,235 @@
+"""Every stage of a compile against the numpy meaning of the graph, with the first bad node named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf, prod
+from typing import Any
+
+import numpy as np
+
+from graphc.codegen.target import Target
+from graphc.compiler.compile import compile_stages, load_compiled
+from graphc.compiler.stages import Stages
+from graphc.errors import ArgumentError
+from graphc.ir.graph import CONSTANT, Graph, Node, Value, input_class, input_path
+from graphc.ir.interpret import Evaluator, Reemitter
+from graphc.ir.kernel import Loop, Program, walk
+from graphc.ir.kernel_interpret import run_program
+from graphc.ir.op import Trait
+from graphc.ir.text import print_node
+
+KERNEL_LIMIT = 2_000_000
+"""Most statements that the kernel interpreter runs; it is skipped for larger programs."""
+TOLERANCE = {"float32": (1e-4, 1e-5), "float64": (1e-9, 1e-11)}
+"""(relative, absolute) differences that are allowed by default; none for integers."""
+
+Results = tuple[list[np.ndarray], dict[str, np.ndarray]]
+"""Outputs, and the new content of each written param and state by path."""
+
+
+@dataclass(frozen=True)
+class StageReport:
+    """One stage compared with the meaning of the traced graph."""
+
+    stage: str
+    max_absolute: float
+    max_relative: float
+    """Largest difference divided by the magnitude of the expected element (not counting those near zero)."""
+    good: bool
+    bad: str = ""
+    """Where it is not good: the first node whose value differs, and the user's line."""
+    skipped: str = ""
+    """Why the stage was not compared, or empty."""
+
+    def __str__(self) -> str:
+        if self.skipped:
+            return f"{self.stage:10} skipped: {self.skipped}"
+        state = "ok " if self.good else "BAD"
+        text = f"{self.stage:10} {state} max absolute {self.max_absolute:.3g}, max relative {self.max_relative:.3g}"
+        return text + "".join(f"\n  {line}" for line in self.bad.splitlines())
+
+
+@dataclass(frozen=True)
+class Report:
+    """What ``check_graph`` found, one entry per stage."""
+
+    stages: tuple[StageReport, ...]
+
+    @property
+    def good(self) -> bool:
+        """Whether no stage differs."""
+        return all(s.good for s in self.stages)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.stages))
+
+
+def check_graph(
+    graph: Graph,
+    arguments: Sequence[np.ndarray],
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    target: Target | None = None,
+) -> Report:
+    """Runs the optimized graph, the lowered and scheduled kernels (when they are small) and the native code on
+    ``arguments``, one array per input of the graph, which are not changed, and compares outputs and written states with
+    those of the traced graph. Raises ArgumentError for arguments that do not fit.
+    """
+    _check_arguments(graph, arguments)
+    return _Checker(graph, arguments, rtol, atol, target).run()
+
+
+def _check_arguments(graph: Graph, arguments: Sequence[np.ndarray]) -> None:
+    given = [(a.dtype, a.shape) for a in map(np.asarray, arguments)]
+    wanted = [(v.dtype.numpy, v.shape) for v in graph.inputs]
+    if given != wanted:
+        raise ArgumentError(
+            f"@{graph.name} takes {', '.join(str(v.type) for v in graph.inputs)}",
+            remedy=f"not {', '.join(f'{d}{list(s)}' for d, s in given)}",
+        )
+
+
+class _Checker:
+    def __init__(self, graph: Graph, arguments: Sequence[np.ndarray], rtol: Any, atol: Any, target: Target | None):
+        self.stages = Stages(graph, target=target)
+        self.arguments = [np.ascontiguousarray(a).reshape(np.shape(a)) for a in arguments]
+        self.rtol = rtol
+        self.atol = atol
+        self.expected = _interpret(graph, self.arguments)
+
+    def run(self) -> Report:
+        stages = self.stages
+        reports = [self.compare("optimized", _interpret(stages.optimized, self.arguments), self.bad_by_name)]
+        for stage in ("lowered", "scheduled"):
+            program = getattr(stages, stage)
+            cost = statements(program)
+            if cost > KERNEL_LIMIT:
+                reason = f"about {cost:,} statements, at most {KERNEL_LIMIT:,} are interpreted"
+                reports.append(StageReport(stage, 0.0, 0.0, True, skipped=reason))
+                continue
+            reports.append(self.compare(stage, self.run_kernels(stages, stage), self.probe(self.run_kernels, stage)))
+        native = self.compare("native", self.run_native(stages, ""), self.probe(self.run_native, ""))
+        return Report((*reports, native))
+
+    # ---- running
+
+    def run_kernels(self, stages: Stages, stage: str) -> Results:
+        """A program by the kernel interpreter."""
+        arguments = [a.copy() for a in self.arguments]
+        outputs = run_program(getattr(stages, stage), arguments)
+        return list(outputs), _changed(stages.optimized, arguments)
+
+    def run_native(self, stages: Stages, _: str) -> Results:
+        """Native code."""
+        program = load_compiled(compile_stages(stages))
+        arguments = dict(zip(stages.optimized.inputs, (a.copy() for a in self.arguments), strict=True))
+        inputs = [a for v, a in arguments.items() if input_class(v) == "input"]
+        bound = tuple(a for v, a in arguments.items() if input_class(v) != "input")
+        return program.run(inputs, bound), _changed(stages.optimized, list(arguments.values()))
+
+    # ---- comparing
+
+    def close(self, found: np.ndarray, expected: np.ndarray) -> bool:
+        """Whether no element differs by more than is allowed."""
+        rtol, atol = TOLERANCE.get(expected.dtype.name, (0.0, 0.0))
+        rtol, atol = rtol if self.rtol is None else self.rtol, atol if self.atol is None else self.atol
+        return found.shape == expected.shape and bool(
+            np.allclose(found, expected, rtol=rtol, atol=atol * max(1.0, _scale(expected)), equal_nan=True)
+        )
+
+    def compare(self, stage: str, found: Results, name_bad: Callable[[], str]) -> StageReport:
+        """The report of one stage; ``name_bad`` is asked where to look when it differs."""
+        pairs = list(zip(found[0], self.expected[0], strict=True))
+        pairs += [(found[1][path], array) for path, array in self.expected[1].items()]
+        differences = [difference(*pair) for pair in pairs]
+        good = all(self.close(*pair) for pair in pairs)
+        absolute, relative = (max((d[i] for d in differences), default=0.0) for i in range(2))
+        return StageReport(stage, absolute, relative, good, "" if good else name_bad())
+
+    # ---- finding the first bad node
+
+    def bad_by_name(self) -> str:
+        """The first value of the optimized graph that differs from that of the same name in the traced one."""
+        traced, optimized = Evaluator(), Evaluator()
+        traced.run(self.stages.traced, self.arguments)
+        optimized.run(self.stages.optimized, self.arguments)
+        known = {v.name: (v, a) for v, a in traced.values.items()}
+        for node in self.stages.optimized.nodes():
+            for value in node.results:
+                before = known.get(value.name)
+                if before and before[0].type == value.type and not self.close(optimized.values[value], before[1]):
+                    return _describe(node)
+        return "no node that kept its name differs"
+
+    def probe(self, run: Callable[[Stages, str], Results], stage: str) -> Callable[[], str]:
+        """Runs the optimized graph with every value as an output; names the first that differs."""
+
+        def find() -> str:
+            probing = _Probe()
+            graph = probing.transform(self.stages.optimized)
+            values = Evaluator()
+            values.run(self.stages.optimized, self.arguments)
+            found = run(Stages(graph, target=self.stages.target), stage)[0]
+            for value, array in zip(probing.probed, found, strict=True):
+                if not self.close(array, np.asarray(values.values[value])):
+                    return _describe(value.node)
+            return "every node by itself is right: the fault lies in how they are fused"
+
+        return find
+
+
+class _Probe(Reemitter):
+    """Copies a graph and returns every value that a node computes."""
+
+    def transform(self, graph: Graph) -> Graph:
+        result = super().transform(graph)
+        plain = [n for n in graph.nodes() if n.op is not CONSTANT and not n.op.has(Trait.EFFECT)]
+        self.probed: list[Value] = [v for n in plain for v in n.results]
+        result.set_outputs([self.values[v] for v in self.probed])
+        return result
+
+
+def _interpret(graph: Graph, arguments: Sequence[np.ndarray]) -> Results:
+    evaluator = Evaluator()
+    outputs = evaluator.run(graph, arguments)
+    return [np.array(o) for o in outputs], {path: np.array(a) for path, a in evaluator.state.items()}
+
+
+def _changed(graph: Graph, arguments: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    return {input_path(v): a for v, a in zip(graph.inputs, arguments, strict=True) if input_class(v) != "input"}
+
+
+def _describe(node: Node) -> str:
+    origin = node.location.describe()
+    return f"where  {print_node(node)}" + (f"\nfrom   {origin}" if origin else "")
+
+
+def _scale(array: np.ndarray) -> float:
+    finite = np.abs(array[np.isfinite(array)]) if array.dtype.kind == "f" else array[:0]
+    return float(finite.max()) if finite.size else 0.0
+
+
+def difference(found: np.ndarray, expected: np.ndarray) -> tuple[float, float]:
+    """(largest absolute, largest relative) difference of two arrays; infinite where one is NaN and the other not."""
+    if found.shape != expected.shape:
+        return inf, inf
+    a, b = found.astype(np.float64), expected.astype(np.float64)
+    with np.errstate(all="ignore"):
+        apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+        apart = np.where(np.isnan(apart), inf, apart)
+        floor = max(1e-6 * _scale(b), np.finfo(np.float64).tiny)
+        relative = np.where(apart == 0, 0.0, apart / np.maximum(np.abs(b), floor))
+    return float(apart.max(initial=0.0)), float(np.nan_to_num(relative, nan=inf).max(initial=0.0))
+
+
+def statements(program: Program) -> int:
+    """About how many statements a run of a program executes."""
+    kernels = {k.name: k for k in program.kernels}
+    return sum(_kernel_statements(kernels[c.kernel].body) for c in program.calls)
+
+
+def _kernel_statements(body: Any) -> int:
+    return sum(prod(loop.axis.extent for loop in loops) for stmt, loops in walk(body) if not isinstance(stmt, Loop))

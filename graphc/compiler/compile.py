@@ -1,0 +1,139 @@
+"""From a graph to native code with its manifest, and from there to something that can be called."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+
+import llvmlite
+import numpy as np
+from llvmlite import binding
+
+from graphc import config
+from graphc.artifact import BufferSpec, Manifest, TargetSpec
+from graphc.codegen.entry import ENTRY, bound_storages
+from graphc.codegen.target import Target
+from graphc.compiler.stages import Stages
+from graphc.container import align
+from graphc.errors import CompileError
+from graphc.ir import kernel_text, text
+from graphc.ir.graph import Graph
+from graphc.ir.kernel import Program, Storage
+from graphc.runtime.call import Executable
+from graphc.runtime.loader import load_object, runs_here
+
+DUMPED = {"traced": "gc", "optimized": "gc", "lowered": "gck", "scheduled": "gck", "llvm": "ll", "asm": "s"}
+"""Stages that GRAPHC_DUMP writes, with the suffixes of their files."""
+
+
+@dataclass(frozen=True)
+class CompiledGraph:
+    """Native code for a graph, and all that is needed to call it."""
+
+    manifest: Manifest
+    object: bytes
+    """Object code."""
+    constants: np.ndarray
+    """The constant block, as bytes."""
+    stages: Stages
+    """What lies between the graph and the code."""
+
+
+def compile_graph(graph: Graph, target: Target | None = None) -> CompiledGraph:
+    """Native code for a graph, which is not changed; for this machine unless another target is given."""
+    return compile_stages(Stages(graph, target=target))
+
+
+_numbers = itertools.count()
+
+
+def compile_stages(stages: Stages) -> CompiledGraph:
+    """The rest of a compile that may have been looked at on its way."""
+    folder = config.read().dump
+    if folder:
+        dump(stages, Path(folder) / f"{next(_numbers)}.{_file_name(stages.lowered.name)}")
+    manifest, constants = describe(stages.scheduled, stages.target)
+    return CompiledGraph(manifest, stages.object, constants, stages)
+
+
+def load_compiled(compiled: CompiledGraph) -> Executable:
+    """Loads the code into this process; raises CompileError when it was built for another kind of machine."""
+    reason = runs_here(compiled.manifest.target)
+    if reason:
+        raise CompileError(f"the code of {compiled.manifest.name} does not run here: {reason}")
+    return Executable(compiled.manifest, load_object(compiled.object, compiled.manifest.entry), compiled.constants)
+
+
+def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:
+    """The manifest of a scheduled program, and its constant block."""
+    buffers: list[BufferSpec] = []
+    blocks: list[tuple[int, np.ndarray]] = []
+    written = _written(program)
+    end = 0
+    for storage in bound_storages(program):
+        offset = -1
+        if storage.cls == "constant":
+            offset = align(end)
+            blocks.append((offset, np.ascontiguousarray(storage.data)))
+            end = offset + storage.nbytes
+        buffers.append(_buffer(storage, offset, storage.name in written))
+    taken = {b.name for b in buffers}
+    arena = "arena"
+    while arena in taken:
+        arena += "_"
+    buffers.append(BufferSpec(arena, "u8", (program.arena,), "arena", written=True))
+    constants = np.zeros(end, np.uint8)
+    for offset, block in blocks:
+        constants[offset : offset + block.nbytes] = block.reshape(-1).view(np.uint8)
+    features = tuple(sorted(f[1:] for f in target.features.split(",") if f.startswith("+")))
+    spec = TargetSpec(target.triple, target.cpu, features)
+    manifest = Manifest(program.name, ENTRY, tuple(buffers), program.arena, end, spec, versions())
+    return manifest, constants
+
+
+def _buffer(storage: Storage, offset: int, written: bool) -> BufferSpec:
+    return BufferSpec(storage.name, storage.dtype.name, storage.shape, storage.cls, storage.path, offset, written)
+
+
+def _written(program: Program) -> set[str]:
+    """Names of the storages that some kernel writes to, and of those whose memory they use."""
+    alias = {s.name: s.alias for s in program.storages if s.alias}
+    found: set[str] = set()
+    kernels = {k.name: k for k in program.kernels}
+    for call in program.calls:
+        for buffer, name in zip(kernels[call.kernel].arguments, call.args, strict=True):
+            while buffer.role != "in" and name:
+                found.add(name)
+                name = alias.get(name, "")
+    return found
+
+
+def versions() -> dict[str, str]:
+    """Versions of what builds native code."""
+    llvm = ".".join(map(str, binding.llvm_version_info))
+    return {"graphc": config.VERSION, "llvmlite": llvmlite.__version__, "llvm": llvm}
+
+
+def _file_name(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "_-" else "_" for c in name)[:100]
+
+
+def dump(stages: Stages, folder: Path) -> list[Path]:
+    """Writes the text of every stage into a folder, constants beside it; returns the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for stage, suffix in DUMPED.items():
+        path = folder / f"{stage}.{suffix}"
+        path.write_text(stages.text(stage), encoding="utf-8")
+        files.append(path)
+        value = getattr(stages, stage)
+        data = {}
+        if isinstance(value, Graph):
+            data = text.collect_data(value)
+        elif isinstance(value, Program):
+            data = kernel_text.collect_data(value)
+        if data:
+            np.savez(path.with_suffix(".npz"), **data)  # type: ignore[arg-type]
+            files.append(path.with_suffix(".npz"))
+    return files

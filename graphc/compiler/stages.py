@@ -1,0 +1,98 @@
+"""The stages between a graph and its object code, each computed when it is asked for and printable by name."""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+from typing import Any
+
+from graphc import config
+from graphc.codegen.entry import emit_program
+from graphc.codegen.llvm_build import build_object, emit_assembly
+from graphc.codegen.schedule_cpu import schedule_program
+from graphc.codegen.target import Target, host_target
+from graphc.errors import ArgumentError, CompileError
+from graphc.ir.graph import Graph
+from graphc.ir.kernel import Program
+from graphc.ir.kernel_text import print_program
+from graphc.ir.kernel_verify import verify_program
+from graphc.ir.text import print_graph
+from graphc.passes.bufferize import plan_memory
+from graphc.passes.lower import lower_graph
+from graphc.passes.pipeline import optimize
+
+STAGES = ("traced", "optimized", "lowered", "scheduled", "llvm", "asm")
+"""Names of the stages that have a text, in order."""
+
+
+class Stages:
+    """One compile. It starts from a traced graph, or from a lowered program."""
+
+    def __init__(self, traced: Graph | None = None, lowered: Program | None = None, target: Target | None = None):
+        if (traced is None) == (lowered is None):
+            raise ArgumentError("a compile starts from a graph or from a lowered program")
+        self.target = target or host_target()
+        self.seconds: dict[str, float] = {}
+        """How long each stage took that has been computed."""
+        self._verify = config.read().verify
+        self._traced = traced
+        if lowered is not None:
+            self.__dict__["lowered"] = lowered
+
+    @property
+    def traced(self) -> Graph:
+        """The graph as it came; it is not changed."""
+        if self._traced is None:
+            raise CompileError("this compile starts from a lowered program and has no graph")
+        return self._traced
+
+    @cached_property
+    def optimized(self) -> Graph:
+        """The graph after all graph passes (which verify it)."""
+        return self._timed("optimized", optimize, self.traced)
+
+    @cached_property
+    def lowered(self) -> Program:
+        """Kernels, as loop nests that suit no machine in particular."""
+        return self._timed("lowered", lower_graph, self.optimized)
+
+    @cached_property
+    def scheduled(self) -> Program:
+        """Kernels tiled and vectorised for the target, with the memory plan."""
+        return self._timed("scheduled", self._schedule, self.lowered)
+
+    def _schedule(self, program: Program) -> Program:
+        return plan_memory(schedule_program(program, self.target))
+
+    @cached_property
+    def llvm(self) -> str:
+        """LLVM text of the whole program."""
+        return self._timed("llvm", emit_program, self.scheduled, self.target)
+
+    @cached_property
+    def asm(self) -> str:
+        """Assembly for the target."""
+        return self._timed("asm", emit_assembly, self.llvm, self.target)
+
+    @cached_property
+    def object(self) -> bytes:
+        """Object code for the target."""
+        return self._timed("object", build_object, self.llvm, self.target)
+
+    def text(self, stage: str) -> str:
+        """The text of a stage; raises ArgumentError for an unknown one."""
+        if stage not in STAGES:
+            raise ArgumentError(f"there is no stage {stage!r}", remedy=f"one of {', '.join(STAGES)}")
+        value = getattr(self, stage)
+        if isinstance(value, Graph):
+            return print_graph(value)
+        return print_program(value) if isinstance(value, Program) else value
+
+    def _timed(self, stage: str, compute: Any, *arguments: Any) -> Any:
+        start = time.perf_counter()
+        result = compute(*arguments)
+        if self._verify != "off" and isinstance(result, Program):
+            verify_program(result)
+        self.seconds[stage] = time.perf_counter() - start
+        config.logger("compile").info("%s: %.1f ms", stage, 1e3 * self.seconds[stage])
+        return result

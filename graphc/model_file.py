@@ -1,0 +1,248 @@
+"""Models as files: export writes a graph with its weights, load compiles it again and calls it on numpy arrays."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc import artifact
+from graphc.artifact import Artifact, ModelManifest, Structure, TensorSpec
+from graphc.compiler.compile import CompiledGraph, compile_graph, load_compiled, versions
+from graphc.container import MAX_BYTES
+from graphc.errors import ArgumentError, ArtifactError, GraphcError
+from graphc.ir.graph import Graph, Value, input_class, input_path
+from graphc.ir.op import REGISTRY
+from graphc.ir.parse import parse_graph
+from graphc.ir.text import collect_data, print_graph
+from graphc.ir.verify import sub_graphs, verify_graph
+from graphc.ops import registry
+from graphc.runtime.call import Executable
+from graphc.runtime.loader import load_object, runs_here
+
+assert registry.FAMILIES, "reading a graph needs every op to be defined"
+
+
+def save_graph(
+    graph: Graph,
+    weights: Mapping[str, np.ndarray],
+    path: str | os.PathLike[str],
+    *,
+    structure: Structure = None,
+    native: bool = False,
+) -> ModelManifest:
+    """Writes a graph with the arrays of its params and states (by path) to one file, atomically.
+
+    ``structure`` says how a call nests the outputs; without it one output stands by itself and several are a tuple.
+    ``native`` adds the object code for this machine. Raises ArgumentError when an array is missing.
+    """
+    if structure is None:
+        count = len(graph.outputs)
+        structure = 0 if count == 1 else {"tuple": list(range(count))}
+    paths = [input_path(v) for v in graph.inputs if input_class(v) != "input"]
+    missing = [p for p in paths if p not in weights]
+    if missing:
+        raise ArgumentError(f"the model needs arrays for {', '.join(missing)}")
+    compiled = compile_graph(graph) if native else None
+    manifest = ModelManifest(
+        graph.name,
+        inputs=tuple(_spec(v.name, v) for v in graph.inputs if input_class(v) == "input"),
+        outputs=tuple(
+            _spec(n, v) for n, v in zip(output_names(structure, len(graph.outputs)), graph.outputs, strict=True)
+        ),
+        structure=structure,
+        ops=tuple(sorted(_ops(graph))),
+        versions=versions(),
+        native=compiled.manifest if compiled else None,
+    )
+    whole = Artifact(
+        manifest,
+        print_graph(graph),
+        {p: np.asarray(weights[p]) for p in paths},
+        collect_data(graph),
+        compiled.constants if compiled else None,
+        compiled.object if compiled else None,
+    )
+    return artifact.save(path, whole)
+
+
+def _spec(name: str, value: Value) -> TensorSpec:
+    return TensorSpec(name, value.dtype.name, value.shape)
+
+
+def output_names(structure: Structure, count: int) -> list[str]:
+    """A name for each output from its place in the structure: ``output``, ``output.0``, ``logits``, ``boxes.1``."""
+    names = [f"output.{i}" for i in range(count)]
+    stack: list[tuple[str, Any]] = [("", structure)]
+    while stack:
+        name, part = stack.pop()
+        if isinstance(part, int):
+            names[part] = name or "output"
+        elif part is not None:
+            kind, parts = next(iter(part.items()))
+            pairs = parts if kind == "dict" else enumerate(parts)
+            prefix = f"{name}." if name else "" if kind == "dict" else "output."
+            stack.extend((f"{prefix}{key}", child) for key, child in pairs)
+    return names
+
+
+def _ops(graph: Graph) -> set[str]:
+    found: set[str] = set()
+    stack = [graph]
+    while stack:
+        present = stack.pop()
+        found.update(n.op.name for n in present.nodes())
+        stack.extend(sub_graphs(present))
+    return found
+
+
+class LoadedModel:
+    """A model from a file: numpy arrays in, numpy arrays out. Several threads may call it at once.
+
+    States that the model writes (batch statistics, random counter) are its own and live as long as it does.
+    """
+
+    def __init__(self, stored: Artifact, program: Executable, graph: Graph | None, compiled: CompiledGraph | None):
+        self.manifest = stored.manifest
+        self.text = stored.text
+        """The graph."""
+        self.graph = graph
+        """The parsed graph; None when stored object code runs, for which it is not read."""
+        self.compiled = compiled
+        """What was compiled on load; None when stored object code runs."""
+        self.weights = dict(stored.weights)
+        """Params and states by qualified name."""
+        self._program = program
+        self._names = {spec.name: i for i, spec in enumerate(self.manifest.inputs)}
+        written = {b.path for b in program.bound if b.written}
+        self.weights.update({path: np.array(self.weights[path]) for path in written})
+        self._bound = tuple(self.weights[b.path] for b in program.bound)
+        self._lock = threading.Lock() if written else None
+        self._single = self.manifest.structure == 0 and len(self.manifest.outputs) == 1
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return self.manifest.name
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """Names, element types and shapes of the inputs, in order."""
+        return self.manifest.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Names, element types and shapes of the outputs, in order."""
+        return self.manifest.outputs
+
+    def __call__(self, *arrays: np.ndarray, **named: np.ndarray) -> Any:
+        """The outputs for arrays given in order or by name, nested as the model nests them.
+
+        Raises ArgumentError (count, name, kind), ShapeError and DTypeError.
+        """
+        results = self.run(self._order(arrays, named) if named else arrays)
+        return results[0] if self._single else artifact.nest(self.manifest.structure, results)
+
+    def run(self, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
+        """The outputs in order, for one array per input; written into the arrays of ``out`` when they are given."""
+        if self._lock is None:
+            return self._program.run(arrays, self._bound, out)
+        with self._lock:
+            return self._program.run(arrays, self._bound, out)
+
+    def _order(self, arrays: Sequence[np.ndarray], named: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        names = [spec.name for spec in self.inputs]
+        found: dict[str, np.ndarray] = dict(zip(names, arrays, strict=False))
+        for name, array in named.items():
+            if name not in self._names:
+                raise ArgumentError(f"{self.name} has no input {name!r}", remedy=f"one of {', '.join(names)}")
+            if name in found:
+                raise ArgumentError(f"input {name!r} of {self.name} is given twice")
+            found[name] = array
+        missing = [name for name in names if name not in found]
+        if missing or len(arrays) > len(names):
+            what = f"lacks {', '.join(missing)}" if missing else f"has {len(arrays)} arrays by position"
+            raise ArgumentError(f"the call of {self.name} {what}; it takes {', '.join(names)}")
+        return [found[name] for name in names]
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
+        return f"<LoadedModel {self.name}({inputs}) -> ({outputs})>"
+
+
+def load(path: str | os.PathLike[str], trust: bool = False) -> LoadedModel:
+    """Reads a model file and makes it callable.
+
+    The graph is compiled for this machine. Object code in the file is native code of whoever wrote it: it runs only
+    with ``trust``, and only where this machine and this version of graphc fit. Raises ArtifactError for a damaged,
+    foreign or newer file; OSError when it cannot be read; CompileError.
+    """
+    stored = artifact.load(path)
+    try:
+        if trust and not why_not_native(stored):
+            return _load_native(stored)
+        graph = read_graph(stored)
+    except ArtifactError as error:
+        error.what = f"{os.fspath(path)}: {error.what}"
+        raise
+    compiled = compile_graph(graph)
+    return LoadedModel(stored, load_compiled(compiled), graph, compiled)
+
+
+def why_not_native(stored: Artifact) -> str:
+    """Why the object code of a file cannot run here, or an empty text."""
+    native = stored.manifest.native
+    if native is None or stored.object is None:
+        return "the file carries no native code"
+    if native.versions.get("graphc") != versions()["graphc"]:
+        return f"it was built by graphc {native.versions.get('graphc')}, this is {versions()['graphc']}"
+    return runs_here(native.target)
+
+
+def _load_native(stored: Artifact) -> LoadedModel:
+    native, code, constants = stored.manifest.native, stored.object, stored.constants
+    assert native is not None and code is not None and constants is not None
+    program = Executable(native, load_object(code, native.entry), constants)
+    found = [(b.path, b.dtype, b.shape) for b in program.bound]
+    _check_weights(stored, found)
+    types = [[(b.dtype, b.shape) for b in specs] for specs in (program.inputs, program.outputs)]
+    if types != [[(s.dtype, s.shape) for s in specs] for specs in (stored.manifest.inputs, stored.manifest.outputs)]:
+        raise ArtifactError("the native code has other inputs or outputs than the manifest")
+    return LoadedModel(stored, program, None, None)
+
+
+def read_graph(stored: Artifact) -> Graph:
+    """The graph of a model file, verified and compared with the manifest; raises ArtifactError."""
+    unknown = sorted(set(stored.manifest.ops) - set(REGISTRY))
+    if unknown:
+        raise ArtifactError(
+            f"the graph uses {', '.join(unknown)}, which this graphc does not know", remedy="a newer graphc"
+        )
+    try:
+        graph = parse_graph(stored.text, stored.data)
+        verify_graph(graph)
+    except RecursionError:
+        raise ArtifactError("the graph is nested too deeply") from None
+    except GraphcError as error:
+        raise ArtifactError(f"the graph is not valid: {error.what}", where=error.where, remedy=error.remedy) from error
+    for value in (v for node in graph.nodes() for v in node.results):
+        if value.type.nbytes > MAX_BYTES:
+            raise ArtifactError(f"%{value.name} takes {value.type.nbytes} bytes, at most {MAX_BYTES} are allowed")
+    own = [v for v in graph.inputs if input_class(v) != "input"]
+    _check_weights(stored, [(input_path(v), v.dtype.name, v.shape) for v in own])
+    inputs = tuple(_spec(v.name, v) for v in graph.inputs if input_class(v) == "input")
+    outputs = [(v.dtype.name, v.shape) for v in graph.outputs]
+    if inputs != stored.manifest.inputs or outputs != [(s.dtype, s.shape) for s in stored.manifest.outputs]:
+        raise ArtifactError("the graph has other inputs or outputs than the manifest")
+    return graph
+
+
+def _check_weights(stored: Artifact, wanted: list[tuple[str, str, tuple[int, ...]]]) -> None:
+    held = {t.name: (t.dtype, t.shape) for t in stored.manifest.tensors if t.section == "weights"}
+    for path, dtype, shape in wanted:
+        if held.get(path) != (dtype, shape):
+            found = "is missing" if path not in held else f"is {held[path][0]}{list(held[path][1])}"
+            raise ArtifactError(f"weight {path!r} {found}, the graph takes {dtype}{list(shape)}")

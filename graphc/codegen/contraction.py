@@ -67,7 +67,8 @@ def _product(inner: tuple[Stmt, ...]) -> tuple[Load, Load] | None:
 class Tile:
     """A register block. ``rows`` copies read ``a`` once for all columns; ``columns`` run across lanes (or copies)."""
 
-    score: float
+    cycles: float
+    """Estimated time of the whole contraction."""
     vector: Axis
     """Axis across lanes: one of ``outer``, or the last of ``reduced`` (products summed lane by lane)."""
     row: Axis | None
@@ -80,63 +81,90 @@ class Tile:
     """A load that must first be copied so that its lanes are neighbours."""
 
 
-def choose_tile(c: Contraction, target: Target, packable: bool = True) -> Tile | None:
-    """The register block with the best estimated use of the multiply-add units; None when nothing fits."""
+def choose_tile(c: Contraction, target: Target, free: frozenset[str] = frozenset(), packable: bool = True) -> Tile | None:
+    """The register block with the lowest estimated time; None when nothing fits. ``free`` are buffers whose packing costs
+    nothing (constants)."""
     tiles: list[Tile] = []
     for a, b in ((c.a, c.b), (c.b, c.a)):
         for axis in c.outer:
             stride = lane_stride(b.index, axis)
             if lane_stride(a.index, axis) != 0 or stride in (0, None) or b.guard:
                 continue
-            tiles.extend(_lane_tiles(c, a, b, axis, target, stride != 1, packable))
+            tiles.extend(_lane_tiles(c, a, b, axis, target, free, packable))
     tiles.extend(_dot_tiles(c, target))
-    return max(tiles, key=lambda t: t.score, default=None)
+    return min(tiles, key=lambda t: t.cycles, default=None)
 
 
 def _row_axes(c: Contraction, a: Load, b: Load) -> list[Axis | None]:
     """Axes along which ``b`` stays and ``a`` moves."""
     found = [x for x in c.outer if x not in axes_of(b.index) and x in axes_of(a.index)]
-    return [*found, None]
-
-
-def _registers(target: Target) -> int:
-    return target.registers - 1
+    return list(found) or [None]
 
 
 def _lane_tiles(
-    c: Contraction, a: Load, b: Load, axis: Axis, target: Target, strided: bool, packable: bool
+    c: Contraction, a: Load, b: Load, axis: Axis, target: Target, free: frozenset[str], packable: bool
 ) -> list[Tile]:
     """Lanes along an outer axis: rows of ``a`` are broadcast, vectors of ``b`` are shared by the rows."""
-    if strided and not (packable and _worth_packing(c, axis)):
-        return []
     lanes = target.lanes(b.dtype)
-    stored = all(lane_stride(s.index, axis) == 1 for s in c.stores)
+    stored = 1.0 if all(lane_stride(s.index, axis) == 1 for s in c.stores) else 1.4
     tiles = []
     for row in _row_axes(c, a, b):
         extent = row.extent if row else 1
         for vectors in (1, 2, 3, 4, 6, 8):
-            if vectors > 1 and (vectors - 1) * lanes >= axis.extent:
-                continue
-            room = (_registers(target) - vectors - 1) // vectors
-            if room < 1:
+            room = (target.registers - 2 - vectors) // vectors
+            if room < 1 or (vectors > 1 and (vectors - 1) * lanes >= axis.extent):
                 continue
             rows = max(size for _, _, size in blocks(extent, room))
-            score = _efficiency(rows, vectors) * _used_lanes(axis.extent, lanes) * (1.0 if stored else 0.7)
-            score *= _reuse(c, rows) if strided else 1.0
-            tiles.append(Tile(score, axis, row, None, rows, vectors, b if strided else None))
+            cycles = _cycles(c, _efficiency(rows, vectors) * _used_lanes(axis.extent, lanes), lanes) * stored
+            cycles *= _row_conflicts(a, row, rows)
+            tile = Tile(cycles, axis, row, None, rows, vectors)
+            if lane_stride(b.index, axis) == 1:
+                tiles.append(replace(tile, cycles=cycles * _panel_misses(c, b, extent, rows, target)))
+            if packable:
+                tiles.append(replace(tile, cycles=cycles + _packing_cycles(c, b, axis, free), pack=b))
     return tiles
 
 
-def _worth_packing(c: Contraction, axis: Axis) -> bool:
-    reuse = 1
-    for x in c.outer:
-        reuse *= x.extent
-    return reuse // axis.extent >= 4
+def _cycles(c: Contraction, efficiency: float, lanes: int) -> float:
+    """Time of all multiply-adds at two vectors per cycle and the given share of the peak."""
+    work = 1.0
+    for x in (*c.outer, *c.reduced):
+        work *= x.extent
+    return work / (2.0 * lanes * efficiency)
 
 
-def _reuse(c: Contraction, rows: int) -> float:
-    """Packing is paid back by the number of times that a packed element is used."""
-    return rows / (rows + 4.0)
+def _packing_cycles(c: Contraction, b: Load, axis: Axis, free: frozenset[str]) -> float:
+    """Time to copy an operand: a plain copy, a register transpose, or element by element."""
+    if b.buffer in free:
+        return 0.0
+    elements = 1.0
+    for x in (*c.outer, *c.reduced):
+        elements *= x.extent if x in axes_of(b.index) else 1
+    if lane_stride(b.index, axis) == 1:
+        return 200.0 + 0.6 * elements
+    transposable = any(lane_stride(b.index, x) == 1 and x.extent >= 16 for x in c.reduced)
+    return 400.0 + (1.2 if transposable else 4.0) * elements
+
+
+def _panel_misses(c: Contraction, b: Load, extent: int, rows: int, target: Target) -> float:
+    """How much longer an unpacked panel takes: rows of lanes that lie a large power of two apart share few cache sets,
+    so that a panel longer than those sets is read from farther away by every row block."""
+    steps = [abs(lane_stride(b.index, x) or 0) * b.dtype.itemsize for x in c.reduced]
+    length = 1
+    for x in c.reduced:
+        length *= x.extent
+    step = max(steps, default=0)
+    if extent <= rows or length <= 64 or step < 512:
+        return 1.0
+    ways = 4096 // min(4096, step & -step)  # sets that a column of lines falls on
+    return 1.0 if length <= 8 * ways else 1.6 if length <= 256 else 2.6
+
+
+def _row_conflicts(a: Load, row: Axis | None, rows: int) -> float:
+    """Rows that lie a multiple of 4096 bytes apart share one set of the first cache."""
+    if row is None or rows <= 8:
+        return 1.0
+    return 1.3 if (lane_stride(a.index, row) or 1) * a.dtype.itemsize % 4096 == 0 else 1.0
 
 
 def _used_lanes(extent: int, lanes: int) -> float:
@@ -149,25 +177,32 @@ def _efficiency(rows: int, vectors: int) -> float:
     return min(1.0, chains / 8.0) * min(1.0, chains / (rows + vectors))
 
 
+_DOT_BLOCKS = ((1, 8), (8, 1), (2, 6), (6, 2), (3, 5), (4, 4), (4, 5), (1, 4), (4, 1), (2, 2), (1, 1))
+
+
 def _dot_tiles(c: Contraction, target: Target) -> list[Tile]:
     """Lanes along the last reduced axis: both operands are read as vectors, and lanes are folded at the end."""
     axis = c.reduced[-1]
     if lane_stride(c.a.index, axis) != 1 or lane_stride(c.b.index, axis) != 1 or c.a.guard or c.b.guard:
         return []
     lanes, tiles = target.lanes(c.a.dtype), []
-    length = 1
+    length = points = 1
     for x in c.reduced:
         length *= x.extent
+    for x in c.outer:
+        points *= x.extent
     for row in _row_axes(c, c.a, c.b):
         for column in _row_axes(c, c.b, c.a):
-            for most_rows, most_columns in ((1, 8), (8, 1), (2, 6), (6, 2), (3, 5), (4, 4), (4, 5), (1, 4), (4, 1), (2, 2), (1, 1)):
+            for most_rows, most_columns in _DOT_BLOCKS:
                 rows = max(s for _, _, s in blocks(row.extent if row else 1, most_rows))
                 columns = max(s for _, _, s in blocks(column.extent if column else 1, most_columns))
-                if rows * columns + rows + columns > _registers(target):
+                if rows * columns + rows + columns > target.registers - 1:
                     continue
-                fold = length / (length + 4.0 * lanes)
-                score = _efficiency(rows, columns) * _used_lanes(axis.extent, lanes) * fold
-                tiles.append(Tile(score, axis, row, column, rows, columns))
+                share = _efficiency(rows, columns) * _used_lanes(axis.extent, lanes)
+                cycles = _cycles(c, share, lanes) + 5.0 * points
+                reach = (row.extent if row else 1) * length * c.a.dtype.itemsize
+                cycles *= 1.7 if rows > 1 and columns > 1 and reach > target.l2_bytes // 4 else 1.0
+                tiles.append(Tile(cycles, axis, row, column, rows, columns))
     return tiles
 
 

@@ -120,8 +120,22 @@ class KernelEmitter:
         """A load; one instruction per copy that differs."""
         axes = self.used_axes((), (stmt.index, *(b.index for b in stmt.guard)))
         result = LaneValue(stmt.dtype, axes, 0, depth=self.function.depth)
+        across = None if stmt.guard else self.memory.transposed_axis(stmt.index, axes)
+        if across is not None:
+            self._load_transposed(stmt, across, result)
+            return
         for c, at in self.copies(axes):
             result.parts[c], result.lanes = self.memory.load(stmt.buffer, stmt.index, stmt.guard, stmt.other, at)
+        self.values[stmt.name] = result
+
+    def _load_transposed(self, stmt: Load, across: Axis, result: LaneValue) -> None:
+        """All copies along ``across`` at once: rows are read along it and transposed in registers."""
+        place = result.axes.index(across)
+        for c, at in self.copies(a for a in result.axes if a != across):
+            columns = self.memory.load_transposed(stmt.buffer, stmt.index, across, at)
+            result.lanes = len(columns)
+            for i, register in enumerate(columns):
+                result.parts[(*c[:place], i, *c[place:])] = register
         self.values[stmt.name] = result
 
     def store(self, stmt: Store) -> None:

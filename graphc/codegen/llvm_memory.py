@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from graphc.codegen.llvm_function import Coordinates, FunctionWriter, LaneValue
 from graphc.codegen.llvm_scalar import literal, memory_type, register_type, splat_literal, suffix
+from graphc.codegen.llvm_transpose import transpose_registers
 from graphc.dtypes import DType, int32, int64
 from graphc.errors import CompileError
 from graphc.ir.index import Atom, Axis, Div, Dynamic, Index, Mod, atoms, bounds, substitute
@@ -268,6 +269,32 @@ class MemoryWriter:
         value = self._load_vector(info, index, full, other, at)
         assert self.vector is not None
         return self._from_memory(value, info.dtype, self.vector.lanes), self.vector.lanes
+
+    def transposed_axis(self, index: Index, axes: tuple[Axis, ...]) -> Axis | None:
+        """The unrolled axis along which a strided vector load runs through memory, when its copies fill a square block."""
+        vector = self.vector
+        if vector is None or vector.lanes < 4 or self.lane_stride(index) in (None, 0, 1):
+            return None
+        for axis in axes:
+            if axis.extent == vector.lanes and index.coefficient(axis) == 1:
+                inside = [a for a, _ in index.terms if not isinstance(a, Axis)]
+                return None if any(a == axis for x in inside for a in atoms(Index(((x, 1),)))) else axis
+        return None
+
+    def load_transposed(self, buffer: str, index: Index, across: Axis, at: Coordinates) -> list[str]:
+        """One register per copy along ``across``: each lane's row is read as a vector, and the block is transposed."""
+        assert self.vector is not None
+        info = self.buffers[buffer][0]
+        kind, rows = memory_type(info.dtype, self.vector.lanes), []
+        for lane in range(self.vector.lanes):
+            if lane >= self.vector.axis.extent:
+                rows.append("zeroinitializer")
+                continue
+            row = self.fix(index, {**at, across: 0, self.vector.axis: lane})
+            pointer = self.address(buffer, row, at)
+            rows.append(self.function.line(f"load {kind}, ptr {pointer}, align {info.dtype.itemsize}"))
+        columns = transpose_registers(self.function, rows, info.dtype)
+        return [self._from_memory(c, info.dtype, self.vector.lanes) for c in columns]
 
     def _load_scalar(self, info: Buffer, index: Index, mask: str, other: Const | None, at: Coordinates) -> str:
         f = self.function

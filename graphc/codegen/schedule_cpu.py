@@ -10,9 +10,10 @@ from graphc.codegen.approximate import expand
 from graphc.codegen.contraction import Packing, apply_tile, choose_tile, find_contraction, make_packing, pack_body
 from graphc.codegen.loops import Names, hoist, merge_loops
 from graphc.codegen.target import Target
+from graphc.codegen.transpose import transposed_tiles
 from graphc.codegen.vectorise import vectorise
 from graphc.ir.index import Axis, Div, Index, Mod
-from graphc.ir.kernel import Buffer, Call, Kernel, Load, Loop, Program, Storage, Store, walk
+from graphc.ir.kernel import Buffer, Call, Kernel, Load, Loop, Program, Stmt, Storage, Store, walk
 
 
 def schedule_program(program: Program, target: Target) -> Program:
@@ -38,8 +39,16 @@ def _prepare(kernel: Kernel, names: Names) -> Kernel:
 
 def _vectorised(kernel: Kernel, target: Target, names: Names) -> Kernel:
     stored = {s.buffer for s, _ in walk(kernel.body) if isinstance(s, Store)}
-    body = vectorise(hoist(kernel.body, stored), target, names)
-    return expand(replace(kernel, body=body))
+    return expand(replace(kernel, body=_lanes(hoist(kernel.body, stored), target, names)))
+
+
+def _lanes(body: tuple[Stmt, ...], target: Target, names: Names) -> tuple[Stmt, ...]:
+    """Every nest either as square blocks with register transposes, or with its cheapest axes across lanes."""
+    result: list[Stmt] = []
+    for stmt in body:
+        tiled = transposed_tiles(stmt, target, names) if isinstance(stmt, Loop) else None
+        result += vectorise((stmt,), target, names) if tiled is None else tiled
+    return tuple(result)
 
 
 class _Scheduler:
@@ -69,7 +78,7 @@ class _Scheduler:
         names = Names()
         prepared = _prepare(kernel, names)
         contraction = find_contraction(prepared)
-        tile = choose_tile(contraction, self.target) if contraction else None
+        tile = choose_tile(contraction, self.target, self._constant_buffers(kernel)) if contraction else None
         if contraction is None or tile is None:
             self.kernels[kernel.name] = _vectorised(prepared, self.target, names)
             return
@@ -84,6 +93,13 @@ class _Scheduler:
         tiled = apply_tile(contraction, tile, prepared, self.target, names, packing)
         self.kernels[kernel.name] = expand(tiled)
 
+    def _constant_buffers(self, kernel: Kernel) -> frozenset[str]:
+        """Buffers of a kernel to which every call binds a constant."""
+        names = [b.name for b in kernel.arguments]
+        bound = [zip(names, c.args, strict=True) for c in self.program.calls if c.kernel == kernel.name]
+        varying = {n for call in bound for n, storage in call if self.program.storage(storage).cls != "constant"}
+        return frozenset(names) - varying
+
     def _pack_kernel(self, kernel: Kernel, packing: Packing) -> Kernel:
         names = Names()
         source = kernel.buffer(packing.load.buffer)
@@ -92,7 +108,7 @@ class _Scheduler:
             Buffer("b1", source.dtype, packing.size, "out"),
         )
         body = merge_loops(pack_body(packing, names, "b1", "b0"), names)
-        return Kernel(f"{kernel.name}_pack", buffers, vectorise(body, self.target, names), kernel.origin)
+        return Kernel(f"{kernel.name}_pack", buffers, _lanes(body, self.target, names), kernel.origin)
 
     def _packed_call(self, call: Call, number: int) -> list[Call]:
         packing, pack = self.packings[call.kernel]

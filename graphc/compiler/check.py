@@ -222,7 +222,7 @@ def difference(found: np.ndarray, expected: np.ndarray) -> tuple[float, float]:
         apart = np.where(np.isnan(apart), inf, apart)
         floor = max(1e-6 * _scale(b), np.finfo(np.float64).tiny)
         relative = np.where(apart == 0, 0.0, apart / np.maximum(np.abs(b), floor))
-    return float(apart.max(initial=0.0)), float(np.nan_to_num(relative, nan=inf).max(initial=0.0))
+    return float(apart.max(initial=0.0)), float(np.where(np.isnan(relative), inf, relative).max(initial=0.0))
 
 
 def statements(program: Program) -> int:

@@ -1,0 +1,78 @@
+"""Stages: their texts read back and continue, each is computed once, and wrong ones are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphc.codegen.target import target_named
+from graphc.compiler.stages import STAGES, Stages
+from graphc.errors import ArgumentError, CompileError, VerifyError
+from graphc.ir.kernel_parse import parse_program
+from graphc.ir.kernel_text import collect_data
+from graphc.ir.parse import parse_graph
+from tests.compiler.graphs import MLP, mlp
+
+
+def test_every_stage_has_a_text():
+    stages = Stages(mlp())
+    assert stages.text("traced").strip() == MLP.strip()
+    texts = {stage: stages.text(stage) for stage in STAGES}
+    assert "matmul(" in texts["optimized"]
+    assert texts["lowered"].count("kernel @") >= 1
+    assert "define void @graphc_entry" in texts["llvm"]
+    assert "graphc_entry:" in texts["asm"]
+    assert stages.object.startswith(b"\x7fELF")
+
+
+def test_texts_read_back_and_continue_to_the_same_code():
+    stages = Stages(mlp())
+    again = Stages(parse_graph(stages.text("traced")))
+    assert again.text("llvm") == stages.text("llvm")
+    later = Stages(lowered=parse_program(stages.text("lowered"), collect_data(stages.lowered)))
+    assert later.text("llvm") == stages.text("llvm")
+    assert later.object == stages.object
+
+
+def test_each_stage_is_computed_once_and_timed():
+    stages = Stages(mlp())
+    assert stages.seconds == {}
+    first = stages.scheduled
+    assert stages.scheduled is first
+    assert list(stages.seconds) == ["optimized", "lowered", "scheduled"]
+    assert all(seconds > 0 for seconds in stages.seconds.values())
+
+
+def test_the_traced_graph_is_left_alone():
+    graph = mlp()
+    Stages(graph).text("asm")
+    assert graph == parse_graph(MLP)
+
+
+def test_the_target_decides_the_assembly():
+    assert "zmm" in Stages(mlp(), target=target_named("avx512")).text("asm")
+    assert "zmm" not in Stages(mlp(), target=target_named("avx2")).text("asm")
+    assert "fmla" in Stages(mlp(), target=target_named("neon")).text("asm")
+
+
+def test_wrong_uses_are_refused():
+    with pytest.raises(ArgumentError, match="no stage 'fast'\n  try    one of traced"):
+        Stages(mlp()).text("fast")
+    with pytest.raises(ArgumentError, match="starts from a graph or from a lowered program"):
+        Stages()
+    later = Stages(lowered=Stages(mlp()).lowered)
+    with pytest.raises(CompileError, match="has no graph"):
+        later.text("optimized")
+
+
+def test_a_wrong_program_is_caught_unless_verifying_is_off(monkeypatch: pytest.MonkeyPatch):
+    text = Stages(mlp()).text("lowered").replace("b1", "b9", 1)
+    assert "b9" in text
+    stages = Stages(lowered=parse_program(text))
+    with pytest.raises(VerifyError):
+        _ = stages.scheduled
+
+
+def test_stages_are_logged(caplog: pytest.LogCaptureFixture):
+    with caplog.at_level("INFO", "graphc"):
+        _ = Stages(mlp()).lowered
+    assert [r.getMessage().partition(":")[0] for r in caplog.records] == ["optimized", "lowered"]

@@ -85,11 +85,11 @@ def _normal_quantile(p: np.ndarray) -> np.ndarray:
 
     From 0 the iteration moves monotonically outward on each side, where the function is concave or convex.
     """
-    erf = np.frompyfunc(math.erf, 1, 1)
+    erf = np.vectorize(math.erf, otypes=[np.float64])
     p = np.clip(p, 1e-300, 1 - 1e-16)
     x = np.zeros_like(p)
     for _ in range(60):
-        below = (1.0 + erf(x / math.sqrt(2.0)).astype(np.float64)) / 2.0
+        below = (1.0 + erf(x / math.sqrt(2.0))) / 2.0
         step = np.clip((p - below) / np.maximum(np.exp(-x * x / 2.0) / math.sqrt(2.0 * math.pi), 1e-300), -1.0, 1.0)
         x = x + step
         if np.max(np.abs(step), initial=0.0) < 1e-12:

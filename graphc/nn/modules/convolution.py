@@ -158,6 +158,10 @@ class _ConvTranspose(_Conv):
         )
         self.output_padding = per_dimension(output_padding, self.rank, "output_padding")
 
+    def _numbers(self) -> Ints:
+        """The padding, which is never a word here."""
+        return per_dimension(self.padding, self.rank, "padding")
+
     def extra_repr(self) -> str:
         """As for a convolution, with the output padding."""
         extra = super().extra_repr()
@@ -169,7 +173,7 @@ class _ConvTranspose(_Conv):
             return self.output_padding
         wanted = tuple(output_size)[-self.rank :]
         sizes = input.shape[-self.rank :]
-        padding = per_dimension(self.padding, self.rank, "padding")
+        padding = self._numbers()
         found = []
         for n, w, k, s, p, d in zip(sizes, wanted, self.kernel_size, self.stride, padding, self.dilation, strict=True):
             extra = w - ((n - 1) * s - 2 * p + d * (k - 1) + 1)
@@ -187,7 +191,7 @@ class ConvTranspose1d(_ConvTranspose):
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """[batch, in_channels, length] to [batch, out_channels, length']."""
         extra = self._output_padding(input, output_size)
-        args = (self.stride, self.padding, extra, self.groups, self.dilation)
+        args = (self.stride, self._numbers(), extra, self.groups, self.dilation)
         return F.conv_transpose1d(input, self.weight, self.bias, *args)
 
 
@@ -199,5 +203,5 @@ class ConvTranspose2d(_ConvTranspose):
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """[batch, in_channels, height, width] to [batch, out_channels, height', width']."""
         extra = self._output_padding(input, output_size)
-        args = (self.stride, self.padding, extra, self.groups, self.dilation)
+        args = (self.stride, self._numbers(), extra, self.groups, self.dilation)
         return F.conv_transpose2d(input, self.weight, self.bias, *args)

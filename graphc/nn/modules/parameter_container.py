@@ -172,7 +172,7 @@ class ParameterDict(Module):
         """Adds the pairs of a mapping, or of an iterable of pairs."""
         if not isinstance(parameters, (Mapping, ParameterDict, Iterable)):
             raise ArgumentError(f"ParameterDict.update: {type(parameters).__name__} is neither a mapping nor pairs")
-        pairs = parameters.items() if hasattr(parameters, "items") else parameters
+        pairs = parameters.items() if isinstance(parameters, (Mapping, ParameterDict)) else parameters
         for key, value in pairs:
             self[key] = value
 

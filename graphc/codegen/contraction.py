@@ -198,12 +198,24 @@ def _dot_tiles(c: Contraction, target: Target) -> list[Tile]:
                 columns = max(s for _, _, s in blocks(column.extent if column else 1, most_columns))
                 if rows * columns + rows + columns > target.registers - 1:
                     continue
-                share = _efficiency(rows, columns) * _used_lanes(axis.extent, lanes)
-                cycles = _cycles(c, share, lanes) + 5.0 * points
-                reach = (row.extent if row else 1) * length * c.a.dtype.itemsize
-                cycles *= 1.7 if rows > 1 and columns > 1 and reach > target.l2_bytes // 4 else 1.0
+                step = max(rows * columns / 2.0, 4.0, _dot_loads(c, row, rows, columns, length, target))
+                steps = points * length / (rows * columns * lanes * _used_lanes(axis.extent, lanes))
+                cycles = steps * step + 5.0 * points
                 tiles.append(Tile(cycles, axis, row, column, rows, columns))
     return tiles
+
+
+def _dot_loads(c: Contraction, row: Axis | None, rows: int, columns: int, length: int, target: Target) -> float:
+    """Cycles to read one vector of each row and column: a block of columns stays while all rows pass by it."""
+    size = length * c.a.dtype.itemsize
+    passing = _read_cycles((row.extent if row else 1) * size, target)
+    staying = _read_cycles(columns * size, target) if row is not None and row.extent > rows else 0.5
+    return rows * passing + columns * staying
+
+
+def _read_cycles(working_set: int, target: Target) -> float:
+    """Cycles to read a vector that is read again and again among ``working_set`` bytes."""
+    return 0.5 if working_set <= target.l1_bytes // 2 else 2.0 if working_set <= target.l2_bytes // 2 else 5.0
 
 
 # ---- applying a tile

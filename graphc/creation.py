@@ -12,9 +12,8 @@ from graphc.device import device as device_type
 from graphc.dims import sizes_of
 from graphc.dtypes import DType, dtype_of, float32, float64, int64, python_scalar_type
 from graphc.errors import ArgumentError, DTypeError
-from graphc.ops.define import Scalar
 from graphc.tensor import Tensor
-from graphc.tensor_base import BY_NUMPY
+from graphc.tensor_base import BY_NUMPY, front
 
 _default: list[DType] = [float32]
 
@@ -35,7 +34,7 @@ def get_default_dtype() -> DType:
 def _finish(array: np.ndarray, requires_grad: bool = False, device: Any = None) -> Tensor:
     if device is not None:
         device_type(device)
-    result = Tensor._wrap(array)
+    result = front().constant(array)
     return result.requires_grad_() if requires_grad else result
 
 
@@ -53,7 +52,7 @@ def array_of(data: Any, dtype: Any = None) -> np.ndarray:
         return np.array(data, dtype_of(dtype).numpy)
     if isinstance(data, (np.ndarray, np.generic)):
         return np.array(data)
-    if isinstance(data, Scalar):
+    if isinstance(data, (bool, int, float)):
         known = python_scalar_type(data)
         return np.array(data, _default[0].numpy if known is float32 else known.numpy)
     try:
@@ -96,7 +95,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     if not isinstance(array, np.ndarray):
         raise ArgumentError(f"from_numpy takes a numpy array, got {type(array).__name__}", remedy="graphc.tensor(...)")
     dtype_of(array.dtype)
-    return Tensor._wrap(array.view(np.ndarray))
+    return front().constant(array.view(np.ndarray))
 
 
 def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:

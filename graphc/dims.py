@@ -30,12 +30,12 @@ def dims_of(dim: Dims, ndim: int) -> tuple[int, ...]:
     """Dimensions of a reduction in ascending order: all for None or an empty sequence."""
     if dim is None:
         return tuple(range(ndim))
-    given = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
+    given: tuple[int, ...] = (dim,) if isinstance(dim, int) else tuple(dim)
     if not given or not ndim:
         for d in given:
             dim_of(d, ndim)
         return tuple(range(ndim))
-    found = [dim_of(d, ndim) for d in given]  # type: ignore[arg-type]
+    found = [dim_of(d, ndim) for d in given]
     if len(set(found)) != len(found):
         raise AttributeValueError(f"a dimension is listed twice in {given}")
     return tuple(sorted(found))

@@ -14,6 +14,7 @@ from graphc.dtypes import int32, int64
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
+from graphc.ops.define import Scalar
 from graphc.ops.index import gather, iota, scatter_add
 from graphc.tensor_base import TensorBase, front
 
@@ -172,7 +173,10 @@ def put(x: Any, index: Any, value: Any, accumulate: bool = False) -> None:
     p = plan(index, x.shape)
     part = slice_by(x, p)
     if not p.tensors:
-        part.add_(value) if accumulate else part.copy_(value)
+        if accumulate:
+            part.add_(value)
+        elif not _is_same_view(part, value):
+            part.copy_(value)
         return
     places = _take_tensors(_positions(part.shape), p.tensors)
     value = _broadcast(value, part.dtype, places.shape)
@@ -180,6 +184,13 @@ def put(x: Any, index: Any, value: Any, accumulate: bool = False) -> None:
     flat = shape.reshape(content, shape=(part.numel(),))
     result = _add(flat, places, value) if accumulate else _replace(flat, places, value)
     front().assign(part, shape.reshape(result, shape=part.shape))
+
+
+def _is_same_view(part: Any, value: Any) -> bool:
+    """Whether ``value`` is ``part`` made before, as after ``x[i] += y``, which writes twice."""
+    if part is value or not isinstance(value, TensorBase) or part._view is None or value._view is None:
+        return part is value
+    return value._view == part._view
 
 
 def _is_single(value: Any) -> bool:
@@ -195,7 +206,9 @@ def _put_mask(x: Any, mask: Any, value: Any) -> None:
 
 
 def _broadcast(value: Any, dtype: Any, extents: tuple[int, ...]) -> Any:
-    if not isinstance(value, TensorBase):
+    if isinstance(value, Scalar):
+        value = front().scalar(value, dtype)
+    elif not isinstance(value, TensorBase):
         value = front().constant(np.asarray(value).astype(dtype.numpy))
     if value.dtype is not dtype:
         value = ew.cast(value, dtype=dtype)

@@ -111,3 +111,13 @@ def current_path() -> str:
     if current is None or not current.stack:
         return ""
     return current.path(len(current.stack) - 1)
+
+
+@contextmanager
+def outside() -> Iterator[None]:
+    """Runs the block as if no module's call was running, such as a trace that starts in the middle of one."""
+    token = _scope.set(None)
+    try:
+        yield
+    finally:
+        _scope.reset(token)

@@ -229,11 +229,11 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion):
 
     def new_tensor(self, data: Any, dtype: Any = None) -> Tensor:
         """A new tensor of data with this element type."""
-        return Tensor._wrap(np.array(data, (dtype_of(dtype) if dtype else self.dtype).numpy))
+        return front().constant(np.array(data, (dtype_of(dtype) if dtype else self.dtype).numpy))
 
     def new_full(self, size: Sequence[Any], value: Any, dtype: Any = None) -> Tensor:
         """A new tensor of one value."""
-        return Tensor._wrap(np.full(tuple(size), value, (dtype_of(dtype) if dtype else self.dtype).numpy))
+        return front().constant(np.full(tuple(size), value, (dtype_of(dtype) if dtype else self.dtype).numpy))
 
     def new_zeros(self, *size: Any, dtype: Any = None) -> Tensor:
         """Zeros of this element type."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.autograd.grad_mode import is_grad_enabled
 from graphc.errors import GradientError
 from graphc.ir.op import OpDef
 from graphc.ops import elementwise as ew
@@ -25,33 +26,39 @@ def view_of(operand: Any, op: OpDef, attrs: dict[str, Any]) -> View:
 
 
 def write_through(tensor: Any, value: Any) -> None:
-    """Gives ``tensor`` the history of ``value``; for a view, its base gets that of itself with the view replaced."""
+    """Gives ``tensor`` the history of ``value``; for a view, its base gets that of itself with the view replaced.
+
+    What is not recorded (no_grad, or a value without gradient) only changes the content of traced tensors.
+    """
+    recorded = is_grad_enabled() and (value._requires_grad or tensor._requires_grad)
     view = tensor._view
     if view is None:
-        _take_over(tensor, value)
+        _take_over(tensor, value, recorded)
         return
-    if tensor._detached:
+    if tensor._detached and recorded:
         raise GradientError(
             "a view made by detach() or under no_grad() is written to with a value that requires gradients",
             remedy="write to a tensor that is no such view, or detach the value",
         )
-    contents = [front().before_write(view.base)]
+    contents = [front().before_write(view.base) if recorded else view.base]
     for op, attrs in view.steps[:-1]:
         contents.append(front().apply(op, (contents[-1],), attrs))
     for (op, attrs), content in zip(reversed(view.steps), reversed(contents), strict=True):
         value = _INVERSE[op.name](content, value, **attrs)
-    _take_over(view.base, value)
+    _take_over(view.base, value, recorded)
 
 
-def _take_over(tensor: Any, value: Any) -> None:
+def _take_over(tensor: Any, value: Any, recorded: bool) -> None:
+    if not isinstance(value._data, np.ndarray):
+        tensor._data = value._data
+    if not recorded:
+        return
     if tensor._keeps_grad and tensor._node is not None:
         retained = tensor._node.retained.pop(tensor._index)
         if value._node is not None:
             value._node.retained = {**(value._node.retained or {}), value._index: retained}
     tensor._node, tensor._index = value._node, value._index
     tensor._requires_grad = value._requires_grad
-    if not isinstance(value._data, np.ndarray):
-        tensor._data = value._data
 
 
 def _put_slice(content: Any, value: Any, starts: Any, stops: Any, steps: Any) -> Any:

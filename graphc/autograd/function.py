@@ -23,6 +23,7 @@ class Context:
         self._to_save: tuple[Any, ...] = ()
         self._saved: tuple[Snapshot | None, ...] = ()
         self._released = False
+        self._traced: tuple[Any, ...] | None = None
         self._dirty: tuple[Any, ...] = ()
         self._non_differentiable: tuple[Any, ...] = ()
         self._materialize = True
@@ -43,11 +44,18 @@ class Context:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What save_for_backward kept; raises GradientError when it is freed or was written to since."""
+        if self._traced is not None:
+            return self._traced
         if self._released:
             raise freed()
         return tuple(None if s is None else real(Saved.of(s)) for s in self._saved)
 
     saved_variables = saved_tensors
+
+    def keep_traced(self, image: Callable[[Any], Any]) -> None:
+        """Under trace: what was saved, as tensors of the forward graph."""
+        self._traced = tuple(None if t is None else image(t) for t in self._to_save)
+        self._to_save = ()
 
     def mark_dirty(self, *tensors: Any) -> None:
         """Names operands that forward writes to; they must be returned."""

@@ -99,7 +99,9 @@ class InPlace(TensorBase):
 
     def copy_(self, source: Any) -> Tensor:
         """Takes over the elements of ``source``, converted and broadcast."""
-        if not isinstance(source, TensorBase):
+        if isinstance(source, Scalar):
+            source = front().scalar(source, self.dtype)
+        elif not isinstance(source, TensorBase):
             source = front().constant(np.asarray(source).astype(self.dtype.numpy))
         return _store(self, source)
 
@@ -185,7 +187,8 @@ class InPlace(TensorBase):
     def random_(self, low: int = 0, high: int | None = None, *, generator: Any = None) -> Tensor:
         """Whole numbers from ``low`` up to, not including, ``high``."""
         if high is None:
-            low, high = 0, low or 2 ** (24 if self.dtype.kind == "f" else min(self.dtype.bits - 1, 31))
+            limit = 2 ** (24 if self.dtype.kind == "f" else min(self.dtype.bits - 1, 31))
+            return _store(self, sampling.integers(0, low or limit, self.shape, generator))
         return _store(self, sampling.integers(low, high, self.shape, generator))
 
     def _draw(self, value: Any, scale: float, offset: float) -> Any:

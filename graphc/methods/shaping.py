@@ -313,7 +313,7 @@ class Shaping(TensorBase):
         places = indexing.along(index, dim_of(dim, self.ndim), self.shape)
         if isinstance(src, TensorBase) and src.shape != index.shape:
             src = indexing.take(src, tuple(slice(0, s) for s in index.shape))
-        result = self.clone().reshape(self.numel())
+        result = front().own(shape.reshape(self, shape=(self.numel(),)))
         indexing.put(result, places, src)
         return result.reshape(self.shape)
 

@@ -1,0 +1,191 @@
+"""Tracing: runs a module or function on example tensors and gives the graph of all that it computed."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from graphc import module_path
+from graphc.errors import ArgumentError, TraceError
+from graphc.ir.graph import INPUT, Graph, Value
+from graphc.ir.types import TensorType
+from graphc.ops import dispatch
+from graphc.structure import Structure, flatten, names, unflatten
+from graphc.tensor import Tensor
+from graphc.tracer import Tracer, named_tensors
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A tensor from outside that is an argument of the graph: a parameter, a buffer, random state."""
+
+    value: Value
+    tensor: Tensor
+    written: bool
+    """Whether the graph writes it back."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A tensor from outside whose content the graph holds, and its version then."""
+
+    tensor: Tensor
+    version: int
+
+    def is_current(self) -> bool:
+        """Whether the tensor still has that content."""
+        return self.tensor._counter is not None and self.tensor._counter[0] == self.version
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A graph and what its arguments and outputs are."""
+
+    graph: Graph
+    inputs: tuple[Value, ...]
+    """One argument per example tensor, in order; unused ones too."""
+    arguments: tuple[Argument, ...]
+    """Tensors from outside, in order of first use."""
+    constants: tuple[Constant, ...]
+    structure: Structure
+    """How the outputs are nested."""
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The arrays of params and states by path."""
+        return {a.value.node.attrs["path"]: a.tensor._data for a in self.arguments}
+
+
+def is_tracing() -> bool:
+    """True while a function is being traced."""
+    return isinstance(dispatch.current(), Tracer)
+
+
+def trace(target: Any, *examples: Any, **keyword_examples: Any) -> Graph:
+    """The graph of a module or function for example arguments: tensors (or arrays) become inputs, anything else is
+    static. Arguments and outputs may be nested in tuples, lists and dictionaries.
+
+    Parameters, buffers and the random state are arguments of the graph of class param and state, with their qualified
+    names; what is written to in place is written back at the end. Other tensors become constants. Nothing outside
+    changes. Raises TraceError where Python code asks for a traced value.
+    """
+    return trace_function(target, examples, keyword_examples).graph
+
+
+def trace_function(
+    target: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None, name: str | None = None
+) -> Traced:
+    """Traces ``target(*args, **kwargs)``; see ``trace``."""
+    if is_tracing():
+        raise TraceError("a trace is started inside of another one", remedy="call the function itself")
+    if not callable(target):
+        raise ArgumentError(f"a module or a function can be traced, not {type(target).__name__}")
+    leaves, structure = flatten((tuple(args), dict(kwargs or {})))
+    graph = Graph(name or graph_name(target))
+    tracer = start(graph, target)
+    images = [_input(graph, leaf, hint) for leaf, hint in zip(leaves, _input_names(target, structure), strict=True)]
+    with dispatch.use(tracer), module_path.outside():
+        inputs, keywords = unflatten(structure, images)
+        output = target(*inputs, **keywords)
+        found, outputs = flatten(output)
+        values = [tracer.local(t)._data for t in found]
+    return finish(tracer, tuple(image._data for image in images), values, outputs)
+
+
+def start(graph: Graph, target: Any) -> Tracer:
+    """A tracer that knows the parameters and buffers of ``target`` and of modules that it refers to."""
+    tracer = Tracer(graph)
+    for prefix, module in modules_of(target):
+        tracer.add_names((t, cls, f"{prefix}{path}") for t, cls, path in named_tensors(module))
+    return tracer
+
+
+def finish(tracer: Tracer, inputs: tuple[Value, ...], outputs: Sequence[Value], structure: Structure) -> Traced:
+    """Ends a trace: writes of state are appended and outputs set."""
+    with dispatch.use(tracer):
+        written = {id(entry) for entry in tracer.written()}
+        tracer.finish_writes()
+    tracer.graph.set_outputs(outputs)
+    captured = list(tracer.captured.values())
+    arguments = tuple(
+        Argument(c.value, c.tensor, id(c) in written)
+        for c in captured
+        if c.value.node.op is INPUT and c.value not in inputs
+    )
+    order = {value: i for i, value in enumerate(tracer.graph.inputs)}
+    constants = tuple(
+        Constant(c.tensor, c.tensor._version)
+        for c in captured
+        if c.value.node.op is not INPUT and not tracer.is_inside(c.tensor) and not c.tensor.is_inference()
+    )
+    return Traced(tracer.graph, inputs, tuple(sorted(arguments, key=lambda a: order[a.value])), constants, structure)
+
+
+def _input(graph: Graph, leaf: Tensor, hint: str) -> Tensor:
+    image = Tensor._wrap(graph.add_input(TensorType(leaf.dtype, leaf.shape), hint))
+    image._requires_grad = leaf.requires_grad
+    return image
+
+
+def graph_name(target: Any) -> str:
+    """A name for the graph of a module (its class) or function."""
+    if is_module(target):
+        return type(target).__name__
+    found = getattr(target, "__name__", type(target).__name__)
+    return found if found.isidentifier() else "main"
+
+
+def is_module(target: Any) -> bool:
+    """Whether ``target`` has named parameters and buffers, as modules do."""
+    return hasattr(target, "named_parameters") and hasattr(target, "named_buffers")
+
+
+def modules_of(target: Any) -> list[tuple[str, Any]]:
+    """Modules that ``target`` is or refers to through its closure, globals, defaults or instance, with a prefix for the
+    names of their tensors (empty when there is only one)."""
+    if is_module(target):
+        return [("", target)]
+    if isinstance(target, MethodType):
+        owner = target.__self__
+        return [("", owner)] if is_module(owner) else _modules_in(vars(owner) if hasattr(owner, "__dict__") else {})
+    function = inspect.unwrap(target) if callable(target) else target
+    try:
+        closed = inspect.getclosurevars(function)
+    except (TypeError, ValueError):
+        return []
+    found = dict(closed.globals) | dict(closed.nonlocals)
+    return _modules_in(found)
+
+
+def _modules_in(named: dict[str, Any]) -> list[tuple[str, Any]]:
+    modules = {name: value for name, value in named.items() if is_module(value) and not isinstance(value, type)}
+    if len(modules) == 1:
+        return [("", next(iter(modules.values())))]
+    return [(f"{name}.", module) for name, module in modules.items()]
+
+
+def _input_names(target: Any, structure: Any) -> list[str]:
+    """A name for every example tensor, after the parameters of the function."""
+    positional, keyword = structure.children
+    function: Callable[..., Any] = target.forward if is_module(target) and hasattr(target, "forward") else target
+    known = _parameter_names(function, len(positional.children))
+    found: list[str] = []
+    for hint, child in zip(known, positional.children, strict=True):
+        found += names(child, hint)
+    for key, child in zip(keyword.keys, keyword.children, strict=True):
+        found += names(child, key)
+    return found
+
+
+def _parameter_names(function: Callable[..., Any], count: int) -> list[str]:
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    found = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:count]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "arg")
+    return [*found, *(f"{rest}.{i}" for i in range(count - len(found)))]

@@ -33,6 +33,8 @@ from graphc.tensor import Tensor, is_tensor
 
 if TYPE_CHECKING:
     from graphc import autograd, hooks, nn, optim
+    from graphc.model_check import check
+    from graphc.model_file import export, load
 
 assert eager.EAGER
 __all__ = [
@@ -41,10 +43,12 @@ __all__ = [
     "__version__",
     "autograd",
     "bool_",
+    "check",
     "default_generator",
     "device",
     "dtype",
     "enable_grad",
+    "export",
     "float32",
     "float64",
     "get_rng_state",
@@ -57,6 +61,7 @@ __all__ = [
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "is_tensor",
+    "load",
     "manual_seed",
     "nn",
     "no_grad",
@@ -75,7 +80,10 @@ __getattr__ = exports(
     globals(),
     {
         "autograd": "graphc.autograd",
+        "check": "graphc.model_check:check",
+        "export": "graphc.model_file:export",
         "hooks": "graphc.hooks",
+        "load": "graphc.model_file:load",
         "nn": "graphc.nn",
         "optim": "graphc.optim",
     },

@@ -1,7 +1,8 @@
-"""Models as files: export writes a graph with its weights, load compiles it again and calls it on numpy arrays."""
+"""Models as files: export writes a graph with its weights, load makes it callable on numpy arrays."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -10,8 +11,11 @@ from typing import Any
 import numpy as np
 
 from graphc import artifact
+from graphc import structure as structures
 from graphc.artifact import Artifact, ModelManifest, Structure, TensorSpec
+from graphc.autograd.grad_mode import no_grad
 from graphc.compiler.compile import CompiledGraph, compile_graph, load_compiled, versions
+from graphc.compiler.freeze import freeze
 from graphc.container import MAX_BYTES
 from graphc.errors import ArgumentError, ArtifactError, GraphcError
 from graphc.ir.graph import Graph, Value, input_class, input_path
@@ -22,8 +26,48 @@ from graphc.ir.verify import sub_graphs, verify_graph
 from graphc.ops import registry
 from graphc.runtime.call import Executable
 from graphc.runtime.loader import load_object, runs_here
+from graphc.trace import Traced, trace_function
 
 assert registry.FAMILIES, "reading a graph needs every op to be defined"
+
+
+def export(
+    model: Any, *examples: Any, path: str | os.PathLike[str], native: bool = False, **keyword_examples: Any
+) -> ModelManifest:
+    """Traces a module or function on example tensors or arrays, in the mode it is in, and writes it to one file.
+
+    The file holds the graph and the present weights, and with ``native`` object code for this machine. It is replaced
+    atomically. Raises what tracing raises; ArgumentError when an output is neither a tensor nor None; OSError.
+    """
+    traced = snapshot(model, examples, keyword_examples)
+    return save_graph(traced.graph, traced.state(), path, structure=nesting(traced.structure), native=native)
+
+
+def snapshot(model: Any, examples: Sequence[Any], keyword_examples: Mapping[str, Any] | None = None) -> Traced:
+    """The trace of a model that is not going to be differentiated."""
+    with no_grad():
+        return trace_function(model, examples, dict(keyword_examples or {}))
+
+
+def nesting(structure: structures.Structure) -> Structure:
+    """The structure of a trace's outputs as a file keeps it; named tuples become tuples, keys become strings."""
+    numbers = itertools.count()
+
+    def convert(part: structures.Structure) -> Structure:
+        if isinstance(part, structures.Leaf):
+            return next(numbers)
+        if isinstance(part, structures.Static):
+            if part.value is not None:
+                raise ArgumentError(
+                    f"the model returns {part.value!r}, which is no tensor", remedy="return tensors (or None) only"
+                )
+            return None
+        children = [convert(child) for child in part.children]
+        if issubclass(part.kind, dict):
+            return {"dict": [[str(key), child] for key, child in zip(part.keys, children, strict=True)]}
+        return {"tuple" if issubclass(part.kind, tuple) else "list": children}
+
+    return convert(structure)
 
 
 def save_graph(
@@ -32,12 +76,13 @@ def save_graph(
     path: str | os.PathLike[str],
     *,
     structure: Structure = None,
-    native: bool = False,
+    native: bool | CompiledGraph = False,
 ) -> ModelManifest:
     """Writes a graph with the arrays of its params and states (by path) to one file, atomically.
 
     ``structure`` says how a call nests the outputs; without it one output stands by itself and several are a tuple.
-    ``native`` adds the object code for this machine. Raises ArgumentError when an array is missing.
+    ``native`` adds object code: True for that of this machine, or what has been compiled from the frozen graph already.
+    Raises ArgumentError when an array is missing.
     """
     if structure is None:
         count = len(graph.outputs)
@@ -46,7 +91,7 @@ def save_graph(
     missing = [p for p in paths if p not in weights]
     if missing:
         raise ArgumentError(f"the model needs arrays for {', '.join(missing)}")
-    compiled = compile_graph(graph) if native else None
+    compiled = compile_graph(freeze(graph, weights)) if native is True else native or None
     manifest = ModelManifest(
         graph.name,
         inputs=tuple(_spec(v.name, v) for v in graph.inputs if input_class(v) == "input"),
@@ -105,22 +150,18 @@ class LoadedModel:
     States that the model writes (batch statistics, random counter) are its own and live as long as it does.
     """
 
-    def __init__(self, stored: Artifact, program: Executable, graph: Graph | None, compiled: CompiledGraph | None):
+    def __init__(self, stored: Artifact, program: Executable, seconds: Mapping[str, float] | None):
         self.manifest = stored.manifest
         self.text = stored.text
         """The graph."""
-        self.graph = graph
-        """The parsed graph; None when stored object code runs, for which it is not read."""
-        self.compiled = compiled
-        """What was compiled on load; None when stored object code runs."""
-        self.weights = dict(stored.weights)
-        """Params and states by qualified name."""
+        self.seconds = None if seconds is None else dict(seconds)
+        """How long each stage of the compile took; None when object code from the file runs."""
+        self.states = {b.path: np.array(stored.weights[b.path]) for b in program.bound}
+        """Params and states that the model writes, by qualified name; all others are constants of the code."""
         self._program = program
+        self._bound = tuple(self.states.values())
         self._names = {spec.name: i for i, spec in enumerate(self.manifest.inputs)}
-        written = {b.path for b in program.bound if b.written}
-        self.weights.update({path: np.array(self.weights[path]) for path in written})
-        self._bound = tuple(self.weights[b.path] for b in program.bound)
-        self._lock = threading.Lock() if written else None
+        self._lock = threading.Lock() if any(b.written for b in program.bound) else None
         self._single = self.manifest.structure == 0 and len(self.manifest.outputs) == 1
 
     @property
@@ -188,8 +229,8 @@ def load(path: str | os.PathLike[str], trust: bool = False) -> LoadedModel:
     except ArtifactError as error:
         error.what = f"{os.fspath(path)}: {error.what}"
         raise
-    compiled = compile_graph(graph)
-    return LoadedModel(stored, load_compiled(compiled), graph, compiled)
+    compiled = compile_graph(freeze(graph, stored.weights))
+    return LoadedModel(stored, load_compiled(compiled), compiled.stages.seconds)
 
 
 def why_not_native(stored: Artifact) -> str:
@@ -206,12 +247,11 @@ def _load_native(stored: Artifact) -> LoadedModel:
     native, code, constants = stored.manifest.native, stored.object, stored.constants
     assert native is not None and code is not None and constants is not None
     program = Executable(native, load_object(code, native.entry), constants)
-    found = [(b.path, b.dtype, b.shape) for b in program.bound]
-    _check_weights(stored, found)
+    _check_weights(stored, [(b.path, b.dtype, b.shape) for b in program.bound])
     types = [[(b.dtype, b.shape) for b in specs] for specs in (program.inputs, program.outputs)]
     if types != [[(s.dtype, s.shape) for s in specs] for specs in (stored.manifest.inputs, stored.manifest.outputs)]:
         raise ArtifactError("the native code has other inputs or outputs than the manifest")
-    return LoadedModel(stored, program, None, None)
+    return LoadedModel(stored, program, None)
 
 
 def read_graph(stored: Artifact) -> Graph:

@@ -30,7 +30,7 @@ def model(request: pytest.FixtureRequest, tmp_path: Path, arrays: list[np.ndarra
     native = bool(request.param)
     save_graph(mlp(), weights(mlp(), arrays), tmp_path / "mlp.gcm", native=native)
     loaded = load(tmp_path / "mlp.gcm", trust=native)
-    assert (loaded.compiled is None) == native
+    assert (loaded.seconds is None) == native
     return loaded
 
 
@@ -47,7 +47,7 @@ def test_names_and_types(model: LoadedModel):
     assert list(map(str, model.outputs)) == ["output.0: f32[4,32]", "output.1: f32[4]"]
     assert model.name == "mlp"
     assert repr(model) == "<LoadedModel mlp(x: f32[4,17]) -> (output.0: f32[4,32], output.1: f32[4])>"
-    assert list(model.weights) == ["fc.weight", "fc.bias"]
+    assert model.states == {}
 
 
 def test_wrong_calls_are_refused(model: LoadedModel, arrays: list[np.ndarray]):
@@ -104,7 +104,7 @@ def test_states_live_as_long_as_the_model(tmp_path: Path, native: bool):
     np.testing.assert_array_equal(first(x), [11, 22, 33])
     np.testing.assert_array_equal(first(x), [12, 24, 36])
     np.testing.assert_array_equal(second(x), [11, 22, 33])
-    np.testing.assert_array_equal(first.weights["total"], [12, 12, 12])
+    np.testing.assert_array_equal(first.states["total"], [12, 12, 12])
     np.testing.assert_array_equal(total, [10, 10, 10])
 
 
@@ -117,7 +117,7 @@ def test_threads_count_every_call(tmp_path: Path):
         thread.start()
     for thread in threads:
         thread.join()
-    np.testing.assert_array_equal(model.weights["total"], [4000, 4000, 4000])
+    np.testing.assert_array_equal(model.states["total"], [4000, 4000, 4000])
 
 
 def test_outputs_nest_as_asked(tmp_path: Path, arrays: list[np.ndarray]):
@@ -228,9 +228,9 @@ def test_flipped_bytes_never_reach_the_loader(tmp_path: Path, stored: Artifact, 
 
 def test_native_code_runs_only_with_trust(tmp_path: Path, stored: Artifact, monkeypatch: pytest.MonkeyPatch):
     assert stored.object is not None
-    assert load(tmp_path / "a.gcm").compiled is not None
+    assert load(tmp_path / "a.gcm").seconds
     monkeypatch.setattr(model_file, "compile_graph", None)
-    assert load(tmp_path / "a.gcm", trust=True).compiled is None
+    assert load(tmp_path / "a.gcm", trust=True).seconds is None
 
 
 @pytest.mark.parametrize("what", ["version", "features", "triple", "absent"])
@@ -247,4 +247,4 @@ def test_native_code_that_does_not_fit_is_compiled_again(tmp_path: Path, stored:
     rest = {} if changed else {"object": None, "constants": None}
     whole = dataclasses.replace(stored, manifest=dataclasses.replace(stored.manifest, native=changed), **rest)
     artifact.save(tmp_path / "b.gcm", whole)
-    assert load(tmp_path / "b.gcm", trust=True).compiled is not None
+    assert load(tmp_path / "b.gcm", trust=True).seconds

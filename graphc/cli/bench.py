@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     inputs = read_inputs(texts, model.inputs) if texts else [random_array(s, i) for i, s in enumerate(model.inputs)]
     times = measure(model, inputs, options.rounds, options.seconds)
     figures = {name: float(np.quantile(times, q)) for name, q in (("median", 0.5), ("p10", 0.1), ("p90", 0.9))}
-    stages = dict(model.compiled.stages.seconds) if model.compiled else {}
+    stages = model.seconds or {}
     if options.json:
         console.emit_json(
             {"model": model.name, "call": figures, "rounds": len(times), "load": load_seconds, "stages": stages}

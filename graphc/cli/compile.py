@@ -9,7 +9,9 @@ from typing import Any
 
 from graphc.artifact import ModelManifest
 from graphc.cli import console, targets
-from graphc.model_file import export, load
+from graphc.compiler.compile import compile_graph
+from graphc.compiler.freeze import freeze
+from graphc.model_file import nesting, save_graph, snapshot
 from graphc.nn.module import Module
 
 
@@ -47,14 +49,21 @@ def run(options: argparse.Namespace) -> int:
     if not place.resolve().parent.is_dir():
         raise console.UsageError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
     with targets.compiling():
-        manifest = targets.guarded(
-            lambda: export(model, *examples, path=options.output, native=options.native), f"tracing {options.target}"
+        traced = targets.guarded(lambda: snapshot(model, examples), f"tracing {options.target}")
+        compiled = compile_graph(freeze(traced.graph, traced.state()))
+        manifest = save_graph(
+            traced.graph,
+            traced.state(),
+            options.output,
+            structure=nesting(traced.structure),
+            native=compiled if options.native else False,
         )
-        load(options.output, trust=True)
     seconds = time.perf_counter() - start
     size = place.stat().st_size
     if options.json:
-        console.emit_json({**describe(manifest), "path": str(place), "bytes": size, "seconds": seconds})
+        stages = compiled.stages.seconds
+        facts = {"path": str(place), "bytes": size, "seconds": seconds, "stages": stages}
+        console.emit_json({**describe(manifest), **facts})
     else:
         signature = ", ".join(map(str, manifest.inputs)), ", ".join(map(str, manifest.outputs))
         console.emit(f"{place}: {manifest.name}({signature[0]}) -> ({signature[1]}), {console.bytes_text(size)}")

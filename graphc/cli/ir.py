@@ -12,11 +12,11 @@ from graphc import artifact
 from graphc.cli import compile, console, targets
 from graphc.cli.arrays import read_archive
 from graphc.codegen.target import NAMED, target_named
+from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import STAGES, Stages
 from graphc.ir.kernel_parse import parse_program
 from graphc.ir.parse import parse_graph
-from graphc.model_file import read_graph
-from graphc.trace import trace
+from graphc.model_file import read_graph, snapshot
 
 
 def add_to(commands: Any) -> None:
@@ -27,6 +27,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--target", choices=("host", *NAMED), default="host", help="machine of scheduled, llvm and asm (default: host)"
     )
+    parser.add_argument("--freeze", action="store_true", help="make weights constants, as when a model file is loaded")
     parser.set_defaults(run=run)
 
 
@@ -35,18 +36,19 @@ def run(options: argparse.Namespace) -> int:
     machine = target_named(options.target)
     path = Path(options.source)
     if path.exists() or not targets.is_target(options.source):
-        stages = _from_file(path, machine)
+        stages = _from_file(path, machine, options.freeze)
     else:
         model, examples = compile.prepare(options, "source")
         with targets.compiling():
-            graph = targets.guarded(lambda: trace(model, *examples), f"tracing {options.source}")
+            traced = targets.guarded(lambda: snapshot(model, examples), f"tracing {options.source}")
+        graph = freeze(traced.graph, traced.state()) if options.freeze else traced.graph
         stages = Stages(graph, target=machine)
     with targets.compiling():
         console.emit(stages.text(options.stage))
     return console.OK
 
 
-def _from_file(path: Path, machine: Any) -> Stages:
+def _from_file(path: Path, machine: Any, frozen: bool) -> Stages:
     """The stages after a model file, or after the text of a graph (.gc) or of a program (.gck)."""
     if path.suffix not in (".gcm", ".gc", ".gck"):
         raise console.UsageError(
@@ -55,7 +57,8 @@ def _from_file(path: Path, machine: Any) -> Stages:
     if not path.is_file():
         raise FileNotFoundError(2, "no such file", str(path))
     if path.suffix == ".gcm":
-        return Stages(read_graph(artifact.load(path)), target=machine)
+        stored = artifact.load(path)
+        return Stages(freeze(read_graph(stored), stored.weights) if frozen else read_graph(stored), target=machine)
     text = path.read_text(encoding="utf-8", errors="replace")
     data: dict[str, np.ndarray] = {}
     beside = path.with_suffix(".npz")

@@ -20,7 +20,7 @@ from graphc.ir.kernel_interpret import run_program
 from graphc.ir.op import Trait
 from graphc.ir.text import print_node
 
-KERNEL_LIMIT = 2_000_000
+KERNEL_LIMIT = 20_000_000
 """Most statements that the kernel interpreter runs; it is skipped for larger programs."""
 TOLERANCE = {"float32": (1e-4, 1e-5), "float64": (1e-9, 1e-11)}
 """(relative, absolute) differences that are allowed by default; none for integers."""

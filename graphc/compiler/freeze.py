@@ -1,0 +1,37 @@
+"""Freezing: params and states that a graph only reads become constants, so that passes can fold and pack them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from graphc.ir.build import emit
+from graphc.ir.graph import CONSTANT, Graph, Value, input_class, input_path
+from graphc.ir.interpret import Reemitter
+from graphc.ir.op import Trait
+
+
+def freeze(graph: Graph, weights: Mapping[str, np.ndarray]) -> Graph:
+    """A copy of the graph in which the params and states found in ``weights`` (by path) are constants, unless the graph
+    writes to them. ``weights`` are neither copied nor changed, and must not change while the copy is in use."""
+    return _Freezer(graph, weights).transform(graph)
+
+
+def written_states(graph: Graph) -> set[Value]:
+    """Params and states that the graph writes."""
+    return {n.operands[0] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
+
+
+class _Freezer(Reemitter):
+    def __init__(self, graph: Graph, weights: Mapping[str, np.ndarray]):
+        super().__init__()
+        self.weights = weights
+        self.written = written_states(graph)
+
+    def copy_input(self, value: Value) -> Value:
+        if input_class(value) == "input" or value in self.written or input_path(value) not in self.weights:
+            return super().copy_input(value)
+        array = self.weights[input_path(value)].view()
+        array.flags.writeable = False
+        return emit(self.target, CONSTANT, (), {"value": array}, name=value.name)[0]

@@ -30,9 +30,13 @@ from graphc.generator import (
 )
 from graphc.lazy import exports
 from graphc.tensor import Tensor, is_tensor
+from graphc.trace import is_tracing, trace
 
 if TYPE_CHECKING:
     from graphc import autograd, hooks, nn, optim
+    from graphc.autograd.transforms import grad, value_and_grad, vjp
+    from graphc.compiled import compile
+    from graphc.compiled_step import compile_step
     from graphc.model_check import check
     from graphc.model_file import export, load
 
@@ -44,6 +48,8 @@ __all__ = [
     "autograd",
     "bool_",
     "check",
+    "compile",
+    "compile_step",
     "default_generator",
     "device",
     "dtype",
@@ -52,6 +58,7 @@ __all__ = [
     "float32",
     "float64",
     "get_rng_state",
+    "grad",
     "hooks",
     "inference_mode",
     "initial_seed",
@@ -61,6 +68,7 @@ __all__ = [
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "is_tensor",
+    "is_tracing",
     "load",
     "manual_seed",
     "nn",
@@ -69,7 +77,10 @@ __all__ = [
     "seed",
     "set_grad_enabled",
     "set_rng_state",
+    "trace",
     "uint8",
+    "value_and_grad",
+    "vjp",
 ]
 __all__ += creation.__all__
 __all__ += functions.__all__
@@ -80,11 +91,16 @@ __getattr__ = exports(
     globals(),
     {
         "autograd": "graphc.autograd",
+        "compile": "graphc.compiled:compile",
+        "compile_step": "graphc.compiled_step:compile_step",
+        "grad": "graphc.autograd.transforms:grad",
         "check": "graphc.model_check:check",
         "export": "graphc.model_file:export",
         "hooks": "graphc.hooks",
         "load": "graphc.model_file:load",
         "nn": "graphc.nn",
         "optim": "graphc.optim",
+        "value_and_grad": "graphc.autograd.transforms:value_and_grad",
+        "vjp": "graphc.autograd.transforms:vjp",
     },
 )

@@ -17,6 +17,7 @@ from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.structure import Structure, flatten, names, unflatten
 from graphc.tensor import Tensor
+from graphc.tensor_base import refresh
 from graphc.tracer import Tracer, named_tensors
 
 
@@ -54,6 +55,8 @@ class Traced:
     constants: tuple[Constant, ...]
     structure: Structure
     """How the outputs are nested."""
+    differentiable: tuple[bool, ...] = ()
+    """Which outputs have a gradient."""
 
     def state(self) -> dict[str, np.ndarray]:
         """The arrays of params and states by path."""
@@ -77,39 +80,46 @@ def trace(target: Any, *examples: Any, **keyword_examples: Any) -> Graph:
 
 
 def trace_function(
-    target: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None, name: str | None = None
+    target: Any,
+    args: Sequence[Any],
+    kwargs: dict[str, Any] | None = None,
+    name: str | None = None,
+    modules: Sequence[tuple[str, Any]] | None = None,
 ) -> Traced:
-    """Traces ``target(*args, **kwargs)``; see ``trace``."""
+    """Traces ``target(*args, **kwargs)``; see ``trace``.
+
+    ``modules`` are those that it uses, with prefixes for the names of their tensors; None looks for them.
+    """
     if is_tracing():
         raise TraceError("a trace is started inside of another one", remedy="call the function itself")
     if not callable(target):
         raise ArgumentError(f"a module or a function can be traced, not {type(target).__name__}")
     leaves, structure = flatten((tuple(args), dict(kwargs or {})))
     graph = Graph(name or graph_name(target))
-    tracer = start(graph, target)
+    tracer = start(graph, modules_of(target) if modules is None else modules)
     images = [_input(graph, leaf, hint) for leaf, hint in zip(leaves, _input_names(target, structure), strict=True)]
     with dispatch.use(tracer), module_path.outside():
         inputs, keywords = unflatten(structure, images)
         output = target(*inputs, **keywords)
         found, outputs = flatten(output)
-        values = [tracer.local(t)._data for t in found]
-    return finish(tracer, tuple(image._data for image in images), values, outputs)
+        results = [refresh(tracer.local(t)) for t in found]
+    return finish(tracer, tuple(image._data for image in images), results, outputs)
 
 
-def start(graph: Graph, target: Any) -> Tracer:
-    """A tracer that knows the parameters and buffers of ``target`` and of modules that it refers to."""
+def start(graph: Graph, modules: Sequence[tuple[str, Any]]) -> Tracer:
+    """A tracer that knows the parameters and buffers of modules, whose paths get the prefix that stands with them."""
     tracer = Tracer(graph)
-    for prefix, module in modules_of(target):
+    for prefix, module in modules:
         tracer.add_names((t, cls, f"{prefix}{path}") for t, cls, path in named_tensors(module))
     return tracer
 
 
-def finish(tracer: Tracer, inputs: tuple[Value, ...], outputs: Sequence[Value], structure: Structure) -> Traced:
+def finish(tracer: Tracer, inputs: tuple[Value, ...], results: Sequence[Tensor], structure: Structure) -> Traced:
     """Ends a trace: writes of state are appended and outputs set."""
     with dispatch.use(tracer):
         written = {id(entry) for entry in tracer.written()}
         tracer.finish_writes()
-    tracer.graph.set_outputs(outputs)
+    tracer.graph.set_outputs([t._data for t in results])
     captured = list(tracer.captured.values())
     arguments = tuple(
         Argument(c.value, c.tensor, id(c) in written)
@@ -122,7 +132,9 @@ def finish(tracer: Tracer, inputs: tuple[Value, ...], outputs: Sequence[Value], 
         for c in captured
         if c.value.node.op is not INPUT and not tracer.is_inside(c.tensor) and not c.tensor.is_inference()
     )
-    return Traced(tracer.graph, inputs, tuple(sorted(arguments, key=lambda a: order[a.value])), constants, structure)
+    ordered = tuple(sorted(arguments, key=lambda a: order[a.value]))
+    differentiable = tuple(t._requires_grad for t in results)
+    return Traced(tracer.graph, inputs, ordered, constants, structure, differentiable)
 
 
 def _input(graph: Graph, leaf: Tensor, hint: str) -> Tensor:

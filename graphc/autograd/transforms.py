@@ -1,0 +1,159 @@
+"""Function transforms: the gradient of a function as a function, eagerly and under trace."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphc.autograd import engine
+from graphc.autograd.grad_mode import enable_grad, is_grad_enabled
+from graphc.autograd.node import AccumulateGrad
+from graphc.errors import ArgumentError, DTypeError, GradientError
+from graphc.ops.shape import reshape
+from graphc.structure import Structure, flatten, unflatten
+from graphc.tensor import Tensor
+from graphc.tensor_base import edge_of, front
+
+
+def _fresh(tensor: Tensor) -> Tensor:
+    """A tensor of the same value that requires gradients; connected to ``tensor`` where that is recorded."""
+    if tensor.dtype.kind != "f":
+        raise DTypeError(f"a gradient needs floating-point arguments, got {tensor.dtype.name}", remedy="tensor.float()")
+    return front().own(reshape(tensor, shape=tensor.shape)).requires_grad_()
+
+
+def _selected(argnums: int | Sequence[int], args: tuple[Any, ...]) -> tuple[int, ...]:
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    for n in numbers:
+        if not -len(args) <= n < len(args):
+            raise ArgumentError(f"argnums names argument {n}, the call has {len(args)}")
+    return tuple(n % len(args) for n in numbers)
+
+
+class _Call:
+    """One call of a function with some of its arguments made variables."""
+
+    def __init__(self, function: Callable[..., Any], argnums: int | Sequence[int], args: Any, kwargs: Any):
+        self.create_graph = is_grad_enabled()
+        """Whether what surrounds this call is recorded, so that the gradient itself may be differentiated."""
+        chosen = _selected(argnums, args)
+        self.trees: list[tuple[int, Structure]] = []
+        self.leaves: list[Tensor] = []
+        replaced = list(args)
+        with enable_grad():
+            for n in chosen:
+                leaves, structure = flatten(args[n])
+                if not leaves:
+                    raise ArgumentError(f"argument {n} holds no tensor")
+                fresh = [_fresh(leaf) for leaf in leaves]
+                self.leaves += fresh
+                self.trees.append((len(fresh), structure))
+                replaced[n] = unflatten(structure, fresh)
+            self.output = function(*replaced, **kwargs)
+
+    def gradients(self, outputs: Sequence[Tensor], weights: Sequence[Any] | None, keep: bool = False) -> list[Any]:
+        """One tree of gradients per chosen argument."""
+        found = engine.grad(
+            outputs,
+            self.leaves,
+            weights,
+            retain_graph=keep or self.create_graph,
+            create_graph=self.create_graph,
+            materialize_grads=True,
+        )
+        trees = []
+        at = 0
+        for count, structure in self.trees:
+            trees.append(unflatten(structure, found[at : at + count]))
+            at += count
+        return trees
+
+    def scalar(self, output: Any) -> Any:
+        """The output, which must be one number with a gradient."""
+        if not isinstance(output, Tensor) or output.numel() != 1:
+            shown = list(output.shape) if isinstance(output, Tensor) else type(output).__name__
+            raise GradientError(f"grad needs a function that returns one number, got {shown}", remedy="graphc.vjp")
+        return output
+
+    def finished(self, tree: Any) -> Any:
+        """Results as the caller gets them: with history only where it leads to a tensor of the surroundings."""
+        leaves, structure = flatten(tree)
+        if self.create_graph and _reaches_others(leaves, {id(edge_of(leaf)[0]) for leaf in self.leaves}):
+            return tree
+        return unflatten(structure, [leaf.detach() for leaf in leaves])
+
+
+def _reaches_others(results: Sequence[Tensor], own: set[int]) -> bool:
+    """Whether the graph behind ``results`` has a leaf that is not among the nodes ``own``."""
+    stack = [t._node for t in results if t._node is not None]
+    seen: set[int] = set()
+    while stack:
+        node = stack.pop()
+        if id(node) in seen or id(node) in own:
+            continue
+        seen.add(id(node))
+        if isinstance(node, AccumulateGrad):
+            return True
+        stack.extend(edge[0] for edge in node.edges if edge is not None)
+    return False
+
+
+def value_and_grad(
+    function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """A function that returns (value, gradient) of ``function``, which returns one number.
+
+    The gradient is with respect to argument ``argnums`` (a tuple for several): a tensor, or nested containers of them
+    in the argument's structure. With ``has_aux`` the function returns (number, anything), and so does the value.
+    """
+
+    @functools.wraps(function, updated=())
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        call = _Call(function, argnums, args, kwargs)
+        value = call.output
+        if has_aux and not (isinstance(value, tuple) and len(value) == 2):
+            raise ArgumentError("with has_aux the function returns (number, anything)")
+        result = call.scalar(value[0] if has_aux else value)
+        if not result.requires_grad:
+            trees = call.gradients([result + 0 * sum(leaf.sum() for leaf in call.leaves)], None)
+        else:
+            trees = call.gradients([result], None)
+        return call.finished((value, trees[0] if isinstance(argnums, int) else tuple(trees)))
+
+    return wrapped
+
+
+def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that returns the gradient of ``function``, which returns one number; see ``value_and_grad``.
+
+    With ``has_aux`` it returns (gradient, anything).
+    """
+    both = value_and_grad(function, argnums, has_aux)
+
+    @functools.wraps(function, updated=())
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return wrapped
+
+
+def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """(output, pull): ``pull(weights)``, with weights in the structure of the output, gives a tuple with the gradient
+    of each primal. With ``has_aux`` the function returns (output, anything), and the anything comes third."""
+    call = _Call(function, tuple(range(len(primals))), primals, {})
+    output, extra = call.output if has_aux else (call.output, None)
+    results, structure = flatten(output)
+
+    def pull(weights: Any) -> tuple[Any, ...]:
+        given, shape = flatten(weights)
+        if shape != structure:
+            raise ArgumentError("the weights of vjp must be nested as the output of the function is")
+        pairs = [(r, w) for r, w in zip(results, given, strict=True) if r.requires_grad]
+        if not pairs:
+            return call.finished(tuple(call.gradients([sum(leaf.sum() for leaf in call.leaves) * 0], None, keep=True)))
+        return call.finished(tuple(call.gradients([r for r, _ in pairs], [w for _, w in pairs], keep=True)))
+
+    shown = call.finished(output)
+    return (shown, pull, extra) if has_aux else (shown, pull)

@@ -1,0 +1,242 @@
+"""Compiled functions: traced and built at the first call of each signature, part of eager autograd after that."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc import config
+from graphc.autograd.grad_mode import is_grad_enabled
+from graphc.autograd.node import Edge, Node, freed
+from graphc.autograd.record import Snapshot
+from graphc.compiler.compile import compile_graph, load_compiled
+from graphc.errors import ArgumentError, GradientError
+from graphc.ir.graph import Graph, Value, input_class
+from graphc.live import Binding, Modules, Slot, are_current
+from graphc.passes.autodiff import split_forward_backward, vjp_graph
+from graphc.runtime.call import Executable
+from graphc.structure import Leaf, Structure, flatten, unflatten
+from graphc.tensor import Tensor
+from graphc.tensor_base import edge_of, refresh
+from graphc.trace import Traced, graph_name, is_module, is_tracing, modules_of, trace_function
+
+
+def build(graph: Graph) -> Executable:
+    """Native code for a graph, loaded."""
+    return load_compiled(compile_graph(graph))
+
+
+def bound_values(graph: Graph, program: Executable) -> list[Value]:
+    """The params and states of a graph in the order in which its program takes them."""
+    by_path = {v.node.attrs["path"]: v for v in graph.inputs if input_class(v) != "input"}
+    return [by_path[spec.path] for spec in program.bound]
+
+
+class _Backward(Node):
+    """The backward pass of one call of a compiled function."""
+
+    def __init__(self, variant: Variant, edges: tuple[Edge | None, ...], residuals: list[np.ndarray], again: list[Any]):
+        super().__init__()
+        self.variant = variant
+        self.edges = edges
+        self.count = len(variant.output_types)
+        self.residuals: list[np.ndarray] | None = residuals
+        self.again = again
+        """Snapshots of inputs and parameters that the backward program reads."""
+
+    def name(self) -> str:
+        """The function's name."""
+        return f"Compiled{self.variant.name}Backward"
+
+    def run(self, grads: list[Any]) -> Sequence[Any]:
+        """Calls the backward program."""
+        if self.residuals is None:
+            raise freed()
+        if is_grad_enabled():
+            raise GradientError(
+                f"a second derivative through the compiled {self.variant.name} is not available",
+                remedy="call the function that is not compiled, or compile one that computes the gradient inside",
+            )
+        given = [
+            np.zeros(shape, dtype) if grad is None else grad._data
+            for grad, (shape, dtype), wanted in zip(
+                grads, self.variant.output_types, self.variant.differentiable, strict=True
+            )
+            if wanted
+        ]
+        return self.variant.run_backward(self.residuals, [s.check() for s in self.again], given)
+
+    def release(self) -> None:
+        """Frees what the forward program left."""
+        self.residuals = None
+        self.again = []
+
+
+class Variant:
+    """One signature of a compiled function: its programs, and the tensors outside that they use."""
+
+    def __init__(self, name: str, traced: Traced, modules: Modules, leaves: Sequence[Tensor]):
+        self.name = name
+        self.traced = traced
+        self.modules = modules
+        self.structure = traced.structure
+        self.single = isinstance(traced.structure, Leaf)
+        self.output_types = [(v.shape, v.dtype.numpy) for v in traced.graph.outputs]
+        places = modules.places()
+        self._slots = {a.value.node.attrs["path"]: Slot(a.tensor, places.get(id(a.tensor))) for a in traced.arguments}
+        self._written = {a.value.node.attrs["path"]: a.written for a in traced.arguments}
+        self.differentiable = traced.differentiable if is_grad_enabled() else (False,) * len(self.output_types)
+        if any(self.differentiable):
+            self._build_both(leaves)
+        else:
+            self._build_forward(traced.graph)
+            self.sources: list[int] = []
+
+    def _build_forward(self, graph: Graph) -> None:
+        self.program = build(graph)
+        values = bound_values(graph, self.program)
+        self.binding = self._binding(values)
+
+    def _binding(self, values: Sequence[Value]) -> Binding:
+        paths = [v.node.attrs["path"] for v in values]
+        return Binding([self._slots[p] for p in paths], [self._written[p] for p in paths])
+
+    def _build_both(self, leaves: Sequence[Tensor]) -> None:
+        """Forward and backward as two programs with values that one hands to the other."""
+        graph = self.traced.graph
+        count = len(graph.inputs)
+        plain = list(self.traced.inputs)
+        wanted = [v for v, leaf in zip(plain, leaves, strict=True) if leaf._requires_grad]
+        wanted += [a.value for a in self.traced.arguments if a.tensor._requires_grad]
+        chosen = [i for i, d in enumerate(self.differentiable) if d]
+        split = split_forward_backward(vjp_graph(graph, wanted, chosen), count, len(graph.outputs))
+        self._build_forward(split.forward)
+        self.backward_program = build(split.backward)
+        self.residual_count = split.residuals
+        kept = [graph.inputs[i] for i in split.kept]
+        position = {v: i for i, v in enumerate(plain)}
+        bound = {v.node.attrs["path"]: v for v in bound_values(split.backward, self.backward_program)}
+        paths = [slot_path for slot_path in self._order(self.program)]
+        tensors = len(plain)
+        numbers = {path: tensors + i for i, path in enumerate(paths)}
+        self.kept_plain = [position[v] for v in kept if v in position]
+        """Inputs that backward reads, by number."""
+        self.kept_bound = [numbers[path] for path in bound]
+        """Params that backward reads, by number after the inputs."""
+        self.sources = [position[v] if v in position else numbers[v.node.attrs["path"]] for v in wanted]
+        """Where the gradients go: numbers of inputs, then of params in the order of the binding."""
+
+    @staticmethod
+    def _order(program: Executable) -> list[str]:
+        return [spec.path for spec in program.bound]
+
+    def fits(self) -> bool:
+        """Whether nothing outside has changed that the graph depends on."""
+        return self.binding.fits() and self.modules.is_current() and are_current(self.traced.constants)
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """Calls the program; the result is part of the autograd graph where it can be."""
+        arrays = self.program.run([t._data for t in leaves], self.binding.arrays())
+        self.binding.note_writes()
+        count = len(self.output_types)
+        results = [Tensor._wrap(a) for a in arrays[:count]]
+        if self.sources:
+            self._record(leaves, results, arrays[count:])
+        return results[0] if self.single else unflatten(self.structure, results)
+
+    def _record(self, leaves: Sequence[Any], results: list[Tensor], residuals: list[np.ndarray]) -> None:
+        everything = (*leaves, *self.binding.tensors())
+        edges = tuple(edge_of(everything[i]) for i in self.sources)
+        again = [
+            Snapshot(everything[i], None, f"an argument of the compiled {self.name}")
+            for i in (*self.kept_plain, *self.kept_bound)
+        ]
+        node = _Backward(self, edges, residuals, again)
+        for i, result in enumerate(results):
+            if self.differentiable[i]:
+                result._node, result._index, result._requires_grad = node, i, True
+
+    def run_backward(
+        self, residuals: list[np.ndarray], again: list[np.ndarray], gradients: list[np.ndarray]
+    ) -> list[Tensor]:
+        """Gradients of the sources."""
+        plain, bound = again[: len(self.kept_plain)], again[len(self.kept_plain) :]
+        arrays = self.backward_program.run([*residuals, *plain, *gradients], tuple(bound))
+        return [Tensor._wrap(a) for a in arrays]
+
+
+class Compiled:
+    """A module or function that runs as native code. Attributes are those of what was compiled."""
+
+    def __init__(self, target: Callable[..., Any]):
+        if not callable(target):
+            raise ArgumentError(f"a module or a function can be compiled, not {type(target).__name__}")
+        self._target = target
+        self._variants: dict[Any, list[Variant]] = {}
+        self._modules: Modules | None = None
+        self._lock = threading.RLock()
+        self._log = config.logger("compile")
+        if not is_module(target):
+            functools.update_wrapper(self, target, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the variant of this signature, which is traced and built when it is the first time."""
+        if is_tracing():
+            return self._target(*args, **kwargs)
+        structure: Structure | int
+        if not kwargs and all([isinstance(a, Tensor) for a in args]):
+            leaves: Sequence[Any] = args
+            structure = len(args)
+        else:
+            leaves, structure = flatten((args, kwargs))
+        modules = self._modules
+        if modules is None or not modules.is_current():
+            modules = self._modules = Modules(m for _, m in modules_of(self._target))
+        grad_enabled = is_grad_enabled()
+        signature = [(t.dtype, t._data.shape, grad_enabled and refresh(t)._requires_grad) for t in leaves]
+        key = (structure, tuple(signature), grad_enabled, modules.training())
+        for variant in self._variants.get(key, ()):
+            if variant.fits():
+                return variant.run(leaves)
+        return self._new_variant(key, modules, args, kwargs).run(leaves)
+
+    def _new_variant(self, key: Any, modules: Modules, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
+        with self._lock:
+            for variant in self._variants.get(key, ()):
+                if variant.fits():
+                    return variant
+            traced = trace_function(self._target, args, kwargs)
+            name = graph_name(self._target)
+            variant = Variant(name, traced, modules, flatten((args, kwargs))[0])
+            variant.fits()
+            self._variants.setdefault(key, []).insert(0, variant)
+            self._log.info("%s: variant %d", name, sum(map(len, self._variants.values())))
+            return variant
+
+    @property
+    def variants(self) -> list[Variant]:
+        """All signatures that were built so far."""
+        return [v for group in self._variants.values() for v in group]
+
+    def __getattr__(self, name: str) -> Any:
+        target = self.__dict__.get("_target")
+        if target is None or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(target, name)
+
+    def __repr__(self) -> str:
+        return f"compiled({self._target!r})"
+
+
+def compile(target: Any = None) -> Any:
+    """A callable that computes what ``target``, a module or function, does, as native code.
+
+    It traces at the first call of each signature: shapes and element types of tensors, values of all other arguments,
+    training flags of the modules, and what requires gradients. Parameters and buffers are those of the live model, and
+    results are part of eager autograd. Without an argument it is a decorator.
+    """
+    return Compiled if target is None else Compiled(target)

@@ -1,0 +1,258 @@
+"""Compiled training steps: forward, loss, gradients and the optimizer's update rule in one native call."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc import config, module_path
+from graphc.autograd.grad_mode import enable_grad, no_grad
+from graphc.compiled import bound_values, build
+from graphc.dtypes import float32
+from graphc.errors import ArgumentError, GradientError, ShapeError
+from graphc.ir.build import emit
+from graphc.ir.graph import Graph, Value
+from graphc.ir.types import TensorType
+from graphc.live import Binding, Modules, Slot, are_current
+from graphc.ops import dispatch
+from graphc.ops.state import state_write
+from graphc.passes.autodiff import vjp_graph
+from graphc.structure import Leaf, flatten, unflatten
+from graphc.tensor import Tensor
+from graphc.trace import graph_name, modules_of, trace_function
+from graphc.tracer import Tracer
+
+Number = bool | int | float
+
+
+class _Rule:
+    """The numbers of one parameter group: those that are arguments of the program, and those that are part of it."""
+
+    def __init__(self, optimizer: Any, index: int, graph: Graph):
+        group = optimizer.param_groups[index]
+        self.values: dict[str, Any] = dict(optimizer.hyper(group))
+        self.inputs: list[tuple[dict[str, Any], str]] = []
+        """Group and name of each number that is an argument, in order."""
+        for name in optimizer.schedulable:
+            value = self.values.get(name)
+            if _is_static(value):
+                continue
+            argument = graph.add_input(TensorType(float32), f"group{index}.{name}")
+            self.values[name] = Tensor._wrap(argument)
+            self.inputs.append((group, name))
+
+
+def _is_static(value: Any) -> bool:
+    """Numbers that are absent or 0 are part of the program, which then does without what they switch off."""
+    return not isinstance(value, Tensor) and (not isinstance(value, (int, float)) or value == 0)
+
+
+def _settings(optimizer: Any) -> tuple[Any, ...]:
+    """What the program depends on of the optimizer: its parameters, and all numbers that are no arguments."""
+    found = []
+    for group in optimizer.param_groups:
+        static = {k: v for k, v in optimizer.hyper(group).items() if k not in optimizer.schedulable or _is_static(v)}
+        found.append((tuple(map(id, group["params"])), flatten(static)[1]))
+    return tuple(found)
+
+
+class _Program:
+    """A training step for one signature."""
+
+    def __init__(self, step: CompiledStep, modules: Modules, args: Any, target: Any):
+        self.modules = modules
+        self.settings = _settings(step.optimizer)
+        with enable_grad():
+            forward = functools.partial(_forward, step.model, step.loss)
+            named = [*modules_of(step.model), *((f"loss.{prefix}", m) for prefix, m in modules_of(step.loss))]
+            self.traced = trace_function(forward, (args, target), {}, step.name, named)
+        graph, parameters = self._differentiate(step.optimizer)
+        slots = self._slots(step.optimizer, parameters)
+        self.hyper = self._append_update(step.optimizer, graph, parameters, slots)
+        self.graph = graph
+        self.program = build(graph)
+        order = [v.node.attrs["path"] for v in bound_values(graph, self.program)]
+        written = {n.operands[0].node.attrs["path"] for n in graph.nodes() if n.op is state_write.op}
+        self.binding = Binding([slots[p] for p in order], [p in written for p in order])
+        self.single = isinstance(self.output_structure, Leaf)
+
+    def _differentiate(self, optimizer: Any) -> tuple[Graph, dict[Value, tuple[Value, Tensor]]]:
+        """The graph with gradients; for each parameter to update its argument, with gradient and tensor."""
+        traced = self.traced
+        value = traced.graph.outputs[0]
+        if value.type.size != 1:
+            raise ShapeError(f"the loss must be one number, got {value.type}", remedy="loss.mean() or loss.sum()")
+        if not traced.differentiable[0]:
+            raise GradientError("the loss does not depend on any parameter that requires gradients")
+        self.output_structure = traced.structure.children[1]  # type: ignore[union-attr]
+        known = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        wanted = [a for a in traced.arguments if id(a.tensor) in known and a.tensor._requires_grad]
+        joint = vjp_graph(traced.graph, [a.value for a in wanted], [0], unit=True)
+        position = {v: i for i, v in enumerate(traced.graph.inputs)}
+        count = len(traced.graph.outputs)
+        gradients = joint.outputs[count:]
+        joint.set_outputs(joint.outputs[:count])
+        parameters = {
+            joint.inputs[position[a.value]]: (gradient, a.tensor) for a, gradient in zip(wanted, gradients, strict=True)
+        }
+        return joint, parameters
+
+    def _slots(self, optimizer: Any, parameters: dict[Value, tuple[Value, Tensor]]) -> dict[str, Slot]:
+        """The tensors that the program reads and writes, by path; optimizer state is made where it does not exist."""
+        places = self.modules.places()
+        slots = {a.value.node.attrs["path"]: Slot(a.tensor, places.get(id(a.tensor))) for a in self.traced.arguments}
+        self.states: list[tuple[Any, Any]] = []
+        for argument, (_, param) in parameters.items():
+            state = optimizer.state_of(param)
+            self.states.append((param, state))
+            for name, tensor in state.items():
+                slots[_state_path(argument, name)] = Slot(tensor, (state, name))
+        return slots
+
+    def _append_update(
+        self, optimizer: Any, graph: Graph, parameters: dict[Value, tuple[Value, Tensor]], slots: dict[str, Slot]
+    ) -> list[tuple[dict[str, Any], str]]:
+        """Traces the update rule for every parameter; returns the numbers that became arguments, in order."""
+        numbers: list[tuple[dict[str, Any], str]] = []
+        by_param = {id(param): (value, gradient) for value, (gradient, param) in parameters.items()}
+        tracer = Tracer(graph)
+        tracer.differentiable = False
+        with dispatch.use(tracer), module_path.outside(), no_grad():
+            for index, group in enumerate(optimizer.param_groups):
+                present = [p for p in group["params"] if id(p) in by_param]
+                rule = _Rule(optimizer, index, graph) if present else None
+                numbers += rule.inputs if rule else []
+                for param in present:
+                    assert rule is not None
+                    _update(tracer, optimizer, param, by_param[id(param)], rule)
+        return numbers
+
+    def fits(self, optimizer: Any) -> bool:
+        """Whether nothing outside has changed that the program depends on."""
+        return (
+            self.binding.fits()
+            and self.modules.is_current()
+            and are_current(self.traced.constants)
+            and self.settings == _settings(optimizer)
+            and all([optimizer.state.get(param) is state for param, state in self.states])
+        )
+
+    def run(self, leaves: Sequence[Any]) -> list[Tensor]:
+        """One step; the outputs of the graph."""
+        numbers = [_array(group[name]) for group, name in self.hyper]
+        arrays = self.program.run([*[t._data for t in leaves], *numbers], self.binding.arrays())
+        self.binding.note_writes()
+        return [Tensor._wrap(a) for a in arrays]
+
+
+def _array(value: Any) -> np.ndarray:
+    return np.asarray(value._data if isinstance(value, Tensor) else value, np.float32)
+
+
+def _state_path(argument: Value, name: str) -> str:
+    return f"optimizer.{argument.node.attrs['path']}.{name}"
+
+
+def _update(tracer: Tracer, optimizer: Any, param: Any, values: tuple[Value, Value], rule: _Rule) -> None:
+    """Appends the update of one parameter and its state."""
+    argument, gradient = values
+    state = {}
+    for name, tensor in optimizer.state_of(param).items():
+        path = _state_path(argument, name)
+        state[name] = tracer.graph.add_input(TensorType(tensor.dtype, tensor.shape), path, "state", path)
+    images = {name: Tensor._wrap(value) for name, value in state.items()}
+    new, new_state = optimizer.update(Tensor._wrap(argument), Tensor._wrap(gradient), images, rule.values)
+    _write(tracer, argument, new)
+    for name, value in state.items():
+        _write(tracer, value, new_state[name])
+
+
+def _write(tracer: Tracer, argument: Value, tensor: Tensor) -> None:
+    value = tracer.local(tensor)._data
+    if value is not argument:
+        emit(tracer.graph, state_write.op, (argument, value), {}, name=f"{argument.name}.next")
+
+
+def _forward(model: Any, loss: Any, x: Any, y: Any) -> tuple[Any, Any]:
+    output = model(*x)
+    return loss(output, *y), output
+
+
+class CompiledStep:
+    """One training step as one native call; see ``compile_step``."""
+
+    def __init__(self, model: Any, loss: Callable[..., Any], optimizer: Any):
+        if not callable(model) or not callable(loss):
+            raise ArgumentError("compile_step takes a model, a callable loss, and an optimizer")
+        if not hasattr(optimizer, "update") or not hasattr(optimizer, "param_groups"):
+            raise ArgumentError(
+                f"compile_step: {type(optimizer).__name__} has no update rule", remedy="an optimizer of graphc.optim"
+            )
+        self.model, self.loss, self.optimizer = model, loss, optimizer
+        self.name = f"{graph_name(model)}_step"
+        self.last_output: Any = None
+        """What the model gave in the last step."""
+        self._programs: dict[Any, list[_Program]] = {}
+        self._modules: Modules | None = None
+        self._lock = threading.RLock()
+        self._log = config.logger("compile")
+
+    def __call__(self, x: Any, *y: Any) -> Tensor:
+        """Trains on one batch and returns the loss. ``x`` is the model's input, a tuple for several; ``y`` is given to
+        ``loss(output, *y)``."""
+        args = x if isinstance(x, tuple) else (x,)
+        leaves, structure = flatten((args, y))
+        modules = self._modules
+        if modules is None or not modules.is_current():
+            found = [m for t in (self.model, self.loss) for _, m in modules_of(t)]
+            modules = self._modules = Modules(found)
+        key = (structure, tuple([(t.dtype, t._data.shape) for t in leaves]), modules.training())
+        program = self._find(key)
+        if program is None:
+            program = self._new(key, modules, args, y)
+        self._run_hooks("_step_pre_hooks")
+        loss, *outputs = program.run(leaves)
+        self.optimizer.step_count += 1
+        self.last_output = outputs[0] if program.single else unflatten(program.output_structure, outputs)
+        self._run_hooks("_step_post_hooks")
+        return loss
+
+    def _find(self, key: Any) -> _Program | None:
+        for program in self._programs.get(key, ()):
+            if program.fits(self.optimizer):
+                return program
+        return None
+
+    def _new(self, key: Any, modules: Modules, args: Any, target: Any) -> _Program:
+        with self._lock:
+            found = self._find(key)
+            if found is None:
+                found = _Program(self, modules, args, target)
+                found.binding.fits()
+                self._programs.setdefault(key, []).insert(0, found)
+                self._log.info("%s: variant %d", self.name, sum(map(len, self._programs.values())))
+            return found
+
+    def _run_hooks(self, table: str) -> None:
+        for hook in list(getattr(self.optimizer, table, {}).values()):
+            hook(self.optimizer, (), {})
+
+    @property
+    def graphs(self) -> list[Graph]:
+        """The graphs of all signatures so far, before optimization."""
+        return [p.graph for group in self._programs.values() for p in group]
+
+
+def compile_step(model: Any, loss: Callable[..., Any], optimizer: Any) -> CompiledStep:
+    """A callable ``step(x, y)`` that runs forward, ``loss(output, y)``, backward and the optimizer's update as one
+    native call and returns the loss.
+
+    ``x`` is the model's input (a tuple for several). Parameters, buffers, random state and optimizer state are updated
+    in place. Numbers that schedulers change are arguments of the program, so a change needs no new trace. Gradients
+    are not kept in ``grad``.
+    """
+    return CompiledStep(model, loss, optimizer)

@@ -14,6 +14,7 @@ from graphc.hooks import RemovableHandle
 from graphc.nn.module_tree import ModuleTree
 from graphc.nn.parameter import Parameter
 from graphc.tensor import Tensor
+from graphc.tensor_base import front
 
 EXTRA_STATE = "_extra_state"
 """Key suffix of what ``get_extra_state`` returns."""
@@ -148,7 +149,7 @@ class ModuleState(ModuleTree):
     def _load_entry(self, name: str, current: Tensor, value: Any, assign: bool) -> str:
         """Loads one entry; returns what is wrong with it, or ''."""
         if isinstance(value, np.ndarray):
-            value = Tensor(value)
+            value = front().constant(value)
         if not isinstance(value, Tensor):
             return f"expected a tensor, found {type(value).__name__}"
         if current.shape == () and tuple(value.shape) == (1,):

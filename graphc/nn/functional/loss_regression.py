@@ -83,11 +83,14 @@ def huber_loss(
     delta: float = 1.0,
     weight: Tensor | None = None,
 ) -> Tensor:
-    """Half the squared difference where it is below ``delta``, else ``delta`` times (the absolute one - delta / 2)."""
+    """Half the squared difference where it is below ``delta``, else ``delta`` times (the absolute one - delta / 2).
+
+    With weights, ``mean`` still divides by the number of elements.
+    """
     if delta <= 0:
         raise AttributeValueError(f"huber_loss: delta {delta} is not positive")
     loss = _huber(_difference("huber_loss", input, target), delta, 1.0)
-    return _weighted(loss, weight, reduction_of(reduction))
+    return reduced(loss if weight is None else ew.mul(loss, weight), reduction_of(reduction))
 
 
 def _huber(difference: Tensor, delta: float, scale: float) -> Tensor:

@@ -1,0 +1,127 @@
+"""Activations against PyTorch, and the rules of their own: kinks, implicit dimensions, working in place."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.nn.functional as F
+from graphc.errors import AttributeValueError, ShapeError
+from tests.nn.compare import agree, floats, tensor
+
+PLAIN = [
+    ("relu", {}),
+    ("relu6", {}),
+    ("leaky_relu", {}),
+    ("leaky_relu", {"negative_slope": 0.3}),
+    ("elu", {}),
+    ("elu", {"alpha": 0.5}),
+    ("celu", {"alpha": 2.0}),
+    ("selu", {}),
+    ("gelu", {}),
+    ("gelu", {"approximate": "tanh"}),
+    ("silu", {}),
+    ("mish", {}),
+    ("tanh", {}),
+    ("sigmoid", {}),
+    ("logsigmoid", {}),
+    ("softplus", {}),
+    ("softplus", {"beta": 3.0, "threshold": 2.0}),
+    ("softsign", {}),
+    ("hardtanh", {"min_val": -0.5, "max_val": 0.7}),
+    ("hardsigmoid", {}),
+    ("hardswish", {}),
+    ("glu", {}),
+    ("glu", {"dim": 0}),
+    ("softmax", {"dim": 1}),
+    ("softmax", {"dim": -1}),
+    ("log_softmax", {"dim": 0}),
+    ("softmin", {"dim": 1}),
+    ("normalize", {}),
+    ("normalize", {"p": 3.0, "dim": -1}),
+]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("name", "options"), PLAIN)
+@pytest.mark.parametrize("scale", [1.0, 12.0])
+def test_as_torch(name: str, options: dict, scale: float):
+    torch = pytest.importorskip("torch")
+    x = floats(4, 6, 2) * scale
+    agree(getattr(F, name), getattr(torch.nn.functional, name), x, rtol=1e-7, atol=1e-9, **options)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "name", ["relu", "leaky_relu", "elu", "celu", "selu", "relu6", "hardtanh", "hardsigmoid", "hardswish", "softsign"]
+)
+def test_kinks_as_torch(name: str):
+    torch = pytest.importorskip("torch")
+    x = np.array([-3.0, -1.0, 0.0, 1.0, 3.0, 6.0])
+    # PyTorch has the gradient of hardsigmoid as a 32-bit constant.
+    agree(getattr(F, name), getattr(torch.nn.functional, name), x, rtol=1e-7)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("weights", [1, 3])
+def test_prelu_as_torch(weights: int):
+    torch = pytest.importorskip("torch")
+    agree(F.prelu, torch.nn.functional.prelu, floats(2, 3, 4), floats(weights, seed=1))
+
+
+def test_prelu_needs_one_weight_per_channel():
+    with pytest.raises(ShapeError, match="2 weights for 3 channels"):
+        F.prelu(tensor(floats(2, 3)), tensor(floats(2)))
+
+
+def test_softmax_of_large_numbers():
+    x = graphc.tensor([1000.0, 1001.0, 1002.0])
+    expected = np.exp([-2.0, -1.0, 0.0]) / np.exp([-2.0, -1.0, 0.0]).sum()
+    np.testing.assert_allclose(F.softmax(x, 0).numpy(), expected, rtol=1e-6)
+    np.testing.assert_allclose(F.log_softmax(x, 0).numpy(), np.log(expected), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("rank", "dim"), [(0, 0), (1, 0), (2, 1), (3, 0), (4, 1)])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
+def test_implicit_dimension_warns(name: str, rank: int, dim: int):
+    x = tensor(floats(*(2,) * rank))
+    with pytest.warns(UserWarning, match=f"{name} without a dimension takes dimension {dim}") as caught:
+        result = getattr(F, name)(x)
+    assert caught[0].filename == __file__
+    np.testing.assert_array_equal(result.numpy(), getattr(F, name)(x, dim=dim).numpy())
+
+
+def test_explicit_dimension_does_not_warn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        F.log_softmax(tensor(floats(2, 3)), dim=1)
+
+
+@pytest.mark.parametrize("name", ["relu", "leaky_relu", "elu", "silu", "hardtanh", "mish"])
+def test_in_place(name: str):
+    x = tensor(floats(3, 4))
+    expected = getattr(F, name)(x).numpy()
+    assert getattr(F, name)(x, inplace=True) is x
+    np.testing.assert_array_equal(x.numpy(), expected)
+
+
+def test_in_place_takes_part_in_autograd():
+    x = tensor(floats(5), requires_grad=True)
+    y = x * 2.0
+    F.relu(y, inplace=True)
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), 2.0 * (floats(5) > 0))
+
+
+def test_glu_needs_an_even_size():
+    with pytest.raises(ShapeError, match="odd size 3"):
+        F.glu(tensor(floats(2, 3)))
+
+
+def test_normalize_of_zeros_is_zero():
+    np.testing.assert_array_equal(F.normalize(graphc.zeros(2, 3)).numpy(), np.zeros((2, 3)))
+    with pytest.raises(AttributeValueError, match="p must be positive"):
+        F.normalize(graphc.zeros(2, 3), p=0)

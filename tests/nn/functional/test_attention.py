@@ -1,0 +1,72 @@
+"""Attention against PyTorch, with masks, causality, scale, shared heads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.nn.functional as F
+from graphc.errors import AttributeValueError, ShapeError
+from tests.nn.compare import agree, floats, tensor
+
+
+def qkv(lead: tuple[int, ...] = (2, 3), length: int = 4, source: int = 5, size: int = 6, out: int = 7):
+    return floats(*lead, length, size), floats(*lead, source, size, seed=1), floats(*lead, source, out, seed=2)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("lead", [(), (2,), (2, 3)])
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"scale": 0.3}])
+def test_as_torch(lead: tuple[int, ...], options: dict):
+    torch = pytest.importorskip("torch")
+    theirs = torch.nn.functional.scaled_dot_product_attention
+    agree(F.scaled_dot_product_attention, theirs, *qkv(lead), rtol=1e-7, **options)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("shape", [(4, 5), (2, 1, 4, 5)])
+@pytest.mark.parametrize("kind", ["bool", "float"])
+def test_masks_as_torch(shape: tuple[int, ...], kind: str):
+    torch = pytest.importorskip("torch")
+    mask = floats(*shape, seed=3)
+    if kind == "bool":
+        mask = mask > -0.5
+        mask[..., 0] = True
+    theirs = torch.nn.functional.scaled_dot_product_attention
+    agree(F.scaled_dot_product_attention, theirs, *qkv(), rtol=1e-7, attn_mask=mask)
+
+
+@pytest.mark.torch
+def test_shared_heads_as_torch():
+    torch = pytest.importorskip("torch")
+    q, k, v = floats(2, 6, 4, 5), floats(2, 2, 3, 5, seed=1), floats(2, 2, 3, 5, seed=2)
+    theirs = torch.nn.functional.scaled_dot_product_attention
+    agree(F.scaled_dot_product_attention, theirs, q, k, v, rtol=1e-7, enable_gqa=True)
+
+
+def test_causal_position_sees_only_the_past():
+    q, k, v = (tensor(a) for a in qkv(source=4))
+    before = F.scaled_dot_product_attention(q, k, v, is_causal=True).numpy()
+    k[..., 3, :] = 9.0
+    v[..., 3, :] = 9.0
+    after = F.scaled_dot_product_attention(q, k, v, is_causal=True).numpy()
+    np.testing.assert_array_equal(before[..., :3, :], after[..., :3, :])
+    assert (before[..., 3, :] != after[..., 3, :]).any()
+
+
+def test_dropout_changes_the_weights():
+    graphc.manual_seed(0)
+    q, k, v = (tensor(a) for a in qkv())
+    plain = F.scaled_dot_product_attention(q, k, v).numpy()
+    assert (F.scaled_dot_product_attention(q, k, v, dropout_p=0.5).numpy() != plain).any()
+
+
+def test_errors():
+    q, k, v = (tensor(a) for a in qkv())
+    with pytest.raises(AttributeValueError, match="both attn_mask and is_causal"):
+        F.scaled_dot_product_attention(q, k, v, attn_mask=graphc.ones(4, 5), is_causal=True)
+    with pytest.raises(ShapeError, match="do not fit"):
+        F.scaled_dot_product_attention(q, k[..., :3], v)
+    with pytest.raises(ShapeError, match="3 query heads cannot share 2 heads"):
+        F.scaled_dot_product_attention(q, k[:, :2], v[:, :2], enable_gqa=True)

@@ -1,0 +1,207 @@
+"""Losses of classification against PyTorch, and what they say about wrong targets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.nn.functional as F
+from graphc.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
+from tests.nn.compare import agree, classes, floats, positive, tensor
+
+REDUCTIONS = ["mean", "sum", "none"]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("shape", [(5,), (4, 5), (3, 5, 2), (2, 5, 3, 2)])
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_cross_entropy_as_torch(shape: tuple[int, ...], reduction: str, weighted: bool, smoothing: float):
+    torch = pytest.importorskip("torch")
+    axis = 0 if len(shape) == 1 else 1
+    target = classes(5, *shape[:axis], *shape[axis + 1 :])
+    agree(
+        F.cross_entropy,
+        torch.nn.functional.cross_entropy,
+        floats(*shape),
+        target=np.asarray(target),
+        weight=positive(5) if weighted else None,
+        reduction=reduction,
+        label_smoothing=smoothing,
+    )
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("ignored", [-100, -1, 2])
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_ignored_targets_as_torch(ignored: int, reduction: str, smoothing: float, weighted: bool):
+    torch = pytest.importorskip("torch")
+    target = classes(5, 6, 4)
+    target[target == 3] = ignored
+    agree(
+        F.cross_entropy,
+        torch.nn.functional.cross_entropy,
+        floats(6, 5, 4),
+        target=target,
+        weight=positive(5) if weighted else None,
+        ignore_index=ignored,
+        reduction=reduction,
+        label_smoothing=smoothing,
+    )
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("shape", [(5,), (4, 5), (2, 5, 3)])
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("options", [{}, {"label_smoothing": 0.2}, {"weight": positive(5)}])
+def test_cross_entropy_of_probabilities_as_torch(shape: tuple[int, ...], reduction: str, options: dict):
+    torch = pytest.importorskip("torch")
+    agree(
+        F.cross_entropy,
+        torch.nn.functional.cross_entropy,
+        floats(*shape),
+        positive(*shape),
+        reduction=reduction,
+        **options,
+    )
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("shape", [(5,), (4, 5), (2, 5, 3, 2)])
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("options", [{}, {"weight": positive(5)}, {"ignore_index": 1}])
+def test_nll_loss_as_torch(shape: tuple[int, ...], reduction: str, options: dict):
+    torch = pytest.importorskip("torch")
+    axis = 0 if len(shape) == 1 else 1
+    target = np.asarray(classes(5, *shape[:axis], *shape[axis + 1 :], seed=4))
+    agree(F.nll_loss, torch.nn.functional.nll_loss, floats(*shape), target=target, reduction=reduction, **options)
+
+
+def test_small_integer_types_are_class_numbers():
+    x = tensor(floats(3, 4))
+    expected = F.cross_entropy(x, graphc.tensor([0, 3, 1])).item()
+    for dtype in ("uint8", "int8", "int32"):
+        assert F.cross_entropy(x, tensor(np.array([0, 3, 1], dtype))).item() == expected
+
+
+def test_cross_entropy_of_large_logits_is_finite():
+    x = graphc.tensor([[1000.0, -1000.0]]).requires_grad_()
+    loss = F.cross_entropy(x, graphc.tensor([1]))
+    loss.backward()
+    assert loss.item() == 2000.0
+    np.testing.assert_array_equal(x.grad.numpy(), [[1.0, -1.0]])
+
+
+@pytest.mark.parametrize(
+    ("target", "error", "message"),
+    [
+        (np.array([0, 5, 1]), IndexRangeError, "target 5 is outside of 5 classes"),
+        (np.array([0, -1, 1]), IndexRangeError, "target -1 is outside"),
+        (np.array([[0], [1], [2]]), ShapeError, r"targets have shape \[3, 1\], the input \[3, 5\] needs \[3\]"),
+        (np.zeros(3), ShapeError, "probabilities"),
+        (np.zeros(3, bool), DTypeError, "class numbers are integers, got bool"),
+    ],
+)
+def test_wrong_targets(target: np.ndarray, error: type, message: str):
+    with pytest.raises(error, match=message):
+        F.cross_entropy(tensor(floats(3, 5)), tensor(target))
+
+
+def test_wrong_options():
+    x, y = tensor(floats(3, 5)), graphc.tensor([0, 1, 2])
+    with pytest.raises(AttributeValueError, match="reduction 'average' is not known"):
+        F.cross_entropy(x, y, reduction="average")
+    with pytest.raises(AttributeValueError, match="label_smoothing 2"):
+        F.cross_entropy(x, y, label_smoothing=2)
+    with pytest.raises(ShapeError, match=r"weights have shape \[2\], there are 5 classes"):
+        F.cross_entropy(x, y, weight=graphc.ones(2))
+    with pytest.raises(ShapeError, match="no dimension for classes"):
+        F.nll_loss(graphc.tensor(1.0), graphc.tensor(0))
+
+
+@pytest.mark.parametrize(
+    ("flags", "reduction"),
+    [
+        ({"size_average": True}, "mean"),
+        ({"size_average": False}, "sum"),
+        ({"reduce": False}, "none"),
+        ({"reduce": True, "size_average": False}, "sum"),
+    ],
+)
+def test_flags_of_old_programs(flags: dict, reduction: str):
+    x, y = tensor(floats(3, 5)), graphc.tensor([0, 1, 2])
+    with pytest.warns(UserWarning, match="deprecated"):
+        old = F.cross_entropy(x, y, **flags)
+    np.testing.assert_array_equal(old.numpy(), F.cross_entropy(x, y, reduction=reduction).numpy())
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("weighted", [True, False])
+def test_binary_cross_entropy_as_torch(reduction: str, weighted: bool):
+    torch = pytest.importorskip("torch")
+    agree(
+        F.binary_cross_entropy,
+        torch.nn.functional.binary_cross_entropy,
+        positive(4, 3),
+        positive(4, 3, seed=1),
+        weight=positive(3, seed=2) if weighted else None,
+        reduction=reduction,
+    )
+
+
+def test_binary_cross_entropy_is_finite_at_the_ends():
+    loss = F.binary_cross_entropy(graphc.tensor([0.0, 1.0]), graphc.tensor([1.0, 1.0]), reduction="none")
+    np.testing.assert_array_equal(loss.numpy(), [100.0, 0.0])
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("options", [{}, {"weight": positive(3)}, {"pos_weight": positive(3, seed=1) * 4}])
+@pytest.mark.parametrize("scale", [1.0, 50.0])
+def test_binary_cross_entropy_with_logits_as_torch(reduction: str, options: dict, scale: float):
+    torch = pytest.importorskip("torch")
+    theirs = torch.nn.functional.binary_cross_entropy_with_logits
+    x, y = floats(4, 3) * scale, positive(4, 3)
+    agree(F.binary_cross_entropy_with_logits, theirs, x, y, reduction=reduction, **options)
+
+
+def test_gradient_of_logits_at_zero():
+    x = graphc.zeros(2).requires_grad_()
+    F.binary_cross_entropy_with_logits(x, graphc.tensor([0.0, 1.0]), reduction="sum").backward()
+    np.testing.assert_allclose(x.grad.numpy(), [0.5, -0.5])
+
+
+@pytest.mark.parametrize("name", ["binary_cross_entropy", "binary_cross_entropy_with_logits"])
+def test_binary_targets_have_the_inputs_shape(name: str):
+    with pytest.raises(ShapeError, match=r"the input is \[2, 1\], the target \[2\]"):
+        getattr(F, name)(graphc.zeros(2, 1), graphc.zeros(2))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("reduction", [*REDUCTIONS, "batchmean"])
+@pytest.mark.parametrize("log_target", [True, False])
+def test_kl_div_as_torch(reduction: str, log_target: bool):
+    torch = pytest.importorskip("torch")
+    target = np.log(positive(4, 3)) if log_target else positive(4, 3)
+    options = {"reduction": reduction, "log_target": log_target}
+    agree(F.kl_div, torch.nn.functional.kl_div, floats(4, 3), target, **options)
+
+
+def test_kl_div_of_zero_probability_is_zero():
+    loss = F.kl_div(graphc.tensor([-1.0, -2.0]), graphc.tensor([0.0, 1.0]), reduction="none")
+    np.testing.assert_array_equal(loss.numpy(), [0.0, 2.0])
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("full", [True, False])
+def test_gaussian_nll_loss_as_torch(reduction: str, full: bool):
+    torch = pytest.importorskip("torch")
+    theirs = torch.nn.functional.gaussian_nll_loss
+    options = {"reduction": reduction, "full": full}
+    agree(F.gaussian_nll_loss, theirs, floats(4, 3), floats(4, 3, seed=1), positive(4, 3), **options)

@@ -1,0 +1,102 @@
+"""Pooling against PyTorch, with every rounding and counting rule."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc.nn.functional as F
+from graphc.errors import AttributeValueError, ShapeError
+from tests.nn.compare import agree, floats, tensor
+
+SHARED = [
+    {"kernel_size": 2},
+    {"kernel_size": 3, "stride": 2},
+    {"kernel_size": (3, 2), "stride": (2, 1), "padding": (1, 0)},
+    {"kernel_size": 3, "stride": 2, "padding": 1},
+    {"kernel_size": 3, "stride": 2, "ceil_mode": True},
+    {"kernel_size": 2, "stride": 3, "ceil_mode": True},
+    {"kernel_size": 3, "stride": 3, "padding": 1, "ceil_mode": True},
+    {"kernel_size": 4, "stride": 3, "padding": 2, "ceil_mode": True},
+]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("options", SHARED)
+@pytest.mark.parametrize("shape", [(2, 3, 7, 8), (1, 2, 10, 9), (3, 6, 7)])
+def test_max_pool2d_as_torch(options: dict, shape: tuple[int, ...]):
+    torch = pytest.importorskip("torch")
+    agree(F.max_pool2d, torch.nn.functional.max_pool2d, floats(*shape), **options)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("options", SHARED[:4])
+def test_max_pool2d_indices_as_torch(options: dict):
+    torch = pytest.importorskip("torch")
+    x = floats(2, 3, 7, 8)
+    agree(F.max_pool2d, torch.nn.functional.max_pool2d, x, return_indices=True, **options)
+
+
+@pytest.mark.torch
+def test_dilated_max_pool2d_as_torch():
+    torch = pytest.importorskip("torch")
+    agree(F.max_pool2d, torch.nn.functional.max_pool2d, floats(2, 3, 9, 8), kernel_size=2, dilation=(3, 2), stride=1)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("options", SHARED)
+@pytest.mark.parametrize("count_include_pad", [True, False])
+def test_avg_pool2d_as_torch(options: dict, count_include_pad: bool):
+    torch = pytest.importorskip("torch")
+    options = options | {"count_include_pad": count_include_pad}
+    agree(F.avg_pool2d, torch.nn.functional.avg_pool2d, floats(2, 3, 7, 8), **options)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("ceil_mode", [True, False])
+def test_avg_pool2d_with_a_divisor_as_torch(ceil_mode: bool):
+    torch = pytest.importorskip("torch")
+    options = {"kernel_size": 3, "stride": 2, "padding": 1, "divisor_override": 5, "ceil_mode": ceil_mode}
+    agree(F.avg_pool2d, torch.nn.functional.avg_pool2d, floats(2, 3, 8, 8), **options)
+
+
+@pytest.mark.torch
+def test_one_dimension_as_torch():
+    torch = pytest.importorskip("torch")
+    x = floats(2, 3, 11)
+    agree(F.max_pool1d, torch.nn.functional.max_pool1d, x, kernel_size=3, stride=2, padding=1)
+    agree(F.avg_pool1d, torch.nn.functional.avg_pool1d, x, kernel_size=3, stride=2, padding=1)
+    agree(F.adaptive_avg_pool1d, torch.nn.functional.adaptive_avg_pool1d, x, output_size=4)
+    agree(F.adaptive_max_pool1d, torch.nn.functional.adaptive_max_pool1d, x, output_size=4)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("output_size", [1, (1, 1), 3, (3, 4), (2, None), (6, 8), (5, 3), (7, 9)])
+@pytest.mark.parametrize("kind", ["avg", "max"])
+def test_adaptive_pool2d_as_torch(output_size: object, kind: str):
+    torch = pytest.importorskip("torch")
+    name = f"adaptive_{kind}_pool2d"
+    agree(getattr(F, name), getattr(torch.nn.functional, name), floats(2, 3, 6, 8), output_size=output_size)
+
+
+def test_equal_windows_are_means():
+    x = floats(1, 2, 4, 6)
+    expected = x.reshape(1, 2, 2, 2, 3, 2).mean((3, 5))
+    np.testing.assert_allclose(F.adaptive_avg_pool2d(tensor(x), (2, 3)).numpy(), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda x: F.max_pool2d(x, 3, padding=2), AttributeValueError, "half of the window"),
+        (lambda x: F.max_pool2d(x, (2, 2, 2)), AttributeValueError, "kernel_size is one number or 2"),
+        (lambda x: F.avg_pool2d(x, 2, divisor_override=0), AttributeValueError, "divisor_override is 0"),
+        (lambda x: F.adaptive_avg_pool2d(x, (1, 2, 3)), AttributeValueError, "output_size is one number or 2"),
+        (lambda x: F.adaptive_max_pool2d(x, 0), AttributeValueError, "must be positive"),
+        (lambda x: F.max_pool2d(x, 9), ShapeError, "does not fit"),
+        (lambda x: F.max_pool1d(x, 2), ShapeError, "max_pool1d: the input has 4 dimensions"),
+    ],
+)
+def test_errors(call: object, error: type, message: str):
+    with pytest.raises(error, match=message):
+        call(tensor(floats(1, 2, 5, 5)))

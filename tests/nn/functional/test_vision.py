@@ -1,0 +1,110 @@
+"""Padding, resizing and rearranging against PyTorch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.nn.functional as F
+from graphc.errors import AttributeValueError, ShapeError
+from tests.nn.compare import agree, floats, tensor
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("pad", [(1, 2), (0, 3, 2, 1), (-1, 2), (1, -2, -1, 0), (1, 1, 1, 1, 1, 1)])
+@pytest.mark.parametrize("value", [None, 2.5])
+def test_constant_padding_as_torch(pad: tuple[int, ...], value: float | None):
+    torch = pytest.importorskip("torch")
+    agree(F.pad, torch.nn.functional.pad, floats(2, 3, 4, 5), pad=pad, value=value)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+@pytest.mark.parametrize(
+    ("shape", "pad"), [((2, 3, 6), (2, 1)), ((2, 3, 5, 6), (3, 0, 2, 4)), ((3, 5, 6), (1, 2, 3, 1))]
+)
+def test_other_padding_as_torch(mode: str, shape: tuple[int, ...], pad: tuple[int, ...]):
+    torch = pytest.importorskip("torch")
+    agree(F.pad, torch.nn.functional.pad, floats(*shape), pad=pad, mode=mode)
+
+
+def test_padding_keeps_the_type():
+    assert F.pad(graphc.tensor([1, 2]), (1, 1)).tolist() == [0, 1, 2, 0]
+    assert F.pad(graphc.tensor([True]), (1, 0)).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("pad", "options", "error", "message"),
+    [
+        ((1,), {}, AttributeValueError, "does not fit"),
+        ((1, 1, 1, 1, 1, 1), {}, AttributeValueError, "does not fit an input with 2 dimensions"),
+        ((1, 1), {"mode": "mirror"}, AttributeValueError, "mode 'mirror' is not known"),
+        ((1, 1), {"mode": "reflect", "value": 2.0}, AttributeValueError, "takes no value"),
+        ((3, 0), {"mode": "reflect"}, ShapeError, "too large for a dimension of size 3"),
+        ((4, 0), {"mode": "circular"}, ShapeError, "too large"),
+    ],
+)
+def test_padding_errors(pad: tuple[int, ...], options: dict, error: type, message: str):
+    with pytest.raises(error, match=message):
+        F.pad(tensor(floats(2, 3)), pad, **options)
+
+
+SIZES = [{"size": 9}, {"size": 3}, {"scale_factor": 2}, {"scale_factor": 1.5}, {"scale_factor": 0.6}]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("options", SIZES)
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+@pytest.mark.parametrize("spatial", [(7,), (5, 7)])
+def test_nearest_as_torch(options: dict, mode: str, spatial: tuple[int, ...]):
+    torch = pytest.importorskip("torch")
+    agree(F.interpolate, torch.nn.functional.interpolate, floats(2, 3, *spatial), mode=mode, **options)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("options", [*SIZES, {"size": 1}, {"scale_factor": 1.5, "recompute_scale_factor": True}])
+@pytest.mark.parametrize("align_corners", [True, False])
+@pytest.mark.parametrize(("mode", "spatial"), [("linear", (7,)), ("bilinear", (5, 7))])
+def test_linear_as_torch(options: dict, align_corners: bool, mode: str, spatial: tuple[int, ...]):
+    torch = pytest.importorskip("torch")
+    options = options | {"mode": mode, "align_corners": align_corners}
+    agree(F.interpolate, torch.nn.functional.interpolate, floats(2, 3, *spatial), rtol=1e-7, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "either size or scale_factor"),
+        ({"size": 3, "scale_factor": 2}, "either size or scale_factor"),
+        ({"size": 3, "align_corners": True}, "align_corners means nothing"),
+        ({"size": 3, "mode": "linear"}, "does not fit 2 spatial dimensions"),
+        ({"scale_factor": (1, 2, 3)}, "scale_factor"),
+    ],
+)
+def test_interpolate_errors(options: dict, message: str):
+    with pytest.raises(AttributeValueError, match=message):
+        F.interpolate(tensor(floats(1, 1, 4, 4)), **options)
+
+
+@pytest.mark.torch
+def test_shuffles_as_torch():
+    torch = pytest.importorskip("torch")
+    theirs = torch.nn.functional
+    agree(F.pixel_shuffle, theirs.pixel_shuffle, floats(2, 12, 3, 4), upscale_factor=2)
+    agree(F.pixel_unshuffle, theirs.pixel_unshuffle, floats(2, 3, 6, 4), downscale_factor=2)
+    agree(F.channel_shuffle, theirs.channel_shuffle, floats(2, 6, 3, 4), groups=3)
+
+
+def test_unshuffle_undoes_shuffle():
+    x = floats(2, 18, 3, 4)
+    np.testing.assert_array_equal(F.pixel_unshuffle(F.pixel_shuffle(tensor(x), 3), 3).numpy(), x)
+
+
+def test_shuffle_errors():
+    with pytest.raises(ShapeError, match="factor 2 does not fit 6 channels"):
+        F.pixel_shuffle(tensor(floats(1, 6, 2, 2)), 2)
+    with pytest.raises(ShapeError, match="does not divide 3 x 4"):
+        F.pixel_unshuffle(tensor(floats(1, 6, 3, 4)), 2)
+    with pytest.raises(ShapeError, match="4 groups do not divide 6"):
+        F.channel_shuffle(tensor(floats(1, 6, 3, 4)), 4)

@@ -65,8 +65,16 @@ def domain_axes(shape: tuple[int, ...]) -> tuple[Index, ...]:
 
 
 def is_virtual(node: Node) -> bool:
-    """True for nodes that need no memory of their own: views, generators, scalar constants, inputs' aliases."""
-    return node.op is not INPUT and bool(node.op.traits & (Trait.VIEW | Trait.GENERATOR)) and not _stored_constant(node)
+    """True for nodes that need no memory of their own: views, generators, scalar constants, results of state writes."""
+    virtual = Trait.VIEW | Trait.GENERATOR | Trait.STATE_WRITE
+    return node.op is not INPUT and bool(node.op.traits & virtual) and not _stored_constant(node)
+
+
+def written_value(value: Value) -> Value:
+    """The value itself, or for the result of a state write what was written."""
+    while value.node.op.has(Trait.STATE_WRITE):
+        value = value.node.operands[1]
+    return value
 
 
 def _stored_constant(node: Node) -> bool:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value
 from graphc.ir.index import Index
+from graphc.ir.interpret import live_nodes
 from graphc.ir.op import Trait
-from graphc.passes.access import Access, climb, domain_axes, is_virtual, operand_reads
+from graphc.passes.access import Access, climb, domain_axes, is_virtual, operand_reads, written_value
 
 KINDS = ("map", "row", "contraction", "nest")
 """``map``: every value has the domain's shape. ``row``: reductions of the domain over ``axes``, with values before and after.
@@ -67,9 +68,10 @@ class _Fuser:
     def __init__(self, graph: Graph):
         self.graph = graph
         order = graph.nodes()
+        live = live_nodes(graph, [*graph.outputs, *(v for n in order if n.op.has(Trait.EFFECT) for v in n.results)])
         self.position = {node: i for i, node in enumerate(order)}
         self.forced = _forced(graph)
-        self.real = [n for n in order if self._is_real(n)]
+        self.real = [n for n in order if n in live and self._is_real(n)]
         self.group_of: dict[Node, Group] = {n: _single(n) for n in self.real}
         self.reads: dict[Node, list[Access]] = {n: self._reads(n) for n in self.real}
         self.readers: dict[Node, list[Node]] = {}
@@ -78,9 +80,7 @@ class _Fuser:
                 readers = self.readers.setdefault(access.value.node, [])
                 if node not in readers:
                     readers.append(node)
-        self.escaping = {v.node for v in graph.outputs} | {
-            n.operands[1].node for n in order if n.op.has(Trait.STATE_WRITE)
-        }
+        self.escaping = {v.node for v in _kept_values(graph)}
 
     def _is_real(self, node: Node) -> bool:
         if node in self.forced:
@@ -277,7 +277,7 @@ def node_axes(node: Node) -> tuple[int, ...]:
 
 def _single(node: Node) -> Group:
     """The group of one node."""
-    if node.op.lower is None:
+    if node.op.lower_nest is not None:
         return Group([node], "nest", node.results[0].shape)
     if node.op.has(Trait.REDUCTION):
         return Group([node], "row", node.operands[0].shape, node_axes(node))
@@ -316,12 +316,17 @@ def _aligned(node: Node, access: Access, group: Group) -> bool:
     return group.outer(value, access.index) == expected
 
 
+def _kept_values(graph: Graph) -> list[Value]:
+    """Values that are still there after the call: outputs and written state."""
+    written = [n.operands[1] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)]
+    return [written_value(v) for v in (*graph.outputs, *written)]
+
+
 def _forced(graph: Graph) -> set[Node]:
     """Virtual nodes that must lie in memory all the same: outputs, written state, and what products and nests read
     through anything but plain index arithmetic."""
     forced: set[Node] = set()
-    roots = [*graph.outputs, *(n.operands[1] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE))]
-    for value in roots:
+    for value in _kept_values(graph):
         if is_virtual(value.node):
             forced.add(value.node)
     for node in graph.nodes():

@@ -9,12 +9,12 @@ from typing import Any
 from graphc.errors import CompileError
 from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_path
 from graphc.ir.index import Index, IndexLike, as_index, flatten
-from graphc.ir.kernel import Buffer, Call, Guard, Kernel, Program, Storage
+from graphc.ir.kernel import Buffer, Call, Guard, Kernel, Load, Loop, Program, Storage, Store, walk
 from graphc.ir.lowering import OperandRef
 from graphc.ir.nest import NestBuilder, Scalar
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType, row_major_strides
-from graphc.passes.access import broadcast_index, climb, domain_axes
+from graphc.passes.access import broadcast_index, climb, domain_axes, written_value
 from graphc.passes.fuse import FusionPlan, Group, fuse
 from graphc.passes.row_cache import cached_values
 
@@ -39,24 +39,16 @@ class _ProgramBuilder:
         """The program; storages in the documented order."""
         for value in self.graph.inputs:
             self._add(value, value.name, input_class(value), input_path(value))
-        in_place = _in_place_writes(self.graph, self.plan)
-        for value, target in in_place.items():
-            self.place[value] = self.place[target]
         pending = self._place_outputs()
         constants = [n for n in self.graph.nodes() if n.op is CONSTANT and n.results[0].shape]
         for node in constants:
             self._add(node.results[0], node.results[0].name, "constant", data=node.attrs["value"])
+        in_place = _in_place_candidates(self.graph, self.plan)
         for group in self.plan.groups:
-            for value in group.outputs:
-                if value not in self.place:
-                    self._add(value, value.name, "temp")
-        for group in self.plan.groups:
-            self._emit(lower_group(group, self.place, self.plan.realized))
+            self._lower(group, {v: t for v, t in in_place.items() if v in group.outputs and v not in self.place})
         for value, name in pending:
             self._emit(_copy_kernel(value, self.place[value], name))
-        for node in self.graph.nodes():
-            if node.op.has(Trait.STATE_WRITE) and self.place[node.operands[1]] != self.place[node.operands[0]]:
-                self._emit(_copy_kernel(node.operands[1], self.place[node.operands[1]], self.place[node.operands[0]]))
+        self._write_states()
         used = {a for call in self.calls for a in call.args}
         kept = [s for s in self.storages.values() if s.cls not in ("constant", "temp") or s.name in used]
         order = {"input": 0, "param": 0, "state": 0, "output": 1, "constant": 2, "temp": 3}
@@ -64,18 +56,57 @@ class _ProgramBuilder:
         return Program(self.graph.name, tuple(kept), tuple(self.kernels.values()), tuple(self.calls))
 
     def _add(self, value: Value, name: str, cls: str, path: str = "", data: Any = None) -> str:
+        name = self._unused(name)
         self.storages[name] = Storage(name, value.dtype, value.shape, cls, path, data)
         self.place.setdefault(value, name)
         return name
+
+    def _unused(self, name: str) -> str:
+        while name in self.storages:
+            name = f"{name}_"
+        return name
+
+    def _lower(self, group: Group, in_place: dict[Value, Value]) -> None:
+        """Emits a group's kernel, straight into a state where it overwrites no element that it still reads."""
+        self.place.update({value: self.place[state] for value, state in in_place.items()})
+        self._place_temporaries(group)
+        kernel, args = lower_group(group, self.place, self.plan.realized)
+        unsafe = [v for v in in_place if not _overwrites_own_element(kernel, args, self.place[v])]
+        if unsafe:
+            for value in unsafe:
+                del self.place[value]
+            self._place_temporaries(group)
+            kernel, args = lower_group(group, self.place, self.plan.realized)
+        self._emit((kernel, args))
+
+    def _place_temporaries(self, group: Group) -> None:
+        for value in group.outputs:
+            if value not in self.place:
+                self._add(value, value.name, "temp")
+
+    def _write_states(self) -> None:
+        """Copies into states what does not lie there yet; a state that is also a source is saved before."""
+        copies: list[tuple[Value, str, str]] = []
+        for node in self.graph.nodes():
+            if node.op.has(Trait.STATE_WRITE):
+                value, target = written_value(node.operands[1]), self.place[node.operands[0]]
+                if self.place[value] != target:
+                    copies.append((value, self.place[value], target))
+        targets = {target for _, _, target in copies}
+        for i, (value, source, target) in enumerate(copies):
+            if source in targets:
+                saved = self._add(value, f"{source}.old", "temp")
+                self._emit(_copy_kernel(value, source, saved))
+                copies[i] = (value, saved, target)
+        for copied in copies:
+            self._emit(_copy_kernel(*copied))
 
     def _place_outputs(self) -> list[tuple[Value, str]]:
         """Gives every output a storage; returns the copies needed where the value already lies elsewhere."""
         pending: list[tuple[Value, str]] = []
         for number, value in enumerate(self.graph.outputs):
-            source = _written_value(value)
-            name = f"out{number}"
-            while name in self.storages:
-                name = f"{name}_"
+            source = written_value(value)
+            name = self._unused(f"out{number}")
             self.storages[name] = Storage(name, value.dtype, value.shape, "output")
             stored_constant = source.node.op is CONSTANT and bool(source.shape)
             if source in self.place or source.node.op is INPUT or stored_constant:
@@ -94,13 +125,6 @@ class _ProgramBuilder:
         self.calls.append(Call(self.kernels[key].name, args))
 
 
-def _written_value(value: Value) -> Value:
-    """What a state_write returns is the value written."""
-    while value.node.op.has(Trait.STATE_WRITE):
-        value = value.node.operands[1]
-    return value
-
-
 def _copy_kernel(value: Value, source: str, target: str) -> tuple[Kernel, tuple[str, ...]]:
     nest = NestBuilder()
     with nest.loop(value.type.size) as i:
@@ -110,41 +134,49 @@ def _copy_kernel(value: Value, source: str, target: str) -> tuple[Kernel, tuple[
     return Kernel("copy", buffers, nest.body() if size else ()), (source, target)
 
 
-def _in_place_writes(graph: Graph, plan: FusionPlan) -> dict[Value, Value]:
-    """Values that may be computed straight into the param or state they are written to: their group is the last that
-    reads it, and reads it only at the element that it writes."""
+def _in_place_candidates(graph: Graph, plan: FusionPlan) -> dict[Value, Value]:
+    """Values that might be computed straight into the param or state they are written to: no later group reads its old
+    content, and no copy at the end does."""
     number = {n: i for i, g in enumerate(plan.groups) for n in g.nodes}
-    readers = _readers(graph, plan)
+    writes = [n for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)]
+    copied = {written_value(v) for v in (*graph.outputs, *(n.operands[1] for n in writes))}
+    last = _last_readers(plan)
     result: dict[Value, Value] = {}
-    taken: set[Value] = {v for v in graph.outputs}
-    for node in graph.nodes():
-        if not node.op.has(Trait.STATE_WRITE):
-            continue
-        target, value = node.operands
-        if value.node not in number or value in taken or value.type != target.type:
-            continue
-        group = plan.groups[number[value.node]]
-        last = max((i for i, _ in readers.get(target, ())), default=-1)
-        own = all(aligned for i, aligned in readers.get(target, ()) if i == number[value.node])
-        if value in group.outputs and last <= number[value.node] and own and target not in graph.outputs:
+    for node in writes:
+        target, value = node.operands[0], written_value(node.operands[1])
+        computed = number.get(value.node, -1)
+        if value not in result and target not in copied and last.get(target, -1) <= computed >= 0:
             result[value] = target
-            taken.add(value)
     return result
 
 
-def _readers(graph: Graph, plan: FusionPlan) -> dict[Value, list[tuple[int, bool]]]:
-    """For every graph input: (group number, read only at the element being computed) of each read."""
-    found: dict[Value, list[tuple[int, bool]]] = {}
+def _last_readers(plan: FusionPlan) -> dict[Value, int]:
+    """The number of the last group that reads each graph input."""
+    last: dict[Value, int] = {}
     for number, group in enumerate(plan.groups):
         for node in group.nodes:
             for operand in node.operands:
-                aligned_op = node.op.has(Trait.ELEMENTWISE) and node.results[0].shape == group.shape
-                here = domain_axes(node.results[0].shape)
                 for access in climb(operand, domain_axes(operand.shape)):
                     if access.value.node.op is INPUT:
-                        same = access.index == here and access.plain and operand.shape == node.results[0].shape
-                        found.setdefault(access.value, []).append((number, aligned_op and same and group.kind != "row"))
-    return found
+                        last[access.value] = number
+    return last
+
+
+def _overwrites_own_element(kernel: Kernel, args: Sequence[str], storage: str) -> bool:
+    """True when the kernel reads the storage only at the element that it writes next."""
+    buffer = kernel.buffers[args.index(storage)].name
+    reads: list[tuple[Index, tuple[Loop, ...]]] = []
+    stored: tuple[Index, tuple[Loop, ...]] | None = None
+    for stmt, loops in walk(kernel.body):
+        if isinstance(stmt, Load) and stmt.buffer == buffer:
+            reads.append((stmt.index, loops))
+        if not isinstance(stmt, Store) or stmt.buffer != buffer:
+            continue
+        ahead = all(index == stmt.index and around == loops[: len(around)] for index, around in reads)
+        if stored is not None or not ahead:
+            return False
+        stored, reads = (stmt.index, loops), []
+    return not reads
 
 
 def lower_group(
@@ -178,7 +210,7 @@ class _GroupLowering:
             self._map()
         buffers = (*self.buffers.values(), *self.scratch.values())
         origin = tuple(dict.fromkeys(n.location.module for n in self.group.nodes if n.location.module))
-        body = self.nest.body() if all(v.type.size for v in self.group.outputs) else ()
+        body = self.nest.body() if any(v.type.size for v in self.group.outputs) else ()
         return Kernel("k", buffers, body, origin), tuple(self.buffers)
 
     # ---- kernel forms

@@ -1,0 +1,205 @@
+"""Runs graphs as kernels and as native code for any target of this machine, every stage verified on the way."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pytest
+
+from graphc.artifact import TargetSpec
+from graphc.codegen.entry import ENTRY, bound_storages, emit_program
+from graphc.codegen.llvm_build import build_object
+from graphc.codegen.schedule_cpu import schedule_program
+from graphc.codegen.target import Target, target_named
+from graphc.ir.graph import Graph, Value, input_class, input_path
+from graphc.ir.interpret import Evaluator, copy
+from graphc.ir.kernel import Kernel, Program, Storage
+from graphc.ir.kernel_interpret import run_program
+from graphc.ir.kernel_verify import verify_program
+from graphc.passes.bufferize import plan_memory
+from graphc.passes.decompose import Decompose
+from graphc.passes.lower import lower_graph
+from graphc.runtime.loader import Library, host, load_object, runs_here
+
+TARGETS = ("host", "avx2", "sse2")
+"""Targets whose code this machine may be able to run."""
+
+Results = tuple[list[np.ndarray], dict[str, np.ndarray]]
+"""Outputs, and the new content of every written state by path."""
+Place = Callable[[Storage | None, np.ndarray], np.ndarray]
+"""Puts an array (of a bound storage; None is the arena) where a call shall find it."""
+
+
+def target_or_skip(name: str) -> Target:
+    """The target of that name; the test is skipped where its code does not run."""
+    target = target_named(name)
+    features = tuple(f[1:] for f in target.features.split(",") if f.startswith("+"))
+    reason = runs_here(TargetSpec(host().triple if name != "host" else target.triple, target.cpu, features))
+    if reason or target.triple.split("-")[0] != host().triple.split("-")[0]:
+        pytest.skip(reason or f"no {target.triple}")
+    return target
+
+
+def decomposed(graph: Graph) -> Graph:
+    """A copy made of ops that have kernel rules."""
+    return Decompose().run(copy(graph)).graph
+
+
+def lowered(graph: Graph) -> Program:
+    """The graph as kernels, verified."""
+    program = lower_graph(decomposed(graph))
+    verify_program(program)
+    return program
+
+
+def scheduled(program: Program, target: Target) -> Program:
+    """The program scheduled for a target, with its memory planned, verified."""
+    result = plan_memory(schedule_program(program, target))
+    verify_program(result)
+    return result
+
+
+class Native:
+    """A scheduled program as native code in this process."""
+
+    def __init__(self, program: Program, target: Target):
+        self.program = program
+        self.target = target
+        self.text = emit_program(program, target)
+
+    @cached_property
+    def library(self) -> Library:
+        """The loaded code."""
+        return load_object(build_object(self.text, self.target), ENTRY)
+
+    def __call__(self, arguments: Sequence[np.ndarray], place: Place = lambda _, array: array) -> list[np.ndarray]:
+        """Runs on one array per input, param and state; states are written in place. Returns the outputs."""
+        given, arrays, outputs = iter(arguments), [], []
+        for storage in bound_storages(self.program):
+            if storage.cls == "output":
+                poison = np.full(storage.nbytes, 0xA5, np.uint8).view(storage.dtype.numpy).reshape(storage.shape)
+                arrays.append(place(storage, poison))
+                outputs.append(arrays[-1])
+            elif storage.cls == "constant":
+                arrays.append(place(storage, aligned_copy(np.asarray(storage.data))))
+            else:
+                array = next(given)
+                assert (array.dtype, array.shape) == (storage.dtype.numpy, storage.shape) and array.flags.c_contiguous
+                arrays.append(place(storage, array))
+        arena = place(None, aligned_copy(np.full(self.program.arena, 0xA5, np.uint8)))
+        pointers = [a.ctypes.data for a in (*arrays, arena)]
+        table = (ctypes.c_void_p * len(pointers))(*pointers)
+        self.library.entry(ctypes.addressof(table))
+        return outputs
+
+
+def aligned_copy(array: np.ndarray) -> np.ndarray:
+    """A dense copy whose memory starts at a multiple of 64 bytes."""
+    raw = np.zeros(array.nbytes + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    copy = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def run_native(graph: Graph, arguments: Sequence[np.ndarray], target: Target) -> Results:
+    """The whole way, without graph passes."""
+    native = Native(scheduled(lowered(graph), target), target)
+    return _with_state(graph, native, arguments)
+
+
+def run_lowered(graph: Graph, arguments: Sequence[np.ndarray]) -> Results:
+    """The lowered program by the kernel interpreter."""
+    program = lowered(graph)
+    return _with_state(graph, lambda a: list(run_program(program, a)), arguments)
+
+
+def run_scheduled(graph: Graph, arguments: Sequence[np.ndarray], target: Target) -> Results:
+    """The scheduled program by the kernel interpreter, in its planned arena."""
+    program = scheduled(lowered(graph), target)
+    return _with_state(graph, lambda a: list(run_program(program, a)), arguments)
+
+
+def run_graph(graph: Graph, arguments: Sequence[np.ndarray]) -> Results:
+    """The graph interpreter."""
+    evaluator = Evaluator()
+    with np.errstate(all="ignore"):
+        outputs = evaluator.run(graph, arguments)
+    return [np.asarray(o) for o in outputs], dict(evaluator.state)
+
+
+def _with_state(graph: Graph, run: Callable[[list[np.ndarray]], list[np.ndarray]], arguments) -> Results:
+    given = [np.array(a, order="C") for a in arguments]
+    outputs = run(given)
+    state = {}
+    for value, array, before in zip(graph.inputs, given, arguments, strict=True):
+        if value in written(graph):
+            state[input_path(value)] = array
+        else:
+            np.testing.assert_array_equal(array, before, err_msg=f"{value} was changed")
+    return outputs, state
+
+
+def written(graph: Graph) -> set[Value]:
+    """Inputs that some node writes."""
+    return {n.operands[0] for n in graph.nodes() if n.op.name == "state_write"}
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far floats may lie apart: relative to the element, and to the largest element of the array."""
+
+    rtol: float = 2e-5
+    scaled: float = 2e-6
+
+    def check(self, got: Sequence[np.ndarray], expected: Sequence[np.ndarray], what: str = "") -> None:
+        """Types are equal, integers too, floats close."""
+        assert len(got) == len(expected)
+        for number, (a, b) in enumerate(zip(got, expected, strict=True)):
+            b = np.asarray(b)
+            assert (a.dtype, a.shape) == (b.dtype, b.shape)
+            if a.dtype.kind != "f":
+                np.testing.assert_array_equal(a, b, err_msg=f"{what} result {number}")
+                continue
+            shrink = 1.0 if a.dtype.itemsize == 4 else 1e-7
+            scale = np.abs(b[np.isfinite(b)]).max(initial=0.0)
+            atol = self.scaled * shrink * max(float(scale), 1.0)
+            np.testing.assert_allclose(a, b, rtol=self.rtol * shrink, atol=atol, err_msg=f"{what} result {number}")
+
+
+def check_results(got: Results, expected: Results, tolerance: Tolerance, what: str = "") -> None:
+    """Outputs and written states agree."""
+    tolerance.check(got[0], expected[0], what)
+    assert got[1].keys() == expected[1].keys()
+    tolerance.check(list(got[1].values()), [expected[1][k] for k in got[1]], f"{what} state")
+
+
+def check_native(
+    graph: Graph, arguments: Sequence[np.ndarray], target: Target, tolerance: Tolerance | None = None
+) -> None:
+    """Native code gives what the graph means."""
+    expected = run_graph(graph, arguments)
+    check_results(run_native(graph, arguments, target), expected, tolerance or Tolerance(), target.cpu)
+
+
+def check_all(graph: Graph, arguments: Sequence[np.ndarray], tolerance: Tolerance | None = None) -> None:
+    """Lowered and scheduled kernels and native code give what the graph means, for every target of this machine."""
+    limits = tolerance or Tolerance()
+    expected = run_graph(graph, arguments)
+    check_results(run_lowered(graph, arguments), expected, limits, "lowered")
+    for name in TARGETS:
+        target = target_or_skip(name)
+        check_results(run_scheduled(graph, arguments, target), expected, limits, f"scheduled for {name}")
+        check_results(run_native(graph, arguments, target), expected, limits, f"native for {name}")
+
+
+def check_kernels(graph: Graph, count: int) -> list[Kernel]:
+    """Asserts into how many kernel calls the graph is fused, packing and copies included; returns the kernels."""
+    program = lowered(graph)
+    calls = [c.kernel for c in program.calls]
+    assert len(calls) == count, f"{len(calls)} kernels, not {count}: {', '.join(calls)}"
+    return list(program.kernels)

@@ -1,0 +1,13 @@
+"""Graphs from indented text."""
+
+from __future__ import annotations
+
+import textwrap
+
+from graphc.ir.graph import Graph
+from graphc.ir.parse import parse_graph
+
+
+def graph_of(text: str) -> Graph:
+    """The graph that a text describes, wherever its lines start."""
+    return parse_graph(textwrap.dedent(text).strip() + "\n")

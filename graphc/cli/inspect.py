@@ -80,12 +80,12 @@ def _native(manifest: Manifest | None, code: bytes | None) -> dict[str, Any] | N
 
 
 def count_ops(graph: Graph) -> Counter[str]:
-    """How often the graph applies each op, sub-graphs included."""
+    """How often the graph applies each op, sub-graphs included and literals aside."""
     found: Counter[str] = Counter()
     stack = [graph]
     while stack:
         present = stack.pop()
-        found.update(n.op.name for n in present.nodes())
+        found.update(n.op.name for n in present.nodes() if not (n.results and n.results[0].is_scalar_constant))
         stack.extend(sub_graphs(present))
     return found
 

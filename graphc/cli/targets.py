@@ -8,7 +8,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -62,6 +62,8 @@ def _import_file(path: Path) -> ModuleType:
 
 
 def _import_module(name: str) -> ModuleType:
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise TargetError(f"{name!r} is no module name", remedy=FORMS)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -71,14 +73,16 @@ def _import_module(name: str) -> ModuleType:
         if isinstance(cause, ModuleNotFoundError) and cause.name and name.startswith(cause.name):
             raise TargetError(f"there is no module {cause.name!r}", remedy=FORMS) from cause
         raise
-    except (TypeError, ValueError) as error:
-        raise TargetError(f"{name!r} is no module name", remedy=FORMS) from error
 
 
 def guarded(run: Callable[[], Any], doing: str) -> Any:
-    """Runs user code; what it raises, graphc's own errors aside, becomes a UserCodeError that names the line."""
+    """Runs user code; what it raises, graphc's own errors aside, becomes a UserCodeError that names the line.
+
+    What it prints goes to stderr, since stdout is for the command's data.
+    """
     try:
-        return run()
+        with redirect_stdout(sys.stderr):
+            return run()
     except GraphcError:
         raise
     except Exception as error:

@@ -1,0 +1,138 @@
+"""A model in a Python file, and a model file made from it, for the tests of the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from graphc.cli.main import main
+
+MODELS = """
+import graphc
+from graphc import nn
+from graphc.nn import functional as F
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 4)
+        self.drop = nn.Dropout()
+
+    def forward(self, x):
+        return F.log_softmax(self.drop(self.fc(x)), dim=1)
+
+
+class Sized(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+
+
+class Two(nn.Module):
+    def forward(self, a, b, scale=2.0):
+        return {"sum": a + b, "pair": (a * scale, b)}
+
+
+class Branching(nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:
+            return x
+        return -x
+
+
+class Wrong(nn.Module):
+    def forward(self, x):
+        return x @ x
+
+
+class Raising(nn.Module):
+    def forward(self, x):
+        raise KeyError("nothing here")
+
+
+class Nested:
+    Net = Net
+
+
+def make():
+    return Net()
+
+
+def double(x):
+    return x + x
+
+
+def fails():
+    return 1 / 0
+
+
+def number():
+    return 3
+
+
+net = Net()
+value = 3
+"""
+
+
+class Result(NamedTuple):
+    """What a command left."""
+
+    code: int
+    out: str
+    err: str
+
+
+Graphc = Callable[..., Result]
+
+
+@pytest.fixture
+def graphc(capsys: pytest.CaptureFixture[str]) -> Graphc:
+    """Runs the command line in this process."""
+
+    def run(*arguments: object) -> Result:
+        capsys.readouterr()
+        code = main([str(a) for a in arguments])
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return Result(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    """A Python file with models."""
+    path = tmp_path / "models.py"
+    path.write_text(MODELS)
+    return path
+
+
+@pytest.fixture
+def net(models: Path, graphc: Graphc) -> Path:
+    """The model file of Net on x: f32[2,6]."""
+    path = models.with_name("net.gcm")
+    assert graphc("compile", f"{models}:Net", "--input", "x:f32[2,6]", "-o", path).code == 0
+    return path
+
+
+@pytest.fixture
+def two(models: Path, graphc: Graphc) -> Path:
+    """The model file of Two, which has two inputs and three outputs."""
+    path = models.with_name("two.gcm")
+    done = graphc("compile", f"{models}:Two", "--input", "a:f32[3]", "--input", "b:f32[3]", "-o", path)
+    assert done.code == 0
+    return path
+
+
+@pytest.fixture
+def x(tmp_path: Path) -> Path:
+    """An input of Net, as a file."""
+    path = tmp_path / "x.npy"
+    np.save(path, np.random.default_rng(0).standard_normal((2, 6)).astype(np.float32))
+    return path

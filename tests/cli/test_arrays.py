@@ -1,0 +1,155 @@
+"""Inputs as text: types, values, files, and what is wrong with them."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphc.artifact import TensorSpec
+from graphc.cli.arrays import parse_type, random_array, read_array, read_inputs, read_value, split_binding
+from graphc.cli.console import UsageError
+from graphc.errors import ArgumentError, ArtifactError, DTypeError, ShapeError
+
+X = TensorSpec("x", "f32", (2, 3))
+I = TensorSpec("i", "i64", (2,))  # noqa: E741
+S = TensorSpec("s", "f32", ())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x:f32[1,28,28]", "x: f32[1,28,28]"),
+        (" x : f32 [1]", None),
+        ("x:float32[ 1, 2 ]", "x: f32[1,2]"),
+        ("x:i64[]", "x: i64[]"),
+        ("x:bool", "x: bool[]"),
+        ("x.0:f32[0,3]", "x.0: f32[0,3]"),
+        ("x", None),
+        ("x:f99[1]", None),
+        ("x:f32[1,,2]", None),
+        ("x:f32[-1]", None),
+        ("x:f32[99999999999,99999999999]", None),
+        ("x:f32[" + "1," * 70 + "1]", None),
+        (":f32[1]", None),
+    ],
+)
+def test_types(text: str, expected: str | None):
+    if expected is None:
+        with pytest.raises(UsageError, match=r"--input"):
+            parse_type(text)
+    else:
+        assert str(parse_type(text)) == expected
+
+
+def test_names_of_values():
+    assert split_binding("x=zeros", ["x", "y"]) == ("x", "zeros")
+    assert split_binding("@a=b.npy", ["x"]) == ("x", "@a=b.npy")
+    assert split_binding("zeros", ["x"]) == ("x", "zeros")
+    with pytest.raises(UsageError, match="names no input"):
+        split_binding("zeros", ["x", "y"])
+    with pytest.raises(ArgumentError, match="there is no input 'z'\n  try    one of x, y"):
+        split_binding("z=1", ["x", "y"])
+
+
+def test_values():
+    np.testing.assert_array_equal(read_value("zeros", X), np.zeros((2, 3)))
+    np.testing.assert_array_equal(read_value("ones", I), [1, 1])
+    np.testing.assert_array_equal(read_value("[[1,2,3],[4,5,6.5]]", X), [[1, 2, 3], [4, 5, 6.5]])
+    np.testing.assert_array_equal(read_value("[1, -2]", I), [1, -2])
+    assert read_value("2", S) == 2
+    for text in ("zeros", "ones", "random", "[[1,2,3],[4,5,6]]"):
+        assert read_value(text, X).dtype == np.float32
+    np.testing.assert_array_equal(read_value("random", X), read_value("random:0", X))
+    assert not np.array_equal(read_value("random:1", X), read_value("random:2", X))
+
+
+def test_random_integers_are_valid_indices():
+    assert set(random_array(TensorSpec("i", "i64", (100,)), 0).tolist()) == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "spec", "error", "message"),
+    [
+        ("nonsense", X, UsageError, "'nonsense' is no value"),
+        ("random:x", X, UsageError, "the seed is no number"),
+        ("[1,2]", X, ShapeError, r"has shape \[2\], the model takes \[2, 3\]"),
+        ("[[1,2],[3]]", I, UsageError, "is no value"),
+        ('["a","b"]', I, DTypeError, "no numbers"),
+        ("[1.5, 2]", I, DTypeError, "no integers"),
+        ("null", S, DTypeError, "no numbers"),
+    ],
+)
+def test_wrong_values(text: str, spec: TensorSpec, error: type[Exception], message: str):
+    with pytest.raises(error, match=message):
+        read_value(text, spec)
+
+
+def test_files(tmp_path: Path):
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.save(tmp_path / "a.npy", array)
+    np.savez(tmp_path / "one.npz", k=array)
+    np.savez(tmp_path / "many.npz", k=array, other=array + 1)
+    for name in ("a.npy", "one.npz", "one.npz:k", "many.npz:k"):
+        np.testing.assert_array_equal(read_value(f"@{tmp_path / name}", X), array)
+    with pytest.raises(UsageError, match=r"no array 'z'\n  try    .*many.npz:KEY with one of k, other"):
+        read_array(f"{tmp_path}/many.npz:z")
+    with pytest.raises(UsageError, match="has no array ''"):
+        read_array(f"{tmp_path}/many.npz")
+    with pytest.raises(FileNotFoundError):
+        read_array(str(tmp_path / "missing.npy"))
+
+
+def test_wrong_types_in_files(tmp_path: Path):
+    np.save(tmp_path / "d.npy", np.zeros((2, 3)))
+    with pytest.raises(
+        DTypeError, match=r"has element type float64, the model takes float32\n  try    save array.astype"
+    ):
+        read_value(f"@{tmp_path}/d.npy", X)
+    np.save(tmp_path / "s.npy", np.zeros((3, 2), np.float32))
+    with pytest.raises(ShapeError, match=r"has shape \[3, 2\]"):
+        read_value(f"@{tmp_path}/s.npy", X)
+
+
+class Bomb:
+    """Unpickling this would create a file."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_nothing_in_a_file_is_executed(tmp_path: Path):
+    trap = tmp_path / "executed"
+    np.save(tmp_path / "objects.npy", np.array([Bomb(trap)], dtype=object), allow_pickle=True)
+    (tmp_path / "pickle.npy").write_bytes(pickle.dumps(Bomb(trap)))
+    for name in ("objects.npy", "pickle.npy"):
+        with pytest.raises(ArtifactError, match="is not a NumPy file that can be read"):
+            read_array(str(tmp_path / name))
+    assert not trap.exists()
+
+
+def test_damaged_files(tmp_path: Path):
+    np.save(tmp_path / "a.npy", np.zeros(100, np.float32))
+    np.savez(tmp_path / "a.npz", k=np.zeros(100, np.float32))
+    for name in ("a.npy", "a.npz"):
+        content = (tmp_path / name).read_bytes()
+        for damaged in (b"", content[: len(content) // 2], b"\xff" * 64):
+            (tmp_path / name).write_bytes(damaged)
+            with pytest.raises(ArtifactError):
+                read_array(str(tmp_path / name))
+
+
+def test_all_inputs():
+    found = read_inputs(["i=[3,4]", "x=ones"], [X, I])
+    np.testing.assert_array_equal(found[0], np.ones((2, 3)))
+    np.testing.assert_array_equal(found[1], [3, 4])
+    with pytest.raises(ArgumentError, match=r"no value for i: i64\[2\]\n  try    --input i=@file.npy"):
+        read_inputs(["x=ones"], [X, I])
+    with pytest.raises(ArgumentError, match="given twice"):
+        read_inputs(["x=ones", "x=zeros"], [X])
+    assert read_inputs([], []) == []

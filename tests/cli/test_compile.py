@@ -1,0 +1,98 @@
+"""graphc compile: files that run, and a message and exit code for everything that can be wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphc.cli import console, targets
+from graphc.model_file import load
+from tests.cli.conftest import Graphc
+
+
+def test_a_model_file_is_written(models: Path, net: Path, graphc: Graphc):
+    done = graphc("compile", f"{models}:Net", "--input", "x:f32[2,6]", "-o", net)
+    assert done.code == console.OK
+    assert done.out.startswith(f"{net}: Net(x: f32[2,6]) -> (output: f32[2,4]), ")
+    assert "traced, compiled and written" in done.err
+    x = np.random.default_rng(0).standard_normal((2, 6)).astype(np.float32)
+    assert np.allclose(np.exp(load(net)(x)).sum(axis=1), 1)
+
+
+def test_the_model_is_compiled_with_its_weights_in_evaluation_mode(models: Path, tmp_path: Path, graphc: Graphc):
+    model = targets.resolve(f"{models}:Net").eval()
+    np.savez(tmp_path / "w.npz", **{k: v.numpy() for k, v in model.state_dict().items()})
+    path = tmp_path / "n.gcm"
+    arguments = ["compile", f"{models}:Net", "--input", "x:f32[2,6]", "--weights", tmp_path / "w.npz", "-o", path]
+    assert graphc(*arguments).code == console.OK
+    x = np.random.default_rng(0).standard_normal((2, 6)).astype(np.float32)
+    expected = model(targets.from_numpy(x)).detach().numpy()
+    np.testing.assert_allclose(load(path)(x), expected, rtol=1e-5, atol=1e-6)
+    assert graphc(*arguments, "--train").code == console.OK
+    trained = load(path)
+    assert [s.rpartition(".")[2] for s in trained.states]
+    assert not np.array_equal(trained(x), trained(x))
+
+
+def test_native_code_goes_into_the_file_when_asked_for(models: Path, tmp_path: Path, graphc: Graphc):
+    path = tmp_path / "n.gcm"
+    done = graphc("compile", f"{models}:double", "--input", "x:f64[3]", "-o", path, "--native", "--json")
+    facts = json.loads(done.out)
+    assert facts["native"] and facts["path"] == str(path) and facts["bytes"] == path.stat().st_size
+    assert facts["inputs"] == [{"name": "x", "dtype": "f64", "shape": [3]}]
+    assert list(facts["stages"]) == ["optimized", "lowered", "scheduled", "llvm", "object"]
+    model = load(path, trust=True)
+    assert model.seconds is None
+    np.testing.assert_array_equal(model(np.ones(3)), [2, 2, 2])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["Missing", "--input", "x:f32[2,6]"], console.USAGE, "has no 'Missing'"),
+        (["Sized", "--input", "x:f32[2,6]"], console.USAGE, "needs arguments (size)"),
+        (["Net"], console.USAGE, "no type for input 'x'"),
+        (["Net", "--input", "x:f32"], console.COMPILE, "inner dimensions|dimension"),
+        (["Net", "--input", "x:g32[2,6]"], console.USAGE, "no element type 'g32'"),
+        (["Net", "--input", "y:f32[2,6]"], console.USAGE, "no input 'y'"),
+        (["Net", "--input", "x:f32[2,7]"], console.COMPILE, "7"),
+        (["Net", "--input", "x:f32[2,6]", "--weights", "missing.npz"], console.USAGE, "missing.npz: no such file"),
+        (["Branching", "--input", "x:f32[2]"], console.COMPILE, "if x.sum() > 0"),
+        (["Wrong", "--input", "x:f32[2,3]"], console.COMPILE, "return x @ x"),
+        (["Raising", "--input", "x:f32[2]"], console.COMPILE, "KeyError: 'nothing here'"),
+        (["fails", "--input", "x:f32[2]"], console.COMPILE, "ZeroDivisionError"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    models: Path, tmp_path: Path, graphc: Graphc, arguments: list[str], code: int, message: str
+):
+    path = tmp_path / "out.gcm"
+    done = graphc("compile", f"{models}:{arguments[0]}", *arguments[1:], "-o", path)
+    assert done.code == code
+    assert done.err.startswith("error: ") and any(part in done.err for part in message.split("|"))
+    assert not done.out and not path.exists()
+
+
+def test_weights_that_do_not_fit(models: Path, tmp_path: Path, graphc: Graphc):
+    np.savez(tmp_path / "w.npz", other=np.zeros(3))
+    command = ["compile", f"{models}:Net", "--input", "x:f32[2,6]", "-o", tmp_path / "o.gcm", "--weights"]
+    assert graphc(*command, tmp_path / "w.npz").code == console.MISMATCH
+    (tmp_path / "d.npz").write_bytes(b"PK damaged")
+    assert graphc(*command, tmp_path / "d.npz").code == console.DAMAGED
+
+
+def test_places_that_cannot_be_written(models: Path, tmp_path: Path, graphc: Graphc):
+    command = ["compile", f"{models}:Net", "--input", "x:f32[2,6]", "-o"]
+    done = graphc(*command, tmp_path / "no" / "folder.gcm")
+    assert done.code == console.USAGE and "there is no folder" in done.err
+    assert graphc(*command, tmp_path).code != console.OK
+    assert tmp_path.is_dir()
+
+
+def test_a_failed_compile_leaves_the_old_file(models: Path, net: Path, graphc: Graphc):
+    before = net.read_bytes()
+    assert graphc("compile", f"{models}:Net", "--input", "x:f32[2,7]", "-o", net).code == console.COMPILE
+    assert net.read_bytes() == before

@@ -1,0 +1,138 @@
+"""The command line as a whole: usage, exit codes, interrupts, pipes, tracebacks only when asked for."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from graphc import config
+from graphc.cli import console
+from graphc.cli.main import COMMANDS, exit_code, main
+from graphc.errors import (
+    ArgumentError,
+    ArtifactError,
+    CompileError,
+    DTypeError,
+    GraphcError,
+    ParseError,
+    ShapeError,
+    StateDictError,
+    TargetError,
+    TraceError,
+)
+from tests.architecture.scan import ROOT
+from tests.cli.conftest import Graphc
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def spawn(*arguments: object, **options: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "graphc", *map(str, arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, text=True, **{"env": ENVIRONMENT, **pipes, **options})  # type: ignore[call-overload]
+
+
+def test_python_m_graphc_runs_commands(net: Path):
+    process = spawn("run", net, "--input", "x=ones", "--print-top", 1)
+    out, err = process.communicate()
+    assert (process.returncode, err) == (0, "") and out.startswith("output: f32[2,4]")
+
+
+def test_every_command_has_help(capsys: pytest.CaptureFixture[str]):
+    for command in ("--help", *(c.__name__.rpartition(".")[2] for c in COMMANDS)):
+        assert main([command] if command == "--help" else [command, "--help"]) == 0
+        out, err = capsys.readouterr()
+        assert out.startswith("usage: graphc") and not err
+
+
+def test_version(graphc: Graphc):
+    assert graphc("--version").out == f"graphc {config.VERSION}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["run"], ["compile", "a.py:B"], ["run", "a.gcm", "--what"]])
+def test_usage(graphc: Graphc, arguments: list[str]):
+    done = graphc(*arguments)
+    assert done.code == console.USAGE and "usage: graphc" in done.err and not done.out
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (TargetError, console.USAGE),
+        (console.UsageError, console.USAGE),
+        (console.UserCodeError, console.COMPILE),
+        (console.CompileFailure, console.COMPILE),
+        (CompileError, console.COMPILE),
+        (TraceError, console.COMPILE),
+        (ParseError, console.COMPILE),
+        (ArtifactError, console.DAMAGED),
+        (ShapeError, console.MISMATCH),
+        (DTypeError, console.MISMATCH),
+        (ArgumentError, console.MISMATCH),
+        (StateDictError, console.MISMATCH),
+    ],
+)
+def test_exit_codes(error: type[GraphcError], code: int):
+    assert exit_code(error("x")) == code
+
+
+def test_a_fault_of_graphc_says_so(graphc: Graphc, net: Path, monkeypatch: pytest.MonkeyPatch):
+    def fault(*_: object) -> None:
+        raise RuntimeError("odd")
+
+    monkeypatch.setattr("graphc.cli.run.read_inputs", fault)
+    done = graphc("run", net)
+    assert done.code == console.INTERNAL
+    assert done.err == "error: internal error: RuntimeError: odd\n  try    GRAPHC_DEBUG=1 shows where\n"
+
+
+def test_memory_errors_are_no_faults(graphc: Graphc, net: Path, monkeypatch: pytest.MonkeyPatch):
+    def exhausted(*_: object) -> None:
+        raise MemoryError("1 EiB")
+
+    monkeypatch.setattr("graphc.cli.run.read_inputs", exhausted)
+    assert graphc("run", net) == (console.COMPILE, "", "error: out of memory: 1 EiB\n")
+
+
+def test_tracebacks_are_shown_when_asked_for(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    for value, shown in (("0", False), ("1", True)):
+        monkeypatch.setenv("GRAPHC_DEBUG", value)
+        assert main(["inspect", "missing.gcm"]) == console.USAGE
+        err = capsys.readouterr().err
+        assert ("Traceback" in err) == shown and "missing.gcm: No such file or directory" in err
+
+
+def test_wrong_options_are_usage_errors(graphc: Graphc, net: Path, monkeypatch: pytest.MonkeyPatch):
+    for variable in ("GRAPHC_VERIFY", "GRAPHC_DEBUG", "GRAPHC_LOGS"):
+        monkeypatch.setenv(variable, "maybe")
+        done = graphc("inspect", net)
+        assert done.code == console.USAGE and f"{variable}='maybe'" in done.err
+        monkeypatch.delenv(variable)
+
+
+def test_a_reader_that_goes_away_is_no_error(net: Path):
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = spawn("ir", net, "--stage", "asm", stdout=writer)
+    os.close(writer)
+    _, err = process.communicate()
+    assert (process.returncode, err) == (console.PIPE, "")
+
+
+def test_an_interrupt_ends_quietly_and_leaves_nothing(models: Path):
+    source = models.with_name("slow.py")
+    source.write_text("import time\nprint('ready', flush=True)\ntime.sleep(60)\n")
+    process = spawn("compile", f"{source}:f", "--input", "x:f32[4]", "-o", models.with_name("slow.gcm"))
+    assert process.stderr is not None
+    assert process.stderr.readline() == "ready\n"
+    time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
+    assert (process.returncode, err) == (console.INTERRUPTED, "interrupted\n")
+    assert not list(models.parent.glob("*.gcm")) and not list(models.parent.glob(".*"))

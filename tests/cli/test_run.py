@@ -1,0 +1,158 @@
+"""graphc run: numbers in files and on stdout, the best classes, and every kind of wrong input."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphc.cli import console
+from graphc.cli.run import top
+from graphc.model_file import load
+from tests.cli.conftest import Graphc
+
+
+def test_the_output_is_written_and_described(net: Path, x: Path, tmp_path: Path, graphc: Graphc):
+    done = graphc("run", net, "--input", f"x=@{x}", "--output", tmp_path / "y.npy")
+    assert (done.code, done.out) == (console.OK, f"output: f32[2,4] -> {tmp_path / 'y.npy'}\n")
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), load(net)(np.load(x)))
+
+
+def test_small_outputs_are_printed(net: Path, graphc: Graphc):
+    done = graphc("run", net, "--input", "x=zeros")
+    assert done.out.startswith("output: f32[2,4] = [[")
+    again = graphc("run", net, "--input", "zeros")
+    assert again.out == done.out
+
+
+def test_the_best_classes(net: Path, x: Path, graphc: Graphc):
+    expected = np.exp(load(net)(np.load(x)))
+    done = graphc("run", net, "--input", f"x=@{x}", "--print-top", 2)
+    lines = done.out.splitlines()
+    assert lines[0] == "output: f32[2,4]" and len(lines) == 5
+    assert lines[1].split() == ["[0]", "class", str(expected[0].argmax()), f"{expected[0].max():.2%}"]
+    facts = json.loads(graphc("run", net, "--input", f"x=@{x}", "--print-top", 2, "--json").out)
+    best = facts["outputs"][0]["top"][1][0]
+    assert best["class"] == expected[1].argmax() and best["probability"] == pytest.approx(expected[1].max(), rel=1e-5)
+
+
+def test_json(net: Path, x: Path, tmp_path: Path, graphc: Graphc):
+    facts = json.loads(graphc("run", net, "--input", f"x=@{x}", "--json").out)
+    np.testing.assert_allclose(facts["outputs"][0]["values"], load(net)(np.load(x)), rtol=1e-6)
+    facts = json.loads(graphc("run", net, "--input", f"x=@{x}", "--json", "--output", tmp_path / "y.npy").out)
+    assert facts["outputs"][0]["files"] == [str(tmp_path / "y.npy")] and "values" not in facts["outputs"][0]
+
+
+def test_several_inputs_and_outputs(two: Path, tmp_path: Path, graphc: Graphc):
+    arguments = ["run", two, "--input", "b=[1,2,3]", "--input", "a=ones"]
+    done = graphc(*arguments)
+    assert done.out.splitlines() == [
+        "sum: f32[3] = [2., 3., 4.]",
+        "pair.0: f32[3] = [2., 2., 2.]",
+        "pair.1: f32[3] = [1., 2., 3.]",
+    ]
+    done = graphc(*arguments, "--output", f"pair.1={tmp_path}/b.npy", "--output", f"{tmp_path}/all.npz")
+    assert done.code == console.OK
+    np.testing.assert_array_equal(np.load(tmp_path / "b.npy"), [1, 2, 3])
+    with np.load(tmp_path / "all.npz") as stored:
+        assert sorted(stored.files) == ["pair.0", "pair.1", "sum"]
+
+
+@pytest.mark.parametrize(
+    ("values", "code", "message"),
+    [
+        ([], console.MISMATCH, "no value for x: f32[2,6]"),
+        (["y=zeros"], console.MISMATCH, "there is no input 'y'"),
+        (["x=zeros", "x=ones"], console.MISMATCH, "given twice"),
+        (["x=[1,2]"], console.MISMATCH, "has shape [2], the model takes [2, 6]"),
+        (["x=what"], console.USAGE, "is no value"),
+        (["x=@missing.npy"], console.USAGE, "missing.npy: no such file"),
+        (["x=@shape.npy"], console.MISMATCH, "has shape [6, 2]"),
+        (["x=@type.npy"], console.MISMATCH, "element type float64, the model takes float32"),
+        (["x=@damaged.npy"], console.DAMAGED, "is not a NumPy file that can be read"),
+        (["x=@."], console.USAGE, "no such file"),
+    ],
+)
+def test_wrong_inputs(
+    net: Path, graphc: Graphc, monkeypatch: pytest.MonkeyPatch, values: list[str], code: int, message: str
+):
+    monkeypatch.chdir(net.parent)
+    np.save("shape.npy", np.zeros((6, 2), np.float32))
+    np.save("type.npy", np.zeros((2, 6)))
+    Path("damaged.npy").write_bytes(b"\x93NUMPY\x01")
+    done = graphc("run", net, *(part for value in values for part in ("--input", value)))
+    assert done.code == code
+    assert done.err.startswith("error: ") and message in done.err
+    assert not done.out
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        (["y.txt"], "is no .npy or .npz file"),
+        (["no/folder.npy"], "there is no folder"),
+        (["y.npy"], "names none of sum, pair.0, pair.1"),
+        (["other=y.npy"], "names none of"),
+        (["sum=y.npy", "pair.0=y.npy"], "is given twice"),
+    ],
+)
+def test_wrong_outputs(two: Path, graphc: Graphc, monkeypatch: pytest.MonkeyPatch, outputs: list[str], message: str):
+    monkeypatch.chdir(two.parent)
+    places = [part for value in outputs for part in ("--output", value)]
+    done = graphc("run", two, "--input", "a=ones", "--input", "b=ones", *places)
+    assert done.code == console.USAGE and message in done.err
+
+
+def test_files_that_are_no_models(net: Path, x: Path, tmp_path: Path, graphc: Graphc):
+    def code(path: object) -> int:
+        return graphc("run", path, "--input", f"x=@{x}").code
+
+    content = net.read_bytes()
+    damaged = tmp_path / "damaged.gcm"
+    assert code(tmp_path / "missing.gcm") == console.USAGE
+    for bad in (b"", b"text", content[:100], content[:-1], content + b"!", content[:500] + b"\0\1" + content[502:]):
+        damaged.write_bytes(bad)
+        assert code(damaged) == console.DAMAGED
+    assert code(x) == console.DAMAGED
+    assert code(tmp_path) == console.DAMAGED
+    damaged.write_bytes(content)
+    assert code(damaged) == console.OK
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_files_that_may_not_be_read(net: Path, graphc: Graphc):
+    net.chmod(0)
+    assert graphc("run", net, "--input", "x=ones").code == console.USAGE
+
+
+def test_trust_runs_the_code_in_the_file(models: Path, tmp_path: Path, graphc: Graphc):
+    path = tmp_path / "n.gcm"
+    graphc("compile", f"{models}:double", "--input", "x:f32[2]", "-o", path, "--native")
+    plain, trusted = (graphc("run", path, "--input", "x=[1,2]", *more) for more in ([], ["--trust"]))
+    assert plain.out == trusted.out == "output: f32[2] = [2., 4.]\n"
+
+
+@pytest.mark.parametrize(
+    ("array", "kind", "best"),
+    [
+        (np.log([[0.1, 0.7, 0.2]]), "probability", [(1, 0.7), (2, 0.2)]),
+        (np.array([0.1, 0.7, 0.2]), "probability", [(1, 0.7), (2, 0.2)]),
+        (np.array([[5.0, -1.0, 9.0]]), "score", [(2, 9.0), (0, 5.0)]),
+        (np.array([3, 1, 2]), "score", [(0, 3.0), (2, 2.0)]),
+        (np.array([1e30, 0.0]), "score", [(0, 1e30), (1, 0.0)]),
+    ],
+)
+def test_kinds_of_scores(array: np.ndarray, kind: str, best: list[tuple[int, float]]):
+    found = top(array, 2)
+    assert found[0] == kind
+    assert [label for label, _ in found[1][0]] == [label for label, _ in best]
+    assert [score for _, score in found[1][0]] == pytest.approx([score for _, score in best])
+
+
+def test_there_is_no_best_class_of_nothing(graphc: Graphc, net: Path):
+    assert top(np.array(3.0), 2) == ("score", [])
+    assert top(np.zeros((0, 3)), 2) == ("score", [])
+    assert graphc("run", net, "--input", "x=ones", "--print-top", "0").code == console.USAGE

@@ -1,0 +1,145 @@
+"""TARGET arguments: every form resolves, every failure says what is wrong and where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphc.cli import targets
+from graphc.cli.console import CompileFailure, UsageError, UserCodeError
+from graphc.errors import ArtifactError, ShapeError, StateDictError, TargetError
+from graphc.model_file import export
+from graphc.nn.module import Module
+
+
+@pytest.mark.parametrize("name", ["Net", "net", "make", "Nested.Net"])
+def test_classes_instances_and_factories(models: Path, name: str):
+    model = targets.resolve(f"{models}:{name}")
+    assert isinstance(model, Module) and type(model).__name__ == "Net"
+
+
+def test_functions(models: Path):
+    assert targets.resolve(f"{models}:double").__name__ == "double"
+
+
+def test_modules(models: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(models.parent)
+    (models.parent / "a_package_of_models").mkdir()
+    (models.parent / "a_package_of_models" / "inner.py").write_text(models.read_text())
+    assert isinstance(targets.resolve("a_package_of_models.inner:Net"), Module)
+
+
+def test_files_find_their_neighbours(models: Path):
+    (models.parent / "a_neighbour_of_models.py").write_text("SIZE = 6\n")
+    path = models.parent / "uses.py"
+    path.write_text(
+        "import a_neighbour_of_models\nfrom graphc import nn\nm = nn.Linear(a_neighbour_of_models.SIZE, 1)\n"
+    )
+    assert isinstance(targets.resolve(f"{path}:m"), Module)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("models.py", "is no target"),
+        ("models.py:", "is no target"),
+        (":Net", "is no target"),
+        ("missing.py:Net", "there is no file"),
+        ("models.py:Missing", r"has no 'Missing'\n  try    it has Net, Sized, Two"),
+        ("models.py:Nested.Missing", "has no 'Nested.Missing'"),
+        ("models.py:Sized", r"needs arguments \(size\)\n  try    a function without arguments"),
+        ("models.py:value", "is a int, which cannot be traced"),
+        ("models.py:number", "returned a int"),
+        ("models.py:Nested", "is no Module class"),
+        ("no_such_package_at_all:Net", "there is no module 'no_such_package_at_all'"),
+        ("not a name!:Net", "no module name"),
+        ("..:Net", "no module name"),
+    ],
+)
+def test_what_is_no_target(models: Path, monkeypatch: pytest.MonkeyPatch, name: str, message: str):
+    monkeypatch.chdir(models.parent)
+    with pytest.raises(TargetError, match=message):
+        targets.resolve(name)
+
+
+def test_errors_of_user_code_name_its_line(models: Path):
+    lines = models.read_text().splitlines()
+    with pytest.raises(UserCodeError, match="ZeroDivisionError: division by zero") as caught:
+        targets.resolve(f"{models}:fails")
+    assert f"from   {models}:{lines.index('    return 1 / 0') + 1}" in str(caught.value)
+    for text, message in (("x = (", "SyntaxError"), ("import not_installed_at_all", "ModuleNotFoundError")):
+        broken = models.with_name("broken.py")
+        broken.write_text(f"\n{text}\n")
+        with pytest.raises(UserCodeError, match=message) as caught:
+            targets.resolve(f"{broken}:Net")
+        assert f"{broken}:2" in str(caught.value)
+
+
+def test_what_user_code_prints_is_talk(models: Path, capsys: pytest.CaptureFixture[str]):
+    path = models.with_name("talking.py")
+    path.write_text("from graphc import nn\nprint('hello')\nm = nn.ReLU()\n")
+    targets.resolve(f"{path}:m")
+    assert capsys.readouterr() == ("", "hello\n")
+
+
+def test_errors_of_compiling_are_told_from_others():
+    with pytest.raises(CompileFailure, match="wrong\n  where  here\n  try    that") as caught, targets.compiling():
+        raise ShapeError("wrong", where="here", remedy="that")
+    assert isinstance(caught.value.__cause__, ShapeError)
+    with pytest.raises(ArtifactError), targets.compiling():
+        raise ArtifactError("damaged")
+
+
+def test_examples_come_in_the_order_of_forward(models: Path):
+    two = targets.resolve(f"{models}:Two")
+    a, b = targets.examples(two, ["b:i64[4]", "a:f32[2,3]"])
+    assert (a.shape, b.shape, b.dtype.name) == ((2, 3), (4,), "i64")
+    assert not a.numpy().any()
+    assert len(targets.examples(two, ["b:i64[4]", "a:f32[2]", "scale:f32[]"])) == 3
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["a:f32[2]"], "no type for input 'b'\n  try    --input b:f32"),
+        ([], "no type for input 'a'"),
+        (["a:f32[2]", "c:f32[2]"], "no input 'c'\n  try    one of a, b, scale"),
+        (["a:f32[2]", "a:f32[2]", "b:f32[2]"], "given twice"),
+        (["a"], "is no input type"),
+    ],
+)
+def test_wrong_examples(models: Path, texts: list[str], message: str):
+    with pytest.raises(UsageError, match=message):
+        targets.examples(targets.resolve(f"{models}:Two"), texts)
+
+
+def test_weights(models: Path, tmp_path: Path):
+    net = targets.resolve(f"{models}:Net")
+    weight, bias = np.ones((4, 6), np.float32), np.arange(4, dtype=np.float32)
+    np.savez(tmp_path / "w.npz", **{"fc.weight": weight, "fc.bias": bias})
+    targets.load_weights(net, str(tmp_path / "w.npz"))
+    np.testing.assert_array_equal(net.fc.bias.detach().numpy(), bias)
+    export(net.eval(), np.zeros((1, 6), np.float32), path=tmp_path / "net.gcm")
+    other = targets.resolve(f"{models}:Net")
+    targets.load_weights(other, str(tmp_path / "net.gcm"))
+    np.testing.assert_array_equal(other.fc.weight.detach().numpy(), weight)
+
+
+def test_wrong_weights(models: Path, tmp_path: Path):
+    net = targets.resolve(f"{models}:Net")
+    np.savez(tmp_path / "w.npz", **{"fc.weight": np.ones((4, 7), np.float32)})
+    with pytest.raises(StateDictError, match=r"fc\.bias"):
+        targets.load_weights(net, str(tmp_path / "w.npz"))
+    with pytest.raises(FileNotFoundError):
+        targets.load_weights(net, str(tmp_path / "missing.npz"))
+    (tmp_path / "w.pt").write_bytes(b"")
+    with pytest.raises(UsageError, match="unknown kind"):
+        targets.load_weights(net, str(tmp_path / "w.pt"))
+    for name in ("bad.npz", "bad.gcm"):
+        (tmp_path / name).write_bytes(b"bad")
+        with pytest.raises(ArtifactError):
+            targets.load_weights(net, str(tmp_path / name))
+    with pytest.raises(UsageError, match="the target is a function"):
+        targets.load_weights(targets.resolve(f"{models}:double"), str(tmp_path / "w.npz"))

@@ -14,7 +14,6 @@ from graphc.dtypes import int32, int64
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
-from graphc.ops.define import Scalar
 from graphc.ops.index import gather, iota, scatter_add
 from graphc.tensor_base import TensorBase, front
 
@@ -206,7 +205,7 @@ def _put_mask(x: Any, mask: Any, value: Any) -> None:
 
 
 def _broadcast(value: Any, dtype: Any, extents: tuple[int, ...]) -> Any:
-    if isinstance(value, Scalar):
+    if isinstance(value, (bool, int, float)):
         value = front().scalar(value, dtype)
     elif not isinstance(value, TensorBase):
         value = front().constant(np.asarray(value).astype(dtype.numpy))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from graphc.ir.types import TensorType
 from graphc.location import Location, capture
 from graphc.ops import dispatch
 from graphc.ops import elementwise as ew
-from graphc.ops.control import call
 from graphc.ops.reduce import sum_to
 from graphc.ops.shape import filled, reshape
 from graphc.ops.state import state_write, stop_gradient
@@ -380,6 +380,8 @@ class _CustomCall:
         self.backward.graph.set_outputs(gradients)
         self.forward.graph.set_outputs([*values, *saved])
         attrs = {"forward": self.forward.graph, "backward": self.backward.graph, "results": len(values)}
+        # Loaded here, since its samples are graphs, and graphs load networkx.
+        call = import_module("graphc.ops.control").call
         found = self.tracer.apply(call.op, self.forward.origins, attrs)
         found = list(found if isinstance(found, tuple) else (found,))[: len(values)]
         made = [self._finish(r, found.pop(0)) if isinstance(r, Tensor) else r for r in results]

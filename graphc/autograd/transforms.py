@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.autograd import engine
 from graphc.autograd.grad_mode import enable_grad, is_grad_enabled
-from graphc.autograd.node import AccumulateGrad
+from graphc.autograd.node import AccumulateGrad, Node
 from graphc.errors import ArgumentError, DTypeError, GradientError
 from graphc.ops.shape import reshape
 from graphc.structure import Structure, flatten, unflatten
@@ -76,24 +77,30 @@ class _Call:
             raise GradientError(f"grad needs a function that returns one number, got {shown}", remedy="graphc.vjp")
         return output
 
+    def nothing(self) -> Tensor:
+        """A number that depends on all variables with gradient 0."""
+        with enable_grad():
+            parts = [(leaf * 0).sum().float() for leaf in self.leaves]
+            return functools.reduce(operator.add, parts)
+
     def finished(self, tree: Any) -> Any:
         """Results as the caller gets them: with history only where it leads to a tensor of the surroundings."""
         leaves, structure = flatten(tree)
-        if self.create_graph and _reaches_others(leaves, {id(edge_of(leaf)[0]) for leaf in self.leaves}):
+        if self.create_graph and _reaches_others(leaves, [edge_of(leaf)[0] for leaf in self.leaves]):
             return tree
         return unflatten(structure, [leaf.detach() for leaf in leaves])
 
 
-def _reaches_others(results: Sequence[Tensor], own: set[int]) -> bool:
-    """Whether the graph behind ``results`` has a leaf that is not among the nodes ``own``."""
+def _reaches_others(results: Sequence[Tensor], own: Sequence[Node]) -> bool:
+    """Whether the graph behind ``results`` ends at another leaf than those among the nodes ``own``."""
     stack = [t._node for t in results if t._node is not None]
     seen: set[int] = set()
     while stack:
         node = stack.pop()
-        if id(node) in seen or id(node) in own:
+        if id(node) in seen:
             continue
         seen.add(id(node))
-        if isinstance(node, AccumulateGrad):
+        if isinstance(node, AccumulateGrad) and not any(node is n for n in own):
             return True
         stack.extend(edge[0] for edge in node.edges if edge is not None)
     return False
@@ -116,7 +123,7 @@ def value_and_grad(
             raise ArgumentError("with has_aux the function returns (number, anything)")
         result = call.scalar(value[0] if has_aux else value)
         if not result.requires_grad:
-            trees = call.gradients([result + 0 * sum(leaf.sum() for leaf in call.leaves)], None)
+            trees = call.gradients([call.nothing()], None)
         else:
             trees = call.gradients([result], None)
         return call.finished((value, trees[0] if isinstance(argnums, int) else tuple(trees)))
@@ -152,7 +159,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> t
             raise ArgumentError("the weights of vjp must be nested as the output of the function is")
         pairs = [(r, w) for r, w in zip(results, given, strict=True) if r.requires_grad]
         if not pairs:
-            return call.finished(tuple(call.gradients([sum(leaf.sum() for leaf in call.leaves) * 0], None, keep=True)))
+            return call.finished(tuple(call.gradients([call.nothing()], None, keep=True)))
         return call.finished(tuple(call.gradients([r for r, _ in pairs], [w for _, w in pairs], keep=True)))
 
     shown = call.finished(output)

@@ -99,7 +99,7 @@ class InPlace(TensorBase):
 
     def copy_(self, source: Any) -> Tensor:
         """Takes over the elements of ``source``, converted and broadcast."""
-        if isinstance(source, Scalar):
+        if isinstance(source, (bool, int, float)):
             source = front().scalar(source, self.dtype)
         elif not isinstance(source, TensorBase):
             source = front().constant(np.asarray(source).astype(self.dtype.numpy))

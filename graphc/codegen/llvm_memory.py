@@ -266,7 +266,7 @@ class MemoryWriter:
         if not self.varies(index) and not mask_lanes:
             return self._load_scalar(info, index, mask, other, at), 0
         full = self._full_mask(mask, mask_lanes)
-        value = self._load_vector(info, index, full, other, at)
+        value = self._load_vector(info, index, full, other, at, bool(mask))
         assert self.vector is not None
         return self._from_memory(value, info.dtype, self.vector.lanes), self.vector.lanes
 
@@ -315,7 +315,9 @@ class MemoryWriter:
         base = self.buffers[info.name][1]
         return f.line(f"getelementptr {memory_type(info.dtype)}, ptr {base}, i64 {chosen}")
 
-    def _load_vector(self, info: Buffer, index: Index, mask: str, other: Const | None, at: Coordinates) -> str:
+    def _load_vector(
+        self, info: Buffer, index: Index, mask: str, other: Const | None, at: Coordinates, mask_given: bool
+    ) -> str:
         assert self.vector is not None
         f, lanes = self.function, self.vector.lanes
         kind, align = memory_type(info.dtype, lanes), info.dtype.itemsize
@@ -331,11 +333,38 @@ class MemoryWriter:
             f.declare(name, f"declare {kind} @{name}(ptr, i32, <{lanes} x i1>, {kind})")
             pointer = self._masked_base(info, lowest, at)
             return f.line(f"call {kind} @{name}(ptr {pointer}, i32 {align}, <{lanes} x i1> {mask}, {kind} {fill})")
+        if not mask_given and stride in (2, 3, 4) and lanes >= 4:
+            value = self._load_strided(info, index, stride, at)
+            if value:
+                return value
         name = f"llvm.masked.gather.{_memory_suffix(info.dtype, lanes)}.v{lanes}p0"
         f.declare(name, f"declare {kind} @{name}(<{lanes} x ptr>, i32, <{lanes} x i1>, {kind})")
         mask = mask or "splat (i1 true)"
         pointers = self._addresses(info.name, index, at)
         return f.line(f"call {kind} @{name}(<{lanes} x ptr> {pointers}, i32 {align}, <{lanes} x i1> {mask}, {kind} {fill})")
+
+    def _load_strided(self, info: Buffer, index: Index, stride: int, at: Coordinates) -> str:
+        """A short stride: the span is read in whole vectors (the last one ends at its last element, so that nothing beyond
+        it is touched), and the lanes are picked out of them. Empty when the span is shorter than a vector."""
+        assert self.vector is not None
+        lanes, f = self.vector.lanes, self.function
+        span = stride * (self.vector.axis.extent - 1) + 1
+        if span < lanes:
+            return ""
+        lowest = Index(tuple((a, c) for a, c in index.terms if a != self.vector.axis), index.constant)
+        kind = memory_type(info.dtype, lanes)
+        result, known = "poison", 0
+        for start in (*range(0, span - lanes, lanes), span - lanes):
+            pointer = self.address(info.name, lowest + start, at)
+            piece = f.line(f"load {kind}, ptr {pointer}, align {info.dtype.itemsize}")
+            picks = []
+            for lane in range(lanes):
+                position = lane * stride - start
+                fresh = lane >= known and lane < self.vector.axis.extent and 0 <= position < lanes
+                picks.append(f"i32 {lanes + position}" if fresh else f"i32 {lane}" if lane < known else "i32 poison")
+                known += fresh
+            result = f.line(f"shufflevector {kind} {result}, {kind} {piece}, <{lanes} x i32> <{', '.join(picks)}>")
+        return result
 
     def _load_uniform(self, info: Buffer, index: Index, mask: str, fill: str, at: Coordinates) -> str:
         assert self.vector is not None

@@ -101,10 +101,19 @@ def _lane_cost(body: tuple[Stmt, ...], axis: Axis, lanes: int) -> float:
             cost += stmt.axis.extent * (_lane_cost(stmt.body, axis, lanes) + 1.0)
         elif isinstance(stmt, (Load, Store)):
             strides = {lane_stride(i, axis) for i in indices_of(stmt)}
-            cost += 1.0 if strides <= {0, 1} else _GATHER * lanes
+            cost += _access_cost(strides, isinstance(stmt, Load), lanes)
         else:
             cost += _scalar_cost(stmt)
     return cost
+
+
+def _access_cost(strides: set[int | None], load: bool, lanes: int) -> float:
+    """Vector operations of one access; short strides of reads are whole vectors and shuffles."""
+    if strides <= {0, 1}:
+        return 1.0
+    if load and strides <= {0, 1, 2, 3, 4}:
+        return 1.5 * max(s or 0 for s in strides)
+    return _GATHER * lanes
 
 
 def split_lanes(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ...]:

@@ -163,11 +163,28 @@ def _make(terms: Mapping[Atom, int], constant: int) -> Index:
     for atom, coefficient in list(kept.items()):
         if not isinstance(atom, Mod) or kept.get(atom) != coefficient:
             continue
-        partner = Div(atom.operand, atom.divisor)
-        if kept.get(partner) == coefficient * atom.divisor:  # c*(x % d) + c*d*(x // d) == c*x
-            del kept[atom], kept[partner]
-            return _make(kept, constant) + atom.operand * coefficient
+        joined = _joined(atom, coefficient, kept)
+        if joined is not None:
+            return _make(kept, constant) + joined * coefficient
     return Index(tuple(sorted(kept.items(), key=_order)), constant)
+
+
+def _joined(atom: Mod, coefficient: int, kept: dict[Atom, int]) -> Index | None:
+    """Takes ``atom`` and its partner out of ``kept``: x % d + d*(x // d) is x, x % d + d*((x // d) % e) is x % (d*e)."""
+    quotient = atom.operand // atom.divisor
+    for partner, factor in kept.items():
+        if factor != coefficient * atom.divisor:
+            continue
+        single = Index(((partner, 1),))
+        if single == quotient:
+            joined = atom.operand
+        elif isinstance(partner, Mod) and partner.operand == quotient:
+            joined = atom.operand % (atom.divisor * partner.divisor)
+        else:
+            continue
+        del kept[atom], kept[partner]
+        return joined
+    return None
 
 
 def _order(term: tuple[Atom, int]) -> tuple[int, str]:

@@ -33,7 +33,7 @@ class KernelEmitter:
         self.memory = MemoryWriter(self.function, self.value)
         self.accumulators = AccumulatorWriter(self.function, self.scalar)
         self.spreads, self.lanes = analyse(kernel)
-        self.products = _fusable_products(kernel)
+        self.products = _fusable_products(kernel) if target.fma else {}
         self.values: dict[str, LaneValue] = {}
         self.live: dict[str, Accumulator] = {}
         self.inits: dict[str, Ref] = {}
@@ -124,8 +124,12 @@ class KernelEmitter:
         if across is not None:
             self._load_transposed(stmt, across, result)
             return
-        for c, at in self.copies(axes):
-            result.parts[c], result.lanes = self.memory.load(stmt.buffer, stmt.index, stmt.guard, stmt.other, at)
+        load = self.memory.load
+        loaded = {c: load(stmt.buffer, stmt.index, stmt.guard, stmt.other, at) for c, at in self.copies(axes)}
+        result.lanes = max(lanes for _, lanes in loaded.values())
+        for c, (register, lanes) in loaded.items():  # of x[(lane + 4 * copy) // 5] one copy may not vary by lane
+            wide = result.lanes and not lanes
+            result.parts[c] = self.function.splat(register, stmt.dtype, result.lanes) if wide else register
         self.values[stmt.name] = result
 
     def _load_transposed(self, stmt: Load, across: Axis, result: LaneValue) -> None:

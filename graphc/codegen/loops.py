@@ -119,8 +119,8 @@ def merge_loops(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
             merged.append(stmt)
             continue
         loop = Loop(stmt.axis, stmt.kind, merge_loops(stmt.body, names))
-        inner = loop.body[0]
-        if len(loop.body) == 1 and isinstance(inner, Loop) and inner.kind == loop.kind and _mergeable(loop.axis, inner):
+        inner = loop.body[0] if len(loop.body) == 1 else None
+        if isinstance(inner, Loop) and inner.kind == loop.kind and _mergeable(loop.axis, inner):
             loop = _merged(loop.axis, inner, names)
         merged.append(loop)
     return tuple(merged)

@@ -69,7 +69,8 @@ class _Scheduler:
         for number, call in enumerate(self.program.calls):
             calls += self._packed_call(call, number) if call.kernel in self.packings else [call]
         used = {a for c in calls for a in c.args}
-        storages = tuple(s for s in self.storages if s.cls not in ("constant", "temp") or s.name in used)
+        kept = [s for s in self.storages if s.cls not in ("constant", "temp") or s.name in used]
+        storages = (*(s for s in kept if s.cls != "temp"), *(s for s in kept if s.cls == "temp"))
         called = {c.kernel for c in calls}
         kernels = tuple(k for k in self.kernels.values() if k.name in called)
         return replace(self.program, storages=storages, kernels=kernels, calls=tuple(calls))

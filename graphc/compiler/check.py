@@ -208,8 +208,9 @@ def _describe(node: Node) -> str:
 
 
 def _scale(array: np.ndarray) -> float:
-    finite = np.abs(array[np.isfinite(array)]) if array.dtype.kind == "f" else array[:0]
-    return float(finite.max()) if finite.size else 0.0
+    if array.dtype.kind != "f":
+        return 0.0
+    return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
 
 
 def difference(found: np.ndarray, expected: np.ndarray) -> tuple[float, float]:

@@ -164,7 +164,7 @@ class Cursor:
         """The entry that the next word names; refuses unknown words with the nearest known ones."""
         token = self.expect_kind("word", what)
         if token.text not in table:
-            near = get_close_matches(token.text, table)
+            near = get_close_matches(token.text, table, cutoff=0.7)
             self.refuse(f"expected {what}, found {token.text}", token, ", ".join(near) or None)
         return table[token.text]
 

@@ -97,7 +97,9 @@ class _Reader:
     def node(self) -> None:
         c = self.cursor
         names: list[tuple[Token, str]] = []
-        if c.token.kind != "word":
+        if c.token.kind not in ("word", "value"):
+            c.refuse_next("a node or 'return'")
+        if c.token.kind == "value":
             names.append(self.new_name())
             while c.accept(","):
                 names.append(self.new_name())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 from graphc.errors import PassError
 from graphc.ir.graph import INPUT, Graph, Node, Value
@@ -14,6 +15,8 @@ from graphc.location import UNKNOWN
 Rewritten = Sequence[Value] | Value | None
 GENERATIONS = 1000
 """How many times the outcome of a rewrite may be rewritten again before the rules are said to run in circles."""
+PER_NODE, SPARE = 100, 10_000
+"""Together the largest number of rewrites: that many per node, and some for small graphs."""
 
 
 @dataclass(frozen=True)
@@ -62,34 +65,35 @@ class _Driver:
         self.done: set[Node] = set()
         self.newest = -1
         self.loose_scalars: dict[Node, None] = {}
+        self.applied: Counter[str] = Counter()
+        self.limit = SPARE
 
     def run(self) -> int:
         self.newest = max((n.id for n in (*self.graph.nodes(), *(v.node for v in self.graph.inputs))), default=-1)
         for node in self.graph.nodes():
             self.push(node)
-        count = 0
+        self.limit += PER_NODE * len(self.graph)
         while self.queue:
             node = self.queue.popleft()
             self.queued.discard(node)
             if node in self.graph:
-                count += self.visit(node)
+                self.visit(node)
         self.erase_dead(list(self.loose_scalars), scalars=True)
-        return count
+        return self.applied.total()
 
     def push(self, node: Node) -> None:
         if node not in self.queued and node.op.name in self.rules and node not in self.done:
             self.queued.add(node)
             self.queue.append(node)
 
-    def visit(self, node: Node) -> bool:
-        """Applies the first rule that fits; True when one did."""
+    def visit(self, node: Node) -> None:
+        """Applies the first rule that fits."""
         for rule in self.rules[node.op.name]:
             outcome = rule.rewrite(self.graph, node)
             values = (outcome,) if isinstance(outcome, Value) else outcome
             if values is not None and any(a is not b for a, b in zip(values, node.results, strict=False)):
                 self.replace(rule, node, tuple(values))
-                return True
-        return False
+                return
 
     def replace(self, rule: Rule, node: Node, values: tuple[Value, ...]) -> None:
         self.check_types(rule, node, values)
@@ -142,15 +146,22 @@ class _Driver:
 
     def count_generation(self, rule: Rule, node: Node, created: list[Node]) -> None:
         generation = self.generation.pop(node, 0) + 1
+        self.applied[rule.title] += 1
         if generation > GENERATIONS:
-            raise PassError(
-                f"rule {rule.title} is applied without end: its outcome was rewritten {GENERATIONS} times",
-                where=f"%{node.results[0].name} = {node.op.name}(...)",
-                origin=node.location.describe() or None,
-                remedy="no rule may undo what another does",
-            )
+            self.refuse(rule.title, f"its outcome was rewritten {GENERATIONS} times", node)
+        if self.applied.total() > self.limit:
+            title, count = self.applied.most_common(1)[0]
+            self.refuse(title, f"it fitted {count} times in a graph that had {len(self.graph)} nodes at last", node)
         for new in created:
             self.generation[new] = generation
+
+    def refuse(self, title: str, reason: str, node: Node) -> NoReturn:
+        raise PassError(
+            f"rule {title} is applied without end: {reason}",
+            where=f"%{node.results[0].name} = {node.op.name}(...)",
+            origin=node.location.describe() or None,
+            remedy="no rule may undo what another does, or emit what it matches",
+        )
 
     def retire(self, node: Node) -> None:
         """Erases a replaced node and what only it used; a node that is not pure stays and is not looked at again."""

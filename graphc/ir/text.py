@@ -46,7 +46,7 @@ def collect_data(graph: Graph) -> dict[str, np.ndarray]:
         for node in stack.pop().nodes():
             for attr in node.op.attrs:
                 value = node.attrs[attr.name]
-                if attr.kind == "array" and value.size > INLINE_LIMIT:
+                if isinstance(value, np.ndarray) and value.size > INLINE_LIMIT:
                     found[digest(value)] = value
                 elif attr.kind == "graph" and value is not None:
                     stack.append(value)
@@ -99,7 +99,7 @@ def print_node(node: Node, name_of: NameOf = own_name, sub_graph: SubGraph = _ow
     """``%y = op(%x, f32(0.5)) {attr=value} : f32[2]``; several lines when there are sub-graphs."""
     results = ", ".join(map(name_of, node.results))
     operands = ", ".join(print_operand(v, name_of) for v in node.operands)
-    shown = [a for a in node.op.attrs if _is_shown(a, node.attrs[a.name])]
+    shown = [a for a in node.op.attrs if a.name in node.attrs and _is_shown(a, node.attrs[a.name])]
     attrs = ", ".join(f"{a.name}={_print_attr(a.kind, node.attrs[a.name], sub_graph)}" for a in shown)
     text = f"{results} = " if results else ""
     text += f"{node.op.name}({operands})" + (f" {{{attrs}}}" if attrs else "")

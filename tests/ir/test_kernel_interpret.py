@@ -98,7 +98,7 @@ def arguments(kernel: Kernel) -> dict[str, np.ndarray]:
     }
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(kernels())
 def test_random_kernels(kernel: Kernel):
     verify_kernel(kernel)

@@ -16,7 +16,7 @@ from graphc.ir.literal import digest
 from tests.ir.random_kernels import kernels
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(kernels())
 def test_random_kernels_read_back(kernel: Kernel):
     assert parse_kernel(print_kernel(kernel)) == kernel

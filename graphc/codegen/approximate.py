@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from graphc.codegen import approximate_f32
-from graphc.dtypes import DType, float32
+from graphc.codegen import approximate_exp_log, approximate_periodic, approximate_pow
+from graphc.dtypes import DType, float32, float64
 from graphc.ir.kernel import Acc, Kernel, Let, Loop, Ref, Stmt, Store, Update, walk
 from graphc.ir.nest import NestBuilder, Scalar
 from graphc.ir.scalar import SCALAR_OPS
@@ -28,14 +28,19 @@ Expression = Callable[..., Scalar]
 """``(nest, *operands) -> Scalar``."""
 
 EXPRESSIONS: dict[tuple[str, DType], Expression] = {
-    ("exp", float32): approximate_f32.exp_f32,
-    ("expm1", float32): approximate_f32.expm1_f32,
-    ("log", float32): approximate_f32.log_f32,
-    ("log1p", float32): approximate_f32.log1p_f32,
-    ("tanh", float32): approximate_f32.tanh_f32,
-    ("erf", float32): approximate_f32.erf_f32,
+    ("pow", float32): approximate_pow.pow_f32,
+    ("pow", float64): approximate_pow.pow_f64,
 }
 """How each transcendental operation is computed on each type."""
+for _dtype in (float32, float64):
+    EXPRESSIONS["exp", _dtype] = approximate_exp_log.exp
+    EXPRESSIONS["expm1", _dtype] = approximate_exp_log.expm1
+    EXPRESSIONS["log", _dtype] = approximate_exp_log.log
+    EXPRESSIONS["log1p", _dtype] = approximate_exp_log.log1p
+    EXPRESSIONS["tanh", _dtype] = approximate_exp_log.tanh
+    EXPRESSIONS["erf", _dtype] = approximate_exp_log.erf
+    EXPRESSIONS["sin", _dtype] = approximate_periodic.sin
+    EXPRESSIONS["cos", _dtype] = approximate_periodic.cos
 
 
 class _Rewriter(NestBuilder):

@@ -12,7 +12,7 @@ from llvmlite import binding
 
 from graphc.codegen.approximate import expand
 from graphc.codegen.entry import ENTRY, emit_program
-from graphc.codegen.llvm_build import build_object
+from graphc.codegen.llvm_build import build_object, emit_assembly
 from graphc.codegen.target import Target, host_target, target_machine, target_named
 from graphc.dtypes import DType
 from graphc.ir.index import Axis, as_index
@@ -35,7 +35,7 @@ def operation(name: str) -> Build:
 def kernel_of(build: Build, types: Sequence[DType], result: DType, blocks: int, lanes: int) -> Kernel:
     """A kernel over arrays of ``blocks * lanes`` elements, not yet expanded."""
     nest = NestBuilder()
-    with nest.loop(blocks) as block:
+    with nest.loop(blocks, "serial") as block:  # one thread does it all
         outer = nest
         axis = Axis("lane", lanes)
         inner = _Body(outer)
@@ -73,10 +73,15 @@ def expanded(build: Build, types: Sequence[DType], result: DType, blocks: int, l
     return kernel
 
 
+def program_of(kernel: Kernel) -> Program:
+    """A program of one call."""
+    storages = [Storage(b.name, b.dtype, (b.size,), "output" if b.role == "out" else "input") for b in kernel.buffers]
+    return Program("lanes", tuple(storages), (kernel,), (Call("lanes", tuple(b.name for b in kernel.buffers)),))
+
+
 def native(kernel: Kernel, arrays: Sequence[np.ndarray], target: Target) -> np.ndarray:
     """Compiles a kernel and runs it on arrays of the sizes of its buffers; returns its one output."""
-    storages = [Storage(b.name, b.dtype, (b.size,), "output" if b.role == "out" else "input") for b in kernel.buffers]
-    program = Program("lanes", tuple(storages), (kernel,), (Call("lanes", tuple(b.name for b in kernel.buffers)),))
+    program = program_of(kernel)
     code = build_object(emit_program(program, target), target)
     jit = binding.create_lljit_compiler(target_machine(target))
     builder = binding.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(ENTRY)
@@ -85,6 +90,12 @@ def native(kernel: Kernel, arrays: Sequence[np.ndarray], target: Target) -> np.n
     table = (ctypes.c_void_p * (len(arrays) + 2))(*(a.ctypes.data for a in arrays), out.ctypes.data, None)
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(library[ENTRY])(ctypes.addressof(table))
     return out
+
+
+def assembly(build: Build, types: Sequence[DType], target: Target) -> str:
+    """Assembly of ``build`` for a machine that need not be this one."""
+    kernel = expanded(build, types, types[0], 2, target.lanes(types[0]))
+    return emit_assembly(emit_program(program_of(kernel), target), target)
 
 
 def evaluate(
@@ -120,6 +131,29 @@ def ulps(got: np.ndarray, exact: np.ndarray) -> np.ndarray:
     finite = np.isfinite(got) & np.isfinite(want)
     error = np.where(finite, error, np.where(same, 0.0, np.inf))
     return np.where(~np.isnan(want) & (np.signbit(got) != np.signbit(want)), np.inf, error)
+
+
+def worst(name: str, errors: np.ndarray, *inputs: np.ndarray) -> tuple[float, str]:
+    """The largest error, and a sentence that says where it is."""
+    at = int(np.argmax(errors))
+    operands = ", ".join(repr(x[at].item()) for x in inputs)
+    return float(errors[at]), f"{name}({operands}) of {inputs[0].dtype} is {errors[at]:.3f} ULP off"
+
+
+def every(stride: int) -> np.ndarray:
+    """Every ``stride``-th f32 there is, NaNs included."""
+    return np.arange(0, 1 << 32, stride, dtype=np.uint64).astype(np.uint32).view(np.float32)
+
+
+def random_bits_f64(count: int) -> np.ndarray:
+    """f64 of uniformly random bits: every exponent alike, NaNs included."""
+    return np.random.default_rng(11).integers(0, 1 << 64, count, dtype=np.uint64).view(np.float64)
+
+
+def powers_of_two(low: float, high: float, count: int) -> np.ndarray:
+    """Random f64 of either sign between two powers of two, every exponent alike."""
+    rng = np.random.default_rng(13)
+    return np.exp2(rng.uniform(low, high, count)) * rng.choice([-1.0, 1.0], count)
 
 
 def ulps_exact(got: np.ndarray, exact: Sequence[mpmath.mpf]) -> np.ndarray:

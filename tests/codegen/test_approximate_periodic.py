@@ -1,0 +1,76 @@
+"""sin and cos against numpy in f64, mpmath, and numpy's tables."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+
+from graphc.codegen.approximate_periodic import LARGEST_F64
+from graphc.dtypes import float32, float64
+from tests.codegen.lanes import evaluate, every, operation, powers_of_two, ulps, ulps_exact, worst
+from tests.codegen.tables import bit_distance, table
+
+LIMIT_F32, LIMIT_F64 = 1.85, 1.6
+EXACT = {"sin": np.sin, "cos": np.cos}
+MPMATH = {"sin": mpmath.sin, "cos": mpmath.cos}
+
+
+def near_multiples(dtype: np.dtype, largest: int) -> np.ndarray:
+    """Numbers next to multiples of pi/2, where a result near 0 shows every lost bit of the reduction."""
+    multiples = np.random.default_rng(2).integers(0, largest, 2000) * (np.pi / 2)
+    return np.concatenate([np.arange(300) * (np.pi / 2), multiples]).astype(dtype)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_f32_is_near_the_exact_value_everywhere(name: str):
+    usual = np.random.default_rng(7).uniform(-100, 100, 200_000).astype(np.float32)
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e-40, 3.4e38], np.float32)
+    x = np.concatenate([every(2053), usual, special, near_multiples(np.dtype(np.float32), 1 << 40)])
+    with np.errstate(all="ignore"):
+        exact = EXACT[name](x.astype(np.float64))
+    error, where = worst(name, ulps(evaluate(operation(name), [float32], [x]), exact), x)
+    assert error <= LIMIT_F32, where
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_f64_is_near_the_exact_value_up_to_its_limit(name: str):
+    x = np.concatenate(
+        [
+            np.array([0.0, -0.0, 5e-324, -1e-310, LARGEST_F64, -LARGEST_F64]),
+            np.random.default_rng(3).uniform(-10, 10, 1500),
+            powers_of_two(-40, 20, 1000),
+            powers_of_two(20, 47, 1000),
+            near_multiples(np.dtype(np.float64), 1 << 45),
+        ]
+    )
+    got = evaluate(operation(name), [float64], [x])
+    with mpmath.workdps(60):
+        error, where = worst(name, ulps_exact(got, [MPMATH[name](mpmath.mpf(v)) for v in x.tolist()]), x)
+    assert error <= LIMIT_F64, where
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_f64_beyond_its_limit_is_nan(name: str):
+    x = np.array([np.nextafter(LARGEST_F64, np.inf), 1e200, -1e15, np.inf, -np.inf, np.nan])
+    assert np.isnan(evaluate(operation(name), [float64], [x])).all()
+
+
+@pytest.mark.parametrize("dtype", [float32, float64], ids=str)
+def test_sine_of_minus_zero_is_minus_zero(dtype):
+    assert np.signbit(evaluate(operation("sin"), [dtype], [np.array([0.0, -0.0], dtype.numpy)])).tolist() == [
+        False,
+        True,
+    ]
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("dtype", [float32, float64], ids=str)
+def test_the_tables_of_numpy_agree(name: str, dtype):
+    x, want = table(name, dtype.long_name)
+    if dtype is float64:
+        known = ~(np.abs(x) > LARGEST_F64)
+        x, want = x[known], want[known]
+    assert x.size > 500
+    error, where = worst(name, bit_distance(evaluate(operation(name), [dtype], [x]), want), x)
+    assert error <= 2, where

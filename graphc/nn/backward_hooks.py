@@ -116,23 +116,29 @@ class _Boundary(Function):
 
 def attach_to_grad_fn(module: Any, output: Any, hooks: Sequence[Hook]) -> None:
     """Runs ``hook(module, grad_input, grad_output)`` at the operation that made the first output tensor."""
-    while not isinstance(output, Tensor):
-        if isinstance(output, dict):
-            output = next((v for v in output.values() if isinstance(v, Tensor)), None)
-        elif isinstance(output, (tuple, list)) and output:
-            output = output[0]
-        else:
-            return
-        if output is None:
-            return
-    if output.grad_fn is None:
+    first = _first_tensor(output)
+    if first is None or first.grad_fn is None:
         return
     for hook in hooks:
 
         def at_node(grad_input: Grads, grad_output: Grads, hook: Hook = hook) -> Any:
             return call_hook(hook, module, grad_input, grad_output)
 
-        output.grad_fn.register_hook(at_node)
+        first.grad_fn.register_hook(at_node)
+
+
+def _first_tensor(output: Any) -> Tensor | None:
+    """The first tensor in nested tuples, lists and dictionaries."""
+    open_ = [output]
+    while open_:
+        item = open_.pop()
+        if isinstance(item, Tensor):
+            return item
+        if isinstance(item, dict):
+            open_.extend(reversed(item.values()))
+        elif isinstance(item, (tuple, list)):
+            open_.extend(reversed(item))
+    return None
 
 
 def _spread(grads: Grads, slots: Sequence[int], count: int) -> Grads:

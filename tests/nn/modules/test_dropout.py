@@ -26,7 +26,7 @@ def test_layers_of_one_call_draw_differently():
     net = nn.Sequential(nn.Dropout(0.5), nn.Identity(), nn.Dropout(0.5))
     seen = []
     for layer in (net[0], net[2]):
-        layer.register_forward_hook(lambda module, args, output: seen.append((output.numpy() == 0)))
+        layer.register_forward_hook(lambda module, args, output: seen.append(output.numpy() == 0))
     graphc.manual_seed(0)
     net(graphc.ones(64))
     first, second = seen

@@ -1,0 +1,310 @@
+"""Module: registration rules, attributes, calls, conversion, text, copies."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import graphc
+from graphc import module_path, nn
+from graphc.errors import ArgumentError, DTypeError, MemberError, MemberNameError
+
+
+class Late(nn.Module):
+    """Assigns before Module.__init__ ran."""
+
+    def __init__(self, name: str, value: object):
+        setattr(self, name, value)
+
+
+@pytest.mark.parametrize("value", [nn.Parameter(graphc.ones(1)), nn.ReLU(), nn.Buffer(graphc.ones(1))])
+def test_assignment_before_init(value: object):
+    with pytest.raises(AttributeError, match=r"before Module.__init__ ran") as caught:
+        Late("x", value)
+    assert "super().__init__()" in str(caught.value)
+
+
+@pytest.mark.parametrize("method", ["register_parameter", "register_buffer", "add_module"])
+def test_registration_before_init(method: str):
+    class Early(nn.Module):
+        def __init__(self):
+            getattr(self, method)("x", None)
+
+    with pytest.raises(MemberError, match=r"before Module.__init__ ran"):
+        Early()
+
+
+def test_unexpected_constructor_arguments():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__(3, depth=4)
+
+    with pytest.raises(TypeError, match=r"unexpected arguments \['3', 'depth=4'\]"):
+        Net()
+
+
+def test_register_parameter():
+    m = nn.Module()
+    p = nn.Parameter(graphc.ones(2))
+    m.register_parameter("p", p)
+    m.register_parameter("none", None)
+    assert m.p is p and m.none is None
+    assert [n for n, _ in m.named_parameters()] == ["p"]
+    with pytest.raises(TypeError, match="Tensor is no Parameter"):
+        m.register_parameter("q", graphc.ones(2))
+    with pytest.raises(TypeError, match="Linear is a Module") as caught:
+        m.register_parameter("q", nn.Linear(1, 1))
+    assert "add_module('q'" in str(caught.value)
+
+
+def test_register_parameter_that_was_computed():
+    p = nn.Parameter(graphc.ones(2))
+    computed = p * 2
+    computed.__class__ = nn.Parameter
+    with pytest.raises(ValueError, match="was computed from others"):
+        nn.Module().register_parameter("p", computed)
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        (3, TypeError, "is a string, got int 3"),
+        ("a.b", KeyError, "contains a dot"),
+        ("", KeyError, "empty name"),
+        ("forward", KeyError, "has an attribute of this name already"),
+    ],
+)
+@pytest.mark.parametrize("method", ["register_parameter", "register_buffer", "add_module"])
+def test_names(method: str, name: object, error: type, message: str):
+    with pytest.raises(error, match=message):
+        getattr(nn.Module(), method)(name, None)
+
+
+def test_name_errors_read_well():
+    with pytest.raises(MemberNameError) as caught:
+        nn.Module().register_buffer("a.b", None)
+    assert str(caught.value).startswith("buffer name 'a.b' contains a dot\n  try")
+
+
+def test_a_name_of_another_kind_is_taken():
+    m = nn.Module()
+    m.register_buffer("b", graphc.ones(1))
+    with pytest.raises(MemberNameError):
+        m.register_parameter("b", None)
+    m.register_buffer("b", graphc.zeros(1))
+    assert m.b.item() == 0
+
+
+def test_assignment_moves_a_name_between_kinds():
+    m = nn.Module()
+    m.x = 5
+    m.x = nn.Parameter(graphc.ones(1))
+    assert "x" in m._parameters and "x" not in m.__dict__
+    del m.x
+    m.register_buffer("x", graphc.ones(1))
+    m.x = nn.Parameter(graphc.ones(1))
+    assert "x" in m._parameters and "x" not in m._buffers
+    del m.x
+    m.x = nn.ReLU()
+    m.x = nn.Parameter(graphc.ones(1))
+    assert "x" in m._parameters and "x" not in m._modules
+    del m.x
+    m.register_buffer("x", graphc.ones(1))
+    m.x = nn.ReLU()
+    assert "x" in m._modules and "x" not in m._buffers
+
+
+def test_wrong_values_for_registered_names():
+    m = nn.Linear(1, 1)
+    m.child = nn.ReLU()
+    m.register_buffer("b", graphc.ones(1))
+    with pytest.raises(TypeError, match=r"Linear.weight is a parameter and cannot become a Tensor"):
+        m.weight = graphc.ones(1)
+    with pytest.raises(TypeError, match=r"Linear.weight is a parameter and cannot become a ReLU"):
+        m.weight = nn.ReLU()
+    with pytest.raises(TypeError, match=r"Linear.child is a child module and cannot become a int"):
+        m.child = 3
+    with pytest.raises(TypeError, match=r"Linear.b is a buffer and cannot become a list"):
+        m.b = [1]
+    m.weight = m.child = m.b = None
+    assert m.weight is None and m.child is None and m.b is None
+    assert "weight" in m._parameters and "child" in m._modules and "b" in m._buffers
+
+
+def test_plain_tensors_and_containers_are_not_registered():
+    m = nn.Module()
+    m.hidden = graphc.ones(2)
+    m.layers = {"k": nn.Linear(1, 1)}
+    assert list(m.parameters()) == [] and list(m.buffers()) == [] and list(m.children()) == []
+    setattr(m, "layer", m.layers["k"])  # noqa: B010
+    assert len(list(m.parameters())) == 2
+
+
+def test_buffers():
+    m = nn.Module()
+    m.a = nn.Buffer(graphc.ones(1))
+    m.b = nn.Buffer(graphc.ones(1), persistent=False)
+    m.register_buffer("c", None)
+    assert list(m.state_dict()) == ["a"]
+    m.b = graphc.zeros(2)
+    assert m.b.shape == (2,) and "b" in m._non_persistent_buffers_set
+    with pytest.raises(TypeError, match="ndarray is no tensor"):
+        m.register_buffer("d", np.ones(1))
+
+
+def test_missing_attribute():
+    with pytest.raises(AttributeError, match="'Linear' object has no attribute 'wight'") as caught:
+        nn.Linear(1, 1).wight  # noqa: B018
+    assert caught.value.name == "wight"
+    assert not hasattr(nn.ReLU(), "x")
+
+
+def test_delete():
+    m = nn.Linear(1, 1)
+    m.extra = 3
+    del m.bias, m.extra
+    assert "bias" not in m._parameters
+    with pytest.raises(AttributeError):
+        del m.bias
+
+
+def test_dir():
+    names = dir(nn.Sequential(nn.ReLU()))
+    assert "training" in names and "0" not in names
+    assert "weight" in dir(nn.Linear(1, 1))
+
+
+def test_forward_is_required():
+    class Net(nn.Module):
+        pass
+
+    with pytest.raises(NotImplementedError, match='module Net does not define "forward"'):
+        Net()(graphc.ones(1))
+
+
+def test_call_passes_everything_on():
+    class Net(nn.Module):
+        def forward(self, x, *rest, scale=1, **more):
+            return x * scale, rest, more
+
+    y, rest, more = Net()(graphc.ones(1), 2, scale=3, z=4)
+    assert y.item() == 3 and rest == (2,) and more == {"z": 4}
+
+
+def test_path_of_the_running_module():
+    paths = []
+
+    class Leaf(nn.Module):
+        def forward(self, x):
+            paths.append(module_path.current_path())
+            return x
+
+    net = nn.Sequential(Leaf(), nn.Sequential(Leaf()))
+    net(graphc.ones(1))
+    assert paths == ["0", "1.0"]
+    assert module_path.scope() is None
+
+
+def test_path_is_left_after_an_exception():
+    class Broken(nn.Module):
+        def forward(self, x):
+            raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        nn.Sequential(Broken())(graphc.ones(1))
+    assert module_path.scope() is None
+
+
+def test_module_and_functional_share_parameters():
+    conv = nn.Conv2d(1, 2, 3)
+    x = graphc.randn(1, 1, 5, 5)
+    np.testing.assert_array_equal(
+        conv(x).detach().numpy(), nn.functional.conv2d(x, conv.weight, conv.bias).detach().numpy()
+    )
+
+
+def test_to_keeps_parameter_identity():
+    m = nn.BatchNorm1d(2)
+    before = m.weight
+    m(graphc.randn(4, 2)).sum().backward()
+    assert m.to(graphc.float64) is m
+    assert m.weight is before and m.weight.dtype is graphc.float64 and m.weight.requires_grad
+    assert m.weight.grad.dtype is graphc.float64
+    assert m.running_mean.dtype is graphc.float64 and m.num_batches_tracked.dtype is graphc.int64
+    m.float()
+    assert m.weight.dtype is graphc.float32
+    assert m.to("cpu").to(graphc.ones(1, dtype=graphc.float64)).weight.dtype is graphc.float64
+    assert m.to("cpu", graphc.float32).weight.dtype is graphc.float32
+    assert m.double().type(graphc.float32).num_batches_tracked.dtype is graphc.float32
+    assert m.cpu() is m
+
+
+def test_to_rejects():
+    with pytest.raises(DTypeError, match="cannot become"):
+        nn.Linear(1, 1).to(graphc.int64)
+    with pytest.raises(ArgumentError, match="cuda"):
+        nn.Linear(1, 1).cuda()
+    with pytest.raises(ArgumentError, match="unknown argument"):
+        nn.Linear(1, 1).to(devise="cpu")
+
+
+def test_private_apply_visits_children_first_and_skips_none():
+    net = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Linear(1, 2))
+    seen = []
+
+    def fn(t):
+        seen.append(t.shape)
+        return t * 2
+
+    before = net[0].weight.item()
+    assert net._apply(fn) is net
+    assert seen == [(1, 1), (2, 1), (2,)]
+    assert net[0].weight.item() == 2 * before
+
+
+def test_text():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.Linear(1, 2)
+            self.b = nn.Sequential(nn.ReLU())
+            self.c = None
+
+        def extra_repr(self) -> str:
+            return "width=2"
+
+    expected = (
+        "Net(\n  width=2\n  (a): Linear(in_features=1, out_features=2, bias=True)\n"
+        "  (b): Sequential(\n    (0): ReLU()\n  )\n)"
+    )
+    assert repr(Net()) == expected
+    assert repr(nn.Module()) == "Module()"
+
+
+def hook(module, args, output):
+    return None
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_copies_keep_hooks_and_values(copied: object):
+    net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)).eval()
+    net.register_forward_hook(hook)
+    other = copied(net)
+    assert list(other._forward_hooks.values()) == [hook]
+    assert not other.training and not other[1].training
+    x = graphc.randn(3, 2)
+    np.testing.assert_array_equal(net(x).detach().numpy(), other(x).detach().numpy())
+    with graphc.no_grad():
+        other[0].weight.fill_(0)
+    assert (net[0].weight.detach().numpy() != 0).any()
+    assert all(p.requires_grad for p in other.parameters())
+
+
+def test_first_class_attributes():
+    m = nn.Module()
+    assert m.dump_patches is False and m.training is True
+    for table in ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks"):
+        assert len(getattr(m, table)) == 0

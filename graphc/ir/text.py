@@ -49,7 +49,7 @@ def collect_data(graph: Graph) -> dict[str, np.ndarray]:
                 if isinstance(value, np.ndarray) and value.size > INLINE_LIMIT:
                     found[digest(value)] = value
                 elif attr.kind == "graph" and value is not None:
-                    stack.append(value)
+                    stack.append(node.attrs[attr.name])
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
 
-from graphc.ir.index import Axis, Dynamic, Index, IndexLike, as_index, atoms, axes_of, substitute
+from graphc.ir.index import Axis, Div, Dynamic, Index, IndexLike, Mod, as_index, atoms, axes_of, substitute
 from graphc.ir.kernel import (
     Acc,
     Bound,
@@ -143,6 +143,68 @@ def _merged(outer: Axis, inner: Loop, names: Names) -> Loop:
     axis = names.axis("m", outer.extent * inner.axis.extent)
     copier = BodyCopier(names, {outer: 0, inner.axis: axis})
     return Loop(axis, inner.kind, copier.body(inner.body))
+
+
+# ---- splitting and ordering
+
+
+def split_loops(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
+    """A loop whose axis is divided by a constant in some index becomes two loops, so that quotient and remainder are axes."""
+    result: list[Stmt] = []
+    for stmt in body:
+        if not isinstance(stmt, Loop):
+            result.append(stmt)
+            continue
+        divisor = _divisor(stmt)
+        if divisor:
+            outer, inner = names.axis("d", stmt.axis.extent // divisor), names.axis("d", divisor)
+            index = block_index(0, (outer, divisor), (inner, 1))
+            copied = BodyCopier(names, {stmt.axis: index}).body(stmt.body)
+            split = Loop(outer, stmt.kind, (Loop(inner, stmt.kind, copied),))
+            result += split_loops((split,), names)
+        else:
+            result.append(Loop(stmt.axis, stmt.kind, split_loops(stmt.body, names)))
+    return tuple(result)
+
+
+def _divisor(loop: Loop) -> int:
+    """The smallest divisor under which the axis occurs alone and which divides its extent; 0 when there is none."""
+    found: set[int] = set()
+    for stmt, _ in walk(loop.body):
+        for index in indices_of(stmt):
+            for atom, _ in index.terms:
+                if isinstance(atom, (Div, Mod)) and atom.operand == as_index(loop.axis):
+                    found.add(atom.divisor)
+    usable = [d for d in found if loop.axis.extent % d == 0 and 1 < d < loop.axis.extent]
+    return min(usable, default=0)
+
+
+def sort_loops(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Perfectly nested parallel or reduce loops ordered by the memory that they walk over, smallest steps innermost."""
+    result: list[Stmt] = []
+    for stmt in body:
+        if not isinstance(stmt, Loop):
+            result.append(stmt)
+            continue
+        axes, inner = [stmt.axis], stmt.body
+        while stmt.kind in ("parallel", "reduce") and len(inner) == 1:
+            nested = inner[0]
+            if not isinstance(nested, Loop) or nested.kind != stmt.kind:
+                break
+            axes.append(nested.axis)
+            inner = nested.body
+        if len(axes) > 1:
+            steps = {a: _step(a, inner) for a in axes}
+            axes.sort(key=lambda a: -steps[a])
+        result += wrap([(a, stmt.kind) for a in axes], sort_loops(inner))
+    return tuple(result)
+
+
+def _step(axis: Axis, body: tuple[Stmt, ...]) -> int:
+    """Elements between neighbouring iterations: of what is written, else the largest among what is read."""
+    stores = [abs(s.index.coefficient(axis)) for s, _ in walk(body) if isinstance(s, Store)]
+    loads = [abs(s.index.coefficient(axis)) for s, _ in walk(body) if isinstance(s, Load)]
+    return max(stores, default=0) or max(loads, default=0)
 
 
 # ---- invariants

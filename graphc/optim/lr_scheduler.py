@@ -328,7 +328,7 @@ class OneCycleLR(LRScheduler):
         names = ["initial_lr", "max_lr", "min_lr"]
         ends = [peak, self.total_steps - 1]
         if three_phase:
-            ends = [peak, 2 * peak + 1, self.total_steps - 1]
+            ends = [peak, 2 * peak, self.total_steps - 1]
             names.insert(2, "initial_lr")
         self.phases = [(end, names[i], names[i + 1]) for i, end in enumerate(ends)]
         if last_epoch == -1:

@@ -192,9 +192,9 @@ def test_strict_mode(one):
     m = Scale()
     with m.register_forward_hook(lambda module, args, output: output), hooks.strict(), pytest.raises(HookError):
         m(one)
-    with m.register_forward_pre_hook(lambda module, args: args[0].add_(1) and None), hooks.strict():
-        with pytest.raises(HookError, match="wrote to a tensor"):
-            m(one)
+    writing = m.register_forward_pre_hook(lambda module, args: args[0].add_(1) and None)
+    with writing, hooks.strict(), pytest.raises(HookError, match="wrote to a tensor"):
+        m(one)
     seen = []
     with m.register_forward_hook(lambda module, args, output: seen.append(output)), hooks.strict():
         m(one)

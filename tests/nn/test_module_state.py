@@ -139,7 +139,7 @@ def test_extra_state():
     other = nn.Sequential(Counter())
     other.load_state_dict(state)
     assert other[0].n == 5
-    with pytest.raises(StateDictError, match="missing keys: '0._extra_state'"):
+    with pytest.raises(StateDictError, match=r"missing keys: '0._extra_state'"):
         other.load_state_dict({})
     with pytest.raises(StateDictError, match="unexpected keys: '_extra_state'"):
         nn.ReLU().load_state_dict({"_extra_state": 1})

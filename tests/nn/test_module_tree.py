@@ -87,9 +87,9 @@ def test_members_by_dotted_name():
     for wrong, message in (("0.x", "Block has no 'x'"), ("0.count", "'count' of Block is no module")):
         with pytest.raises(MemberError, match=message):
             root.get_submodule(wrong)
-    with pytest.raises(AttributeError, match="'0.fc.x' is not a parameter"):
+    with pytest.raises(AttributeError, match=r"'0.fc.x' is not a parameter"):
         root.get_parameter("0.fc.x")
-    with pytest.raises(AttributeError, match="'0.fc.weight' is not a buffer"):
+    with pytest.raises(AttributeError, match=r"'0.fc.weight' is not a buffer"):
         root.get_buffer("0.fc.weight")
 
 

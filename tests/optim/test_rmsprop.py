@@ -1,0 +1,25 @@
+"""RMSprop against PyTorch."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphc.optim import RMSprop
+from tests.optim.compare import parameters, steps_agree
+
+OPTIONS = [{}, {"momentum": 0.9}, {"centered": True}, {"momentum": 0.5, "centered": True, "weight_decay": 0.1}]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("options", [*OPTIONS, {"alpha": 0.5, "eps": 1e-3, "maximize": True}])
+def test_as_torch(options: dict):
+    steps_agree("RMSprop", **options)
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_state(options: dict):
+    p = parameters()[0]
+    names = {"square_avg"}
+    names |= {"momentum_buffer"} if "momentum" in options else set()
+    names |= {"grad_avg"} if "centered" in options else set()
+    assert set(RMSprop([p], **options).init_state(p)) == names

@@ -112,11 +112,13 @@ def indices_of(statement: Stmt) -> tuple[Index, ...]:
 
 
 def merge_loops(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
-    """Adjacent nested loops of one kind become one wherever every index treats them as one."""
+    """Adjacent nested loops of one kind become one wherever every index treats them as one; loops that never run go."""
     merged: list[Stmt] = []
     for stmt in body:
         if not isinstance(stmt, Loop):
             merged.append(stmt)
+            continue
+        if not stmt.axis.extent:
             continue
         loop = Loop(stmt.axis, stmt.kind, merge_loops(stmt.body, names))
         inner = loop.body[0] if len(loop.body) == 1 else None

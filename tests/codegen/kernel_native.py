@@ -1,0 +1,81 @@
+"""Runs scheduled kernels as native code and by the kernel interpreter on equal memory."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+
+import numpy as np
+
+from graphc.codegen.target import Target
+from graphc.ir.kernel import Buffer, Call, Kernel, Program, Storage
+from graphc.ir.kernel_interpret import run_kernel
+from graphc.ir.kernel_parse import parse_kernel
+from graphc.ir.kernel_verify import verify_kernel
+from graphc.passes.bufferize import plan_memory
+from tests.native import Native, Tolerance
+
+
+def kernel_of(text: str) -> Kernel:
+    """The verified kernel that a text describes, wherever its lines start."""
+    kernel = parse_kernel(textwrap.dedent(text).strip() + "\n")
+    verify_kernel(kernel)
+    return kernel
+
+
+def program_of(kernel: Kernel) -> Program:
+    """A program that calls the kernel once; everything it writes is a state."""
+    storages = tuple(
+        Storage(b.name, b.dtype, (b.size,), "input" if b.role == "in" else "state", path=b.name)
+        for b in sorted(kernel.arguments, key=lambda b: b.role != "in")
+    )
+    call = Call(kernel.name, tuple(b.name for b in kernel.arguments))
+    return plan_memory(Program("test", storages, (kernel,), (call,)))
+
+
+def random_memory(kernel: Kernel, seed: int = 0) -> dict[str, np.ndarray]:
+    """Random contents for every argument, what is only written too."""
+    random = np.random.default_rng(seed)
+    return {b.name: _random(b, random) for b in kernel.arguments}
+
+
+def _random(buffer: Buffer, random: np.random.Generator) -> np.ndarray:
+    if buffer.dtype.kind == "f":
+        return (random.integers(-16, 17, buffer.size) / 8).astype(buffer.dtype.numpy)
+    low, high = {"b": (0, 2), "u": (0, 100)}.get(buffer.dtype.kind, (-50, 50))
+    return random.integers(low, high, buffer.size).astype(buffer.dtype.numpy)
+
+
+def interpreted(kernel: Kernel, memory: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """All arguments after a run by the interpreter."""
+    arrays = {name: array.copy() for name, array in memory.items()}
+    run_kernel(kernel, arrays)
+    return arrays
+
+
+def native(kernel: Kernel, memory: Mapping[str, np.ndarray], target: Target) -> dict[str, np.ndarray]:
+    """All arguments after a native run."""
+    program = program_of(kernel)
+    arrays = {s.name: memory[s.name].copy() for s in program.storages}
+    Native(program, target)(list(arrays.values()))
+    return arrays
+
+
+def check_native(
+    kernel: Kernel, target: Target, memory: Mapping[str, np.ndarray] | None = None
+) -> dict[str, np.ndarray]:
+    """The native kernel leaves in memory what the interpreter leaves; returns it."""
+    memory = random_memory(kernel) if memory is None else memory
+    expected, got = interpreted(kernel, memory), native(kernel, memory, target)
+    for name, array in expected.items():
+        Tolerance().check([got[name]], [array], f"{target.cpu} %{name}")
+    return got
+
+
+def check_equivalent(before: Kernel, after: Kernel, memory: Mapping[str, np.ndarray] | None = None) -> None:
+    """Both kernels mean the same, and the second one is valid."""
+    verify_kernel(after)
+    memory = random_memory(before) if memory is None else memory
+    expected, got = interpreted(before, memory), interpreted(after, memory)
+    for name, array in expected.items():
+        Tolerance().check([got[name]], [array], f"%{name}")

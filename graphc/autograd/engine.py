@@ -73,7 +73,7 @@ class _Pass:
             if isinstance(node, AccumulateGrad):
                 if self.accumulate and (self.targets is None or (id(node), 0) in self.targets):
                     _accumulate(node.variable, grads[0], self.create)
-            elif useful is None or node in useful:
+            elif useful is None or any(edge is not None and edge[0] in useful for edge in node.edges):
                 self._step(node, grads, useful)
 
     def send(self, edge: Edge, gradient: Any) -> None:

@@ -285,10 +285,12 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(ctx: Any, *grads: Any) -> Any:
         with no_grad():
             found = backward(ctx, *grads)
-        if not is_grad_enabled() or not any(isinstance(g, Tensor) and g._requires_grad for g in grads):
+        edges = [edge_of(g) for g in grads if isinstance(g, Tensor) and g._requires_grad]
+        edges += [s.edge for s in getattr(ctx, "_saved", ()) if s is not None and s.edge is not None]
+        if not is_grad_enabled() or not edges:
             return found
         several = isinstance(found, tuple)
-        node = _Undifferentiable(tuple(edge_of(g) for g in grads if isinstance(g, Tensor) and g._requires_grad))
+        node = _Undifferentiable(tuple(edges))
         results = list(found) if several else [found]
         for result in results:
             if isinstance(result, Tensor) and result.dtype.kind == "f":

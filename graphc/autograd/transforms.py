@@ -122,10 +122,7 @@ def value_and_grad(
         if has_aux and not (isinstance(value, tuple) and len(value) == 2):
             raise ArgumentError("with has_aux the function returns (number, anything)")
         result = call.scalar(value[0] if has_aux else value)
-        if not result.requires_grad:
-            trees = call.gradients([call.nothing()], None)
-        else:
-            trees = call.gradients([result], None)
+        trees = call.gradients([result if result.requires_grad else call.nothing()], None)
         return call.finished((value, trees[0] if isinstance(argnums, int) else tuple(trees)))
 
     return wrapped

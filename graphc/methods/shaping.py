@@ -14,6 +14,7 @@ from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, S
 from graphc.methods.arithmetic import Extreme
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
+from graphc.ops.define import as_type, common_type
 from graphc.ops.index import gather, iota, scatter_add
 from graphc.tensor_base import TensorBase, front
 
@@ -29,7 +30,8 @@ def concatenate(tensors: Sequence[Any], dim: int = 0) -> Any:
     kept = [t for t in tensors if t.shape != (0,)] or tensors[:1]
     if len(kept) == 1:
         return kept[0].clone()
-    return shape.concat(*kept, axis=dim_of(dim, len(kept[0].shape)))
+    dtype = common_type(kept, "cat")
+    return shape.concat(*(as_type(t, dtype) for t in kept), axis=dim_of(dim, len(kept[0].shape)))
 
 
 def stacked(tensors: Sequence[Any], dim: int = 0) -> Any:

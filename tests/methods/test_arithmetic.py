@@ -1,0 +1,178 @@
+"""Operators, element functions, reductions and products of tensors, against numpy and, where installed, PyTorch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc
+from graphc.autograd import gradcheck
+from graphc.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
+
+
+def floats(*shape: int, seed: int = 0) -> graphc.Tensor:
+    return graphc.from_numpy(np.random.default_rng(seed).standard_normal(shape))
+
+
+def test_operators_promote_as_pytorch_does():
+    x = graphc.tensor([1, 2, 3])
+    assert (x + 1.5).dtype is graphc.float32
+    assert (x + 1).dtype is graphc.int64
+    assert (x / 2).dtype is graphc.float32
+    assert (graphc.tensor([1.0]) * graphc.tensor([2.0], dtype=graphc.float64)).dtype is graphc.float64
+    assert (graphc.tensor([1.0]) * graphc.tensor(2.0, dtype=graphc.float64)).dtype is graphc.float32
+    assert (x == 2).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (lambda x: 10 - x, [9, 8, 7]),
+        (lambda x: 2**x, [2, 4, 8]),
+        (lambda x: 7 // x, [7, 3, 2]),
+        (lambda x: 7 % x, [0, 1, 1]),
+        (lambda x: -x, [-1, -2, -3]),
+        (lambda x: abs(-x), [1, 2, 3]),
+        (lambda x: x & 1, [1, 0, 1]),
+        (lambda x: x << 2, [4, 8, 12]),
+        (lambda x: ~x, [-2, -3, -4]),
+        (lambda x: x.div(2, rounding_mode="floor"), [0, 1, 1]),
+        (lambda x: (-x).div(2, rounding_mode="trunc"), [0, -1, -1]),
+        (lambda x: x.add(x, alpha=10), [11, 22, 33]),
+    ],
+)
+def test_operators_on_integers(expression, expected):
+    result = expression(graphc.tensor([1, 2, 3]))
+    assert result.tolist() == expected
+    assert result.dtype is graphc.int64
+
+
+def test_operators_leave_strangers_to_the_other_operand():
+    assert graphc.tensor([1]).__add__("text") is NotImplemented
+    with pytest.raises(TypeError):
+        graphc.tensor([1]) + "text"
+
+
+@pytest.mark.parametrize("dim", [None, 0, -1, (0, 2)])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_reductions(dim, keepdim):
+    x = floats(2, 3, 4)
+    array = x.numpy()
+    for name, expected in [("sum", np.sum), ("mean", np.mean), ("amax", np.max), ("amin", np.min)]:
+        np.testing.assert_allclose(
+            getattr(x, name)(dim, keepdim).numpy(), expected(array, axis=dim, keepdims=keepdim), rtol=1e-12
+        )
+    np.testing.assert_allclose(x.var(dim, keepdim=keepdim).numpy(), array.var(dim, ddof=1, keepdims=keepdim))
+    np.testing.assert_allclose(
+        x.std(dim, correction=0, keepdim=keepdim).numpy(), array.std(dim, ddof=0, keepdims=keepdim)
+    )
+
+
+def test_reductions_over_everything_take_an_empty_dim():
+    assert graphc.ones(2, 3).sum(()).item() == 6
+    assert graphc.ones(2, 3).sum(dim=[]).shape == ()
+
+
+def test_integers_are_summed_wide():
+    assert graphc.tensor([200, 100], dtype=graphc.uint8).sum().item() == 300
+    assert graphc.tensor([True, True]).sum().dtype is graphc.int64
+    assert graphc.tensor([3, 4], dtype=graphc.int8).prod().dtype is graphc.int64
+    with pytest.raises(DTypeError, match="mean needs a floating-point"):
+        graphc.tensor([1, 2]).mean()
+
+
+def test_extremes_with_and_without_a_dimension():
+    x = graphc.tensor([[1.0, 5.0, 5.0], [7.0, 0.0, 2.0]])
+    assert x.max().item() == 7
+    values, indices = x.max(1)
+    assert values.tolist() == [5, 7]
+    assert indices.tolist() == [1, 0]
+    assert x.min(dim=0, keepdim=True).values.shape == (1, 3)
+    assert x.max(graphc.tensor(3.0)).tolist() == [[3, 5, 5], [7, 3, 3]]
+    assert x.argmax().item() == 3
+    assert x.argmin(-1).tolist() == [0, 1]
+    assert x.argmax(keepdim=True).shape == (1, 1)
+
+
+def test_any_all_and_counts_of_numbers():
+    x = graphc.tensor([[0.0, 2.0], [0.0, 0.0]])
+    assert x.any(1).tolist() == [True, False]
+    assert x.any(1).dtype is graphc.bool_
+    assert not x.all().item()
+    assert x.count_nonzero().item() == 1
+
+
+def test_dimensions_out_of_range_are_refused():
+    with pytest.raises(IndexRangeError, match="dimension 2 is out of range for a tensor with 2 dimensions"):
+        graphc.ones(2, 3).sum(2)
+    with pytest.raises(AttributeValueError, match="listed twice"):
+        graphc.ones(2, 3).sum((0, -2))
+    with pytest.raises(ArgumentError, match="must be an int"):
+        graphc.ones(2).argmax(0.5)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [((4,), (4,)), ((3, 4), (4,)), ((4,), (4, 5)), ((2, 3, 4), (4, 5)), ((4,), (2, 4, 5))]
+)
+def test_matmul_of_all_ranks(left, right):
+    a, b = floats(*left), floats(*right, seed=1)
+    np.testing.assert_allclose((a @ b).numpy(), a.numpy() @ b.numpy(), rtol=1e-12)
+    assert gradcheck(graphc.matmul, (a.requires_grad_(), b.requires_grad_()))
+
+
+def test_products_check_their_ranks():
+    with pytest.raises(ShapeError, match="inner dimensions differ: 3"):
+        graphc.ones(2, 3) @ graphc.ones(2, 3)
+    with pytest.raises(ShapeError, match="bmm takes tensors of 3 dimensions"):
+        graphc.ones(2, 3).bmm(graphc.ones(3, 2))
+    with pytest.raises(ShapeError, match="batch sizes differ"):
+        graphc.ones(2, 3, 4).bmm(graphc.ones(1, 4, 2))
+    with pytest.raises(ArgumentError, match="two tensors"):
+        graphc.matmul(graphc.ones(2, 2), 3.0)
+    assert graphc.ones(2, 3).addmm(graphc.ones(2, 4), graphc.ones(4, 3), beta=2, alpha=0.5).tolist() == [[4.0] * 3] * 2
+    assert graphc.ones(3).outer(graphc.arange(2.0)).tolist() == [[0, 1]] * 3
+
+
+def test_comparison_of_whole_tensors():
+    x = graphc.tensor([1.0, float("nan")])
+    assert not x.equal(x)
+    assert x.allclose(x, equal_nan=True)
+    assert graphc.tensor([1.0]).allclose(graphc.tensor([1.0 + 1e-7]))
+    assert not graphc.ones(2).equal(graphc.ones(3))
+    assert graphc.tensor([float("inf"), 1.0]).isinf().tolist() == [True, False]
+
+
+FUNCTIONS = {
+    "exp": {}, "log1p": {}, "tanh": {}, "sigmoid": {}, "silu": {}, "erf": {}, "sin": {}, "cos": {}, "square": {},
+    "expm1": {}, "abs": {}, "relu": {}, "softmax": {"dim": 1}, "log_softmax": {"dim": 0}, "logsumexp": {"dim": (0, 1)},
+    "sum": {"dim": 1}, "mean": {"dim": (0, 1)}, "var": {"dim": 1}, "std": {"dim": 0}, "prod": {"dim": 1},
+    "amax": {"dim": 1}, "amin": {"dim": 0}, "cumsum": {"dim": 1}, "clamp": {"min": -0.5, "max": 0.7},
+    "norm": {"p": 2, "dim": 1}, "rsqrt": {}, "sqrt": {}, "log": {}, "reciprocal": {}, "neg": {},
+}  # fmt: skip
+POSITIVE = {"log", "sqrt", "rsqrt", "reciprocal", "log1p"}
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_gradients(name):
+    x = floats(3, 4)
+    if name in POSITIVE:
+        x = x.abs() + 0.5
+    assert gradcheck(lambda t: getattr(t, name)(**FUNCTIONS[name]), (x.detach().clone().requires_grad_(),))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_values_and_gradients_are_those_of_pytorch(name):
+    torch = pytest.importorskip("torch")
+    array = np.random.default_rng(1).standard_normal((3, 4)).astype(np.float32)
+    array[0, 0] = 0.0
+    if name in POSITIVE:
+        array = np.abs(array) + np.float32(0.5)
+    ours = graphc.tensor(array, requires_grad=True)
+    theirs = torch.tensor(array, requires_grad=True)
+    y = getattr(ours, name)(**FUNCTIONS[name])
+    z = getattr(torch.nn.functional if name == "silu" else torch, name)(theirs, **FUNCTIONS[name])
+    np.testing.assert_allclose(y.detach().numpy(), z.detach().numpy(), rtol=2e-6, atol=1e-6)
+    y.sum().backward()
+    z.sum().backward()
+    np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=1e-5, atol=1e-6)

@@ -118,8 +118,11 @@ class Manifest:
     target: TargetSpec
     versions: dict[str, str] = field(default_factory=dict)
     """Versions of graphc, llvmlite and llvm that built the code."""
+    nanoseconds: int = 0
+    """Expected time of a call on one core, roughly; 0 when unknown. Short calls keep the interpreter lock."""
 
     def __post_init__(self) -> None:
+        _require(self.nanoseconds >= 0, f"the expected time is {self.nanoseconds}")
         _require(self.entry.isidentifier(), f"the entry {self.entry!r} is no name")
         _require(0 <= self.arena <= MAX_BYTES, f"the arena has {self.arena} bytes, at most {MAX_BYTES} are allowed")
         _require(0 <= self.constants <= MAX_BYTES, f"the constants take {self.constants} bytes")

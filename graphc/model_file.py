@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from graphc.artifact import Artifact, ModelManifest, Structure, TensorSpec
 from graphc.autograd.grad_mode import no_grad
 from graphc.compiler.compile import CompiledGraph, compile_graph, load_compiled, versions
 from graphc.compiler.freeze import freeze
+from graphc.compiler.native_call import native
 from graphc.container import MAX_BYTES
 from graphc.errors import ArgumentError, ArtifactError, GraphcError
 from graphc.ir.graph import Graph, Value, input_class, input_path
@@ -25,6 +25,7 @@ from graphc.ir.text import collect_data, print_graph
 from graphc.ir.verify import sub_graphs, verify_graph
 from graphc.ops import registry
 from graphc.runtime.call import Executable
+from graphc.runtime.fast_call import Gate
 from graphc.runtime.loader import load_object, runs_here
 from graphc.trace import Traced, trace_function
 
@@ -144,11 +145,71 @@ def _ops(graph: Graph) -> set[str]:
     return found
 
 
+class _PythonCall:
+    """Calls with arguments in any form: what native calls turn to when an argument is not exactly as declared."""
+
+    def __init__(self, manifest: ModelManifest, program: Executable, bound: tuple[np.ndarray, ...]):
+        self.manifest = manifest
+        self.program = program
+        self.bound = bound
+        self.gate = Gate() if any(b.written for b in program.bound) else None
+        """Keeps calls of a model that writes states apart."""
+        self._names = [spec.name for spec in manifest.inputs]
+
+    def nested(self, *arrays: np.ndarray, out: Any = None, **named: np.ndarray) -> Any:
+        """The outputs as the model nests them."""
+        out = [out] if isinstance(out, np.ndarray) else out
+        results = self.listed(*(self._order(arrays, named) if named else arrays), out=out)
+        return artifact.nest(self.manifest.structure, results)
+
+    def listed(self, *arrays: np.ndarray, out: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
+        """The outputs in order."""
+        if self.gate is None:
+            return self.program.run(arrays, self.bound, out)
+        with self.gate.alone():
+            return self.program.run(arrays, self.bound, out)
+
+    def native(self) -> Callable[..., Any]:
+        """``nested``, natively where the outputs are one array or one list or tuple of all."""
+        structure, count = self.manifest.structure, len(self.manifest.outputs)
+        plain = list(range(count))
+        kinds = {type(None): structure == 0 and count == 1, list: structure == {"list": plain}}
+        kinds[tuple] = structure == {"tuple": plain}
+        for kind, fits in kinds.items():
+            if fits:
+                return native(self.program, self.bound, self.nested, None if kind is type(None) else kind, self.gate)
+        return self.nested
+
+    def _order(self, arrays: Sequence[np.ndarray], named: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        names, title = self._names, self.manifest.name
+        found: dict[str, np.ndarray] = dict(zip(names, arrays, strict=False))
+        for name, array in named.items():
+            if name not in names:
+                raise ArgumentError(f"{title} has no input {name!r}", remedy=f"one of {', '.join(names)}")
+            if name in found:
+                raise ArgumentError(f"input {name!r} of {title} is given twice")
+            found[name] = array
+        missing = [name for name in names if name not in found]
+        if missing or len(arrays) > len(names):
+            what = f"lacks {', '.join(missing)}" if missing else f"has {len(arrays)} arrays by position"
+            raise ArgumentError(f"the call of {title} {what}; it takes {', '.join(names)}")
+        return [found[name] for name in names]
+
+
 class LoadedModel:
     """A model from a file: numpy arrays in, numpy arrays out. Several threads may call it at once.
 
     States that the model writes (batch statistics, random counter) are its own and live as long as it does.
     """
+
+    # NOTE: an instance is called through what stands in this slot, so that a call runs no Python at all.
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+
+    __call__: Callable[..., Any]
+    """``model(*arrays, out=None, **named)``: the outputs for arrays in order or by name, nested as the model nests
+    them. ``out`` is the array, or the list or tuple of arrays, to write them to.
+
+    Raises ArgumentError (count, name, kind, sharing of memory), ShapeError and DTypeError."""
 
     def __init__(self, stored: Artifact, program: Executable, seconds: Mapping[str, float] | None):
         self.manifest = stored.manifest
@@ -158,11 +219,9 @@ class LoadedModel:
         """How long each stage of the compile took; None when object code from the file runs."""
         self.states = {b.path: np.array(stored.weights[b.path]) for b in program.bound}
         """Params and states that the model writes, by qualified name; all others are constants of the code."""
-        self._program = program
-        self._bound = tuple(self.states.values())
-        self._names = {spec.name: i for i, spec in enumerate(self.manifest.inputs)}
-        self._lock = threading.Lock() if any(b.written for b in program.bound) else None
-        self._single = self.manifest.structure == 0 and len(self.manifest.outputs) == 1
+        calls = _PythonCall(self.manifest, program, tuple(self.states.values()))
+        self.__call__ = calls.native()
+        self._run = native(program, calls.bound, calls.listed, list, calls.gate)
 
     @property
     def name(self) -> str:
@@ -179,35 +238,9 @@ class LoadedModel:
         """Names, element types and shapes of the outputs, in order."""
         return self.manifest.outputs
 
-    def __call__(self, *arrays: np.ndarray, **named: np.ndarray) -> Any:
-        """The outputs for arrays given in order or by name, nested as the model nests them.
-
-        Raises ArgumentError (count, name, kind), ShapeError and DTypeError.
-        """
-        results = self.run(self._order(arrays, named) if named else arrays)
-        return results[0] if self._single else artifact.nest(self.manifest.structure, results)
-
     def run(self, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
         """The outputs in order, for one array per input; written into the arrays of ``out`` when they are given."""
-        if self._lock is None:
-            return self._program.run(arrays, self._bound, out)
-        with self._lock:
-            return self._program.run(arrays, self._bound, out)
-
-    def _order(self, arrays: Sequence[np.ndarray], named: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        names = [spec.name for spec in self.inputs]
-        found: dict[str, np.ndarray] = dict(zip(names, arrays, strict=False))
-        for name, array in named.items():
-            if name not in self._names:
-                raise ArgumentError(f"{self.name} has no input {name!r}", remedy=f"one of {', '.join(names)}")
-            if name in found:
-                raise ArgumentError(f"input {name!r} of {self.name} is given twice")
-            found[name] = array
-        missing = [name for name in names if name not in found]
-        if missing or len(arrays) > len(names):
-            what = f"lacks {', '.join(missing)}" if missing else f"has {len(arrays)} arrays by position"
-            raise ArgumentError(f"the call of {self.name} {what}; it takes {', '.join(names)}")
-        return [found[name] for name in names]
+        return self._run(*arrays, out=out)
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))

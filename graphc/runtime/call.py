@@ -28,8 +28,8 @@ def _numpy(spec: BufferSpec) -> np.dtype:
     return BY_NAME[spec.dtype].numpy
 
 
-class _Frame:
-    """Pointer array of one call at a time, and the params and states that it points to."""
+class Frame:
+    """Table of addresses of one call at a time, and the params and states that it points to."""
 
     __slots__ = ("address", "arena", "bound", "copies", "plain", "pointers", "source", "starts", "stops")
 
@@ -76,14 +76,16 @@ class Executable:
         slots = {b.name: i for i, b in enumerate(manifest.buffers)}
         self._library = library
         self._entry = library.entry
+        self.entry = library.address
+        """Address of the entry."""
         self._constants = aligned(constants)
         self._expected = tuple((slots[b.name], _numpy(b), b.shape, b) for b in self.inputs)
         self._places = tuple((slots[b.name], _numpy(b), b.shape, b) for b in self.bound)
         self._results = tuple((slots[b.name], _numpy(b), b.shape, b.nbytes) for b in self.outputs)
-        self._arena_slot = next((slots[b.name] for b in manifest.of_class("arena")), -1)
+        self.arena_slot = next((slots[b.name] for b in manifest.of_class("arena")), -1)
         self._constant_slots = tuple((slots[b.name], b.offset) for b in manifest.of_class("constant"))
         self._writes_bound = any(b.written for b in self.bound)
-        self._frames: list[_Frame] = []
+        self._frames: list[Frame] = []
 
     def __call__(self, *inputs: Any) -> list[np.ndarray]:
         """Runs a program without params and states."""
@@ -116,7 +118,7 @@ class Executable:
             self._frames.append(frame)
         return results
 
-    def _take_inputs(self, frame: _Frame, inputs: Sequence[Any]) -> list[np.ndarray]:
+    def _take_inputs(self, frame: Frame, inputs: Sequence[Any]) -> list[np.ndarray]:
         """Points the frame to the inputs; returns the copies that must live until the call is over."""
         if len(inputs) != len(self._expected):
             raise self._wrong_count("input", self.inputs, len(inputs))
@@ -136,7 +138,7 @@ class Executable:
             self._separate(frame, kept)
         return kept
 
-    def _allocate(self, frame: _Frame) -> list[np.ndarray]:
+    def _allocate(self, frame: Frame) -> list[np.ndarray]:
         results = []
         pointers = frame.pointers
         for slot, dtype, shape, size in self._results:
@@ -145,31 +147,37 @@ class Executable:
             results.append(array)
         return results
 
-    def _execute(self, frame: _Frame) -> None:
+    def _execute(self, frame: Frame) -> None:
         """The call with all that a plain one does not need."""
         for array, copy, _ in frame.copies:
             np.copyto(copy, array)
         arena = POOL.take(self.manifest.arena)
-        if self._arena_slot >= 0:
-            frame.pointers[self._arena_slot] = arena.address
+        if self.arena_slot >= 0:
+            frame.pointers[self.arena_slot] = arena.address
         self._entry(frame.address)
         POOL.give(arena)
         for array, copy, written in frame.copies:
             if written:
                 np.copyto(array, copy)
 
-    def _new_frame(self) -> _Frame:
-        frame = _Frame(len(self.manifest.buffers))
+    def _new_frame(self) -> Frame:
+        frame = Frame(len(self.manifest.buffers))
         for slot, offset in self._constant_slots:
             frame.pointers[slot] = address_of(self._constants) + offset
-        if self._arena_slot >= 0 and self.manifest.arena <= OWN_ARENA:
+        if self.arena_slot >= 0 and self.manifest.arena <= OWN_ARENA:
             frame.arena = Arena(self.manifest.arena)
-            frame.pointers[self._arena_slot] = frame.arena.address
+            frame.pointers[self.arena_slot] = frame.arena.address
         return frame
 
     # ---- params and states
 
-    def _bind(self, frame: _Frame, bound: Sequence[np.ndarray]) -> None:
+    def frame(self, bound: tuple[np.ndarray, ...]) -> Frame:
+        """A frame for calls of the entry from native code, with the bound arrays checked and in their places."""
+        frame = self._new_frame()
+        self._bind(frame, bound)
+        return frame
+
+    def _bind(self, frame: Frame, bound: Sequence[np.ndarray]) -> None:
         """Points the frame to the bound arrays, which are checked when they are not those of the call before."""
         old = frame.bound
         if old is None or len(old) != len(bound) or not all(map(is_, bound, old)):
@@ -177,9 +185,9 @@ class Executable:
             self._point(frame, tuple(bound))
             frame.bound = tuple(bound)
         frame.source = bound if type(bound) is tuple else None
-        frame.plain = not frame.copies and (self._arena_slot < 0 or frame.arena is not None)
+        frame.plain = not frame.copies and (self.arena_slot < 0 or frame.arena is not None)
 
-    def _point(self, frame: _Frame, bound: tuple[np.ndarray, ...]) -> None:
+    def _point(self, frame: Frame, bound: tuple[np.ndarray, ...]) -> None:
         if len(bound) != len(self.bound):
             raise self._wrong_count("param or state", self.bound, len(bound))
         frame.copies = []
@@ -215,7 +223,7 @@ class Executable:
             if span[2].written:
                 written = span if written is None or span[1] > written[1] else written
 
-    def _separate(self, frame: _Frame, kept: list[np.ndarray]) -> None:
+    def _separate(self, frame: Frame, kept: list[np.ndarray]) -> None:
         """Copies inputs that share memory with what the program writes."""
         for slot, dtype, shape, spec in self._expected:
             start = frame.pointers[slot]
@@ -255,7 +263,7 @@ class Executable:
                 remedy=f"{spec.name}.astype(np.{long})" if spec.name.isidentifier() else f"astype(np.{long})",
             )
 
-    def _take_out(self, frame: _Frame, out: list[np.ndarray]) -> list[np.ndarray]:
+    def _take_out(self, frame: Frame, out: list[np.ndarray]) -> list[np.ndarray]:
         """Points the frame to ``out``; raises unless each array can take its output and shares memory with nothing."""
         if len(out) != len(self.outputs):
             raise self._wrong_count("output", self.outputs, len(out))

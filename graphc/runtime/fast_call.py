@@ -1,0 +1,367 @@
+"""Calls that run no Python: a native function checks the arguments, makes the outputs and runs the program."""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import os
+import sys
+import sysconfig
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from graphc.artifact import BufferSpec
+from graphc.dtypes import BY_NAME
+from graphc.errors import CompileError
+from graphc.runtime.arena import ALIGN_FROM, Arena
+from graphc.runtime.call import Executable
+from graphc.runtime.loader import load_object
+
+SYMBOL = "graphc_call"
+"""Symbol of the native function, of the kind METH_FASTCALL | METH_KEYWORDS with a Context for ``self``."""
+RELEASE_FROM = 20_000
+"""Predicted nanoseconds of a call from which it runs without the interpreter lock (which costs about 60)."""
+REUSE_FROM = 1 << 16
+"""Bytes from which the memory of an output is used again once nobody can reach it: new memory costs page faults."""
+WAIT = 50e-6
+"""Seconds between two looks at whether a native call is over."""
+
+_FASTCALL = 0x80 | 0x02
+_POINTER, _INT, _FLAG = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
+
+
+# ---- records that native code reads
+
+
+class Tensor(ctypes.Structure):
+    """An array that a call takes or makes."""
+
+    _fields_ = (
+        ("dtype", _POINTER),  # numpy's one object for this element type
+        ("extents", _POINTER),
+        ("nbytes", _INT),
+        ("slot", _INT),  # place in the table of addresses
+        ("rank", _FLAG),
+        ("block", _FLAG),  # index of the first of two blocks whose memory is used again, or -1
+    )
+
+
+class Gate(ctypes.Structure):
+    """Keeps calls apart that must not run at the same time: those on one table and arena, or on the same states."""
+
+    _fields_ = (("busy", _INT), ("waiting", _INT))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = threading.Lock()
+        _gates.add(self)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """While the block runs, native calls through this gate take their Python fallback, which waits here too."""
+        with self.lock:
+            self.waiting = 1
+            try:
+                while self.busy:
+                    time.sleep(WAIT)
+                yield
+            finally:
+                self.waiting = 0
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+_gates: weakref.WeakSet[Gate] = weakref.WeakSet()
+
+
+class Shared(ctypes.Structure):
+    """The one arena of the process for native calls whose scratch memory is large."""
+
+    _fields_ = (("address", _POINTER), ("size", _INT), ("busy", _INT))
+
+
+_shared = Shared()
+_shared_arena: list[Arena] = []
+
+
+def _after_fork() -> None:
+    # NOTE: the thread that was inside of a call does not exist in the child.
+    _shared.busy = 0
+    for gate in _gates:
+        gate.busy = gate.waiting = 0
+        gate.lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+class Api(ctypes.Structure):
+    """What native code uses of the interpreter and of NumPy."""
+
+    _fields_ = tuple(
+        (name, _POINTER)
+        for name in (
+            *("ndarray", "none", "out", "bytes_dtype"),  # objects
+            *("new_array", "set_base"),  # functions of NumPy
+            *("incref", "decref", "call", "release", "acquire", "replace", "get"),  # functions of the interpreter
+            "shared",
+        )
+    )
+
+
+class Context(ctypes.Structure):
+    """What a native call is made with: ``self`` of the callable, owner of all that is used."""
+
+    _fields_ = (
+        *((name, _POINTER) for name in ("api", "entry", "table", "gate", "inputs", "outputs", "bound", "blocks")),
+        *((name, _POINTER) for name in ("fallback", "kind", "new", "set", "get", "slice")),
+        *((name, _INT) for name in ("input_count", "output_count", "bound_count", "written_count")),
+        *((name, _INT) for name in ("arena", "arena_slot", "releases")),
+    )
+
+    owned: tuple[Any, ...]
+    """Every object that a field points to or into."""
+
+
+# ---- how objects lie in memory
+
+_OBJECTS = {
+    "Object.references": 0,
+    "Object.type": 8,
+    "Array.data": 16,
+    "Array.rank": 24,
+    "Array.extents": 32,
+    "Array.dtype": 56,
+    "Array.flags": 64,
+    "Sized.size": 16,
+    "Tuple.items": 24,
+    "Owner.data": 16,
+}
+"""Offsets in CPython with a global lock, 64 bit, and in NumPy 1 and 2."""
+
+
+def _word(address: int) -> int:
+    return ctypes.c_uint64.from_address(address).value
+
+
+def _half(address: int) -> int:
+    return ctypes.c_int32.from_address(address).value
+
+
+def _array_as_expected(array: np.ndarray) -> bool:
+    at = {name.split(".")[1]: id(array) + offset for name, offset in _OBJECTS.items() if "Array" in name}
+    return (
+        _word(id(array) + _OBJECTS["Object.type"]) == id(type(array))
+        and _word(at["data"]) == array.ctypes.data
+        and _half(at["rank"]) == array.ndim
+        and tuple(_word(_word(at["extents"]) + 8 * i) for i in range(array.ndim)) == array.shape
+        and _word(at["dtype"]) == id(array.dtype)
+        and _half(at["flags"]) == array.flags.num
+    )
+
+
+def _objects_as_expected() -> bool:
+    block = np.zeros((4, 6), np.float32)
+    arrays = (np.zeros(5, np.float64), block, block[1:, ::2], block.T, np.zeros((), np.int8), np.zeros((0, 3, 2), bool))
+    pair, structure, fresh = (arrays, block), Gate(), object()
+    return (
+        all(map(_array_as_expected, arrays))
+        and _word(id(pair) + _OBJECTS["Sized.size"]) == 2
+        and _word(id(pair) + _OBJECTS["Tuple.items"] + 8) == id(block)
+        and _word(id(structure) + _OBJECTS["Owner.data"]) == ctypes.addressof(structure)
+        and _half(id(fresh) + _OBJECTS["Object.references"]) == sys.getrefcount(fresh) - 1 == 1
+    )
+
+
+def _numpy_functions() -> tuple[int, int] | None:
+    """Addresses of PyArray_NewFromDescr and PyArray_SetBaseObject, or None where the table is another one."""
+    capsule = getattr(import_module("numpy._core._multiarray_umath"), "_ARRAY_API", None)
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    if capsule is None:
+        return None
+    table = pointer(capsule, None)
+    version = ctypes.CFUNCTYPE(ctypes.c_uint)(_word(table))() >> 24
+    if version not in (1, 2) or _word(table + 8 * 2) != id(np.ndarray):
+        return None
+    return _word(table + 8 * 94), _word(table + 8 * 282)
+
+
+def _supported() -> bool:
+    return (
+        sys.implementation.name == "cpython"
+        and not sysconfig.get_config_var("Py_GIL_DISABLED")
+        and ctypes.sizeof(ctypes.c_void_p) == 8
+        and sys.byteorder == "little"
+    )
+
+
+def _function(name: str) -> int:
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+
+
+@cache
+def api() -> Api | None:
+    """What native calls need of this process, or None where calls go through Python only (other interpreters, free
+    threading, objects that lie in memory in another way)."""
+    functions = _numpy_functions() if _supported() and _objects_as_expected() else None
+    if functions is None:
+        return None
+    made = Api(
+        ndarray=id(np.ndarray),
+        none=id(None),
+        out=id(sys.intern("out")),
+        bytes_dtype=id(np.dtype(np.uint8)),
+        new_array=functions[0],
+        set_base=functions[1],
+        incref=_function("Py_IncRef"),
+        decref=_function("Py_DecRef"),
+        call=_function("PyObject_Vectorcall"),
+        release=_function("PyEval_SaveThread"),
+        acquire=_function("PyEval_RestoreThread"),
+        replace=_function("PyList_SetItem"),
+        get=_function("PyList_GetItem"),
+        shared=ctypes.addressof(_shared),
+    )
+    made.owned = (sys.intern("out"), np.dtype(np.uint8))  # type: ignore[attr-defined]
+    return made
+
+
+def layout() -> Mapping[str, int] | None:
+    """Offset of every field that the native function reads, as ``Record.field``; None where it cannot be used."""
+    if api() is None:
+        return None
+    records = (Tensor, Gate, Shared, Api, Context)
+    fields = {f"{r.__name__}.{f[0]}": getattr(r, f[0]).offset for r in records for f in r._fields_}
+    sizes = {"Tensor.size": ctypes.sizeof(Tensor), "align_from": ALIGN_FROM, "reuse_from": REUSE_FROM}
+    return {**_OBJECTS, **fields, **sizes}
+
+
+# ---- callables
+
+
+class Caller:
+    """The native function, loaded once for all programs."""
+
+    def __init__(self, code: bytes):
+        """``code`` is object code that defines ``graphc_call`` for the ``layout`` of this process."""
+        found = api()
+        if found is None:
+            raise CompileError("native calls cannot be used in this interpreter")
+        self._api = found
+        self._library = load_object(code, SYMBOL)
+        # NOTE: the record is never freed: the interpreter reads it when it frees a callable.
+        _records.append(self._library)
+        self._record = _Method(b"call", self._library.address, _FASTCALL, inspect.cleandoc(_DOC).encode())
+        _records.append(self._record)
+
+    def bind(
+        self,
+        program: Executable,
+        bound: Sequence[np.ndarray],
+        fallback: Callable[..., Any],
+        kind: type | None = list,
+        gate: Gate | None = None,
+    ) -> Callable[..., Any]:
+        """A callable that runs a program on one array per input, with ``bound`` for its params and states.
+
+        It takes the inputs by position and ``out=`` by name, and returns the outputs as a ``kind`` (list or tuple), or
+        the one output itself when ``kind`` is None; ``out`` has that form too. Whatever is not exactly as declared
+        (count, type, layout, sharing of memory), and a call while another one is running, goes to ``fallback`` with the
+        same arguments. ``fallback`` must not refer to the callable. A program that writes states shares its ``gate``
+        with its fallback. Raises ArgumentError, ShapeError and DTypeError when ``bound`` does not fit.
+        """
+        context = _make_context(program, tuple(bound), kind)
+        if context is None:
+            return fallback
+        own = gate or Gate()
+        context.api, context.gate = ctypes.addressof(self._api), ctypes.addressof(own)
+        context.fallback = id(fallback)
+        context.owned = (*context.owned, self, own, fallback)
+        make = ctypes.pythonapi.PyCFunction_NewEx
+        make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+        return make(ctypes.addressof(self._record), context, None)
+
+
+_DOC = """
+    call(*arrays, out=None)
+    --
+
+    Runs the compiled program on one array per input; ``out`` takes the outputs.
+"""
+_records: list[Any] = []
+
+
+class _Method(ctypes.Structure):
+    """PyMethodDef."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("function", _POINTER), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
+
+
+def _make_context(program: Executable, bound: tuple[np.ndarray, ...], kind: type | None) -> Context | None:
+    """A context without gate and fallback; None when some bound array is not dense, so that each call copies it."""
+    frame = program.frame(bound)
+    if frame.copies:
+        return None
+    manifest = program.manifest
+    slots = {spec.name: i for i, spec in enumerate(manifest.buffers)}
+    order = sorted(range(len(program.bound)), key=lambda i: not program.bound[i].written)
+    held = [program.bound[i] for i in order]
+    inputs, outputs, owned = (_tensors(specs, slots) for specs in (program.inputs, program.outputs, held))
+    blocks: list[np.ndarray | None] = []
+    for record, spec in zip(outputs[0], program.outputs, strict=True):
+        if spec.nbytes >= REUSE_FROM:
+            record.block = len(blocks)
+            blocks += [None, None]
+    context = Context(
+        entry=program.entry,
+        table=frame.address,
+        inputs=ctypes.addressof(inputs[0]),
+        outputs=ctypes.addressof(outputs[0]),
+        bound=ctypes.addressof(owned[0]),
+        blocks=id(blocks),
+        input_count=len(program.inputs),
+        output_count=len(program.outputs),
+        bound_count=len(held),
+        written_count=sum(spec.written for spec in held),
+        releases=not 0 < manifest.nanoseconds < RELEASE_FROM,
+    )
+    if kind is not None:
+        name = {list: "List", tuple: "Tuple"}[kind]
+        context.kind, context.new = id(kind), _function(f"Py{name}_New")
+        context.get, context.set = _function(f"Py{name}_GetItem"), _function(f"Py{name}_SetItem")
+        context.slice = _function(f"Py{name}_GetSlice")
+    if frame.arena is None and program.arena_slot >= 0:
+        context.arena, context.arena_slot = manifest.arena, program.arena_slot
+        _reserve(manifest.arena)
+    context.owned = (program, frame, bound, inputs, outputs, owned, blocks)
+    return context
+
+
+def _tensors(specs: Sequence[BufferSpec], slots: Mapping[str, int]) -> tuple[Any, list[Any]]:
+    """The records of some buffers, and what they point to."""
+    records = (Tensor * len(specs))()
+    kept: list[Any] = []
+    for record, spec in zip(records, specs, strict=True):
+        dtype = BY_NAME[spec.dtype].numpy
+        extents = (ctypes.c_int64 * len(spec.shape))(*spec.shape)
+        kept += [dtype, extents]
+        record.dtype, record.extents = id(dtype), ctypes.addressof(extents)
+        record.nbytes, record.slot, record.rank, record.block = spec.nbytes, slots[spec.name], len(spec.shape), -1
+    return records, kept
+
+
+def _reserve(size: int) -> None:
+    """Makes the shared arena at least ``size`` bytes large, unless a call is in it (then calls go through Python)."""
+    if _shared.size < size and not _shared.busy:
+        _shared_arena[:] = [Arena(size)]
+        _shared.address, _shared.size = _shared_arena[0].address, size

@@ -11,18 +11,25 @@ from graphc.ir.kernel import Bound, Guard
 
 ENUMERATION_LIMIT = 1 << 20
 """Largest number of index points that ``guarded_range`` looks at one by one."""
-_STEPS = 200
+_STEPS, _DEPTH = 200, 2
 
 
 def guarded_bounds(index: Index, guard: Guard) -> tuple[int, int]:
     """Like ``index.bounds``, where every bound in ``guard`` holds; conservative. Low > high: never reached."""
-    low, high = bounds(index) if not guard else _interval(index, guard)
+    return _bounds(index, guard, 0) if guard else bounds(index)
+
+
+def _bounds(index: Index, guard: Guard, depth: int) -> tuple[int, int]:
+    """Takes multiples of guarded expressions out of the index, in all ways, and intersects what each way says."""
+    if depth > _DEPTH:
+        return bounds(index)
+    low, high = _interval(index, guard, depth)
     stack: list[tuple[Index, int, int, int]] = [(index, 0, 0, 0)]
     steps = 0
-    while stack and steps < _STEPS and guard:
+    while stack and steps < _STEPS:
         steps += 1
         rest, at, base_low, base_high = stack.pop()
-        rest_low, rest_high = _interval(rest, guard)
+        rest_low, rest_high = _interval(rest, guard, depth)
         low, high = max(low, base_low + rest_low), min(high, base_high + rest_high)
         for i in range(at, len(guard)):
             bound = guard[i]
@@ -44,21 +51,21 @@ def _factors(index: Index, part: Index) -> set[int]:
     return {coefficients[a] // c for a, c in part.terms if a in coefficients and coefficients[a] % c == 0}
 
 
-def _interval(index: Index, guard: Guard) -> tuple[int, int]:
+def _interval(index: Index, guard: Guard, depth: int) -> tuple[int, int]:
     low = high = index.constant
     for atom, coefficient in index.terms:
-        a, b = _atom_interval(atom, guard)
+        a, b = _atom_interval(atom, guard, depth)
         low += coefficient * (a if coefficient > 0 else b)
         high += coefficient * (b if coefficient > 0 else a)
     return low, high
 
 
-def _atom_interval(atom: Atom, guard: Guard) -> tuple[int, int]:
+def _atom_interval(atom: Atom, guard: Guard, depth: int) -> tuple[int, int]:
     """Range of an atom: its own, cut by bounds on exactly this atom."""
     if isinstance(atom, (Axis, Dynamic)):
         low, high = bounds(Index(((atom, 1),)))
     else:
-        a, b = guarded_bounds(atom.operand, guard)
+        a, b = _bounds(atom.operand, guard, depth + 1)
         if isinstance(atom, Div):
             low, high = a // atom.divisor, b // atom.divisor
         elif a // atom.divisor == b // atom.divisor:

@@ -28,7 +28,7 @@ _PATTERN = r"""
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Token:
     """One token; ``line`` and ``column`` count from 1."""
 
@@ -44,8 +44,11 @@ class Cursor:
     def __init__(self, text: str, comment: str = "//", data: Mapping[str, np.ndarray] | None = None):
         self._lines = text.split("\n")
         self._data = data or {}
+        self._comments: dict[int, str] = {}
         self._tokens = self._split(text, comment)
-        self._last = -1
+        self._next = 0
+        self.token = self._tokens[0]
+        """The next token; comments are no tokens."""
 
     def _split(self, text: str, comment: str) -> list[Token]:
         pattern = re.compile(_PATTERN.format(comment=re.escape(comment), string=_STRING), re.VERBOSE)
@@ -58,6 +61,9 @@ class Cursor:
             kind = match.lastgroup or ""
             if kind == "newline":
                 line, start = line + 1, match.end()
+            elif kind == "comment":
+                if tokens and tokens[-1].line == line:
+                    self._comments[len(tokens)] = match.group().removeprefix(comment).strip()
             elif kind != "blank":
                 tokens.append(Token(kind, match.group(), line, match.start() - start + 1))
             position = match.end()
@@ -66,33 +72,20 @@ class Cursor:
 
     # ---- looking and moving
 
-    @property
-    def _position(self) -> int:
-        position = self._last + 1
-        while self._tokens[position].kind == "comment":
-            position += 1
-        return position
-
-    @property
-    def token(self) -> Token:
-        """The next token that is no comment."""
-        return self._tokens[self._position]
-
     def take(self) -> Token:
         """The next token, which is passed."""
-        position = self._position
-        self._last = min(position, len(self._tokens) - 2)
-        return self._tokens[position]
+        token = self.token
+        self._next = min(self._next + 1, len(self._tokens) - 1)
+        self.token = self._tokens[self._next]
+        return token
 
     def peek(self) -> Token:
         """The token after the next one."""
-        return self._tokens[min(self._position + 1, len(self._tokens) - 1)]
+        return self._tokens[min(self._next + 1, len(self._tokens) - 1)]
 
     def trailing_comment(self) -> str:
         """The comment that follows the last passed token on its line, without its mark; empty when there is none."""
-        last, token = self._tokens[self._last], self._tokens[self._last + 1]
-        same_line = token.kind == "comment" and token.line == last.line
-        return token.text.lstrip("/#").strip() if same_line else ""
+        return self._comments.get(self._next, "")
 
     def at(self, *texts: str) -> bool:
         """True when the next token is one of these words or marks."""

@@ -91,3 +91,8 @@ def test_touches():
     assert touches(B, (Bound(A, 1, 2),), AXES[0])
     assert not touches(B, (Bound(A, 1, 3),), AXES[0])
     assert axes_of((A + C) // 2) == {AXES[0], AXES[2]} and touches((A + C) // 2, (), AXES[2])
+
+
+def test_guard_that_holds_an_axis_inside_a_remainder_too():
+    index = C + C % 3
+    assert guarded_bounds(index, (Bound(index, 1, 4),)) == (1, 3)

@@ -35,7 +35,7 @@ def test_ranges_are_no_decimals():
 
 
 def test_double_slash_is_a_comment_only_where_it_is_said():
-    assert Cursor("a // b", "//").peek().kind == "comment"
+    assert Cursor("a // b", "//").peek().kind == "end"
     assert Cursor("a // b", "#").peek().text == "//"
 
 

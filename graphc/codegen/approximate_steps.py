@@ -12,6 +12,8 @@ from graphc.dtypes import DType, float32, float64, int32, int64
 from graphc.ir.nest import NestBuilder, Scalar
 
 INF, NAN = float("inf"), float("nan")
+LONG = 12
+"""Number of coefficients beyond which a polynomial is split."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +62,26 @@ def hexes(text: str) -> tuple[float, ...]:
 
 
 def polynomial(nest: NestBuilder, x: Scalar, coefficients: Sequence[float]) -> Scalar:
-    """``sum coefficients[k] * x^k`` by Horner's rule, one fma per power."""
-    *rest, last = coefficients
-    result = nest.const(last, x.dtype)
-    for coefficient in reversed(rest):
-        result = nest.fma(x, result, coefficient)
-    return result
+    """``sum coefficients[k] * x^k``: one fma per power by Horner's rule.
+
+    Of long ones all but the first two terms are split into even and odd powers, which are polynomials in x^2: one
+    product more, but half the chain of operations that wait for each other, and the same error.
+    """
+    first, rest = coefficients[:-1], nest.const(coefficients[-1], x.dtype)
+    if len(coefficients) > LONG:
+        first, rest = coefficients[:2], _by_parity(nest, x, coefficients[2:])
+    for coefficient in reversed(first):
+        rest = nest.fma(x, rest, coefficient)
+    return rest
+
+
+def _by_parity(nest: NestBuilder, x: Scalar, coefficients: Sequence[float]) -> Scalar:
+    square = x * x
+    even, odd = (
+        _by_parity(nest, square, part) if len(part) > LONG else polynomial(nest, square, part)
+        for part in (coefficients[::2], coefficients[1::2])
+    )
+    return nest.fma(x, odd, even)
 
 
 def clamp(nest: NestBuilder, x: Scalar, low: float, high: float) -> Scalar:

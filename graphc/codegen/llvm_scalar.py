@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 
 from graphc.codegen.target import Target
-from graphc.dtypes import DType, int32, int64
+from graphc.dtypes import DType, float64, int32, int64
 from graphc.errors import CompileError
 from graphc.ir.kernel import Const
 
@@ -139,7 +139,13 @@ class ScalarEmitter:
         return self.select(unordered, a, best, dtype, lanes)
 
     def _fma(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
-        return self.call("llvm.fma", result, lanes, args)
+        if self.target.fma or result.bits == 64:
+            return self.call("llvm.fma", result, lanes, args)
+        # An f64 holds the product of two f32: no call of fmaf is needed.
+        narrow, wide = register_type(result, lanes), register_type(float64, lanes)
+        a, b, c = (self.line(f"fpext {narrow} {x} to {wide}") for x in args)
+        total = self.line(f"fadd {wide} {self.line(f'fmul {wide} {a}, {b}')}, {c}")
+        return self.line(f"fptrunc {wide} {total} to {narrow}")
 
     def _not(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
         ones = self.constant(True if result.kind == "b" else -1, result, lanes)
@@ -224,7 +230,9 @@ class ScalarEmitter:
             full = f"llvm.ldexp.{suffix(result, lanes)}.v{lanes}i32"
             self.declare(full, f"declare {kind} @{full}({kind}, {power})")
             return self.line(f"call {kind} @{full}({kind} {args[0]}, {power} {args[1]})")
-        return self._ldexp_by_bits(*self._integer_power(args, types, lanes), result, lanes)
+        if types[1].kind == "f":
+            return self._ldexp_by_float(args, result, lanes)
+        return self._ldexp_by_bits(args, types, result, lanes)
 
     def _scalef(self, args: list[str], result: DType, lanes: int) -> str:
         """The instruction itself: it takes the power as a float."""
@@ -263,6 +271,23 @@ class ScalarEmitter:
             biased = self.line(f"add {integer} {step}, {self.constant(bias, power, lanes)}")
             bits = self.line(f"shl {integer} {biased}, {self.constant(mantissa, power, lanes)}")
             scale = self.line(f"bitcast {integer} {bits} to {kind}")
+            value = self.line(f"fmul {kind} {value}, {scale}")
+        return value
+
+    def _ldexp_by_float(self, args: list[str], result: DType, lanes: int) -> str:
+        """``_ldexp_by_bits`` for a power given as a float: adding 1.5 * 2^mantissa + bias puts the biased power into
+        the low bits, from where a shift makes it the exponent."""
+        integer, bias, mantissa = (int32, 127, 23) if result.bits == 32 else (int64, 1023, 52)
+        kind, whole = register_type(result, lanes), register_type(integer, lanes)
+        magic = self.constant(1.5 * 2.0**mantissa + bias, result, lanes)
+        value, power = args
+        halved = self.line(f"fmul {kind} {power}, {self.constant(0.5, result, lanes)}")
+        first = self.line(f"fadd {kind} {halved}, {magic}")
+        rest = self.line(f"fsub {kind} {power}, {self.line(f'fsub {kind} {first}, {magic}')}")
+        for biased in (first, self.line(f"fadd {kind} {rest}, {magic}")):
+            bits = self.line(f"bitcast {kind} {biased} to {whole}")
+            shifted = self.line(f"shl {whole} {bits}, {self.constant(mantissa, integer, lanes)}")
+            scale = self.line(f"bitcast {whole} {shifted} to {kind}")
             value = self.line(f"fmul {kind} {value}, {scale}")
         return value
 

@@ -22,7 +22,7 @@ class ScalarOp:
     rule: str
     """``same``: result type of the operands; ``compare``: bool; ``select``: type of operand 1, operand 0 is bool;
     ``cast``: any type to the type that the statement states; ``ldexp``: type of operand 0, operand 1 is i32 (f32) or
-    i64 (f64), or a float of that type that holds an integer."""
+    i64 (f64), or a float of that type that holds an integer of at most twice the largest exponent."""
     kinds: str
     """Kinds of element type allowed: ``f`` float, ``i`` signed, ``u`` unsigned, ``b`` bool."""
     reference: Callable[..., Any]

@@ -1,0 +1,243 @@
+"""Vectorising: which axis runs across lanes, tails of every width, and equal results for every element type."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from graphc.codegen.loops import Names, hoist
+from graphc.codegen.target import Target, target_named
+from graphc.codegen.vectorise import choose, lane_stride, lanes_of, split_lanes, vectorise
+from graphc.ir.index import Axis, Dynamic, Index, as_index
+from graphc.ir.kernel import Kernel, Loop, Store, walk
+from tests.codegen.kernel_native import check_equivalent, check_native, kernel_of
+from tests.native import TARGETS, target_or_skip
+
+WIDE, NARROW = target_named("avx512"), target_named("sse2")
+
+
+def vectorised(kernel: Kernel, target: Target) -> Kernel:
+    stored = {s.buffer for s, _ in walk(kernel.body) if isinstance(s, Store)}
+    names = Names()
+    result = replace(kernel, body=vectorise(hoist(kernel.body, stored), target, names))
+    check_equivalent(kernel, result)
+    return result
+
+
+def vectors(kernel: Kernel) -> list[int]:
+    """Lanes of every vector loop in order."""
+    return [s.axis.extent for s, _ in walk(kernel.body) if isinstance(s, Loop) and s.kind == "vector"]
+
+
+def map_kernel(n: int, dtype: str = "f32") -> Kernel:
+    return kernel_of(f"""
+        kernel @k(%x: {dtype}[{n}] in, %y: {dtype}[{n}] out) {{
+          for i in {n} parallel {{
+            v: {dtype} = load %x[i]
+            w: {dtype} = add(v, v)
+            store %y[i] = w
+          }}
+        }}""")
+
+
+# ---- tails
+
+
+@pytest.mark.parametrize("n,expected", [(16, [16]), (13, [13]), (40, [16, 8]), (216, [16, 16, 8])])
+def test_masks_make_one_tail(n: int, expected: list[int]):
+    assert vectors(vectorised(map_kernel(n), WIDE)) == expected
+
+
+@pytest.mark.parametrize("n,expected", [(4, [4]), (7, [4, 2, 1]), (3, [2, 1]), (22, [4, 4, 2])])
+def test_without_masks_tails_are_powers_of_two(n: int, expected: list[int]):
+    assert vectors(vectorised(map_kernel(n), NARROW)) == expected
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("n", [*range(1, 36), 64, 65, 127])
+def test_every_length_natively(n: int, target: str):
+    machine = target_or_skip(target)
+    check_native(vectorised(map_kernel(n), machine), machine)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["f64", "i64", "i32", "i8", "u8"])
+@pytest.mark.parametrize("n", [1, 5, 16, 23, 67])
+def test_every_element_type_natively(n: int, dtype: str, target: str):
+    machine = target_or_skip(target)
+    check_native(vectorised(map_kernel(n, dtype), machine), machine)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("n", [1, 5, 16, 23, 67])
+def test_bools_natively(n: int, target: str):
+    machine = target_or_skip(target)
+    kernel = kernel_of(f"""
+        kernel @k(%x: bool[{n}] in, %a: f32[{n}] in, %y: bool[{n}] out, %z: f32[{n}] out) {{
+          for i in {n} parallel {{
+            v: bool = load %x[i]
+            a: f32 = load %a[i]
+            c: bool = lt(a, f32(0.0))
+            w: bool = xor(v, c)
+            store %y[i] = w
+            s: f32 = select(w, a, f32(9.0))
+            store %z[i] = s
+          }}
+        }}""")
+    check_native(vectorised(kernel, machine), machine)
+
+
+# ---- reductions
+
+
+def reduction(n: int, combine: str, init: str, dtype: str = "f32") -> Kernel:
+    return kernel_of(f"""
+        kernel @k(%x: {dtype}[{3 * n}] in, %y: {dtype}[3] out) {{
+          for j in 3 parallel {{
+            acc a: {dtype} = {combine} {dtype}({init})
+            for i in {n} reduce {{
+              v: {dtype} = load %x[{n}*j + i]
+              update a with v
+            }}
+            r = read a
+            store %y[j] = r
+          }}
+        }}""")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("n", [2, 7, 16, 17, 31, 33, 64, 67, 130])
+@pytest.mark.parametrize(
+    "combine,init", [("add", "0.0"), ("add", "2.5"), ("max", "-inf"), ("max", "1.0"), ("min", "inf"), ("mul", "1.0")]
+)
+def test_reductions_of_every_length_natively(n: int, combine: str, init: str, target: str):
+    machine = target_or_skip(target)
+    check_native(vectorised(reduction(n, combine, init), machine), machine)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["f64", "i64", "i32", "i8", "u8"])
+def test_reductions_of_every_type_natively(dtype: str, target: str):
+    machine = target_or_skip(target)
+    one = "1.0" if dtype == "f64" else "1"
+    for combine in ("add", "max", "min"):
+        check_native(vectorised(reduction(21, combine, one, dtype), machine), machine)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("combine,init", [("or", "false"), ("and", "true"), ("or", "true")])
+def test_reductions_of_bools_natively(combine: str, init: str, target: str):
+    machine = target_or_skip(target)
+    for n in (1, 5, 16, 19, 40):
+        check_native(vectorised(reduction(n, combine, init, "bool"), machine), machine)
+
+
+def test_a_long_reduction_has_several_chains():
+    kernel = vectorised(reduction(1000, "add", "0.0"), WIDE)
+    assert any(s.kind == "unroll" and s.axis.extent == 4 for s, _ in walk(kernel.body) if isinstance(s, Loop))
+
+
+# ---- choices
+
+
+def test_columns_run_across_lanes_when_rows_are_reduced():
+    kernel = kernel_of("""
+        kernel @k(%x: f32[640] in, %y: f32[64] out) {
+          for j in 64 parallel {
+            acc a: f32 = add f32(0.0)
+            for i in 10 reduce {
+              v: f32 = load %x[64*i + j]
+              update a with v
+            }
+            r = read a
+            store %y[j] = r
+          }
+        }""")
+    result = vectorised(kernel, WIDE)
+    for stmt, loops in walk(result.body):
+        if isinstance(stmt, Loop) and stmt.kind == "reduce":
+            assert loops[-1].kind == "vector", "the reduction runs inside of the lanes"
+    check_native(result, target_or_skip("host"))
+
+
+def test_serial_loops_and_colliding_stores_stay_scalar():
+    kernel = kernel_of("""
+        kernel @k(%i: i64[40] in, %x: f32[40] in, %y: f32[8] inout) {
+          for i in 40 serial {
+            a: i64 = load %i[i]
+            b: i64 = max(a, i64(0))
+            c: i64 = min(b, i64(7))
+            v: f32 = load %x[i]
+            store %y[[c:0..7]] add= v
+          }
+        }""")
+    result = vectorised(kernel, WIDE)
+    assert not vectors(result)
+    check_native(result, target_or_skip("host"))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_gathers_scatters_and_guards_natively(target: str):
+    machine = target_or_skip(target)
+    kernel = kernel_of("""
+        kernel @k(%i: i32[40] in, %x: f32[99] in, %y: f32[80] out, %z: f32[45] out) {
+          for i in 40 parallel {
+            a: i32 = load %i[i]
+            b: i32 = max(a, i32(0))
+            c: i32 = min(b, i32(98))
+            v: f32 = load %x[[c:0..98]]
+            w: f32 = load %x[i - 3] if 3 <= i < 30 else f32(0.5)
+            u: f32 = load %x[(7*i) // 3]
+            s: f32 = add(v, w)
+            t: f32 = add(s, u)
+            store %y[2*i] = t
+            store %y[79 - 2*i] = u
+            store %z[i + 5] = w if 2 <= i < 33
+            n: i64 = index (i % 6)
+            f: f32 = cast(n)
+            store %z[i] = f if 0 <= i < 2
+          }
+        }""")
+    result = vectorised(kernel, machine)
+    assert vectors(result)
+    check_native(result, machine)
+
+
+def test_lane_stride():
+    i, j = Axis("i", 8), Axis("j", 8)
+    assert lane_stride(as_index(i) * 3 + as_index(j), i) == 3
+    assert lane_stride(as_index(j), i) == 0
+    assert lane_stride(as_index(i) // 3, i) is None
+    assert lane_stride(as_index(j) // 3 + as_index(i), i) == 1
+    assert lane_stride(Index(((Dynamic("d", 0, 4), 1),)), i) is None
+
+
+def test_lanes_fit_the_widest_type():
+    (loop,) = map_kernel(64, "f64").body
+    assert isinstance(loop, Loop)
+    assert lanes_of(loop, WIDE) == 8 and lanes_of(loop, NARROW) == 2
+    (loop,) = map_kernel(64, "u8").body
+    assert isinstance(loop, Loop)
+    assert lanes_of(loop, WIDE) == 16
+
+
+def test_a_short_loop_is_not_worth_a_vector_when_it_gathers():
+    (loop,) = kernel_of("""
+        kernel @k(%x: f32[64] in, %y: f32[4] out) {
+          for i in 2 parallel {
+            v: f32 = load %x[31*i]
+            store %y[3*i] = v
+          }
+        }""").body
+    assert isinstance(loop, Loop)
+    assert not choose(loop, NARROW).vectorise
+
+
+def test_pieces_cover_the_loop_once():
+    for n in range(1, 100):
+        (loop,) = map_kernel(n).body
+        assert isinstance(loop, Loop)
+        for target in (WIDE, NARROW):
+            kernel = replace(map_kernel(n), body=split_lanes(loop, target, Names()))
+            check_equivalent(map_kernel(n), kernel)

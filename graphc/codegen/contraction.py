@@ -106,7 +106,10 @@ def _lane_tiles(
 ) -> list[Tile]:
     """Lanes along an outer axis: rows of ``a`` are broadcast, vectors of ``b`` are shared by the rows."""
     lanes = target.lanes(b.dtype)
-    stored = 1.0 if all(lane_stride(s.index, axis) == 1 for s in c.stores) else 1.4
+    points = 1.0
+    for x in c.outer:
+        points *= x.extent
+    scattered = sum(lane_stride(s.index, axis) != 1 for s in c.stores) * 1.5 * points
     tiles = []
     for row in _row_axes(c, a, b):
         extent = row.extent if row else 1
@@ -115,8 +118,8 @@ def _lane_tiles(
             if room < 1 or (vectors > 1 and (vectors - 1) * lanes >= axis.extent):
                 continue
             rows = max(size for _, _, size in blocks(extent, room))
-            cycles = _cycles(c, _efficiency(rows, vectors) * _used_lanes(axis.extent, lanes), lanes) * stored
-            cycles *= _row_conflicts(a, row, rows)
+            cycles = _cycles(c, _efficiency(rows, vectors) * _used_lanes(axis.extent, lanes), lanes)
+            cycles = cycles * _row_conflicts(a, row, rows) + scattered
             tile = Tile(cycles, axis, row, None, rows, vectors)
             if lane_stride(b.index, axis) == 1:
                 tiles.append(replace(tile, cycles=cycles * _panel_misses(c, b, extent, rows, target)))

@@ -11,7 +11,7 @@ from graphc.codegen.contraction import Packing, apply_tile, choose_tile, find_co
 from graphc.codegen.loops import Names, hoist, merge_loops, sort_loops, split_loops
 from graphc.codegen.target import Target
 from graphc.codegen.transpose import transposed_tiles
-from graphc.codegen.vectorise import vectorise
+from graphc.codegen.vectorise import choose, vectorise
 from graphc.ir.index import Axis, Div, Index, Mod
 from graphc.ir.kernel import Buffer, Call, Kernel, Load, Loop, Program, Stmt, Storage, Store, walk
 
@@ -31,6 +31,29 @@ def schedule_kernel(kernel: Kernel, target: Target) -> Kernel:
     if contraction is not None and tile is not None:
         return expand(apply_tile(contraction, tile, kernel, target, names, None))
     return _vectorised(kernel, target, names)
+
+
+def estimate(program: Program, target: Target) -> float:
+    """Cycles that a lowered program would take once scheduled, by the estimates from which the schedule chooses."""
+    cycles = {k.name: _estimate_kernel(k, constant_buffers(program, k), target) for k in program.kernels}
+    return sum(cycles[c.kernel] for c in program.calls)
+
+
+def _estimate_kernel(kernel: Kernel, constants: frozenset[str], target: Target) -> float:
+    prepared = _prepare(kernel, Names())
+    contraction = find_contraction(prepared)
+    tile = choose_tile(contraction, target, constants) if contraction else None
+    if tile is not None:
+        return tile.cycles
+    return 0.5 * sum(choose(s, target).cost for s in prepared.body if isinstance(s, Loop))
+
+
+def constant_buffers(program: Program, kernel: Kernel) -> frozenset[str]:
+    """Buffers of a kernel to which every call binds a constant."""
+    names = [b.name for b in kernel.arguments]
+    bound = [zip(names, c.args, strict=True) for c in program.calls if c.kernel == kernel.name]
+    varying = {n for call in bound for n, storage in call if program.storage(storage).cls != "constant"}
+    return frozenset(names) - varying
 
 
 def _prepare(kernel: Kernel, names: Names) -> Kernel:
@@ -80,7 +103,7 @@ class _Scheduler:
         names = Names()
         prepared = _prepare(kernel, names)
         contraction = find_contraction(prepared)
-        tile = choose_tile(contraction, self.target, self._constant_buffers(kernel)) if contraction else None
+        tile = choose_tile(contraction, self.target, constant_buffers(self.program, kernel)) if contraction else None
         if contraction is None or tile is None:
             self.kernels[kernel.name] = _vectorised(prepared, self.target, names)
             return
@@ -94,13 +117,6 @@ class _Scheduler:
             prepared = replace(prepared, buffers=(*args, extra, *scratch))
         tiled = apply_tile(contraction, tile, prepared, self.target, names, packing)
         self.kernels[kernel.name] = expand(tiled)
-
-    def _constant_buffers(self, kernel: Kernel) -> frozenset[str]:
-        """Buffers of a kernel to which every call binds a constant."""
-        names = [b.name for b in kernel.arguments]
-        bound = [zip(names, c.args, strict=True) for c in self.program.calls if c.kernel == kernel.name]
-        varying = {n for call in bound for n, storage in call if self.program.storage(storage).cls != "constant"}
-        return frozenset(names) - varying
 
     def _pack_kernel(self, kernel: Kernel, packing: Packing) -> Kernel:
         names = Names()

@@ -9,7 +9,7 @@ from typing import Any
 from graphc import config
 from graphc.codegen.entry import emit_program
 from graphc.codegen.llvm_build import build_object, emit_assembly
-from graphc.codegen.schedule_cpu import schedule_program
+from graphc.codegen.schedule_cpu import estimate, schedule_program
 from graphc.codegen.target import Target, host_target
 from graphc.errors import ArgumentError, CompileError
 from graphc.ir.graph import Graph
@@ -18,7 +18,8 @@ from graphc.ir.kernel_text import print_program
 from graphc.ir.kernel_verify import verify_program
 from graphc.ir.text import print_graph
 from graphc.passes.bufferize import plan_memory
-from graphc.passes.lower import lower_graph
+from graphc.passes.layout import possible_layouts
+from graphc.passes.lower import lower_graph, lower_layouts
 from graphc.passes.pipeline import optimize
 
 STAGES = ("traced", "optimized", "lowered", "scheduled", "llvm", "asm")
@@ -54,7 +55,15 @@ class Stages:
     @cached_property
     def lowered(self) -> Program:
         """Kernels, as loop nests that suit no machine in particular."""
-        return self._timed("lowered", lower_graph, self.optimized)
+        return self._timed("lowered", self._lower, self.optimized)
+
+    def _lower(self, graph: Graph) -> Program:
+        """In the layout that the target's schedule estimates to be the fastest."""
+        layouts = possible_layouts(graph)
+        if len(layouts) == 1:
+            return lower_graph(graph)
+        programs = lower_layouts(graph, layouts)
+        return min(programs, key=lambda p: estimate(p, self.target))
 
     @cached_property
     def scheduled(self) -> Program:

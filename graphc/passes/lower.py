@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,22 +16,35 @@ from graphc.ir.op import Trait
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.passes.access import broadcast_index, climb, domain_axes, written_value
 from graphc.passes.fuse import FusionPlan, Group, fuse
+from graphc.passes.layout import LAYOUTS, image_values, strides_of
 from graphc.passes.row_cache import cached_values
 
 
-def lower_graph(graph: Graph) -> Program:
+def lower_graph(graph: Graph, layout: str = LAYOUTS[0]) -> Program:
     """Needs: an optimized, decomposed graph. Does: fuses, makes one kernel per group, equal kernels once, and copies for
-    outputs and written state that have no kernel of their own. Leaves: a Program without memory plan."""
-    return _ProgramBuilder(graph, fuse(graph)).build()
+    outputs and written state that have no kernel of their own; temporaries that are images lie in ``layout`` (see
+    passes.layout). Leaves: a Program without memory plan."""
+    return lower_layouts(graph, (layout,))[0]
+
+
+def lower_layouts(graph: Graph, layouts: Sequence[str]) -> list[Program]:
+    """The program once per layout, fused once."""
+    plan = fuse(graph)
+    images = image_values(graph) if any(x != LAYOUTS[0] for x in layouts) else set()
+    return [_ProgramBuilder(graph, plan, images, layout).build() for layout in layouts]
 
 
 class _ProgramBuilder:
-    def __init__(self, graph: Graph, plan: FusionPlan):
+    def __init__(self, graph: Graph, plan: FusionPlan, images: set[Value], layout: str):
         self.graph = graph
         self.plan = plan
+        self.images = images
+        self.layout = layout
         self.storages: dict[str, Storage] = {}
         self.place: dict[Value, str] = {}
         """Storage that holds a value."""
+        self.strides: dict[str, tuple[int, ...]] = {}
+        """Strides of storages that are not row-major."""
         self.kernels: dict[tuple, Kernel] = {}
         self.calls: list[Call] = []
 
@@ -40,6 +53,7 @@ class _ProgramBuilder:
         for value in self.graph.inputs:
             self._add(value, value.name, input_class(value), input_path(value))
         pending = self._place_outputs()
+        self._reorder_inputs()
         constants = [n for n in self.graph.nodes() if n.op is CONSTANT and n.results[0].shape]
         for node in constants:
             self._add(node.results[0], node.results[0].name, "constant", data=node.attrs["value"])
@@ -47,13 +61,24 @@ class _ProgramBuilder:
         for group in self.plan.groups:
             self._lower(group, {v: t for v, t in in_place.items() if v in group.outputs and v not in self.place})
         for value, name in pending:
-            self._emit(_copy_kernel(value, self.place[value], name))
+            self._emit(self._copy(value, self.place[value], name))
         self._write_states()
         used = {a for call in self.calls for a in call.args}
         kept = [s for s in self.storages.values() if s.cls not in ("constant", "temp") or s.name in used]
         order = {"input": 0, "param": 0, "state": 0, "output": 1, "constant": 2, "temp": 3}
         kept.sort(key=lambda s: order[s.cls])
         return Program(self.graph.name, tuple(kept), tuple(self.kernels.values()), tuple(self.calls))
+
+    def _reorder_inputs(self) -> None:
+        """Lanes along the batch need images that come from the caller in that order too: one copy at the start."""
+        if self.layout != "batch_last":
+            return
+        for value in self.graph.inputs:
+            if value in self.images and input_class(value) == "input":
+                source = self.place.pop(value)
+                target = self._add(value, f"{value.name}.{self.layout}", "temp")
+                self.strides[target] = strides_of(value.shape, self.layout)
+                self._emit(self._copy(value, source, target))
 
     def _add(self, value: Value, name: str, cls: str, path: str = "", data: Any = None) -> str:
         name = self._unused(name)
@@ -70,19 +95,21 @@ class _ProgramBuilder:
         """Emits a group's kernel, straight into a state where it overwrites no element that it still reads."""
         self.place.update({value: self.place[state] for value, state in in_place.items()})
         self._place_temporaries(group)
-        kernel, args = lower_group(group, self.place, self.plan.realized)
+        kernel, args = lower_group(group, self.place, self.plan.realized, self.strides)
         unsafe = [v for v in in_place if not _overwrites_own_element(kernel, args, self.place[v])]
         if unsafe:
             for value in unsafe:
                 del self.place[value]
             self._place_temporaries(group)
-            kernel, args = lower_group(group, self.place, self.plan.realized)
+            kernel, args = lower_group(group, self.place, self.plan.realized, self.strides)
         self._emit((kernel, args))
 
     def _place_temporaries(self, group: Group) -> None:
         for value in group.outputs:
             if value not in self.place:
-                self._add(value, value.name, "temp")
+                name = self._add(value, value.name, "temp")
+                if value in self.images and self.layout != LAYOUTS[0]:
+                    self.strides[name] = strides_of(value.shape, self.layout)
 
     def _write_states(self) -> None:
         """Copies into states what does not lie there yet; a state that is also a source is saved before."""
@@ -96,10 +123,10 @@ class _ProgramBuilder:
         for i, (value, source, target) in enumerate(copies):
             if source in targets:
                 saved = self._add(value, f"{source}.old", "temp")
-                self._emit(_copy_kernel(value, source, saved))
+                self._emit(self._copy(value, source, saved))
                 copies[i] = (value, saved, target)
         for copied in copies:
-            self._emit(_copy_kernel(*copied))
+            self._emit(self._copy(*copied))
 
     def _place_outputs(self) -> list[tuple[Value, str]]:
         """Gives every output a storage; returns the copies needed where the value already lies elsewhere."""
@@ -115,6 +142,16 @@ class _ProgramBuilder:
                 self.place[source] = name
         return pending
 
+    def _copy(self, value: Value, source: str, target: str) -> tuple[Kernel, tuple[str, ...]]:
+        """A kernel that copies a storage into another one, whatever their layouts."""
+        nest, size = NestBuilder(), value.type.size
+        row_major = row_major_strides(value.shape)
+        with nest.loops(value.shape) as index:
+            element = nest.load_at("b0", flatten(index, self.strides.get(source, row_major)), value.dtype)
+            nest.store_at("b1", flatten(index, self.strides.get(target, row_major)), element)
+        buffers = (Buffer("b0", value.dtype, size, "in"), Buffer("b1", value.dtype, size, "out"))
+        return Kernel("copy", buffers, nest.body() if size else ()), (source, target)
+
     def _emit(self, lowered: tuple[Kernel, tuple[str, ...]]) -> None:
         kernel, args = lowered
         if not kernel.body:
@@ -123,15 +160,6 @@ class _ProgramBuilder:
         if key not in self.kernels:
             self.kernels[key] = replace(kernel, name=f"k{len(self.kernels)}")
         self.calls.append(Call(self.kernels[key].name, args))
-
-
-def _copy_kernel(value: Value, source: str, target: str) -> tuple[Kernel, tuple[str, ...]]:
-    nest = NestBuilder()
-    with nest.loop(value.type.size) as i:
-        nest.store_at("b1", i, nest.load_at("b0", i, value.dtype))
-    size = value.type.size
-    buffers = (Buffer("b0", value.dtype, size, "in"), Buffer("b1", value.dtype, size, "out"))
-    return Kernel("copy", buffers, nest.body() if size else ()), (source, target)
 
 
 def _in_place_candidates(graph: Graph, plan: FusionPlan) -> dict[Value, Value]:
@@ -180,16 +208,19 @@ def _overwrites_own_element(kernel: Kernel, args: Sequence[str], storage: str) -
 
 
 def lower_group(
-    group: Group, place: dict[Value, str], realized: frozenset[Value]
+    group: Group, place: dict[Value, str], realized: frozenset[Value], strides: Mapping[str, tuple[int, ...]] | None = None
 ) -> tuple[Kernel, tuple[str, ...]]:
-    """(kernel, storages it is called with) of one group."""
-    return _GroupLowering(group, place, realized).run()
+    """(kernel, storages it is called with) of one group; ``strides`` of storages that are not row-major."""
+    return _GroupLowering(group, place, realized, strides or {}).run()
 
 
 class _GroupLowering:
     """Computes any value of the group at any index: stored ones are loaded, others computed by their op's rule."""
 
-    def __init__(self, group: Group, place: dict[Value, str], realized: frozenset[Value]):
+    def __init__(
+        self, group: Group, place: dict[Value, str], realized: frozenset[Value], strides: Mapping[str, tuple[int, ...]]
+    ):
+        self.strides = strides
         self.group = group
         self.members = set(group.nodes)
         self.place = place
@@ -285,7 +316,8 @@ class _GroupLowering:
         return self.nest.load_at(self._buffer(value, "in"), self._offset(value, index), value.dtype)
 
     def _offset(self, value: Value, index: Sequence[IndexLike]) -> Index:
-        return flatten(index, row_major_strides(value.shape))
+        strides = self.strides.get(self.place[value])
+        return flatten(index, strides or row_major_strides(value.shape))
 
     def _buffer(self, value: Value, role: str) -> str:
         storage = self.place[value]

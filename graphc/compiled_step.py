@@ -65,6 +65,7 @@ class _Program:
 
     def __init__(self, step: CompiledStep, modules: Modules, args: Any, target: Any):
         self.modules = modules
+        self.number: Callable[[dict[str, Any], str], Any] = step.optimizer.number
         self.settings = _settings(step.optimizer)
         with enable_grad():
             forward = functools.partial(_forward, step.model, step.loss)
@@ -143,7 +144,7 @@ class _Program:
 
     def run(self, leaves: Sequence[Any]) -> list[Tensor]:
         """One step; the outputs of the graph."""
-        numbers = [_array(group[name]) for group, name in self.hyper]
+        numbers = [_array(self.number(group, name)) for group, name in self.hyper]
         arrays = self.program.run([*[t._data for t in leaves], *numbers], self.binding.arrays())
         self.binding.note_writes()
         return [Tensor._wrap(a) for a in arrays]

@@ -19,6 +19,8 @@ class Adam(Optimizer):
     uses the largest mean of squares so far.
     """
 
+    schedulable = ("lr", "weight_decay", "beta1")
+
     def __init__(
         self,
         params: Any,
@@ -48,6 +50,16 @@ class Adam(Optimizer):
         if not all(0.0 <= beta < 1.0 for beta in group["betas"]):
             raise AttributeValueError(f"{type(self).__name__}: betas {group['betas']} must be at least 0 and below 1")
 
+    def hyper(self, group: Group) -> Group:
+        """As for other optimizers, with the two betas apart: schedules may change the first one."""
+        numbers = super().hyper(group)
+        numbers["beta1"], numbers["beta2"] = numbers.pop("betas")
+        return numbers
+
+    def number(self, group: Group, name: str) -> Any:
+        """The present value of a schedulable number."""
+        return group["betas"][0] if name == "beta1" else super().number(group, name)
+
     def init_state(self, param: Tensor) -> State:
         """``step``, ``exp_avg``, ``exp_avg_sq``, and ``max_exp_avg_sq`` with amsgrad."""
         state = {"step": step_counter(), "exp_avg": zeros_like(param), "exp_avg_sq": zeros_like(param)}
@@ -57,7 +69,7 @@ class Adam(Optimizer):
 
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
         """One step (Kingma and Ba 2015, algorithm 1)."""
-        lr, (beta1, beta2) = hyper["lr"], hyper["betas"]
+        lr, beta1, beta2 = hyper["lr"], hyper["beta1"], hyper["beta2"]
         if hyper["decoupled_weight_decay"]:
             grad = -grad if hyper["maximize"] else grad
             param = param - param * (hyper["weight_decay"] * lr)
@@ -72,7 +84,7 @@ class Adam(Optimizer):
             largest = ew.maximum(state["max_exp_avg_sq"], square)
             new_state["max_exp_avg_sq"] = largest
         count = step.to(param.dtype)
-        root = mathematics.sqrt(largest) * mathematics.rsqrt(bias_correction(beta2, count)) + hyper["eps"]
+        root = mathematics.sqrt(largest) * _inverse_root(bias_correction(beta2, count)) + hyper["eps"]
         return param - mean / root * (lr / bias_correction(beta1, count)), new_state
 
 
@@ -94,8 +106,12 @@ class AdamW(Adam):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)
 
 
-def bias_correction(beta: float, step: Tensor) -> Any:
-    """``1 - beta ** step``, exact also where it is small."""
-    if beta == 0.0:
-        return step * 0.0 + 1.0
-    return -mathematics.expm1(step * math.log(beta))
+def bias_correction(beta: Any, step: Tensor) -> Any:
+    """``1 - beta ** step`` for a number or a tensor, exact also where it is small."""
+    if isinstance(beta, Tensor):
+        return -mathematics.expm1(step * mathematics.log(beta))
+    return 1.0 if beta == 0.0 else -mathematics.expm1(step * math.log(beta))
+
+
+def _inverse_root(value: Any) -> Any:
+    return mathematics.rsqrt(value) if isinstance(value, Tensor) else value**-0.5

@@ -64,6 +64,10 @@ class Optimizer:
         """The numbers and flags of a group, without its parameters."""
         return {name: value for name, value in group.items() if name != "params"}
 
+    def number(self, group: Group, name: str) -> Any:
+        """The present value of the schedulable number ``name`` of a group."""
+        return group[name]
+
     # Groups
 
     def add_param_group(self, param_group: Group) -> None:
@@ -192,9 +196,7 @@ class Optimizer:
     def state_dict(self) -> dict[str, Any]:
         """State and options, with parameters replaced by their numbers. State tensors are not copied."""
         numbers = self._numbers()
-        groups = [
-            {**self.hyper(group), "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups
-        ]
+        groups = [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
         state = {numbers[id(param)]: dict(entries) for param, entries in self.state.items() if entries}
         return {"state": state, "param_groups": groups}
 
@@ -262,4 +264,9 @@ def decayed_gradient(param: Tensor, grad: Tensor, hyper: Group) -> Tensor:
     if hyper["maximize"]:
         grad = -grad
     decay = hyper["weight_decay"]
-    return grad if isinstance(decay, (int, float)) and decay == 0 else grad + param * decay
+    return grad if is_zero(decay) else grad + param * decay
+
+
+def is_zero(number: Any) -> bool:
+    """True for the Python number 0, which switches off what it scales; a tensor may have any value."""
+    return isinstance(number, (int, float)) and number == 0

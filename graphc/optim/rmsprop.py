@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ops import math as mathematics
-from graphc.optim.optimizer import Group, Optimizer, State, decayed_gradient, zeros_like
+from graphc.optim.optimizer import Group, Optimizer, State, decayed_gradient, is_zero, zeros_like
 from graphc.tensor import Tensor
 
 
 class RMSprop(Optimizer):
     """The gradient over the root of a running mean of its square; ``centered`` takes the mean gradient off that."""
+
+    schedulable = ("lr", "weight_decay", "momentum")
 
     def __init__(
         self,
@@ -56,7 +58,7 @@ class RMSprop(Optimizer):
             new_state["grad_avg"] = mean
             square = square - mean * mean
         direction = grad / (mathematics.sqrt(square) + hyper["eps"])
-        if hyper["momentum"]:
+        if not is_zero(hyper["momentum"]):
             direction = state["momentum_buffer"] * hyper["momentum"] + direction
             new_state["momentum_buffer"] = direction
         return param - direction * hyper["lr"], new_state

@@ -6,7 +6,7 @@ from typing import Any
 
 from graphc.errors import AttributeValueError
 from graphc.ops import elementwise as ew
-from graphc.optim.optimizer import Group, Optimizer, State, decayed_gradient, step_counter, zeros_like
+from graphc.optim.optimizer import Group, Optimizer, State, decayed_gradient, is_zero, step_counter, zeros_like
 from graphc.tensor import Tensor
 
 
@@ -15,6 +15,8 @@ class SGD(Optimizer):
 
     The first step takes ``v = g``. ``weight_decay`` adds ``weight_decay p`` to the gradient; ``maximize`` goes uphill.
     """
+
+    schedulable = ("lr", "weight_decay", "momentum")
 
     def __init__(
         self,
@@ -62,7 +64,7 @@ class SGD(Optimizer):
         """One step."""
         grad = decayed_gradient(param, grad, hyper)
         momentum, dampening = hyper["momentum"], hyper["dampening"]
-        if not momentum:
+        if is_zero(momentum):
             return param - hyper["lr"] * grad, {}
         new_state: State = {}
         buffer = state["momentum_buffer"] * momentum + grad * (1.0 - dampening)

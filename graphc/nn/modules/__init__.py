@@ -68,6 +68,7 @@ from graphc.nn.modules.pooling import (
     MaxPool1d,
     MaxPool2d,
 )
+from graphc.nn.modules.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell
 from graphc.nn.modules.sparse import Embedding
 from graphc.nn.modules.vision import (
     ChannelShuffle,
@@ -93,6 +94,9 @@ __all__ = [
     "ELU",
     "GELU",
     "GLU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
@@ -122,6 +126,7 @@ __all__ = [
     "Dropout2d",
     "Embedding",
     "Flatten",
+    "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
     "Hardsigmoid",
@@ -134,6 +139,7 @@ __all__ = [
     "InstanceNorm2d",
     "KLDivLoss",
     "L1Loss",
+    "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
@@ -155,6 +161,8 @@ __all__ = [
     "PixelShuffle",
     "PixelUnshuffle",
     "RMSNorm",
+    "RNNBase",
+    "RNNCell",
     "ReLU",
     "ReLU6",
     "ReflectionPad1d",

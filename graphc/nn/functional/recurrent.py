@@ -1,0 +1,115 @@
+"""Steps of recurrent networks and their repetition over a sequence, unrolled where it is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from graphc import composite
+from graphc.errors import ShapeError
+from graphc.nn.functional.linear import linear
+from graphc.ops import contraction
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.ops.shape import concat
+from graphc.tensor import Tensor
+
+State = tuple[Tensor, ...]
+"""The hidden state, and for an LSTM the cell state: [batch, hidden] each."""
+Step = Callable[[Tensor, State, Tensor, "Tensor | None"], State]
+"""``step(projected input, state, recurrent weight, recurrent bias)``; the input is projected for all gates at once."""
+
+
+def _gates(x: Tensor, count: int) -> list[Tensor]:
+    size = x.shape[-1] // count
+    return [x.narrow(-1, i * size, size) for i in range(count)]
+
+
+def _recurrent(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    product = contraction.matmul(hidden, weight, transpose_b=True)
+    return product if bias is None else ew.add(product, bias)
+
+
+def lstm_step(x: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
+    """One step of a long short-term memory (Hochreiter and Schmidhuber 1997) with gates in, forget, cell, out."""
+    hidden, cell = state
+    i, f, g, o = _gates(ew.add(x, _recurrent(hidden, weight, bias)), 4)
+    kept = ew.mul(composite.sigmoid(f), cell)
+    cell = ew.add(kept, ew.mul(composite.sigmoid(i), mathematics.tanh(g)))
+    return ew.mul(composite.sigmoid(o), mathematics.tanh(cell)), cell
+
+
+def gru_step(x: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
+    """One step of a gated recurrent unit (Cho et al. 2014) with gates reset, update, new."""
+    (hidden,) = state
+    xr, xz, xn = _gates(x, 3)
+    hr, hz, hn = _gates(_recurrent(hidden, weight, bias), 3)
+    reset = composite.sigmoid(ew.add(xr, hr))
+    update = composite.sigmoid(ew.add(xz, hz))
+    new = mathematics.tanh(ew.add(xn, ew.mul(reset, hn)))
+    return (ew.add(new, ew.mul(update, ew.sub(hidden, new))),)
+
+
+def tanh_step(x: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
+    """One step of a plain recurrent network."""
+    return (mathematics.tanh(ew.add(x, _recurrent(state[0], weight, bias))),)
+
+
+def relu_step(x: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
+    """One step of a plain recurrent network with a rectifier."""
+    return (composite.relu(ew.add(x, _recurrent(state[0], weight, bias))),)
+
+
+STEPS: dict[str, tuple[Step, int, int]] = {
+    "LSTM": (lstm_step, 4, 2),
+    "GRU": (gru_step, 3, 1),
+    "RNN_TANH": (tanh_step, 1, 1),
+    "RNN_RELU": (relu_step, 1, 1),
+}
+"""Step, number of gates and number of state tensors, by kind of network."""
+
+
+def recurrent_cell(
+    kind: str,
+    x: Tensor,
+    state: State,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Tensor | None = None,
+    bias_hh: Tensor | None = None,
+) -> State:
+    """One step for input [batch, size] and states [batch, hidden]; weights as in ``recurrent_layer``."""
+    return STEPS[kind][0](linear(x, weight_ih, bias_ih), state, weight_hh, bias_hh)
+
+
+def recurrent_layer(
+    kind: str,
+    x: Tensor,
+    state: State,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Tensor | None = None,
+    bias_hh: Tensor | None = None,
+    reverse: bool = False,
+) -> tuple[Tensor, State]:
+    """Runs a layer over a sequence [time, batch, size]; returns the hidden states [time, batch, hidden] and the last
+    state.
+
+    ``weight_ih`` is [gates * hidden, size], ``weight_hh`` [gates * hidden, hidden]. ``reverse`` goes from the last step
+    to the first, with outputs at the places of their inputs. Raises ShapeError when the sequence is empty.
+    """
+    step, _, _ = STEPS[kind]
+    length = x.shape[0]
+    if not length:
+        raise ShapeError(f"{kind}: the sequence has no steps")
+    # One product for all steps; only the recurrent one waits for the step before.
+    projected = linear(x, weight_ih, bias_ih)
+    outputs: list[Tensor] = []
+    for t in reversed(range(length)) if reverse else range(length):
+        state = step(projected.select(0, t), state, weight_hh, bias_hh)
+        outputs.append(state[0])
+    return stacked(outputs[::-1] if reverse else outputs), state
+
+
+def stacked(parts: Sequence[Tensor]) -> Tensor:
+    """Tensors of one shape along a new first dimension."""
+    return concat(*[p.reshape(1, *p.shape) for p in parts], axis=0)

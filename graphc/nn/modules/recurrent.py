@@ -1,0 +1,258 @@
+"""Recurrent layers and cells: LSTM, GRU and plain ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from graphc.errors import AttributeValueError, ShapeError
+from graphc.nn import init
+from graphc.nn.functional.dropout import dropout
+from graphc.nn.functional.recurrent import STEPS, State, recurrent_cell, recurrent_layer, stacked
+from graphc.nn.module import Module
+from graphc.nn.parameter import Parameter, empty_parameter
+from graphc.ops.shape import concat
+from graphc.tensor import Tensor
+
+
+def _draw(module: Module, hidden_size: int) -> None:
+    bound = 1.0 / math.sqrt(hidden_size) if hidden_size > 0 else 0.0
+    for parameter in module.parameters():
+        init.uniform_(parameter, -bound, bound)
+
+
+class RNNBase(Module):
+    """Layers of one kind of recurrent network (``LSTM``, ``GRU``, ``RNN_TANH``, ``RNN_RELU``), one above the other.
+
+    Parameters of layer k are ``weight_ih_lk``, ``weight_hh_lk``, ``bias_ih_lk``, ``bias_hh_lk``, with ``_reverse``
+    behind the names for the backward direction.
+    """
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        if mode not in STEPS:
+            raise AttributeValueError(f"RNNBase: mode {mode!r} is not known", remedy=f"one of {sorted(STEPS)}")
+        if proj_size:
+            raise AttributeValueError(
+                f"{self._get_name()}: proj_size is not supported", remedy="a Linear on the output"
+            )
+        if not 0.0 <= dropout <= 1.0:
+            raise AttributeValueError(f"{self._get_name()}: dropout is a probability, got {dropout}")
+        if hidden_size < 1 or num_layers < 1:
+            raise AttributeValueError(f"{self._get_name()}: hidden_size {hidden_size}, num_layers {num_layers}")
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        gates = STEPS[mode][1] * hidden_size
+        for layer, suffix in self._directions():
+            size = input_size if layer == 0 else hidden_size * (2 if bidirectional else 1)
+            shapes = {"weight_ih": (gates, size), "weight_hh": (gates, hidden_size)}
+            if bias:
+                shapes |= {"bias_ih": (gates,), "bias_hh": (gates,)}
+            for name, shape in shapes.items():
+                self.register_parameter(f"{name}{suffix}", empty_parameter(shape, dtype, device))
+        self.reset_parameters()
+
+    def _directions(self) -> Iterator[tuple[int, str]]:
+        """Layer and suffix of parameter names, in the order of states."""
+        for layer in range(self.num_layers):
+            yield layer, f"_l{layer}"
+            if self.bidirectional:
+                yield layer, f"_l{layer}_reverse"
+
+    def reset_parameters(self) -> None:
+        """Draws all parameters uniformly from minus to plus 1/sqrt(hidden_size)."""
+        _draw(self, self.hidden_size)
+
+    def flatten_parameters(self) -> None:
+        """Does nothing: parameters need no common memory here."""
+
+    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
+        """[time, batch, input_size] (batch first with ``batch_first``, or without a batch) to all hidden states of the
+        last layer in the same layout, and the last states [layers * directions, batch, hidden_size].
+
+        ``hx`` are the first states, zeros when None; for an LSTM a pair of hidden and cell states.
+        """
+        single = len(input.shape) == 2
+        if len(input.shape) not in (2, 3) or input.shape[-1] != self.input_size:
+            raise ShapeError(
+                f"{self._get_name()}: the input {list(input.shape)} is not [time, batch, {self.input_size}]"
+            )
+        x = input.reshape(input.shape[0], 1, input.shape[1]) if single else input
+        x = x.transpose(0, 1) if self.batch_first and not single else x
+        states = self._states(x, hx, single)
+        x, last = self._run(x, states)
+        if single:
+            return x.reshape(x.shape[0], x.shape[2]), self._result([s.reshape(s.shape[0], s.shape[2]) for s in last])
+        return (x.transpose(0, 1) if self.batch_first else x), self._result(last)
+
+    def _states(self, x: Tensor, hx: Any, single: bool) -> list[State]:
+        """The first state of each layer and direction."""
+        count = self.num_layers * (2 if self.bidirectional else 1)
+        kinds = STEPS[self.mode][2]
+        shape = (count, x.shape[1], self.hidden_size)
+        if hx is None:
+            zeros = x.new_zeros(x.shape[1], self.hidden_size)
+            return [(zeros,) * kinds] * count
+        given = tuple(hx) if kinds > 1 else (hx,)
+        if len(given) != kinds:
+            raise ShapeError(f"{self._get_name()}: {len(given)} states are given, {kinds} are needed")
+        if single:
+            given = tuple(s.reshape(s.shape[0], 1, s.shape[-1]) for s in given)
+        for state in given:
+            if tuple(state.shape) != shape:
+                raise ShapeError(f"{self._get_name()}: a state has shape {list(state.shape)}, not {list(shape)}")
+        return [tuple(s.select(0, i) for s in given) for i in range(count)]
+
+    def _run(self, x: Tensor, states: list[State]) -> tuple[Tensor, list[Tensor]]:
+        """The output of the last layer, and the last states, each [layers * directions, batch, hidden]."""
+        finals: list[State] = []
+        for layer in range(self.num_layers):
+            if layer and self.dropout and self.training:
+                x = dropout(x, self.dropout)
+            outputs = []
+            for reverse in (False, True)[: 2 if self.bidirectional else 1]:
+                parameters = self._parameters_of(layer, reverse)
+                output, final = recurrent_layer(self.mode, x, states[len(finals)], *parameters, reverse=reverse)
+                outputs.append(output)
+                finals.append(final)
+            x = concat(*outputs, axis=2) if self.bidirectional else outputs[0]
+        return x, [stacked(parts) for parts in zip(*finals, strict=True)]
+
+    def _parameters_of(self, layer: int, reverse: bool) -> list[Any]:
+        suffix = f"_l{layer}{'_reverse' if reverse else ''}"
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        return [self._parameters.get(f"{name}{suffix}") for name in names]
+
+    def _result(self, last: list[Tensor]) -> Any:
+        return tuple(last) if len(last) > 1 else last[0]
+
+    def extra_repr(self) -> str:
+        """Sizes, and what differs from the defaults."""
+        parts = [f"{self.input_size}, {self.hidden_size}"]
+        defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        parts += [f"{name}={getattr(self, name)}" for name, value in defaults.items() if getattr(self, name) != value]
+        return ", ".join(parts)
+
+
+class LSTM(RNNBase):
+    """Long short-term memory; ``forward`` returns the outputs and the pair of last hidden and cell states."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__("LSTM", *args, **kwargs)
+
+
+class GRU(RNNBase):
+    """Gated recurrent units."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__("GRU", *args, **kwargs)
+
+
+class RNN(RNNBase):
+    """A plain recurrent network with ``nonlinearity`` tanh or relu."""
+
+    def __init__(self, *args: Any, nonlinearity: str = "tanh", **kwargs: Any):
+        super().__init__(_plain("RNN", nonlinearity), *args, **kwargs)
+        self.nonlinearity = nonlinearity
+
+
+def _plain(name: str, nonlinearity: str) -> str:
+    if nonlinearity not in ("tanh", "relu"):
+        raise AttributeValueError(f"{name}: nonlinearity {nonlinearity!r} is neither 'tanh' nor 'relu'")
+    return f"RNN_{nonlinearity.upper()}"
+
+
+class RNNCellBase(Module):
+    """One step of a recurrent network."""
+
+    weight_ih: Parameter
+    weight_hh: Parameter
+    bias_ih: Parameter | None
+    bias_hh: Parameter | None
+    mode: str
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None):
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        gates = STEPS[self.mode][1] * hidden_size
+        self.weight_ih = empty_parameter((gates, input_size), dtype, device)
+        self.weight_hh = empty_parameter((gates, hidden_size), dtype, device)
+        self.register_parameter("bias_ih", empty_parameter((gates,), dtype, device) if bias else None)
+        self.register_parameter("bias_hh", empty_parameter((gates,), dtype, device) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws all parameters uniformly from minus to plus 1/sqrt(hidden_size)."""
+        _draw(self, self.hidden_size)
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        """[batch, input_size] (or without the batch) and state, zeros when None, to the new state."""
+        if len(input.shape) not in (1, 2) or input.shape[-1] != self.input_size:
+            raise ShapeError(f"{self._get_name()}: the input {list(input.shape)} is not [batch, {self.input_size}]")
+        single = len(input.shape) == 1
+        x = input.reshape(1, -1) if single else input
+        kinds = STEPS[self.mode][2]
+        if hx is None:
+            state: State = (x.new_zeros(x.shape[0], self.hidden_size),) * kinds
+        else:
+            given = tuple(hx) if kinds > 1 else (hx,)
+            state = tuple(s.reshape(1, -1) if single else s for s in given)
+        parameters = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        result = recurrent_cell(self.mode, x, state, *parameters)
+        result = tuple(r.reshape(-1) for r in result) if single else result
+        return result if kinds > 1 else result[0]
+
+    def extra_repr(self) -> str:
+        """Sizes."""
+        bias = "" if self.bias_ih is not None else ", bias=False"
+        return f"{self.input_size}, {self.hidden_size}{bias}"
+
+
+class LSTMCell(RNNCellBase):
+    """One step of an LSTM: returns hidden and cell state."""
+
+    mode = "LSTM"
+
+
+class GRUCell(RNNCellBase):
+    """One step of a gated recurrent unit."""
+
+    mode = "GRU"
+
+
+class RNNCell(RNNCellBase):
+    """One step of a plain recurrent network."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        self.__dict__["mode"] = _plain("RNNCell", nonlinearity)
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity

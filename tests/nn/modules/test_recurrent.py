@@ -1,0 +1,132 @@
+"""Recurrent layers and cells against PyTorch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc
+from graphc import nn
+from graphc.errors import AttributeValueError, ShapeError
+from tests.nn.compare import agree, floats, load, modules_agree
+
+OPTIONS = [
+    {},
+    {"bias": False},
+    {"num_layers": 3},
+    {"bidirectional": True},
+    {"num_layers": 2, "bidirectional": True, "batch_first": True},
+]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_layers_as_torch(kind: str, options: dict):
+    torch = pytest.importorskip("torch")
+    ours, theirs = getattr(nn, kind)(3, 4, **options), getattr(torch.nn, kind)(3, 4, **options)
+    modules_agree(ours, theirs, floats(5, 2, 3), rtol=1e-7)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_given_states_and_no_batch_as_torch(kind: str):
+    torch = pytest.importorskip("torch")
+    options = {"num_layers": 2, "bidirectional": True}
+    ours, theirs = getattr(nn, kind)(3, 4, **options).double(), getattr(torch.nn, kind)(3, 4, **options).double()
+    load(ours, theirs)
+
+    def call(module):
+        return (lambda x, h, c: module(x, (h, c))) if kind == "LSTM" else module
+
+    for x, batch in ((floats(5, 2, 3), (2,)), (floats(5, 3), ())):
+        states = [floats(4, *batch, 4, seed=i) for i in range(1, 3 if kind == "LSTM" else 2)]
+        agree(call(ours), call(theirs), x, *states, rtol=1e-7)
+
+
+@pytest.mark.torch
+def test_rectified_as_torch():
+    torch = pytest.importorskip("torch")
+    options = {"nonlinearity": "relu"}
+    modules_agree(nn.RNN(3, 4, **options), torch.nn.RNN(3, 4, **options), floats(5, 2, 3))
+    modules_agree(nn.RNNCell(3, 4, **options), torch.nn.RNNCell(3, 4, **options), floats(5, 3))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", ["LSTMCell", "GRUCell", "RNNCell"])
+@pytest.mark.parametrize("bias", [True, False])
+def test_cells_as_torch(kind: str, bias: bool):
+    torch = pytest.importorskip("torch")
+    ours, theirs = getattr(nn, kind)(3, 4, bias=bias), getattr(torch.nn, kind)(3, 4, bias=bias)
+    for shape in ((5, 3), (3,)):
+        modules_agree(ours, theirs, floats(*shape), rtol=1e-7)
+        ours.zero_grad()
+        theirs.zero_grad()
+
+
+@pytest.mark.torch
+def test_cell_states_as_torch():
+    torch = pytest.importorskip("torch")
+    ours, theirs = nn.LSTMCell(3, 4).double(), torch.nn.LSTMCell(3, 4).double()
+    load(ours, theirs)
+    states = (floats(5, 4, seed=1), floats(5, 4, seed=2))
+    agree(lambda x, h, c: ours(x, (h, c)), lambda x, h, c: theirs(x, (h, c)), floats(5, 3), *states, rtol=1e-7)
+
+
+def test_a_sequence_in_two_parts():
+    layer = nn.GRU(3, 4)
+    x = graphc.randn(6, 2, 3)
+    whole, last = layer(x)
+    _, state = layer(x[:4])
+    second, end = layer(x[4:], state)
+    np.testing.assert_allclose(second.detach().numpy(), whole[4:].detach().numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(end.detach().numpy(), last.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_dropout_between_layers_only_in_training():
+    graphc.manual_seed(0)
+    layer = nn.LSTM(3, 4, num_layers=2, dropout=0.5)
+    x = graphc.randn(5, 2, 3)
+    a, b = layer(x)[0].detach().numpy(), layer(x)[0].detach().numpy()
+    assert (a != b).any()
+    layer.eval()
+    np.testing.assert_array_equal(layer(x)[0].detach().numpy(), layer(x)[0].detach().numpy())
+
+
+def test_initial_values():
+    layer = nn.LSTM(10, 100)
+    for parameter in layer.parameters():
+        assert 0.095 < np.abs(parameter.detach().numpy()).max() <= 0.1
+    layer.flatten_parameters()
+
+
+def test_text():
+    assert repr(nn.LSTM(3, 4, batch_first=True)) == "LSTM(3, 4, batch_first=True)"
+    assert repr(nn.GRU(3, 4, 2, dropout=0.5, bidirectional=True)) == (
+        "GRU(3, 4, num_layers=2, dropout=0.5, bidirectional=True)"
+    )
+    assert repr(nn.LSTMCell(3, 4, bias=False)) == "LSTMCell(3, 4, bias=False)"
+
+
+def test_errors():
+    layer = nn.LSTM(3, 4)
+    with pytest.raises(ShapeError, match=r"LSTM: the input \[5, 2, 7\] is not \[time, batch, 3\]"):
+        layer(graphc.zeros(5, 2, 7))
+    with pytest.raises(ShapeError, match="the sequence has no steps"):
+        layer(graphc.zeros(0, 2, 3))
+    with pytest.raises(ShapeError, match=r"a state has shape \[1, 3, 4\], not \[1, 2, 4\]"):
+        layer(graphc.zeros(5, 2, 3), (graphc.zeros(1, 3, 4), graphc.zeros(1, 3, 4)))
+    with pytest.raises(ShapeError, match="1 states are given, 2 are needed"):
+        layer(graphc.zeros(5, 2, 3), (graphc.zeros(1, 2, 4),))
+    with pytest.raises(ShapeError, match=r"GRUCell: the input \[2, 2\]"):
+        nn.GRUCell(3, 4)(graphc.zeros(2, 2))
+    with pytest.raises(AttributeValueError, match="nonlinearity 'gelu'"):
+        nn.RNN(3, 4, nonlinearity="gelu")
+    with pytest.raises(AttributeValueError, match="mode 'XYZ' is not known"):
+        nn.RNNBase("XYZ", 3, 4)
+    with pytest.raises(AttributeValueError, match="proj_size is not supported"):
+        nn.LSTM(3, 4, proj_size=2)
+    with pytest.raises(AttributeValueError, match="dropout is a probability"):
+        nn.LSTM(3, 4, dropout=2)
+    with pytest.raises(AttributeValueError, match="num_layers 0"):
+        nn.LSTM(3, 4, 0)

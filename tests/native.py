@@ -15,7 +15,7 @@ from graphc.codegen.entry import ENTRY, bound_storages, emit_program
 from graphc.codegen.llvm_build import build_object
 from graphc.codegen.schedule_cpu import schedule_program
 from graphc.codegen.target import Target, target_named
-from graphc.ir.graph import Graph, Value, input_class, input_path
+from graphc.ir.graph import Graph, Value, input_path
 from graphc.ir.interpret import Evaluator, copy
 from graphc.ir.kernel import Kernel, Program, Storage
 from graphc.ir.kernel_interpret import run_program

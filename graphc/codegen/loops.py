@@ -111,14 +111,25 @@ def indices_of(statement: Stmt) -> tuple[Index, ...]:
 # ---- merging
 
 
+def drop_trivial(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
+    """Loops of one iteration become their body, loops of none go."""
+    kept: list[Stmt] = []
+    for stmt in body:
+        if not isinstance(stmt, Loop):
+            kept.append(stmt)
+        elif stmt.axis.extent > 1:
+            kept.append(Loop(stmt.axis, stmt.kind, drop_trivial(stmt.body, names)))
+        elif stmt.axis.extent == 1:
+            kept += drop_trivial(BodyCopier(names, {stmt.axis: 0}).body(stmt.body), names)
+    return tuple(kept)
+
+
 def merge_loops(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
-    """Adjacent nested loops of one kind become one wherever every index treats them as one; loops that never run go."""
+    """Adjacent nested loops of one kind become one wherever every index treats them as one."""
     merged: list[Stmt] = []
     for stmt in body:
         if not isinstance(stmt, Loop):
             merged.append(stmt)
-            continue
-        if not stmt.axis.extent:
             continue
         loop = Loop(stmt.axis, stmt.kind, merge_loops(stmt.body, names))
         inner = loop.body[0] if len(loop.body) == 1 else None

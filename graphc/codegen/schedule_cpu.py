@@ -8,7 +8,7 @@ import numpy as np
 
 from graphc.codegen.approximate import expand
 from graphc.codegen.contraction import Packing, apply_tile, choose_tile, find_contraction, make_packing, pack_body
-from graphc.codegen.loops import Names, hoist, merge_loops, sort_loops, split_loops
+from graphc.codegen.loops import Names, drop_trivial, hoist, merge_loops, sort_loops, split_loops
 from graphc.codegen.target import Target
 from graphc.codegen.transpose import transposed_tiles
 from graphc.codegen.vectorise import choose, vectorise
@@ -58,7 +58,8 @@ def constant_buffers(program: Program, kernel: Kernel) -> frozenset[str]:
 
 def _prepare(kernel: Kernel, names: Names) -> Kernel:
     """The nest in a canonical form: quotients as axes, loops in the order of memory, and no more of them than needed."""
-    return replace(kernel, body=merge_loops(sort_loops(split_loops(kernel.body, names)), names))
+    body = drop_trivial(kernel.body, names)
+    return replace(kernel, body=merge_loops(sort_loops(split_loops(body, names)), names))
 
 
 def _vectorised(kernel: Kernel, target: Target, names: Names) -> Kernel:

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphc.codegen.loops import BodyCopier, Names, block_index, blocks, hoist, indices_of, merge_loops, wrap
+from graphc.codegen.loops import (
+    BodyCopier,
+    Names,
+    block_index,
+    blocks,
+    drop_trivial,
+    hoist,
+    indices_of,
+    merge_loops,
+    wrap,
+)
 from graphc.ir.index import Axis, Index, as_index
 from graphc.ir.kernel import Kernel, Let, Load, Loop, Store, walk
 from tests.codegen.kernel_native import check_equivalent, kernel_of
@@ -21,6 +31,12 @@ def loops_of(kernel: Kernel) -> list[tuple[int, str]]:
 
 def merged(kernel: Kernel) -> Kernel:
     result = replace(kernel, body=merge_loops(kernel.body, Names()))
+    check_equivalent(kernel, result)
+    return result
+
+
+def without_trivial(kernel: Kernel) -> Kernel:
+    result = replace(kernel, body=drop_trivial(kernel.body, Names()))
     check_equivalent(kernel, result)
     return result
 
@@ -116,8 +132,23 @@ def test_loops_that_never_run_go():
           r = read a
           store %y[0] = r
         }""")
-    result = merged(kernel)
+    result = without_trivial(kernel)
     assert not loops_of(result) and not any(isinstance(s, Load) for s in result.body)
+
+
+def test_loops_of_one_iteration_go():
+    kernel = kernel_of("""
+        kernel @k(%x: f32[4] in, %y: f32[4] out) {
+          for i in 1 parallel {
+            for j in 4 parallel {
+              for k in 1 parallel {
+                v: f32 = load %x[4*i + j + k]
+                store %y[4*i + j + k] = v
+              }
+            }
+          }
+        }""")
+    assert loops_of(without_trivial(kernel)) == [(4, "parallel")]
 
 
 # ---- invariants

@@ -54,7 +54,8 @@ class EagerDispatcher:
             arrays.append(data)
             needs_grad = needs_grad or tensor._requires_grad
         checked = self._check(op, operands, arrays, attrs)
-        found = op.reference(*arrays, **checked.attrs)  # type: ignore[misc]
+        with np.errstate(all="ignore"):
+            found = op.reference(*arrays, **checked.attrs)  # type: ignore[misc]
         if found.__class__ is tuple:
             results = tuple([self._wrap(array, checked, arrays) for array in found])
         else:
@@ -144,7 +145,8 @@ class EagerDispatcher:
         data = self.values(tensor, "an in-place operation")
         if not data.flags.writeable:
             raise ArgumentError(
-                "elements of an expanded tensor share memory, so they cannot be written to", remedy="tensor.clone()"
+                "the tensor cannot be written to: its elements share memory (it is expanded) or its array is read-only",
+                remedy="tensor.clone()",
             )
         if is_grad_enabled() and (value._requires_grad or tensor._requires_grad):
             write_through(tensor, value)

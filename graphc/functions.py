@@ -198,9 +198,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     count = len(ordered)
     extents = [t.numel() for t in ordered]
     grids = [t.reshape(*(-1 if d == i else 1 for d in range(count))).expand(*extents) for i, t in enumerate(ordered)]
-    if swap:
-        grids = [grid.transpose(0, 1) for grid in (grids[1], grids[0], *grids[2:])]
-    return tuple(grids)
+    return (grids[1], grids[0], *grids[2:]) if swap else tuple(grids)
 
 
 def numel(input: Tensor) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +23,9 @@ class Context:
     def __init__(self) -> None:
         self._to_save: tuple[Any, ...] = ()
         self._saved: tuple[Snapshot | None, ...] = ()
+        self._results: dict[int, int] = {}
+        """For what was saved, by position: the number of the result that it is."""
+        self._node: weakref.ref[Node] | None = None
         self._released = False
         self._traced: tuple[Any, ...] | None = None
         self._dirty: tuple[Any, ...] = ()
@@ -48,7 +52,11 @@ class Context:
             return self._traced
         if self._released:
             raise freed()
-        return tuple(None if s is None else real(Saved.of(s)) for s in self._saved)
+        node = None if self._node is None else self._node()
+        return tuple(
+            None if s is None else real(Saved.of(s, (node, self._results[i]) if node and i in self._results else None))
+            for i, s in enumerate(self._saved)
+        )
 
     saved_variables = saved_tensors
 
@@ -239,7 +247,7 @@ def _run(
     if recording:
         node = FunctionNode(cls.__name__, context, backward, operands, edges, results)
         _attach(node, context, results)
-    context._saved = tuple(_snapshot(t, operands, edges) for t in context._to_save) if recording else ()
+        _keep(node, context, operands, results)
     context._to_save = ()
     return tuple(results) if several else results[0]
 
@@ -268,14 +276,22 @@ def _attach(node: FunctionNode, context: Context, results: Sequence[Any]) -> Non
         result._detached = False
 
 
-def _snapshot(tensor: Any, operands: Sequence[Any], edges: Sequence[Edge | None]) -> Snapshot | None:
-    if tensor is None:
-        return None
-    edge = edge_of(tensor) if tensor._requires_grad else None
-    for operand, known in zip(operands, edges, strict=True):
-        if operand is tensor:
-            edge = known
-    return Snapshot(tensor, edge, "saved by a custom function")
+def _keep(node: FunctionNode, context: Context, operands: Sequence[Any], results: Sequence[Any]) -> None:
+    """Takes snapshots of what was saved. Those of results do not name the node, which would keep itself alive."""
+    context._node = weakref.ref(node)
+    found = []
+    for i, tensor in enumerate(context._to_save):
+        edge = None
+        for number, result in enumerate(results):
+            if result is tensor and result._node is node:
+                context._results[i] = number
+        for operand, known in zip(operands, node.edges, strict=True):
+            if operand is tensor:
+                edge = known
+        if edge is None and i not in context._results and tensor is not None and tensor._requires_grad:
+            edge = edge_of(tensor)
+        found.append(None if tensor is None else Snapshot(tensor, edge, "saved by a custom function"))
+    context._saved = tuple(found)
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

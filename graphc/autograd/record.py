@@ -53,14 +53,15 @@ class Saved(Tensor):
     _snapshot: Snapshot
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> Saved:
-        """The tensor, at its place in the graph."""
+    def of(cls, snapshot: Snapshot, edge: Edge | None = None) -> Saved:
+        """The tensor, at its place in the graph (``edge`` where the snapshot does not hold it)."""
         tensor = object.__new__(cls)
         tensor._snapshot = snapshot
         tensor.dtype = snapshot.dtype
         tensor._counter = snapshot.counter
-        if snapshot.edge is not None:
-            tensor._node, tensor._index = snapshot.edge
+        edge = edge or snapshot.edge
+        if edge is not None and snapshot.dtype.kind == "f":
+            tensor._node, tensor._index = edge
             tensor._requires_grad = True
         return tensor
 
@@ -104,7 +105,8 @@ class OpNode(Node):
         self.operands = tuple(
             [Snapshot(t, edge, f"an operand of {name}") for t, edge in zip(operands, edges, strict=True)]
         )
-        self.results = tuple([Snapshot(t, (self, i), f"a result of {name}") for i, t in enumerate(results)])
+        # Without their edges, which lead here: a cycle would keep everything alive until garbage is collected.
+        self.results = tuple([Snapshot(t, None, f"a result of {name}") for t in results])
 
     def name(self) -> str:
         """The op's name in the style of class names, e.g. ``ReduceMaxBackward``."""
@@ -112,7 +114,7 @@ class OpNode(Node):
 
     def run(self, grads: list[Any]) -> Sequence[Any]:
         """Applies the op's gradient rules."""
-        results = [Saved.of(s) for s in self.results]
+        results = [Saved.of(s, (self, i)) for i, s in enumerate(self.results)]
         operands = [Saved.of(s) for s in self.operands]
         several = len(results) > 1
         g = tuple(grads) if several else grads[0]

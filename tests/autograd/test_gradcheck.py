@@ -34,7 +34,7 @@ def test_right_gradients_pass():
 
 
 def test_wrong_gradients_are_found():
-    with pytest.raises(GradientError, match="gradient of result 0 for input 0 differs .* by up to 0.2"):
+    with pytest.raises(GradientError, match=r"gradient of result 0 for input 0 differs .* by up to 0.2"):
         gradcheck(lambda x: Scaled.apply(x, 2.1), X)
     assert not gradcheck(lambda x: Scaled.apply(x, 1.9), X, raise_exception=False)
 

@@ -1,0 +1,51 @@
+"""Names that are loaded at first use, and what an import of graphc loads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from graphc.lazy import exports
+
+
+def test_names_are_loaded_once():
+    namespace = {}
+    load = exports("package", namespace, {"sqrt": "math:sqrt", "json": "json"})
+    assert load("sqrt")(4) == 2
+    assert namespace["sqrt"] is load("sqrt")
+    assert load("json").dumps([]) == "[]"
+    with pytest.raises(AttributeError, match="module 'package' has no attribute 'cbrt'"):
+        load("cbrt")
+
+
+def run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_eager_programs_load_numpy_only():
+    code = """
+import sys, graphc
+x = graphc.ones(2, requires_grad=True)
+(x @ graphc.rand(2)).backward()
+print([m for m in ("networkx", "llvmlite", "graphc.codegen", "graphc.passes", "graphc.nn") if m in sys.modules])
+"""
+    assert run(code) == "[]"
+
+
+def test_public_names_do_not_depend_on_the_order_of_imports():
+    code = """
+import graphc.tensor, graphc.trace, graphc.compiled, graphc.autograd.engine
+import graphc
+print(callable(graphc.tensor), callable(graphc.trace), callable(graphc.compile), graphc.autograd.Function.__name__)
+"""
+    assert run(code) == "True True True Function"
+
+
+def test_every_public_name_is_there():
+    code = """
+import graphc
+print([n for n in graphc.__all__ if not hasattr(graphc, n)])
+"""
+    assert run(code) == "[]"

@@ -16,6 +16,12 @@ KINDS = ("map", "row", "contraction", "nest")
 ``contraction``: one sum of products and what is done to its result. ``nest``: one op that lowers itself."""
 
 
+WEIGHTS = {"exp": 12, "expm1": 20, "log": 20, "log1p": 24, "tanh": 20, "erf": 30, "sin": 30, "cos": 30, "pow": 80, "random_bits": 120}
+"""Vector operations of ops that need many."""
+_EPILOGUE = 64
+"""Operations that may follow a sum of products while its register block is held: each is emitted once per register."""
+
+
 @dataclass(eq=False)
 class Group:
     """Nodes that become one kernel. ``shape`` is the iteration domain, ``axes`` the dimensions that a row group reduces."""
@@ -139,6 +145,8 @@ class _Fuser:
         if "nest" in (producer.kind, consumer.kind):
             return
         merged = self._merged(producer, consumer)
+        if merged is not None and merged.kind == "contraction" and self._weight(producer, consumer) > _EPILOGUE:
+            return
         if merged is None or not self._edges_fit(producer, consumer, merged) or self._has_detour(producer, consumer):
             return
         merged.nodes = [*producer.nodes, *consumer.nodes]
@@ -159,6 +167,20 @@ class _Fuser:
             core = a if a.kind == "contraction" else b
             return Group([], "contraction", core.shape) if a.shape == b.shape else None
         return None
+
+    def _weight(self, *groups: Group) -> int:
+        """Vector operations per element that the groups need beside products, views and generators they read included."""
+        total = 0
+        seen: set[Node] = set()
+        stack = [n for g in groups for n in g.nodes]
+        while stack:
+            node = stack.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            total += 0 if node.op.has(Trait.CONTRACTION) else WEIGHTS.get(node.op.name, 1)
+            stack.extend(v.node for v in node.operands if is_virtual(v.node))
+        return total
 
     def _edges_fit(self, producer: Group, consumer: Group, merged: Group) -> bool:
         """True when every value read across the two groups is at hand where it is read, or cheap to compute there."""

@@ -16,8 +16,9 @@ from graphc.dtypes import DType
 from graphc.eager import escaped
 from graphc.errors import GradientError, TraceError
 from graphc.ir.build import emit
-from graphc.ir.graph import CONSTANT, INPUT, Graph, Value
-from graphc.ir.op import OpDef
+from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value
+from graphc.ir.interpret import live_nodes
+from graphc.ir.op import OpDef, Trait
 from graphc.ir.types import TensorType
 from graphc.location import Location, capture
 from graphc.ops import dispatch
@@ -71,14 +72,18 @@ class Tracer:
         self._inside: dict[int, Tensor] = {}
         """Tensors of constants that were made during the trace."""
         self._by_image: dict[int, Captured] = {}
+        self._asked: set[Node] = set()
+        """Nodes whose values were asked for, so that the graph depends on them in ways that it does not show."""
 
     # ---- applying ops
 
     def apply(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """The traced result, or a tuple of them; raises what the op's type rule raises, with the user's line."""
+        recording = is_grad_enabled()
+        if op is stop_gradient.op or not recording:
+            operands = [_without_history(t) for t in operands]
         local = [refresh(self.local(t)) for t in operands]
         values = [t._data for t in local]
-        recording = is_grad_enabled()
         if self.differentiable and not recording:
             values = [self._stop(v) for v in values]
         module = module_path.current_path()
@@ -266,6 +271,12 @@ class Tracer:
                 origin=known.origin.describe(),
                 remedy="index the tensor inside of the traced function, or make the view a buffer of a module",
             )
+        if known.value.node in self._asked:
+            raise TraceError(
+                "a tensor from outside whose values the traced function asked for is written to",
+                origin=known.origin.describe(),
+                remedy="keep it as a Python number, or do not ask for its values",
+            )
         argument = self._argument(known.tensor, "state", self._free_path())
         self.graph.replace_uses(known.value, argument)
         if known.image._data is known.value:
@@ -317,14 +328,18 @@ class Tracer:
         return tensor
 
     def values(self, tensor: Tensor, purpose: str) -> np.ndarray:
-        """The data of a tensor from outside that is neither param nor state; raises TraceError for all others."""
-        data = tensor._data
-        known = self.captured.get(id(tensor))
-        fixed = isinstance(data, np.ndarray) and self._name_of(tensor) is None and not tensor._requires_grad
-        if fixed and (known is None or (known.image._data is known.value and known.value.node.op is not INPUT)):
-            self.local(tensor)  # So that the caller knows that the graph depends on its values.
-            return data
-        raise value_needed(self.local(tensor)._data, purpose)
+        """The data of what depends on constants only; raises TraceError for all other tensors."""
+        value = refresh(self.local(_without_history(tensor)))._data
+        nodes = live_nodes(self.graph, [value])
+        if any(not node.op.has(Trait.PURE) for node in nodes):
+            raise value_needed(value, purpose)
+        self._asked |= nodes
+        known: dict[Value, np.ndarray] = {}
+        for node in self.graph.nodes():
+            if node in nodes:
+                results = node.op.evaluate([known[v] for v in node.operands], node.attrs)
+                known.update(zip(node.results, results, strict=True))
+        return known[value]
 
     # ---- gradients
 
@@ -428,6 +443,13 @@ class _CustomCall:
             self.tracer.assign(result, made)
             return result
         return stop_gradient(made) if made.dtype.kind == "f" and self._has_no_gradient(result) else made
+
+
+def _without_history(tensor: Tensor) -> Tensor:
+    """A result of an eager operation as a leaf that shares its memory; other tensors as they are."""
+    if tensor._node is None or isinstance(tensor._data, Value):
+        return tensor
+    return Tensor._make_subclass(Tensor, tensor)
 
 
 def named_tensors(root: Any) -> list[tuple[Tensor, str, str]]:

@@ -109,7 +109,8 @@ class _Program:
         self.states: list[tuple[Any, Any]] = []
         for argument, (_, param) in parameters.items():
             state = optimizer.state_of(param)
-            self.states.append((param, state))
+            if state:
+                self.states.append((param, state))
             for name, tensor in state.items():
                 slots[_state_path(argument, name)] = Slot(tensor, (state, name))
         return slots

@@ -1,0 +1,240 @@
+"""Compiled modules and functions: variants, live state, eager autograd."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.nn.functional as F
+from graphc import nn
+from graphc.autograd import Function
+from graphc.errors import ArgumentError, GradientError, ShapeError, TraceError
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(6, 16)
+        self.norm = nn.BatchNorm1d(16)
+        self.drop = nn.Dropout(0.5)
+        self.fc2 = nn.Linear(16, 3)
+
+    def forward(self, x, scale=1.0):
+        return F.log_softmax(self.fc2(self.drop(F.relu(self.norm(self.fc1(x))))) * scale, dim=-1)
+
+
+def batch(rows: int = 8, seed: int = 0) -> graphc.Tensor:
+    return graphc.from_numpy(np.random.default_rng(seed).standard_normal((rows, 6)).astype(np.float32))
+
+
+def close(a: graphc.Tensor, b: graphc.Tensor, tolerance: float = 1e-5) -> None:
+    np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=tolerance, atol=tolerance)
+
+
+@pytest.fixture
+def net() -> Net:
+    graphc.manual_seed(0)
+    return Net()
+
+
+def test_training_mode_agrees_with_eager_mode(net):
+    twin = copy.deepcopy(net)
+    compiled = graphc.compile(twin)
+    for step in range(3):
+        x = batch(seed=step).requires_grad_()
+        x_twin = x.detach().clone().requires_grad_()
+        graphc.manual_seed(step)
+        expected = net(x)
+        state = graphc.get_rng_state()
+        graphc.manual_seed(step)
+        found = compiled(x_twin)
+        assert graphc.get_rng_state().equal(state)
+        close(found, expected)
+        (expected[:, 0].sum() * 3).backward()
+        (found[:, 0].sum() * 3).backward()
+        close(x_twin.grad, x.grad, 1e-4)
+    assert len(compiled.variants) == 1
+    for (name, p), q in zip(net.named_parameters(), twin.parameters(), strict=True):
+        close(p.grad, q.grad, 1e-4), name
+    for p, q in zip(net.buffers(), twin.buffers(), strict=True):
+        close(p, q)
+
+
+def test_variants_by_signature(net):
+    compiled = graphc.compile(net)
+    x = batch()
+    compiled(x)
+    compiled(x + 1)
+    assert len(compiled.variants) == 1
+    compiled(batch(4))
+    compiled(x, scale=2.0)
+    compiled(x, scale=2.0)
+    assert len(compiled.variants) == 3
+    with graphc.no_grad():
+        compiled(x)
+    assert len(compiled.variants) == 4
+    net.eval()
+    close(compiled(x), net(x))
+    assert len(compiled.variants) == 5
+    net.fc1.requires_grad_(False)
+    assert compiled(x).requires_grad
+    assert len(compiled.variants) == 6
+    with pytest.raises(ShapeError, match="input with 6 features"):
+        compiled(graphc.ones(2, 5))
+
+
+def test_parameters_are_those_of_the_live_model(net):
+    net.eval()
+    compiled = graphc.compile(net)
+    x = batch()
+    close(compiled(x), net(x))
+    with graphc.no_grad():
+        net.fc2.weight.mul_(2)
+    close(compiled(x), net(x))
+    net.load_state_dict({k: v + 0.25 for k, v in net.state_dict().items()})
+    close(compiled(x), net(x))
+    net.fc2.weight = nn.Parameter(graphc.ones(3, 16))
+    close(compiled(x), net(x))
+    assert len(compiled.variants) == 1
+    net.fc2 = nn.Linear(16, 4)
+    assert compiled(x).shape == (8, 4)
+    optimizer = graphc.optim.SGD(net.parameters(), lr=0.1)
+    compiled(x).sum().backward()
+    optimizer.step()
+    close(compiled(x), net(x))
+
+
+def test_module_attributes_are_reachable(net):
+    compiled = graphc.compile(net)
+    assert compiled.fc1 is net.fc1 and len(list(compiled.parameters())) == 6
+    compiled.eval()
+    assert not net.training
+    assert repr(compiled).startswith("compiled(Net(")
+
+
+def test_functions():
+    offset = graphc.ones(3)
+
+    @graphc.compile()
+    def function(x, *rest, power, **more):
+        """Doc."""
+        return {"a": x**power + offset, "b": (rest[0] * 2, power)}, more["y"] @ x.t()
+
+    x = graphc.from_numpy(np.random.default_rng(0).standard_normal((2, 3)))
+    result, product = function(x, x + 1, power=2, y=x)
+    close(result["a"], x**2 + 1, 1e-12)
+    close(result["b"][0], (x + 1) * 2, 1e-12)
+    assert result["b"][1] == 2
+    close(product, x @ x.t(), 1e-12)
+    assert function.__name__ == "function" and function.__doc__ == "Doc."
+    offset += 1
+    close(function(x, x, power=2, y=x)[0]["a"], x**2 + 2, 1e-12)
+
+
+def test_captured_parameters_get_gradients():
+    w = graphc.ones(3, requires_grad=True)
+    function = graphc.compile(lambda x: (x * w).sum())
+    x = graphc.arange(3.0)
+    function(x).backward()
+    function(x).backward()
+    assert w.grad.tolist() == [0, 2, 4]
+
+
+def test_outputs_without_gradient():
+    function = graphc.compile(lambda x: (x * 2, x.argmax(), x.detach() + 1, x > 0))
+    x = graphc.tensor([1.0, -2.0], requires_grad=True)
+    outputs = function(x)
+    assert [o.requires_grad for o in outputs] == [True, False, False, False]
+    outputs[0].sum().backward()
+    assert x.grad.tolist() == [2, 2]
+
+
+def test_part_of_the_outputs_may_be_used():
+    function = graphc.compile(lambda x: (x * 2, x * x))
+    x = graphc.tensor([1.0, -2.0], requires_grad=True)
+    function(x)[1].sum().backward()
+    assert x.grad.tolist() == [2, -4]
+
+
+def test_compiled_functions_inside_larger_graphs(net):
+    net.eval()
+    compiled = graphc.compile(net)
+    w = graphc.ones(6, requires_grad=True)
+    (compiled(batch() * w)[:, 0] ** 2).sum().backward()
+    found, w.grad = w.grad, None
+    (net(batch() * w)[:, 0] ** 2).sum().backward()
+    close(found, w.grad, 1e-4)
+    assert graphc.trace(lambda x: compiled(x) * 2, batch()).name == "main"
+
+
+def test_versions_of_what_backward_reads_are_checked():
+    function = graphc.compile(lambda x, w: x * w)
+    x, w = graphc.ones(2), graphc.ones(2, requires_grad=True)
+    y = function(x, w)
+    x.add_(1)
+    with pytest.raises(GradientError, match="an argument of the compiled main, f32"):
+        y.sum().backward()
+    y = function(x, w)
+    y.sum().backward()
+    with pytest.raises(GradientError, match="run backward once"):
+        y.sum().backward()
+
+
+def test_second_derivatives_are_refused_unless_they_are_inside():
+    x = graphc.tensor([2.0], requires_grad=True)
+    function = graphc.compile(lambda x: (x**3).sum())
+    with pytest.raises(GradientError, match="second derivative through the compiled main"):
+        graphc.autograd.grad(function(x), x, create_graph=True)
+    inside = graphc.compile(graphc.grad(lambda x: (x**3).sum()))
+    (second,) = graphc.autograd.grad(inside(x), x)
+    assert inside(x).item() == pytest.approx(12) and second.item() == pytest.approx(12)
+
+
+def test_custom_functions():
+    class Clip(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.clamp(-1, 1)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 0.5
+
+    x = graphc.tensor([-3.0, 0.5], requires_grad=True)
+    y = graphc.compile(lambda x: Clip.apply(x * 2))(x)
+    y.sum().backward()
+    assert y.tolist() == [-1, 1] and x.grad.tolist() == [1, 1]
+
+
+def test_state_outside_of_modules_is_written_back():
+    count = graphc.zeros(2)
+
+    def function(x):
+        count.add_(x)
+        return count * 2
+
+    compiled = graphc.compile(function)
+    version = count._version
+    assert compiled(graphc.ones(2)).tolist() == [2, 2]
+    assert compiled(graphc.ones(2)).tolist() == [4, 4]
+    assert count.tolist() == [2, 2] and count._version == version + 2
+    assert len(compiled.variants) == 1
+
+
+def test_strided_arguments_and_arrays():
+    function = graphc.compile(lambda x, y: x - y)
+    array = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    assert function(graphc.from_numpy(array).t(), array.T * 1).tolist() == [[0, 0]] * 3
+
+
+def test_what_cannot_be_compiled():
+    with pytest.raises(ArgumentError, match="can be compiled, not int"):
+        graphc.compile(3)
+    with pytest.raises(TraceError, match="needs the values"):
+        graphc.compile(lambda x: x if x.sum() > 0 else -x)(graphc.ones(2))
+    with pytest.raises(AttributeError):
+        _ = graphc.compile(lambda x: x).missing

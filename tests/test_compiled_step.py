@@ -1,0 +1,189 @@
+"""Compiled training steps against eager training."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.nn.functional as F
+from graphc import nn, optim
+from graphc.errors import ArgumentError, GradientError, ShapeError
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(6, 16)
+        self.norm = nn.BatchNorm1d(16)
+        self.drop = nn.Dropout(0.25)
+        self.fc2 = nn.Linear(16, 3)
+        self.unused = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.fc2(self.drop(F.relu(self.norm(self.fc1(x)))))
+
+
+OPTIMIZERS = {
+    "sgd": lambda p: optim.SGD(p, lr=0.1),
+    "nesterov": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=1e-2),
+    "adam": lambda p: optim.Adam(p, lr=0.01),
+    "adamw": lambda p: optim.AdamW(p, lr=0.01, weight_decay=0.1),
+}
+
+
+def batch(seed: int = 0, rows: int = 8) -> tuple[graphc.Tensor, graphc.Tensor]:
+    rng = np.random.default_rng(seed)
+    return (
+        graphc.from_numpy(rng.standard_normal((rows, 6)).astype(np.float32)),
+        graphc.from_numpy(rng.integers(0, 3, rows)),
+    )
+
+
+@pytest.fixture
+def net() -> Net:
+    graphc.manual_seed(0)
+    return Net()
+
+
+def eager_step(net, optimizer, x, y):
+    optimizer.zero_grad()
+    loss = F.cross_entropy(net(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def assert_same_state(a: nn.Module, b: nn.Module, tolerance: float) -> None:
+    for (name, p), q in zip(a.state_dict().items(), b.state_dict().values(), strict=True):
+        # Before a batch norm a bias has gradient 0 but for rounding, which Adam scales up.
+        if name not in ("fc1.bias", "norm.running_mean"):
+            np.testing.assert_allclose(q.numpy(), p.numpy(), rtol=tolerance, atol=tolerance, err_msg=name)
+
+
+@pytest.mark.parametrize("name", sorted(OPTIMIZERS))
+def test_training_agrees_with_eager_mode(net, name):
+    twin = copy.deepcopy(net)
+    first, second = OPTIMIZERS[name](net.parameters()), OPTIMIZERS[name](twin.parameters())
+    schedules = [optim.lr_scheduler.ExponentialLR(o, 0.9) for o in (first, second)]
+    step = graphc.compile_step(twin, F.cross_entropy, second)
+    for i in range(4):
+        graphc.manual_seed(i)
+        expected = eager_step(net, first, *batch(i))
+        graphc.manual_seed(i)
+        loss = step(*batch(i))
+        assert loss.item() == pytest.approx(expected, rel=1e-4) and not loss.requires_grad
+        for schedule in schedules:
+            schedule.step()
+    assert len(step.graphs) == 1 and second.step_count == 4
+    assert_same_state(net, twin, 1e-4)
+    assert step.last_output.shape == (8, 3)
+    assert twin.fc1.weight.grad is None
+
+
+def test_step_and_eager_training_can_alternate(net):
+    twin = copy.deepcopy(net)
+    first, second = optim.Adam(net.parameters(), lr=0.01), optim.Adam(twin.parameters(), lr=0.01)
+    step = graphc.compile_step(twin, F.cross_entropy, second)
+    for i in range(4):
+        graphc.manual_seed(i)
+        eager_step(net, first, *batch(i))
+        graphc.manual_seed(i)
+        if i % 2:
+            eager_step(twin, second, *batch(i))
+        else:
+            step(*batch(i))
+    assert_same_state(net, twin, 1e-4)
+    saved = copy.deepcopy(second.state_dict())
+    second.load_state_dict(saved)
+    step(*batch(5))
+    assert second.state_dict()["state"][0]["step"].item() == 5
+
+
+def test_static_numbers_and_the_set_of_parameters_make_variants(net):
+    optimizer = optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    step = graphc.compile_step(net, F.cross_entropy, optimizer)
+    step(*batch())
+    optimizer.param_groups[0]["lr"] = 0.01
+    step(*batch())
+    assert len(step.graphs) == 1
+    optimizer.param_groups[0]["nesterov"] = True
+    step(*batch())
+    assert len(step.graphs) == 2
+    optimizer.param_groups[0]["weight_decay"] = 0.1
+    step(*batch())
+    assert len(step.graphs) == 3
+    net.fc1.requires_grad_(False)
+    before = net.fc1.weight.clone()
+    step(*batch())
+    assert len(step.graphs) == 4 and net.fc1.weight.equal(before)
+    net.eval()
+    step(*batch())
+    step(*batch(rows=4))
+    assert len(step.graphs) == 6
+
+
+def test_parameter_groups_have_their_own_numbers(net):
+    groups = [{"params": net.fc1.parameters(), "lr": 0.0}, {"params": net.fc2.parameters()}]
+    groups = [{**g, "params": list(g["params"])} for g in groups]
+    before = [p.detach().clone() for p in (net.fc1.weight, net.fc2.weight)]
+    step = graphc.compile_step(net, F.cross_entropy, optim.SGD(groups, lr=0.1))
+    step(*batch())
+    assert net.fc1.weight.equal(before[0]) and not net.fc2.weight.equal(before[1])
+
+
+def test_several_inputs_and_targets_and_a_loss_with_parameters():
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.Linear(2, 1)
+
+        def forward(self, x, y, sign):
+            return {"out": self.a(x) * sign + y}
+
+    class Loss(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(graphc.ones(()))
+
+        def forward(self, output, target, weight):
+            return (((output["out"] - target) ** 2).mean() * weight) * self.scale
+
+    model, loss = Two(), Loss()
+    optimizer = optim.SGD([*model.parameters(), *loss.parameters()], lr=0.1)
+    step = graphc.compile_step(model, loss, optimizer)
+    value = step((graphc.ones(3, 2), graphc.ones(3, 1), -1.0), graphc.zeros(3, 1), 0.5)
+    assert loss.scale.item() == pytest.approx(1 - 0.1 * value.item())
+    assert step.last_output["out"].shape == (3, 1)
+    paths = {v.node.attrs["path"] for v in step.graphs[0].inputs}
+    assert {"a.weight", "loss.scale"} <= paths
+
+
+def test_hooks_of_the_optimizer_run(net):
+    optimizer = optim.SGD(net.parameters(), lr=0.1)
+    seen = []
+    optimizer.register_step_pre_hook(lambda o, a, k: seen.append("pre"))
+    optimizer.register_step_post_hook(lambda o, a, k: seen.append("post"))
+    graphc.compile_step(net, F.cross_entropy, optimizer)(*batch())
+    assert seen == ["pre", "post"]
+
+
+def test_versions_count_the_writes(net):
+    step = graphc.compile_step(net, F.cross_entropy, optim.SGD(net.parameters(), lr=0.1))
+    before = net.fc1.weight._version, net.unused.weight._version
+    step(*batch())
+    assert (net.fc1.weight._version, net.unused.weight._version) == (before[0] + 1, before[1])
+
+
+def test_wrong_uses(net):
+    optimizer = optim.SGD(net.parameters(), lr=0.1)
+    with pytest.raises(ShapeError, match="the loss must be one number"):
+        graphc.compile_step(net, lambda o, y: o.sum(1), optimizer)(*batch())
+    with pytest.raises(GradientError, match="does not depend on any parameter"):
+        graphc.compile_step(net, lambda o, y: o.detach().sum(), optimizer)(*batch())
+    with pytest.raises(ArgumentError, match="no update rule"):
+        graphc.compile_step(net, F.cross_entropy, object())
+    with pytest.raises(ArgumentError, match="a callable loss"):
+        graphc.compile_step(net, None, optimizer)

@@ -1,0 +1,66 @@
+"""What compiled graphs check of the outside before each call."""
+
+from __future__ import annotations
+
+import graphc
+from graphc import nn
+from graphc.live import Binding, Modules, Slot, are_current
+from graphc.trace import Constant
+
+
+def test_modules_notice_changes_of_the_tree_and_of_flags():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.Dropout()))
+    modules = Modules([model])
+    assert modules.training() == (True,) * 4 and modules.is_current()
+    model[1].eval()
+    assert sorted(modules.training()) == [False, False, True, True]
+    model[1].append(nn.ReLU())
+    assert not modules.is_current()
+    modules = Modules([model])
+    model[0] = nn.Linear(2, 2)
+    assert not modules.is_current()
+
+
+def test_shared_modules_count_once():
+    layer = nn.Linear(1, 1)
+    assert len(Modules([nn.Sequential(layer, layer), layer]).modules) == 2
+
+
+def test_a_slot_finds_the_tensor_that_is_there_now():
+    layer = nn.Linear(2, 3)
+    place = Modules([layer]).places()[id(layer.weight)]
+    slot = Slot(layer.weight, place)
+    assert slot.tensor() is layer.weight and slot.fits()
+    layer.weight = nn.Parameter(graphc.ones(3, 2))
+    assert slot.tensor() is layer.weight and slot.fits()
+    layer.weight.requires_grad_(False)
+    assert not slot.fits()
+    layer.weight = nn.Parameter(graphc.ones(1, 2))
+    assert not slot.fits()
+    layer.weight = None
+    assert slot.tensor() is None and not slot.fits()
+
+
+def test_a_binding_keeps_its_arrays_while_nothing_is_replaced():
+    layer = nn.Linear(2, 3)
+    places = Modules([layer]).places()
+    tensors = [layer.weight, layer.bias]
+    binding = Binding([Slot(t, places[id(t)]) for t in tensors], [False, True])
+    assert binding.fits()
+    arrays = binding.arrays()
+    assert binding.fits() and binding.arrays() is arrays
+    before = layer.weight._version, layer.bias._version
+    binding.note_writes()
+    assert (layer.weight._version, layer.bias._version) == (before[0], before[1] + 1)
+    layer.weight.data = graphc.ones(3, 2)
+    assert binding.fits() and binding.arrays() is not arrays and binding.arrays()[0] is layer.weight._data
+    layer.bias.requires_grad_(False)
+    assert not binding.fits()
+
+
+def test_constants():
+    table = graphc.ones(2)
+    constants = [Constant(table, table._version)]
+    assert are_current(constants)
+    table[0] = 5
+    assert not are_current(constants)

@@ -153,6 +153,12 @@ class KernelEmitter:
         vector = self.memory.vector
         lanes = vector.lanes if vector and varies else 0
         dtype = self.kernel.buffer(stmt.buffer).dtype
+        across = None if stmt.guard or stmt.combine else self.memory.row_axis(stmt.index, axes)
+        if across is not None:
+            for _, at in self.copies(a for a in axes if a != across):
+                rows = [self.function.widen(value, {**at, across: i}, lanes) for i in range(across.extent)]
+                self.memory.store_transposed(stmt.buffer, stmt.index, across, rows, at)
+            return
         for _, at in self.copies(axes):
             register = self.function.widen(value, at, lanes)
             if stmt.combine:

@@ -296,6 +296,46 @@ class MemoryWriter:
         columns = transpose_registers(self.function, rows, info.dtype)
         return [self._from_memory(c, info.dtype, self.vector.lanes) for c in columns]
 
+    def row_axis(self, index: Index, axes: tuple[Axis, ...]) -> Axis | None:
+        """The unrolled axis along which a scattered vector store runs through memory."""
+        vector = self.vector
+        if vector is None or vector.lanes < 4 or self.lane_stride(index) in (None, 0, 1):
+            return None
+        for axis in axes:
+            if axis.extent >= 4 and index.coefficient(axis) == 1:
+                nested = [a for a, _ in index.terms if not isinstance(a, Axis)]
+                return None if any(a == axis for x in nested for a in atoms(Index(((x, 1),)))) else axis
+        return None
+
+    def store_transposed(self, buffer: str, index: Index, across: Axis, rows: list[str], at: Coordinates) -> None:
+        """One register per copy along ``across`` is transposed, so that each lane's elements are stored side by side."""
+        assert self.vector is not None
+        info, lanes, f = self.buffers[buffer][0], self.vector.lanes, self.function
+        kind = memory_type(info.dtype, lanes)
+        rows = [self.to_memory(r, info.dtype, lanes) for r in rows]
+        for start in range(0, len(rows), lanes):
+            block = rows[start : start + lanes]
+            columns = transpose_registers(f, [*block, *["poison"] * (lanes - len(block))], info.dtype)
+            for lane in range(self.vector.axis.extent):
+                place = self.fix(index, {**at, across: start, self.vector.axis: lane})
+                pointer = self.address(buffer, place, at)
+                if len(block) == lanes:
+                    f.statement(f"store {kind} {columns[lane]}, ptr {pointer}, align {info.dtype.itemsize}")
+                else:
+                    self._store_part(info, columns[lane], len(block), pointer)
+
+    def _store_part(self, info: Buffer, register: str, count: int, pointer: str) -> None:
+        """The first ``count`` elements of a vector."""
+        assert self.vector is not None
+        lanes, f = self.vector.lanes, self.function
+        kind = memory_type(info.dtype, lanes)
+        name = f"llvm.masked.store.{_memory_suffix(info.dtype, lanes)}.p0"
+        f.declare(name, f"declare void @{name}({kind}, ptr, i32, <{lanes} x i1>)")
+        mask = ", ".join(f"i1 {'true' if i < count else 'false'}" for i in range(lanes))
+        f.statement(
+            f"call void @{name}({kind} {register}, ptr {pointer}, i32 {info.dtype.itemsize}, <{lanes} x i1> <{mask}>)"
+        )
+
     def _load_scalar(self, info: Buffer, index: Index, mask: str, other: Const | None, at: Coordinates) -> str:
         f = self.function
         kind, align = memory_type(info.dtype), info.dtype.itemsize

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from graphc.compiled_step import compile_step
     from graphc.model_check import check
     from graphc.model_file import export, load
+    from graphc.runtime.threads import get_num_threads, set_num_threads
 
 assert eager.EAGER
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "export",
     "float32",
     "float64",
+    "get_num_threads",
     "get_rng_state",
     "grad",
     "hooks",
@@ -76,6 +78,7 @@ __all__ = [
     "optim",
     "seed",
     "set_grad_enabled",
+    "set_num_threads",
     "set_rng_state",
     "trace",
     "uint8",
@@ -100,6 +103,8 @@ __getattr__ = exports(
         "load": "graphc.model_file:load",
         "nn": "graphc.nn",
         "optim": "graphc.optim",
+        "get_num_threads": "graphc.runtime.threads:get_num_threads",
+        "set_num_threads": "graphc.runtime.threads:set_num_threads",
         "value_and_grad": "graphc.autograd.transforms:value_and_grad",
         "vjp": "graphc.autograd.transforms:vjp",
     },

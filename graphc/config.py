@@ -42,6 +42,10 @@ class Options:
     """Folder for the text of every stage; empty for none."""
     print_after: tuple[str, ...]
     """Names of passes after which the graph is printed to stderr; ``all`` stands for every one."""
+    threads: int
+    """How many threads a call may use; 0 for the number of available cores."""
+    spin_us: int
+    """Microseconds for which an idle worker looks for work before it sleeps."""
     logs: str
     """Level of the log on stderr; empty for none."""
     debug: bool
@@ -59,6 +63,16 @@ def _one_of(*allowed: str) -> Callable[[str], str]:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _within(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        number = int(text) if text else 0
+        if text and not low <= number <= high:
+            raise ValueError(text)
+        return number
+
+    return parse
 
 
 def _flag(text: str) -> bool:
@@ -90,6 +104,22 @@ OPTIONS = (
         "",
         "Prints the graph to stderr after these passes.",
         _names,
+    ),
+    Option(
+        "threads",
+        "GRAPHC_THREADS",
+        "`1` to `256`",
+        "",
+        "How many threads a call of a compiled function may use; unset: as many as there are cores for this process.",
+        _within(1, 256),
+    ),
+    Option(
+        "spin_us",
+        "GRAPHC_SPIN_US",
+        "`0` to `1000000`",
+        "1000",
+        "For how many microseconds an idle worker looks for work before it sleeps. Waking it then takes about 60.",
+        _within(0, 1_000_000),
     ),
     Option(
         "logs",

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from graphc.codegen.llvm_emit import emit_kernel
 from graphc.codegen.target import Target
-from graphc.ir.kernel import Program, Storage
+from graphc.codegen.team import Team, owners, plan_team
+from graphc.ir.kernel import Call, Program, Storage
 
 ENTRY = "graphc_entry"
-"""Symbol of the entry: ``void graphc_entry(ptr table)``; the table holds the address of every bound storage, arena last."""
+"""Symbol of ``void graphc_entry(ptr table)``; the table holds the address of each bound storage, arena last."""
+THREADS = "graphc_threads"
+"""Symbol that programs with work for several threads import: {address of graphc_pool_run, threads that a call may use,
+nanoseconds for which they spin}, see codegen.thread_pool. The first is not read while the second is 1."""
+WORK = "graphc_work"
+"""Name of the function that runs one part of a program: see graphc_pool_run."""
 ALIGNMENT = 64
 """Bytes to which temporaries, scratch buffers and constants are aligned."""
 
@@ -17,49 +23,137 @@ def bound_storages(program: Program) -> list[Storage]:
     return [s for s in program.storages if s.cls != "temp" and not s.alias]
 
 
-def emit_program(program: Program, target: Target) -> str:
-    """LLVM text of all kernels and the entry. The program must be scheduled and its memory planned."""
+def emit_program(program: Program, target: Target, team: Team | None = None) -> str:
+    """LLVM text of all kernels and the entry. The program must be scheduled and its memory planned. A program with work
+    for several threads (see codegen.team; ``team`` is its plan if it is known already) needs the symbol THREADS."""
+    team = plan_team(program, target) if team is None else team
     declarations: dict[str, str] = {}
-    functions = [emit_kernel(kernel, target, declarations) for kernel in program.kernels]
-    entry = _emit_entry(program)
+    functions = [emit_kernel(k, target, declarations, team.splits.get(k.name)) for k in program.kernels]
+    functions.append(_EntryWriter(program, team).emit())
     head = f'target triple = "{target.triple}"\n'
     attributes = 'attributes #0 = { nounwind noinline "frame-pointer"="none" }\n'
-    return "\n".join([head, *sorted(declarations.values()), "", *functions, entry, attributes])
+    return "\n".join([head, *sorted(declarations.values()), "", *functions, attributes])
 
 
-def _emit_entry(program: Program) -> str:
-    lines = [f"define void @{ENTRY}(ptr noalias nocapture readonly %table) #0 {{", "entry:"]
-    bound = bound_storages(program)
-    names = {s.name: f"%s{i}" for i, s in enumerate(bound)}
-    used = {_resolve(program, a) for call in program.calls for a in call.args}
-    for i, storage in enumerate(bound):
-        if storage.name in used:
-            lines.append(f"  %p{i} = getelementptr inbounds ptr, ptr %table, i64 {i}")
-            lines.append(f"  %s{i} = load ptr, ptr %p{i}, align 8")
-    lines.append(f"  %pa = getelementptr inbounds ptr, ptr %table, i64 {len(bound)}")
-    lines.append("  %arena = load ptr, ptr %pa, align 8")
-    for i, storage in enumerate(s for s in program.storages if s.cls == "temp" and not s.alias):
-        names[storage.name] = f"%m{i}"
-        lines.append(f"  %m{i} = getelementptr inbounds i8, ptr %arena, i64 {storage.offset}")
-    scratch = program.arena - program.scratch
-    for number, call in enumerate(program.calls):
-        kernel = program.kernel(call.kernel)
-        args = [f"ptr {names[_resolve(program, a)]}" for a in call.args]
-        offset = scratch
+_SHARED = f"""\
+@{THREADS} = external global {{{{ ptr, i64, i64 }}}}
+
+define void @{ENTRY}(ptr noalias nocapture readonly %table) #0 {{{{
+  %pcount = getelementptr i8, ptr @{THREADS}, i64 8
+  %count = load atomic i64, ptr %pcount monotonic, align 8
+  %more = icmp ugt i64 %count, 1
+  br i1 %more, label %team, label %alone
+alone:
+  call void @{WORK}(ptr %table, i64 0, i64 1, ptr null, ptr null)
+  ret void
+team:
+  %fewer = icmp ult i64 %count, {{most}}
+  %parts = select i1 %fewer, i64 %count, i64 {{most}}
+  %pspin = getelementptr i8, ptr @{THREADS}, i64 16
+  %spin = load atomic i64, ptr %pspin monotonic, align 8
+  %run = load atomic ptr, ptr @{THREADS} acquire, align 8
+  %used = call i64 %run(ptr @{WORK}, ptr %table, i64 %parts, i64 %spin, i64 {{scratch}})
+  ret void
+}}}}
+
+define internal void @graphc_meet(ptr %barrier) #0 {{{{
+  %alone = icmp eq ptr %barrier, null
+  br i1 %alone, label %out, label %wait
+wait:
+  call void %barrier()
+  br label %out
+out:
+  ret void
+}}}}
+"""
+
+
+class _EntryWriter:
+    def __init__(self, program: Program, team: Team):
+        self.program = program
+        self.team = team
+        self.kernels = {k.name: k for k in program.kernels}
+        self.owners = owners(program)
+        self.names: dict[str, str] = {}
+        """Register with the address of a storage."""
+        self.lines: list[str] = []
+
+    def emit(self) -> str:
+        """The entry, and for a program that threads share the function that runs one part of it."""
+        if not self.team.splits:
+            head = f"define void @{ENTRY}(ptr noalias nocapture readonly %table) #0 {{"
+            self.addresses()
+            for number, call in enumerate(self.program.calls):
+                self.call(number, call)
+            return "\n".join([head, "entry:", *self.lines, "  ret void", "}", ""])
+        parameters = "ptr noalias nocapture readonly %table, i64 %part, i64 %parts, ptr %barrier, ptr %scratch"
+        self.addresses()
+        self.shared_calls()
+        shared = _SHARED.format(most=self.team.most, scratch=self.program.scratch)
+        head = f"define internal void @{WORK}({parameters}) #0 {{"
+        return "\n".join([shared, head, "entry:", *self.lines, "  ret void", "}", ""])
+
+    def addresses(self) -> None:
+        """Loads the addresses of all storages that some call uses."""
+        bound = bound_storages(self.program)
+        self.names = {s.name: f"%s{i}" for i, s in enumerate(bound)}
+        used = {self.owners[a].name for call in self.program.calls for a in call.args}
+        for i, storage in enumerate(bound):
+            if storage.name in used:
+                self.lines.append(f"  %p{i} = getelementptr inbounds ptr, ptr %table, i64 {i}")
+                self.lines.append(f"  %s{i} = load ptr, ptr %p{i}, align 8")
+        self.lines.append(f"  %pa = getelementptr inbounds ptr, ptr %table, i64 {len(bound)}")
+        self.lines.append("  %arena = load ptr, ptr %pa, align 8")
+        for i, storage in enumerate(s for s in self.program.storages if s.cls == "temp" and not s.alias):
+            self.names[storage.name] = f"%m{i}"
+            self.lines.append(f"  %m{i} = getelementptr inbounds i8, ptr %arena, i64 {storage.offset}")
+        scratch = self.program.arena - self.program.scratch
+        self.lines.append(f"  %x = getelementptr inbounds i8, ptr %arena, i64 {scratch}")
+
+    def call(self, number: int, call: Call, scratch: str = "%x") -> None:
+        """Appends the call of a kernel, whose scratch buffers lie one after the other from ``scratch`` on."""
+        kernel = self.kernels[call.kernel]
+        args = [f"ptr {self.names[self.owners[a].name]}" for a in call.args]
+        offset = 0
         for k, buffer in enumerate(b for b in kernel.buffers if b.role == "scratch"):
-            lines.append(f"  %x{number}.{k} = getelementptr inbounds i8, ptr %arena, i64 {offset}")
+            self.lines.append(f"  %x{number}.{k} = getelementptr inbounds i8, ptr {scratch}, i64 {offset}")
             args.append(f"ptr %x{number}.{k}")
             offset += aligned(buffer.size * buffer.dtype.itemsize)
-        lines.append(f"  call void @{kernel.name}({', '.join(args)})")
-    return "\n".join([*lines, "  ret void", "}", ""])
+        if call.kernel in self.team.splits:
+            args += ["i64 %part", "i64 %parts"]
+        self.lines.append(f"  call void @{kernel.name}({', '.join(args)})")
 
+    def shared_calls(self) -> None:
+        """Appends all calls: every part runs the kernels that are split, part 0 the others, and all parts meet where
+        the team's plan says so."""
+        lines = self.lines
+        lines.append("  %first = icmp eq i64 %part, 0")
+        lines.append("  %xp = select i1 %first, ptr %x, ptr %scratch")
+        alone = False
+        for number, call in enumerate(self.program.calls):
+            split = call.kernel in self.team.splits
+            meets = number in self.team.barriers
+            if alone and (split or meets):
+                lines += [f"  br label %J{number}", f"J{number}:"]
+                alone = False
+            if meets:
+                lines.append("  call void @graphc_meet(ptr %barrier)")
+            if not split and not alone:
+                following = self._next_shared(number)
+                lines += [f"  br i1 %first, label %A{number}, label %J{following}", f"A{number}:"]
+                alone = True
+            self.call(number, call, "%xp")
+        if alone:
+            end = len(self.program.calls)
+            lines += [f"  br label %J{end}", f"J{end}:"]
 
-def _resolve(program: Program, name: str) -> str:
-    """The storage that owns the memory of ``name``."""
-    seen = program.storage(name)
-    while seen.alias:
-        seen = program.storage(seen.alias)
-    return seen.name
+    def _next_shared(self, number: int) -> int:
+        """The first call after ``number`` that is not run by part 0 right after it."""
+        calls = self.program.calls
+        for later in range(number + 1, len(calls)):
+            if later in self.team.barriers or calls[later].kernel in self.team.splits:
+                return later
+        return len(calls)
 
 
 def aligned(nbytes: int) -> int:

@@ -10,25 +10,29 @@ from graphc.codegen.llvm_accumulator import Accumulator, AccumulatorWriter, anal
 from graphc.codegen.llvm_function import Coordinates, FunctionWriter, LaneValue
 from graphc.codegen.llvm_memory import MemoryWriter, VectorAxis
 from graphc.codegen.llvm_scalar import ScalarEmitter, register_type
+from graphc.codegen.llvm_share import ShareWriter
+from graphc.codegen.parallel import Split
 from graphc.codegen.target import Target
 from graphc.errors import CompileError
 from graphc.ir.index import Axis, Dynamic, Index, atoms
 from graphc.ir.kernel import Acc, Const, IndexLet, Kernel, Let, Load, Loop, Read, Ref, Stmt, Store, Update, walk
 
 
-def emit_kernel(kernel: Kernel, target: Target, declarations: dict[str, str]) -> str:
-    """The definition ``define internal void @name(ptr, ...)`` of a scheduled kernel; external functions that it needs are
-    added to ``declarations``. Arguments are the kernel's buffers in order, scratch included."""
-    return KernelEmitter(kernel, target, declarations).emit()
+def emit_kernel(kernel: Kernel, target: Target, declarations: dict[str, str], split: Split | None = None) -> str:
+    """The definition ``define internal void @name(ptr, ...)`` of a scheduled kernel; the functions that it calls are
+    added to ``declarations``. Arguments are the kernel's buffers in order, scratch included; with ``split`` also the
+    number of the part to run and the number of parts."""
+    return KernelEmitter(split.kernel if split else kernel, target, declarations, split).emit()
 
 
 class KernelEmitter:
     """Walks a kernel. A ``vector`` or ``unroll`` loop emits no loop: its body is emitted once, and every value that
     depends on the axis exists once per lane or copy (so loops inside are shared by all copies: unroll and jam)."""
 
-    def __init__(self, kernel: Kernel, target: Target, declarations: dict[str, str]):
+    def __init__(self, kernel: Kernel, target: Target, declarations: dict[str, str], split: Split | None = None):
         self.kernel = kernel
         self.function = FunctionWriter(declarations)
+        self.share = ShareWriter(self.function, split) if split else None
         self.scalar = ScalarEmitter(self.function.line, self.function.declare, target)
         self.memory = MemoryWriter(self.function, self.value)
         self.accumulators = AccumulatorWriter(self.function, self.scalar)
@@ -46,6 +50,9 @@ class KernelEmitter:
             self.memory.buffers[buffer.name] = (buffer, f"%b{i}")
             readonly = " readonly" if buffer.role == "in" else ""
             parameters.append(f"ptr noalias nocapture{readonly} %b{i}")
+        if self.share is not None:
+            parameters += ShareWriter.PARAMETERS
+            self.share.start()
         self.body(self.kernel.body)
         head = f"define internal void @{self.kernel.name}({', '.join(parameters)}) #0 {{\nentry:"
         return f"{head}\n{self.function.text()}\n  ret void\n}}\n"
@@ -235,8 +242,17 @@ class KernelEmitter:
             self.unroll.append(stmt.axis)
             self.body(stmt.body)
             self.unroll.pop()
+        elif self.share is not None and stmt.axis in self.share.shares:
+            self._shared_loop(stmt, self.share)
         else:
             self._run_time_loop(stmt)
+
+    def _shared_loop(self, stmt: Loop, share: ShareWriter) -> None:
+        loop = self.function.open_loop(stmt.axis, *share.bounds(stmt.axis))
+        share.enter(stmt.axis, loop.counter)
+        self.body(stmt.body)
+        share.leave()
+        self.function.close_loop(loop, stmt.axis.extent, [])
 
     def _run_time_loop(self, stmt: Loop) -> None:
         updated = {s.acc for s, _ in walk(stmt.body) if isinstance(s, Update)}

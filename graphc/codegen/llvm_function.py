@@ -56,6 +56,10 @@ class OpenLoop:
     counter: str
     slots: list[list[str | list]]
     """The phi lines, completed at the end."""
+    end: str = ""
+    """Register with the end of a loop over a part of its axis, else empty."""
+    leave: str = ""
+    """Label of the block after such a loop."""
 
 
 class FunctionWriter:
@@ -134,16 +138,23 @@ class FunctionWriter:
 
     # ---- loops
 
-    def open_loop(self, axis: Axis) -> OpenLoop:
-        """Starts a run-time loop; phis may be added right after with ``phi``."""
+    def open_loop(self, axis: Axis, start: str = "0", end: str = "") -> OpenLoop:
+        """Starts a run-time loop; phis may be added right after with ``phi``. With registers ``start`` and ``end`` it
+        runs over that part of the axis, which may be empty, and carries no other phis."""
         preheader: list[str | list] = []
         self.lines.append(preheader)
         before, header, counter = self.block, self.name("L"), self.name("%i")
-        self.lines += [f"  br label %{header}", f"{header}:"]
+        leave = self.name("L") if end else ""
+        if end:
+            some = self.line(f"icmp ult i64 {start}, {end}")
+            self.lines.append(f"  br i1 {some}, label %{header}, label %{leave}")
+        else:
+            self.lines.append(f"  br label %{header}")
+        self.lines.append(f"{header}:")
         self.scopes.append(Scope(axis, counter, preheader))
         self.block = header
-        loop = OpenLoop(before, header, counter, [])
-        self.phi(loop, "i64", "0", counter)
+        loop = OpenLoop(before, header, counter, [], end, leave)
+        self.phi(loop, "i64", start, counter)
         return loop
 
     def phi(self, loop: OpenLoop, kind: str, initial: str, register: str = "") -> str:
@@ -157,8 +168,8 @@ class FunctionWriter:
     def close_loop(self, loop: OpenLoop, extent: int, carried: list[str]) -> None:
         """Ends the loop; ``carried`` are the next values of the phis added after ``open_loop``."""
         following = self.line(f"add nuw nsw i64 {loop.counter}, 1")
-        condition = self.line(f"icmp ult i64 {following}, {extent}")
-        leave = self.name("L")
+        condition = self.line(f"icmp ult i64 {following}, {loop.end or extent}")
+        leave = loop.leave or self.name("L")
         self.statement(f"br i1 {condition}, label %{loop.header}, label %{leave}")
         self.lines.append(f"{leave}:")
         for slot, value in zip(loop.slots, [following, *carried], strict=True):

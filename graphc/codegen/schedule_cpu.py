@@ -9,6 +9,7 @@ import numpy as np
 from graphc.codegen.approximate import expand
 from graphc.codegen.contraction import Packing, apply_tile, choose_tile, find_contraction, make_packing, pack_body
 from graphc.codegen.loops import Names, drop_trivial, hoist, merge_loops, sort_loops, split_loops
+from graphc.codegen.phases import separate_phases
 from graphc.codegen.target import Target
 from graphc.codegen.transpose import transposed_tiles
 from graphc.codegen.vectorise import choose, vectorise
@@ -19,7 +20,7 @@ from graphc.ir.kernel import Buffer, Call, Kernel, Load, Loop, Program, Stmt, St
 def schedule_program(program: Program, target: Target) -> Program:
     """Needs: a lowered program. Does: schedules every kernel; operands of products that lie badly are packed by kernels of
     their own, constants at once. Leaves: an equivalent program (see ir.kernel_interpret) ready for memory planning."""
-    return _Scheduler(program, target).run()
+    return _Scheduler(separate_phases(program), target).run()
 
 
 def schedule_kernel(kernel: Kernel, target: Target) -> Kernel:

@@ -12,14 +12,17 @@ from llvmlite import binding
 
 from graphc import config
 from graphc.artifact import BufferSpec, Manifest, TargetSpec
-from graphc.codegen.entry import ENTRY, bound_storages
-from graphc.codegen.target import Target
+from graphc.codegen.entry import ENTRY, THREADS, bound_storages
+from graphc.codegen.llvm_build import build_object
+from graphc.codegen.target import Target, host_target
+from graphc.codegen.thread_pool import emit_pool
 from graphc.compiler.stages import Stages
 from graphc.container import align
 from graphc.errors import CompileError
 from graphc.ir import kernel_text, text
 from graphc.ir.graph import Graph
 from graphc.ir.kernel import Program, Storage
+from graphc.runtime import pool
 from graphc.runtime.call import Executable
 from graphc.runtime.loader import load_object, runs_here
 
@@ -62,7 +65,14 @@ def load_compiled(compiled: CompiledGraph) -> Executable:
     reason = runs_here(compiled.manifest.target)
     if reason:
         raise CompileError(f"the code of {compiled.manifest.name} does not run here: {reason}")
+    prepare_threads(compiled.object)
     return Executable(compiled.manifest, load_object(compiled.object, compiled.manifest.entry), compiled.constants)
+
+
+def prepare_threads(code: bytes) -> None:
+    """Loads the pool of worker threads when object code asks for it; without it, such code runs on one thread."""
+    if THREADS.encode() in code:
+        pool.install(lambda: build_object(emit_pool(host_target()), host_target(), quick=True))
 
 
 def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:

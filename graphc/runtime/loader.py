@@ -12,6 +12,7 @@ from llvmlite import binding
 
 from graphc.artifact import TargetSpec
 from graphc.errors import CompileError
+from graphc.runtime import threads
 
 Entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 """``void entry(void **buffers)``, called without the interpreter lock."""
@@ -53,7 +54,8 @@ def _engine() -> binding.LLJIT:
 
 
 def load_object(code: bytes, entry: str) -> Library:
-    """Links object code into this process; symbols that it lacks are taken from the process (libc).
+    """Links object code into this process; symbols that it lacks are taken from the process (libc),
+    and ``graphc_threads`` from runtime.threads.
 
     ``code`` must be trusted: built here, or read from a file whose digest and origin were checked. Raises CompileError
     when it cannot be linked or does not define ``entry``.
@@ -61,14 +63,29 @@ def load_object(code: bytes, entry: str) -> Library:
     if not entry.isidentifier():
         # NOTE: LLVM ends the process when it is asked for the empty symbol.
         raise CompileError(f"native code with the entry {entry!r} could not be loaded: it is no name")
+    engine, tracker = _link(code, (entry,))
+    return Library(engine, tracker, tracker[entry])
+
+
+def link_forever(code: bytes, names: tuple[str, ...]) -> dict[str, int]:
+    """Links trusted object code that stays in memory until the process ends; returns the addresses of these symbols."""
+    _, tracker = _link(code, names)
+    addresses = {name: tracker[name] for name in names}
+    tracker.detach()
+    return addresses
+
+
+def _link(code: bytes, names: tuple[str, ...]) -> tuple[binding.LLJIT, binding.ResourceTracker]:
     with _lock:
         engine = _engine()
-        builder = binding.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(entry)
+        builder = binding.JITLibraryBuilder().add_object_img(code).add_current_process()
+        builder.import_symbol(threads.SYMBOL, threads.ADDRESS)
+        for name in names:
+            builder.export_symbol(name)
         try:
-            tracker = builder.link(engine, f"graphc.{next(_names)}")
+            return engine, builder.link(engine, f"graphc.{next(_names)}")
         except RuntimeError as error:
-            raise CompileError(f"native code with the entry {entry!r} could not be loaded: {error}") from error
-    return Library(engine, tracker, tracker[entry])
+            raise CompileError(f"native code with the entry {names[0]!r} could not be loaded: {error}") from error
 
 
 @cache

@@ -1,0 +1,45 @@
+"""The pool of worker threads of this process: loaded once, and shared by all programs."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+
+from graphc.runtime import threads
+from graphc.runtime.loader import link_forever
+
+RUN, RESET, SIZE = "graphc_pool_run", "graphc_pool_reset", "graphc_pool_size"
+"""Symbols of the native pool."""
+
+_Reset = ctypes.CFUNCTYPE(None)
+_Size = ctypes.CFUNCTYPE(ctypes.c_int64)
+_pool: dict[str, int] = {}
+"""Addresses of the native functions."""
+_lock = threading.Lock()
+
+
+def install(build: Callable[[], bytes]) -> None:
+    """Loads the object code of the pool that ``build`` returns, and lets programs use it; does nothing from then on."""
+    with _lock:
+        if not _pool:
+            # NOTE: workers wait inside this code until the process ends, so it must never be unloaded.
+            _pool.update(link_forever(build(), (RUN, RESET, SIZE)))
+            threads.connect(_pool[RUN])
+
+
+def workers() -> int:
+    """How many worker threads there are; the first call that wants some starts them."""
+    return _Size(_pool[SIZE])() if _pool else 0
+
+
+def _after_fork() -> None:
+    # NOTE: the child has none of the workers; the first call that wants some starts new ones.
+    global _lock
+    _lock = threading.Lock()
+    if _pool:
+        _Reset(_pool[RESET])()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,97 @@
+"""How many threads a call of a compiled program may use."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+from graphc import config
+from graphc.errors import ArgumentError
+
+MAX_THREADS = 256
+SYMBOL = "graphc_threads"
+"""Symbol by which compiled programs know the record."""
+_CGROUP = Path("/sys/fs/cgroup")
+_count = 0
+
+
+class _Record(ctypes.Structure):
+    """What compiled programs read at each call."""
+
+    _fields_ = (("run", ctypes.c_size_t), ("count", ctypes.c_int64), ("spin", ctypes.c_int64))
+
+
+_record = _Record(0, 1, 0)
+ADDRESS = ctypes.addressof(_record)
+"""Where the record lies: the address of the function that runs a program in parts, how many threads a call may use (1
+until there is such a function), and for how many nanoseconds they spin."""
+
+
+def get_num_threads() -> int:
+    """How many threads a call may use: what ``set_num_threads`` said, else GRAPHC_THREADS, else the available cores."""
+    global _count
+    if not _count:
+        _count = config.read().threads or available_cores()
+    return _count
+
+
+def set_num_threads(count: int) -> None:
+    """Sets how many threads a call may use from now on; 1 turns threads off. Compiled programs serve any number.
+
+    Raises ArgumentError for anything but an int from 1 to 256.
+    """
+    global _count
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MAX_THREADS:
+        raise ArgumentError(f"{count!r} is no number of threads", remedy=f"an int from 1 to {MAX_THREADS}")
+    _count = count
+    if connected():
+        _record.count = count
+
+
+def connect(run: int) -> None:
+    """From now on calls use threads, through the function at this address (``graphc_pool_run``)."""
+    _record.run, _record.spin = run, config.read().spin_us * 1000
+    _record.count = get_num_threads()
+
+
+def connected() -> bool:
+    """Whether ``connect`` has been called."""
+    return _record.run != 0
+
+
+def available_cores() -> int:
+    """Cores that this process may use: those of its affinity, limited by the CPU quota of its control groups."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):
+        cores = os.cpu_count() or 1
+    quota = cpu_quota()
+    return max(1, min(cores, MAX_THREADS, int(quota) if quota else cores))
+
+
+def cpu_quota(root: Path = _CGROUP, own: Path = Path("/proc/self/cgroup")) -> float:
+    """The smallest CPU quota among the control groups around this process, in cores; 0 when there is none."""
+    groups = [root]
+    try:
+        path = next(line[3:] for line in own.read_text().splitlines() if line.startswith("0::"))
+        groups += [root / Path(path.lstrip("/"), *[".."] * up) for up in range(len(Path(path).parts) - 1)]
+    except (OSError, StopIteration):
+        pass
+    found = [_quota(_read(group / "cpu.max").split()) for group in groups]
+    found.append(_quota([_read(root / "cpu" / "cpu.cfs_quota_us"), _read(root / "cpu" / "cpu.cfs_period_us")]))
+    return min((quota for quota in found if quota > 0), default=0.0)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _quota(fields: list[str]) -> float:
+    try:
+        return int(fields[0]) / int(fields[1])
+    except (ValueError, IndexError, ZeroDivisionError):
+        return 0.0

@@ -1,0 +1,68 @@
+"""Compiled programs with work for several threads, for the tests of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from graphc.codegen import team
+from graphc.codegen.entry import THREADS
+from graphc.compiler.compile import compile_stages, load_compiled
+from graphc.compiler.stages import Stages
+from graphc.ir.parse import parse_graph
+from graphc.ops import registry
+from graphc.runtime import threads
+from graphc.runtime.call import Executable
+
+assert registry.FAMILIES
+
+MODEL = """
+graph @model(%x: f32[96,160], %w: f32[160,144], %b: f32[144], %v: f32[144,96]) -> (f32[96,96], f32[96]) {
+  %h = matmul(%x, %w) : f32[96,144]
+  %a = add(%h, %b) : f32[96,144]
+  %t = tanh(%a) : f32[96,144]
+  %y = matmul(%t, %v) : f32[96,96]
+  %m = max(%y) {axes=[1], keepdims=true} : f32[96,1]
+  %d = sub(%y, %m) : f32[96,96]
+  %e = exp(%d) : f32[96,96]
+  %s = sum(%e) {axes=[1], keepdims=true} : f32[96,1]
+  %p = div(%e, %s) : f32[96,96]
+  %r = sum(%p) {axes=[0]} : f32[96]
+  return %p, %r
+}
+"""
+"""Packing, products, pointwise work, rows with scratch memory, and sums of columns."""
+
+
+@contextmanager
+def thread_count(count: int) -> Iterator[None]:
+    """Calls use so many threads inside."""
+    before = threads.get_num_threads()
+    threads.set_num_threads(count)
+    try:
+        yield
+    finally:
+        threads.set_num_threads(before)
+
+
+@contextmanager
+def everything_shared() -> Iterator[None]:
+    """What is compiled inside is shared by threads however small it is."""
+    before = team.SPLIT_NS, team.TEAM_NS, team.PART_NS
+    team.SPLIT_NS, team.TEAM_NS, team.PART_NS = 0, 0, 1
+    try:
+        yield
+    finally:
+        team.SPLIT_NS, team.TEAM_NS, team.PART_NS = before
+
+
+def model(text: str = MODEL) -> tuple[Executable, list[np.ndarray]]:
+    """A program that threads share, and arrays to call it with."""
+    with everything_shared():
+        graph = parse_graph(text)
+        compiled = compile_stages(Stages(graph))
+    assert THREADS.encode() in compiled.object
+    random = np.random.default_rng(0)
+    return load_compiled(compiled), [random.standard_normal(v.shape).astype(np.float32) for v in graph.inputs]

@@ -6,19 +6,33 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphc import module_path
 from graphc.autograd.function import Function
-from graphc.errors import HookError
+from graphc.autograd.grad_mode import is_grad_enabled
+from graphc.errors import HookError, TraceError
 from graphc.hooks import call_hook
+from graphc.location import capture
 from graphc.tensor import Tensor
+from graphc.tensor_base import front
 
 Hook = Callable[..., Any]
 Grads = tuple[Any, ...]
 
 
 class BackwardHooks:
-    """Runs the backward hooks of one call of a module."""
+    """Runs the backward hooks of one call of a module.
+
+    Raises TraceError in a traced call that records gradients: the gradients of the outputs are known after those of
+    the inputs have been traced. Hooks before the backward (``pre_hooks``) are traced.
+    """
 
     def __init__(self, module: Any, hooks: Sequence[Hook], pre_hooks: Sequence[Hook]):
+        if hooks and is_grad_enabled() and getattr(front(), "custom", None) is not None:
+            raise TraceError(
+                f"full backward hook of {type(module).__name__} cannot run in a traced call",
+                origin=capture(module_path.current_path()).describe(),
+                remedy="remove the hook, call the module eagerly, or trace under no_grad() where no gradient is needed",
+            )
         self.module = module
         self.hooks = hooks
         self.pre_hooks = pre_hooks

@@ -118,10 +118,11 @@ class Optimizer:
 
     def state_of(self, param: Tensor) -> State:
         """The state of ``param``, made at the first use."""
-        if not self.state[param]:
+        state = self.state[param]
+        if not state:
             with no_grad():
-                self.state[param] = self.init_state(param)
-        return self.state[param]
+                state.update(self.init_state(param))
+        return state
 
     # Steps
 

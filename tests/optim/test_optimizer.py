@@ -88,6 +88,15 @@ def test_state_tensors_stay_the_same_objects():
     assert optimizer.state[held[0]]["exp_avg"] is mean and mean.numpy().any()
 
 
+def test_state_of_a_parameter_is_one_dictionary():
+    p = parameters()[0]
+    for optimizer in (SGD([p], lr=0.1), Adam([p])):
+        assert optimizer.state[p] == {}
+        state = optimizer.state_of(p)
+        assert optimizer.state_of(p) is state is optimizer.state[p]
+    assert set(state) == {"step", "exp_avg", "exp_avg_sq"}
+
+
 def test_nothing_is_written_when_a_step_fails():
     class Failing(SGD):
         def update(self, param, grad, state, hyper):

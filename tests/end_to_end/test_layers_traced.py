@@ -1,0 +1,179 @@
+"""Every layer, traced in training mode: the graph and its gradient graph give what eager mode gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphc
+from graphc import nn
+from graphc.ir.interpret import Evaluator
+from graphc.nn import functional as F
+from graphc.passes.autodiff import vjp_graph
+from graphc.structure import flatten
+from graphc.trace import trace_function
+from tests.nn.compare import classes, floats, positive
+
+Case = tuple[Callable[[], Any], tuple[np.ndarray, ...]]
+SEQUENCE, IMAGE = (2, 4, 6), (2, 4, 6, 5)
+ELEMENTWISE = ["ReLU", "ReLU6", "LeakyReLU", "ELU", "CELU", "SELU", "GELU", "SiLU", "Mish", "Tanh", "Sigmoid"]
+ELEMENTWISE += ["LogSigmoid", "Softplus", "Softsign", "Hardtanh", "Hardsigmoid", "Hardswish", "GLU", "PReLU"]
+
+
+class Attention(nn.Module):
+    """Causal attention with dropout of its weights."""
+
+    def forward(self, q: Any, k: Any, v: Any) -> Any:
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=0.2)
+
+
+class Loss(nn.Module):
+    """A loss against a fixed target."""
+
+    def __init__(self, function: Callable[..., Any], target: np.ndarray, **options: Any):
+        super().__init__()
+        self.function, self.options = function, options
+        self.register_buffer("target", graphc.tensor(target))
+
+    def forward(self, x: Any) -> Any:
+        return self.function(x, self.target, **self.options)
+
+
+class Call(nn.Module):
+    """A functional."""
+
+    def __init__(self, function: Callable[..., Any], *args: Any, **options: Any):
+        super().__init__()
+        self.function, self.args, self.options = function, args, options
+
+    def forward(self, x: Any) -> Any:
+        return self.function(x, *self.args, **self.options)
+
+
+CASES: dict[str, Case] = {
+    **{name: (getattr(nn, name), (floats(*SEQUENCE),)) for name in ELEMENTWISE},
+    "GELU tanh": (lambda: nn.GELU("tanh"), (floats(*SEQUENCE),)),
+    "ReLU in place": (lambda: nn.Sequential(nn.Linear(6, 3), nn.ReLU(inplace=True)), (floats(*SEQUENCE),)),
+    "Softmax": (lambda: nn.Softmax(dim=1), (floats(*SEQUENCE),)),
+    "LogSoftmax": (lambda: nn.LogSoftmax(dim=-1), (floats(*SEQUENCE),)),
+    "Linear": (lambda: nn.Linear(6, 3), (floats(*SEQUENCE),)),
+    "Bilinear": (lambda: nn.Bilinear(6, 6, 3), (floats(*SEQUENCE), floats(*SEQUENCE, seed=1))),
+    "Conv1d": (lambda: nn.Conv1d(4, 6, 3, padding=1, stride=2), (floats(*SEQUENCE),)),
+    "Conv2d": (lambda: nn.Conv2d(4, 6, 3, padding=1, groups=2), (floats(*IMAGE),)),
+    "Conv2d same": (lambda: nn.Conv2d(4, 6, 2, padding="same", padding_mode="reflect"), (floats(*IMAGE),)),
+    "ConvTranspose1d": (lambda: nn.ConvTranspose1d(4, 6, 3, stride=2), (floats(*SEQUENCE),)),
+    "ConvTranspose2d": (lambda: nn.ConvTranspose2d(4, 6, 3, 2, 1, 1), (floats(*IMAGE),)),
+    "BatchNorm1d": (lambda: nn.BatchNorm1d(4), (floats(*SEQUENCE),)),
+    "BatchNorm2d": (lambda: nn.BatchNorm2d(4, momentum=None), (floats(*IMAGE),)),
+    "BatchNorm2d eval": (lambda: nn.BatchNorm2d(4).eval(), (floats(*IMAGE),)),
+    "InstanceNorm2d": (lambda: nn.InstanceNorm2d(4, affine=True, track_running_stats=True), (floats(*IMAGE),)),
+    "LayerNorm": (lambda: nn.LayerNorm((4, 6)), (floats(*SEQUENCE),)),
+    "RMSNorm": (lambda: nn.RMSNorm(6), (floats(*SEQUENCE),)),
+    "GroupNorm": (lambda: nn.GroupNorm(2, 4), (floats(*IMAGE),)),
+    "Dropout": (lambda: nn.Sequential(nn.Dropout(0.3), nn.Dropout(0.5)), (floats(*SEQUENCE),)),
+    "Dropout2d": (lambda: nn.Dropout2d(0.4), (floats(*IMAGE),)),
+    "MaxPool1d": (lambda: nn.MaxPool1d(3, 2, 1), (floats(*SEQUENCE),)),
+    "MaxPool2d": (lambda: nn.MaxPool2d(2, ceil_mode=True), (floats(*IMAGE),)),
+    "AvgPool2d": (lambda: nn.AvgPool2d(3, 2, 1, ceil_mode=True), (floats(*IMAGE),)),
+    "AdaptiveAvgPool2d 1": (lambda: nn.AdaptiveAvgPool2d(1), (floats(*IMAGE),)),
+    "AdaptiveAvgPool2d": (lambda: nn.AdaptiveAvgPool2d((3, 2)), (floats(*IMAGE),)),
+    "AdaptiveMaxPool2d": (lambda: nn.AdaptiveMaxPool2d((4, 2)), (floats(*IMAGE),)),
+    "Embedding": (lambda: nn.Embedding(7, 3, padding_idx=2), (np.asarray(classes(7, 4, 5)),)),
+    "Flatten": (lambda: nn.Sequential(nn.Flatten(), nn.Unflatten(1, (3, -1))), (floats(*SEQUENCE),)),
+    "Attention": (Attention, (floats(2, 3, 4), floats(2, 3, 4, seed=1), floats(2, 3, 4, seed=2))),
+    "LSTM": (lambda: nn.LSTM(6, 3, bidirectional=True), (floats(*SEQUENCE),)),
+    "GRU": (lambda: nn.GRU(6, 3, batch_first=True), (floats(*SEQUENCE),)),
+    "RNNCell": (lambda: nn.RNNCell(6, 3), (floats(4, 6),)),
+    "ReflectionPad2d": (lambda: nn.ReflectionPad2d(2), (floats(*IMAGE),)),
+    "ZeroPad2d": (lambda: nn.ZeroPad2d((1, -1, 2, 0)), (floats(*IMAGE),)),
+    "Upsample": (lambda: nn.Upsample(scale_factor=1.5), (floats(*IMAGE),)),
+    "Upsample bilinear": (lambda: nn.Upsample((9, 3), mode="bilinear"), (floats(*IMAGE),)),
+    "PixelShuffle": (lambda: nn.PixelShuffle(2), (floats(*IMAGE),)),
+    "CosineSimilarity": (nn.CosineSimilarity, (floats(*SEQUENCE), floats(*SEQUENCE, seed=1))),
+    "PairwiseDistance": (nn.PairwiseDistance, (floats(*SEQUENCE), floats(*SEQUENCE, seed=1))),
+    "normalize": (lambda: Call(F.normalize, dim=-1), (floats(*SEQUENCE),)),
+    "cross_entropy": (lambda: Loss(F.cross_entropy, classes(4, 2, 6)), (floats(*SEQUENCE),)),
+    "cross_entropy smooth": (
+        lambda: Loss(F.cross_entropy, classes(4, 2, 6), ignore_index=1, label_smoothing=0.1),
+        (floats(*SEQUENCE),),
+    ),
+    "cross_entropy soft": (lambda: Loss(F.cross_entropy, positive(*SEQUENCE)), (floats(*SEQUENCE),)),
+    "nll_loss": (lambda: Loss(F.nll_loss, classes(4, 2, 6)), (floats(*SEQUENCE),)),
+    "mse_loss": (lambda: Loss(F.mse_loss, floats(*SEQUENCE, seed=1)), (floats(*SEQUENCE),)),
+    "l1_loss": (lambda: Loss(F.l1_loss, floats(*SEQUENCE, seed=1)), (floats(*SEQUENCE),)),
+    "smooth_l1_loss": (lambda: Loss(F.smooth_l1_loss, floats(*SEQUENCE, seed=1)), (floats(*SEQUENCE),)),
+    "huber_loss": (lambda: Loss(F.huber_loss, floats(*SEQUENCE, seed=1)), (floats(*SEQUENCE),)),
+    "binary_cross_entropy": (lambda: Loss(F.binary_cross_entropy, positive(*SEQUENCE)), (positive(*SEQUENCE, seed=1),)),
+    "with_logits": (lambda: Loss(F.binary_cross_entropy_with_logits, positive(*SEQUENCE)), (floats(*SEQUENCE),)),
+    "kl_div": (lambda: Loss(F.kl_div, positive(*SEQUENCE), reduction="batchmean"), (floats(*SEQUENCE),)),
+}
+
+
+def inputs_of(arrays: tuple[np.ndarray, ...]) -> list[Any]:
+    made = [graphc.tensor(a) for a in arrays]
+    return [t.requires_grad_() if t.is_floating_point() else t for t in made]
+
+
+def weights_of(outputs: list[Any]) -> list[np.ndarray]:
+    """What each floating-point output is multiplied by before everything is added up and differentiated."""
+    return [floats(*t.shape, seed=50 + i) for i, t in enumerate(outputs) if t.requires_grad]
+
+
+def eager(module: Any, arrays: tuple[np.ndarray, ...]) -> tuple[list[Any], list[np.ndarray], dict[str, np.ndarray]]:
+    """Outputs, and gradients of inputs and parameters by name."""
+    inputs = inputs_of(arrays)
+    outputs = flatten(module(*inputs))[0]
+    total = 0.0
+    for output, weight in zip([t for t in outputs if t.requires_grad], weights_of(outputs), strict=True):
+        total = total + (output * graphc.tensor(weight)).sum()
+    total.backward()
+    named = {f"input {i}": t for i, t in enumerate(inputs)} | dict(module.named_parameters())
+    gradients = {name: np.asarray(t.grad) for name, t in named.items() if t.grad is not None}
+    return outputs, weights_of(outputs), gradients
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_graph_gives_what_eager_gives(name: str):
+    make, arrays = CASES[name]
+    graphc.manual_seed(0)
+    module = make().double()
+    graphc.manual_seed(1)
+    traced = trace_function(module, inputs_of(arrays))
+    state = {path: array.copy() for path, array in traced.state().items()}
+    expected, weights, gradients = eager(module, arrays)
+
+    wanted = {f"input {i}": v for i, v in enumerate(traced.inputs) if v.dtype.kind == "f"}
+    wanted |= {a.value.node.attrs["path"]: a.value for a in traced.arguments if a.tensor.requires_grad}
+    chosen = [i for i, differentiable in enumerate(traced.differentiable) if differentiable]
+    graph = vjp_graph(traced.graph, list(wanted.values()), chosen)
+    given = dict(zip((v.name for v in traced.inputs), arrays, strict=True))
+    operands = [
+        given[v.name] if v.name in given else state[v.node.attrs["path"]] for v in graph.inputs[: -len(weights)]
+    ]
+    evaluator = Evaluator()
+    found = evaluator.run(graph, [*operands, *weights])
+
+    for value, output in zip(found, expected, strict=False):
+        np.testing.assert_allclose(value, output.detach().numpy(), rtol=1e-9, atol=1e-12)
+    assert set(wanted) == set(gradients)
+    for (path, value), gradient in zip(wanted.items(), found[len(expected) :], strict=True):
+        assert gradient.shape == value.shape
+        np.testing.assert_allclose(gradient, gradients[path], rtol=1e-8, atol=1e-11, err_msg=path)
+    written = {a.value.node.attrs["path"] for a in traced.arguments if a.written}
+    assert set(evaluator.state) == written
+    for path in written:
+        np.testing.assert_allclose(evaluator.state[path], traced.state()[path], rtol=1e-9, err_msg=path)
+
+
+def test_every_layer_is_here():
+    """A layer that is added is added here too, unless it is made of, or differs in its arguments from, one that is."""
+    layers = {type(m).__name__ for make, _ in CASES.values() for m in make().modules()}
+    similar = {"AdaptiveAvgPool1d", "AdaptiveMaxPool1d", "AvgPool1d", "ChannelShuffle", "Dropout1d", "Identity"}
+    similar |= {"InstanceNorm1d", "LSTMCell", "GRUCell", "RNN", "RNNBase", "PixelUnshuffle", "Softmax2d", "Softmin"}
+    similar |= {
+        n for n in nn.modules.__all__ if "Pad" in n or "Upsampling" in n or n.endswith(("Loss", "List", "Dict"))
+    }
+    assert set(nn.modules.__all__) - layers - similar == {"Module"}

@@ -170,7 +170,7 @@ def _make(terms: Mapping[Atom, int], constant: int) -> Index:
 
 
 def _joined(atom: Mod, coefficient: int, kept: dict[Atom, int]) -> Index | None:
-    """Takes ``atom`` and its partner out of ``kept``: x % d + d*(x // d) is x, x % d + d*((x // d) % e) is x % (d*e)."""
+    """Takes ``atom`` and its partner out of ``kept``: x%d + d*(x//d) is x, x%d + d*((x//d) % e) is x % (d*e)."""
     quotient = atom.operand // atom.divisor
     for partner, factor in kept.items():
         if factor != coefficient * atom.divisor:

@@ -99,11 +99,14 @@ def assembly(build: Build, types: Sequence[DType], target: Target) -> str:
 
 
 def evaluate(
-    build: Build, types: Sequence[DType], arrays: Sequence[np.ndarray], target: Target | None = None
+    build: Build, types: Sequence[DType], arrays: Sequence[np.ndarray], target: Target | None = None, lanes: int = 0
 ) -> np.ndarray:
-    """``build`` applied natively to every element of equally long arrays; the result has the type of the first."""
+    """``build`` applied natively to every element of equally long arrays; the result has the type of the first.
+
+    ``lanes`` elements are computed at once, by default as many as a register holds.
+    """
     target = target or host_target()
-    lanes, size = target.lanes(types[0]), arrays[0].size
+    lanes, size = lanes or target.lanes(types[0]), arrays[0].size
     pad = -size % lanes + lanes
     padded = [np.concatenate([a, np.ones(pad, a.dtype)]).astype(t.numpy) for a, t in zip(arrays, types, strict=True)]
     kernel = expanded(build, types, types[0], (size + pad) // lanes, lanes)

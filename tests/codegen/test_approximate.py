@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,17 @@ from graphc.ir.kernel import Acc, Buffer, Const, Kernel, Let, Load, Loop, Read, 
 from graphc.ir.kernel_interpret import run_kernel
 from graphc.ir.kernel_verify import verify_kernel
 from graphc.ir.scalar import SCALAR_OPS
-from tests.codegen.lanes import assembly, evaluate, every, expanded, kernel_of, operation, powers_of_two, runnable
+from tests.codegen.lanes import (
+    assembly,
+    count_operations,
+    evaluate,
+    every,
+    expanded,
+    kernel_of,
+    operation,
+    powers_of_two,
+    runnable,
+)
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-45, -1e-40, 3.4e38, 88.9, -103.5, 1e-310, -745.0, 1e30]
 operations = pytest.mark.parametrize(("name", "dtype"), EXPRESSIONS, ids=lambda v: str(v))
@@ -66,6 +77,18 @@ def test_the_interpreter_of_kernels_agrees(name: str, dtype: DType):
     run_kernel(kernel, {"out": out} | {f"in{k}": a for k, a in enumerate(arrays)})
     native = evaluate(operation(name), [dtype] * len(arrays), arrays)
     np.testing.assert_array_equal(out, native)
+
+
+def test_the_document_lists_the_number_of_operations():
+    page = (Path(__file__).parents[2] / "docs" / "vector_math.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
+    table = [row for row in rows if len(row) == 7 and row[2].isdigit()]
+    listed = {(row[0], dtype): int(row[at]) for row in table for dtype, at in ((float32, 2), (float64, 5))}
+    counted = {
+        (name, dtype): count_operations(expanded(operation(name), [dtype] * SCALAR_OPS[name].arity, dtype, 1, 16))
+        for name, dtype in EXPRESSIONS
+    }
+    assert listed == counted
 
 
 def test_a_kernel_without_transcendentals_stays_itself():

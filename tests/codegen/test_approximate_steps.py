@@ -7,7 +7,7 @@ import pytest
 
 from graphc.codegen import approximate_steps as steps
 from graphc.dtypes import float32, float64
-from tests.codegen.lanes import evaluate
+from tests.codegen.lanes import evaluate, runnable
 
 both = pytest.mark.parametrize("dtype", [float32, float64], ids=str)
 
@@ -18,6 +18,15 @@ def test_format_describes_the_bits(dtype):
     assert (layout.mantissa, layout.tiny) == (info.nmant, info.tiny)
     for value, bits in ((1, layout.one), (2 / 3, layout.two_thirds)):
         assert np.array(value, dtype.numpy).view(layout.integer.numpy) == bits
+
+
+@both
+@pytest.mark.parametrize("count", [1, 2, steps.LONG, steps.LONG + 1, 2 * steps.LONG + 5, 4 * steps.LONG])
+def test_polynomials_of_any_length_have_all_their_terms(dtype, count: int):
+    coefficients = [float(k + 1) for k in range(count)]
+    x = np.array([0, 1, -1, 2, -2, 0.5], dtype.numpy)
+    got = evaluate(lambda nest, v: steps.polynomial(nest, v, coefficients) + v * 0.0, [dtype], [x])
+    np.testing.assert_allclose(got, np.polyval(coefficients[::-1], x.astype(np.float64)), rtol=1e-6)
 
 
 @both
@@ -52,13 +61,18 @@ def test_inverse_power_of_two_ends_in_zero(dtype):
 
 
 @both
-def test_scale_rounds_denormal_results_once(dtype):
+@pytest.mark.parametrize("lanes", [2, 8, 16])
+@pytest.mark.parametrize("level", ["sse2", "avx2", "avx512"])
+def test_scale_rounds_denormal_results_once(dtype, level: str, lanes: int):
+    target = runnable(level)
+    if target is None:
+        pytest.skip(f"this machine does not run {level}")
     info = np.finfo(dtype.numpy)
     x = np.random.default_rng(1).uniform(0.5, 2, 400).astype(dtype.numpy)
     n = np.linspace(info.minexp - info.nmant - 3, info.maxexp + 1, 400).round().astype(dtype.numpy)
     with np.errstate(over="ignore", under="ignore"):
         want = np.ldexp(x, n.astype(np.int32))
-    np.testing.assert_array_equal(evaluate(steps.scale, [dtype, dtype], [x, n]), want)
+    np.testing.assert_array_equal(evaluate(steps.scale, [dtype, dtype], [x, n], target, lanes), want)
 
 
 @both

@@ -254,27 +254,54 @@ class _Fuser:
         return list(dict.fromkeys(groups))
 
     def _ordered(self, groups: list[Group]) -> list[Group]:
-        """Topological order, ties broken by the first node."""
-        waiting: dict[Group, int] = {}
+        """Topological order, ties broken by the first node; what a state becomes is computed after its old content has
+        been read wherever that is possible, so that it can be computed in place."""
+        before = {g: self._before(g) for g in groups}
         followers: dict[Group, list[Group]] = {g: [] for g in groups}
-        for group in groups:
-            before = {self.group_of[a.value.node] for n in group.nodes for a in self.reads[n] if a.value.node in self.group_of}
-            before.discard(group)
-            waiting[group] = len(before)
-            for g in before:
-                followers[g].append(group)
+        for group, sources in before.items():
+            for source in sources:
+                followers[source].append(group)
+        readers, written = self._state_use(groups)
         first = {g: min(self.position[n] for n in g.nodes) for g in groups}
-        ready = sorted((g for g in groups if not waiting[g]), key=first.__getitem__)
+
+        def rank(group: Group) -> tuple[bool, int]:
+            early = any(reader is not group for state in written[group] for reader in readers[state])
+            return early, first[group]
+
         ordered: list[Group] = []
+        ready = [g for g in groups if not before[g]]
         while ready:
-            group = ready.pop(0)
+            group = min(ready, key=rank)
+            ready.remove(group)
             ordered.append(group)
-            for g in followers[group]:
-                waiting[g] -= 1
-                if not waiting[g]:
-                    ready.append(g)
-            ready.sort(key=first.__getitem__)
+            for follower in followers[group]:
+                before[follower].discard(group)
+                if not before[follower]:
+                    ready.append(follower)
+            for reading in readers.values():
+                reading.discard(group)
         return ordered
+
+    def _before(self, group: Group) -> set[Group]:
+        """Groups of which this one reads results."""
+        values = (a.value for n in group.nodes for a in self.reads[n])
+        return {self.group_of[v.node] for v in values if v.node in self.group_of} - {group}
+
+    def _state_use(self, groups: list[Group]) -> tuple[dict[Value, set[Group]], dict[Group, list[Value]]]:
+        """The groups that read each written state, and the states whose new content each group computes."""
+        readers: dict[Value, set[Group]] = {}
+        written: dict[Group, list[Value]] = {g: [] for g in groups}
+        for node in self.graph.nodes():
+            if node.op.has(Trait.STATE_WRITE):
+                readers[node.operands[0]] = set()
+                source = written_value(node.operands[1]).node
+                if source in self.group_of:
+                    written[self.group_of[source]].append(node.operands[0])
+        for group in groups:
+            for access in (a for n in group.nodes for a in self.reads[n]):
+                if access.value in readers:
+                    readers[access.value].add(group)
+        return readers, written
 
 
 def _through(access: Access) -> list[Access]:

@@ -357,3 +357,15 @@ def test_every_output_element_is_stored_once():
             assert np.prod([loop.axis.extent for loop in loops]) == sizes[stmt.buffer]
     assert any(isinstance(s, Load) for s, _ in walk(program.kernels[0].body))
     assert any(isinstance(s, Loop) and s.kind == "reduce" for s, _ in walk(program.kernels[0].body))
+
+
+def test_a_weight_is_updated_after_all_who_read_it():
+    program = check("""
+        graph @g(%x: f32[4,6], %g: f32[4,5], %w: f32[5,6] param "w") -> (f32[4,6]) {
+          %d = matmul(%g, %x) {transpose_a=true} : f32[5,6]
+          %n = sub(%w, %d) : f32[5,6]
+          %v = state_write(%w, %n) : f32[5,6]
+          %i = matmul(%g, %w) : f32[4,6]
+          return %i
+        }""")
+    assert len(program.calls) == 2 and not storages(program, "temp")

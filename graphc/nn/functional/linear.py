@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphc.errors import ShapeError
 from graphc.ops import contraction
+from graphc.ops import elementwise as ew
 from graphc.tensor import Tensor
 
 
@@ -17,11 +18,14 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             f"linear: input {list(input.shape)} and weight {list(weight.shape)} differ in their last dimension",
             remedy=f"an input with {weight.shape[-1] if weight.shape else 1} features",
         )
-    flat = input.reshape(1, -1) if len(input.shape) == 1 else input
-    matrix = weight.reshape(1, -1) if len(weight.shape) == 1 else weight
-    result = contraction.matmul(flat, matrix, transpose_b=True)
-    result = result.reshape(*input.shape[:-1], *weight.shape[:-1])
-    return result if bias is None else result + bias
+    if len(input.shape) > 1 and len(weight.shape) == 2:
+        result = contraction.matmul(input, weight, transpose_b=True)
+    else:
+        flat = input.reshape(1, -1) if len(input.shape) == 1 else input
+        matrix = weight.reshape(1, -1) if len(weight.shape) == 1 else weight
+        result = contraction.matmul(flat, matrix, transpose_b=True)
+        result = result.reshape(*input.shape[:-1], *weight.shape[:-1])
+    return result if bias is None else ew.add(result, bias)
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -7,13 +7,13 @@ import os
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from graphc.container import ALIGNMENT, MAX_BYTES, align, read_sections, write_sections
+from graphc.container import ALIGNMENT, MAX_BYTES, align, read_with_digest, write_sections
 from graphc.dtypes import BY_NAME
 from graphc.errors import ArtifactError
 
@@ -205,6 +205,8 @@ class Artifact:
     """Constant block of the native code (bytes)."""
     object: bytes | None = None
     """Native code as an object file."""
+    digest: bytes = b""
+    """What stands for the whole content of the file that it was read from."""
 
 
 def _require(condition: bool, what: str) -> None:
@@ -355,9 +357,9 @@ def load(path: str | os.PathLike[str]) -> Artifact:
 
     The tensors are read-only views of one block of memory. Raises ArtifactError and OSError.
     """
-    sections = read_sections(path)
+    sections, digest = read_with_digest(path)
     try:
-        return _model(sections)
+        return replace(_model(sections), digest=digest)
     except ArtifactError as error:
         error.what = f"{os.fspath(path)}: {error.what}"
         raise

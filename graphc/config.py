@@ -46,6 +46,12 @@ class Options:
     """How many threads a call may use; 0 for the number of available cores."""
     spin_us: int
     """Microseconds for which an idle worker looks for work before it sleeps."""
+    cache: bool
+    """Whether compiled programs are kept on disk."""
+    cache_dir: str
+    """Folder of the cache."""
+    cache_size: int
+    """Bytes that the cache may take."""
     logs: str
     """Level of the log on stderr; empty for none."""
     debug: bool
@@ -73,6 +79,18 @@ def _within(low: int, high: int) -> Callable[[str], int]:
         return number
 
     return parse
+
+
+def _on_off(text: str) -> bool:
+    return {"on": True, "off": False}[text]
+
+
+def _size(text: str) -> int:
+    scale = {"K": 10, "M": 20, "G": 30, "T": 40}.get(text[-1:].upper(), 0)
+    number = float(text[:-1] if scale else text)
+    if not 0 <= number < 1e15:
+        raise ValueError(text)
+    return int(number * (1 << scale))
 
 
 def _flag(text: str) -> bool:
@@ -120,6 +138,31 @@ OPTIONS = (
         "1000",
         "For how many microseconds an idle worker looks for work before it sleeps. Waking it then takes about 60.",
         _within(0, 1_000_000),
+    ),
+    Option(
+        "cache",
+        "GRAPHC_CACHE",
+        "`on`, `off`",
+        "on",
+        "Whether compiled programs are kept on disk and found there the next time. The cache is not used while "
+        "GRAPHC_DUMP, GRAPHC_PRINT_AFTER or GRAPHC_VERIFY=pass ask to see each step of a compile.",
+        _on_off,
+    ),
+    Option(
+        "cache_dir",
+        "GRAPHC_CACHE_DIR",
+        "a folder",
+        "~/.cache/graphc",
+        "Folder of the cache. It must belong to the user, and nobody else may be able to write to it.",
+        str,
+    ),
+    Option(
+        "cache_size",
+        "GRAPHC_CACHE_SIZE",
+        "bytes, or a number with `K`, `M`, `G` or `T`",
+        "1G",
+        "How much the cache may hold; programs that were not used for the longest time go first.",
+        _size,
     ),
     Option(
         "logs",

@@ -117,6 +117,11 @@ def read_sections(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     Nothing is allocated before the sizes are known to fit the file. Raises ArtifactError for a file that is foreign,
     damaged, truncated, or of a newer format; OSError when it cannot be read.
     """
+    return read_with_digest(path)[0]
+
+
+def read_with_digest(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], bytes]:
+    """The sections as ``read_sections`` gives them, and the SHA-256 that stands for all of them."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise ArtifactError("it is not a regular file")
@@ -127,7 +132,7 @@ def read_sections(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
         raise
 
 
-def _read_checked(file: io.BufferedReader) -> dict[str, np.ndarray]:
+def _read_checked(file: io.BufferedReader) -> tuple[dict[str, np.ndarray], bytes]:
     size = os.fstat(file.fileno()).st_size
     head = file.read(_HEADER.size)
     count = _check_header(head, size)
@@ -143,7 +148,7 @@ def _read_checked(file: io.BufferedReader) -> dict[str, np.ndarray]:
     if file.readinto(body.data[len(head) + len(table) :]) != size - len(head) - len(table):
         raise ArtifactError("the file changed while it was read")
     body.flags.writeable = False
-    return _check_bodies(entries, body)
+    return _check_bodies(entries, body), head[-32:]
 
 
 def _check_header(head: bytes, size: int) -> int:

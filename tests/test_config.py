@@ -16,6 +16,7 @@ from tests.architecture.scan import ROOT
 
 def test_defaults_come_from_an_empty_environment():
     expected = dict(verify="stage", dump="", print_after=(), threads=0, spin_us=1000, logs="", debug=False)
+    expected |= dict(cache=True, cache_dir="~/.cache/graphc", cache_size=1 << 30)
     assert expected.items() <= vars(config.read({})).items()
 
 
@@ -29,16 +30,19 @@ def test_values_are_typed():
             "GRAPHC_SPIN_US": "0",
             "GRAPHC_LOGS": "info",
             "GRAPHC_DEBUG": "1",
+            "GRAPHC_CACHE": "off",
+            "GRAPHC_CACHE_SIZE": "1.5M",
         }
     )
     expected = dict(
         verify="pass", dump="out", print_after=("cse", "dce"), threads=3, spin_us=0, logs="info", debug=True
     )
+    expected |= dict(cache=False, cache_size=3 << 19)
     assert expected.items() <= vars(options).items()
 
 
 @pytest.mark.parametrize(
-    "variable", ["GRAPHC_VERIFY", "GRAPHC_THREADS", "GRAPHC_SPIN_US", "GRAPHC_LOGS", "GRAPHC_DEBUG"]
+    "variable", ["GRAPHC_VERIFY", "GRAPHC_THREADS", "GRAPHC_SPIN_US", "GRAPHC_LOGS", "GRAPHC_DEBUG", "GRAPHC_CACHE"]
 )
 def test_a_wrong_value_names_the_variable_and_what_it_takes(variable: str):
     with pytest.raises(ArgumentError, match=rf"{variable}='sometimes' is no value of this option\n  try    one of `"):

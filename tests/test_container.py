@@ -220,3 +220,14 @@ def test_a_kill_while_saving_leaves_the_old_or_the_new_file(tmp_path: Path):
         sections = container.read_sections(path)
         assert sections["a"].tobytes() == sections["b"].tobytes()
     assert sections["a"].size == 1 << 20
+
+
+def test_one_digest_stands_for_all_sections(tmp_path: Path):
+    path = tmp_path / "a"
+    digests = set()
+    for content in (b"one", b"two", b"one"):
+        container.write_sections(path, {"a": [content], "b": [b"same"]})
+        sections, digest = container.read_with_digest(path)
+        assert sections["a"].tobytes() == content and len(digest) == 32
+        digests.add(digest)
+    assert len(digests) == 2

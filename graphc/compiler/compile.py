@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import llvmlite
 import numpy as np
-from llvmlite import binding
 
 from graphc import config
 from graphc.artifact import BufferSpec, Manifest, TargetSpec
@@ -16,6 +16,7 @@ from graphc.codegen.entry import ENTRY, THREADS, bound_storages
 from graphc.codegen.llvm_build import build_object
 from graphc.codegen.target import Target, host_target
 from graphc.codegen.thread_pool import emit_pool
+from graphc.compiler import cache
 from graphc.compiler.stages import Stages
 from graphc.container import align
 from graphc.errors import CompileError
@@ -31,21 +32,39 @@ DUMPED = {"traced": "gc", "optimized": "gc", "lowered": "gck", "scheduled": "gck
 
 
 @dataclass(frozen=True)
-class CompiledGraph:
-    """Native code for a graph, and all that is needed to call it."""
+class CompiledGraph(cache.Entry):
+    """Native code for a graph, all that is needed to call it, and where it comes from."""
 
-    manifest: Manifest
-    object: bytes
-    """Object code."""
-    constants: np.ndarray
-    """The constant block, as bytes."""
     stages: Stages
     """What lies between the graph and the code."""
 
 
 def compile_graph(graph: Graph, target: Target | None = None) -> CompiledGraph:
     """Native code for a graph, which is not changed; for this machine unless another target is given."""
-    return compile_stages(Stages(graph, target=target))
+    stages = Stages(graph, target=target)
+    disk = cache.current()
+    start = time.perf_counter()
+    parts = (text.print_graph(graph), *text.collect_data(graph).values()) if disk else ()
+    entry, found = find_or_build(disk, stages.target, ("graph", *parts), lambda: compile_stages(stages))
+    if found:
+        stages.seconds["cache"] = time.perf_counter() - start
+        config.logger("compile").info("%s: found in the cache", graph.name)
+    return CompiledGraph(entry.manifest, entry.object, entry.constants, stages)
+
+
+def find_or_build(
+    disk: cache.Cache | None,
+    target: Target | None,
+    parts: Iterable[str | bytes | np.ndarray],
+    build: Callable[[], cache.Entry],
+) -> tuple[cache.Entry, bool]:
+    """What the disk cache holds for a program that depends on ``parts`` and True, or what ``build`` returns and False.
+
+    ``target`` is this machine when it is None, ``disk`` None where there is no cache."""
+    if disk is None:
+        return build(), False
+    spec = target_spec(target or host_target())
+    return disk.get(cache.key_of(spec, parts), spec, build)
 
 
 _numbers = itertools.count()
@@ -60,7 +79,7 @@ def compile_stages(stages: Stages) -> CompiledGraph:
     return CompiledGraph(manifest, stages.object, constants, stages)
 
 
-def load_compiled(compiled: CompiledGraph) -> Executable:
+def load_compiled(compiled: cache.Entry) -> Executable:
     """Loads the code into this process; raises CompileError when it was built for another kind of machine."""
     reason = runs_here(compiled.manifest.target)
     if reason:
@@ -96,10 +115,15 @@ def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:
     constants = np.zeros(end, np.uint8)
     for offset, block in blocks:
         constants[offset : offset + block.nbytes] = block.reshape(-1).view(np.uint8)
-    features = tuple(sorted(f[1:] for f in target.features.split(",") if f.startswith("+")))
-    spec = TargetSpec(target.triple, target.cpu, features)
-    manifest = Manifest(program.name, ENTRY, tuple(buffers), program.arena, end, spec, versions())
+    spec = target_spec(target)
+    manifest = Manifest(program.name, ENTRY, tuple(buffers), program.arena, end, spec, cache.versions())
     return manifest, constants
+
+
+def target_spec(target: Target) -> TargetSpec:
+    """A target as manifests name it."""
+    features = tuple(sorted(f[1:] for f in target.features.split(",") if f.startswith("+")))
+    return TargetSpec(target.triple, target.cpu, features)
 
 
 def _buffer(storage: Storage, offset: int, written: bool) -> BufferSpec:
@@ -117,12 +141,6 @@ def _written(program: Program) -> set[str]:
                 found.add(name)
                 name = alias.get(name, "")
     return found
-
-
-def versions() -> dict[str, str]:
-    """Versions of what builds native code."""
-    llvm = ".".join(map(str, binding.llvm_version_info))
-    return {"graphc": config.VERSION, "llvmlite": llvmlite.__version__, "llvm": llvm}
 
 
 def _file_name(name: str) -> str:

@@ -135,8 +135,8 @@ class Variant:
         return [spec.path for spec in program.bound]
 
     def fits(self) -> bool:
-        """Whether nothing outside has changed that the graph depends on."""
-        return self.binding.fits() and self.modules.is_current() and are_current(self.traced.constants)
+        """Whether the tensors outside are those, or like those, that the graph was made for."""
+        return self.binding.fits() and are_current(self.traced.constants)
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """Calls the program; the result is part of the autograd graph where it can be."""

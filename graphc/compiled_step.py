@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -51,13 +52,34 @@ def _is_static(value: Any) -> bool:
     return not isinstance(value, Tensor) and (not isinstance(value, (int, float)) or value == 0)
 
 
-def _settings(optimizer: Any) -> tuple[Any, ...]:
-    """What the program depends on of the optimizer: its parameters, and all numbers that are no arguments."""
-    found = []
-    for group in optimizer.param_groups:
-        static = {k: v for k, v in optimizer.hyper(group).items() if k not in optimizer.schedulable or _is_static(v)}
-        found.append((tuple(map(id, group["params"])), flatten(static)[1]))
-    return tuple(found)
+class _Settings:
+    """What a program depends on of the optimizer: its parameters, and all numbers that are no arguments."""
+
+    def __init__(self, optimizer: Any):
+        self._settings = self._read(optimizer)
+        self._seen = self._values(optimizer)
+
+    @staticmethod
+    def _read(optimizer: Any) -> tuple[Any, ...]:
+        found = []
+        for group in optimizer.param_groups:
+            kept = {k: v for k, v in optimizer.hyper(group).items() if k not in optimizer.schedulable or _is_static(v)}
+            found.append((tuple(map(id, group["params"])), flatten(kept)[1]))
+        return tuple(found)
+
+    @staticmethod
+    def _values(optimizer: Any) -> list[Any]:
+        return [v for group in optimizer.param_groups for v in (*group.values(), *group["params"])]
+
+    def are_current(self, optimizer: Any) -> bool:
+        """Whether they are as they were; nearly always nothing was assigned at all."""
+        values = self._values(optimizer)
+        if len(values) == len(self._seen) and all(map(is_, values, self._seen)):
+            return True
+        if self._read(optimizer) != self._settings:
+            return False
+        self._seen = values
+        return True
 
 
 class _Program:
@@ -66,14 +88,14 @@ class _Program:
     def __init__(self, step: CompiledStep, modules: Modules, args: Any, target: Any):
         self.modules = modules
         self.number: Callable[[dict[str, Any], str], Any] = step.optimizer.number
-        self.settings = _settings(step.optimizer)
+        self.settings = _Settings(step.optimizer)
         with enable_grad():
             forward = functools.partial(_forward, step.model, step.loss)
             named = [*modules_of(step.model), *((f"loss.{prefix}", m) for prefix, m in modules_of(step.loss))]
             self.traced = trace_function(forward, (args, target), {}, step.name, named)
         graph, parameters = self._differentiate(step.optimizer)
         slots = self._slots(step.optimizer, parameters)
-        self.hyper = self._append_update(step.optimizer, graph, parameters, slots)
+        self.hyper = self._append_update(step.optimizer, graph, parameters)
         self.graph = graph
         self.program = build(graph)
         order = [v.node.attrs["path"] for v in bound_values(graph, self.program)]
@@ -116,7 +138,7 @@ class _Program:
         return slots
 
     def _append_update(
-        self, optimizer: Any, graph: Graph, parameters: dict[Value, tuple[Value, Tensor]], slots: dict[str, Slot]
+        self, optimizer: Any, graph: Graph, parameters: dict[Value, tuple[Value, Tensor]]
     ) -> list[tuple[dict[str, Any], str]]:
         """Traces the update rule for every parameter; returns the numbers that became arguments, in order."""
         numbers: list[tuple[dict[str, Any], str]] = []
@@ -137,9 +159,8 @@ class _Program:
         """Whether nothing outside has changed that the program depends on."""
         return (
             self.binding.fits()
-            and self.modules.is_current()
             and are_current(self.traced.constants)
-            and self.settings == _settings(optimizer)
+            and self.settings.are_current(optimizer)
             and all([optimizer.state.get(param) is state for param, state in self.states])
         )
 
@@ -207,7 +228,10 @@ class CompiledStep:
         """Trains on one batch and returns the loss. ``x`` is the model's input, a tuple for several; ``y`` is given to
         ``loss(output, *y)``."""
         args = x if isinstance(x, tuple) else (x,)
-        leaves, structure = flatten((args, y))
+        structure: Any = (len(args), len(y))
+        leaves: Sequence[Any] = (*args, *y)
+        if not all([isinstance(leaf, Tensor) for leaf in leaves]):
+            leaves, structure = flatten((args, y))
         modules = self._modules
         if modules is None or not modules.is_current():
             found = [m for t in (self.model, self.loss) for _, m in modules_of(t)]

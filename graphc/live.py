@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
+from operator import is_, methodcaller
 from typing import Any
 
 import numpy as np
 
 from graphc.tensor import Tensor
 from graphc.trace import Constant
+
+_VALUES = methodcaller("values")
 
 
 class Modules:
@@ -21,7 +25,12 @@ class Modules:
                 seen[id(module)] = module
         self.modules = list(seen.values())
         self._fields = [vars(m) for m in self.modules]
-        self._children = [(f["_modules"], tuple(f["_modules"].values())) for f in self._fields if "_modules" in f]
+        self._tables = [f["_modules"] for f in self._fields if "_modules" in f]
+        self._counts = list(map(len, self._tables))
+        self._children = self._present()
+
+    def _present(self) -> list[Any]:
+        return list(chain.from_iterable(map(_VALUES, self._tables)))
 
     def training(self) -> tuple[bool, ...]:
         """The training flag of every module."""
@@ -29,13 +38,7 @@ class Modules:
 
     def is_current(self) -> bool:
         """Whether no child was added, removed or replaced."""
-        for now, then in self._children:
-            if len(now) != len(then):
-                return False
-            for a, b in zip(now.values(), then, strict=True):
-                if a is not b:
-                    return False
-        return True
+        return list(map(len, self._tables)) == self._counts and _same(self._present(), self._children)
 
     def places(self) -> dict[int, tuple[dict[Any, Any], Any]]:
         """For each parameter and buffer, by identity, the dictionary and key that hold it."""
@@ -80,22 +83,20 @@ class Binding:
     def __init__(self, slots: Sequence[Slot], written: Sequence[bool]):
         self.slots = tuple(slots)
         self.written = tuple(i for i, w in enumerate(written) if w)
-        self._tensors: tuple[Any, ...] = ()
+        self._lookups = tuple((slot.table.get, slot.key) for slot in slots)
+        self._flags = [slot.requires_grad for slot in slots]
+        self._tensors: tuple[Any, ...] | None = None
         self._arrays: tuple[np.ndarray, ...] = ()
 
     def fits(self) -> bool:
         """Whether every tensor has the type and flags that the graph was made for."""
-        tensors = self._tensors
-        if len(tensors) == len(self.slots):
-            for slot, tensor, array in zip(self.slots, tensors, self._arrays, strict=True):
-                if (
-                    slot.table.get(slot.key) is not tensor
-                    or tensor._data is not array
-                    or tensor._requires_grad is not slot.requires_grad
-                ):
-                    break
-            else:
-                return True
+        known = self._tensors
+        if (
+            known is not None
+            and _same([find(key) for find, key in self._lookups], known)
+            and _same([t._data for t in known], self._arrays)
+        ):
+            return [t._requires_grad for t in known] == self._flags
         if not all(slot.fits() for slot in self.slots):
             return False
         self._tensors = tuple(slot.tensor() for slot in self.slots)
@@ -104,7 +105,7 @@ class Binding:
 
     def tensors(self) -> tuple[Any, ...]:
         """The tensors as ``fits`` found them."""
-        return self._tensors
+        return self._tensors or ()
 
     def arrays(self) -> tuple[np.ndarray, ...]:
         """Their data; the same tuple while nothing was replaced."""
@@ -112,10 +113,16 @@ class Binding:
 
     def note_writes(self) -> None:
         """Counts a write to every tensor that the program writes."""
+        tensors = self._tensors or ()
         for i in self.written:
-            counter = self._tensors[i]._counter
+            counter = tensors[i]._counter
             if counter is not None:
                 counter[0] += 1
+
+
+def _same(now: Sequence[Any], then: Sequence[Any]) -> bool:
+    """Whether two sequences of equal length hold the same objects."""
+    return all(map(is_, now, then))
 
 
 def are_current(constants: Iterable[Constant]) -> bool:

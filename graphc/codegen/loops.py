@@ -27,16 +27,17 @@ from graphc.ir.kernel import (
 class Names:
     """Fresh names for axes and scalars of one kernel."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = "") -> None:
         self._count = count()
+        self._prefix = prefix
 
     def axis(self, prefix: str, extent: int) -> Axis:
         """A new axis."""
-        return Axis(f"{prefix}_{next(self._count)}", extent)
+        return Axis(f"{prefix}{self._prefix}_{next(self._count)}", extent)
 
     def scalar(self, old: str) -> str:
         """A new name for a scalar or accumulator."""
-        return f"{old.split('.')[0]}.{next(self._count)}"
+        return f"{old.split('.')[0]}.{self._prefix}{next(self._count)}"
 
 
 class BodyCopier:

@@ -84,7 +84,7 @@ class _Scheduler:
         self.storages = list(program.storages)
         self.kernels: dict[str, Kernel] = {}
         self.packings: dict[str, tuple[Packing, Kernel]] = {}
-        """By kernel name: what it wants packed, and the kernel that packs."""
+        """By kernel name: what it wants packed, and the kernel that packs, not scheduled yet."""
         self.packed: dict[tuple[str, str], str] = {}
         """By (storage, packing kernel): the packed constant."""
 
@@ -127,8 +127,8 @@ class _Scheduler:
             replace(source, name="b0", role="in"),
             Buffer("b1", source.dtype, packing.size, "out"),
         )
-        body = merge_loops(pack_body(packing, names, "b1", "b0"), names)
-        return Kernel(f"{kernel.name}_pack", buffers, _lanes(body, self.target, names), kernel.origin)
+        body = split_loops(pack_body(packing, names, "b1", "b0"), names)
+        return Kernel(f"{kernel.name}_pack", buffers, body, kernel.origin)
 
     def _packed_call(self, call: Call, number: int) -> list[Call]:
         packing, pack = self.packings[call.kernel]
@@ -146,25 +146,32 @@ class _Scheduler:
             return [replace(main, args=(*call.args, name))]
         name = f"{source.name}.packed{number}"
         self.storages.append(Storage(name, source.dtype, (packing.size,), "temp"))
-        self.kernels[pack.name] = pack
+        if pack.name not in self.kernels:
+            names = Names("y")
+            self.kernels[pack.name] = replace(pack, body=_lanes(merge_loops(pack.body, names), self.target, names))
         return [Call(pack.name, (source.name, name)), replace(main, args=(*call.args, name))]
 
 
 def run_copy(kernel: Kernel, source: np.ndarray) -> np.ndarray:
     """The result of a kernel that only copies ``b0`` into ``b1``, computed with numpy for constants at compile time."""
     result = np.zeros(kernel.buffer("b1").size, source.dtype)
-    flat = source.reshape(-1)
+    flat = np.ascontiguousarray(source).reshape(-1)
     for stmt, loops in walk(kernel.body):
-        if not isinstance(stmt, Loop) or not any(isinstance(s, Store) for s in stmt.body):
-            continue
-        load = next(s for s in stmt.body if isinstance(s, Load))
-        store = next(s for s in stmt.body if isinstance(s, Store))
-        axes = [loop.axis for loop in (*loops, stmt)]
-        grid = {a: np.arange(a.extent).reshape([-1 if b == a else 1 for b in axes]) for a in axes}
-        shape = tuple(a.extent for a in axes)
-        where = np.broadcast_to(_evaluate(store.index, grid), shape)
-        result[where] = flat[np.broadcast_to(_evaluate(load.index, grid), shape)]
+        if isinstance(stmt, Store):
+            load = next(s for s in loops[-1].body if isinstance(s, Load))
+            axes = [loop.axis for loop in loops]
+            np.copyto(_view(result, stmt.index, axes), _view(flat, load.index, axes))
     return result
+
+
+def _view(flat: np.ndarray, index: Index, axes: list[Axis]) -> np.ndarray:
+    """The elements at ``index`` for every point of the axes; a view when the index is affine, else a copy."""
+    shape = tuple(a.extent for a in axes)
+    if all(isinstance(atom, Axis) for atom, _ in index.terms):
+        strides = [index.coefficient(a) * flat.itemsize for a in axes]
+        return np.lib.stride_tricks.as_strided(flat[index.constant :], shape, strides)
+    grid = {a: np.arange(a.extent).reshape([-1 if b == a else 1 for b in axes]) for a in axes}
+    return flat[np.broadcast_to(_evaluate(index, grid), shape)]
 
 
 def _evaluate(index: Index, grid: dict[Axis, np.ndarray]) -> np.ndarray:

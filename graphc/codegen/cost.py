@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from graphc.codegen.vectorise import lane_stride
 from graphc.ir.index import Axis
-from graphc.ir.kernel import Kernel, Load, Loop, Stmt, Store
+from graphc.ir.kernel import Kernel, Load, Loop, Program, Stmt, Store
 
 _STATEMENT_NS = 0.1
 """Time of one statement of one register of lanes, with several in flight."""
@@ -49,3 +51,9 @@ def kernel_ns(kernel: Kernel, statements: int) -> int:
     touched = sum(b.size * b.dtype.itemsize for b in kernel.arguments)
     speed = _NEAR if touched <= _NEAR_BYTES else _FAR
     return int(max(statements * _STATEMENT_NS, touched / speed))
+
+
+def program_ns(program: Program) -> int:
+    """Nanoseconds that one run of a scheduled program takes on one core, very roughly."""
+    runs = Counter(call.kernel for call in program.calls)
+    return sum(runs[k.name] * kernel_ns(k, Costs().body(k.body)) for k in program.kernels if runs[k.name])

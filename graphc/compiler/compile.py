@@ -12,6 +12,7 @@ import numpy as np
 
 from graphc import config
 from graphc.artifact import BufferSpec, Manifest, TargetSpec
+from graphc.codegen.cost import program_ns
 from graphc.codegen.entry import ENTRY, THREADS, bound_storages
 from graphc.codegen.llvm_build import build_object
 from graphc.codegen.target import Target, host_target
@@ -91,7 +92,18 @@ def load_compiled(compiled: cache.Entry) -> Executable:
 def prepare_threads(code: bytes) -> None:
     """Loads the pool of worker threads when object code asks for it; without it, such code runs on one thread."""
     if THREADS.encode() in code:
-        pool.install(lambda: build_object(emit_pool(host_target()), host_target(), quick=True))
+        pool.install(lambda: small_object("pool", emit_pool(host_target())))
+
+
+def small_object(name: str, llvm: str) -> bytes:
+    """Object code for this machine of LLVM text whose speed matters little; from the disk cache if it is there."""
+    target = host_target()
+
+    def build() -> cache.Entry:
+        manifest = Manifest(name, name, (), 0, 0, target_spec(target), cache.versions())
+        return cache.Entry(manifest, build_object(llvm, target, quick=True), np.zeros(0, np.uint8))
+
+    return find_or_build(cache.current(), target, ("llvm", llvm), build)[0].object
 
 
 def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:
@@ -115,8 +127,9 @@ def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:
     constants = np.zeros(end, np.uint8)
     for offset, block in blocks:
         constants[offset : offset + block.nbytes] = block.reshape(-1).view(np.uint8)
-    spec = target_spec(target)
-    manifest = Manifest(program.name, ENTRY, tuple(buffers), program.arena, end, spec, cache.versions())
+    spec, expected = target_spec(target), program_ns(program)
+    built_by = cache.versions()
+    manifest = Manifest(program.name, ENTRY, tuple(buffers), program.arena, end, spec, built_by, expected)
     return manifest, constants
 
 

@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache as once
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from graphc import config
-from graphc.artifact import Manifest
-from graphc.codegen.llvm_build import build_object
 from graphc.codegen.python_call import emit_call
 from graphc.codegen.target import host_target
-from graphc.compiler import cache
-from graphc.compiler.compile import find_or_build, target_spec
+from graphc.compiler.compile import small_object
 from graphc.errors import CompileError
 from graphc.runtime import fast_call
 from graphc.runtime.call import Executable
 
 
-@once
+@cache
 def caller() -> fast_call.Caller | None:
     """What makes native callables in this process, or None where calls go through Python."""
     layout = fast_call.layout()
     if layout is None:
         return None
-    target = host_target()
-    text = emit_call(layout, target)
-
-    def build() -> cache.Entry:
-        manifest = Manifest("call", fast_call.SYMBOL, (), 0, 0, target_spec(target), cache.versions())
-        return cache.Entry(manifest, build_object(text, target, quick=True), np.zeros(0, np.uint8))
-
     try:
-        entry, _ = find_or_build(cache.current(), target, ("call", text), build)
-        return fast_call.Caller(entry.object)
+        return fast_call.Caller(small_object("call", emit_call(layout, host_target())))
     except CompileError as error:
         config.logger("compile").warning("calls go through Python: %s", error.what)
         return None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.codegen.cost import Costs, kernel_ns
+from graphc.codegen.cost import Costs, kernel_ns, program_ns
 from graphc.dtypes import float32
 from graphc.ir.index import Axis, as_index
-from graphc.ir.kernel import Buffer, Kernel, Load, Loop, Stmt, Store
+from graphc.ir.kernel import Buffer, Call, Kernel, Load, Loop, Program, Stmt, Store
 
 A, B = Axis("a", 10), Axis("b", 16)
 
@@ -47,3 +47,10 @@ def test_time_is_that_of_the_work_or_of_the_bytes():
     assert kernel_ns(kernel(0), 1_000_000) == 100_000
     assert kernel_ns(kernel(1 << 16), 10) == (1 << 18) // 64
     assert kernel_ns(kernel(1 << 24), 10) == (1 << 26) // 12
+
+
+def test_the_time_of_a_program_is_that_of_its_calls():
+    used, unused = kernel(1 << 16), Kernel("other", kernel(1 << 24).buffers, ())
+    calls = (Call("k", ("x",)), Call("k", ("x",)))
+    assert program_ns(Program("p", (), (used, unused), calls)) == 2 * kernel_ns(used, 0) > 0
+    assert program_ns(Program("p", (), (used, unused), ())) == 0

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphc.codegen.llvm_build import build_object
 from graphc.compiler import native_call
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.dtypes import ALL
@@ -54,7 +53,7 @@ def test_without_native_calls_the_fallback_is_the_callable(monkeypatch: pytest.M
     native_call.caller.cache_clear()
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(native_call, "build_object", broken)
+            patch.setattr(native_call, "small_object", broken)
             assert native_call.native(doubled(ALL[0], (2,)), (), refuse) is refuse
         native_call.caller.cache_clear()
         with monkeypatch.context() as patch:
@@ -62,5 +61,4 @@ def test_without_native_calls_the_fallback_is_the_callable(monkeypatch: pytest.M
             assert native_call.caller() is None
     finally:
         native_call.caller.cache_clear()
-    assert native_call.build_object is build_object
     assert native_call.caller() is not None

@@ -33,7 +33,7 @@ from graphc.tensor import Tensor, is_tensor
 from graphc.trace import is_tracing, trace
 
 if TYPE_CHECKING:
-    from graphc import autograd, hooks, nn, optim
+    from graphc import autograd, data, hooks, nn, optim
     from graphc.autograd.transforms import grad, value_and_grad, vjp
     from graphc.compiled import compile
     from graphc.compiled_step import compile_step
@@ -51,6 +51,7 @@ __all__ = [
     "check",
     "compile",
     "compile_step",
+    "data",
     "default_generator",
     "device",
     "dtype",
@@ -96,6 +97,7 @@ __getattr__ = exports(
         "autograd": "graphc.autograd",
         "compile": "graphc.compiled:compile",
         "compile_step": "graphc.compiled_step:compile_step",
+        "data": "graphc.data",
         "grad": "graphc.autograd.transforms:grad",
         "check": "graphc.model_check:check",
         "export": "graphc.model_file:export",

@@ -1,0 +1,51 @@
+"""Datasets, samplers, loaders that read ahead, and readers of the usual files."""
+
+from graphc.data.collate import default_collate, default_convert
+from graphc.data.csv_file import Table, read_csv
+from graphc.data.dataset import (
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    MapDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
+from graphc.data.idx_file import MNIST, read_idx
+from graphc.data.loader import DataLoader, WorkerInfo, get_worker_info
+from graphc.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+from graphc.numpy_file import read_npy, read_npz
+
+__all__ = [
+    "MNIST",
+    "BatchSampler",
+    "ConcatDataset",
+    "DataLoader",
+    "Dataset",
+    "IterableDataset",
+    "MapDataset",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "Subset",
+    "SubsetRandomSampler",
+    "Table",
+    "TensorDataset",
+    "WeightedRandomSampler",
+    "WorkerInfo",
+    "default_collate",
+    "default_convert",
+    "get_worker_info",
+    "random_split",
+    "read_csv",
+    "read_idx",
+    "read_npy",
+    "read_npz",
+]

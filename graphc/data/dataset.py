@@ -1,0 +1,140 @@
+"""Datasets: samples by number or one after the other, parts of them, and several of them as one."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.creation import as_tensor, randperm
+from graphc.errors import ArgumentError, IndexRangeError, ShapeError
+from graphc.generator import Generator
+from graphc.tensor import Tensor
+
+
+class Dataset:
+    """Samples by number: subclasses define ``__getitem__`` and ``__len__``. Worker threads may read it at once.
+
+    A subclass may also define ``take(indices)``, which returns the samples of a list of numbers joined to one batch
+    as ``default_collate`` joins them; loaders use it where they collate by default, since it can be much faster.
+    """
+
+    def __getitem__(self, index: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} does not define __getitem__")
+
+    def __add__(self, other: Dataset) -> ConcatDataset:
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset):
+    """Samples one after the other: subclasses define ``__iter__``."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError(f"{type(self).__name__} does not define __iter__")
+
+    def __getitem__(self, index: Any) -> Any:
+        raise ArgumentError(f"{type(self).__name__} has no samples by number, it can only be iterated")
+
+
+class TensorDataset(Dataset):
+    """Sample ``i`` is the tuple of the ``i``-th entries of tensors (or arrays) with equal first dimensions."""
+
+    def __init__(self, *tensors: Any):
+        self.tensors: tuple[Tensor, ...] = tuple(as_tensor(t) for t in tensors)
+        if not tensors or any(not t.ndim for t in self.tensors):
+            raise ArgumentError("TensorDataset takes one or more tensors of at least one dimension")
+        if len({t.shape[0] for t in self.tensors}) > 1:
+            shapes = ", ".join(str(list(t.shape)) for t in self.tensors)
+            raise ShapeError(f"the first dimensions of the tensors differ: {shapes}")
+
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
+        return tuple(t[index] for t in self.tensors)
+
+    def __len__(self) -> int:
+        return self.tensors[0].shape[0]
+
+    def take(self, indices: Sequence[int]) -> list[Tensor]:
+        """The batch of these samples: one tensor per tensor."""
+        rows = np.asarray(indices, np.int64)
+        return [t[as_tensor(rows)] for t in self.tensors]
+
+
+class MapDataset(Dataset):
+    """Sample ``i`` is ``function`` of sample ``i`` of another dataset, computed whenever it is asked for."""
+
+    def __init__(self, dataset: Any, function: Callable[[Any], Any]):
+        self.dataset = dataset
+        self.function = function
+
+    def __getitem__(self, index: int) -> Any:
+        return self.function(self.dataset[index])
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+
+class Subset(Dataset):
+    """The samples of another dataset that ``indices`` lists, in that order."""
+
+    def __init__(self, dataset: Any, indices: Sequence[int]):
+        self.dataset = dataset
+        self.indices = indices
+        if hasattr(dataset, "take"):
+            self.take = self._take
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, list):
+            return self.dataset[[self.indices[i] for i in index]]
+        return self.dataset[self.indices[index]]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def _take(self, indices: Sequence[int]) -> Any:
+        return self.dataset.take([self.indices[i] for i in indices])
+
+
+class ConcatDataset(Dataset):
+    """The samples of several datasets, one dataset after the other."""
+
+    def __init__(self, datasets: Iterable[Any]):
+        self.datasets = list(datasets)
+        if not self.datasets or any(isinstance(d, IterableDataset) for d in self.datasets):
+            raise ArgumentError("ConcatDataset takes one or more datasets that have samples by number")
+        self.cumulative_sizes = list(itertools.accumulate(len(d) for d in self.datasets))
+
+    def __getitem__(self, index: int) -> Any:
+        count = len(self)
+        if not -count <= index < count:
+            raise IndexRangeError(f"sample {index} of a dataset with {count} samples")
+        index %= count
+        number = bisect.bisect_right(self.cumulative_sizes, index)
+        return self.datasets[number][index - (self.cumulative_sizes[number - 1] if number else 0)]
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+
+def random_split(dataset: Any, lengths: Sequence[int | float], generator: Generator | None = None) -> list[Subset]:
+    """Disjoint random parts of a dataset: of these lengths, or of these shares when they add up to 1.
+
+    Shares are rounded down, and what is left over goes to the parts one by one, from the first. Raises ArgumentError
+    when lengths do not add up to the dataset's.
+    """
+    count = len(dataset)
+    shares = any(isinstance(part, float) for part in lengths)
+    if shares and not math.isclose(sum(lengths), 1.0, rel_tol=0, abs_tol=1e-6):
+        raise ArgumentError(f"the shares {list(lengths)} do not add up to 1")
+    sizes = [math.floor(count * part) for part in lengths] if shares else [int(part) for part in lengths]
+    if shares:
+        for i in range(count - sum(sizes)):
+            sizes[i % len(sizes)] += 1
+    if sum(sizes) != count or min(sizes, default=0) < 0:
+        raise ArgumentError(f"the lengths {sizes} do not add up to the {count} samples of the dataset")
+    order = randperm(count, generator=generator).tolist()
+    ends = list(itertools.accumulate(sizes))
+    return [Subset(dataset, order[end - size : end]) for end, size in zip(ends, sizes, strict=True)]

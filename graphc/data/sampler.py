@@ -1,0 +1,145 @@
+"""Samplers: in which order a loader reads the samples of a dataset, and how it groups them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.creation import randperm
+from graphc.errors import ArgumentError
+from graphc.generator import Generator, default_generator
+
+
+class Sampler:
+    """Yields numbers of samples. Subclasses define ``__iter__``, and ``__len__`` where it is known."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError(f"{type(self).__name__} does not define __iter__")
+
+
+class SequentialSampler(Sampler):
+    """All samples in order."""
+
+    def __init__(self, data_source: Any):
+        self.data_source = data_source
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.data_source)))
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+
+class RandomSampler(Sampler):
+    """Samples in random order, another one each time; the generator's seed decides which.
+
+    Without ``replacement`` each sample comes once before any comes again; ``num_samples`` is how many are drawn in all
+    (default: as many as there are).
+    """
+
+    def __init__(
+        self,
+        data_source: Any,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Generator | int | None = None,
+    ):
+        self.data_source = data_source
+        self.replacement = replacement
+        self.num_samples = len(data_source) if num_samples is None else num_samples
+        self.generator = generator_of(generator)
+        if self.num_samples < 0 or (self.num_samples and not len(data_source)):
+            raise ArgumentError(f"{self.num_samples} samples cannot be drawn from {len(data_source)}")
+
+    def __iter__(self) -> Iterator[int]:
+        count = len(self.data_source)
+        if self.replacement:
+            yield from random_bits(self.generator).integers(0, count, self.num_samples).tolist()
+            return
+        for left in range(self.num_samples, 0, -max(count, 1)):
+            yield from randperm(count, generator=self.generator).tolist()[:left]
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler):
+    """The samples that ``indices`` lists, in random order."""
+
+    def __init__(self, indices: Sequence[int], generator: Generator | int | None = None):
+        self.indices = indices
+        self.generator = generator_of(generator)
+
+    def __iter__(self) -> Iterator[int]:
+        return (self.indices[i] for i in randperm(len(self.indices), generator=self.generator).tolist())
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """``num_samples`` samples, each drawn with a probability in proportion to its weight."""
+
+    def __init__(
+        self,
+        weights: Sequence[float],
+        num_samples: int,
+        replacement: bool = True,
+        generator: Generator | int | None = None,
+    ):
+        self.weights = np.asarray(weights, np.float64)
+        self.num_samples = num_samples
+        self.replacement = replacement
+        self.generator = generator_of(generator)
+        valid = self.weights.ndim == 1 and np.isfinite(self.weights).all() and (self.weights >= 0).all()
+        if not valid or not self.weights.sum() > 0:
+            raise ArgumentError("weights are a list of finite numbers of at least 0, not all of them 0")
+        if not replacement and num_samples > np.count_nonzero(self.weights):
+            raise ArgumentError(f"{num_samples} samples cannot be drawn once each, fewer have a weight above 0")
+
+    def __iter__(self) -> Iterator[int]:
+        shares = self.weights / self.weights.sum()
+        chosen = random_bits(self.generator).choice(len(shares), self.num_samples, self.replacement, shares)
+        yield from chosen.tolist()
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class BatchSampler(Sampler):
+    """Lists of ``batch_size`` numbers from another sampler; the last may be shorter unless ``drop_last``."""
+
+    def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool = False):
+        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
+            raise ArgumentError(f"a batch size is an int of at least 1, got {batch_size!r}")
+        self.sampler = sampler
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+
+    def __iter__(self) -> Iterator[list[int]]:
+        numbers = iter(self.sampler)
+        while batch := list(itertools.islice(numbers, self.batch_size)):
+            if len(batch) < self.batch_size and self.drop_last:
+                return
+            yield batch
+
+    def __len__(self) -> int:
+        count = len(self.sampler)  # type: ignore[arg-type]
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+
+def generator_of(generator: Generator | int | None) -> Generator:
+    """A generator as users give it: itself, a new one from a seed, or the default one."""
+    if isinstance(generator, Generator):
+        return generator
+    return default_generator if generator is None else Generator().manual_seed(generator)
+
+
+def random_bits(generator: Generator) -> np.random.Generator:
+    """A numpy generator whose seed is the next step of ``generator``."""
+    state, _ = generator.draw()
+    seed, step = np.asarray(state.detach().numpy()).view(np.uint64).tolist()
+    return np.random.default_rng([seed, step])

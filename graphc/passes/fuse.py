@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from math import prod
 
 from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value
-from graphc.ir.index import Index
+from graphc.ir.index import Axis, Index, flatten
 from graphc.ir.interpret import live_nodes
 from graphc.ir.op import Trait
+from graphc.ir.types import row_major_strides
 from graphc.passes.access import Access, climb, domain_axes, is_virtual, operand_reads, written_value
 
 KINDS = ("map", "row", "contraction", "nest")
@@ -164,8 +166,8 @@ class _Fuser:
             row = a if a.kind == "row" else b
             return Group([], "row", row.shape, row.axes)
         if "contraction" in (a.kind, b.kind) and "map" in (a.kind, b.kind):
-            core = a if a.kind == "contraction" else b
-            return Group([], "contraction", core.shape) if a.shape == b.shape else None
+            reshaped = a.kind == "contraction" and prod(a.shape) == prod(b.shape)
+            return Group([], "contraction", b.shape) if a.shape == b.shape or reshaped else None
         return None
 
     def _weight(self, *groups: Group) -> int:
@@ -186,6 +188,8 @@ class _Fuser:
         """True when every value read across the two groups is at hand where it is read, or cheap to compute there."""
         if not all(self._fits_domain(n, merged) for n in consumer.nodes):
             return False
+        if producer.kind == "contraction" and producer.shape != merged.shape:
+            return self._is_reshaped(producer, consumer)
         aligned = all(self._fits_domain(n, merged) for n in producer.nodes)
         members = set(producer.nodes)
         for node in consumer.nodes:
@@ -222,6 +226,20 @@ class _Fuser:
         for node in consumer.nodes:
             for access in self.reads[node]:
                 if access.value.node in members and (access.replicating or access.dynamic or not _reads_once(node)):
+                    return False
+        return True
+
+    def _is_reshaped(self, producer: Group, consumer: Group) -> bool:
+        """A product that only the consumer reads, in the same order of elements under another shape: then the product is
+        computed in the consumer's domain."""
+        members, readers = set(producer.nodes), set(consumer.nodes)
+        for node in producer.nodes:
+            if node in self.escaping or not set(self.readers.get(node, ())) <= members | readers:
+                return False
+        for node in consumer.nodes:
+            here = domain_axes(node.results[0].shape)
+            for access in self.reads[node]:
+                if access.value.node in members and not (access.plain and _same_order(access, node.results[0], here)):
                     return False
         return True
 
@@ -342,6 +360,14 @@ def _reads_once(node: Node) -> bool:
 
 def _fusable_consumer(node: Node, forced: set[Node]) -> bool:
     return bool(node.op.traits & (Trait.ELEMENTWISE | Trait.REDUCTION)) or node in forced
+
+
+def _same_order(access: Access, result: Value, here: tuple[Index, ...]) -> bool:
+    """True when the access reads the element with the number of the reader's element, by affine indices."""
+    if not all(isinstance(atom, Axis) for index in access.index for atom, _ in index.terms):
+        return False
+    read = flatten(access.index, row_major_strides(access.value.shape))
+    return read == flatten(here, row_major_strides(result.shape))
 
 
 def _aligned(node: Node, access: Access, group: Group) -> bool:

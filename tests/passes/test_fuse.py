@@ -1,0 +1,257 @@
+"""Fusion: into how many kernels typical graphs fuse, what must stay apart, and the order of groups."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc as gc
+from graphc import nn
+from graphc.ir.graph import Graph
+from graphc.ir.interpret import copy
+from graphc.nn import functional as F
+from graphc.passes.fuse import FusionPlan, fuse
+from graphc.passes.pipeline import optimize
+from tests.native import Tolerance, check_kernels, check_results, run_graph, run_lowered
+from tests.passes.check_pass import random_arguments
+from tests.passes.graph_text import graph_of
+
+
+def floats(*shape: int) -> gc.Tensor:
+    return gc.tensor(np.random.default_rng(0).standard_normal(shape).astype(np.float32))
+
+
+def optimized(model, *examples) -> Graph:
+    return optimize(copy(gc.trace(model, *examples)))
+
+
+def kinds(graph: Graph) -> list[str]:
+    return [g.kind for g in fuse(graph).groups]
+
+
+def check(text: str, count: int) -> FusionPlan:
+    """The graph of the text fuses into that many kernels and means the same as kernels."""
+    graph = graph_of(text)
+    check_kernels(graph, count)
+    arguments = random_arguments(graph)
+    check_results(run_lowered(graph, arguments), run_graph(graph, arguments), Tolerance())
+    return fuse(graph)
+
+
+# ---- models
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_softmax_is_one_kernel(axis: int):
+    check_kernels(optimized(lambda x: F.softmax(x, axis), floats(4, 5, 6)), 1)
+
+
+def test_layer_norm_is_one_kernel():
+    check_kernels(optimized(nn.LayerNorm(32), floats(8, 32)), 1)
+
+
+def test_gelu_is_one_kernel():
+    check_kernels(optimized(F.gelu, floats(8, 32)), 1)
+
+
+def test_cross_entropy_is_a_kernel_over_rows_and_one_over_the_batch():
+    check_kernels(optimized(F.cross_entropy, floats(8, 10), gc.tensor(np.arange(8))), 2)
+
+
+def test_linear_with_activation_is_one_kernel():
+    check_kernels(optimized(nn.Sequential(nn.Linear(32, 16), nn.ReLU()), floats(8, 32)), 1)
+
+
+@pytest.mark.parametrize("activation", [nn.ReLU(), nn.GELU(), nn.Tanh()])
+def test_linear_over_three_dimensions_is_one_kernel(activation: nn.Module):
+    check_kernels(optimized(nn.Sequential(nn.Linear(32, 16), activation), floats(4, 8, 32)), 1)
+
+
+def test_convolution_with_activation_is_one_kernel_and_one_for_padding():
+    check_kernels(optimized(nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU()), floats(2, 3, 9, 9)), 1)
+    check_kernels(optimized(nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU()), floats(2, 3, 9, 9)), 2)
+
+
+def test_a_training_step_of_a_linear_model_updates_in_its_products():
+    model = nn.Linear(6, 4)
+    step = gc.compile_step(model, F.mse_loss, gc.optim.SGD(model.parameters(), lr=0.1, momentum=0.9))
+    step(floats(5, 6), floats(5, 4))
+    graph = optimize(copy(step.graphs[0]))
+    check_kernels(graph, 4)
+    assert sorted(kinds(graph)) == ["contraction", "contraction", "row", "row"]
+
+
+def test_momentum_update_is_one_kernel():
+    check(
+        """
+        graph @g(%g: f32[3,4], %p: f32[3,4] param "p", %m: f32[3,4] state "m", %lr: f32[]) -> () {
+          %a = mul(%m, f32(0.5)) : f32[3,4]
+          %b = add(%a, %g) : f32[3,4]
+          %s = mul(%b, %lr) : f32[3,4]
+          %c = sub(%p, %s) : f32[3,4]
+          %w = state_write(%m, %b) : f32[3,4]
+          %v = state_write(%p, %c) : f32[3,4]
+          return
+        }""",
+        1,
+    )
+
+
+class Attention(nn.Module):
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        self.norm = nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+
+    def forward(self, x):
+        b, t, width = x.shape
+        q, k, v = (
+            z.reshape(b, t, self.heads, width // self.heads).transpose(1, 2)
+            for z in self.qkv(self.norm(x)).split(width, -1)
+        )
+        scores = F.softmax((q @ k.transpose(-2, -1)) * 0.25, -1)
+        return x + self.out((scores @ v).transpose(1, 2).reshape(b, t, width))
+
+
+def test_attention():
+    graph = optimized(Attention(32, 4), floats(2, 16, 32))
+    check_kernels(graph, 6)
+    assert kinds(graph) == ["row", "contraction", "contraction", "row", "contraction", "contraction"]
+
+
+# ---- what stays apart
+
+
+def test_a_map_reads_two_reductions_over_different_axes():
+    plan = check(
+        """
+        graph @g(%x: f32[4,5]) -> (f32[4,5]) {
+          %a = sum(%x) {axes=[0], keepdims=true} : f32[1,5]
+          %b = sum(%x) {axes=[1], keepdims=true} : f32[4,1]
+          %c = mul(%a, %b) : f32[4,5]
+          return %c
+        }""",
+        2,
+    )
+    assert all(g.kind == "row" for g in plan.groups)
+
+
+def test_a_group_never_waits_for_itself():
+    check(
+        """
+        graph @g(%x: f32[4,4], %w: f32[4,4]) -> (f32[4,4]) {
+          %a = exp(%x) : f32[4,4]
+          %m = matmul(%a, %w) : f32[4,4]
+          %b = add(%a, %m) : f32[4,4]
+          %n = matmul(%b, %w) : f32[4,4]
+          %c = add(%a, %n) : f32[4,4]
+          return %c
+        }""",
+        3,
+    )
+
+
+def test_a_product_that_somebody_else_reads_keeps_its_shape():
+    plan = check(
+        """
+        graph @g(%x: f32[6,4], %w: f32[4,8], %b: f32[8]) -> (f32[2,3,8], f32[6,8]) {
+          %m = matmul(%x, %w) : f32[6,8]
+          %r = reshape(%m) {shape=[2,3,8]} : f32[2,3,8]
+          %a = add(%r, %b) : f32[2,3,8]
+          %e = exp(%m) : f32[6,8]
+          return %a, %e
+        }""",
+        2,
+    )
+    assert plan.groups[0].shape == (6, 8)
+
+
+@pytest.mark.parametrize(
+    "view,shape,count",
+    [
+        ("reshape(%m) {shape=[2,3,8]}", "2,3,8", 1),
+        ("reshape(%m) {shape=[6,2,4]}", "6,2,4", 1),
+        ("reshape(%m) {shape=[48]}", "48", 2),
+        ("transpose(%m) {permutation=[1,0]}", "8,6", 2),
+        ("flip(%m) {axes=[1]}", "6,8", 2),
+        ("slice(%m) {starts=[0,0], stops=[6,4], steps=[1,1]}", "6,4", 2),
+        ("broadcast_to(%m) {shape=[2,6,8]}", "2,6,8", 2),
+    ],
+)
+def test_products_are_computed_in_the_domain_of_a_reshape_only(view: str, shape: str, count: int):
+    check(
+        f"""
+        graph @g(%x: f32[6,4], %w: f32[4,8]) -> (f32[{shape}]) {{
+          %m = matmul(%x, %w) : f32[6,8]
+          %v = {view} : f32[{shape}]
+          %a = tanh(%v) : f32[{shape}]
+          return %a
+        }}""",
+        count,
+    )
+
+
+def test_a_value_read_at_two_places_is_stored_or_computed_in_both():
+    check(
+        """
+        graph @g(%x: f32[8]) -> (f32[4]) {
+          %e = exp(%x) : f32[8]
+          %a = slice(%e) {starts=[0], stops=[4], steps=[1]} : f32[4]
+          %b = slice(%e) {starts=[4], stops=[8], steps=[1]} : f32[4]
+          %c = mul(%a, %b) : f32[4]
+          return %c
+        }""",
+        1,
+    )
+
+
+def test_an_expensive_value_is_not_computed_again_for_every_copy():
+    plan = check(
+        """
+        graph @g(%x: f32[8], %y: f32[5,8]) -> (f32[5,8]) {
+          %e = exp(%x) : f32[8]
+          %c = mul(%y, %e) : f32[5,8]
+          return %c
+        }""",
+        2,
+    )
+    assert [g.shape for g in plan.groups] == [(8,), (5, 8)]
+
+
+def test_nests_stand_alone():
+    plan = check(
+        """
+        graph @g(%x: f32[6,3], %i: i64[4], %u: f32[4,3]) -> (f32[6,3]) {
+          %a = exp(%u) : f32[4,3]
+          %s = scatter_add(%x, %i, %a) {axis=0} : f32[6,3]
+          %t = tanh(%s) : f32[6,3]
+          return %t
+        }""",
+        3,
+    )
+    assert [g.kind for g in plan.groups] == ["map", "nest", "map"]
+
+
+# ---- order
+
+
+def test_groups_come_in_an_order_in_which_they_can_run():
+    graph = optimized(Attention(32, 4), floats(2, 16, 32))
+    plan = fuse(graph)
+    done = set(graph.inputs)
+    for group in plan.groups:
+        for node in group.nodes:
+            for operand in node.operands:
+                assert operand.node in group.nodes or operand.node not in {n for g in plan.groups for n in g.nodes} or (
+                    operand in done
+                )
+        done.update(group.outputs)
+    assert set(plan.realized) == done - set(graph.inputs)
+
+
+def test_every_node_is_in_one_group():
+    graph = optimized(Attention(32, 4), floats(2, 16, 32))
+    nodes = [n for g in fuse(graph).groups for n in g.nodes]
+    assert len(nodes) == len(set(nodes))

@@ -196,6 +196,7 @@ class Compiled:
         modules = self._modules
         if modules is None or not modules.is_current():
             modules = self._modules = Modules(m for _, m in modules_of(self._target))
+            self._variants.clear()
         grad_enabled = is_grad_enabled()
         signature = [(t.dtype, t._data.shape, grad_enabled and refresh(t)._requires_grad) for t in leaves]
         key = (structure, tuple(signature), grad_enabled, modules.training())

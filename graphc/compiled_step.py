@@ -236,6 +236,7 @@ class CompiledStep:
         if modules is None or not modules.is_current():
             found = [m for t in (self.model, self.loss) for _, m in modules_of(t)]
             modules = self._modules = Modules(found)
+            self._programs.clear()
         key = (structure, tuple([(t.dtype, t._data.shape) for t in leaves]), modules.training())
         program = self._find(key)
         if program is None:

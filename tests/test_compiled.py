@@ -101,6 +101,8 @@ def test_parameters_are_those_of_the_live_model(net):
     assert len(compiled.variants) == 1
     net.fc2 = nn.Linear(16, 4)
     assert compiled(x).shape == (8, 4)
+    net.drop = nn.Tanh().eval()
+    close(compiled(x), net(x))
     optimizer = graphc.optim.SGD(net.parameters(), lr=0.1)
     compiled(x).sum().backward()
     optimizer.step()

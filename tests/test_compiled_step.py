@@ -123,6 +123,9 @@ def test_static_numbers_and_the_set_of_parameters_make_variants(net):
     step(*batch())
     step(*batch(rows=4))
     assert len(step.graphs) == 6
+    net.drop = nn.Tanh().eval()
+    step(*batch())
+    assert len(step.graphs) == 1 and "tanh" in str(step.graphs[0])
 
 
 def test_parameter_groups_have_their_own_numbers(net):

@@ -11,6 +11,7 @@ from graphc.ir.index import Axis, Index, flatten
 from graphc.ir.interpret import live_nodes
 from graphc.ir.op import Trait
 from graphc.ir.types import row_major_strides
+from graphc.ir.types import row_major_strides
 from graphc.passes.access import Access, climb, domain_axes, is_virtual, operand_reads, written_value
 
 KINDS = ("map", "row", "contraction", "nest")
@@ -203,7 +204,8 @@ class _Fuser:
     def _fits_domain(self, node: Node, group: Group) -> bool:
         value = node.results[0]
         if group.kind != "row":
-            return value.shape == group.shape or node.op.has(Trait.REDUCTION) or self._is_inlined(node, group)
+            size = value.type.size
+            return size == prod(group.shape) or node.op.has(Trait.REDUCTION) or self._is_inlined(node, group)
         if node.op.has(Trait.REDUCTION):
             return node.operands[0].shape == group.shape and node_axes(node) == group.axes
         return value.shape in (group.shape, group.kept, group.row_shape) or self._is_inlined(node, group)
@@ -375,8 +377,9 @@ def _aligned(node: Node, access: Access, group: Group) -> bool:
     value, result = access.value, node.results[0]
     reduction = node.op.has(Trait.REDUCTION)
     here = domain_axes(node.operands[0].shape if reduction else result.shape)
-    if group.kind != "row":
-        return value.shape == result.shape and access.index == here
+    if group.kind != "row":  # what differs by a reshape only has its elements at the same places in row-major order
+        at, place = (flatten(i, row_major_strides(v.shape)) for i, v in ((access.index, value), (here, result)))
+        return value.type.size == result.type.size and at == place
     if reduction or group.is_full(result):
         if group.is_full(value):
             return access.index == here

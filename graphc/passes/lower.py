@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.errors import CompileError
 from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_path
-from graphc.ir.index import Index, IndexLike, as_index, flatten
+from graphc.ir.index import Index, IndexLike, as_index, flatten, unflatten
 from graphc.ir.kernel import Buffer, Call, Guard, Kernel, Load, Loop, Program, Storage, Store, walk
 from graphc.ir.lowering import OperandRef
 from graphc.ir.nest import NestBuilder, Scalar
@@ -247,11 +247,13 @@ class _GroupLowering:
     # ---- kernel forms
 
     def _map(self) -> None:
-        outputs = self.group.outputs
-        with self.nest.loops(self.group.shape) as index:
-            values = [self.at(v, index) for v in outputs]
-            for value, scalar in zip(outputs, values, strict=True):
-                self._store(value, index, scalar)
+        outputs, shape = self.group.outputs, self.group.shape
+        with self.nest.loops(shape) as index:
+            offset = flatten(index, row_major_strides(shape))
+            places = [index if v.shape == shape else unflatten(offset, v.shape) for v in outputs]
+            values = [self.at(v, place) for v, place in zip(outputs, places, strict=True)]
+            for value, place, scalar in zip(outputs, places, values, strict=True):
+                self._store(value, place, scalar)
 
     def _row(self) -> None:
         group = self.group

@@ -9,6 +9,7 @@ from graphc.ops import (
     elementwise,
     index,
     math,
+    order,
     random,
     reduce,
     shape,
@@ -17,5 +18,5 @@ from graphc.ops import (
     window,
 )
 
-FAMILIES = (elementwise, math, reduce, shape, index, contraction, convolution, window, random, state, tap, control)
+FAMILIES = (elementwise, math, reduce, order, shape, index, contraction, convolution, window, random, state, tap, control)
 """The modules that define ops, in the order of the documentation."""

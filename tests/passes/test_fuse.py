@@ -244,8 +244,10 @@ def test_groups_come_in_an_order_in_which_they_can_run():
     for group in plan.groups:
         for node in group.nodes:
             for operand in node.operands:
-                assert operand.node in group.nodes or operand.node not in {n for g in plan.groups for n in g.nodes} or (
-                    operand in done
+                assert (
+                    operand.node in group.nodes
+                    or operand.node not in {n for g in plan.groups for n in g.nodes}
+                    or (operand in done)
                 )
         done.update(group.outputs)
     assert set(plan.realized) == done - set(graph.inputs)

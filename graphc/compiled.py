@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,12 +13,16 @@ from graphc import config
 from graphc.autograd.grad_mode import is_grad_enabled
 from graphc.autograd.node import Edge, Node, freed
 from graphc.autograd.record import Snapshot
+from graphc.changes import COUNT
 from graphc.compiler.compile import compile_graph, load_compiled
+from graphc.compiler.native_call import native
+from graphc.dtypes import DType, float32
 from graphc.errors import ArgumentError, GradientError
 from graphc.ir.graph import Graph, Value, input_class
 from graphc.live import Binding, Modules, Slot, are_current
 from graphc.passes.autodiff import split_forward_backward, vjp_graph
 from graphc.runtime.call import Executable
+from graphc.runtime.fast_call import Gate
 from graphc.structure import Leaf, Structure, flatten, unflatten
 from graphc.tensor import Tensor
 from graphc.tensor_base import edge_of, refresh
@@ -100,6 +104,11 @@ class Variant:
         self.program = build(graph)
         values = bound_values(graph, self.program)
         self.binding = self._binding(values)
+        kind = None if self.single and len(graph.outputs) == 1 else list
+        self._native: tuple[Any, Callable[..., Any]] = (None, _not_native)
+        self._kind = kind
+        self.gate = Gate() if any(spec.written for spec in self.program.bound) else None
+        """Keeps calls that write to the same states apart."""
 
     def _binding(self, values: Sequence[Value]) -> Binding:
         paths = [v.node.attrs["path"] for v in values]
@@ -140,13 +149,39 @@ class Variant:
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """Calls the program; the result is part of the autograd graph where it can be."""
-        arrays = self.program.run([t._data for t in leaves], self.binding.arrays())
+        given = [t._data for t in leaves]
+        arrays = self.native()(*given)
+        if arrays is None:
+            arrays = self._run_checked(given)
+        elif self._kind is None:
+            arrays = [arrays]
         self.binding.note_writes()
         count = len(self.output_types)
         results = [Tensor._wrap(a) for a in arrays[:count]]
         if self.sources:
             self._record(leaves, results, arrays[count:])
         return results[0] if self.single else unflatten(self.structure, results)
+
+    def native(self) -> Callable[..., Any]:
+        """The native callable of the program for the tensors of the binding; it returns None where it does nothing."""
+        bound = self.binding.arrays()
+        source, call = self._native
+        if source is not bound:
+            call = native(self.program, bound, _not_native, self._kind, self.gate)
+            self._native = (bound, call)
+        return call
+
+    def _run_checked(self, given: list[Any]) -> list[np.ndarray]:
+        if self.gate is None:
+            return self.program.run(given, self.binding.arrays())
+        with self.gate.alone():
+            return self.program.run(given, self.binding.arrays())
+
+    def shortcut(self) -> Callable[..., Any] | None:
+        """The native callable, when a call is nothing else: one result, no history, and nothing to count or compare."""
+        if self._kind is not None or self.sources or self.binding.written or self.traced.constants:
+            return None
+        return self.native()
 
     def _record(self, leaves: Sequence[Any], results: list[Tensor], residuals: list[np.ndarray]) -> None:
         everything = (*leaves, *self.binding.tensors())
@@ -169,6 +204,25 @@ class Variant:
         return [Tensor._wrap(a) for a in arrays]
 
 
+def _not_native(*_: Any, **__: Any) -> None:
+    """The fallback of native calls: the call is left to the Python way, which knows the tensors."""
+
+
+class _Shortcut(NamedTuple):
+    """The last call of a compiled function, when it may be the next one too."""
+
+    changes: int
+    """The count of changes then."""
+    inputs: int
+    grad_enabled: bool
+    call: Callable[..., Any]
+    dtype: DType
+    """Of the result."""
+
+
+_NO_SHORTCUT = _Shortcut(-1, 0, False, _not_native, float32)
+
+
 class Compiled:
     """A module or function that runs as native code. Attributes are those of what was compiled."""
 
@@ -178,6 +232,7 @@ class Compiled:
         self._target = target
         self._variants: dict[Any, list[Variant]] = {}
         self._modules: Modules | None = None
+        self._shortcut = _NO_SHORTCUT
         self._lock = threading.RLock()
         self._log = config.logger("compile")
         if not is_module(target):
@@ -185,6 +240,24 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the variant of this signature, which is traced and built when it is the first time."""
+        count, inputs, grad_enabled, call, dtype = self._shortcut
+        if count == COUNT[0] and not kwargs and is_grad_enabled() is grad_enabled and not is_tracing():
+            given = [
+                t._data
+                for t in args
+                if t.__class__ is Tensor and not (grad_enabled and (t._requires_grad or t._view is not None))
+            ]
+            # NOTE: the native call itself compares element types, shapes and number of the arrays.
+            if len(given) == len(args) == inputs:
+                array = call(*given)
+                if array is not None:
+                    result = object.__new__(Tensor)
+                    result._data, result.dtype, result._counter = array, dtype, [0]
+                    return result
+        return self._find_and_run(args, kwargs)
+
+    def _find_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        count = COUNT[0]
         if is_tracing():
             return self._target(*args, **kwargs)
         structure: Structure | int
@@ -200,10 +273,12 @@ class Compiled:
         grad_enabled = is_grad_enabled()
         signature = [(t.dtype, t._data.shape, grad_enabled and refresh(t)._requires_grad) for t in leaves]
         key = (structure, tuple(signature), grad_enabled, modules.training())
-        for variant in self._variants.get(key, ()):
-            if variant.fits():
-                return variant.run(leaves)
-        return self._new_variant(key, modules, args, kwargs).run(leaves)
+        fitting = (v for v in self._variants.get(key, ()) if v.fits())
+        variant = next(fitting, None) or self._new_variant(key, modules, args, kwargs)
+        result = variant.run(leaves)
+        if leaves is args and (call := variant.shortcut()):
+            self._shortcut = _Shortcut(count, len(args), grad_enabled, call, result.dtype)
+        return result
 
     def _new_variant(self, key: Any, modules: Modules, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
         with self._lock:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from graphc import changes
 from graphc.autograd import engine
 from graphc.autograd.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from graphc.autograd.record import record
@@ -166,6 +167,7 @@ class EagerDispatcher:
         """Points the tensor to the memory of ``source``."""
         if source.shape != tensor.shape and tensor._node is not None:
             raise GradientError("data of the result of an operation keeps its shape")
+        changes.note()
         tensor._data = self.values(source, "data")
         tensor.dtype = source.dtype
         tensor._counter = [0] if tensor._counter is None else [tensor._counter[0] + 1]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.changes import COUNT
 from graphc.tensor import Tensor
 from graphc.trace import Constant
 
@@ -28,17 +29,28 @@ class Modules:
         self._tables = [f["_modules"] for f in self._fields if "_modules" in f]
         self._counts = list(map(len, self._tables))
         self._children = self._present()
+        self._seen = -1
+        """The count of changes when ``is_current`` looked last and was true."""
+        self._training: tuple[bool, ...] = ()
 
     def _present(self) -> list[Any]:
         return list(chain.from_iterable(map(_VALUES, self._tables)))
 
     def training(self) -> tuple[bool, ...]:
         """The training flag of every module."""
+        if self._seen == COUNT[0]:
+            return self._training
         return tuple([f.get("training", True) for f in self._fields])
 
     def is_current(self) -> bool:
         """Whether no child was added, removed or replaced."""
-        return list(map(len, self._tables)) == self._counts and _same(self._present(), self._children)
+        count = COUNT[0]
+        if self._seen != count:
+            if list(map(len, self._tables)) != self._counts or not _same(self._present(), self._children):
+                return False
+            self._training = self.training()
+            self._seen = count
+        return True
 
     def places(self) -> dict[int, tuple[dict[Any, Any], Any]]:
         """For each parameter and buffer, by identity, the dictionary and key that hold it."""
@@ -87,9 +99,19 @@ class Binding:
         self._flags = [slot.requires_grad for slot in slots]
         self._tensors: tuple[Any, ...] | None = None
         self._arrays: tuple[np.ndarray, ...] = ()
+        self._seen = -1
+        """The count of changes when ``fits`` looked last and was true."""
 
     def fits(self) -> bool:
         """Whether every tensor has the type and flags that the graph was made for."""
+        count = COUNT[0]
+        if self._seen != count:
+            if not self._look():
+                return False
+            self._seen = count
+        return True
+
+    def _look(self) -> bool:
         known = self._tensors
         if (
             known is not None

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc import changes
 from graphc.device import CPU, device
 from graphc.dtypes import BY_NAME, bool_, dtype_of, float32, int64
 from graphc.errors import ArgumentError, GradientError
@@ -42,9 +43,9 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion):
         return tensor
 
     @staticmethod
-    def _make_subclass(cls: type, data: Tensor, requires_grad: bool = False) -> Any:
-        """A leaf of class ``cls`` that shares the memory of ``data``."""
-        tensor = object.__new__(cls)
+    def _make_subclass(kind: type, data: Tensor, requires_grad: bool = False) -> Any:
+        """A leaf of class ``kind`` that shares the memory of ``data``."""
+        tensor = object.__new__(kind)
         tensor._data, tensor.dtype, tensor._counter = data._data, data.dtype, data._counter
         tensor._requires_grad = requires_grad
         return tensor
@@ -136,6 +137,7 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion):
         """Cuts this tensor off its history; returns it."""
         if self._view is not None:
             raise GradientError("detach_() of a view is not possible", remedy="tensor.detach()")
+        changes.note()
         self._node, self._index, self._requires_grad = None, 0, False
         return self
 

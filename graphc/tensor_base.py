@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from graphc import changes
 from graphc.autograd.grad_mode import enable_grad, is_grad_enabled, is_inference_mode_enabled
 from graphc.autograd.node import AccumulateGrad, Edge, Node
 from graphc.dtypes import ALL, DType
@@ -171,6 +172,7 @@ class TensorBase:
             raise GradientError(
                 "requires_grad of the result of an operation cannot be switched off", remedy="tensor.detach()"
             )
+        changes.note()
         self._requires_grad = bool(requires_grad)
         return self
 
@@ -302,6 +304,7 @@ def refresh(tensor: Any) -> Any:
     if traced:
         tensor._data = fresh._data
     if not tensor._detached:
+        changes.note()
         tensor._node, tensor._index, tensor._requires_grad = fresh._node, fresh._index, fresh._requires_grad
     return tensor
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc import changes
 from graphc.autograd.grad_mode import is_grad_enabled
 from graphc.errors import GradientError
 from graphc.ir.op import OpDef
@@ -57,6 +58,7 @@ def _take_over(tensor: Any, value: Any, recorded: bool) -> None:
         retained = tensor._node.retained.pop(tensor._index)
         if value._node is not None:
             value._node.retained = {**(value._node.retained or {}), value._index: retained}
+    changes.note()
     tensor._node, tensor._index = value._node, value._index
     tensor._requires_grad = value._requires_grad
 

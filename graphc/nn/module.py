@@ -6,8 +6,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Self
 
-from graphc import module_path
+from graphc import changes, module_path
 from graphc.autograd.grad_mode import no_grad
+from graphc.changes import Members
 from graphc.device import device as device_of
 from graphc.dtypes import DType, dtype_of, float32, float64
 from graphc.errors import ArgumentError, AttributeValueError, DTypeError, MemberError
@@ -49,10 +50,10 @@ class Module(ModuleState, ModuleHooks):
             raise ArgumentError(f"{type(self).__name__}: Module.__init__ got unexpected arguments {unexpected}")
         members = self.__dict__
         members["training"] = True
-        members["_parameters"] = OrderedDict()
-        members["_buffers"] = OrderedDict()
+        members["_parameters"] = Members()
+        members["_buffers"] = Members()
         members["_non_persistent_buffers_set"] = set()
-        members["_modules"] = OrderedDict()
+        members["_modules"] = Members()
         members["_is_full_backward_hook"] = None
         for table in _HOOK_TABLES:
             members[table] = OrderedDict()
@@ -153,6 +154,8 @@ class Module(ModuleState, ModuleHooks):
         elif isinstance(value, Buffer) or name in self.__dict__.get("_buffers", ()):
             self._set_buffer(name, value)
         else:
+            if name == "training":
+                changes.note()
             object.__setattr__(self, name, value)
 
     def _set_buffer(self, name: str, value: Any) -> None:
@@ -204,6 +207,7 @@ class Module(ModuleState, ModuleHooks):
         return sorted(name for name in names if not name[:1].isdigit())
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        changes.note()
         self.__dict__.update(state)
         for table in _HOOK_TABLES:
             self.__dict__.setdefault(table, OrderedDict())

@@ -1,4 +1,4 @@
-"""Writer of one LLVM function: blocks, loop scopes with preheaders, and values that vary over unrolled axes and lanes."""
+"""Writer of one LLVM function: blocks, loop scopes with preheaders, values that vary over unrolled axes and lanes."""
 
 from __future__ import annotations
 
@@ -155,6 +155,10 @@ class FunctionWriter:
         self.block = header
         loop = OpenLoop(before, header, counter, [], end, leave)
         self.phi(loop, "i64", start, counter)
+        if end:
+            # NOTE: "freeze" hides that the counter counts. LLVM would spend ten times as long on the addresses inside if
+            # it took into account where the loop starts.
+            self.scopes[-1].register = self.line(f"freeze i64 {counter}")
         return loop
 
     def phi(self, loop: OpenLoop, kind: str, initial: str, register: str = "") -> str:

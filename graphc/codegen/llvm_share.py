@@ -66,4 +66,6 @@ class ShareWriter:
             if up:
                 inside = line(f"add nuw nsw i64 {inside}, {share.weight - 1}")
             inside = line(f"udiv i64 {inside}, {share.weight}")
-        return line(f"call i64 @llvm.smin.i64(i64 {inside}, i64 {axis.extent})")
+        inside = line(f"call i64 @llvm.smin.i64(i64 {inside}, i64 {axis.extent})")
+        # NOTE: "freeze" hides how a bound comes about; knowing it, LLVM would not strength-reduce the addresses inside.
+        return line(f"freeze i64 {inside}")

@@ -80,6 +80,47 @@ class _Backward(Node):
         self.again = []
 
 
+class BoundProgram:
+    """A program with its params and states, called natively where it can be."""
+
+    def __init__(self, program: Executable, binding: Binding, single: bool = False):
+        self.program = program
+        self.binding = binding
+        self.single = single
+        """Whether the native callable returns the one output itself, not a list."""
+        self._native: tuple[Any, Callable[..., Any]] = (None, _not_native)
+        self._gate = Gate() if any(spec.written for spec in program.bound) else None
+
+    def native(self) -> Callable[..., Any]:
+        """The native callable for the arrays of the binding as they are; it returns None where it does nothing."""
+        bound = self.binding.arrays()
+        source, call = self._native
+        if source is not bound:
+            call = native(self.program, bound, _not_native, None if self.single else list, self._gate)
+            self._native = (bound, call)
+        return call
+
+    def run(self, given: list[np.ndarray]) -> list[np.ndarray]:
+        """The outputs for these inputs; calls that write to the same states run one after the other."""
+        found = self.native()(*given)
+        if found is None:
+            found = self._run_checked(given)
+        elif self.single:
+            found = [found]
+        self.binding.note_writes()
+        return found
+
+    def _run_checked(self, given: list[np.ndarray]) -> list[np.ndarray]:
+        if self._gate is None:
+            return self.program.run(given, self.binding.arrays())
+        with self._gate.alone():
+            return self.program.run(given, self.binding.arrays())
+
+
+def _not_native(*_: Any, **__: Any) -> None:
+    """The fallback of native calls: the call is left to the Python way, which knows the tensors."""
+
+
 class Variant:
     """One signature of a compiled function: its programs, and the tensors outside that they use."""
 
@@ -104,11 +145,7 @@ class Variant:
         self.program = build(graph)
         values = bound_values(graph, self.program)
         self.binding = self._binding(values)
-        kind = None if self.single and len(graph.outputs) == 1 else list
-        self._native: tuple[Any, Callable[..., Any]] = (None, _not_native)
-        self._kind = kind
-        self.gate = Gate() if any(spec.written for spec in self.program.bound) else None
-        """Keeps calls that write to the same states apart."""
+        self.calls = BoundProgram(self.program, self.binding, self.single and len(graph.outputs) == 1)
 
     def _binding(self, values: Sequence[Value]) -> Binding:
         paths = [v.node.attrs["path"] for v in values]
@@ -149,39 +186,18 @@ class Variant:
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """Calls the program; the result is part of the autograd graph where it can be."""
-        given = [t._data for t in leaves]
-        arrays = self.native()(*given)
-        if arrays is None:
-            arrays = self._run_checked(given)
-        elif self._kind is None:
-            arrays = [arrays]
-        self.binding.note_writes()
+        arrays = self.calls.run([t._data for t in leaves])
         count = len(self.output_types)
         results = [Tensor._wrap(a) for a in arrays[:count]]
         if self.sources:
             self._record(leaves, results, arrays[count:])
         return results[0] if self.single else unflatten(self.structure, results)
 
-    def native(self) -> Callable[..., Any]:
-        """The native callable of the program for the tensors of the binding; it returns None where it does nothing."""
-        bound = self.binding.arrays()
-        source, call = self._native
-        if source is not bound:
-            call = native(self.program, bound, _not_native, self._kind, self.gate)
-            self._native = (bound, call)
-        return call
-
-    def _run_checked(self, given: list[Any]) -> list[np.ndarray]:
-        if self.gate is None:
-            return self.program.run(given, self.binding.arrays())
-        with self.gate.alone():
-            return self.program.run(given, self.binding.arrays())
-
     def shortcut(self) -> Callable[..., Any] | None:
         """The native callable, when a call is nothing else: one result, no history, and nothing to count or compare."""
-        if self._kind is not None or self.sources or self.binding.written or self.traced.constants:
+        if not self.calls.single or self.sources or self.binding.written or self.traced.constants:
             return None
-        return self.native()
+        return self.calls.native()
 
     def _record(self, leaves: Sequence[Any], results: list[Tensor], residuals: list[np.ndarray]) -> None:
         everything = (*leaves, *self.binding.tensors())
@@ -202,10 +218,6 @@ class Variant:
         plain, bound = again[: len(self.kept_plain)], again[len(self.kept_plain) :]
         arrays = self.backward_program.run([*residuals, *plain, *gradients], tuple(bound))
         return [Tensor._wrap(a) for a in arrays]
-
-
-def _not_native(*_: Any, **__: Any) -> None:
-    """The fallback of native calls: the call is left to the Python way, which knows the tensors."""
 
 
 class _Shortcut(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphc import config, module_path
 from graphc.autograd.grad_mode import enable_grad, no_grad
-from graphc.compiled import bound_values, build
+from graphc.compiled import BoundProgram, bound_values, build
 from graphc.dtypes import float32
 from graphc.errors import ArgumentError, GradientError, ShapeError
 from graphc.ir.build import emit
@@ -101,6 +101,7 @@ class _Program:
         order = [v.node.attrs["path"] for v in bound_values(graph, self.program)]
         written = {n.operands[0].node.attrs["path"] for n in graph.nodes() if n.op is state_write.op}
         self.binding = Binding([slots[p] for p in order], [p in written for p in order])
+        self.calls = BoundProgram(self.program, self.binding)
         self.single = isinstance(self.output_structure, Leaf)
 
     def _differentiate(self, optimizer: Any) -> tuple[Graph, dict[Value, tuple[Value, Tensor]]]:
@@ -167,9 +168,7 @@ class _Program:
     def run(self, leaves: Sequence[Any]) -> list[Tensor]:
         """One step; the outputs of the graph."""
         numbers = [_array(self.number(group, name)) for group, name in self.hyper]
-        arrays = self.program.run([*[t._data for t in leaves], *numbers], self.binding.arrays())
-        self.binding.note_writes()
-        return [Tensor._wrap(a) for a in arrays]
+        return [Tensor._wrap(a) for a in self.calls.run([*[t._data for t in leaves], *numbers])]
 
 
 def _array(value: Any) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.changes import COUNT
+from graphc.changes import COUNT, Members
 from graphc.tensor import Tensor
 from graphc.trace import Constant
 
@@ -66,10 +66,12 @@ class Modules:
 class Slot:
     """Where a tensor outside is found at each call, and what it must be like."""
 
-    __slots__ = ("dtype", "key", "requires_grad", "shape", "table")
+    __slots__ = ("counted", "dtype", "key", "requires_grad", "shape", "table")
 
     def __init__(self, tensor: Tensor, place: tuple[dict[Any, Any], Any] | None):
         self.table, self.key = place or ({0: tensor}, 0)
+        self.counted = place is None or isinstance(self.table, Members)
+        """Whether another tensor in this place is counted as a change."""
         self.dtype = tensor.dtype
         self.shape = tensor.shape
         self.requires_grad = tensor._requires_grad
@@ -97,6 +99,8 @@ class Binding:
         self.written = tuple(i for i, w in enumerate(written) if w)
         self._lookups = tuple((slot.table.get, slot.key) for slot in slots)
         self._flags = [slot.requires_grad for slot in slots]
+        self._loose = tuple(i for i, slot in enumerate(slots) if not slot.counted)
+        """Slots in dictionaries whose changes are not counted."""
         self._tensors: tuple[Any, ...] | None = None
         self._arrays: tuple[np.ndarray, ...] = ()
         self._seen = -1
@@ -105,10 +109,18 @@ class Binding:
     def fits(self) -> bool:
         """Whether every tensor has the type and flags that the graph was made for."""
         count = COUNT[0]
-        if self._seen != count:
+        if self._seen != count or not self._same_loose():
             if not self._look():
                 return False
             self._seen = count
+        return True
+
+    def _same_loose(self) -> bool:
+        tensors, lookups = self._tensors, self._lookups
+        for i in self._loose:
+            find, key = lookups[i]
+            if tensors is None or find(key) is not tensors[i]:
+                return False
         return True
 
     def _look(self) -> bool:

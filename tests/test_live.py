@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import graphc
 from graphc import nn
+from graphc.changes import Members
 from graphc.live import Binding, Modules, Slot, are_current
 from graphc.trace import Constant
 
@@ -64,3 +65,17 @@ def test_constants():
     assert are_current(constants)
     table[0] = 5
     assert not are_current(constants)
+
+
+def test_a_tensor_replaced_in_any_dictionary_is_seen():
+    for table in ({}, Members()):
+        first, second = graphc.zeros(2), graphc.ones(2)
+        table["x"] = first
+        binding = Binding([Slot(first, (table, "x"))], [False])
+        assert binding.fits() and binding.fits() and binding.arrays()[0] is first._data
+        table["x"] = second
+        assert binding.fits() and binding.arrays()[0] is second._data
+        table["x"] = graphc.zeros(3)
+        assert not binding.fits()
+        del table["x"]
+        assert not binding.fits()

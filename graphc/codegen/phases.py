@@ -20,7 +20,9 @@ def separate_phases(program: Program) -> Program:
     if len(kernels) == len(program.kernels):
         return program
     calls = tuple(
-        Call(name, tuple(call.args[p] for p in taken)) for call in program.calls for name, taken in pieces[call.kernel]
+        replace(call, kernel=name, args=tuple(call.args[p] for p in taken))
+        for call in program.calls
+        for name, taken in pieces[call.kernel]
     )
     return replace(program, kernels=tuple(kernels), calls=calls)
 

@@ -225,6 +225,8 @@ class Call:
 
     kernel: str
     args: tuple[str, ...]
+    values: tuple[str, ...] = field(default=(), compare=False)
+    """Names of the graph's values that it computes, stored or not; for people only."""
 
 
 @dataclass(frozen=True)

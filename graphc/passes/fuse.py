@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 from math import prod
 
 from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value
 from graphc.ir.index import Axis, Index, flatten
 from graphc.ir.interpret import live_nodes
 from graphc.ir.op import Trait
-from graphc.ir.types import row_major_strides
 from graphc.ir.types import row_major_strides
 from graphc.passes.access import Access, climb, domain_axes, is_virtual, operand_reads, written_value
 
@@ -59,6 +59,35 @@ class Group:
         return index if value.shape == self.kept else None
 
 
+class Reason(Enum):
+    """Why the group of a reader was not merged with the group of what it reads."""
+
+    READER = "the reader is a product or a window: each element is read many times, so it is stored"
+    NEST = "one of the two is a nest of its own (scatter, scan, ...), into which nothing is merged"
+    KINDS = "no kernel form holds a {producer} group followed by a {consumer} group"
+    ROWS = "the two reduce different rows: another shape, or other axes"
+    SHAPE = "the product has another number of elements than its reader's domain"
+    EPILOGUE = "what follows the product is too expensive to be written out once per register"
+    DOMAIN = "the reader is computed over another domain"
+    PLACE = "an element is not at hand where it is read, and is read again or stored, so that it is computed only once"
+    ORDER = "the product is needed elsewhere, or in another order of elements"
+    DETOUR = "a third group lies between the two: it needs the one and is needed by the other"
+
+    def text(self, producer: Group, consumer: Group) -> str:
+        """The reason as a sentence about two groups."""
+        return self.value.format(producer=producer.kind, consumer=consumer.kind)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Two neighbouring groups that stayed apart."""
+
+    value: Value
+    """What the reader reads from memory."""
+    reader: Node
+    reason: Reason
+
+
 @dataclass(frozen=True)
 class FusionPlan:
     """Groups in an order in which they can run, and the values that must lie in memory."""
@@ -66,6 +95,8 @@ class FusionPlan:
     groups: tuple[Group, ...]
     realized: frozenset[Value]
     """Every value that a group stores."""
+    refusals: tuple[Refusal, ...] = ()
+    """For every stored value and every group that reads it, why it is not computed there."""
 
 
 def fuse(graph: Graph) -> FusionPlan:
@@ -90,6 +121,7 @@ class _Fuser:
                 if node not in readers:
                     readers.append(node)
         self.escaping = {v.node for v in _kept_values(graph)}
+        self.refused: dict[tuple[Value, Node], Reason] = {}
 
     def _is_real(self, node: Node) -> bool:
         if node in self.forced:
@@ -125,51 +157,64 @@ class _Fuser:
 
     def run(self) -> FusionPlan:
         for node in self.real:
-            if node.op.lower is None or node.op.has(Trait.CONTRACTION) or node.op.has(Trait.MATERIALIZE):
-                continue
-            if not _fusable_consumer(node, self.forced):
-                continue
             for access in self.reads[node]:
                 producer = self.group_of.get(access.value.node)
                 if producer is not None and producer is not self.group_of[node]:
-                    self._try_merge(producer, node)
+                    reason = self._try_merge(producer, node)
+                    if reason is not None:
+                        self.refused[access.value, node] = reason
         groups = self._unique(self.group_of[n] for n in self.real)
         for group in groups:
             group.nodes.sort(key=self.position.__getitem__)
             group.outputs = [n.results[0] for n in group.nodes if self._is_stored(n, group)]
         ordered = self._ordered(groups)
-        return FusionPlan(tuple(ordered), frozenset(v for g in ordered for v in g.outputs))
+        return FusionPlan(tuple(ordered), frozenset(v for g in ordered for v in g.outputs), tuple(self._refusals()))
+
+    def _refusals(self) -> Iterator[Refusal]:
+        """The refusals that still hold now that all merges are done."""
+        for (value, reader), reason in self.refused.items():
+            if self.group_of[value.node] is not self.group_of[reader]:
+                yield Refusal(value, reader, reason)
 
     def _is_stored(self, node: Node, group: Group) -> bool:
         return node in self.escaping or any(self.group_of[r] is not group for r in self.readers.get(node, ()))
 
-    def _try_merge(self, producer: Group, node: Node) -> None:
+    def _try_merge(self, producer: Group, node: Node) -> Reason | None:
+        """Merges the two groups, or says why not."""
         consumer = self.group_of[node]
         if "nest" in (producer.kind, consumer.kind):
-            return
+            return Reason.NEST
+        if node.op.has(Trait.CONTRACTION) or node.op.has(Trait.MATERIALIZE) or not _fusable_consumer(node, self.forced):
+            return Reason.READER
         merged = self._merged(producer, consumer)
-        if merged is not None and merged.kind == "contraction" and self._weight(producer, consumer) > _EPILOGUE:
-            return
-        if merged is None or not self._edges_fit(producer, consumer, merged) or self._has_detour(producer, consumer):
-            return
+        if isinstance(merged, Reason):
+            return merged
+        if merged.kind == "contraction" and self._weight(producer, consumer) > _EPILOGUE:
+            return Reason.EPILOGUE
+        reason = self._misfit(producer, consumer, merged)
+        if reason is None and self._has_detour(producer, consumer):
+            reason = Reason.DETOUR
+        if reason is not None:
+            return reason
         merged.nodes = [*producer.nodes, *consumer.nodes]
         for n in merged.nodes:
             self.group_of[n] = merged
+        return None
 
-    def _merged(self, producer: Group, consumer: Group) -> Group | None:
-        """The kind and domain of a merger, or None when no kernel form holds both."""
+    def _merged(self, producer: Group, consumer: Group) -> Group | Reason:
+        """The kind and domain of a merger, or why no kernel form holds both."""
         a, b = producer, consumer
         if a.kind == "map" and b.kind == "map":
             return Group([], "map", b.shape)
         if a.kind == "row" and b.kind == "row":
-            return Group([], "row", b.shape, b.axes) if (a.shape, a.axes) == (b.shape, b.axes) else None
+            return Group([], "row", b.shape, b.axes) if (a.shape, a.axes) == (b.shape, b.axes) else Reason.ROWS
         if "row" in (a.kind, b.kind) and "map" in (a.kind, b.kind):
             row = a if a.kind == "row" else b
             return Group([], "row", row.shape, row.axes)
         if "contraction" in (a.kind, b.kind) and "map" in (a.kind, b.kind):
             reshaped = a.kind == "contraction" and prod(a.shape) == prod(b.shape)
-            return Group([], "contraction", b.shape) if a.shape == b.shape or reshaped else None
-        return None
+            return Group([], "contraction", b.shape) if a.shape == b.shape or reshaped else Reason.SHAPE
+        return Reason.KINDS
 
     def _weight(self, *groups: Group) -> int:
         """Vector operations per element that the groups need beside products, views and generators they read included."""
@@ -185,12 +230,17 @@ class _Fuser:
             stack.extend(v.node for v in node.operands if is_virtual(v.node))
         return total
 
-    def _edges_fit(self, producer: Group, consumer: Group, merged: Group) -> bool:
-        """True when every value read across the two groups is at hand where it is read, or cheap to compute there."""
+    def _misfit(self, producer: Group, consumer: Group, merged: Group) -> Reason | None:
+        """None when every value read across the two groups is at hand where it is read, or cheap to compute there."""
         if not all(self._fits_domain(n, merged) for n in consumer.nodes):
-            return False
+            return Reason.DOMAIN
         if producer.kind == "contraction" and producer.shape != merged.shape:
-            return self._is_reshaped(producer, consumer)
+            return None if self._is_reshaped(producer, consumer) else Reason.ORDER
+        return None if self._edges_fit(producer, consumer, merged) else Reason.PLACE
+
+    def _edges_fit(self, producer: Group, consumer: Group, merged: Group) -> bool:
+        """True when values read across the two groups are read at the point where they are computed, or can be computed
+        where they are read."""
         aligned = all(self._fits_domain(n, merged) for n in producer.nodes)
         members = set(producer.nodes)
         for node in consumer.nodes:

@@ -102,7 +102,7 @@ class _ProgramBuilder:
                 del self.place[value]
             self._place_temporaries(group)
             kernel, args = lower_group(group, self.place, self.plan.realized, self.strides)
-        self._emit((kernel, args))
+        self._emit((kernel, args), tuple(v.name for n in group.nodes for v in n.results))
 
     def _place_temporaries(self, group: Group) -> None:
         for value in group.outputs:
@@ -152,14 +152,14 @@ class _ProgramBuilder:
         buffers = (Buffer("b0", value.dtype, size, "in"), Buffer("b1", value.dtype, size, "out"))
         return Kernel("copy", buffers, nest.body() if size else ()), (source, target)
 
-    def _emit(self, lowered: tuple[Kernel, tuple[str, ...]]) -> None:
+    def _emit(self, lowered: tuple[Kernel, tuple[str, ...]], values: tuple[str, ...] = ()) -> None:
         kernel, args = lowered
         if not kernel.body:
             return
         key = (kernel.buffers, kernel.body)
         if key not in self.kernels:
             self.kernels[key] = replace(kernel, name=f"k{len(self.kernels)}")
-        self.calls.append(Call(self.kernels[key].name, args))
+        self.calls.append(Call(self.kernels[key].name, args, values))
 
 
 def _in_place_candidates(graph: Graph, plan: FusionPlan) -> dict[Value, Value]:

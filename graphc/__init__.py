@@ -33,13 +33,14 @@ from graphc.tensor import Tensor, is_tensor
 from graphc.trace import is_tracing, trace
 
 if TYPE_CHECKING:
-    from graphc import autograd, data, hooks, nn, optim
+    from graphc import autograd, data, hooks, nn, optim, serialize
     from graphc.autograd.transforms import grad, value_and_grad, vjp
     from graphc.compiled import compile
     from graphc.compiled_step import compile_step
     from graphc.model_check import check
     from graphc.model_file import export, load
     from graphc.runtime.threads import get_num_threads, set_num_threads
+    from graphc.serialize.state_file import load_state, save_state
 
 assert eager.EAGER
 __all__ = [
@@ -73,11 +74,14 @@ __all__ = [
     "is_tensor",
     "is_tracing",
     "load",
+    "load_state",
     "manual_seed",
     "nn",
     "no_grad",
     "optim",
+    "save_state",
     "seed",
+    "serialize",
     "set_grad_enabled",
     "set_num_threads",
     "set_rng_state",
@@ -103,8 +107,11 @@ __getattr__ = exports(
         "export": "graphc.model_file:export",
         "hooks": "graphc.hooks",
         "load": "graphc.model_file:load",
+        "load_state": "graphc.serialize.state_file:load_state",
         "nn": "graphc.nn",
         "optim": "graphc.optim",
+        "save_state": "graphc.serialize.state_file:save_state",
+        "serialize": "graphc.serialize",
         "get_num_threads": "graphc.runtime.threads:get_num_threads",
         "set_num_threads": "graphc.runtime.threads:set_num_threads",
         "value_and_grad": "graphc.autograd.transforms:value_and_grad",

@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,8 @@ from graphc.artifact import MAX_RANK, TensorSpec
 from graphc.cli.console import UsageError
 from graphc.container import MAX_BYTES
 from graphc.dtypes import BY_NAME, dtype_of
-from graphc.errors import ArgumentError, ArtifactError, DTypeError, ShapeError
+from graphc.errors import ArgumentError, DTypeError, ShapeError
+from graphc.numpy_file import read_npy, read_npz
 
 _TYPE = re.compile(r"(?P<name>[^:=]+):(?P<dtype>\w+)(?:\[(?P<dims>[\d,\s]*)\])?")
 
@@ -113,35 +113,13 @@ def read_array(text: str) -> np.ndarray:
     if not Path(name).is_file():
         raise FileNotFoundError(2, "no such file", name)
     if name.endswith(".npz"):
-        arrays = read_archive(name)
+        arrays = read_npz(name)
         if not key and len(arrays) == 1:
             return next(iter(arrays.values()))
         if key not in arrays:
             raise UsageError(f"{name} has no array {key!r}", remedy=f"{name}:KEY with one of {', '.join(arrays)}")
         return arrays[key]
-    loaded = _read_numpy(name)
-    if not isinstance(loaded, np.ndarray):
-        raise ArtifactError(f"{name} is no .npy file")
-    return loaded
-
-
-def read_archive(name: str) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file by name; raises ArtifactError when it is damaged."""
-    loaded = _read_numpy(name)
-    if not isinstance(loaded, dict):
-        raise ArtifactError(f"{name} is no .npz file")
-    return loaded
-
-
-def _read_numpy(name: str) -> Any:
-    try:
-        loaded = np.load(name, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return loaded
-        with loaded:
-            return {key: loaded[key] for key in loaded.files}
-    except Exception as error:  # NOTE: zipfile, zlib and the header's parser have errors of their own.
-        raise ArtifactError(f"{name} is not a NumPy file that can be read: {error}") from None
+    return read_npy(name)
 
 
 def _fit(array: np.ndarray, spec: TensorSpec, source: str) -> np.ndarray:

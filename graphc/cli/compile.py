@@ -37,7 +37,9 @@ def add_model_arguments(parser: argparse.ArgumentParser, target: str = "target")
         metavar="NAME:TYPE[DIMS]",
         help="type of an argument of forward, such as x:f32[1,28,28]; once per argument",
     )
-    parser.add_argument("--weights", metavar="FILE", help="parameters and buffers from a .npz file or a model file")
+    parser.add_argument(
+        "--weights", metavar="FILE", help="parameters and buffers from a .npz, .safetensors, .pt or model file"
+    )
     parser.add_argument("--train", action="store_true", help="trace in training mode (default: evaluation mode)")
 
 

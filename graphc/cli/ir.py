@@ -10,13 +10,13 @@ import numpy as np
 
 from graphc import artifact
 from graphc.cli import compile, console, targets
-from graphc.cli.arrays import read_archive
 from graphc.codegen.target import NAMED, target_named
 from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import STAGES, Stages
 from graphc.ir.kernel_parse import parse_program
 from graphc.ir.parse import parse_graph
 from graphc.model_file import read_graph, snapshot
+from graphc.numpy_file import read_npz
 
 
 def add_to(commands: Any) -> None:
@@ -63,7 +63,7 @@ def _from_file(path: Path, machine: Any, frozen: bool) -> Stages:
     data: dict[str, np.ndarray] = {}
     beside = path.with_suffix(".npz")
     if beside.is_file():
-        data = read_archive(str(beside))
+        data = read_npz(beside)
     with targets.compiling():
         if path.suffix == ".gc":
             return Stages(parse_graph(text, data), target=machine)

@@ -16,12 +16,15 @@ from typing import Any
 import numpy as np
 
 from graphc.artifact import TensorSpec, load
-from graphc.cli.arrays import parse_type, read_archive
+from graphc.cli.arrays import parse_type
 from graphc.cli.console import CompileFailure, UsageError, UserCodeError
 from graphc.creation import from_numpy
 from graphc.dtypes import BY_NAME
 from graphc.errors import ArtifactError, GraphcError, TargetError
 from graphc.nn.module import Module
+from graphc.numpy_file import read_npz
+from graphc.serialize.pt_file import state_of
+from graphc.serialize.state_file import READABLE, load_state
 
 FORMS = "file.py:Name or package.module:Name, where Name is a Module class, an instance, or a function"
 
@@ -188,7 +191,7 @@ def _positional(function: Callable[..., Any]) -> list[str]:
 
 
 def read_weights(path: str) -> dict[str, np.ndarray]:
-    """Arrays by name from a .npz file or another model file.
+    """Arrays by name from a .npz, .safetensors or PyTorch (.pt, .pth) file or another model file.
 
     Raises UsageError for another kind of file, ArtifactError for a damaged one, FileNotFoundError.
     """
@@ -196,9 +199,11 @@ def read_weights(path: str) -> dict[str, np.ndarray]:
         raise FileNotFoundError(2, "no such file", path)
     if path.endswith(".gcm"):
         return {name: np.array(array) for name, array in load(path).weights.items()}
-    if not path.endswith(".npz"):
-        raise UsageError(f"--weights {path!r} is of an unknown kind", remedy="a .npz or .gcm file")
-    return read_archive(path)
+    if path.endswith(".npz"):
+        return read_npz(path)
+    if not path.endswith(READABLE):
+        raise UsageError(f"--weights {path!r} is of an unknown kind", remedy=f"one of {', '.join(READABLE)}, .gcm")
+    return {name: tensor.numpy() for name, tensor in state_of(load_state(path), path).items()}
 
 
 def load_weights(model: Callable[..., Any], path: str) -> None:

@@ -72,7 +72,7 @@ def test_several_inputs_and_outputs(two: Path, tmp_path: Path, graphc: Graphc):
         (["x=@missing.npy"], console.USAGE, "missing.npy: no such file"),
         (["x=@shape.npy"], console.MISMATCH, "has shape [6, 2]"),
         (["x=@type.npy"], console.MISMATCH, "element type float64, the model takes float32"),
-        (["x=@damaged.npy"], console.DAMAGED, "is not a NumPy file that can be read"),
+        (["x=@damaged.npy"], console.DAMAGED, "the header of the .npy file"),
         (["x=@."], console.USAGE, "no such file"),
     ],
 )

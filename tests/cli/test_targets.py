@@ -12,6 +12,7 @@ from graphc.cli.console import CompileFailure, UsageError, UserCodeError
 from graphc.errors import ArtifactError, ShapeError, StateDictError, TargetError
 from graphc.model_file import export
 from graphc.nn.module import Module
+from graphc.serialize import save_state
 
 
 @pytest.mark.parametrize("name", ["Net", "net", "make", "Nested.Net"])
@@ -127,6 +128,25 @@ def test_weights(models: Path, tmp_path: Path):
     np.testing.assert_array_equal(other.fc.weight.detach().numpy(), weight)
 
 
+def test_weights_of_other_libraries(models: Path, tmp_path: Path):
+    pytest.importorskip("safetensors")
+    net = targets.resolve(f"{models}:Net")
+    save_state(net.state_dict(), tmp_path / "w.safetensors")
+    other = targets.resolve(f"{models}:make")
+    targets.load_weights(other, str(tmp_path / "w.safetensors"))
+    np.testing.assert_array_equal(other.fc.weight.detach().numpy(), net.fc.weight.detach().numpy())
+
+
+@pytest.mark.torch
+def test_weights_of_pytorch(models: Path, tmp_path: Path):
+    torch = pytest.importorskip("torch")
+    theirs = torch.nn.ModuleDict({"fc": torch.nn.Linear(6, 4)})
+    torch.save({"model": theirs.state_dict(), "epoch": 3}, tmp_path / "w.pt")
+    net = targets.resolve(f"{models}:Net")
+    targets.load_weights(net, str(tmp_path / "w.pt"))
+    np.testing.assert_array_equal(net.fc.weight.detach().numpy(), theirs["fc"].weight.detach().numpy())
+
+
 def test_wrong_weights(models: Path, tmp_path: Path):
     net = targets.resolve(f"{models}:Net")
     np.savez(tmp_path / "w.npz", **{"fc.weight": np.ones((4, 7), np.float32)})
@@ -134,10 +154,10 @@ def test_wrong_weights(models: Path, tmp_path: Path):
         targets.load_weights(net, str(tmp_path / "w.npz"))
     with pytest.raises(FileNotFoundError):
         targets.load_weights(net, str(tmp_path / "missing.npz"))
-    (tmp_path / "w.pt").write_bytes(b"")
+    (tmp_path / "w.h5").write_bytes(b"")
     with pytest.raises(UsageError, match="unknown kind"):
-        targets.load_weights(net, str(tmp_path / "w.pt"))
-    for name in ("bad.npz", "bad.gcm"):
+        targets.load_weights(net, str(tmp_path / "w.h5"))
+    for name in ("bad.npz", "bad.gcm", "bad.pt"):
         (tmp_path / name).write_bytes(b"bad")
         with pytest.raises(ArtifactError):
             targets.load_weights(net, str(tmp_path / name))

@@ -1,0 +1,100 @@
+"""Files in the safetensors format, through the ``safetensors`` package (extra ``interop``)."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from graphc.container import MAX_BYTES, replacing
+from graphc.creation import as_tensor, from_numpy
+from graphc.errors import ArgumentError, ArtifactError
+from graphc.serialize import foreign_types as types
+from graphc.tensor import Tensor
+
+_TYPES = {
+    "F64": types.F64,
+    "F32": types.F32,
+    "F16": types.F16,
+    "BF16": types.BF16,
+    "I64": types.I64,
+    "I32": types.I32,
+    "I16": types.I16,
+    "I8": types.I8,
+    "U8": types.U8,
+    "BOOL": types.BOOL,
+}
+
+
+def save_safetensors(
+    tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None
+) -> None:
+    """Writes tensors or arrays by name; the file takes the place of ``path`` atomically.
+
+    ``metadata`` are texts that the file keeps beside them. Raises ArgumentError when a value is no tensor, or without
+    the ``safetensors`` package; OSError.
+    """
+    arrays = {name: array_of(name, value) for name, value in tensors.items()}
+    data = _package().numpy.save(arrays, dict(metadata) if metadata else None)
+    with replacing(path) as file:
+        file.write(data)
+
+
+def load_safetensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
+    """The tensors of a file by name. f16 and bf16 become f32, and i16 becomes i32, which hold every value exactly.
+
+    Raises ArtifactError for a damaged file and for element types that graphc has no room for, ArgumentError without the
+    ``safetensors`` package; OSError.
+    """
+    return read_safetensors(path)[0]
+
+
+def read_safetensors(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors of a file by name, and the texts beside them."""
+    place = os.fspath(path)
+    package = _package()
+    info = os.stat(path)
+    if not stat.S_ISREG(info.st_mode) or info.st_size > MAX_BYTES:
+        raise ArtifactError(f"{place}: it is not a regular file of at most {MAX_BYTES} bytes")
+    try:
+        with package.safe_open(place, framework="np") as file:
+            metadata = file.metadata() or {}
+        with open(path, "rb") as file:
+            entries = package.deserialize(file.read())
+    except package.SafetensorError as error:
+        raise ArtifactError(f"{place}: it is no safetensors file that can be read: {error}") from None
+    tensors = {name: _tensor(f"{place}: {name!r}", entry) for name, entry in entries}
+    return tensors, {k: v for k, v in metadata.items() if isinstance(v, str)}
+
+
+def _tensor(place: str, entry: Mapping[str, Any]) -> Tensor:
+    kind = _TYPES.get(entry["dtype"])
+    if kind is None:
+        raise ArtifactError(f"{place} has element type {entry['dtype']}", remedy=f"one of {', '.join(_TYPES)}")
+    shape, data = entry["shape"], np.frombuffer(entry["data"], np.uint8)
+    if prod(shape) * np.dtype(kind.stored).itemsize != data.size:
+        raise ArtifactError(f"{place} has {data.size} bytes, which do not fit its shape {list(shape)}")
+    return from_numpy(types.decode(data.copy(), kind).reshape(shape))
+
+
+def array_of(name: str, value: Any) -> np.ndarray:
+    """A dense array of a tensor's or array's values; raises ArgumentError for anything else."""
+    if not isinstance(value, Tensor | np.ndarray | np.generic):
+        raise ArgumentError(f"{name!r} is a {type(value).__name__}, no tensor")
+    tensor = value if isinstance(value, Tensor) else as_tensor(np.asarray(value))
+    return np.ascontiguousarray(tensor.detach().numpy()).reshape(tensor.shape)
+
+
+def _package() -> Any:
+    try:
+        import safetensors
+        import safetensors.numpy
+    except ImportError:
+        raise ArgumentError(
+            "safetensors files need the package safetensors", remedy="pip install 'graphc[interop]'"
+        ) from None
+    return safetensors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphc import creation, eager, functions
+from graphc import creation, eager, free_functions, functions
 from graphc.autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -18,6 +18,7 @@ from graphc.creation import *  # noqa: F403
 from graphc.device import device
 from graphc.dtypes import DType as dtype
 from graphc.dtypes import bool_, float32, float64, int8, int32, int64, uint8
+from graphc.free_functions import *  # noqa: F403
 from graphc.functions import *  # noqa: F403
 from graphc.generator import (
     Generator,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from graphc.compiled_step import compile_step
     from graphc.model_check import check
     from graphc.model_file import export, load
+    from graphc.model_summary import summary
     from graphc.runtime.threads import get_num_threads, set_num_threads
     from graphc.serialize.state_file import load_state, save_state
 
@@ -85,6 +87,7 @@ __all__ = [
     "set_grad_enabled",
     "set_num_threads",
     "set_rng_state",
+    "summary",
     "trace",
     "uint8",
     "value_and_grad",
@@ -92,6 +95,7 @@ __all__ = [
 ]
 __all__ += creation.__all__
 __all__ += functions.__all__
+__all__ += free_functions.__all__
 
 # Loaded at first use, to keep the import of graphc short.
 __getattr__ = exports(
@@ -114,6 +118,7 @@ __getattr__ = exports(
         "serialize": "graphc.serialize",
         "get_num_threads": "graphc.runtime.threads:get_num_threads",
         "set_num_threads": "graphc.runtime.threads:set_num_threads",
+        "summary": "graphc.model_summary:summary",
         "value_and_grad": "graphc.autograd.transforms:value_and_grad",
         "vjp": "graphc.autograd.transforms:vjp",
     },

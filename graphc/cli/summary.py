@@ -1,0 +1,36 @@
+"""``graphc summary``: the layers of a model with output shapes, parameters and multiply-adds."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from graphc.cli import console, targets
+from graphc.cli.compile import add_model_arguments, prepare
+from graphc.model_summary import summary
+from graphc.nn.module import Module
+
+
+def add_to(commands: Any) -> None:
+    """Adds the command to the parser."""
+    parser = commands.add_parser("summary", help="show the layers of a model", description=__doc__)
+    add_model_arguments(parser)
+    parser.add_argument("--depth", type=int, metavar="N", help="leave out modules that are nested deeper")
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command."""
+    if options.depth is not None and options.depth < 0:
+        raise console.UsageError(f"--depth {options.depth} is below 0")
+    model, examples = prepare(options)
+    if not isinstance(model, Module):
+        raise console.UsageError(f"{options.target} is a function, a summary shows a Module")
+    with targets.compiling():
+        found = targets.guarded(lambda: summary(model, *examples), f"tracing {options.target}")
+    if options.json:
+        console.emit_json(found.to_dict())
+    else:
+        console.emit(found.text(options.depth))
+    return console.OK

@@ -16,7 +16,8 @@ _SHORT = 8
 
 @dataclass(frozen=True)
 class Contraction:
-    """``acc += a * b`` summed over ``reduced`` for every point of ``outer``; ``body`` holds it and what is done with it."""
+    """``acc += a * b`` summed over ``reduced`` for every point of ``outer``; ``body`` holds it and what is done
+    with it."""
 
     outer: tuple[Axis, ...]
     reduced: tuple[Axis, ...]
@@ -81,9 +82,11 @@ class Tile:
     """A load that must first be copied so that its lanes are neighbours."""
 
 
-def choose_tile(c: Contraction, target: Target, free: frozenset[str] = frozenset(), packable: bool = True) -> Tile | None:
-    """The register block with the lowest estimated time; None when nothing fits. ``free`` are buffers whose packing costs
-    nothing (constants)."""
+def choose_tile(
+    c: Contraction, target: Target, free: frozenset[str] = frozenset(), packable: bool = True
+) -> Tile | None:
+    """The register block with the lowest estimated time; None when nothing fits. Packing costs nothing for the
+    buffers ``free`` (constants)."""
     tiles: list[Tile] = []
     for a, b in ((c.a, c.b), (c.b, c.a)):
         for axis in c.outer:
@@ -129,7 +132,7 @@ def _lane_tiles(
 
 
 def _scatter_cycles(stores: list[Store], row: Axis | None, points: float) -> float:
-    """Time of writes whose lanes lie apart: register transposes when the rows are neighbours, else element by element."""
+    """Time of writes whose lanes lie apart: register transposes when rows are neighbours, else element by element."""
     side_by_side = [row is not None and row.extent >= 4 and lane_stride(s.index, row) == 1 for s in stores]
     return points * sum(0.5 if fine else 1.5 for fine in side_by_side)
 
@@ -230,19 +233,19 @@ def _read_cycles(working_set: int, target: Target) -> float:
 # ---- applying a tile
 
 
-def apply_tile(c: Contraction, tile: Tile, kernel: Kernel, target: Target, names: Names, packed: Packing | None) -> Kernel:
+def apply_tile(
+    c: Contraction, tile: Tile, kernel: Kernel, target: Target, names: Names, packed: Packing | None
+) -> Kernel:
     """The kernel with its nest cut into register blocks."""
-    if tile.vector in c.outer:
-        body = _lane_nest(c, tile, target, names, packed)
-    else:
-        body = _dot_nest(c, tile, target, names)
+    across = tile.vector in c.outer
+    body = _lane_nest(c, tile, target, names, packed) if across else _dot_nest(c, tile, target, names)
     rest = [x for x in c.outer if x not in (tile.vector, tile.row, tile.column)]
     return replace(kernel, body=wrap([(x, "parallel") for x in rest], body))
 
 
 @dataclass(frozen=True)
 class Packing:
-    """How a packed operand lies in memory: panels of ``width`` lanes, one row of lanes per point of the reduced axes."""
+    """How a packed operand lies in memory: panels of ``width`` lanes, a row of lanes per point of the reduced axes."""
 
     load: Load
     buffer: str
@@ -432,5 +435,3 @@ def write_out(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
         else:
             result.append(Loop(stmt.axis, stmt.kind, write_out(stmt.body, names)))
     return tuple(result)
-
-

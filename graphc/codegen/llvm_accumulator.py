@@ -1,9 +1,10 @@
-"""Accumulators of kernels in LLVM: registers per unrolled copy and lane, carried through loops as phis, folded when read."""
+"""Accumulators of kernels in LLVM: a register per unrolled copy, carried through loops as phis, folded when read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import prod
 
 from graphc.codegen.llvm_function import FunctionWriter
 from graphc.codegen.llvm_scalar import ScalarEmitter, register_type, splat_literal
@@ -66,10 +67,14 @@ def next_power_of_two(n: int) -> int:
 
 
 def analyse(kernel: Kernel) -> tuple[dict[str, Spread], dict[Axis, int]]:
-    """(spread of every accumulator, lanes of every vector axis). Vector loops that update one accumulator get equal lanes."""
+    """(spread of accumulators, lanes of vector axes). Vector loops that update one accumulator get equal lanes."""
     declared: dict[str, tuple[Loop, ...]] = {}
     spreads: dict[str, Spread] = {}
-    lanes = {s.axis: next_power_of_two(s.axis.extent) for s, _ in walk(kernel.body) if isinstance(s, Loop) and s.kind == "vector"}
+    lanes = {
+        s.axis: next_power_of_two(s.axis.extent)
+        for s, _ in walk(kernel.body)
+        if isinstance(s, Loop) and s.kind == "vector"
+    }
     shared: dict[str, list[Axis]] = {}
     for stmt, loops in walk(kernel.body):
         if isinstance(stmt, Acc):
@@ -77,24 +82,25 @@ def analyse(kernel: Kernel) -> tuple[dict[str, Spread], dict[Axis, int]]:
             spreads[stmt.name] = Spread()
         elif isinstance(stmt, Update):
             inside = loops[len(declared[stmt.acc]) :]
-            copies = 1
-            for loop in inside:
-                if loop.kind == "unroll":
-                    copies *= loop.axis.extent
-                elif loop.kind == "vector":
-                    shared.setdefault(stmt.acc, []).append(loop.axis)
+            copies = prod(loop.axis.extent for loop in inside if loop.kind == "unroll")
             spreads[stmt.acc].copies = max(spreads[stmt.acc].copies, copies)
-    changed = True
-    while changed:
-        changed = False
-        for axes in shared.values():
-            most = max(lanes[a] for a in axes)
-            for axis in axes:
-                changed |= lanes[axis] != most
-                lanes[axis] = most
+            shared.setdefault(stmt.acc, []).extend(loop.axis for loop in inside if loop.kind == "vector")
+    shared = {name: axes for name, axes in shared.items() if axes}
+    _equalize(lanes, list(shared.values()))
     for name, axes in shared.items():
         spreads[name].lanes = lanes[axes[0]]
     return spreads, lanes
+
+
+def _equalize(lanes: dict[Axis, int], groups: list[list[Axis]]) -> None:
+    """Gives the axes of each group the most lanes that one of them has, until nothing changes."""
+    changed = True
+    while changed:
+        changed = False
+        for axes in groups:
+            most = max(lanes[a] for a in axes)
+            changed = changed or any(lanes[a] != most for a in axes)
+            lanes.update(dict.fromkeys(axes, most))
 
 
 class AccumulatorWriter:
@@ -110,7 +116,9 @@ class AccumulatorWriter:
             op = {"add": "or", "mul": "and", "max": "or", "min": "and"}.get(op, op)
         return self.scalar.emit(op, [a, b], [dtype, dtype], dtype, lanes)
 
-    def start(self, acc: Accumulator, coordinates: list[tuple[int, ...]], init: Callable[[tuple[int, ...]], str]) -> None:
+    def start(
+        self, acc: Accumulator, coordinates: list[tuple[int, ...]], init: Callable[[tuple[int, ...]], str]
+    ) -> None:
         """Fills the registers with the initial value; extra copies and lanes start from the identity."""
         neutral = splat_literal(identity(acc.combine, acc.dtype), acc.width)
         spread = acc.spread.copies > 1 or bool(acc.spread.lanes)
@@ -128,7 +136,9 @@ class AccumulatorWriter:
         value = parts[0]
         if acc.spread.lanes:
             value = self.fold_lanes(acc.combine, value, acc.dtype, acc.spread.lanes)
-        if (acc.spread.copies > 1 or acc.spread.lanes) and init != splat_literal(identity(acc.combine, acc.dtype), acc.lanes):
+        if (acc.spread.copies > 1 or acc.spread.lanes) and init != splat_literal(
+            identity(acc.combine, acc.dtype), acc.lanes
+        ):
             value = self.combine(acc.combine, value, init, acc.dtype, acc.lanes)
         return value
 

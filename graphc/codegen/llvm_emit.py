@@ -256,7 +256,12 @@ class KernelEmitter:
 
     def _run_time_loop(self, stmt: Loop) -> None:
         updated = {s.acc for s, _ in walk(stmt.body) if isinstance(s, Update)}
-        carried = [(acc, key) for name in sorted(updated & set(self.live)) for acc in [self.live[name]] for key in acc.registers]
+        carried = [
+            (acc, key)
+            for name in sorted(updated & set(self.live))
+            for acc in [self.live[name]]
+            for key in acc.registers
+        ]
         loop = self.function.open_loop(stmt.axis)
         for acc, key in carried:
             acc.registers[key] = self.function.phi(loop, register_type(acc.dtype, acc.width), acc.registers[key])

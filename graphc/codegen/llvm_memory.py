@@ -87,8 +87,14 @@ class MemoryWriter:
             for atom, coefficient in terms:
                 register = self._atom(atom, at)
                 if coefficient != 1:
-                    register = self.function.memo(d, ("mul", register, coefficient), f"mul nsw i64 {register}, {coefficient}")
-                total = self.function.memo(d, ("add", total, register), f"add nsw i64 {total}, {register}") if total else register
+                    register = self.function.memo(
+                        d, ("mul", register, coefficient), f"mul nsw i64 {register}, {coefficient}"
+                    )
+                total = (
+                    self.function.memo(d, ("add", total, register), f"add nsw i64 {total}, {register}")
+                    if total
+                    else register
+                )
             depth = d
         if index.constant or not total:
             if not total:
@@ -271,7 +277,7 @@ class MemoryWriter:
         return self._from_memory(value, info.dtype, self.vector.lanes), self.vector.lanes
 
     def transposed_axis(self, index: Index, axes: tuple[Axis, ...]) -> Axis | None:
-        """The unrolled axis along which a strided vector load runs through memory, when its copies fill a square block."""
+        """The unrolled axis along which a strided load runs through memory, if its copies fill a square block."""
         vector = self.vector
         if vector is None or vector.lanes < 4 or self.lane_stride(index) in (None, 0, 1):
             return None
@@ -308,7 +314,7 @@ class MemoryWriter:
         return None
 
     def store_transposed(self, buffer: str, index: Index, across: Axis, rows: list[str], at: Coordinates) -> None:
-        """One register per copy along ``across`` is transposed, so that each lane's elements are stored side by side."""
+        """A register per copy along ``across`` is transposed, so that each lane's elements are stored side by side."""
         assert self.vector is not None
         info, lanes, f = self.buffers[buffer][0], self.vector.lanes, self.function
         kind = memory_type(info.dtype, lanes)
@@ -381,11 +387,13 @@ class MemoryWriter:
         f.declare(name, f"declare {kind} @{name}(<{lanes} x ptr>, i32, <{lanes} x i1>, {kind})")
         mask = mask or "splat (i1 true)"
         pointers = self._addresses(info.name, index, at)
-        return f.line(f"call {kind} @{name}(<{lanes} x ptr> {pointers}, i32 {align}, <{lanes} x i1> {mask}, {kind} {fill})")
+        return f.line(
+            f"call {kind} @{name}(<{lanes} x ptr> {pointers}, i32 {align}, <{lanes} x i1> {mask}, {kind} {fill})"
+        )
 
     def _load_strided(self, info: Buffer, index: Index, stride: int, at: Coordinates) -> str:
-        """A short stride: the span is read in whole vectors (the last one ends at its last element, so that nothing beyond
-        it is touched), and the lanes are picked out of them. Empty when the span is shorter than a vector."""
+        """A short stride: the span is read in whole vectors (the last one ends at its last element, so that nothing
+        beyond it is touched), and the lanes are picked out of them. Empty when the span is shorter than a vector."""
         assert self.vector is not None
         lanes, f = self.vector.lanes, self.function
         span = stride * (self.vector.axis.extent - 1) + 1
@@ -409,9 +417,7 @@ class MemoryWriter:
     def _load_uniform(self, info: Buffer, index: Index, mask: str, fill: str, at: Coordinates) -> str:
         assert self.vector is not None
         f, lanes = self.function, self.vector.lanes
-        f.declare(
-            f"llvm.vector.reduce.or.v{lanes}i1", f"declare i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1>)"
-        )
+        f.declare(f"llvm.vector.reduce.or.v{lanes}i1", f"declare i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1>)")
         some = f.line(f"call i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1> {mask})")
         pointer = self._safe_address(info, index, some, at)
         element, kind = memory_type(info.dtype), memory_type(info.dtype, lanes)
@@ -483,7 +489,9 @@ class MemoryWriter:
         f.declare(name, f"declare void @{name}({kind}, <{lanes} x ptr>, i32, <{lanes} x i1>)")
         pointers = self._addresses(info.name, index, at)
         mask = mask or "splat (i1 true)"
-        f.statement(f"call void @{name}({kind} {value}, <{lanes} x ptr> {pointers}, i32 {align}, <{lanes} x i1> {mask})")
+        f.statement(
+            f"call void @{name}({kind} {value}, <{lanes} x ptr> {pointers}, i32 {align}, <{lanes} x i1> {mask})"
+        )
 
 
 def _memory_suffix(dtype: DType, lanes: int) -> str:

@@ -8,7 +8,7 @@ from graphc.dtypes import DType
 
 
 def transpose_registers(function: FunctionWriter, rows: list[str], dtype: DType) -> list[str]:
-    """The columns of a square block of vectors (a power of two of them), by exchanging ever larger off-diagonal blocks."""
+    """The columns of a square block of vectors (a power of two), by exchanging ever larger off-diagonal blocks."""
     lanes = len(rows)
     kind = memory_type(dtype, lanes)
     step = 1

@@ -10,6 +10,7 @@ from graphc.ir.index import Axis, Div, Dynamic, Index, IndexLike, Mod, as_index,
 from graphc.ir.kernel import (
     Acc,
     Bound,
+    Fold,
     Guard,
     IndexLet,
     Let,
@@ -95,7 +96,7 @@ class BodyCopier:
             return replace(s, init=self.ref(s.init), name=self.define(s.name))
         if isinstance(s, Update):
             return replace(s, acc=self.renamed.get(s.acc, s.acc), value=self.ref(s.value))
-        if isinstance(s, Read):
+        if isinstance(s, (Read, Fold)):
             return replace(s, acc=self.renamed.get(s.acc, s.acc), name=self.define(s.name))
         axis = self.names.axis("i", s.axis.extent)
         self.axes[s.axis] = axis
@@ -143,7 +144,9 @@ def merge_loops(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
 def _mergeable(outer: Axis, inner: Loop) -> bool:
     for stmt, _ in walk(inner.body):
         for index in indices_of(stmt):
-            nested = {a for atom, _ in index.terms if not isinstance(atom, (Axis, Dynamic)) for a in axes_of(atom.operand)}
+            nested = {
+                a for atom, _ in index.terms if not isinstance(atom, (Axis, Dynamic)) for a in axes_of(atom.operand)
+            }
             if outer in nested or inner.axis in nested:
                 return False
             if index.coefficient(outer) != index.coefficient(inner.axis) * inner.axis.extent:
@@ -163,7 +166,7 @@ def _merged(outer: Axis, inner: Loop, names: Names) -> Loop:
 
 
 def split_loops(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
-    """A loop whose axis is divided by a constant in some index becomes two loops, so that quotient and remainder are axes."""
+    """A loop whose axis some index divides by a constant becomes two, so that quotient and remainder are axes."""
     result: list[Stmt] = []
     for stmt in body:
         if not isinstance(stmt, Loop):
@@ -265,8 +268,8 @@ def _defined(s: Stmt) -> set[str]:
 
 
 def blocks(extent: int, largest: int) -> list[tuple[int, int, int]]:
-    """(start, count, size) of equal-sized runs that cover ``extent`` with blocks of at most ``largest``: 49 by 14 is one
-    block of 13 and three of 12."""
+    """(start, count, size) of equal-sized runs that cover ``extent`` with blocks of at most ``largest``: 49 by 14 is
+    one block of 13 and three of 12."""
     if extent <= 0:
         return []
     number = -(-extent // largest)
@@ -280,8 +283,8 @@ def blocks(extent: int, largest: int) -> list[tuple[int, int, int]]:
 
 
 def wrap(axes: list[tuple[Axis, str]], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """``body`` inside loops over ``axes`` ((axis, kind), outermost first). Loops of one iteration are left out, but a vector loop of
-    one lane stays: what it adds to an accumulator with lanes belongs to one lane only."""
+    """``body`` inside loops over ``axes`` ((axis, kind), outermost first). Loops of one iteration are left out, but a
+    vector loop of one lane stays: what it adds to an accumulator with lanes belongs to one lane only."""
     for axis, kind in reversed(axes):
         if axis.extent != 1 or kind == "vector":
             body = (Loop(axis, kind, body),)

@@ -13,8 +13,8 @@ _LONGEST_BODY = 16
 
 
 def transposed_tiles(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ...] | None:
-    """The nest in square blocks whose strided reads become register transposes; None when it has no such form: a perfect
-    nest of parallel loops in which all writes run along one axis, and some reads along another."""
+    """The nest in square blocks whose strided reads become register transposes; None when it has no such form: a
+    perfect nest of parallel loops in which all writes run along one axis, and some reads along another."""
     axes, body = _perfect(loop)
     lanes = lanes_of(loop, target)
     pair = _axes(axes, body, lanes)
@@ -25,10 +25,16 @@ def transposed_tiles(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ..
     result: list[Stmt] = []
     whole = across.extent // lanes
     block, copy = names.axis("o", whole), names.axis("u", lanes)
-    for start, number, size in ((0, along.extent // lanes, lanes), (along.extent // lanes * lanes, 1, along.extent % lanes)):
+    for start, number, size in (
+        (0, along.extent // lanes, lanes),
+        (along.extent // lanes * lanes, 1, along.extent % lanes),
+    ):
         if number and size:
             outer, lane = names.axis("o", number), names.axis("l", size)
-            mapping = {across: block_index(0, (block, lanes), (copy, 1)), along: block_index(start, (outer, lanes), (lane, 1))}
+            mapping = {
+                across: block_index(0, (block, lanes), (copy, 1)),
+                along: block_index(start, (outer, lanes), (lane, 1)),
+            }
             inner = BodyCopier(names, mapping).body(body)
             order = [(block, "parallel"), (outer, "parallel"), (copy, "unroll"), (lane, "vector")]
             result += wrap(order, inner)
@@ -52,7 +58,11 @@ def _axes(axes: list[Axis], body: tuple[Stmt, ...], lanes: int) -> tuple[Axis, A
     """(axis along which everything is written, axis along which the strided reads run)."""
     stores = [s for s in body if isinstance(s, Store)]
     loads = [s for s in body if isinstance(s, Load)]
-    if any(isinstance(s, Loop) for s in body) or any(s.guard for s in (*stores, *loads)) or any(s.combine for s in stores):
+    if (
+        any(isinstance(s, Loop) for s in body)
+        or any(s.guard for s in (*stores, *loads))
+        or any(s.combine for s in stores)
+    ):
         return None
     for along in axes:
         if along.extent < lanes // 2 or not all(lane_stride(s.index, along) == 1 for s in stores):

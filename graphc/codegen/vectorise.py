@@ -1,4 +1,4 @@
-"""Vectorising nests without register blocks: picks one axis per loop by cost and splits it into copies, lanes and a tail."""
+"""Vectorising nests without register blocks: picks axes by cost and splits them into copies, lanes and a tail."""
 
 from __future__ import annotations
 

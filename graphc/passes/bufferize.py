@@ -27,7 +27,8 @@ _ORDERS: tuple[Callable[[Interval, int], tuple], ...] = (
 
 def plan_memory(program: Program) -> Program:
     """Needs: a lowered, scheduled program. Does: places temporaries by best fit under several orders and keeps the
-    smallest arena, stopping at the lower bound. Leaves: offsets in the storages, the arena's size, kernel scratch at its end."""
+    smallest arena, stopping at the lower bound. Leaves: offsets in the storages, the arena's size, kernel
+    scratch at its end."""
     live = intervals(program)
     sizes = {i.storage.name: aligned(i.storage.nbytes) for i in live}
     bound = peak(live, sizes)

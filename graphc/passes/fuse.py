@@ -15,11 +15,22 @@ from graphc.ir.types import row_major_strides
 from graphc.passes.access import Access, climb, domain_axes, is_virtual, operand_reads, written_value
 
 KINDS = ("map", "row", "contraction", "nest")
-"""``map``: every value has the domain's shape. ``row``: reductions of the domain over ``axes``, with values before and after.
+"""``map``: every value has the domain's shape. ``row``: reductions of the domain over ``axes``, values around them.
 ``contraction``: one sum of products and what is done to its result. ``nest``: one op that lowers itself."""
 
 
-WEIGHTS = {"exp": 12, "expm1": 20, "log": 20, "log1p": 24, "tanh": 20, "erf": 30, "sin": 30, "cos": 30, "pow": 80, "random_bits": 120}
+WEIGHTS = {
+    "exp": 12,
+    "expm1": 20,
+    "log": 20,
+    "log1p": 24,
+    "tanh": 20,
+    "erf": 30,
+    "sin": 30,
+    "cos": 30,
+    "pow": 80,
+    "random_bits": 120,
+}
 """Vector operations of ops that need many."""
 _EPILOGUE = 64
 """Operations that may follow a sum of products while its register block is held: each is emitted once per register."""
@@ -27,7 +38,7 @@ _EPILOGUE = 64
 
 @dataclass(eq=False)
 class Group:
-    """Nodes that become one kernel. ``shape`` is the iteration domain, ``axes`` the dimensions that a row group reduces."""
+    """Nodes that become one kernel. ``shape`` is the iteration domain, ``axes`` what a row group reduces."""
 
     nodes: list[Node]
     kind: str
@@ -131,7 +142,7 @@ class _Fuser:
         return node.op is not INPUT
 
     def _reads(self, node: Node) -> list[Access]:
-        """Reads of stored or computed values, in the axes of the node's domain; virtual nodes but forced ones are climbed."""
+        """Reads of stored or computed values, in the axes of the node's domain; virtual nodes are climbed."""
         if node.op.lower is None:
             direct = [Access(v, domain_axes(v.shape), dynamic=True) for v in node.operands]
         elif node.op.has(Trait.REDUCTION):
@@ -217,7 +228,7 @@ class _Fuser:
         return Reason.KINDS
 
     def _weight(self, *groups: Group) -> int:
-        """Vector operations per element that the groups need beside products, views and generators they read included."""
+        """Vector operations per element beside products, views and generators that are read included."""
         total = 0
         seen: set[Node] = set()
         stack = [n for g in groups for n in g.nodes]
@@ -266,7 +277,7 @@ class _Fuser:
         return len(current.nodes) > 1 and node.results[0].shape != current.shape
 
     def _can_inline(self, producer: Group, consumer: Group) -> bool:
-        """Elementwise producers whose only reader is the consumer, element for element, are computed at the reader's index."""
+        """Elementwise producers that only the consumer reads, element for element, are computed at its index."""
         if producer.kind != "map":
             return False
         members, readers = set(producer.nodes), set(consumer.nodes)
@@ -282,8 +293,8 @@ class _Fuser:
         return True
 
     def _is_reshaped(self, producer: Group, consumer: Group) -> bool:
-        """A product that only the consumer reads, in the same order of elements under another shape: then the product is
-        computed in the consumer's domain."""
+        """A product that only the consumer reads, in the same order of elements under another shape, is computed in
+        the consumer's domain."""
         members, readers = set(producer.nodes), set(consumer.nodes)
         for node in producer.nodes:
             if node in self.escaping or not set(self.readers.get(node, ())) <= members | readers:
@@ -390,8 +401,7 @@ def _through(access: Access) -> list[Access]:
 
 def node_axes(node: Node) -> tuple[int, ...]:
     """Dimensions that a REDUCTION node folds."""
-    axes = node.attrs.get("axes", node.attrs.get("axis"))
-    return tuple(axes) if isinstance(axes, tuple) else (axes,)
+    return node.attrs["axes"] if "axes" in node.attrs else (node.attrs["axis"],)
 
 
 def _single(node: Node) -> Group:

@@ -21,8 +21,8 @@ from graphc.passes.row_cache import cached_values
 
 
 def lower_graph(graph: Graph, layout: str = LAYOUTS[0]) -> Program:
-    """Needs: an optimized, decomposed graph. Does: fuses, makes one kernel per group, equal kernels once, and copies for
-    outputs and written state that have no kernel of their own; temporaries that are images lie in ``layout`` (see
+    """Needs: an optimized, decomposed graph. Does: fuses, makes one kernel per group, equal kernels once, and copies
+    for outputs and written state that have no kernel of their own; temporaries that are images lie in ``layout`` (see
     passes.layout). Leaves: a Program without memory plan."""
     return lower_layouts(graph, (layout,))[0]
 
@@ -208,7 +208,10 @@ def _overwrites_own_element(kernel: Kernel, args: Sequence[str], storage: str) -
 
 
 def lower_group(
-    group: Group, place: dict[Value, str], realized: frozenset[Value], strides: Mapping[str, tuple[int, ...]] | None = None
+    group: Group,
+    place: dict[Value, str],
+    realized: frozenset[Value],
+    strides: Mapping[str, tuple[int, ...]] | None = None,
 ) -> tuple[Kernel, tuple[str, ...]]:
     """(kernel, storages it is called with) of one group; ``strides`` of storages that are not row-major."""
     return _GroupLowering(group, place, realized, strides or {}).run()
@@ -360,7 +363,7 @@ class _Context:
         self.type: TensorType = node.results[0].type
 
     def load(self, operand: OperandRef, index: Sequence[IndexLike], guard: Guard = (), other: Any = 0) -> Scalar:
-        """Element of an operand. Where a guard protects it, a load is guarded itself and a computed value is selected."""
+        """Element of an operand. Under a guard a load is guarded itself and a computed value is selected."""
         value = self.node.operands[operand.position]
         full = tuple(as_index(i) for i in index)
         if not guard:

@@ -12,12 +12,27 @@ from graphc.passes.fuse import Group
 
 _ROW_BYTES = 128 * 1024
 """A scratch row larger than this would leave the cache that makes it worthwhile."""
-_EXPENSIVE = {"exp", "expm1", "log", "log1p", "tanh", "erf", "sin", "cos", "pow", "sqrt", "rsqrt", "div", "gather", "random_bits"}
+_EXPENSIVE = {
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "tanh",
+    "erf",
+    "sin",
+    "cos",
+    "pow",
+    "sqrt",
+    "rsqrt",
+    "div",
+    "gather",
+    "random_bits",
+}
 """Ops that cost more than writing and reading one element of a row."""
 
 
 def cached_values(group: Group) -> set[Value]:
-    """Full-level values that several passes over the row need and that are expensive: the last such value of each chain."""
+    """Full-level values that several passes over the row need and that are expensive: the last one of each chain."""
     if group.kind != "row":
         return set()
     row_bytes = prod(group.shape[a] for a in group.axes) * 8

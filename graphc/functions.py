@@ -1,16 +1,13 @@
-"""Functions on tensors under ``graphc.``; most are the method of the same name."""
+"""Functions on tensors under ``graphc.`` that are the method of the same name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from graphc.errors import ArgumentError
-from graphc.methods.arithmetic import product
-from graphc.methods.shaping import concatenate, stacked
-from graphc.ops import elementwise as ew
 from graphc.ops.define import Scalar
 from graphc.tensor import Tensor
 from graphc.tensor_base import front
@@ -36,101 +33,189 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 abs = _method("abs")
+absolute = _method("absolute")
+acosh = _method("acosh")
 add = _method("add")
+addbmm = _method("addbmm")
 addcdiv = _method("addcdiv")
 addcmul = _method("addcmul")
 addmm = _method("addmm")
+addmv = _method("addmv")
+addr = _method("addr")
 all = _method("all")
 allclose = _method("allclose")
 amax = _method("amax")
 amin = _method("amin")
+aminmax = _method("aminmax")
 any = _method("any")
+arccosh = _method("arccosh")
+arcsinh = _method("arcsinh")
+arctanh = _method("arctanh")
 argmax = _method("argmax")
 argmin = _method("argmin")
 argsort = _method("argsort")
+argwhere = _method("argwhere")
+asinh = _method("asinh")
+atanh = _method("atanh")
+baddbmm = _method("baddbmm")
+bincount = _method("bincount")
 bitwise_and = _method("bitwise_and")
+bitwise_left_shift = _method("bitwise_left_shift")
 bitwise_not = _method("bitwise_not")
 bitwise_or = _method("bitwise_or")
+bitwise_right_shift = _method("bitwise_right_shift")
 bitwise_xor = _method("bitwise_xor")
 bmm = _method("bmm")
 broadcast_to = _method("broadcast_to")
 ceil = _method("ceil")
 chunk = _method("chunk")
 clamp = _method("clamp")
+clamp_max = _method("clamp_max")
+clamp_min = _method("clamp_min")
 clip = _method("clip")
 clone = _method("clone")
+copysign = _method("copysign")
+corrcoef = _method("corrcoef")
 cos = _method("cos")
+cosh = _method("cosh")
 count_nonzero = _method("count_nonzero")
+cov = _method("cov")
+cross = _method("cross")
+cummax = _method("cummax")
+cummin = _method("cummin")
+cumprod = _method("cumprod")
 cumsum = _method("cumsum")
+deg2rad = _method("deg2rad")
+diag = _method("diag")
+diag_embed = _method("diag_embed")
+diagflat = _method("diagflat")
 diagonal = _method("diagonal")
+diff = _method("diff")
+dist = _method("dist")
 div = _method("div")
 divide = _method("divide")
 dot = _method("dot")
+dsplit = _method("dsplit")
 eq = _method("eq")
 equal = _method("equal")
 erf = _method("erf")
+erfc = _method("erfc")
 exp = _method("exp")
+exp2 = _method("exp2")
 expm1 = _method("expm1")
+fix = _method("fix")
 flatten = _method("flatten")
 flip = _method("flip")
+fliplr = _method("fliplr")
+flipud = _method("flipud")
+float_power = _method("float_power")
 floor = _method("floor")
 floor_divide = _method("floor_divide")
+fmax = _method("fmax")
+fmin = _method("fmin")
+fmod = _method("fmod")
+frac = _method("frac")
 gather = _method("gather")
 ge = _method("ge")
+ger = _method("ger")
+greater = _method("greater")
+greater_equal = _method("greater_equal")
 gt = _method("gt")
+heaviside = _method("heaviside")
+hsplit = _method("hsplit")
+hypot = _method("hypot")
+index_add = _method("index_add")
+index_copy = _method("index_copy")
+index_fill = _method("index_fill")
+index_put = _method("index_put")
 index_select = _method("index_select")
+inner = _method("inner")
 isclose = _method("isclose")
 isfinite = _method("isfinite")
+isin = _method("isin")
 isinf = _method("isinf")
 isnan = _method("isnan")
+isneginf = _method("isneginf")
+isposinf = _method("isposinf")
+kron = _method("kron")
+kthvalue = _method("kthvalue")
 le = _method("le")
 lerp = _method("lerp")
+less = _method("less")
+less_equal = _method("less_equal")
 log = _method("log")
+log10 = _method("log10")
 log1p = _method("log1p")
+log2 = _method("log2")
 log_softmax = _method("log_softmax")
+logaddexp = _method("logaddexp")
+logaddexp2 = _method("logaddexp2")
+logcumsumexp = _method("logcumsumexp")
 logical_and = _method("logical_and")
 logical_not = _method("logical_not")
 logical_or = _method("logical_or")
 logical_xor = _method("logical_xor")
+logit = _method("logit")
 logsumexp = _method("logsumexp")
 lt = _method("lt")
 masked_fill = _method("masked_fill")
+masked_scatter = _method("masked_scatter")
 masked_select = _method("masked_select")
 max = _method("max")
 maximum = _method("maximum")
 mean = _method("mean")
+median = _method("median")
 min = _method("min")
 minimum = _method("minimum")
 mm = _method("mm")
+moveaxis = _method("moveaxis")
 movedim = _method("movedim")
+msort = _method("msort")
 mul = _method("mul")
 multiply = _method("multiply")
 mv = _method("mv")
+nan_to_num = _method("nan_to_num")
+nanmean = _method("nanmean")
+nansum = _method("nansum")
 narrow = _method("narrow")
 ne = _method("ne")
 neg = _method("neg")
+negative = _method("negative")
 nonzero = _method("nonzero")
 norm = _method("norm")
+not_equal = _method("not_equal")
 outer = _method("outer")
 permute = _method("permute")
+positive = _method("positive")
 pow = _method("pow")
 prod = _method("prod")
+quantile = _method("quantile")
+rad2deg = _method("rad2deg")
 ravel = _method("ravel")
 reciprocal = _method("reciprocal")
 relu = _method("relu")
 remainder = _method("remainder")
+renorm = _method("renorm")
 repeat_interleave = _method("repeat_interleave")
 reshape = _method("reshape")
 roll = _method("roll")
+rot90 = _method("rot90")
 round = _method("round")
 rsqrt = _method("rsqrt")
 rsub = _method("rsub")
 scatter = _method("scatter")
 scatter_add = _method("scatter_add")
+scatter_reduce = _method("scatter_reduce")
 select = _method("select")
+select_scatter = _method("select_scatter")
+sgn = _method("sgn")
 sigmoid = _method("sigmoid")
 sign = _method("sign")
+signbit = _method("signbit")
 sin = _method("sin")
+sinc = _method("sinc")
+sinh = _method("sinh")
+slice_scatter = _method("slice_scatter")
 softmax = _method("softmax")
 sort = _method("sort")
 split = _method("split")
@@ -142,212 +227,247 @@ sub = _method("sub")
 subtract = _method("subtract")
 sum = _method("sum")
 swapaxes = _method("swapaxes")
+swapdims = _method("swapdims")
 t = _method("t")
+take = _method("take")
+take_along_dim = _method("take_along_dim")
+tan = _method("tan")
 tanh = _method("tanh")
+tensor_split = _method("tensor_split")
 tile = _method("tile")
 topk = _method("topk")
 transpose = _method("transpose")
+trapezoid = _method("trapezoid")
 tril = _method("tril")
 triu = _method("triu")
 true_divide = _method("true_divide")
 trunc = _method("trunc")
 unbind = _method("unbind")
 unflatten = _method("unflatten")
+unique = _method("unique")
 unsqueeze = _method("unsqueeze")
 var = _method("var")
-
-
-def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """The matrix product: vectors are rows on the left and columns on the right; batches broadcast."""
-    return product(input, other)
-
-
-def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Joins tensors along a dimension."""
-    return concatenate(tensors, dim)
-
-
-concat = cat
-
-
-def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Joins tensors of one shape along a new dimension."""
-    return stacked(tensors, dim)
-
-
-def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """``input`` where the condition holds, else ``other``; alone, the indices where it holds (which needs values)."""
-    if input is None and other is None:
-        return condition.nonzero(as_tuple=True)
-    return ew.where(condition, input, other)
-
-
-def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """The tensors expanded to their common shape."""
-    extents = np.broadcast_shapes(*(t.shape for t in tensors))
-    return tuple(t.expand(*extents) for t in tensors)
-
-
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Coordinate grids of vectors; ``ij`` puts the first vector along the first dimension, ``xy`` along the second."""
-    given = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else list(tensors)
-    if indexing not in ("ij", "xy"):
-        raise ArgumentError(f"indexing must be 'ij' or 'xy', got {indexing!r}")
-    swap = indexing == "xy" and len(given) > 1
-    ordered = [given[1], given[0], *given[2:]] if swap else given
-    count = len(ordered)
-    extents = [t.numel() for t in ordered]
-    grids = [t.reshape(*(-1 if d == i else 1 for d in range(count))).expand(*extents) for i, t in enumerate(ordered)]
-    return (grids[1], grids[0], *grids[2:]) if swap else tuple(grids)
-
-
-def numel(input: Tensor) -> int:
-    """Number of elements."""
-    return input.numel()
-
-
-def is_floating_point(input: Tensor) -> bool:
-    """True for f32 and f64."""
-    return input.is_floating_point()
-
-
-def typename(value: Any) -> str:
-    """The name of a tensor's element type, or of any other object's class."""
-    if isinstance(value, Tensor):
-        return value.type()
-    cls = type(value)
-    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
-
+vdot = _method("vdot")
+vsplit = _method("vsplit")
+xlogy = _method("xlogy")
 
 __all__ = [
     "abs",
+    "absolute",
+    "acosh",
     "add",
+    "addbmm",
     "addcdiv",
     "addcmul",
     "addmm",
+    "addmv",
+    "addr",
     "all",
     "allclose",
     "amax",
     "amin",
+    "aminmax",
     "any",
+    "arccosh",
+    "arcsinh",
+    "arctanh",
     "argmax",
     "argmin",
     "argsort",
+    "argwhere",
+    "asinh",
+    "atanh",
+    "baddbmm",
+    "bincount",
     "bitwise_and",
+    "bitwise_left_shift",
     "bitwise_not",
     "bitwise_or",
+    "bitwise_right_shift",
     "bitwise_xor",
     "bmm",
-    "broadcast_tensors",
     "broadcast_to",
-    "cat",
     "ceil",
     "chunk",
     "clamp",
+    "clamp_max",
+    "clamp_min",
     "clip",
     "clone",
-    "concat",
+    "copysign",
+    "corrcoef",
     "cos",
+    "cosh",
     "count_nonzero",
+    "cov",
+    "cross",
+    "cummax",
+    "cummin",
+    "cumprod",
     "cumsum",
+    "deg2rad",
+    "diag",
+    "diag_embed",
+    "diagflat",
     "diagonal",
+    "diff",
+    "dist",
     "div",
     "divide",
     "dot",
+    "dsplit",
     "eq",
     "equal",
     "erf",
+    "erfc",
     "exp",
+    "exp2",
     "expm1",
+    "fix",
     "flatten",
     "flip",
+    "fliplr",
+    "flipud",
+    "float_power",
     "floor",
     "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
+    "frac",
     "gather",
     "ge",
+    "ger",
+    "greater",
+    "greater_equal",
     "gt",
+    "heaviside",
+    "hsplit",
+    "hypot",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_put",
     "index_select",
-    "is_floating_point",
+    "inner",
     "isclose",
     "isfinite",
+    "isin",
     "isinf",
     "isnan",
+    "isneginf",
+    "isposinf",
+    "kron",
+    "kthvalue",
     "le",
     "lerp",
+    "less",
+    "less_equal",
     "log",
     "log1p",
+    "log2",
+    "log10",
     "log_softmax",
+    "logaddexp",
+    "logaddexp2",
+    "logcumsumexp",
     "logical_and",
     "logical_not",
     "logical_or",
     "logical_xor",
+    "logit",
     "logsumexp",
     "lt",
     "masked_fill",
+    "masked_scatter",
     "masked_select",
-    "matmul",
     "max",
     "maximum",
     "mean",
-    "meshgrid",
+    "median",
     "min",
     "minimum",
     "mm",
+    "moveaxis",
     "movedim",
+    "msort",
     "mul",
     "multiply",
     "mv",
+    "nan_to_num",
+    "nanmean",
+    "nansum",
     "narrow",
     "ne",
     "neg",
+    "negative",
     "nonzero",
     "norm",
-    "numel",
+    "not_equal",
     "outer",
     "permute",
+    "positive",
     "pow",
     "prod",
+    "quantile",
+    "rad2deg",
     "ravel",
     "reciprocal",
     "relu",
     "remainder",
+    "renorm",
     "repeat_interleave",
     "reshape",
     "roll",
+    "rot90",
     "round",
     "rsqrt",
     "rsub",
     "scatter",
     "scatter_add",
+    "scatter_reduce",
     "select",
+    "select_scatter",
+    "sgn",
     "sigmoid",
     "sign",
+    "signbit",
     "sin",
+    "sinc",
+    "sinh",
+    "slice_scatter",
     "softmax",
     "sort",
     "split",
     "sqrt",
     "square",
     "squeeze",
-    "stack",
     "std",
     "sub",
     "subtract",
     "sum",
     "swapaxes",
+    "swapdims",
     "t",
+    "take",
+    "take_along_dim",
+    "tan",
     "tanh",
+    "tensor_split",
     "tile",
     "topk",
     "transpose",
+    "trapezoid",
     "tril",
     "triu",
     "true_divide",
     "trunc",
-    "typename",
     "unbind",
     "unflatten",
+    "unique",
     "unsqueeze",
     "var",
-    "where",
+    "vdot",
+    "vsplit",
+    "xlogy",
 ]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from graphc import composite
 from graphc.dims import Dims, dim_of, dims_of
 from graphc.dtypes import DType, int64
 from graphc.errors import ArgumentError, ShapeError
+from graphc.methods.algebra import Algebra
+from graphc.methods.elementary import Elementary
+from graphc.methods.ordering import Extreme, Ordering
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape
@@ -17,13 +20,6 @@ from graphc.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from graphc.tensor import Tensor
-
-
-class Extreme(NamedTuple):
-    """What ``max(dim)`` and ``min(dim)`` return."""
-
-    values: Any
-    indices: Any
 
 
 def _operand(value: Any) -> bool:
@@ -104,7 +100,7 @@ def divide(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
     raise ArgumentError(f"rounding_mode must be None, 'floor' or 'trunc', got {rounding_mode!r}")
 
 
-class Arithmetic(TensorBase):
+class Arithmetic(Elementary, Ordering, Algebra):
     """Operators, element functions, comparisons and reductions."""
 
     __add__ = _binary(ew.add, "Sum.")
@@ -129,6 +125,8 @@ class Arithmetic(TensorBase):
     __rxor__ = _reflected(ew.bit_xor, "Bitwise exclusive or.")
     __lshift__ = _binary(ew.shift_left, "Bits moved to the left.")
     __rshift__ = _binary(ew.shift_right, "Bits moved to the right.")
+    __rlshift__ = _reflected(ew.shift_left, "Bits moved to the left.")
+    __rrshift__ = _reflected(ew.shift_right, "Bits moved to the right.")
     __eq__ = _binary(ew.eq, "Equality of elements.")
     __ne__ = _binary(ew.ne, "Inequality of elements.")
     __lt__ = _binary(ew.lt, "Whether elements are smaller.")
@@ -166,6 +164,9 @@ class Arithmetic(TensorBase):
     sin, cos, tanh, erf = (_unary(getattr(mathematics, n)) for n in ("sin", "cos", "tanh", "erf"))
     floor, ceil, trunc = (_unary(getattr(mathematics, n)) for n in ("floor", "ceil", "trunc"))
     isnan, isfinite = _unary(mathematics.isnan), _unary(mathematics.isfinite)
+    absolute, negative, not_equal, sgn = abs, neg, ne, sign
+    less, less_equal, greater, greater_equal = lt, le, gt, ge
+    fix = trunc
     relu, sigmoid, silu = _unary(composite.relu), _unary(composite.sigmoid), _unary(composite.silu)
 
     def rsub(self, other: Any) -> Tensor:
@@ -192,13 +193,13 @@ class Arithmetic(TensorBase):
         """Whether elements are infinite."""
         return ew.logical_not(ew.logical_or(mathematics.isfinite(self), mathematics.isnan(self)))
 
-    def addcmul(self, a: Any, b: Any, *, value: float = 1) -> Tensor:
-        """This tensor plus ``value * a * b``."""
-        return ew.add(self, ew.mul(ew.mul(a, b), value) if value != 1 else ew.mul(a, b))
+    def addcmul(self, tensor1: Any, tensor2: Any, *, value: float = 1) -> Tensor:
+        """This tensor plus ``value * tensor1 * tensor2``."""
+        return ew.add(self, ew.mul(ew.mul(tensor1, tensor2), value) if value != 1 else ew.mul(tensor1, tensor2))
 
-    def addcdiv(self, a: Any, b: Any, *, value: float = 1) -> Tensor:
-        """This tensor plus ``value * a / b``."""
-        return ew.add(self, ew.mul(ew.div(a, b), value) if value != 1 else ew.div(a, b))
+    def addcdiv(self, tensor1: Any, tensor2: Any, *, value: float = 1) -> Tensor:
+        """This tensor plus ``value * tensor1 / tensor2``."""
+        return ew.add(self, ew.mul(ew.div(tensor1, tensor2), value) if value != 1 else ew.div(tensor1, tensor2))
 
     def lerp(self, end: Any, weight: Any) -> Tensor:
         """This tensor plus ``weight * (end - self)``."""
@@ -295,47 +296,46 @@ class Arithmetic(TensorBase):
         """The p-norm along ``dim`` (``fro`` is the 2-norm)."""
         return composite.norm(self, 2.0 if p in (None, "fro") else float(p), dim, keepdim)
 
-    def cumsum(self, dim: int, *, dtype: DType | None = None) -> Tensor:
-        """Running sums along ``dim``; integers are summed as i64."""
-        return composite.cumulative_sum(self, dim, dtype)
-
     # ---- products
 
     def matmul(self, other: Tensor) -> Tensor:
         """The matrix product, as ``@``."""
         return product(self, other)
 
-    def mm(self, other: Tensor) -> Tensor:
+    def mm(self, mat2: Tensor) -> Tensor:
         """The product of two matrices."""
-        _check_ranks("mm", self, other, 2)
-        return matmul(self, other)
+        _check_ranks("mm", self, mat2, 2)
+        return matmul(self, mat2)
 
-    def bmm(self, other: Tensor) -> Tensor:
+    def bmm(self, mat2: Tensor) -> Tensor:
         """Products of two batches of matrices."""
-        _check_ranks("bmm", self, other, 3)
-        if self.shape[0] != other.shape[0]:
-            raise ShapeError(f"bmm: batch sizes differ: {self.shape[0]} and {other.shape[0]}")
-        return matmul(self, other)
+        _check_ranks("bmm", self, mat2, 3)
+        if self.shape[0] != mat2.shape[0]:
+            raise ShapeError(f"bmm: batch sizes differ: {self.shape[0]} and {mat2.shape[0]}")
+        return matmul(self, mat2)
 
-    def mv(self, vector: Tensor) -> Tensor:
+    def mv(self, vec: Tensor) -> Tensor:
         """The product of a matrix and a vector."""
-        return product(self, vector)
+        return product(self, vec)
 
-    def dot(self, other: Tensor) -> Tensor:
+    def dot(self, tensor: Tensor) -> Tensor:
         """The inner product of two vectors."""
-        _check_ranks("dot", self, other, 1)
-        return product(self, other)
+        _check_ranks("dot", self, tensor, 1)
+        return product(self, tensor)
 
-    def addmm(self, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-        """``beta * self + alpha * (a @ b)``."""
-        result = matmul(a, b)
+    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+        """``beta * self + alpha * (mat1 @ mat2)``; with ``beta`` 0 this tensor's elements do not count."""
+        _check_ranks("addmm", mat1, mat2, 2)
+        result = matmul(mat1, mat2)
         result = result if alpha == 1 else ew.mul(result, alpha)
+        if beta == 0:
+            return result
         return ew.add(self if beta == 1 else ew.mul(self, beta), result)
 
-    def outer(self, other: Tensor) -> Tensor:
-        """All products of an element of this vector with one of the other."""
-        _check_ranks("outer", self, other, 1)
-        return ew.mul(shape.reshape(self, shape=(*self.shape, 1)), other)
+    def outer(self, vec2: Tensor) -> Tensor:
+        """All products of an element of this vector with one of the vec2."""
+        _check_ranks("outer", self, vec2, 1)
+        return ew.mul(shape.reshape(self, shape=(*self.shape, 1)), vec2)
 
     # ---- comparisons of whole tensors, which need values
 

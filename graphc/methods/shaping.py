@@ -11,7 +11,7 @@ import numpy as np
 from graphc import indexing
 from graphc.dims import dim_of, sizes_of, view_shape
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
-from graphc.methods.arithmetic import Extreme
+from graphc.methods.selection import Selection
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.define import as_type, common_type
@@ -47,7 +47,7 @@ def stacked(tensors: Sequence[Any], dim: int = 0) -> Any:
     return concatenate([t.unsqueeze(axis) for t in tensors], axis)
 
 
-class Shaping(TensorBase):
+class Shaping(Selection):
     """Views, joining, splitting and indexing."""
 
     def view(self, *sizes: Any) -> Tensor:
@@ -121,6 +121,20 @@ class Shaping(TensorBase):
         """All dimensions in reverse order."""
         return shape.transpose(self, permutation=tuple(range(self.ndim))[::-1])
 
+    def adjoint(self) -> Tensor:
+        """The last two dimensions exchanged (no element type is complex)."""
+        return self.transpose(-2, -1)
+
+    @property
+    def H(self) -> Tensor:
+        """The transpose of a matrix."""
+        return self.t()
+
+    @property
+    def mH(self) -> Tensor:
+        """The last two dimensions exchanged."""
+        return self.transpose(-2, -1)
+
     @property
     def mT(self) -> Tensor:
         """The last two dimensions exchanged."""
@@ -136,6 +150,8 @@ class Shaping(TensorBase):
         for target, dim in sorted(zip(targets, sources, strict=True)):
             order.insert(target, dim)
         return shape.transpose(self, permutation=tuple(order))
+
+    moveaxis = movedim
 
     def squeeze(self, dim: Any = None) -> Tensor:
         """Without dimensions of size 1 (all of them, or those named that have size 1)."""
@@ -342,25 +358,3 @@ class Shaping(TensorBase):
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where the mask is true, in one dimension; needs the mask's values."""
         return indexing.take(self.expand(*np.broadcast_shapes(self.shape, mask.shape)), mask.expand(self.shape))
-
-    def argsort(self, dim: int = -1, descending: bool = False) -> Tensor:
-        """Indices that sort a dimension (equal elements stay in order); needs values."""
-        values = front().values(self, "sorting")
-        at = dim_of(dim, self.ndim)
-        if not descending:
-            return front().constant(np.argsort(values, at, kind="stable") if values.ndim else np.zeros((), np.int64))
-        order = np.flip(values.shape[at] - 1 - np.argsort(np.flip(values, at), at, kind="stable"), at)
-        return front().constant(np.ascontiguousarray(order))
-
-    def sort(self, dim: int = -1, descending: bool = False) -> Extreme:
-        """(values, indices) in ascending or descending order of a dimension; needs values."""
-        order = self.argsort(dim, descending)
-        return Extreme(self.gather(dim, order), order)
-
-    def topk(self, k: int, dim: int = -1, largest: bool = True) -> Extreme:
-        """(values, indices) of the k largest or smallest elements of a dimension, in order; needs values."""
-        at = dim_of(dim, self.ndim)
-        if not 0 <= k <= self.shape[at]:
-            raise IndexRangeError(f"topk: k is {k}, the dimension has {self.shape[at]} elements")
-        order = self.argsort(at, largest).narrow(at, 0, k).contiguous()
-        return Extreme(self.gather(at, order), order)

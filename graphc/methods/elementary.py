@@ -1,0 +1,205 @@
+"""Tensor methods for functions of each element that are composed of others: hyperbolic, logarithmic, rounding."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphc import composite
+from graphc.errors import ArgumentError
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.tensor_base import TensorBase
+
+if TYPE_CHECKING:
+    from graphc.tensor import Tensor
+
+
+def _float(x: Any) -> Any:
+    return composite.to_float(x) if isinstance(x, TensorBase) else x
+
+
+class Elementary(TensorBase):
+    """Functions of each element that are composed of others."""
+
+    def exp2(self) -> Tensor:
+        """2 to the power of each element."""
+        return mathematics.exp(ew.mul(_float(self), math.log(2.0)))
+
+    def log2(self) -> Tensor:
+        """The logarithm to base 2."""
+        return ew.mul(mathematics.log(self), 1.0 / math.log(2.0))
+
+    def log10(self) -> Tensor:
+        """The logarithm to base 10."""
+        return ew.mul(mathematics.log(self), 1.0 / math.log(10.0))
+
+    def tan(self) -> Tensor:
+        """The tangent."""
+        return ew.div(mathematics.sin(self), mathematics.cos(self))
+
+    def sinh(self) -> Tensor:
+        """The hyperbolic sine."""
+        up, down = mathematics.expm1(self), mathematics.expm1(ew.neg(_float(self)))
+        return ew.mul(ew.sub(up, down), 0.5)
+
+    def cosh(self) -> Tensor:
+        """The hyperbolic cosine."""
+        return ew.mul(ew.add(mathematics.exp(self), mathematics.exp(ew.neg(_float(self)))), 0.5)
+
+    def asinh(self) -> Tensor:
+        """The inverse of the hyperbolic sine."""
+        x = _float(self)
+        size = ew.abs(x)
+        square = ew.mul(x, x)
+        grown = ew.add(size, ew.div(square, ew.add(mathematics.sqrt(ew.add(square, 1.0)), 1.0)))
+        return ew.where(ew.lt(x, 0), ew.neg(mathematics.log1p(grown)), mathematics.log1p(grown))
+
+    def acosh(self) -> Tensor:
+        """The inverse of the hyperbolic cosine; NaN below 1."""
+        x = _float(self)
+        return mathematics.log(ew.add(x, mathematics.sqrt(ew.sub(ew.mul(x, x), 1.0))))
+
+    def atanh(self) -> Tensor:
+        """The inverse of the hyperbolic tangent."""
+        x = _float(self)
+        return ew.mul(ew.sub(mathematics.log1p(x), mathematics.log1p(ew.neg(x))), 0.5)
+
+    arcsinh, arccosh, arctanh = asinh, acosh, atanh
+
+    def erfc(self) -> Tensor:
+        """1 minus the error function."""
+        return ew.sub(1.0, mathematics.erf(self))
+
+    def logit(self, eps: float | None = None) -> Tensor:
+        """log(x / (1 - x)), with elements first limited to eps..1-eps."""
+        x = _float(self)
+        x = x if eps is None else composite.clamp(x, eps, 1.0 - eps)
+        return ew.sub(mathematics.log(x), mathematics.log1p(ew.neg(x)))
+
+    def frac(self) -> Tensor:
+        """What lies behind the decimal point, with the sign of the element."""
+        return ew.sub(self, mathematics.trunc(self))
+
+    def fmod(self, other: Any) -> Tensor:
+        """The remainder with the sign of the dividend."""
+        rest = ew.mod(ew.abs(self), ew.abs(other) if isinstance(other, TensorBase) else abs(other))
+        return ew.where(ew.lt(self, 0), ew.neg(rest), rest)
+
+    def deg2rad(self) -> Tensor:
+        """Degrees as radians."""
+        return ew.mul(_float(self), math.pi / 180.0)
+
+    def rad2deg(self) -> Tensor:
+        """Radians as degrees."""
+        return ew.mul(_float(self), 180.0 / math.pi)
+
+    def sinc(self) -> Tensor:
+        """sin(pi x) / (pi x), 1 at 0."""
+        angle = ew.mul(_float(self), math.pi)
+        zero = ew.eq(angle, 0)
+        safe = ew.where(zero, 1.0, angle)
+        return ew.where(zero, 1.0, ew.div(mathematics.sin(safe), safe))
+
+    def signbit(self) -> Tensor:
+        """Whether elements are negative (also for minus zero)."""
+        if self.dtype.kind != "f":
+            return ew.lt(self, 0)
+        return ew.logical_or(ew.lt(self, 0), ew.eq(ew.reciprocal(self), -math.inf))
+
+    def copysign(self, other: Any) -> Tensor:
+        """The size of each element with the sign of ``other``."""
+        size = ew.abs(_float(self))
+        if not isinstance(other, TensorBase):
+            return ew.neg(size) if np.signbit(other) else ew.mul(size, 1.0)
+        return ew.where(other.signbit(), ew.neg(size), size)  # type: ignore[attr-defined]
+
+    def hypot(self, other: Any) -> Tensor:
+        """The root of the sum of squares."""
+        return composite._root(ew.add(ew.mul(self, self), ew.mul(other, other)))
+
+    def xlogy(self, other: Any) -> Tensor:
+        """``x * log(other)``, 0 where x is 0."""
+        y = _float(other)
+        logarithm = mathematics.log(y) if isinstance(y, TensorBase) else (math.log(y) if y > 0 else -math.inf)
+        zero = ew.eq(self, 0)
+        if isinstance(y, TensorBase):
+            zero = ew.logical_and(zero, ew.logical_not(mathematics.isnan(y)))
+        return ew.where(zero, 0.0, ew.mul(self, logarithm))
+
+    def logaddexp(self, other: Any) -> Tensor:
+        """log(exp(x) + exp(other)) without overflow."""
+        top, low = ew.maximum(self, other), ew.minimum(self, other)
+        gap = ew.where(ew.eq(top, low), 0.0, ew.sub(low, top))
+        return ew.add(top, mathematics.log1p(mathematics.exp(gap)))
+
+    def logaddexp2(self, other: Any) -> Tensor:
+        """The logarithm to base 2 of 2**x + 2**other."""
+        scale = math.log(2.0)
+        natural = Elementary.logaddexp(ew.mul(self, scale), ew.mul(other, scale))  # type: ignore[arg-type]
+        return ew.mul(natural, 1.0 / scale)
+
+    def heaviside(self, values: Any) -> Tensor:
+        """0 below zero, ``values`` at zero, 1 above."""
+        return ew.where(ew.eq(self, 0), values, ew.cast(ew.gt(self, 0), dtype=self.dtype))
+
+    def fmax(self, other: Any) -> Tensor:
+        """The larger of two elements; NaN only where both are."""
+        return ew.where(_missing(self), other, ew.where(_missing(other), self, ew.maximum(self, other)))
+
+    def fmin(self, other: Any) -> Tensor:
+        """The smaller of two elements; NaN only where both are."""
+        return ew.where(_missing(self), other, ew.where(_missing(other), self, ew.minimum(self, other)))
+
+    def nan_to_num(self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+        """NaN replaced by ``nan``, infinities by numbers (the largest of the type when None)."""
+        if self.dtype.kind != "f":
+            return ew.mul(self, 1)
+        info = np.finfo(self.dtype.numpy)
+        high = float(info.max) if posinf is None else posinf
+        low = float(info.min) if neginf is None else neginf
+        finite = ew.where(ew.eq(self, math.inf), high, ew.where(ew.eq(self, -math.inf), low, self))
+        return ew.where(mathematics.isnan(self), nan, finite)
+
+    def isposinf(self) -> Tensor:
+        """Whether elements are plus infinity."""
+        return ew.eq(self, math.inf)
+
+    def isneginf(self) -> Tensor:
+        """Whether elements are minus infinity."""
+        return ew.eq(self, -math.inf)
+
+    def float_power(self, exponent: Any) -> Tensor:
+        """The power in f64."""
+        other = exponent.double() if isinstance(exponent, TensorBase) else float(exponent)  # type: ignore[attr-defined]
+        return mathematics.pow(self.double(), other)  # type: ignore[attr-defined]
+
+    def clamp_min(self, min: Any) -> Tensor:
+        """Elements not below ``min``."""
+        return composite.clamp(self, min, None)
+
+    def clamp_max(self, max: Any) -> Tensor:
+        """Elements not above ``max``."""
+        return composite.clamp(self, None, max)
+
+    def positive(self) -> Tensor:
+        """This tensor; raises ArgumentError for booleans."""
+        if self.dtype.kind == "b":
+            raise ArgumentError("positive is not defined for booleans", remedy="tensor.long()")
+        return self  # type: ignore[return-value]
+
+    def bitwise_left_shift(self, other: Any) -> Tensor:
+        """Bits moved to the left."""
+        return ew.shift_left(self, other)
+
+    def bitwise_right_shift(self, other: Any) -> Tensor:
+        """Bits moved to the right."""
+        return ew.shift_right(self, other)
+
+
+def _missing(value: Any) -> Any:
+    if isinstance(value, TensorBase) and value.dtype.kind == "f":
+        return mathematics.isnan(value)
+    return isinstance(value, float) and math.isnan(value)

@@ -1,0 +1,282 @@
+"""Tensor methods in which order counts: sorting, running sums and extremes, quantiles, distinct elements."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from graphc import composite, indexing
+from graphc.dims import Dims, dim_of, dims_of
+from graphc.dtypes import DType, int64
+from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.ops import order, reduce, shape
+from graphc.ops.index import gather, iota, scatter_add
+from graphc.tensor_base import TensorBase, front
+
+if TYPE_CHECKING:
+    from graphc.tensor import Tensor
+
+
+class Extreme(NamedTuple):
+    """Elements of a tensor, and where they were found."""
+
+    values: Any
+    indices: Any
+
+
+class Extremes(NamedTuple):
+    """What ``aminmax`` returns."""
+
+    min: Any
+    max: Any
+
+
+def sorted_positions(x: Any, axis: int, descending: bool) -> Any:
+    """The positions along ``axis`` in the order of their elements (i64); equal elements stay in order."""
+    ranks = order.rank(x, axis=axis, descending=descending)
+    places = indexing.along(ranks, axis, x.shape)
+    count = math.prod(x.shape)
+    zeros = shape.filled(0, int64, (count,))
+    own = shape.reshape(iota(shape=x.shape, axis=axis, dtype=int64), shape=(count,))
+    return shape.reshape(scatter_add(zeros, shape.reshape(places, shape=(count,)), own, axis=0), shape=x.shape)
+
+
+def take_along(x: Any, index: Any, dim: int) -> Any:
+    """Element ``i, j`` of the result is element ``index[i, j], j`` of ``x`` (for ``dim`` 0)."""
+    places = indexing.along(index, dim, x.shape)
+    return gather(shape.reshape(x, shape=(math.prod(x.shape),)), places, axis=0)
+
+
+def up_to(x: Any, dim: int, fill: Any) -> Any:
+    """``x`` with a new last dimension: at i of ``dim`` stand the elements up to i, and ``fill`` after them."""
+    n = x.shape[dim]
+    order_ = (*(d for d in range(len(x.shape)) if d != dim), dim)
+    rows = shape.transpose(x, permutation=order_)
+    wide = shape.broadcast_to(shape.reshape(rows, shape=(*rows.shape[:-1], 1, n)), shape=(*rows.shape[:-1], n, n))
+    seen = ew.le(iota(shape=(n, n), axis=1), iota(shape=(n, n), axis=0))
+    return ew.where(seen, wide, fill)
+
+
+def back(x: Any, dim: int) -> Any:
+    """The last dimension moved to ``dim``."""
+    rest = list(range(len(x.shape) - 1))
+    rest.insert(dim, len(x.shape) - 1)
+    return shape.transpose(x, permutation=tuple(rest))
+
+
+class Ordering(TensorBase):
+    """Sorting, running sums, quantiles."""
+
+    def argsort(self, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+        """Indices that sort a dimension; equal elements stay in order."""
+        if not self.shape:
+            dim_of(dim, 0)
+            return shape.filled(0, int64, ())
+        return sorted_positions(self, dim_of(dim, self.ndim), descending)
+
+    def sort(self, dim: int = -1, descending: bool = False, stable: bool = False) -> Extreme:
+        """(values, indices) in ascending or descending order of a dimension; NaN is larger than every number.
+
+        Compiled code compares all pairs, so its time grows with the square of the dimension.
+        """
+        found = self.argsort(dim, descending)
+        if not self.shape:
+            return Extreme(ew.mul(self, 1), found)
+        return Extreme(take_along(self, found, dim_of(dim, self.ndim)), found)
+
+    def msort(self) -> Tensor:
+        """Sorted along the first dimension."""
+        return self.sort(0).values
+
+    def topk(self, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Extreme:
+        """(values, indices) of the k largest or smallest elements of a dimension, in order."""
+        at = dim_of(dim, self.ndim)
+        extent = self.shape[at] if self.shape else 1
+        if not 0 <= k <= extent:
+            raise IndexRangeError(f"topk: k is {k}, the dimension has {extent} elements")
+        if not self.shape:
+            return self.sort(dim)
+        found = self.argsort(at, largest).narrow(at, 0, k).contiguous()
+        return Extreme(take_along(self, found, at), found)
+
+    def kthvalue(self, k: int, dim: int = -1, keepdim: bool = False) -> Extreme:
+        """(value, index) of the k-th smallest element of a dimension, counted from 1."""
+        at = dim_of(dim, self.ndim)
+        extent = self.shape[at] if self.shape else 1
+        if not 1 <= k <= extent:
+            raise IndexRangeError(f"kthvalue: k is {k}, the dimension has {extent} elements")
+        found = self.sort(at)
+        if not self.shape:
+            return found
+        values, indices = (t.narrow(at, k - 1, 1) for t in found)
+        return Extreme(values, indices) if keepdim else Extreme(values.squeeze(at), indices.squeeze(at))
+
+    def median(self, dim: int | None = None, keepdim: bool = False) -> Any:
+        """The lower median of all elements, or (values, indices) of a dimension; NaN if there is one."""
+        if dim is None:
+            flat = self.reshape(-1)  # type: ignore[attr-defined]
+            return flat.median(0).values
+        at = dim_of(dim, self.ndim)
+        if not self.shape:
+            return self.sort(at)
+        found = self.kthvalue((self.shape[at] + 1) // 2, at, keepdim=True)
+        if self.dtype.kind == "f":
+            missing = mathematics.isnan(self)
+            any_missing = reduce.any(missing, axes=(at,), keepdims=True)
+            first = reduce.argmax(ew.cast(missing, dtype=int64), axis=at, keepdims=True)
+            indices = ew.where(any_missing, first, found.indices)
+            found = Extreme(take_along(self, indices, at), indices)
+        return found if keepdim else Extreme(*(t.squeeze(at) for t in found))
+
+    def quantile(
+        self, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    ) -> Tensor:
+        """The value below which a share ``q`` (a number or a vector) of the elements lies."""
+        rounding = {"linear": None, "lower": np.floor, "higher": np.ceil, "nearest": np.rint, "midpoint": None}
+        if interpolation not in rounding:
+            raise AttributeValueError(
+                f"quantile: interpolation {interpolation!r} is not known", remedy=f"{[*rounding]}"
+            )
+        shares = np.asarray(front().values(q, "quantile") if isinstance(q, TensorBase) else q, np.float64)
+        if shares.ndim > 1 or not np.all((shares >= 0) & (shares <= 1)):
+            raise AttributeValueError("quantile: q is a number or a vector of numbers between 0 and 1")
+        x: Any = self.reshape(-1) if dim is None else self  # type: ignore[attr-defined]
+        at = dim_of(0 if dim is None else dim, x.ndim)
+        values = x.sort(at).values
+        parts = []
+        for share in np.atleast_1d(shares) * (x.shape[at] - 1):
+            if rounding[interpolation] is not None:
+                share = rounding[interpolation](share)  # type: ignore[misc]
+            low, high = math.floor(share), math.ceil(share)
+            weight = 0.5 if interpolation == "midpoint" and low != high else float(share - low)
+            a, b = values.narrow(at, low, 1), values.narrow(at, high, 1)
+            parts.append(ew.add(a, ew.mul(ew.sub(b, a), weight)) if low != high else a)
+        kept = [p if keepdim else p.squeeze(at) for p in parts]
+        if keepdim and dim is None:
+            kept = [p.reshape(*(1,) * self.ndim) for p in kept]
+        return kept[0] if not shares.ndim else shape.concat(*(p.unsqueeze(0) for p in kept), axis=0)
+
+    def cumsum(self, dim: int, *, dtype: DType | None = None) -> Tensor:
+        """Running sums along ``dim``; integers are summed as i64."""
+        dtype = dtype or (self.dtype if self.dtype.kind == "f" else int64)
+        x = self if self.dtype is dtype else ew.cast(self, dtype=dtype)
+        at = dim_of(dim, self.ndim)
+        return order.cumsum(x, axis=at) if self.shape else ew.mul(x, 1)
+
+    def cumprod(self, dim: int, *, dtype: DType | None = None) -> Tensor:
+        """Running products along ``dim``; integers are multiplied as i64."""
+        dtype = dtype or (self.dtype if self.dtype.kind == "f" else int64)
+        x: Any = self if self.dtype is dtype else ew.cast(self, dtype=dtype)
+        at = dim_of(dim, self.ndim)
+        if not self.numel() or not self.shape:
+            return ew.mul(x, 1)
+        rows = up_to(x, at, 1)
+        return back(reduce.prod(rows, axes=(len(rows.shape) - 1,)), at)
+
+    def logcumsumexp(self, dim: int) -> Tensor:
+        """Logarithms of the running sums of exp(x) along ``dim``."""
+        at = dim_of(dim, self.ndim)
+        if not self.numel() or not self.shape:
+            return ew.mul(self, 1)
+        return back(composite.logsumexp(up_to(self, at, -math.inf), -1), at)
+
+    def cummax(self, dim: int) -> Extreme:
+        """(values, indices) of the largest element so far along ``dim``, the last of equal ones."""
+        return _running(self, dim, True)
+
+    def cummin(self, dim: int) -> Extreme:
+        """(values, indices) of the smallest element so far along ``dim``, the last of equal ones."""
+        return _running(self, dim, False)
+
+    def diff(self, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+        """Differences of neighbours along ``dim``, ``n`` times."""
+        if n < 0:
+            raise AttributeValueError(f"diff: n must not be negative, got {n}")
+        at = dim_of(dim, self.ndim)
+        parts = [p for p in (prepend, self, append) if p is not None]
+        x: Any = shape.concat(*parts, axis=at) if len(parts) > 1 else self
+        for _ in range(n):
+            extent = x.shape[at]
+            if extent == 0:
+                break
+            high, low = x.narrow(at, 1, extent - 1), x.narrow(at, 0, extent - 1)
+            x = ew.logical_xor(high, low) if x.dtype.kind == "b" else ew.sub(high, low)
+        return x
+
+    def aminmax(self, *, dim: int | None = None, keepdim: bool = False) -> Extremes:
+        """(min, max) of all elements or along ``dim``."""
+        axes = dims_of(dim, self.ndim)
+        return Extremes(reduce.min(self, axes=axes, keepdims=keepdim), reduce.max(self, axes=axes, keepdims=keepdim))
+
+    def nansum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+        """The sum of the elements that are not NaN."""
+        x = ew.where(mathematics.isnan(self), 0, self) if self.dtype.kind == "f" else self
+        return composite.total(x, dim, keepdim, dtype)
+
+    def nanmean(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+        """The mean of the elements that are not NaN."""
+        there = ew.logical_not(mathematics.isnan(self))
+        total = Ordering.nansum(self, dim, keepdim, dtype=dtype)
+        return ew.div(total, composite.total(there, dim, keepdim))
+
+    def isin(self, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+        """Whether elements are among ``test_elements``."""
+        if not isinstance(test_elements, TensorBase):
+            test_elements = front().constant(np.asarray(test_elements))
+        flat = shape.reshape(test_elements, shape=(test_elements.numel(),))
+        hit = ew.eq(shape.reshape(self, shape=(*self.shape, 1)), flat)
+        found = reduce.any(hit, axes=(self.ndim,))
+        return ew.logical_not(found) if invert else found
+
+    # ---- results whose size depends on values
+
+    def unique(
+        self, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    ) -> Any:
+        """The distinct elements (or slices along ``dim``) in ascending order; needs values.
+
+        With ``return_inverse`` and ``return_counts`` a tuple with the index of each element among them, and counts.
+        """
+        values = front().values(self, "unique(), whose result has a size that depends on values,")
+        found, inverse, counts = np.unique(values, return_inverse=True, return_counts=True, axis=dim)
+        inverse = inverse.reshape(values.shape if dim is None else -1)
+        parts = [found, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
+        tensors = tuple(front().constant(np.ascontiguousarray(p)) for p in parts)
+        return tensors if len(tensors) > 1 else tensors[0]
+
+    def bincount(self, weights: Any = None, minlength: int = 0) -> Tensor:
+        """How often each number from 0 on occurs in a vector; needs values."""
+        values = front().values(self, "bincount(), whose result has a size that depends on values,")
+        if values.ndim != 1 or self.dtype.kind not in "iu" or (values.size and values.min() < 0):
+            raise ArgumentError("bincount takes a vector of whole numbers that are not negative")
+        given = None if weights is None else front().values(weights, "bincount()")
+        return front().constant(np.bincount(values, given, minlength))
+
+    def searchsorted(self, input: Any, *, right: bool = False, side: str | None = None) -> Tensor:
+        """Where ``input`` goes into this ascending sequence (last dimension): before equal elements, or behind."""
+        right = right if side is None else side == "right"
+        values = input if isinstance(input, TensorBase) else front().scalar(input, self.dtype)
+        rows = shape.reshape(self, shape=(*self.shape[:-1], 1, self.shape[-1]))
+        places = shape.reshape(values, shape=(*values.shape, 1))
+        before = ew.le(rows, places) if right else ew.lt(rows, places)
+        return composite.total(before, -1).reshape(*values.shape)
+
+
+def _running(x: Any, dim: int, largest: bool) -> Extreme:
+    at = dim_of(dim, x.ndim)
+    if not x.shape or not x.numel():
+        return Extreme(ew.mul(x, 1), shape.filled(0, int64, x.shape))
+    rows = up_to(x, at, -math.inf if largest and x.dtype.kind == "f" else math.inf if x.dtype.kind == "f" else 0)
+    n = x.shape[at]
+    seen = ew.le(iota(shape=(n, n), axis=1), iota(shape=(n, n), axis=0))
+    own = shape.flip(rows, axes=(len(rows.shape) - 1,))
+    if x.dtype.kind != "f":
+        info = np.iinfo(x.dtype.numpy)
+        own = shape.flip(ew.where(seen, rows, info.min if largest else info.max), axes=(len(rows.shape) - 1,))
+    search = reduce.argmax if largest else reduce.argmin
+    indices = back(ew.sub(n - 1, search(own, axis=len(rows.shape) - 1)), at)
+    return Extreme(take_along(x, indices, at), indices)

@@ -15,7 +15,14 @@ from graphc import structure as structures
 from graphc.artifact import Artifact, ModelManifest, Structure, TensorSpec
 from graphc.autograd.grad_mode import no_grad
 from graphc.compiler import cache
-from graphc.compiler.compile import CompiledGraph, compile_graph, compile_stages, find_or_build, load_compiled
+from graphc.compiler.compile import (
+    CompiledGraph,
+    compile_graph,
+    compile_stages,
+    find_or_build,
+    load_compiled,
+    prepare_threads,
+)
 from graphc.compiler.freeze import freeze
 from graphc.compiler.native_call import native
 from graphc.compiler.stages import Stages
@@ -294,6 +301,7 @@ def why_not_native(stored: Artifact) -> str:
 def _load_native(stored: Artifact) -> LoadedModel:
     native, code, constants = stored.manifest.native, stored.object, stored.constants
     assert native is not None and code is not None and constants is not None
+    prepare_threads(code)
     program = Executable(native, load_object(code, native.entry), constants)
     _check_weights(stored, [(b.path, b.dtype, b.shape) for b in program.bound])
     types = [[(b.dtype, b.shape) for b in specs] for specs in (program.inputs, program.outputs)]

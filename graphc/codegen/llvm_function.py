@@ -156,8 +156,8 @@ class FunctionWriter:
         loop = OpenLoop(before, header, counter, [], end, leave)
         self.phi(loop, "i64", start, counter)
         if end:
-            # NOTE: "freeze" hides that the counter counts. LLVM would spend ten times as long on the addresses inside if
-            # it took into account where the loop starts.
+            # NOTE: "freeze" hides that the counter counts. LLVM would take ten times as long for the addresses inside
+            # if it took into account where the loop starts.
             self.scopes[-1].register = self.line(f"freeze i64 {counter}")
         return loop
 

@@ -10,6 +10,7 @@ from graphc.codegen.approximate import expand
 from graphc.codegen.contraction import Packing, apply_tile, choose_tile, find_contraction, make_packing, pack_body
 from graphc.codegen.loops import Names, drop_trivial, hoist, merge_loops, sort_loops, split_loops
 from graphc.codegen.phases import separate_phases
+from graphc.codegen.split_reduction import split_reductions
 from graphc.codegen.target import Target
 from graphc.codegen.transpose import transposed_tiles
 from graphc.codegen.vectorise import choose, vectorise
@@ -20,7 +21,7 @@ from graphc.ir.kernel import Buffer, Call, Kernel, Load, Loop, Program, Stmt, St
 def schedule_program(program: Program, target: Target) -> Program:
     """Needs: a lowered program. Does: schedules every kernel; operands of products that lie badly are packed by kernels of
     their own, constants at once. Leaves: an equivalent program (see ir.kernel_interpret) ready for memory planning."""
-    return _Scheduler(separate_phases(program), target).run()
+    return _Scheduler(split_reductions(separate_phases(program)), target).run()
 
 
 def schedule_kernel(kernel: Kernel, target: Target) -> Kernel:
@@ -149,7 +150,7 @@ class _Scheduler:
         if pack.name not in self.kernels:
             names = Names("y")
             self.kernels[pack.name] = replace(pack, body=_lanes(merge_loops(pack.body, names), self.target, names))
-        return [Call(pack.name, (source.name, name)), replace(main, args=(*call.args, name))]
+        return [Call(pack.name, (source.name, name), call.values), replace(main, args=(*call.args, name))]
 
 
 def run_copy(kernel: Kernel, source: np.ndarray) -> np.ndarray:

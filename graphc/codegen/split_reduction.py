@@ -1,0 +1,182 @@
+"""Long reductions with few results become partial results of stretches of fixed length, and a short reduction of those.
+
+The stretches depend on the size of the reduction only, so the result is the same for every number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import prod
+
+from graphc.codegen.llvm_accumulator import identity
+from graphc.codegen.loops import BodyCopier, Names, block_index, blocks, merge_loops, wrap
+from graphc.ir.index import Axis, Index, as_index
+from graphc.ir.kernel import Acc, Buffer, Call, Kernel, Load, Loop, Program, Read, Stmt, Storage, Store, Update, walk
+
+LONG = 1 << 18
+"""Iterations from which a reduction is split."""
+STRETCH = 1 << 15
+"""About how many iterations compute the partial results of one stretch."""
+FEW = 16
+"""A kernel with more results than this has enough to share without it."""
+
+
+def split_reductions(program: Program) -> Program:
+    """Needs: a lowered program. Does: gives each long reduction with few results a kernel for partial results. Leaves:
+    an equivalent program, but for the order in which sums are rounded."""
+    split = {k.name: found for k in program.kernels if (found := _KernelSplitter(k).run()) is not None}
+    if not split:
+        return program
+    kernels = [piece for k in program.kernels for piece in split.get(k.name, [k])]
+    storages, calls = list(program.storages), []
+    names = {s.name for s in storages}
+    for call in program.calls:
+        if call.kernel not in split:
+            calls.append(call)
+            continue
+        bound = dict(zip((b.name for b in program.kernel(call.kernel).arguments), call.args, strict=True))
+        for piece in split[call.kernel]:
+            for buffer in piece.buffers:
+                if buffer.name not in bound:
+                    bound[buffer.name] = _fresh(f"{buffer.name}.{len(names)}", names)
+                    storages.append(Storage(bound[buffer.name], buffer.dtype, (buffer.size,), "temp"))
+            calls.append(Call(piece.name, tuple(bound[b.name] for b in piece.buffers)))
+    return replace(program, storages=tuple(storages), kernels=tuple(kernels), calls=tuple(calls))
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "x"
+    taken.add(name)
+    return name
+
+
+class _PlainNames(Names):
+    """Names that neither a lowered kernel nor the schedule uses."""
+
+    def axis(self, prefix: str, extent: int) -> Axis:
+        return Axis(f"{prefix}r{next(self._count)}", extent)
+
+    def scalar(self, old: str) -> str:
+        return f"{old}r{next(self._count)}"
+
+
+@dataclass(frozen=True)
+class _Partial:
+    """Where the partial results of one accumulator lie: ``count`` of them for each result."""
+
+    buffer: Buffer
+    acc: Acc
+    count: int
+
+    def index(self, result: Index, number: Index) -> Index:
+        return result * self.count + number
+
+
+class _KernelSplitter:
+    def __init__(self, kernel: Kernel):
+        self.kernel = kernel
+        self.names = _PlainNames()
+        self.outer: list[Axis] = []
+        self.partials: list[_Partial] = []
+
+    def run(self) -> list[Kernel] | None:
+        """The kernels of partial results, and the one that is left; None when there is nothing to split."""
+        body = self.kernel.body
+        while len(body) == 1 and isinstance(body[0], Loop) and body[0].kind == "parallel":
+            self.outer.append(body[0].axis)
+            body = body[0].body
+        if prod(a.extent for a in self.outer) > FEW or len(self.kernel.arguments) != len(self.kernel.buffers):
+            return None
+        kernels: list[Kernel] = []
+        statements = list(merge_loops(body, self.names))
+        for position, stmt in enumerate(statements):
+            if any(isinstance(s, Store) for s, _ in walk((stmt,))):
+                break
+            if isinstance(stmt, Loop) and stmt.kind == "reduce" and self.is_long(stmt):
+                before = tuple(statements[:position])
+                kernels.append(self.partial_kernel(before, stmt, len(kernels)))
+                statements[position] = self.combined(stmt)
+        if not kernels:
+            return None
+        rest = wrap([(a, "parallel") for a in self.outer], tuple(statements))
+        return [*kernels, self.kernel_of(self.kernel.name, rest)]
+
+    def is_long(self, loop: Loop) -> bool:
+        """Whether a reduction is worth splitting."""
+        return loop.axis.extent > 1 and _trips((loop,)) * prod(a.extent for a in self.outer) >= LONG
+
+    def partial_kernel(self, before: tuple[Stmt, ...], loop: Loop, number: int) -> Kernel:
+        """The kernel that computes the partial results of a loop; notes where they lie."""
+        results = prod(a.extent for a in self.outer)
+        runs = blocks(loop.axis.extent, max(1, STRETCH // (_trips(loop.body) * results)))
+        count = sum(n for _, n, _ in runs)
+        updated = {s.acc for s, _ in walk(loop.body) if isinstance(s, Update)}
+        partials = []
+        for acc in (s for s in before if isinstance(s, Acc) and s.name in updated):
+            name = f"partial{len(self.partials) + len(partials)}"
+            partials.append(_Partial(Buffer(name, acc.dtype, count * results, "out"), acc, count))
+        from_identity = tuple(
+            replace(s, init=identity(s.combine, s.dtype)) if isinstance(s, Acc) and s.name in updated else s
+            for s in before
+        )
+        self.partials += partials
+        body: list[Stmt] = []
+        done = 0
+        for run in runs:
+            body += self.stretches(from_identity, loop, run, done, partials)
+            done += run[1]
+        return self.kernel_of(f"{self.kernel.name}_partial{number}", tuple(body))
+
+    def stretches(
+        self, before: tuple[Stmt, ...], loop: Loop, run: tuple[int, int, int], done: int, partials: list[_Partial]
+    ) -> tuple[Stmt, ...]:
+        """The nest over stretches of equal length; ``done`` come before them."""
+        start, count, size = run
+        stretch, step = self.names.axis("s", count), self.names.axis("k", size)
+        outer = {a: self.names.axis("o", a.extent) for a in self.outer}
+        place = block_index(start, (stretch, size), (step, 1))
+        copier = BodyCopier(self.names, {**outer, loop.axis: place})
+        body = [*copier.body(before), Loop(step, "reduce", copier.body(loop.body))]
+        result = _flat(outer.values())
+        for partial in partials:
+            value = self.names.scalar("p")
+            body.append(Read(value, copier.renamed[partial.acc.name]))
+            body.append(Store(partial.buffer.name, partial.index(result, as_index(stretch) + done), value))
+        return wrap([(stretch, "parallel"), *((a, "parallel") for a in outer.values())], tuple(body))
+
+    def combined(self, loop: Loop) -> Loop:
+        """The loop that combines the partial results of a loop that was split last."""
+        updated = {s.acc for s, _ in walk(loop.body) if isinstance(s, Update)}
+        partials = [p for p in self.partials if p.acc.name in updated]
+        number = self.names.axis("k", partials[0].count)
+        result = _flat(self.outer)
+        body: list[Stmt] = []
+        for partial in partials:
+            value = self.names.scalar("p")
+            body.append(Load(value, partial.buffer.name, partial.index(result, as_index(number)), partial.acc.dtype))
+            body.append(Update(partial.acc.name, value))
+        return Loop(number, "reduce", tuple(body))
+
+    def kernel_of(self, name: str, body: tuple[Stmt, ...]) -> Kernel:
+        """A kernel with the buffers that its body uses."""
+        stored = {s.buffer for s, _ in walk(body) if isinstance(s, Store)}
+        used = stored | {s.buffer for s, _ in walk(body) if isinstance(s, Load)}
+        buffers = [b if b.name in stored else replace(b, role="in") for b in self.kernel.buffers if b.name in used]
+        extra = [p.buffer for p in self.partials if p.buffer.name in used]
+        buffers += [b if b.name in stored else replace(b, role="in") for b in extra]
+        return Kernel(name, tuple(buffers), body, self.kernel.origin)
+
+
+def _trips(body: tuple[Stmt, ...]) -> int:
+    """Iterations of the innermost loops of a nest."""
+    return max((prod(a.axis.extent for a in loops) for s, loops in walk(body) if not isinstance(s, Loop)), default=1)
+
+
+def _flat(axes: Iterable[Axis]) -> Index:
+    """The row-major number of a point."""
+    index = as_index(0)
+    for axis in axes:
+        index = index * axis.extent + as_index(axis)
+    return index

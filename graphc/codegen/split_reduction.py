@@ -41,7 +41,7 @@ def split_reductions(program: Program) -> Program:
                 if buffer.name not in bound:
                     bound[buffer.name] = _fresh(f"{buffer.name}.{len(names)}", names)
                     storages.append(Storage(bound[buffer.name], buffer.dtype, (buffer.size,), "temp"))
-            calls.append(Call(piece.name, tuple(bound[b.name] for b in piece.buffers)))
+            calls.append(Call(piece.name, tuple(bound[b.name] for b in piece.buffers), call.values))
     return replace(program, storages=tuple(storages), kernels=tuple(kernels), calls=tuple(calls))
 
 

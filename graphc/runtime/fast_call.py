@@ -143,7 +143,7 @@ _OBJECTS = {
     "Array.dtype": 56,
     "Array.flags": 64,
     "Sized.size": 16,
-    "Tuple.items": 24,
+    "Tuple.items": tuple.__basicsize__,
     "Owner.data": 16,
 }
 """Offsets in CPython with a global lock, 64 bit, and in NumPy 1 and 2."""

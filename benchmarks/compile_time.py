@@ -1,0 +1,167 @@
+"""Compile times: models cold and warm from the disk cache, stage by stage, and how graph passes grow with the graph.
+
+``python -m benchmarks.compile_time [MODEL...]`` prints both tables; ``--nodes`` only the second. Every model runs in
+processes of its own, first with an empty cache, then with what the first one left there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import graphc
+from benchmarks import framework as fw
+from benchmarks.workloads import WORKLOADS
+from graphc.dtypes import float32
+from graphc.ir.graph import Graph
+from graphc.ir.parse import parse_graph
+from graphc.ir.text import collect_data, print_graph
+from graphc.ir.types import TensorType
+from graphc.ops import contraction, dispatch, elementwise
+from graphc.passes.lower import lower_graph
+from graphc.passes.pipeline import optimize
+
+DEFAULT = ("policy_b1", "net_b1", "minilm_b1_t128", "resnet50_b1", "train_policy_b256", "train_gpt_b8_t128")
+STAGES = ("optimized", "lowered", "scheduled", "llvm", "object")
+NODES = (1_000, 3_000, 10_000)
+
+
+class _Stages(logging.Handler):
+    """Adds up the times of stages that the compiler logs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: dict[str, float] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        arguments = record.args if isinstance(record.args, tuple) else ()
+        if len(arguments) == 2 and isinstance(arguments[1], float):
+            stage = str(arguments[0])
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + arguments[1] / 1e3
+
+
+def measure(name: str) -> dict[str, float]:
+    """Seconds of the first call of a workload in this process, of its stages, and of everything (wall and CPU)."""
+    workload = WORKLOADS[name]
+    stages = _Stages()
+    logger = logging.getLogger("graphc.compile")
+    logger.addHandler(stages)
+    logger.setLevel(logging.INFO)
+    model = fw.build_model(graphc, workload)
+    inputs = fw.convert_inputs(graphc, workload)
+    start, cpu = time.perf_counter(), time.process_time()
+    if workload.train:
+        step = graphc.compile_step(
+            model.train(), fw.make_loss(graphc, workload), fw.make_optimizer(graphc, workload, model)
+        )
+        step(*inputs)
+    else:
+        with graphc.no_grad():
+            graphc.compile(model)(*inputs)
+    return {"wall": time.perf_counter() - start, "cpu": time.process_time() - cpu, **stages.seconds}
+
+
+def run_apart(name: str, cache: str) -> dict[str, float]:
+    """``measure`` in a process of its own with a cache folder."""
+    environment = os.environ | {"GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": cache}
+    command = [sys.executable, "-m", "benchmarks.compile_time", "--measure", name]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)
+
+
+def chain(nodes: int) -> Graph:
+    """A graph of about so many nodes: products, sums, and elementwise ops that look back at older values."""
+    graph = Graph("chain")
+    x: Any = graph.add_input(TensorType(float32, (8, 8)), "x")
+    rng = np.random.default_rng(0)
+    values: list[Any] = [x]
+    with dispatch.use(dispatch.GraphDispatcher(graph)):
+        while len(values) < nodes:
+            a = values[-1]
+            b = values[int(rng.integers(max(0, len(values) - 20), len(values)))]
+            kind = len(values) % 5
+            if kind == 0:
+                values.append(contraction.matmul(a, b, transpose_a=False, transpose_b=True))
+            elif kind == 1:
+                values.append(elementwise.maximum(a, b))
+            elif kind == 2:
+                values.append(elementwise.mul(a, graph.scalar(0.5, float32)))
+            else:
+                values.append((elementwise.add, elementwise.sub)[kind % 2](a, b))
+    graph.set_outputs([values[-1]])
+    return graph
+
+
+def graph_times(nodes: int) -> dict[str, float]:
+    """CPU seconds of what is done to a whole graph."""
+    times: dict[str, float] = {}
+
+    def timed(name: str, action: Callable[[], Any]) -> Any:
+        start = time.process_time()
+        result = action()
+        times[name] = time.process_time() - start
+        return result
+
+    graph = timed("build", lambda: chain(nodes))
+    text = timed("print", lambda: print_graph(graph))
+    timed("parse", lambda: parse_graph(text, collect_data(graph)))
+    optimized = timed("optimize", lambda: optimize(graph))
+    timed("lower", lambda: lower_graph(optimized))
+    return times
+
+
+def print_models(names: Sequence[str]) -> None:
+    """The table of models."""
+    rows = [["model", "cold s", "warm s", "cold cpu", "warm cpu", *STAGES, "rest"]]
+    for name in names:
+        with tempfile.TemporaryDirectory() as cache:
+            cold, warm = run_apart(name, cache), run_apart(name, cache)
+        stages = [cold.get(stage, 0.0) for stage in STAGES]
+        figures = [cold["wall"], warm["wall"], cold["cpu"], warm["cpu"], *stages, cold["wall"] - sum(stages)]
+        rows.append([name, *(f"{figure:.3f}" for figure in figures)])
+    _print_table(rows)
+
+
+def print_nodes() -> None:
+    """The table of graph sizes."""
+    graph_times(100)
+    results = {nodes: graph_times(nodes) for nodes in NODES}
+    names = list(results[NODES[0]])
+    rows = [["nodes", *(f"{name} s" for name in names)]]
+    rows += [[str(nodes), *(f"{times[name]:.2f}" for name in names)] for nodes, times in results.items()]
+    _print_table(rows)
+
+
+def _print_table(rows: list[list[str]]) -> None:
+    head, *body = rows
+    print("\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *body)))
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.compile_time", description=__doc__)
+    parser.add_argument("models", nargs="*", default=DEFAULT, metavar="MODEL", help=f"of {', '.join(WORKLOADS)}")
+    parser.add_argument("--nodes", action="store_true", help="only how graph passes grow")
+    parser.add_argument("--measure", metavar="MODEL", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        print(json.dumps(measure(options.measure)))
+        return
+    if not options.nodes:
+        print_models(options.models)
+        print()
+    print_nodes()
+
+
+if __name__ == "__main__":
+    main()

@@ -35,10 +35,17 @@ class Stages:
         self.target = target or host_target()
         self.seconds: dict[str, float] = {}
         """How long each stage took that has been computed."""
+        self.layouts: dict[str, float] = {}
+        """Estimated cycles in each layout that was compared (see passes.layout), once ``lowered`` has been computed."""
         self._verify = config.read().verify
         self._traced = traced
         if lowered is not None:
             self.__dict__["lowered"] = lowered
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether the compile starts from a graph."""
+        return self._traced is not None
 
     @property
     def traced(self) -> Graph:
@@ -62,8 +69,9 @@ class Stages:
         layouts = possible_layouts(graph)
         if len(layouts) == 1:
             return lower_graph(graph)
-        programs = lower_layouts(graph, layouts)
-        return min(programs, key=lambda p: estimate(p, self.target))
+        programs = dict(zip(layouts, lower_layouts(graph, layouts), strict=True))
+        self.layouts = {layout: estimate(program, self.target) for layout, program in programs.items()}
+        return programs[min(layouts, key=self.layouts.__getitem__)]
 
     @cached_property
     def scheduled(self) -> Program:

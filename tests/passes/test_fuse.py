@@ -10,7 +10,7 @@ from graphc import nn
 from graphc.ir.graph import Graph
 from graphc.ir.interpret import copy
 from graphc.nn import functional as F
-from graphc.passes.fuse import FusionPlan, fuse
+from graphc.passes.fuse import FusionPlan, Reason, fuse
 from graphc.passes.pipeline import optimize
 from tests.native import Tolerance, check_kernels, check_results, run_graph, run_lowered
 from tests.passes.check_pass import random_arguments
@@ -257,3 +257,60 @@ def test_every_node_is_in_one_group():
     graph = optimized(Attention(32, 4), floats(2, 16, 32))
     nodes = [n for g in fuse(graph).groups for n in g.nodes]
     assert len(nodes) == len(set(nodes))
+
+
+# ---- reasons
+
+
+def reasons(text: str) -> dict[tuple[str, str], Reason]:
+    """(name of the value, op of its reader) to the reason why they stayed apart."""
+    return {(r.value.name, r.reader.op.name): r.reason for r in fuse(graph_of(text)).refusals}
+
+
+def test_reasons_of_products():
+    found = reasons(
+        """
+        graph @g(%x: f32[4,4], %w: f32[4,4]) -> (f32[4]) {
+          %a = exp(%x) : f32[4,4]
+          %m = matmul(%a, %w) : f32[4,4]
+          %s = sum(%m) {axes=[1], keepdims=false} : f32[4]
+          return %s
+        }"""
+    )
+    assert found == {("a", "matmul"): Reason.READER, ("m", "sum"): Reason.KINDS}
+
+
+def test_reasons_of_rows_and_detours():
+    found = reasons(
+        """
+        graph @g(%x: f32[4,4], %w: f32[4,4]) -> (f32[4,4]) {
+          %a = exp(%x) : f32[4,4]
+          %s = sum(%a) {axes=[0], keepdims=true} : f32[1,4]
+          %t = sum(%a) {axes=[1], keepdims=true} : f32[4,1]
+          %m = matmul(%a, %w) : f32[4,4]
+          %b = add(%a, %m) : f32[4,4]
+          %c = mul(%s, %t) : f32[4,4]
+          %d = mul(%b, %c) : f32[4,4]
+          return %d
+        }"""
+    )
+    assert Reason.ROWS in found.values() and found["a", "matmul"] is Reason.READER
+    assert found["a", "add"] is Reason.KINDS or found["a", "add"] is Reason.DETOUR
+
+
+def test_an_expensive_epilogue_is_refused():
+    chain = "\n".join(f"          %e{i + 1} = erf(%e{i}) : f32[4,4]" for i in range(3))
+    found = reasons(
+        f"""
+        graph @g(%x: f32[4,4], %w: f32[4,4]) -> (f32[4,4]) {{
+          %e0 = matmul(%x, %w) : f32[4,4]
+{chain}
+          return %e3
+        }}"""
+    )
+    assert list(found.values()) == [Reason.EPILOGUE]
+
+
+def test_what_was_merged_later_has_no_reason():
+    plan = fuse(optimized(nn.LayerNorm(32), floats(8, 32)))
+    assert len(plan.groups) == 1 and plan.refusals == ()

@@ -1,0 +1,72 @@
+"""SOURCE arguments: a target, a model file, or the text of a graph or program, as the start of a compile."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from graphc import artifact
+from graphc.cli import compile, console, targets
+from graphc.codegen.target import Target
+from graphc.compiler.freeze import freeze
+from graphc.compiler.stages import Stages
+from graphc.ir.graph import Graph
+from graphc.ir.kernel import Program
+from graphc.ir.kernel_parse import parse_program
+from graphc.ir.parse import parse_graph
+from graphc.model_file import read_graph, snapshot
+from graphc.numpy_file import read_npz
+
+SUFFIXES = (".gcm", ".gc", ".gck")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A traced graph with the arrays of its params and states, or a lowered program."""
+
+    graph: Graph | None
+    program: Program | None = None
+    weights: dict[str, np.ndarray] = field(default_factory=dict)
+    """By qualified name; empty where they are not known."""
+
+    def stages(self, machine: Target | None = None, frozen: bool = False) -> Stages:
+        """The compile for a machine; ``frozen``: what the graph only reads becomes part of the code."""
+        if self.graph is None:
+            return Stages(lowered=self.program, target=machine)
+        return Stages(freeze(self.graph, self.weights) if frozen else self.graph, target=machine)
+
+
+def open_source(options: argparse.Namespace) -> Source:
+    """What ``options.source`` names, a target together with ``--input``, ``--weights`` and ``--train``.
+
+    Raises UsageError, TargetError, UserCodeError, ArtifactError, FileNotFoundError, CompileFailure.
+    """
+    path = Path(options.source)
+    if path.exists() or not targets.is_target(options.source):
+        return _from_file(path)
+    model, examples = compile.prepare(options, "source")
+    with targets.compiling():
+        traced = targets.guarded(lambda: snapshot(model, examples), f"tracing {options.source}")
+    return Source(traced.graph, None, traced.state())
+
+
+def _from_file(path: Path) -> Source:
+    if path.suffix not in SUFFIXES:
+        raise console.UsageError(
+            f"{str(path)!r} is neither a target nor a .gcm, .gc or .gck file", remedy=targets.FORMS
+        )
+    if not path.is_file():
+        raise FileNotFoundError(2, "no such file", str(path))
+    if path.suffix == ".gcm":
+        stored = artifact.load(path)
+        return Source(read_graph(stored), None, dict(stored.weights))
+    text = path.read_text(encoding="utf-8", errors="replace")
+    beside = path.with_suffix(".npz")
+    data = read_npz(beside) if beside.is_file() else {}
+    with targets.compiling():
+        if path.suffix == ".gc":
+            return Source(parse_graph(text, data))
+        return Source(None, parse_program(text, data))

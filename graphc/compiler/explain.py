@@ -1,0 +1,226 @@
+"""explain: what a compile has decided and why: fusion, layout, register blocks, lanes, scratch rows, memory."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from graphc.codegen.kernel_facts import Facts, Form, kernel_facts
+from graphc.compiler.stages import Stages
+from graphc.ir.graph import Graph, Node
+from graphc.ir.kernel import Call, Program, Storage
+from graphc.passes.bufferize import aligned
+from graphc.passes.fuse import FusionPlan, fuse
+from graphc.passes.liveness import intervals, peak
+
+
+@dataclass(frozen=True)
+class KernelReport:
+    """One call of a kernel, in the order in which they run."""
+
+    number: int
+    kernel: str
+    """Name of the kernel in the scheduled program and in its LLVM text."""
+    kind: str
+    """``map``, ``row``, ``contraction``, ``nest`` (see passes.fuse), ``pack`` for one that reorders an operand of a
+    product, ``copy`` for one that copies into an output or a state."""
+    ops: tuple[str, ...]
+    """Ops that were fused into it, in order, each once with its count: ``add*2``."""
+    modules: tuple[str, ...]
+    """Paths of the modules that they come from."""
+    source: str
+    """The user's file and line of the last op."""
+    reads: tuple[str, ...]
+    """What lies in memory before: storages with their types."""
+    writes: tuple[str, ...]
+    schedule: str
+    """Lanes or register block, in words."""
+    packed: bool
+    """Whether an operand of the product is read from a packed copy."""
+    lanes: int
+    copies: tuple[int, ...]
+    """Rows and vectors of the register block, or vectors side by side."""
+    scratch: tuple[int, ...]
+    """Bytes of each scratch row."""
+    flops: int
+    bytes: int
+    """Bytes of arguments read and written, each element once."""
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Two neighbouring kernels that were not merged."""
+
+    value: str
+    """What the one writes and the other reads."""
+    producer: int
+    """Number of the call that computes it."""
+    reader: int
+    """Number of the call that reads it."""
+    reason: str
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of a call besides arguments and outputs."""
+
+    arena: int
+    """All temporaries and scratch rows."""
+    scratch: int
+    bound: int
+    """The most that is alive at one time: no plan needs less (scratch rows included)."""
+    temporaries: int
+    """All temporaries together, if each had its own memory."""
+    constants: int
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All decisions of one compile."""
+
+    name: str
+    calls: tuple[KernelReport, ...]
+    apart: tuple[Apart, ...]
+    layouts: dict[str, float]
+    """Estimated cycles in each layout that was compared; empty when there are no images."""
+    memory: Memory
+
+    @property
+    def layout(self) -> str:
+        """The layout that was chosen, empty when none was compared."""
+        return min(self.layouts, key=self.layouts.__getitem__) if self.layouts else ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**asdict(self), "layout": self.layout}
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self))
+
+
+def explain(stages: Stages) -> Explanation:
+    """What the compile of these stages decides. A compile that starts from a lowered program has no fusion to explain."""
+    program = stages.scheduled
+    graph = stages.optimized if stages.has_graph else None
+    plan = fuse(graph) if graph is not None else FusionPlan((), frozenset())
+    origin = _Origins(graph, plan)
+    facts = {k.name: kernel_facts(k) for k in program.kernels}
+    calls = tuple(_report(program, n, c, facts[c.kernel], origin) for n, c in enumerate(program.calls))
+    return Explanation(program.name, calls, _apart(program, plan, origin), dict(stages.layouts), memory_of(program))
+
+
+class _Origins:
+    """The nodes of a graph behind the calls of a program."""
+
+    def __init__(self, graph: Graph | None, plan: FusionPlan):
+        self.nodes = {v.name: n for n in (graph.nodes() if graph is not None else ()) for v in n.results}
+        self.kinds = {n: g.kind for g in plan.groups for n in g.nodes}
+
+    def of(self, call: Call) -> list[Node]:
+        """The nodes that a call computes."""
+        return list(dict.fromkeys(self.nodes[name] for name in call.values if name in self.nodes))
+
+
+def is_packing(call: Call) -> bool:
+    """Whether a call reorders an operand of a product (such kernels are named so by the schedule)."""
+    return call.kernel.endswith("_pack")
+
+
+def modules_of(nodes: list[Node]) -> tuple[str, ...]:
+    """Module paths of nodes, each once."""
+    return tuple(dict.fromkeys(n.location.module for n in nodes if n.location.module))
+
+
+def _report(program: Program, number: int, call: Call, facts: Facts, origins: _Origins) -> KernelReport:
+    kernel = program.kernel(call.kernel)
+    nodes = origins.of(call)
+    kind = "pack" if is_packing(call) else origins.kinds.get(nodes[-1], "copy") if nodes else "copy"
+    bound = list(zip(kernel.arguments, map(program.storage, call.args), strict=True))
+    reads = tuple(_title(s) for b, s in bound if b.role != "out")
+    writes = tuple(_title(s) for b, s in bound if b.role != "in")
+    packed = any(b.name == "packed" for b in kernel.arguments)
+    source = next((str(n.location) for n in reversed(nodes) if n.location.file), "")
+    form, moved = facts.form, facts.read + facts.written
+    shape = (_schedule(kind, form, packed), packed, form.lanes, form.copies, facts.scratch, facts.flops, moved)
+    return KernelReport(number, call.kernel, kind, _ops(nodes), modules_of(nodes), source, reads, writes, *shape)
+
+
+def _schedule(kind: str, form: Form, packed: bool) -> str:
+    if form.block and kind != "contraction":
+        return f"{form.registers} vectors of {form.lanes} lanes hold results while a loop runs"
+    return f"{form}, packed" if packed else str(form)
+
+
+def _ops(nodes: list[Node]) -> tuple[str, ...]:
+    counts: dict[str, int] = {}
+    for node in nodes:
+        counts[node.op.name] = counts.get(node.op.name, 0) + 1
+    return tuple(name if count == 1 else f"{name}*{count}" for name, count in counts.items())
+
+
+def _title(storage: Storage) -> str:
+    name = storage.path or storage.name
+    return f"{name}: {storage.dtype.name}[{','.join(map(str, storage.shape))}]"
+
+
+def _apart(program: Program, plan: FusionPlan, origins: _Origins) -> tuple[Apart, ...]:
+    """Each refusal once per pair of calls and reason."""
+    number: dict[Node, int] = {}
+    for position, call in enumerate(program.calls):
+        if not is_packing(call):
+            number.update((node, position) for node in origins.of(call))
+    group = {n: g for g in plan.groups for n in g.nodes}
+    found: dict[tuple[str, int, int], Apart] = {}
+    for refusal in plan.refusals:
+        value, reader = refusal.value, refusal.reader
+        if value.node in number and reader in number:
+            reason = refusal.reason.text(group[value.node], group[reader])
+            key = (value.name, number[value.node], number[reader])
+            found.setdefault(key, Apart(*key, reason))
+    return tuple(sorted(found.values(), key=lambda a: (a.producer, a.reader, a.value)))
+
+
+def memory_of(program: Program) -> Memory:
+    """The memory of a planned program, and what it needs at least."""
+    live = intervals(program)
+    sizes = {i.storage.name: aligned(i.storage.nbytes) for i in live}
+    constants = sum(s.nbytes for s in program.storages if s.cls == "constant")
+    return Memory(program.arena, program.scratch, peak(live, sizes) + program.scratch, sum(sizes.values()), constants)
+
+
+# ---- text
+
+
+def _lines(explanation: Explanation) -> list[str]:
+    calls = explanation.calls
+    lines = [f"{explanation.name}: {len(calls)} kernel calls"]
+    if explanation.layouts:
+        estimates = ", ".join(f"{name} {cycles:.3g}" for name, cycles in explanation.layouts.items())
+        lines.append(f"layout of images: {explanation.layout} (estimated cycles: {estimates})")
+    memory = explanation.memory
+    over = memory.arena / memory.bound - 1 if memory.bound else 0.0
+    lines.append(
+        f"memory: arena {memory.arena} bytes, lower bound {memory.bound} (+{over:.1%}), of it scratch rows "
+        f"{memory.scratch}; temporaries one by one {memory.temporaries}; constants {memory.constants}"
+    )
+    apart: dict[int, list[Apart]] = {}
+    for entry in explanation.apart:
+        apart.setdefault(entry.reader, []).append(entry)
+    for call in calls:
+        lines += ["", *_call_lines(call), *_apart_lines(apart.get(call.number, []))]
+    return lines
+
+
+def _call_lines(call: KernelReport) -> list[str]:
+    lines = [f"{call.number}. {call.kernel} {call.kind}: {', '.join(call.ops) or 'copy'}"]
+    if call.modules or call.source:
+        lines.append(f"   from      {', '.join(call.modules) or call.source}")
+    lines.append(f"   memory    {', '.join(call.reads) or 'nothing'} -> {', '.join(call.writes)}")
+    lines.append(f"   schedule  {call.schedule}")
+    if call.scratch:
+        lines.append(f"   scratch   {len(call.scratch)} rows of {', '.join(map(str, call.scratch))} bytes")
+    return lines
+
+
+def _apart_lines(apart: list[Apart]) -> list[str]:
+    return [f"   apart     from {a.producer} ({a.value}): {a.reason}" for a in apart]

@@ -1,0 +1,40 @@
+"""graphc explain: what is printed for targets and files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from graphc.cli import console
+from tests.cli.conftest import Graphc
+
+
+def test_text(models: Path, graphc: Graphc):
+    done = graphc("explain", f"{models}:Net", "--input", "x:f32[2,6]")
+    assert done.code == console.OK
+    lines = done.out.splitlines()
+    assert lines[0].startswith("Net: ") and lines[1].startswith("memory: arena ")
+    assert any(line.startswith("0. k0 contraction: matmul") for line in lines)
+    assert any("from      fc" in line for line in lines)
+
+
+def test_json_of_a_model_file_is_that_of_its_target(models: Path, net: Path, graphc: Graphc):
+    found = [
+        json.loads(graphc("explain", *a, "--json").out) for a in ([net], [f"{models}:Net", "--input", "x:f32[2,6]"])
+    ]
+    kinds = [[c["kind"] for c in facts["calls"]] for facts in found]
+    assert kinds[0] == kinds[1] and "contraction" in kinds[0]
+    assert found[0]["memory"] == found[1]["memory"]
+
+
+def test_other_targets(net: Path, graphc: Graphc):
+    lanes = {}
+    for name in ("sse2", "avx512"):
+        facts = json.loads(graphc("explain", net, "--target", name, "--json").out)
+        lanes[name] = max(c["lanes"] for c in facts["calls"])
+    assert lanes["sse2"] == 4
+
+
+def test_errors(tmp_path: Path, models: Path, graphc: Graphc):
+    assert graphc("explain", tmp_path / "missing.gcm").code == console.USAGE
+    assert graphc("explain", f"{models}:Branching", "--input", "x:f32[2]").code == console.COMPILE

@@ -1,0 +1,61 @@
+"""Sources of a compile: targets, model files, and texts of graphs and programs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphc.cli.console import UsageError
+from graphc.cli.sources import Source, open_source
+from graphc.errors import ArtifactError
+from graphc.ir.graph import input_class
+from tests.cli.conftest import Graphc
+
+
+def opened(source: object, *inputs: str) -> Source:
+    """The source that the command line would open."""
+    options = argparse.Namespace(source=str(source), input=list(inputs), weights=None, train=False)
+    return open_source(options)
+
+
+def test_a_target_has_its_weights(models: Path):
+    source = opened(f"{models}:Net", "x:f32[2,6]")
+    assert {k: v.shape for k, v in source.weights.items()} == {"fc.weight": (4, 6), "fc.bias": (4,)}
+    assert [input_class(v) for v in source.stages().traced.inputs].count("param") == 2
+    assert [input_class(v) for v in source.stages(frozen=True).traced.inputs] == ["input"]
+
+
+def test_a_model_file_has_its_weights(net: Path):
+    source = opened(net)
+    assert source.weights["fc.bias"].shape == (4,)
+    assert len(source.stages(frozen=True).traced.inputs) == 1
+
+
+def test_texts(net: Path, graphc: Graphc, tmp_path: Path):
+    graph = tmp_path / "net.gc"
+    graph.write_text(graphc("ir", net).out)
+    assert len(opened(graph).stages().traced.inputs) == 3
+    program = tmp_path / "net.gck"
+    program.write_text(graphc("ir", net, "--stage", "lowered").out)
+    source = opened(program)
+    assert source.graph is None and source.stages().lowered.calls
+
+
+def test_constants_beside_a_text(models: Path, graphc: Graphc, tmp_path: Path):
+    path = tmp_path / "net.gc"
+    path.write_text(graphc("ir", f"{models}:Net", "--input", "x:f32[2,6]").out)
+    np.savez(path.with_suffix(".npz"))
+    assert opened(path).stages().traced.inputs
+
+
+def test_what_is_no_source(tmp_path: Path):
+    with pytest.raises(UsageError):
+        opened(tmp_path / "x.txt")
+    with pytest.raises(FileNotFoundError):
+        opened(tmp_path / "x.gcm")
+    (tmp_path / "bad.gcm").write_bytes(b"bad")
+    with pytest.raises(ArtifactError):
+        opened(tmp_path / "bad.gcm")

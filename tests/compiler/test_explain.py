@@ -1,0 +1,126 @@
+"""explain: what is reported agrees with the program that is compiled."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphc as gc
+from graphc import nn
+from graphc.compiler.explain import Explanation, explain, memory_of
+from graphc.compiler.freeze import freeze
+from graphc.compiler.stages import Stages
+from graphc.errors import CompileError
+from graphc.model_file import snapshot
+from graphc.nn import functional as F
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(48)
+        self.up = nn.Linear(48, 96)
+        self.down = nn.Linear(96, 48)
+
+    def forward(self, x):
+        return x + self.down(F.gelu(self.up(self.norm(x))))
+
+
+def floats(*shape: int) -> gc.Tensor:
+    return gc.tensor(np.random.default_rng(0).standard_normal(shape).astype(np.float32))
+
+
+def stages_of(model, *examples) -> Stages:
+    traced = snapshot(model, examples)
+    return Stages(freeze(traced.graph, traced.state()))
+
+
+def explained(model, *examples) -> Explanation:
+    return explain(stages_of(model, *examples))
+
+
+def test_a_block_of_a_transformer():
+    stages = stages_of(Block().eval(), floats(16, 48))
+    found = explain(stages)
+    assert [c.kind for c in found.calls if c.kind != "pack"] == ["row", "contraction", "contraction"]
+    assert [c.kernel for c in found.calls] == [c.kernel for c in stages.scheduled.calls]
+    modules = [c.modules for c in found.calls if c.kind != "pack"]
+    assert modules[0] == ("norm",) and "up" in modules[1] and "down" in modules[2]
+    products = [c for c in found.calls if c.kind == "contraction"]
+    assert products[0].flops >= 2 * 16 * 48 * 96
+    assert all("register block" in c.schedule or "sums over lanes" in c.schedule for c in products)
+    assert "test_explain.py:" in found.calls[-1].source
+
+
+def test_neighbours_that_stayed_apart_have_reasons():
+    found = explained(Block().eval(), floats(16, 48))
+    numbers = {(a.producer, a.reader) for a in found.apart}
+    assert len(found.apart) == 2 and all(a < b for a, b in numbers)
+    assert all("each element is read many times" in a.reason for a in found.apart)
+
+
+def test_rows_of_other_axes_stay_apart():
+    found = explained(lambda x: F.softmax(F.softmax(x, 0), 1), floats(32, 48))
+    assert [a.reason for a in found.apart] == ["the two reduce different rows: another shape, or other axes"]
+
+
+def test_everything_merged_has_nothing_apart():
+    assert explained(lambda x: F.softmax(x.tanh() * 2, 1), floats(32, 48)).apart == ()
+
+
+def test_scratch_rows():
+    found = explained(lambda x: F.softmax(x, 1), floats(8, 1000))
+    assert found.calls[0].scratch == (4000,) and "scratch   1 rows of 4000 bytes" in str(found)
+
+
+def test_layouts_are_compared_for_images_only():
+    convolution = nn.Sequential(nn.Conv2d(8, 16, 3, padding=1), nn.ReLU()).eval()
+    stages = stages_of(convolution, floats(2, 8, 12, 12))
+    found = explain(stages)
+    assert set(found.layouts) == {"channels_first", "channels_last"}
+    assert found.layouts[found.layout] == min(found.layouts.values())
+    assert found.layout in str(found)
+    assert explained(lambda x: x + 1, floats(3)).layout == ""
+
+
+def test_memory():
+    stages = stages_of(lambda x: F.softmax(F.softmax(x, 0), 1), floats(32, 48))
+    memory = explain(stages).memory
+    assert memory == memory_of(stages.scheduled)
+    assert memory.arena == stages.scheduled.arena >= memory.bound >= 32 * 48 * 4
+    assert memory.temporaries >= 32 * 48 * 4 and memory.constants == 0
+
+
+def test_json_holds_everything():
+    found = explained(Block().eval(), floats(16, 48))
+    facts = json.loads(json.dumps(found.as_json()))
+    assert len(facts["calls"]) == len(found.calls) and facts["memory"]["arena"] == found.memory.arena
+
+
+def test_equal_kernels_keep_their_own_modules():
+    model = nn.Sequential(
+        nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU()
+    ).eval()
+    calls = [c for c in explained(model, floats(4, 32)).calls if c.kind == "contraction"]
+    assert len({c.kernel for c in calls}) < len({c.modules for c in calls}) == 3
+
+
+def test_a_compile_from_a_program_has_no_fusion():
+    stages = Stages(lowered=stages_of(Block().eval(), floats(16, 48)).lowered)
+    found = explain(stages)
+    assert found.apart == () and len(found.calls) >= 3
+    with pytest.raises(CompileError):
+        _ = stages.traced
+
+
+def test_the_example_of_the_page_runs():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")
+    code = page.split("```python\n")[1].split("```")[0]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "contraction ('up',)" in done.stdout and done.stdout.startswith("Block: ")

@@ -12,9 +12,7 @@ from graphc.errors import ArgumentError, DTypeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce
-from graphc.ops.contraction import matmul
-from graphc.ops.index import iota
-from graphc.ops.shape import reshape, transpose
+from graphc.ops.shape import reshape
 from graphc.ops.state import stop_gradient
 
 
@@ -60,7 +58,7 @@ def var(x: Any, dim: Dims = None, correction: float = 1, keepdim: bool = False) 
 
 def std(x: Any, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> Any:
     """The square root of the variance."""
-    return mathematics.sqrt(var(x, dim, correction, keepdim))
+    return root(var(x, dim, correction, keepdim))
 
 
 def relu(x: Any) -> Any:
@@ -158,27 +156,12 @@ def norm(x: Any, p: float = 2.0, dim: Dims = None, keepdim: bool = False) -> Any
         return reduce.sum(ew.abs(x), axes=axes, keepdims=keepdim)
     if p == 2:
         squares = reduce.sum(ew.mul(x, x), axes=axes, keepdims=keepdim)
-        return _root(squares)
+        return root(squares)
     powers = reduce.sum(mathematics.pow(ew.abs(x), p), axes=axes, keepdims=keepdim)
     return mathematics.pow(powers, 1.0 / p)
 
 
-def _root(squares: Any) -> Any:
+def root(squares: Any) -> Any:
     """The square root, with gradient 0 at 0 (the subgradient of least norm)."""
     zero = ew.eq(squares, 0)
     return ew.where(zero, 0, mathematics.sqrt(ew.where(zero, 1, squares)))
-
-
-def cumulative_sum(x: Any, dim: int, dtype: DType | None = None) -> Any:
-    """Running sums along ``dim``, as a product with a triangular matrix of ones; integers are summed as i64."""
-    dtype = dtype or (x.dtype if x.dtype.kind == "f" else int64)
-    x = x if x.dtype is dtype else ew.cast(x, dtype=dtype)
-    if not x.shape:
-        return x
-    axis, last = dim_of(dim, len(x.shape)), len(x.shape) - 1
-    swap = tuple({axis: last, last: axis}.get(d, d) for d in range(len(x.shape)))
-    size = x.shape[axis]
-    ones = ew.cast(ew.le(iota(shape=(size, size), axis=0), iota(shape=(size, size), axis=1)), dtype=dtype)
-    rows = transpose(x, permutation=swap)
-    rows = reshape(rows, shape=(1, *rows.shape)) if last == 0 else rows
-    return transpose(reshape(matmul(rows, ones), shape=tuple(x.shape[d] for d in swap)), permutation=swap)

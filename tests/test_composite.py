@@ -84,13 +84,6 @@ def test_integers_are_converted_or_refused():
         composite.clamp(graphc.ones(1))
 
 
-def test_running_sums():
-    x = graphc.tensor([[1, 2], [3, 4]])
-    assert composite.cumulative_sum(x, 1).tolist() == [[1, 3], [3, 7]]
-    assert composite.cumulative_sum(x, 0).tolist() == [[1, 2], [4, 6]]
-    assert composite.cumulative_sum(graphc.tensor([True, True]), 0).tolist() == [1, 2]
-    assert composite.cumulative_sum(graphc.tensor(3.0), 0).item() == 3
-
 
 def test_variance_of_too_few():
     assert math.isnan(composite.var(graphc.ones(1)).item())

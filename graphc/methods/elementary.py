@@ -11,7 +11,8 @@ from graphc import composite
 from graphc.errors import ArgumentError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
-from graphc.tensor_base import TensorBase
+from graphc.ops.define import as_type, common_type
+from graphc.tensor_base import TensorBase, front
 
 if TYPE_CHECKING:
     from graphc.tensor import Tensor
@@ -55,7 +56,11 @@ class Elementary(TensorBase):
         size = ew.abs(x)
         square = ew.mul(x, x)
         grown = ew.add(size, ew.div(square, ew.add(mathematics.sqrt(ew.add(square, 1.0)), 1.0)))
-        return ew.where(ew.lt(x, 0), ew.neg(mathematics.log1p(grown)), mathematics.log1p(grown))
+        # From there on the square may overflow, and 1 is lost beside it.
+        large = ew.gt(size, 1e9)
+        far = ew.add(mathematics.log(ew.where(large, size, 1.0)), math.log(2.0))
+        result = ew.where(large, far, mathematics.log1p(ew.where(large, 0.0, grown)))
+        return ew.where(ew.lt(x, 0), ew.neg(result), result)
 
     def acosh(self) -> Tensor:
         """The inverse of the hyperbolic cosine; NaN below 1."""
@@ -85,8 +90,9 @@ class Elementary(TensorBase):
 
     def fmod(self, other: Any) -> Tensor:
         """The remainder with the sign of the dividend."""
-        rest = ew.mod(ew.abs(self), ew.abs(other) if isinstance(other, TensorBase) else abs(other))
-        return ew.where(ew.lt(self, 0), ew.neg(rest), rest)
+        dtype = common_type([self, other], "fmod")
+        x, y = as_type(self, dtype), ew.abs(as_type(other, dtype))
+        return ew.where(ew.lt(x, 0), ew.neg(ew.mod(ew.neg(x), y)), ew.mod(x, y))
 
     def deg2rad(self) -> Tensor:
         """Degrees as radians."""
@@ -118,16 +124,16 @@ class Elementary(TensorBase):
 
     def hypot(self, other: Any) -> Tensor:
         """The root of the sum of squares."""
-        return composite._root(ew.add(ew.mul(self, self), ew.mul(other, other)))
+        result = composite.root(ew.add(ew.mul(self, self), ew.mul(other, other)))
+        infinite = ew.logical_or(ew.eq(ew.abs(self), math.inf), ew.eq(ew.abs(other), math.inf))
+        return ew.where(infinite, math.inf, result)
 
     def xlogy(self, other: Any) -> Tensor:
-        """``x * log(other)``, 0 where x is 0."""
-        y = _float(other)
-        logarithm = mathematics.log(y) if isinstance(y, TensorBase) else (math.log(y) if y > 0 else -math.inf)
-        zero = ew.eq(self, 0)
-        if isinstance(y, TensorBase):
-            zero = ew.logical_and(zero, ew.logical_not(mathematics.isnan(y)))
-        return ew.where(zero, 0.0, ew.mul(self, logarithm))
+        """``x * log(other)``, 0 where x is 0 (NaN where other is)."""
+        y = _float(other) if isinstance(other, TensorBase) else front().scalar(float(other), _float(self).dtype)
+        endless = ew.logical_or(ew.le(y, 0), ew.eq(y, math.inf))
+        vanishing = ew.logical_and(ew.eq(self, 0), endless)
+        return ew.where(vanishing, 0.0, ew.mul(self, mathematics.log(ew.where(vanishing, 1.0, y))))
 
     def logaddexp(self, other: Any) -> Tensor:
         """log(exp(x) + exp(other)) without overflow."""

@@ -9,7 +9,11 @@ import numpy as np
 from graphc import composite, indexing, sampling
 from graphc.dims import dim_of
 from graphc.errors import ArgumentError, DTypeError, ShapeError
-from graphc.methods import arithmetic
+from graphc.methods.algebra import Algebra
+from graphc.methods.arithmetic import Arithmetic
+from graphc.methods.elementary import Elementary
+from graphc.methods.ordering import Ordering
+from graphc.methods.selection import Selection
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import shape
@@ -75,17 +79,38 @@ class InPlace(TensorBase):
     __ipow__ = _operator(mathematics.pow)
     __iand__, __ior__, __ixor__ = _operator(ew.bit_and), _operator(ew.bit_or), _operator(ew.bit_xor)
 
-    add_, sub_ = _from(arithmetic.Arithmetic.add), _from(arithmetic.Arithmetic.sub)
-    mul_, div_, pow_ = _from(ew.mul), _from(arithmetic.Arithmetic.div), _from(mathematics.pow)
+    add_, sub_ = _from(Arithmetic.add), _from(Arithmetic.sub)
+    mul_, div_, pow_ = _from(ew.mul), _from(Arithmetic.div), _from(mathematics.pow)
     floor_divide_, remainder_ = _from(ew.floor_div), _from(ew.mod)
-    addcmul_, addcdiv_ = _from(arithmetic.Arithmetic.addcmul), _from(arithmetic.Arithmetic.addcdiv)
-    lerp_, addmm_ = _from(arithmetic.Arithmetic.lerp), _from(arithmetic.Arithmetic.addmm)
+    addcmul_, addcdiv_ = _from(Arithmetic.addcmul), _from(Arithmetic.addcdiv)
+    lerp_, addmm_ = _from(Arithmetic.lerp), _from(Arithmetic.addmm)
     clamp_ = clip_ = _from(composite.clamp)
     neg_, abs_, sign_, reciprocal_ = _from(ew.neg), _from(ew.abs), _from(ew.sign), _from(ew.reciprocal)
     exp_, log_, sqrt_, rsqrt_ = (_from(getattr(mathematics, n)) for n in ("exp", "log", "sqrt", "rsqrt"))
     sin_, cos_, tanh_, erf_ = (_from(getattr(mathematics, n)) for n in ("sin", "cos", "tanh", "erf"))
     floor_, ceil_, round_, trunc_ = (_from(getattr(mathematics, n)) for n in ("floor", "ceil", "round", "trunc"))
     relu_, sigmoid_ = _from(composite.relu), _from(composite.sigmoid)
+    square_, expm1_, log1p_ = _from(Arithmetic.square), _from(mathematics.expm1), _from(mathematics.log1p)
+    negative_, absolute_, sgn_, fix_ = neg_, abs_, sign_, trunc_
+    divide_, true_divide_, multiply_, subtract_ = div_, div_, mul_, sub_
+    exp2_, log2_, log10_, logit_ = (_from(getattr(Elementary, n)) for n in ("exp2", "log2", "log10", "logit"))
+    tan_, sinh_, cosh_, sinc_ = (_from(getattr(Elementary, n)) for n in ("tan", "sinh", "cosh", "sinc"))
+    asinh_, acosh_, atanh_ = (_from(getattr(Elementary, n)) for n in ("asinh", "acosh", "atanh"))
+    erfc_, frac_, nan_to_num_ = (_from(getattr(Elementary, n)) for n in ("erfc", "frac", "nan_to_num"))
+    deg2rad_, rad2deg_ = _from(Elementary.deg2rad), _from(Elementary.rad2deg)
+    fmod_, hypot_, xlogy_ = (_from(getattr(Elementary, n)) for n in ("fmod", "hypot", "xlogy"))
+    copysign_, heaviside_ = _from(Elementary.copysign), _from(Elementary.heaviside)
+    bitwise_left_shift_, bitwise_right_shift_ = _from(ew.shift_left), _from(ew.shift_right)
+    __ilshift__, __irshift__ = _operator(ew.shift_left), _operator(ew.shift_right)
+    bitwise_not_ = _from(ew.bit_not)
+    eq_, ne_, lt_, le_, gt_, ge_ = (_from(getattr(ew, n)) for n in ("eq", "ne", "lt", "le", "gt", "ge"))
+    not_equal_, less_, less_equal_, greater_, greater_equal_ = ne_, lt_, le_, gt_, ge_
+    logical_and_, logical_or_ = _from(ew.logical_and), _from(ew.logical_or)
+    logical_xor_ = _from(ew.logical_xor)
+    cumsum_, cumprod_ = _from(Ordering.cumsum), _from(Ordering.cumprod)
+    addmv_, addr_ = _from(Algebra.addmv), _from(Algebra.addr)
+    baddbmm_, addbmm_, renorm_ = _from(Algebra.baddbmm), _from(Algebra.addbmm), _from(Algebra.renorm)
+    masked_scatter_, scatter_reduce_ = _from(Selection.masked_scatter), _from(Selection.scatter_reduce)
     bitwise_and_, bitwise_or_, bitwise_xor_ = _from(ew.bit_and), _from(ew.bit_or), _from(ew.bit_xor)
     logical_not_ = _from(ew.logical_not)
 
@@ -118,6 +143,13 @@ class InPlace(TensorBase):
         if mask.dtype.kind != "b":
             raise ArgumentError(f"masked_fill_ needs a boolean mask, got {mask.dtype.name}", remedy="mask.bool()")
         return _store(self, ew.where(mask, value, front().before_write(self)))
+
+    def fill_diagonal_(self, fill_value: Any, wrap: bool = False) -> Tensor:
+        """The diagonal of a matrix becomes ``fill_value``."""
+        if self.ndim != 2 or wrap:
+            raise ArgumentError("fill_diagonal_ takes a matrix, and does not wrap", remedy="index assignment")
+        diagonal = np.eye(*self.shape, dtype=bool)
+        return _store(self, ew.where(front().constant(diagonal), fill_value, front().before_write(self)))
 
     def index_add_(self, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
         """Adds the entries of ``source`` to the entries of a dimension that ``index`` names."""

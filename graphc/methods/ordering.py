@@ -254,7 +254,8 @@ class Ordering(TensorBase):
         if values.ndim != 1 or self.dtype.kind not in "iu" or (values.size and values.min() < 0):
             raise ArgumentError("bincount takes a vector of whole numbers that are not negative")
         given = None if weights is None else front().values(weights, "bincount()")
-        return front().constant(np.bincount(values, given, minlength))
+        counts = np.bincount(values, given, minlength)
+        return front().constant(counts if given is None or given.dtype.kind != "f" else counts.astype(given.dtype))
 
     def searchsorted(self, input: Any, *, right: bool = False, side: str | None = None) -> Tensor:
         """Where ``input`` goes into this ascending sequence (last dimension): before equal elements, or behind."""

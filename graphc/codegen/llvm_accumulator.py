@@ -51,7 +51,8 @@ def identity(combine: str, dtype: DType) -> Const:
         return Const(False if dtype.kind == "b" else 0.0 if dtype.kind == "f" else 0, dtype)
     if combine in ("mul", "and"):
         ones = True if dtype.kind == "b" else 1.0 if dtype.kind == "f" else 1
-        return Const(ones if combine == "mul" or dtype.kind == "b" else -1, dtype)
+        full = 2**dtype.bits - 1 if dtype.kind == "u" else -1
+        return Const(ones if combine == "mul" or dtype.kind == "b" else full, dtype)
     if dtype.kind == "b":
         return Const(combine == "min", dtype)
     if dtype.kind == "f":

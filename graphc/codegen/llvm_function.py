@@ -115,7 +115,7 @@ class FunctionWriter:
 
     def splat(self, register: str, dtype: DType, lanes: int) -> str:
         """A scalar register in every lane of a vector; shared within the scope."""
-        key = ("splat", register, lanes)
+        key = ("splat", register, dtype.name, lanes)  # a register may be a literal
         for scope in self.scopes:
             if key in scope.known:
                 return scope.known[key]

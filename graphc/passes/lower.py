@@ -268,7 +268,7 @@ class _GroupLowering:
             scalars = [self.at(v, self._row_index(v, kept)) for v in rows]
             for value, scalar in zip(rows, scalars, strict=True):
                 self._store(value, self._row_index(value, kept), scalar)
-            full = [v for v in group.outputs if group.is_full(v)]
+            full = [v for v in group.outputs if group.is_full(v) and v.type.size]
             if full:
                 with self.nest.loops([group.shape[a] for a in group.axes]) as inner:
                     index = self._full_index(kept, inner)

@@ -125,13 +125,14 @@ def test_an_effect_keeps_its_operands():
     assert len(program.calls) == 1
 
 
-def test_sums_over_no_elements_are_stored():
-    check("""
-        graph @g(%x: f32[0,3]) -> (f32[3], f32[0,3]) {
-          %a = exp(%x) : f32[0,3]
-          %s = sum(%a) {axes=[0], keepdims=false} : f32[3]
+@pytest.mark.parametrize("shape,rest", [("0,3", "3"), ("0,1", "1"), ("0", "")])
+def test_sums_over_no_elements_are_stored(shape: str, rest: str):
+    check(f"""
+        graph @g(%x: f32[2,{shape}]) -> (f32[2{"," + rest if rest else ""}], f32[2,{shape}]) {{
+          %a = exp(%x) : f32[2,{shape}]
+          %s = sum(%a) {{axes=[1]}} : f32[2{"," + rest if rest else ""}]
           return %s, %a
-        }""")
+        }}""")
 
 
 def test_an_op_without_a_rule():

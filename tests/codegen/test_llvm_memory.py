@@ -1,0 +1,144 @@
+"""Addresses, loads and stores: strides, guards, remainders of negative numbers, indices that are data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.codegen.kernel_native import check_native, kernel_of
+from tests.native import TARGETS, target_or_skip
+
+
+@pytest.fixture(params=TARGETS)
+def machine(request: pytest.FixtureRequest):
+    return target_or_skip(request.param)
+
+
+@pytest.mark.parametrize("kind", ["serial", "unroll", "vector"])
+@pytest.mark.parametrize(
+    "size,index",
+    [
+        (12, "i"),
+        (36, "3*i"),
+        (36, "3*i + 2"),
+        (24, "-2*i + 22"),
+        (12, "-1*i + 11"),
+        (6, "(i // 2)"),
+        (5, "(i % 5)"),
+        (20, "(i % 5) + 4*(i // 4)"),
+        (9, "((i - 5) // 3) + 4"),
+        (9, "((i - 7) % 4)"),
+        (9, "((-1*i + 3) // 4) + 3"),
+        (30, "((2*i + 1) // 3) + ((i + 1) % 2)"),
+        (1, "0"),
+    ],
+)
+def test_index_expressions(size: int, index: str, kind: str, machine):
+    kernel = kernel_of(f"""
+        kernel @k(%x: f32[{size}] in, %y: f32[12] out, %n: i64[12] out, %m: i32[12] out) {{
+          for i in 12 {kind} {{
+            v: f32 = load %x[{index}]
+            n: i64 = index {index}
+            m: i32 = index {index}
+            store %y[i] = v
+            store %n[i] = n
+            store %m[i] = m
+          }}
+        }}""")
+    check_native(kernel, machine)
+
+
+@pytest.mark.parametrize("kind", ["serial", "unroll", "vector"])
+@pytest.mark.parametrize(
+    "guard",
+    [
+        "2 <= i < 9",
+        "0 <= i < 12",
+        "1 <= (i // 3) < 3",
+        "1 <= (i % 4) < 3",
+        "0 <= i - 4 < 5 and 0 <= (i % 2) < 1",
+        "3 <= o < 5",
+        "1 <= o < 4 and 2 <= i < 9",
+    ],
+)
+def test_guards_protect_memory(guard: str, kind: str, machine):
+    """A guard also stands where its index leaves the buffer."""
+    kernel = kernel_of(f"""
+        kernel @k(%x: f32[99] in, %s: f32[7] in, %y: f32[72] out, %z: f32[72] out, %w: bool[72] inout) {{
+          for o in 6 serial {{
+            for i in 12 {kind} {{
+              v: f32 = load %x[12*o + i] if {guard} else f32(1.5)
+              u: f32 = load %s[o] if {guard} else f32(-1.5)
+              t: f32 = load %x[3*i + o] if {guard} else f32(2.5)
+              a: f32 = add(v, u)
+              b: f32 = add(a, t)
+              store %y[12*o + i] = b
+              store %z[12*o + i] = v if {guard}
+              c: bool = lt(v, f32(0.0))
+              store %w[12*o + i] = c if {guard}
+            }}
+          }}
+        }}""")
+    check_native(kernel, machine)
+
+
+def test_a_guarded_index_outside_of_its_buffer(machine):
+    kernel = kernel_of("""
+        kernel @k(%x: f32[8] in, %y: f32[12] out) {
+          for i in 12 vector {
+            v: f32 = load %x[i - 2] if 2 <= i < 10 else f32(0.0)
+            store %y[i] = v
+          }
+        }""")
+    check_native(kernel, machine)
+
+
+@pytest.mark.parametrize("dtype", ["i64", "i32", "u8", "i8"])
+@pytest.mark.parametrize("kind", ["serial", "unroll", "vector"])
+def test_indices_that_are_data(kind: str, dtype: str, machine):
+    kernel = kernel_of(f"""
+        kernel @k(%i: {dtype}[10] in, %x: f32[40] in, %y: f32[10] out) {{
+          for i in 10 {kind} {{
+            a: {dtype} = load %i[i]
+            b: {dtype} = max(a, {dtype}(0))
+            c: {dtype} = min(b, {dtype}(9))
+            v: f32 = load %x[[c:0..9] + 10*((i + 1) // 4)]
+            store %y[i] = v
+          }}
+        }}""")
+    positions = np.array([0, 9, 3, 3, 120, 1, 2, 8, 7, 100]).astype({"i64": "i8"}.get(dtype, "u8"))
+    memory = {
+        "i": positions.astype({"i64": np.int64, "i32": np.int32, "u8": np.uint8, "i8": np.int8}[dtype]),
+        "x": np.arange(40, dtype=np.float32),
+        "y": np.zeros(10, np.float32),
+    }
+    check_native(kernel, machine, memory)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "i8", "bool", "i64"])
+@pytest.mark.parametrize("stride", [1, 2, 3, 4, 7])
+def test_strided_loads_and_stores(stride: int, dtype: str, machine):
+    n = 13
+    kernel = kernel_of(f"""
+        kernel @k(%x: {dtype}[{n * stride}] in, %y: {dtype}[{n * stride}] inout) {{
+          for l in {n} vector {{
+            v: {dtype} = load %x[{stride}*l]
+            store %y[{stride}*l + {stride - 1}] = v
+          }}
+        }}""")
+    check_native(kernel, machine)
+
+
+def test_bools_are_bytes(machine):
+    kernel = kernel_of("""
+        kernel @k(%x: bool[9] in, %y: bool[9] out, %n: bool[1] out) {
+          for l in 9 vector {
+            v: bool = load %x[l]
+            w: bool = not(v)
+            store %y[l] = w
+          }
+          u: bool = load %x[4]
+          store %n[0] = u
+        }""")
+    got = check_native(kernel, machine)
+    assert set(got["y"].view(np.uint8).tolist()) <= {0, 1}

@@ -189,7 +189,7 @@ def _is_same_view(part: Any, value: Any) -> bool:
     """Whether ``value`` is ``part`` made before, as after ``x[i] += y``, which writes twice."""
     if part is value or not isinstance(value, TensorBase) or part._view is None or value._view is None:
         return part is value
-    return value._view == part._view
+    return value._view.base is part._view.base and value._view.steps == part._view.steps
 
 
 def _is_single(value: Any) -> bool:

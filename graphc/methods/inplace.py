@@ -179,9 +179,11 @@ class InPlace(TensorBase):
         indexing.put(self, tuple(indices), values, accumulate)
         return self  # type: ignore[return-value]
 
-    def scatter_(self, dim: int, index: Tensor, src: Any) -> Tensor:
+    def scatter_(
+        self, dim: int, index: Tensor, src: Any = None, *, value: float | None = None, reduce: str | None = None
+    ) -> Tensor:
         """Puts ``src[i, j]`` (or a number) at ``index[i, j], j`` (for ``dim`` 0)."""
-        return write(self, front().before_write(self).scatter(dim, index, src))
+        return write(self, front().before_write(self).scatter(dim, index, src, value=value, reduce=reduce))
 
     def scatter_add_(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
         """Adds ``src[i, j]`` at ``index[i, j], j`` (for ``dim`` 0)."""

@@ -327,10 +327,25 @@ class Shaping(Selection):
         flat = scatter_add(shape.reshape(self, shape=(self.numel(),)), places, part, axis=0)
         return shape.reshape(flat, shape=self.shape)
 
-    def scatter(self, dim: int, index: Tensor, src: Any) -> Tensor:
-        """This tensor with ``src[i, j]`` (or a number) put at ``index[i, j], j`` (for ``dim`` 0)."""
+    def scatter(
+        self, dim: int, index: Tensor, src: Any = None, *, value: float | None = None, reduce: str | None = None
+    ) -> Tensor:
+        """This tensor with ``src[i, j]`` (or a number) put at ``index[i, j], j`` (for ``dim`` 0).
+
+        ``reduce`` is None, ``add`` or ``multiply``.
+        """
+        src = value if src is None else src
+        if src is None:
+            raise ArgumentError("scatter needs src or value")
+        if not isinstance(src, TensorBase):
+            src = shape.filled(src, self.dtype, index.shape)
+        if reduce is not None:
+            how = {"add": "sum", "multiply": "prod"}.get(reduce)
+            if how is None:
+                raise AttributeValueError(f"scatter: reduce {reduce!r} is not known", remedy="'add' or 'multiply'")
+            return self.scatter_reduce(dim, index, src, how)
         places = indexing.along(index, dim_of(dim, self.ndim), self.shape)
-        if isinstance(src, TensorBase) and src.shape != index.shape:
+        if src.shape != index.shape:
             src = indexing.take(src, tuple(slice(0, s) for s in index.shape))
         result = front().own(shape.reshape(self, shape=(self.numel(),)))
         indexing.put(result, places, src)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.cli import console, targets
+from graphc.cli import arguments, breakdown, console, targets
 from graphc.cli.arrays import random_array, read_inputs
 from graphc.model_file import LoadedModel, load
 
@@ -16,35 +16,30 @@ from graphc.model_file import LoadedModel, load
 def add_to(commands: Any) -> None:
     """Adds the command to the parser."""
     parser = commands.add_parser("bench", help="measure a model file", description=__doc__)
-    parser.add_argument("model", metavar="FILE", help="a model file (.gcm)")
+    parser.add_argument("model", metavar="FILE", help="a model file (.gcm); with --breakdown a target too")
     parser.add_argument(
         "--input", action="append", default=[], metavar="NAME=VALUE", help="as for run (default: random arrays)"
     )
-    parser.add_argument("--rounds", type=_positive, default=30, help="number of measurements (default: 30)")
-    parser.add_argument("--seconds", type=_seconds, default=1.0, help="about how long to measure in all (default: 1)")
+    parser.add_argument("--rounds", type=arguments.count, default=30, help="number of measurements (default: 30)")
+    seconds = "about how long to measure in all (default: 1)"
+    parser.add_argument("--seconds", type=arguments.seconds, default=1.0, help=seconds)
+    parser.add_argument(
+        "--breakdown",
+        nargs="?",
+        const=breakdown.ALL,
+        choices=(breakdown.ALL, *breakdown.STEPS),
+        help="time every step from the model to the steady call, without the cache, or only one of them",
+    )
+    parser.add_argument("--train", action="store_true", help="trace a target in training mode")
     parser.add_argument("--trust", action="store_true", help="run object code from the file (only from who you trust)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.set_defaults(run=run)
 
 
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time in seconds")
-    return value
-
-
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
+    if options.breakdown:
+        return breakdown.run(options)
     start = time.perf_counter()
     with targets.compiling():
         model = load(options.model, trust=options.trust)

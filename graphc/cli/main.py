@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Sequence
 
 from graphc import config
-from graphc.cli import bench, cache, compile, console, explain, inspect, ir, run, summary
+from graphc.cli import bench, cache, compile, console, explain, inspect, ir, profile, run, summary, viz
 from graphc.cli.console import UsageError
 from graphc.errors import (
     ArgumentError,
@@ -21,7 +21,7 @@ from graphc.errors import (
     TargetError,
 )
 
-COMMANDS = (compile, run, ir, bench, explain, inspect, summary, cache)
+COMMANDS = (compile, run, ir, bench, profile, explain, inspect, summary, viz, cache)
 
 
 def build_parser() -> argparse.ArgumentParser:

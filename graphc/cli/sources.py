@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from graphc import artifact
+from graphc.artifact import TensorSpec
 from graphc.cli import compile, console, targets
+from graphc.cli.arrays import random_array
 from graphc.codegen.target import Target
 from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import Stages
@@ -31,6 +34,8 @@ class Source:
     program: Program | None = None
     weights: dict[str, np.ndarray] = field(default_factory=dict)
     """By qualified name; empty where they are not known."""
+    seconds: float = 0.0
+    """How long tracing took, or reading the file."""
 
     def stages(self, machine: Target | None = None, frozen: bool = False) -> Stages:
         """The compile for a machine; ``frozen``: what the graph only reads becomes part of the code."""
@@ -46,11 +51,14 @@ def open_source(options: argparse.Namespace) -> Source:
     """
     path = Path(options.source)
     if path.exists() or not targets.is_target(options.source):
-        return _from_file(path)
+        start = time.perf_counter()
+        source = _from_file(path)
+        return replace(source, seconds=time.perf_counter() - start)
     model, examples = compile.prepare(options, "source")
+    start = time.perf_counter()
     with targets.compiling():
         traced = targets.guarded(lambda: snapshot(model, examples), f"tracing {options.source}")
-    return Source(traced.graph, None, traced.state())
+    return Source(traced.graph, None, traced.state(), time.perf_counter() - start)
 
 
 def _from_file(path: Path) -> Source:
@@ -70,3 +78,17 @@ def _from_file(path: Path) -> Source:
         if path.suffix == ".gc":
             return Source(parse_graph(text, data))
         return Source(None, parse_program(text, data))
+
+
+def example_arrays(stages: Stages, weights: dict[str, np.ndarray]) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
+    """Random inputs, and weights by path, random ones where they are not known."""
+    inputs: list[np.ndarray] = []
+    known = dict(weights)
+    for i, storage in enumerate(stages.scheduled.storages):
+        if storage.cls in ("input", "param", "state"):
+            spec = TensorSpec(storage.name, storage.dtype.name, storage.shape)
+            if storage.cls == "input":
+                inputs.append(random_array(spec, i))
+            else:
+                known.setdefault(storage.path, random_array(spec, i))
+    return inputs, known

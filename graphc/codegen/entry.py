@@ -5,6 +5,7 @@ from __future__ import annotations
 from graphc.codegen.llvm_emit import emit_kernel
 from graphc.codegen.target import Target
 from graphc.codegen.team import Team, owners, plan_team
+from graphc.errors import CompileError
 from graphc.ir.kernel import Call, Program, Storage
 
 ENTRY = "graphc_entry"
@@ -23,6 +24,26 @@ def bound_storages(program: Program) -> list[Storage]:
     return [s for s in program.storages if s.cls != "temp" and not s.alias]
 
 
+STAMPS = "stamps"
+"""Storage of the stamps of ``emit_stamped``, whose address follows that of the arena in the table."""
+
+
+def stamp_count(program: Program) -> int:
+    """How many stamps (i64) a call of the stamped program writes: two at once at the start, one after each call."""
+    return len(program.calls) + 2
+
+
+def emit_stamped(program: Program, target: Target) -> str:
+    """As ``emit_program``, for one thread, with the processor's cycle counter written down around each call of a kernel.
+    Raises CompileError for machines whose counter programs may not read."""
+    if not target.triple.startswith("x86_64"):
+        raise CompileError(f"calls cannot be timed one by one on {target.triple}", remedy="a machine with x86-64")
+    writer = _EntryWriter(program, Team(), stamped=True)
+    declarations: dict[str, str] = {"stamp": "declare i64 @llvm.readcyclecounter()"}
+    functions = [emit_kernel(k, target, declarations, None) for k in program.kernels]
+    return _module(target, declarations, [*functions, writer.emit()])
+
+
 def emit_program(program: Program, target: Target, team: Team | None = None) -> str:
     """LLVM text of all kernels and the entry. The program must be scheduled and its memory planned. A program with work
     for several threads (see codegen.team; ``team`` is its plan if it is known already) needs the symbol THREADS."""
@@ -30,6 +51,10 @@ def emit_program(program: Program, target: Target, team: Team | None = None) -> 
     declarations: dict[str, str] = {}
     functions = [emit_kernel(k, target, declarations, team.splits.get(k.name)) for k in program.kernels]
     functions.append(_EntryWriter(program, team).emit())
+    return _module(target, declarations, functions)
+
+
+def _module(target: Target, declarations: dict[str, str], functions: list[str]) -> str:
     head = f'target triple = "{target.triple}"\n'
     attributes = 'attributes #0 = { nounwind noinline "frame-pointer"="none" }\n'
     return "\n".join([head, *sorted(declarations.values()), "", *functions, attributes])
@@ -69,8 +94,9 @@ out:
 
 
 class _EntryWriter:
-    def __init__(self, program: Program, team: Team):
+    def __init__(self, program: Program, team: Team, stamped: bool = False):
         self.program = program
+        self.stamped = stamped
         self.team = team
         self.kernels = {k.name: k for k in program.kernels}
         self.owners = owners(program)
@@ -83,8 +109,16 @@ class _EntryWriter:
         if not self.team.splits:
             head = f"define void @{ENTRY}(ptr noalias nocapture readonly %table) #0 {{"
             self.addresses()
+            if self.stamped:
+                slot = len(bound_storages(self.program)) + 1
+                self.lines.append(f"  %pt = getelementptr inbounds ptr, ptr %table, i64 {slot}")
+                self.lines.append("  %ticks = load ptr, ptr %pt, align 8")
+                self.stamp(0)
+                self.stamp(1)
             for number, call in enumerate(self.program.calls):
                 self.call(number, call)
+                if self.stamped:
+                    self.stamp(number + 2)
             return "\n".join([head, "entry:", *self.lines, "  ret void", "}", ""])
         parameters = "ptr noalias nocapture readonly %table, i64 %part, i64 %parts, ptr %barrier, ptr %scratch"
         self.addresses()
@@ -122,6 +156,12 @@ class _EntryWriter:
         if call.kernel in self.team.splits:
             args += ["i64 %part", "i64 %parts"]
         self.lines.append(f"  call void @{kernel.name}({', '.join(args)})")
+
+    def stamp(self, number: int) -> None:
+        """Appends that the cycle counter is written down."""
+        self.lines.append(f"  %t{number} = call i64 @llvm.readcyclecounter()")
+        self.lines.append(f"  %q{number} = getelementptr inbounds i64, ptr %ticks, i64 {number}")
+        self.lines.append(f"  store i64 %t{number}, ptr %q{number}, align 8")
 
     def shared_calls(self) -> None:
         """Appends all calls: every part runs the kernels that are split, part 0 the others, and all parts meet where

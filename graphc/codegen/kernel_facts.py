@@ -46,7 +46,7 @@ class Form:
             return f"{what} of {self.lanes}"
         where = "reduced axis" if self.reduced else "kept axis"
         far = "" if self.neighbours else ", some lanes apart in memory"
-        return f"{self.lanes} lanes along the {where}, {self.registers} at once{far}"
+        return f"lanes of {self.lanes} along the {where}, {self.registers} vectors at once{far}"
 
 
 @dataclass(frozen=True)

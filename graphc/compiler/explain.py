@@ -99,7 +99,7 @@ class Explanation:
 
 
 def explain(stages: Stages) -> Explanation:
-    """What the compile of these stages decides. A compile that starts from a lowered program has no fusion to explain."""
+    """What the compile of these stages decides; one that starts from a lowered program has no fusion to explain."""
     program = stages.scheduled
     graph = stages.optimized if stages.has_graph else None
     plan = fuse(graph) if graph is not None else FusionPlan((), frozenset())
@@ -147,7 +147,7 @@ def _report(program: Program, number: int, call: Call, facts: Facts, origins: _O
 
 def _schedule(kind: str, form: Form, packed: bool) -> str:
     if form.block and kind != "contraction":
-        return f"{form.registers} vectors of {form.lanes} lanes hold results while a loop runs"
+        return f"results in {form.registers} vectors of {form.lanes} lanes while a loop runs"
     return f"{form}, packed" if packed else str(form)
 
 

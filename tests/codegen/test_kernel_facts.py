@@ -28,7 +28,7 @@ def test_elementwise():
     )
     assert (facts.flops, facts.read, facts.written, facts.scratch) == (2 * 2048, 2 * 8192, 8192, ())
     assert (facts.form.lanes, facts.form.reduced, facts.form.block, facts.form.neighbours) == (8, False, False, True)
-    assert "8 lanes along the kept axis" in str(facts.form)
+    assert "lanes of 8 along the kept axis" in str(facts.form)
 
 
 def test_broadcast_operands_are_read_once():

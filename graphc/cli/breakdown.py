@@ -1,0 +1,72 @@
+"""The parts of ``graphc bench --breakdown``: from the model to the call that is made again and again."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from graphc.cli import console, sources, targets
+from graphc.compiler.compile import compile_stages, load_compiled
+from graphc.runtime.call import Executable
+
+STEPS = ("trace", "passes", "codegen", "load", "first", "steady")
+"""Tracing or reading the file; passes on the graph and lowering; schedule, LLVM text and object code; linking; the first
+call; the median of the calls after it."""
+ALL = "all"
+_PARTS = {"passes": ("optimized", "lowered"), "codegen": ("scheduled", "llvm", "object")}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the table, or one of its rows; ``options`` are those of ``graphc bench``."""
+    found, details = measure_steps(options)
+    if options.json:
+        steps = found if options.breakdown == ALL else {options.breakdown: found[options.breakdown]}
+        console.emit_json({"steps": steps, "stages": details})
+        return console.OK
+    rows = []
+    for step in STEPS if options.breakdown == ALL else (options.breakdown,):
+        rows.append([step, console.seconds_text(found[step])])
+        rows += [[f"  {part}", console.seconds_text(details[part])] for part in _PARTS.get(step, ()) if part in details]
+    console.emit(console.table(rows))
+    return console.OK
+
+
+def measure_steps(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, float]]:
+    """Seconds of each of STEPS, and of each stage of the compile."""
+    asked = argparse.Namespace(source=options.model, input=options.input, weights=None, train=options.train)
+    source = sources.open_source(asked)
+    stages = source.stages(frozen=True)
+    with targets.compiling():
+        compiled = compile_stages(stages)
+        inputs, weights = sources.example_arrays(stages, source.weights)
+        start = time.perf_counter()
+        program = load_compiled(compiled)
+        load = time.perf_counter() - start
+    bound = tuple(np.array(weights[spec.path]) for spec in program.bound)
+    first, steady = time_calls(program, inputs, bound, options.rounds, options.seconds)
+    found = {"trace": source.seconds}
+    for step, parts in _PARTS.items():
+        found[step] = sum(stages.seconds.get(part, 0.0) for part in parts)
+    return {**found, "load": load, "first": first, "steady": steady}, dict(stages.seconds)
+
+
+def time_calls(
+    program: Executable, inputs: Sequence[np.ndarray], bound: tuple[np.ndarray, ...], rounds: int, seconds: float
+) -> tuple[float, float]:
+    """Seconds of the first call, and the median of ``rounds`` averages that take about ``seconds`` together."""
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        program.run(inputs, bound)
+        times.append(time.perf_counter() - start)
+    calls = max(1, int(seconds / rounds / max(times[-1], 1e-7)))
+    averages = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(calls):
+            program.run(inputs, bound)
+        averages.append((time.perf_counter() - start) / calls)
+    return times[0], float(np.median(averages))

@@ -1,0 +1,65 @@
+"""``graphc profile``: the time of each kernel of a model, against what the machine can do."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from graphc.cli import arguments, compile, console, sources, targets
+from graphc.compiler.profile import KernelTime, Profile, profile
+
+
+def add_to(commands: Any) -> None:
+    """Adds the command to the parser."""
+    parser = commands.add_parser("profile", help="show where the time of a model goes", description=__doc__)
+    compile.add_model_arguments(parser, "source")
+    parser.add_argument("--seconds", type=arguments.seconds, default=1.0, help="about how long to run (default: 1)")
+    parser.add_argument("--rounds", type=arguments.count, default=1000, help="most times to run it (default: 1000)")
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command."""
+    source = sources.open_source(options)
+    stages = source.stages(frozen=True)
+    with targets.compiling():
+        inputs, weights = sources.example_arrays(stages, source.weights)
+        found = profile(stages, inputs, weights, options.seconds, options.rounds)
+    if options.json:
+        console.emit_json(found.as_json())
+    else:
+        console.emit(text(found))
+    return console.OK
+
+
+def text(found: Profile) -> str:
+    """The table, and the time per module."""
+    machine = found.machine
+    head = [
+        f"{found.name}: {console.seconds_text(found.seconds)} on one thread, median of {found.rounds} runs",
+        f"machine: peak {machine.flops / 1e9:.1f} GFLOP/s (f32), copy {machine.bandwidth / 1e9:.1f} GB/s, one core",
+        "",
+    ]
+    rows = [["call", "kernel", "kind", "time", "share", "GFLOP/s", "of peak", "GB/s", "of copy", "from", "schedule"]]
+    rows += [_row(call) for call in sorted(found.calls, key=lambda c: -c.seconds)]
+    modules = [["module", "time"]]
+    modules += [[name or "(no module)", console.seconds_text(spent)] for name, spent in found.by_module().items()]
+    return "\n".join([*head, console.table(rows), "", console.table(modules)])
+
+
+def _row(call: KernelTime) -> list[str]:
+    report, spent = call.report, call.seconds or float("inf")
+    return [
+        str(report.number),
+        report.kernel,
+        report.kind,
+        console.seconds_text(call.seconds),
+        f"{call.share:.1%}",
+        f"{report.flops / spent / 1e9:.2f}",
+        f"{call.peak_fraction:.1%}",
+        f"{report.bytes / spent / 1e9:.2f}",
+        f"{call.copy_fraction:.1%}",
+        ", ".join(report.modules) or report.source,
+        report.schedule,
+    ]

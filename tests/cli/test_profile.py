@@ -1,0 +1,39 @@
+"""graphc profile: the table of kernels of targets and files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from graphc.cli import console
+from tests.cli.conftest import Graphc
+
+SHORT = ["--rounds", "3", "--seconds", "0.01"]
+
+
+def test_table(net: Path, graphc: Graphc):
+    done = graphc("profile", net, *SHORT)
+    assert done.code == console.OK
+    lines = done.out.splitlines()
+    assert lines[0].startswith("Net: ") and lines[1].startswith("machine: peak ")
+    assert lines[3].split()[:4] == ["call", "kernel", "kind", "time"]
+    assert any("contraction" in line and "fc" in line for line in lines)
+    assert lines[-2].split()[0] in ("module", "fc", "(no")
+
+
+def test_json_of_a_training_graph(models: Path, graphc: Graphc):
+    done = graphc("profile", f"{models}:Net", "--input", "x:f32[2,6]", "--train", *SHORT, "--json")
+    facts = json.loads(done.out)
+    assert facts["machine"]["flops"] > 0 and facts["rounds"] == 3
+    assert abs(sum(c["share"] for c in facts["calls"]) - 1) < 1e-9
+
+
+def test_a_program_without_weights(net: Path, graphc: Graphc, tmp_path: Path):
+    path = tmp_path / "net.gck"
+    path.write_text(graphc("ir", net, "--stage", "lowered").out)
+    assert graphc("profile", path, *SHORT).code == console.OK
+
+
+def test_errors(tmp_path: Path, net: Path, graphc: Graphc):
+    assert graphc("profile", tmp_path / "missing.gcm").code == console.USAGE
+    assert graphc("profile", net, "--rounds", "0").code == console.USAGE

@@ -1,0 +1,77 @@
+"""profile: the stamped program computes what the program computes, and its stamps are in order."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import graphc as gc
+from graphc import nn
+from graphc.codegen.entry import emit_stamped
+from graphc.codegen.target import target_named
+from graphc.compiler.compile import compile_stages, load_compiled
+from graphc.compiler.freeze import freeze
+from graphc.compiler.profile import load_stamped, profile
+from graphc.compiler.stages import Stages
+from graphc.errors import ArgumentError, CompileError
+from graphc.model_file import snapshot
+from graphc.nn import functional as F
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(64, 128)
+        self.norm = nn.BatchNorm1d(128)
+        self.last = nn.Linear(128, 10)
+
+    def forward(self, x):
+        return F.log_softmax(self.last(F.relu(self.norm(self.first(x)))), 1)
+
+
+X = np.random.default_rng(0).standard_normal((32, 64)).astype(np.float32)
+
+
+def traced(train: bool) -> tuple[Stages, dict[str, np.ndarray]]:
+    found = snapshot(Net().train(train), [gc.tensor(X)])
+    return Stages(freeze(found.graph, found.state())), found.state()
+
+
+@pytest.mark.parametrize("train", [False, True])
+def test_stamped_programs_compute_the_same(train: bool):
+    stages, state = traced(train)
+    program, stamped = load_compiled(compile_stages(stages)), load_stamped(stages)
+    bound = [tuple(state[b.path].copy() for b in program.bound) for _ in range(2)]
+    expected = program.run([X], bound[0])
+    *found, stamps = stamped.run([X], bound[1])
+    for a, b in zip((*expected, *bound[0]), (*found, *bound[1]), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert stamps.shape == (len(stages.scheduled.calls) + 2,) and (np.diff(stamps) > 0).all()
+
+
+def test_profile():
+    stages, state = traced(True)
+    before = {k: v.copy() for k, v in state.items()}
+    found = profile(stages, [X], state, seconds=0.02, rounds=5)
+    assert [c.report.kernel for c in found.calls] == [c.kernel for c in stages.scheduled.calls]
+    assert sum(c.share for c in found.calls) == pytest.approx(1)
+    assert 3 <= found.rounds <= 5 and found.seconds > 0
+    assert sum(found.by_module().values()) == pytest.approx(sum(c.seconds for c in found.calls))
+    assert {"norm", "last"} <= set(found.by_module())
+    assert all(c.bound in ("compute", "memory") for c in found.calls)
+    assert json.loads(json.dumps(found.as_json()))["calls"][0]["report"]["kernel"] == "k0"
+    for path, array in before.items():
+        np.testing.assert_array_equal(state[path], array)
+
+
+def test_wrong_inputs():
+    stages, state = traced(False)
+    with pytest.raises(ArgumentError):
+        profile(stages, [], state)
+
+
+def test_machines_without_a_readable_counter():
+    with pytest.raises(CompileError, match="x86-64"):
+        emit_stamped(traced(False)[0].scheduled, target_named("neon"))

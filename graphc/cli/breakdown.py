@@ -13,8 +13,8 @@ from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.runtime.call import Executable
 
 STEPS = ("trace", "passes", "codegen", "load", "first", "steady")
-"""Tracing or reading the file; passes on the graph and lowering; schedule, LLVM text and object code; linking; the first
-call; the median of the calls after it."""
+"""Tracing or reading the file; passes on the graph and lowering; schedule, LLVM text and object code; linking; the
+first call; the median of the calls after it."""
 ALL = "all"
 _PARTS = {"passes": ("optimized", "lowered"), "codegen": ("scheduled", "llvm", "object")}
 

@@ -34,7 +34,7 @@ def stamp_count(program: Program) -> int:
 
 
 def emit_stamped(program: Program, target: Target) -> str:
-    """As ``emit_program``, for one thread, with the processor's cycle counter written down around each call of a kernel.
+    """As ``emit_program``, for one thread, with the processor's cycle counter written down around each kernel's call.
     Raises CompileError for machines whose counter programs may not read."""
     if not target.triple.startswith("x86_64"):
         raise CompileError(f"calls cannot be timed one by one on {target.triple}", remedy="a machine with x86-64")

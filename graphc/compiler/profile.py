@@ -74,10 +74,11 @@ def profile(
     seconds: float = 1.0,
     rounds: int = 1000,
 ) -> Profile:
-    """Builds the program of these stages with stamps around its kernels and runs it for about ``seconds`` on one thread.
+    """Builds the program of these stages with stamps around its kernels, and runs it for about ``seconds`` on one
+    thread.
 
-    ``inputs``: one array per input. ``weights``: params and states by path; the program writes to copies of them. Raises
-    CompileError on machines whose cycle counter cannot be read, and what a call raises for arrays that do not fit."""
+    ``inputs``: one array per input. ``weights``: params and states by path; the program writes to copies of them.
+    Raises CompileError on machines whose cycle counter cannot be read, and what a call raises for arrays that do not fit."""
     program = load_stamped(stages)
     bound = tuple(np.array(weights[spec.path]) for spec in program.bound)
     machine = measure_machine()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -63,6 +63,10 @@ class Index:
 
     def __add__(self, other: IndexLike) -> Index:
         other = as_index(other)
+        if not other.terms:
+            return Index(self.terms, self.constant + other.constant) if other.constant else self
+        if not self.terms:
+            return Index(other.terms, self.constant + other.constant) if self.constant else other
         merged = dict(self.terms)
         for atom, coefficient in other.terms:
             merged[atom] = merged.get(atom, 0) + coefficient
@@ -82,7 +86,9 @@ class Index:
     def __mul__(self, factor: int) -> Index:
         if factor == 0:
             return Index()
-        return Index(tuple((a, c * factor) for a, c in self.terms), self.constant * factor)
+        if factor == 1:
+            return self
+        return Index(tuple([(a, c * factor) for a, c in self.terms]), self.constant * factor)
 
     __rmul__ = __mul__
 
@@ -160,13 +166,13 @@ def _inside(operand: Index) -> str:
 
 def _make(terms: Mapping[Atom, int], constant: int) -> Index:
     kept = {a: c for a, c in terms.items() if c}
-    for atom, coefficient in list(kept.items()):
-        if not isinstance(atom, Mod) or kept.get(atom) != coefficient:
+    for atom, coefficient in [t for t in kept.items() if isinstance(t[0], Mod)]:
+        if kept.get(atom) != coefficient:
             continue
         joined = _joined(atom, coefficient, kept)
         if joined is not None:
             return _make(kept, constant) + joined * coefficient
-    return Index(tuple(sorted(kept.items(), key=_order)), constant)
+    return Index(tuple(sorted(kept.items(), key=_order) if len(kept) > 1 else kept.items()), constant)
 
 
 def _joined(atom: Mod, coefficient: int, kept: dict[Atom, int]) -> Index | None:
@@ -236,7 +242,7 @@ def axes_of(index: Index) -> set[Axis]:
 
 def substitute(index: Index, replace: Callable[[Axis | Dynamic], IndexLike | None]) -> Index:
     """Replaces axes and run-time terms; ``replace`` returns None to keep one."""
-    result = Index((), index.constant)
+    parts: list[Index] = []
     for atom, coefficient in index.terms:
         if isinstance(atom, (Axis, Dynamic)):
             new = replace(atom)
@@ -245,16 +251,29 @@ def substitute(index: Index, replace: Callable[[Axis | Dynamic], IndexLike | Non
             term = substitute(atom.operand, replace) // atom.divisor
         else:
             term = substitute(atom.operand, replace) % atom.divisor
-        result = result + term * coefficient
-    return result
+        parts.append(term * coefficient)
+    return total(parts, index.constant)
+
+
+def total(parts: Sequence[Index], constant: int = 0) -> Index:
+    """The sum of all parts and a constant, with one merge where no remainders are in them."""
+    if any([isinstance(atom, Mod) for part in parts for atom, _ in part.terms]):
+        # NOTE: remainders join with their quotients one addition after the other, which decides what they join with.
+        result = Index((), constant)
+        for part in parts:
+            result = result + part
+        return result
+    merged: dict[Atom, int] = {}
+    for part in parts:
+        constant += part.constant
+        for atom, coefficient in part.terms:
+            merged[atom] = merged.get(atom, 0) + coefficient
+    return _make(merged, constant)
 
 
 def flatten(index: Iterable[IndexLike], strides: Iterable[int]) -> Index:
     """Offset in elements of a multi-dimensional index."""
-    offset = Index()
-    for i, stride in zip(index, strides, strict=True):
-        offset = offset + as_index(i) * stride
-    return offset
+    return total([as_index(i) * stride for i, stride in zip(index, strides, strict=True)])
 
 
 def unflatten(offset: IndexLike, shape: tuple[int, ...]) -> tuple[Index, ...]:

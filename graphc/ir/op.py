@@ -165,7 +165,13 @@ class OpDef:
 
     def has(self, trait: Trait) -> bool:
         """True when the op has every trait in ``trait``."""
-        return self.traits & trait == trait
+        # NOTE: on the integers, because the operators of Flag take ten times as long.
+        wanted = trait._value_
+        return self.traits._value_ & wanted == wanted
+
+    def has_any(self, traits: Trait) -> bool:
+        """True when the op has some trait of ``traits``."""
+        return self.traits._value_ & traits._value_ != 0
 
     @property
     def variadic(self) -> bool:

@@ -64,10 +64,12 @@ def domain_axes(shape: tuple[int, ...]) -> tuple[Index, ...]:
     return tuple(as_index(Axis(f"d{i}", extent)) for i, extent in enumerate(shape))
 
 
+_VIRTUAL = Trait.VIEW | Trait.GENERATOR | Trait.STATE_WRITE
+
+
 def is_virtual(node: Node) -> bool:
     """True for nodes that need no memory of their own: views, generators, scalar constants, results of state writes."""
-    virtual = Trait.VIEW | Trait.GENERATOR | Trait.STATE_WRITE
-    return node.op is not INPUT and bool(node.op.traits & virtual) and not _stored_constant(node)
+    return node.op is not INPUT and node.op.has_any(_VIRTUAL) and not _stored_constant(node)
 
 
 def written_value(value: Value) -> Value:

@@ -415,13 +415,17 @@ def _single(node: Node) -> Group:
     return Group([node], "map", node.results[0].shape)
 
 
+_FUSABLE = Trait.ELEMENTWISE | Trait.REDUCTION
+_BOUNDED = _FUSABLE | Trait.VIEW
+
+
 def _reads_once(node: Node) -> bool:
     """True when the node reads each operand element a bounded number of times (no window, no product)."""
-    return bool(node.op.traits & (Trait.ELEMENTWISE | Trait.REDUCTION | Trait.VIEW))
+    return node.op.has_any(_BOUNDED)
 
 
 def _fusable_consumer(node: Node, forced: set[Node]) -> bool:
-    return bool(node.op.traits & (Trait.ELEMENTWISE | Trait.REDUCTION)) or node in forced
+    return node.op.has_any(_FUSABLE) or node in forced
 
 
 def _same_order(access: Access, result: Value, here: tuple[Index, ...]) -> bool:

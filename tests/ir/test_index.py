@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphc.ir.index import (
+from graphc.ir.index import (, total
     Axis,
     Div,
     Dynamic,
@@ -134,3 +134,15 @@ def test_coefficient():
     assert (6 * A0 + B0 // 2).coefficient(AXES[0]) == 6
     assert (6 * A0 + B0 // 2).coefficient(AXES[1]) == 0
     assert as_index(3).is_constant and not A0.is_constant
+
+
+def test_a_total_is_the_sum_of_its_parts():
+    a, b, t = Axis("a", 4), Axis("b", 6), Axis("t", 24)
+    plain = [as_index(a) * 6, as_index(b), as_index(a) * -6 + 5]
+    joined = [as_index(t) % 6, as_index(t) // 6 * 6, as_index(a)]
+    for parts in (plain, joined, plain + joined, [], [as_index(3)]):
+        expected = as_index(7)
+        for part in parts:
+            expected = expected + part
+        assert total(parts, 7) == expected
+    assert total(joined) == as_index(t) + as_index(a)

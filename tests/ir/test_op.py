@@ -108,6 +108,7 @@ def test_evaluate_gives_a_tuple_of_arrays():
 def test_traits():
     assert OP.has(Trait.PURE) and OP.has(Trait.PURE | Trait.ELEMENTWISE)
     assert not OP.has(Trait.EFFECT) and not OP.has(Trait.PURE | Trait.VIEW)
+    assert OP.has_any(Trait.PURE | Trait.VIEW) and not OP.has_any(Trait.EFFECT | Trait.VIEW)
 
 
 def test_a_name_is_registered_once():

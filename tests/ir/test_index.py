@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphc.ir.index import (, total
+from graphc.ir.index import (
     Axis,
     Div,
     Dynamic,
@@ -21,6 +21,7 @@ from graphc.ir.index import (, total
     bounds,
     flatten,
     substitute,
+    total,
     unflatten,
 )
 from graphc.ir.types import row_major_strides

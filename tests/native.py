@@ -15,6 +15,7 @@ from graphc.codegen.entry import ENTRY, bound_storages, emit_program
 from graphc.codegen.llvm_build import build_object
 from graphc.codegen.schedule_cpu import schedule_program
 from graphc.codegen.target import Target, target_named
+from graphc.codegen.team import Team
 from graphc.ir.graph import Graph, Value, input_path
 from graphc.ir.interpret import Evaluator, copy
 from graphc.ir.kernel import Kernel, Program, Storage
@@ -69,7 +70,7 @@ class Native:
     def __init__(self, program: Program, target: Target):
         self.program = program
         self.target = target
-        self.text = emit_program(program, target)
+        self.text = emit_program(program, target, Team())  # one thread: no symbol of a thread pool
 
     @cached_property
     def library(self) -> Library:

@@ -1,0 +1,93 @@
+"""Nests that read across and write along: square blocks with register transposes, and their rests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from graphc.codegen.loops import Names
+from graphc.codegen.schedule_cpu import schedule_kernel
+from graphc.codegen.target import target_named
+from graphc.codegen.transpose import transposed_tiles
+from graphc.ir.kernel import Kernel, Loop, walk
+from tests.codegen.kernel_native import check_equivalent, check_native, kernel_of
+from tests.native import TARGETS, target_or_skip
+
+WIDE = target_named("avx512")
+
+
+def transpose(rows: int, columns: int, dtype: str = "f32", extra: str = "") -> Kernel:
+    return kernel_of(f"""
+        kernel @k(%x: {dtype}[{rows * columns}] in, %y: {dtype}[{rows * columns}] out) {{
+          for i in {rows} parallel {{
+            for j in {columns} parallel {{
+              v: {dtype} = load %x[{rows}*j + i]
+              {extra}
+              store %y[{columns}*i + j] = {"w" if extra else "v"}
+            }}
+          }}
+        }}""")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("rows,columns", [(16, 16), (19, 21), (5, 33), (33, 5), (64, 8), (8, 64), (3, 3), (40, 17)])
+def test_sizes(rows: int, columns: int, target: str):
+    machine = target_or_skip(target)
+    for kernel in (transpose(rows, columns), transpose(rows, columns, extra="w: f32 = mul(v, f32(2.0))")):
+        scheduled = schedule_kernel(kernel, machine)
+        check_equivalent(kernel, scheduled)
+        check_native(scheduled, machine)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["f64", "i32", "i64", "u8", "bool"])
+def test_types(dtype: str, target: str):
+    machine = target_or_skip(target)
+    kernel = transpose(21, 19, dtype)
+    scheduled = schedule_kernel(kernel, machine)
+    check_equivalent(kernel, scheduled)
+    check_native(scheduled, machine)
+
+
+def tiles(kernel: Kernel) -> list[Loop] | None:
+    (loop,) = kernel.body
+    assert isinstance(loop, Loop)
+    found = transposed_tiles(loop, WIDE, Names())
+    if found is None:
+        return None
+    check_equivalent(kernel, replace(kernel, body=found))
+    return [s for s, _ in walk(found) if isinstance(s, Loop)]
+
+
+def test_a_block_is_as_high_as_wide():
+    loops = tiles(transpose(64, 64))
+    assert loops is not None
+    assert {s.axis.extent for s in loops if s.kind == "unroll"} == {16}
+    assert {s.axis.extent for s in loops if s.kind == "vector"} == {16}
+
+
+def test_a_copy_is_no_transpose():
+    kernel = kernel_of("""
+        kernel @k(%x: f32[400] in, %y: f32[400] out) {
+          for i in 20 parallel {
+            for j in 20 parallel {
+              v: f32 = load %x[20*i + j]
+              store %y[20*i + j] = v
+            }
+          }
+        }""")
+    assert tiles(kernel) is None
+
+
+def test_guards_and_reductions_have_no_such_form():
+    kernel = kernel_of("""
+        kernel @k(%x: f32[400] in, %y: f32[400] out) {
+          for i in 20 parallel {
+            for j in 20 parallel {
+              v: f32 = load %x[20*j + i] if 1 <= i < 19 else f32(0.0)
+              store %y[20*i + j] = v
+            }
+          }
+        }""")
+    assert tiles(kernel) is None

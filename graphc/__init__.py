@@ -29,7 +29,8 @@ from graphc.generator import (
     seed,
     set_rng_state,
 )
-from graphc.lazy import exports
+from graphc.ir.graph import set_html_printer
+from graphc.lazy import deferred, exports
 from graphc.tensor import Tensor, is_tensor
 from graphc.trace import is_tracing, trace
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from graphc.autograd.transforms import grad, value_and_grad, vjp
     from graphc.compiled import compile
     from graphc.compiled_step import compile_step
+    from graphc.drawing.show import picture
     from graphc.model_check import check
     from graphc.model_file import export, load
     from graphc.model_summary import summary
@@ -81,6 +83,7 @@ __all__ = [
     "nn",
     "no_grad",
     "optim",
+    "picture",
     "save_state",
     "seed",
     "serialize",
@@ -114,6 +117,7 @@ __getattr__ = exports(
         "load_state": "graphc.serialize.state_file:load_state",
         "nn": "graphc.nn",
         "optim": "graphc.optim",
+        "picture": "graphc.drawing.show:picture",
         "save_state": "graphc.serialize.state_file:save_state",
         "serialize": "graphc.serialize",
         "get_num_threads": "graphc.runtime.threads:get_num_threads",
@@ -123,3 +127,4 @@ __getattr__ = exports(
         "vjp": "graphc.autograd.transforms:vjp",
     },
 )
+set_html_printer(deferred("graphc.drawing.show:notebook"))

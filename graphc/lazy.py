@@ -21,3 +21,13 @@ def exports(package: str, namespace: dict[str, Any], names: Mapping[str, str]) -
         return namespace[name]
 
     return load
+
+
+def deferred(target: str) -> Callable[..., Any]:
+    """A function that calls ``module:attribute``, which is imported with its first call."""
+    module, _, attribute = target.partition(":")
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return getattr(import_module(module), attribute)(*args, **kwargs)
+
+    return call

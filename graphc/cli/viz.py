@@ -1,0 +1,73 @@
+"""``graphc viz``: the picture of a model's graph as SVG or as a page."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from graphc import artifact
+from graphc.cli import console, targets
+from graphc.cli.compile import add_model_arguments, prepare
+from graphc.drawing.show import picture
+from graphc.ir.graph import Graph
+from graphc.ir.parse import parse_graph
+from graphc.model_file import read_graph, snapshot
+from graphc.nn.module import Module
+from graphc.numpy_file import read_npz
+
+
+def add_to(commands: Any) -> None:
+    """Adds the command to the parser."""
+    parser = commands.add_parser("viz", help="draw the graph of a model", description=__doc__)
+    add_model_arguments(parser)
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="an .svg, or an .html with open groups")
+    parser.add_argument("--depth", type=int, metavar="N", help="draw modules that are nested so deep as one box")
+    parser.add_argument("--autograd", action="store_true", help="draw what autograd records instead (TARGET only)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command."""
+    place = Path(options.output)
+    if place.suffix not in (".svg", ".html"):
+        raise console.UsageError(f"{str(place)!r}: there is no picture of that kind", remedy=".svg or .html")
+    if options.depth is not None and options.depth < 1:
+        raise console.UsageError(f"--depth {options.depth} is below 1")
+    if not place.resolve().parent.is_dir():
+        raise console.UsageError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
+    subject, module = _subject(options)
+    picture(subject, place, module=module, depth=options.depth)
+    count = f"{len(subject)} nodes, " if isinstance(subject, Graph) else ""
+    console.emit(f"{place}: {count}{console.bytes_text(place.stat().st_size)}")
+    return console.OK
+
+
+def _subject(options: argparse.Namespace) -> tuple[Any, Any]:
+    """What is drawn, and the module that names the parameters in it."""
+    path = Path(options.target)
+    if not targets.is_target(options.target):
+        if options.autograd:
+            raise console.UsageError("--autograd needs a model in Python", remedy=targets.FORMS)
+        return _stored(path), None
+    model, examples = prepare(options)
+    doing = f"tracing {options.target}"
+    if not options.autograd:
+        with targets.compiling():
+            return targets.guarded(lambda: snapshot(model, examples).graph, doing), None
+    with targets.compiling():
+        result = targets.guarded(lambda: model(*examples), f"running {options.target}")
+    return result, model if isinstance(model, Module) else None
+
+
+def _stored(path: Path) -> Graph:
+    if path.suffix not in (".gcm", ".gc"):
+        raise console.UsageError(f"{str(path)!r} is neither a target nor a .gcm or .gc file", remedy=targets.FORMS)
+    if not path.is_file():
+        raise FileNotFoundError(2, "no such file", str(path))
+    if path.suffix == ".gcm":
+        return read_graph(artifact.load(path))
+    beside = path.with_suffix(".npz")
+    data = read_npz(beside) if beside.is_file() else {}
+    with targets.compiling():
+        return parse_graph(path.read_text(encoding="utf-8", errors="replace"), data)

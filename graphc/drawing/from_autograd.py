@@ -1,0 +1,117 @@
+"""The picture of an autograd graph: every recorded operation from the leaf tensors down to a result."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable
+from typing import Any
+
+from graphc.autograd.node import AccumulateGrad, Node
+from graphc.autograd.record import OpNode
+from graphc.drawing.diagram import SOURCE, Box, Builder, Diagram
+from graphc.drawing.from_graph import kind_of
+from graphc.errors import ArgumentError
+from graphc.tensor import Tensor
+
+
+def autograd_diagram(results: Iterable[Tensor], module: Any = None, depth: int | None = None) -> Diagram:
+    """The diagram of what made ``results``.
+
+    With ``module``, its parameters are named, and operations are grouped by module: an operation that reads a parameter
+    belongs to the parameter's module, and one in between to the module that those around it share. Raises ArgumentError
+    when no result has a ``grad_fn``.
+    """
+    results = list(results)
+    roots = [t.grad_fn for t in results if t.grad_fn is not None]
+    if not roots:
+        raise ArgumentError(
+            "the tensor has no autograd graph: it was not computed from one that requires gradients",
+            remedy="a result computed outside of no_grad(), or graphc.trace for the graph of the whole model",
+        )
+    nodes = _nodes(roots)
+    names = {id(p): name for name, p in module.named_parameters()} if module is not None else {}
+    paths = _paths(nodes, names)
+    builder = Builder()
+    numbers: dict[Node, int] = {}
+    for node in nodes:
+        leaf = isinstance(node, AccumulateGrad)
+        numbers[node] = builder.add(_box(node, names), paths[node], SOURCE if leaf else "flow")
+    for node in nodes:
+        for edge in node.edges:
+            if edge is not None:
+                builder.connect(numbers[edge[0]], numbers[node])
+    for i, tensor in enumerate(results):
+        if tensor.grad_fn is None:
+            continue
+        title = "result" if len(results) == 1 else f"result {i}"
+        number = builder.add(Box(title, _type(tensor.dtype, tensor.shape), "output"))
+        builder.connect(numbers[tensor.grad_fn], number)
+    return builder.finish(depth)
+
+
+def _nodes(roots: Iterable[Node]) -> list[Node]:
+    """All nodes, leaves first and then in the order in which they were recorded."""
+    found = dict.fromkeys(roots)
+    open_ = list(found)
+    while open_:
+        for edge in open_.pop().edges:
+            if edge is not None and edge[0] not in found:
+                found[edge[0]] = None
+                open_.append(edge[0])
+    return sorted(found, key=lambda node: (not isinstance(node, AccumulateGrad), node.sequence))
+
+
+def _paths(nodes: list[Node], names: dict[int, str]) -> dict[Node, tuple[str, ...]]:
+    """Module paths: known for operations that read a parameter, or what was derived from parameters alone; for others
+    what their neighbours in time share."""
+    known: list[tuple[int, tuple[str, ...]]] = []
+    derived: dict[Node, str] = {}
+    for node in nodes:
+        readers = [edge[0] for edge in node.edges if edge]
+        owners = [derived.get(n) or _name_of(n, names) for n in readers]
+        if any(owners):
+            owner = next(filter(None, owners))
+            known.append((node.sequence, tuple(owner.split(".")[:-1])))
+            if all(owners) and len(owners) == len(node.edges):
+                derived[node] = owner
+    times = [time for time, _ in known]
+    found: dict[Node, tuple[str, ...]] = {}
+    for node in nodes:
+        after = bisect.bisect_left(times, node.sequence)
+        if after < len(times) and times[after] == node.sequence:
+            found[node] = known[after][1]
+        elif 0 < after < len(times):
+            found[node] = _common(known[after - 1][1], known[after][1])
+        else:
+            found[node] = ()
+    return found
+
+
+def _name_of(node: Node, names: dict[int, str]) -> str:
+    """The name of the parameter whose gradient the node accumulates, or an empty text."""
+    return names.get(id(node.variable), "") if isinstance(node, AccumulateGrad) else ""
+
+
+def _common(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
+    length = 0
+    while length < min(len(a), len(b)) and a[length] == b[length]:
+        length += 1
+    return a[:length]
+
+
+def _box(node: Node, names: dict[int, str]) -> Box:
+    if isinstance(node, AccumulateGrad):
+        variable = node.variable
+        name = names.get(id(variable), "leaf")
+        kind = "param" if name != "leaf" else "input"
+        return Box(name, _type(variable.dtype, variable.shape), kind, f"{type(variable).__name__} {name}")
+    name = node.name()
+    if not isinstance(node, OpNode):
+        return Box(name, "", "op", name)
+    detail = ", ".join(_type(r.dtype, r.shape) for r in node.results)
+    attrs = "\n".join(f"{key} = {value}" for key, value in node.attrs.items())
+    return Box(name.removesuffix("Backward"), detail, kind_of(node.op), f"{name}\n{attrs}".strip())
+
+
+def _type(dtype: Any, shape: Iterable[int]) -> str:
+    return f"{dtype.name}[{','.join(map(str, shape))}]"

@@ -1,0 +1,294 @@
+"""Layered layout of nested groups: which rank every box is in, the order within ranks, and horizontal places.
+
+A group is laid out as soon as those inside of it are, and counts as one wide item then (Sugiyama, Tagawa, Toda,
+Methods for Visual Understanding of Hierarchical System Structures, 1981). A line that crosses the border of a group
+does so at a port, and lines from one box share their ports and bends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphc.drawing.diagram import Diagram, Group
+
+CHARACTER = 6.7
+GAP = 16.0
+"""Between items of a rank."""
+PADDING = 12.0
+_SWEEPS = 8
+_Key = tuple[str, Any]
+
+
+@dataclass
+class Element:
+    """An item, port or bend of a line."""
+
+    rank: int
+    width: float
+    item: int | Group | None = None
+    """A box, a group, or None for ports and bends."""
+    x: float = 0.0
+    """Of its middle, from the left border of its group."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A line between elements of neighbouring ranks."""
+
+    start: int
+    end: int
+    out: float
+    """Where it leaves, right of the middle of the element at its start."""
+    into: float
+
+
+@dataclass
+class Level:
+    """The inside of a group. Rank 0 holds the ports of lines that enter it, the last rank those that leave."""
+
+    elements: list[Element] = field(default_factory=list)
+    ranks: list[list[int]] = field(default_factory=list)
+    segments: list[Segment] = field(default_factory=list)
+    entries: dict[int, int] = field(default_factory=dict)
+    """Element by the box that the line comes from."""
+    exits: dict[int, int] = field(default_factory=dict)
+    width: float = 0.0
+
+
+def text_width(text: str) -> float:
+    """Room that a text takes."""
+    return len(text) * CHARACTER
+
+
+def box_width(title: str, detail: str) -> float:
+    """Width of a box with these lines."""
+    return max(text_width(title), text_width(detail) * 0.9, 30.0) + 16.0
+
+
+def arrange(diagram: Diagram) -> dict[Group, Level]:
+    """A level for every group."""
+    edges = _edges_by_group(diagram)
+    levels: dict[Group, Level] = {}
+    for group in reversed(diagram.groups()):
+        levels[group] = _Arrangement(diagram, group, edges[group], levels).build()
+    return levels
+
+
+def _edges_by_group(diagram: Diagram) -> dict[Group, dict[tuple[_Key, _Key, int], None]]:
+    """For every group the edges between its members and ports, with the box that the line comes from."""
+    edges: dict[Group, dict[tuple[_Key, _Key, int], None]] = {group: {} for group in diagram.groups()}
+    for source, target in diagram.lines:
+        ups, downs = _chain(diagram.homes[source]), _chain(diagram.homes[target])
+        shared = next(group for group in ups if group in downs)
+        start: _Key = ("box", source)
+        for group in ups[: ups.index(shared)]:
+            edges[group][start, ("exit", source), source] = None
+            start = ("group", group)
+        end: _Key = ("box", target)
+        for group in downs[: downs.index(shared)]:
+            edges[group][("entry", source), end, source] = None
+            end = ("group", group)
+        edges[shared][start, end, source] = None
+    return edges
+
+
+def _chain(group: Group | None) -> list[Group]:
+    found = []
+    while group is not None:
+        found.append(group)
+        group = group.parent
+    return found
+
+
+class _Arrangement:
+    """Builds the level of one group."""
+
+    def __init__(
+        self,
+        diagram: Diagram,
+        group: Group,
+        edges: dict[tuple[_Key, _Key, int], None],
+        levels: dict[Group, Level],
+    ):
+        self.diagram = diagram
+        self.group = group
+        self.edges = edges
+        self.levels = levels
+        self.level = Level()
+        self.place: dict[_Key, int] = {}
+
+    def build(self) -> Level:
+        """The finished level."""
+        ranks = self._rank()
+        level = self.level
+        level.ranks = [[] for _ in range(max(ranks.values(), default=0) + 1)]
+        for key, rank in ranks.items():
+            self.place[key] = self._add(rank, *self._measure(key))
+        level.entries = {k[1]: e for k, e in self.place.items() if k[0] == "entry"}
+        level.exits = {k[1]: e for k, e in self.place.items() if k[0] == "exit"}
+        self._connect()
+        neighbours = self._neighbours()
+        _order(level, neighbours)
+        _spread(level, neighbours)
+        left = min((e.x - e.width / 2 for e in level.elements), default=0.0) - PADDING
+        for element in level.elements:
+            element.x -= left
+        right = max((e.x + e.width / 2 for e in level.elements), default=0.0) + PADDING
+        level.width = max(right, text_width(self.group.label) + 4 * PADDING)
+        return level
+
+    def _add(self, rank: int, width: float, item: int | Group | None) -> int:
+        self.level.elements.append(Element(rank, width, item))
+        number = len(self.level.elements) - 1
+        self.level.ranks[rank].append(number)
+        return number
+
+    def _measure(self, key: _Key) -> tuple[float, int | Group | None]:
+        kind, what = key
+        if kind == "box":
+            box = self.diagram.boxes[what]
+            return box_width(box.title, box.detail), what
+        if kind == "group":
+            return self.levels[what].width, what
+        return 4.0, None
+
+    # ---- ranks
+
+    def _rank(self) -> dict[_Key, int]:
+        """Longest paths from above; what nothing leads to stands right above the first that reads it."""
+        keys: list[_Key] = [("box", m) if isinstance(m, int) else ("group", m) for m in self.group.members]
+        after: dict[_Key, list[_Key]] = {key: [] for key in keys}
+        before: dict[_Key, int] = dict.fromkeys(keys, 0)
+        ports: dict[_Key, None] = {}
+        for start, end, _ in self.edges:
+            inside = start[0] != "entry" and end[0] != "exit"
+            ports.update({k: None for k in (start, end) if k[0] in ("entry", "exit")})
+            if inside:
+                after[start].append(end)
+                before[end] += 1
+        waiting = dict(before)
+        ranks = dict.fromkeys(keys, 1)
+        ready = [key for key in keys if not waiting[key]]
+        for key in ready:
+            for reader in after[key]:
+                ranks[reader] = max(ranks[reader], ranks[key] + 1)
+                waiting[reader] -= 1
+                if not waiting[reader]:
+                    ready.append(reader)
+        entered = {end for start, end, _ in self.edges if start[0] == "entry"}
+        last = max(ranks.values(), default=0) + 1
+        left = {start for start, end, _ in self.edges if end[0] == "exit"}
+        for key in reversed(ready):
+            if not before[key] and key not in entered and (after[key] or key in left):
+                ranks[key] = max(1, min((ranks[reader] for reader in after[key]), default=last) - 1)
+        return {**ranks, **{port: 0 if port[0] == "entry" else last for port in ports}}
+
+    # ---- lines
+
+    def _connect(self) -> None:
+        bends: dict[tuple[_Key, int, int], int] = {}
+        done: set[tuple[int, int, int]] = set()
+        for start, end, source in self.edges:
+            present = self.place[start]
+            target = self.place[end]
+            for rank in range(self.level.elements[present].rank + 1, self.level.elements[target].rank):
+                bend = bends.get((start, source, rank))
+                if bend is None:
+                    bend = bends[start, source, rank] = self._add(rank, 4.0, None)
+                self._segment(present, bend, source, done)
+                present = bend
+            self._segment(present, target, source, done)
+
+    def _segment(self, start: int, end: int, source: int, done: set[tuple[int, int, int]]) -> None:
+        if (start, end, source) in done:
+            return
+        done.add((start, end, source))
+        self.level.segments.append(
+            Segment(start, end, self._port(start, source, "exits"), self._port(end, source, "entries"))
+        )
+
+    def _port(self, number: int, source: int, side: str) -> float:
+        """Where a line from ``source`` meets an element, right of its middle."""
+        item = self.level.elements[number].item
+        if not isinstance(item, Group):
+            return 0.0
+        inside = self.levels[item]
+        ports: dict[int, int] = getattr(inside, side)
+        return inside.elements[ports[source]].x - inside.width / 2
+
+    def _is_group(self, element: int) -> bool:
+        return isinstance(self.level.elements[element].item, Group)
+
+    def _neighbours(self) -> dict[int, tuple[list[tuple[int, float]], list[tuple[int, float]]]]:
+        """Per element those above and below it, with how far from theirs its middle would have to be.
+
+        A group's middle is drawn to the middle of others, not its ports to theirs: a chain of groups would wander off
+        to the side otherwise.
+        """
+        found: dict[int, tuple[list[tuple[int, float]], list[tuple[int, float]]]] = {
+            i: ([], []) for i in range(len(self.level.elements))
+        }
+        for s in self.level.segments:
+            found[s.end][0].append((s.start, 0.0 if self._is_group(s.end) else s.out))
+            found[s.start][1].append((s.end, 0.0 if self._is_group(s.start) else s.into))
+        return found
+
+
+_Neighbours = dict[int, tuple[list[tuple[int, float]], list[tuple[int, float]]]]
+
+
+def _order(level: Level, neighbours: _Neighbours) -> None:
+    """Sorts ranks by the mean places of what each element is connected to, downwards and upwards in turn."""
+    places = {e: float(i) for rank in level.ranks for i, e in enumerate(rank)}
+    for sweep in range(_SWEEPS):
+        side = sweep % 2
+        ranks = level.ranks if side == 0 else level.ranks[::-1]
+        for rank in ranks[1:]:
+            means = {}
+            for element in rank:
+                near = neighbours[element][side]
+                means[element] = sum(places[n] for n, _ in near) / len(near) if near else places[element]
+            rank.sort(key=lambda element: (means[element], places[element]))
+            scale = max((len(r) for r in level.ranks), default=1) / max(len(rank), 1)
+            places.update({e: (i + 0.5) * scale for i, e in enumerate(rank)})
+
+
+def _spread(level: Level, neighbours: _Neighbours) -> None:
+    """Moves elements towards what they are connected to, keeping order and distances."""
+    for rank in level.ranks:
+        x = 0.0
+        for element in rank:
+            x += level.elements[element].width / 2
+            level.elements[element].x = x
+            x += level.elements[element].width / 2 + GAP
+    for sweep in range(2 * _SWEEPS):
+        side = sweep % 2
+        for rank in level.ranks if side == 0 else level.ranks[::-1]:
+            wanted, weights = [], []
+            for element in rank:
+                near = neighbours[element][side] or neighbours[element][1 - side]
+                targets = [level.elements[n].x + shift for n, shift in near]
+                wanted.append(sum(targets) / len(targets) if targets else level.elements[element].x)
+                weights.append(4.0 if level.elements[element].item is None else 1.0)
+            for element, x in zip(rank, _fit(level, rank, wanted, weights), strict=True):
+                level.elements[element].x = x
+
+
+def _fit(level: Level, rank: list[int], wanted: list[float], weights: list[float]) -> list[float]:
+    """The places nearest to the wanted ones (weighted squares) that keep order and distances: pooled violators."""
+    offsets, offset = [], 0.0
+    for i, element in enumerate(rank):
+        if i:
+            offset += (level.elements[rank[i - 1]].width + level.elements[element].width) / 2 + GAP
+        offsets.append(offset)
+    pools: list[list[float]] = []
+    for want, weight, shift in zip(wanted, weights, offsets, strict=True):
+        pools.append([(want - shift) * weight, weight, 1])
+        while len(pools) > 1 and pools[-2][0] / pools[-2][1] > pools[-1][0] / pools[-1][1]:
+            total, mass, count = pools.pop()
+            pools[-1][0] += total
+            pools[-1][1] += mass
+            pools[-1][2] += count
+    means = [total / mass for total, mass, count in pools for _ in range(int(count))]
+    return [mean + shift for mean, shift in zip(means, offsets, strict=True)]

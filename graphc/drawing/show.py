@@ -1,0 +1,64 @@
+"""Pictures of traced graphs and of autograd graphs, as SVG or as a page."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+from graphc.container import replacing
+from graphc.drawing import page, svg
+from graphc.drawing.diagram import Diagram
+from graphc.drawing.from_autograd import autograd_diagram
+from graphc.drawing.from_graph import graph_diagram
+from graphc.errors import ArgumentError
+from graphc.ir.graph import Graph
+from graphc.tensor import Tensor
+
+
+def diagram_of(target: Any, module: Any = None, depth: int | None = None) -> Diagram:
+    """The diagram of a Graph, or of the autograd graph of a tensor or of several in a tuple or list.
+
+    ``module`` names the parameters in an autograd graph; ``depth`` makes modules that deep one box each. Raises
+    ArgumentError for anything else, and for tensors without an autograd graph.
+    """
+    if depth is not None and depth < 1:
+        raise ArgumentError(f"depth is at least 1, got {depth}")
+    if isinstance(target, Graph):
+        return graph_diagram(target, depth)
+    tensors = [target] if isinstance(target, Tensor) else target
+    if isinstance(tensors, list | tuple) and tensors and all(isinstance(t, Tensor) for t in tensors):
+        return autograd_diagram(tensors, module, depth)
+    raise ArgumentError(
+        f"a picture shows a Graph or the autograd graph of tensors, got {type(target).__name__}",
+        remedy="picture(graphc.trace(model, x), path)",
+    )
+
+
+def picture(
+    target: Any, path: str | os.PathLike[str] | None = None, *, module: Any = None, depth: int | None = None
+) -> str:
+    """The picture of a traced Graph, or of what made a tensor (or several); also written to ``path``, atomically.
+
+    An ``.svg`` is a plain drawing; an ``.html`` page has groups that open and close, and needs no network. Without a
+    path the drawing is returned. See ``diagram_of`` for the other arguments. Raises ArgumentError; OSError.
+    """
+    suffix = ".svg" if path is None else Path(path).suffix
+    if suffix not in (".svg", ".html"):
+        raise ArgumentError(f"{os.fspath(path or '')}: there is no picture of kind {suffix!r}", remedy=".svg or .html")
+    diagram = diagram_of(target, module, depth)
+    name = target.name if isinstance(target, Graph) else "autograd graph"
+    text = svg.draw(diagram) if suffix == ".svg" else page.page(diagram, name)
+    if path is not None:
+        with replacing(path) as file:
+            file.write(text.encode())
+    return text
+
+
+def notebook(graph: Graph) -> str:
+    """What a notebook shows for a Graph: the picture, and the text below it."""
+    text = str(graph)
+    name = "graphc-" + hashlib.sha256(text.encode()).hexdigest()[:12]
+    plain = text.replace("&", "&amp;").replace("<", "&lt;")
+    return f"{page.fragment(graph_diagram(graph), name)}<details><summary>text</summary><pre>{plain}</pre></details>"

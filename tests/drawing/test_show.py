@@ -1,0 +1,74 @@
+"""``picture``: files and texts of both kinds, large graphs, notebooks, and wrong arguments."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import graphc as gc
+from graphc import nn
+from graphc.drawing import notebook, picture
+from graphc.errors import ArgumentError
+
+
+def test_files(tmp_path: Path):
+    graph = gc.trace(nn.Linear(2, 3), gc.zeros(1, 2))
+    text = gc.picture(graph, tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").read_text() == text == picture(graph)
+    picture(graph, tmp_path / "a.html")
+    assert (tmp_path / "a.html").read_text().startswith("<!doctype html>")
+    assert sorted(os.listdir(tmp_path)) == ["a.html", "a.svg"]
+
+
+def test_autograd_graphs():
+    model = nn.Linear(2, 3)
+    y = model(gc.ones(1, 2))
+    text = picture(y.sum(), module=model)
+    assert ">weight<" in text
+    assert picture([y, y.exp()]).count(">result") == 2
+
+
+@pytest.mark.parametrize("target", [3, gc.zeros(1), [], [3]])
+def test_what_has_no_picture(target):
+    with pytest.raises(ArgumentError):
+        picture(target)
+
+
+def test_wrong_arguments(tmp_path: Path):
+    graph = gc.trace(nn.Linear(2, 3), gc.zeros(1, 2))
+    with pytest.raises(ArgumentError, match="no picture of kind"):
+        picture(graph, tmp_path / "a.png")
+    with pytest.raises(ArgumentError, match="depth"):
+        picture(graph, depth=0)
+    assert not os.listdir(tmp_path)
+
+
+def test_hundreds_of_nodes():
+    layers = [nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.ReLU()) for _ in range(25)]
+    graph = gc.trace(nn.Sequential(*layers).eval(), gc.zeros(2, 8))
+    assert len(graph) > 300
+    tree = ElementTree.fromstring(picture(graph))
+    assert float(tree.get("width")) < 800
+
+
+def test_notebooks_show_pictures():
+    graph = gc.trace(nn.Linear(2, 3), gc.zeros(1, 2))
+    text = graph._repr_html_()
+    assert text == notebook(graph)
+    assert "<svg" in text
+    assert "graph @Linear" in text
+
+
+def test_the_same_picture_in_every_process():
+    program = "import graphc as gc; m = gc.nn.Linear(2, 3); print(gc.picture(gc.trace(m, gc.zeros(1, 2))))"
+    texts = set()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True)
+        texts.add(done.stdout)
+    assert len(texts) == 1

@@ -18,6 +18,7 @@ from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.compiler.native_call import native
 from graphc.dtypes import DType, float32
 from graphc.errors import ArgumentError, GradientError
+from graphc.guards import Recompiles
 from graphc.ir.graph import Graph, Value, input_class
 from graphc.live import Binding, Modules, Slot, are_current
 from graphc.passes.autodiff import split_forward_backward, vjp_graph
@@ -247,6 +248,7 @@ class Compiled:
         self._shortcut = _NO_SHORTCUT
         self._lock = threading.RLock()
         self._log = config.logger("compile")
+        self._recompiles = Recompiles(graph_name(target))
         if not is_module(target):
             functools.update_wrapper(self, target, updated=())
 
@@ -284,7 +286,7 @@ class Compiled:
             self._variants.clear()
         grad_enabled = is_grad_enabled()
         signature = [(t.dtype, t._data.shape, grad_enabled and refresh(t)._requires_grad) for t in leaves]
-        key = (structure, tuple(signature), grad_enabled, modules.training())
+        key = (structure, tuple(signature), modules.training(), grad_enabled)
         fitting = (v for v in self._variants.get(key, ()) if v.fits())
         variant = next(fitting, None) or self._new_variant(key, modules, args, kwargs)
         result = variant.run(leaves)
@@ -297,8 +299,9 @@ class Compiled:
             for variant in self._variants.get(key, ()):
                 if variant.fits():
                     return variant
-            traced = trace_function(self._target, args, kwargs)
             name = graph_name(self._target)
+            self._recompiles.tell(key, self._variants, modules)
+            traced = trace_function(self._target, args, kwargs)
             variant = Variant(name, traced, modules, flatten((args, kwargs))[0])
             variant.fits()
             self._variants.setdefault(key, []).insert(0, variant)

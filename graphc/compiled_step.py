@@ -15,6 +15,7 @@ from graphc.autograd.grad_mode import enable_grad, no_grad
 from graphc.compiled import BoundProgram, bound_values, build
 from graphc.dtypes import float32
 from graphc.errors import ArgumentError, GradientError, ShapeError
+from graphc.guards import Recompiles
 from graphc.ir.build import emit
 from graphc.ir.graph import Graph, Value
 from graphc.ir.types import TensorType
@@ -216,6 +217,7 @@ class CompiledStep:
             )
         self.model, self.loss, self.optimizer = model, loss, optimizer
         self.name = f"{graph_name(model)}_step"
+        self._recompiles = Recompiles(self.name)
         self.last_output: Any = None
         """What the model gave in the last step."""
         self._programs: dict[Any, list[_Program]] = {}
@@ -257,6 +259,7 @@ class CompiledStep:
         with self._lock:
             found = self._find(key)
             if found is None:
+                self._recompiles.tell(key, self._programs, modules)
                 found = _Program(self, modules, args, target)
                 found.binding.fits()
                 self._programs.setdefault(key, []).insert(0, found)

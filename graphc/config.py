@@ -54,6 +54,8 @@ class Options:
     """Bytes that the cache may take."""
     logs: str
     """Level of the log on stderr; empty for none."""
+    explain_recompiles: bool
+    """Whether a compiled function tells why it is compiled again."""
     debug: bool
     """Whether the command line shows tracebacks."""
 
@@ -171,6 +173,15 @@ OPTIONS = (
         "",
         "Writes a log of compiles (stages, sizes, times) to stderr.",
         _one_of("", "info", "debug"),
+    ),
+    Option(
+        "explain_recompiles",
+        "GRAPHC_EXPLAIN_RECOMPILES",
+        "`0`, `1`",
+        "0",
+        "A compiled function or step that is compiled again tells on stderr which guard did not hold: shape, element type, "
+        "static argument, training flag, grad mode, parameter.",
+        _flag,
     ),
     Option(
         "debug",

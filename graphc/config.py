@@ -179,8 +179,8 @@ OPTIONS = (
         "GRAPHC_EXPLAIN_RECOMPILES",
         "`0`, `1`",
         "0",
-        "A compiled function or step that is compiled again tells on stderr which guard did not hold: shape, element type, "
-        "static argument, training flag, grad mode, parameter.",
+        "A compiled function or step that is compiled again tells on stderr which guard did not hold: shape, element "
+        "type, static argument, training flag, grad mode, parameter.",
         _flag,
     ),
     Option(

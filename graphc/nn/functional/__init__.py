@@ -28,7 +28,8 @@ from graphc.nn.functional.activation import (
 from graphc.nn.functional.attention import scaled_dot_product_attention
 from graphc.nn.functional.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from graphc.nn.functional.distance import cosine_similarity, pairwise_distance, pdist
-from graphc.nn.functional.dropout import dropout, dropout1d, dropout2d
+from graphc.nn.functional.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
+from graphc.nn.functional.folding import fold, unfold
 from graphc.nn.functional.linear import bilinear, linear
 from graphc.nn.functional.loss import (
     binary_cross_entropy,
@@ -37,6 +38,12 @@ from graphc.nn.functional.loss import (
     gaussian_nll_loss,
     kl_div,
     nll_loss,
+)
+from graphc.nn.functional.loss_multilabel import (
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    triplet_margin_with_distance_loss,
 )
 from graphc.nn.functional.loss_regression import (
     cosine_embedding_loss,
@@ -50,7 +57,14 @@ from graphc.nn.functional.loss_regression import (
     soft_margin_loss,
     triplet_margin_loss,
 )
-from graphc.nn.functional.normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
+from graphc.nn.functional.normalization import (
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    local_response_norm,
+    rms_norm,
+)
 from graphc.nn.functional.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -58,10 +72,29 @@ from graphc.nn.functional.pooling import (
     adaptive_max_pool2d,
     avg_pool1d,
     avg_pool2d,
+    lp_pool1d,
+    lp_pool2d,
     max_pool1d,
     max_pool2d,
 )
-from graphc.nn.functional.sparse import embedding, one_hot
+from graphc.nn.functional.sampling_grid import affine_grid, grid_sample
+from graphc.nn.functional.shrinkage import (
+    celu_,
+    elu_,
+    gumbel_softmax,
+    hardshrink,
+    hardtanh_,
+    leaky_relu_,
+    relu_,
+    rrelu,
+    rrelu_,
+    selu_,
+    softshrink,
+    tanhshrink,
+    threshold,
+    threshold_,
+)
+from graphc.nn.functional.sparse import embedding, embedding_bag, one_hot
 from graphc.nn.functional.vision import (
     channel_shuffle,
     interpolate,
@@ -69,6 +102,8 @@ from graphc.nn.functional.vision import (
     pixel_shuffle,
     pixel_unshuffle,
     upsample,
+    upsample_bilinear,
+    upsample_nearest,
 )
 
 __all__ = [
@@ -76,6 +111,8 @@ __all__ = [
     "adaptive_avg_pool2d",
     "adaptive_max_pool1d",
     "adaptive_max_pool2d",
+    "affine_grid",
+    "alpha_dropout",
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
@@ -83,6 +120,7 @@ __all__ = [
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
+    "celu_",
     "channel_shuffle",
     "conv1d",
     "conv2d",
@@ -94,15 +132,24 @@ __all__ = [
     "dropout",
     "dropout1d",
     "dropout2d",
+    "dropout3d",
     "elu",
+    "elu_",
     "embedding",
+    "embedding_bag",
+    "feature_alpha_dropout",
+    "fold",
     "gaussian_nll_loss",
     "gelu",
     "glu",
+    "grid_sample",
     "group_norm",
+    "gumbel_softmax",
+    "hardshrink",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "hardtanh_",
     "hinge_embedding_loss",
     "huber_loss",
     "instance_norm",
@@ -111,14 +158,21 @@ __all__ = [
     "l1_loss",
     "layer_norm",
     "leaky_relu",
+    "leaky_relu_",
     "linear",
+    "local_response_norm",
     "log_softmax",
     "logsigmoid",
+    "lp_pool1d",
+    "lp_pool2d",
     "margin_ranking_loss",
     "max_pool1d",
     "max_pool2d",
     "mish",
     "mse_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
     "nll_loss",
     "normalize",
     "one_hot",
@@ -131,9 +185,13 @@ __all__ = [
     "prelu",
     "relu",
     "relu6",
+    "relu_",
     "rms_norm",
+    "rrelu",
+    "rrelu_",
     "scaled_dot_product_attention",
     "selu",
+    "selu_",
     "sigmoid",
     "silu",
     "smooth_l1_loss",
@@ -141,8 +199,16 @@ __all__ = [
     "softmax",
     "softmin",
     "softplus",
+    "softshrink",
     "softsign",
     "tanh",
+    "tanhshrink",
+    "threshold",
+    "threshold_",
     "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+    "unfold",
     "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
 ]

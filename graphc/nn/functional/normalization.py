@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from math import prod
 
@@ -10,6 +11,7 @@ from graphc.autograd.grad_mode import no_grad
 from graphc.errors import AttributeValueError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
+from graphc.ops import shape as shapes
 from graphc.tensor import Tensor
 
 
@@ -161,3 +163,17 @@ def instance_norm(
     if running_var is not None:
         _mix(running_var, composite.mean(composite.var(input, axes, 1, keepdim=True), 0), momentum)
     return _scaled(_standardized(input, axes, eps), _per_channel(weight, input), _per_channel(bias, input))
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """Divides each element by a power of the mean square of ``size`` neighbouring channels of [batch, channels, ...]
+    (Krizhevsky et al. 2012, section 3.3)."""
+    if len(input.shape) < 3:
+        raise ShapeError(f"local_response_norm: the input {list(input.shape)} has no dimension behind the channels")
+    none = (0,) * (len(input.shape) - 2)
+    low, high = (0, size // 2, *none), (0, (size - 1) // 2, *none)
+    squares = shapes.pad(ew.mul(input, input), low=low, high=high, interior=(0,) * len(low))
+    channels = input.shape[1]
+    parts = [squares.narrow(1, i, channels) for i in range(size)]
+    total = functools.reduce(ew.add, parts)
+    return ew.div(input, mathematics.pow(ew.add(ew.mul(total, alpha / size), k), beta))

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from graphc import composite
 from graphc.dtypes import float64, int64
 from graphc.errors import AttributeValueError
 from graphc.nn.functional.spatial import IntOrInts, Ints, Pairs, batched, per_dimension, unbatched
 from graphc.ops import contraction, shape, window
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.ops.index import gather
 from graphc.tensor import Tensor
 from graphc.tensor_base import front
 
@@ -196,22 +202,66 @@ def _parts(extent: int, parts: int) -> list[tuple[int, int]]:
     return [(i * extent // parts, -(-(i + 1) * extent // parts)) for i in range(parts)]
 
 
-def adaptive_max_pool1d(input: Tensor, output_size: IntOrInts) -> Tensor:
+def adaptive_max_pool1d(input: Tensor, output_size: IntOrInts, return_indices: bool = False) -> Any:
     """Maximum over windows that divide the length of [batch, channels, length] into ``output_size`` parts."""
-    return _adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size)
+    return _adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
-def adaptive_max_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """Maximum over windows that divide [batch, channels, height, width] into ``output_size`` (None: as it is) parts."""
-    return _adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size)
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """Maximum over windows that divide [batch, channels, height, width] into ``output_size`` (None: as it is) parts.
+
+    With ``return_indices`` the result is a pair with the position (i64) of each maximum in its flattened plane.
+    """
+    return _adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
-def _adaptive_max_pool(name: str, rank: int, x: Tensor, output_size: Any) -> Tensor:
+def _adaptive_max_pool(name: str, rank: int, x: Tensor, output_size: Any, return_indices: bool) -> Any:
     x, added = batched(x, rank, name)
-    for axis, m in enumerate(_output_size(name, rank, x, output_size), start=2):
-        columns = [x.narrow(axis, a, b - a).amax(axis, keepdim=True) for a, b in _parts(x.shape[axis], m)]
-        x = shape.concat(*columns, axis=axis)
-    return unbatched(x, added)
+    sizes = tuple(x.shape[2:])
+    wanted = _output_size(name, rank, x, output_size)
+    windows = [
+        x[(..., *(slice(a, b) for a, b in parts))].flatten(2)
+        for parts in itertools.product(*(_parts(n, m) for n, m in zip(sizes, wanted, strict=True)))
+    ]
+    columns = [w.amax(2, keepdim=True) for w in windows]
+    result = shape.concat(*columns, axis=2).reshape(*x.shape[:2], *wanted)
+    if not return_indices:
+        return unbatched(result, added)
+    planes = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes)
+    places = [
+        planes[tuple(slice(a, b) for a, b in parts)].reshape(-1)
+        for parts in itertools.product(*(_parts(n, m) for n, m in zip(sizes, wanted, strict=True)))
+    ]
+    found = [
+        gather(front().constant(place), w.argmax(2, keepdim=True), axis=0)
+        for place, w in zip(places, windows, strict=True)
+    ]
+    indices = shape.concat(*found, axis=2).reshape(*x.shape[:2], *wanted)
+    return unbatched(result, added), unbatched(indices, added)
+
+
+def lp_pool1d(
+    input: Tensor, norm_type: float, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: bool = False
+) -> Tensor:
+    """The ``norm_type``-th root of the sum of powers over windows of [batch, channels, length]."""
+    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(
+    input: Tensor, norm_type: float, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: bool = False
+) -> Tensor:
+    """The ``norm_type``-th root of the sum of powers over windows of [batch, channels, height, width]."""
+    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def _lp_pool(
+    rank: int, x: Tensor, p: float, kernel_size: IntOrInts, stride: IntOrInts | None, ceil_mode: bool
+) -> Tensor:
+    count = float(np.prod(per_dimension(kernel_size, rank, "kernel_size")))
+    pool = avg_pool1d if rank == 1 else avg_pool2d
+    # A last window that leaves the input is averaged over what is there, and counts as a whole one.
+    total = ew.mul(pool(mathematics.pow(x, float(p)), kernel_size, stride, 0, ceil_mode), count)
+    return ew.mul(ew.sign(total), mathematics.pow(composite.relu(ew.abs(total)), 1.0 / p))
 
 
 def _output_size(name: str, rank: int, x: Tensor, output_size: Any) -> Ints:

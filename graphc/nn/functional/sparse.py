@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from graphc import composite
 from graphc.autograd.grad_mode import no_grad
 from graphc.dtypes import int64
-from graphc.errors import AttributeValueError, DTypeError
+from graphc.errors import AttributeValueError, DTypeError, ShapeError
 from graphc.ops import elementwise as ew
-from graphc.ops import index
+from graphc.ops import index, reduce
 from graphc.tensor import Tensor
 from graphc.tensor_base import front
 
@@ -61,6 +63,84 @@ def _limit_norm(weight: Tensor, input: Tensor, max_norm: float, norm_type: float
 
 def _ones(input: Tensor, like: Tensor) -> Tensor:
     return front().constant(np.ones(input.numel(), like.dtype.numpy))
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Rows of ``weight`` [count, size] at ``input``, combined per bag by ``sum``, ``mean`` or ``max``: [bags, size].
+
+    Bags are the rows of ``input`` [bags, length]; or slices of a vector that begin at ``offsets`` (with
+    ``include_last_offset`` its last entry is the end of the last bag). Entries equal to ``padding_idx`` do not count,
+    an empty bag gives zeros. ``per_sample_weights`` (of the input's shape, for ``sum``) scale rows.
+    """
+    _check_bags(input, offsets, mode, per_sample_weights, scale_grad_by_freq)
+    if max_norm is not None:
+        _limit_norm(weight, input, max_norm, norm_type)
+    rows = index.gather(weight, input.reshape(-1), axis=0)
+    bags, count = _bags(input, offsets, include_last_offset)
+    counted = ew.ge(bags, 0)
+    if padding_idx is not None:
+        counted = ew.logical_and(counted, ew.ne(input.reshape(-1), padding_index(padding_idx, weight.shape[0])))
+    if mode == "max":
+        return _largest(rows, bags, counted, count)
+    share = ew.cast(counted, dtype=rows.dtype)
+    scale = share if per_sample_weights is None else ew.mul(share, per_sample_weights.reshape(-1))
+    zeros = weight.new_zeros(count, weight.shape[1])
+    total = index.scatter_add(zeros, bags, ew.mul(rows, scale.unsqueeze(1)), axis=0)
+    if mode == "sum":
+        return total
+    sizes = index.scatter_add(weight.new_zeros(count), bags, share, axis=0)
+    return ew.div(total, ew.maximum(sizes, 1).unsqueeze(1))
+
+
+def _largest(rows: Tensor, bags: Tensor, counted: Tensor, count: int) -> Tensor:
+    """The largest row of each bag, 0 for an empty one."""
+    member = ew.logical_and(ew.eq(bags, index.iota(shape=(count, 1), axis=0)), counted)
+    if not rows.shape[0]:
+        return rows.new_zeros(count, rows.shape[1])
+    top = reduce.max(ew.where(member.unsqueeze(2), rows, -np.inf), axes=(1,), keepdims=False)
+    return ew.where(reduce.any(member, axes=(1,), keepdims=True), top, 0)
+
+
+def _check_bags(input: Tensor, offsets: Any, mode: str, weights: Any, by_frequency: bool) -> None:
+    if mode not in ("sum", "mean", "max"):
+        raise AttributeValueError(f"embedding_bag: mode {mode!r} is not known", remedy="'sum', 'mean' or 'max'")
+    if weights is not None and mode != "sum":
+        raise AttributeValueError(f"embedding_bag: per_sample_weights go with mode 'sum', not {mode!r}")
+    if by_frequency:
+        raise AttributeValueError("embedding_bag: scale_grad_by_freq is not supported")
+    if not input.dtype.is_integer:
+        raise DTypeError(f"embedding_bag: indices are integers, got {input.dtype.name}", remedy="x.long()")
+    if len(input.shape) == 2 and offsets is not None:
+        raise AttributeValueError("embedding_bag: the rows of a matrix are the bags, so offsets must be None")
+    if len(input.shape) == 1 and (offsets is None or len(offsets.shape) != 1):
+        raise AttributeValueError("embedding_bag: a vector of indices needs a vector of offsets")
+    if len(input.shape) not in (1, 2):
+        raise AttributeValueError(f"embedding_bag: indices are a vector or a matrix, got {list(input.shape)}")
+    if weights is not None and tuple(weights.shape) != tuple(input.shape):
+        raise ShapeError(f"embedding_bag: weights {list(weights.shape)} for indices {list(input.shape)}")
+
+
+def _bags(input: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[Tensor, int]:
+    """The bag of every index, and the number of bags."""
+    if offsets is None:
+        number, length = input.shape
+        return index.iota(shape=(number, length), axis=0).reshape(-1), number
+    begins = offsets.narrow(0, 0, offsets.shape[0] - 1) if include_last else offsets
+    places = index.iota(shape=(1, input.shape[0]), axis=1)
+    begun = ew.le(begins.to(int64).unsqueeze(1), places)
+    return ew.sub(composite.total(begun, 0), 1), begins.shape[0]
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:

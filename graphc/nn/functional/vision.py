@@ -136,9 +136,25 @@ def _linear(x: Tensor, axis: int, wanted: int, step: float, align_corners: bool)
     return ew.add(ew.mul(left, front().constant(1 - share)), ew.mul(right, front().constant(share)))
 
 
-def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest") -> Tensor:
+def upsample(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
     """The same as ``interpolate``."""
-    return interpolate(input, size, scale_factor, mode)
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """``interpolate`` by nearest neighbours."""
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """``interpolate`` bilinearly with the corner points fixed."""
+    return interpolate(input, size, scale_factor, "bilinear", True)
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:

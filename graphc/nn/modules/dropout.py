@@ -45,3 +45,27 @@ class Dropout2d(_Dropout):
     def forward(self, input: Tensor) -> Tensor:
         """[batch, channels, height, width]."""
         return F.dropout2d(input, self.p, self.training, self.inplace)
+
+
+class Dropout3d(_Dropout):
+    """Zeros whole channels of [batch, channels, depth, height, width] with probability p in training."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, depth, height, width]."""
+        return F.dropout3d(input, self.p, self.training, self.inplace)
+
+
+class AlphaDropout(_Dropout):
+    """Dropout that keeps mean 0 and variance 1 of selu's outputs."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Any shape."""
+        return F.alpha_dropout(input, self.p, self.training, self.inplace)
+
+
+class FeatureAlphaDropout(_Dropout):
+    """AlphaDropout of whole channels."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, ...]."""
+        return F.feature_alpha_dropout(input, self.p, self.training, self.inplace)

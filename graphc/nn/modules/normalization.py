@@ -127,6 +127,18 @@ class BatchNorm2d(_BatchNorm):
     ranks = (4,)
 
 
+class BatchNorm3d(_BatchNorm):
+    """Batch normalisation of [batch, channels, depth, height, width]."""
+
+    ranks = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation of [batch, channels, ...] with the statistics of the one process that there is."""
+
+    ranks = (2, 3, 4, 5)
+
+
 class LayerNorm(Module):
     """Normalisation over the last dimensions, whose shape is ``normalized_shape`` (Ba et al. 2016)."""
 
@@ -281,3 +293,28 @@ class InstanceNorm2d(_InstanceNorm):
     """Instance normalisation of [batch, channels, height, width] (Ulyanov et al. 2016)."""
 
     ranks = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Instance normalisation of [batch, channels, depth, height, width]."""
+
+    ranks = (4, 5)
+
+
+class LocalResponseNorm(Module):
+    """Division by a power of the mean square of neighbouring channels."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, ...] to the same shape."""
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        """Options."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

@@ -138,17 +138,61 @@ class AdaptiveAvgPool2d(_Adaptive):
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
-class AdaptiveMaxPool1d(_Adaptive):
+class _AdaptiveMax(_Adaptive):
+    """Adaptive maximum pooling, on request with positions."""
+
+    def __init__(self, output_size: Any, return_indices: bool = False):
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+
+class AdaptiveMaxPool1d(_AdaptiveMax):
     """Maximum over as many equal windows of [batch, channels, length] as ``output_size`` says."""
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Any:
         """[batch, channels, length] to [batch, channels, output_size]."""
-        return F.adaptive_max_pool1d(input, self.output_size)
+        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
-class AdaptiveMaxPool2d(_Adaptive):
+class AdaptiveMaxPool2d(_AdaptiveMax):
     """Maximum over as many equal windows of [batch, channels, height, width] as ``output_size`` says."""
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Any:
         """[batch, channels, height, width] to [batch, channels, *output_size]."""
-        return F.adaptive_max_pool2d(input, self.output_size)
+        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+
+
+class _LPPool(Module):
+    """What power-average pooling of any number of dimensions has in common."""
+
+    def __init__(
+        self, norm_type: float, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: bool = False
+    ):
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def extra_repr(self) -> str:
+        """The window."""
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class LPPool1d(_LPPool):
+    """The root of the sum of powers over windows of [batch, channels, length]."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, length] to [batch, channels, length']."""
+        return F.lp_pool1d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool2d(_LPPool):
+    """The root of the sum of powers over windows of [batch, channels, height, width]."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, height, width] to [batch, channels, height', width']."""
+        return F.lp_pool2d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)

@@ -80,3 +80,76 @@ class Embedding(Module):
         if self.max_norm is not None:
             parts.append(f"max_norm={self.max_norm}")
         return ", ".join(parts)
+
+
+class EmbeddingBag(Module):
+    """Rows of weight [num_embeddings, embedding_dim] at integer positions, combined per bag by sum, mean or max."""
+
+    weight: Parameter
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.mode = mode
+        self.sparse = sparse
+        self.include_last_offset = include_last_offset
+        self.padding_idx = None if padding_idx is None else padding_index(padding_idx, num_embeddings)
+        if _weight is None:
+            self.weight = empty_parameter((num_embeddings, embedding_dim), dtype, device)
+            self.reset_parameters()
+        else:
+            self.weight = Parameter(_weight)
+
+    def reset_parameters(self) -> None:
+        """Normal numbers, and zeros in the row ``padding_idx``."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx].fill_(0)
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> EmbeddingBag:
+        """A layer with the given table [count, size], not trained when ``freeze``."""
+        if len(embeddings.shape) != 2:
+            raise ShapeError(f"EmbeddingBag.from_pretrained: a matrix is needed, got {list(embeddings.shape)}")
+        layer = cls(*embeddings.shape, _weight=embeddings, **options)
+        layer.weight.requires_grad_(not freeze)
+        return layer
+
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+        """[bags, length], or a vector and the ``offsets`` at which bags begin, to [bags, embedding_dim]."""
+        return F.embedding_bag(
+            input,
+            self.weight,
+            offsets,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.mode,
+            self.sparse,
+            per_sample_weights,
+            self.include_last_offset,
+            self.padding_idx,
+        )
+
+    def extra_repr(self) -> str:
+        """Sizes and mode."""
+        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}"

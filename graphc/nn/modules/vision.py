@@ -60,6 +60,18 @@ class ZeroPad2d(_Pad):
     rank = 2
 
 
+class ConstantPad3d(_ConstantPad):
+    """A constant around the last three dimensions."""
+
+    rank = 3
+
+
+class ZeroPad3d(_Pad):
+    """Zeros around the last three dimensions."""
+
+    rank = 3
+
+
 class ReflectionPad1d(_Pad):
     """The mirrored last dimension, without its edges."""
 
@@ -94,6 +106,24 @@ class CircularPad2d(_Pad):
     """The last two dimensions, wrapped around."""
 
     rank, mode = 2, "circular"
+
+
+class ReflectionPad3d(_Pad):
+    """The mirrored last three dimensions, without their edges."""
+
+    rank, mode = 3, "reflect"
+
+
+class ReplicationPad3d(_Pad):
+    """The edges of the last three dimensions, repeated."""
+
+    rank, mode = 3, "replicate"
+
+
+class CircularPad3d(_Pad):
+    """The last three dimensions, wrapped around."""
+
+    rank, mode = 3, "circular"
 
 
 class Upsample(Module):

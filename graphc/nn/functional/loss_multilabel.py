@@ -1,0 +1,105 @@
+"""Losses of several classes at once: margins between classes, several labels per item, triplets by any distance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from graphc import composite
+from graphc.errors import AttributeValueError, ShapeError
+from graphc.nn.functional.activation import logsigmoid
+from graphc.nn.functional.distance import pairwise_distance
+from graphc.nn.functional.loss import reduced, reduction_of
+from graphc.ops import elementwise as ew
+from graphc.ops import index
+from graphc.ops.reduce import any as any_of
+from graphc.tensor import Tensor
+
+
+def _rows(name: str, input: Tensor, target: Tensor, labels: int) -> tuple[Tensor, Tensor]:
+    """Input [batch, classes] and target with ``labels`` more dimensions than the batch."""
+    if len(input.shape) not in (1, 2) or tuple(target.shape) != tuple(input.shape)[: len(input.shape) - 1 + labels]:
+        raise ShapeError(f"{name}: input {list(input.shape)} and target {list(target.shape)} do not fit")
+    return (input.unsqueeze(0), target.unsqueeze(0)) if len(input.shape) == 1 else (input, target)
+
+
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The mean over classes of ``max(0, margin - x[target] + x[class]) ** p``, without the target's own."""
+    if p not in (1, 2):
+        raise AttributeValueError(f"multi_margin_loss: p is 1 or 2, got {p}")
+    how = reduction_of(reduction, size_average, reduce)
+    x, t = _rows("multi_margin_loss", input, target, 0)
+    own = x.gather(1, t.unsqueeze(1))
+    gap = composite.relu(ew.add(ew.sub(x, own), margin))
+    gap = gap if p == 1 else ew.mul(gap, gap)
+    if weight is not None:
+        gap = ew.mul(gap, index.gather(weight, t, axis=0).unsqueeze(1))
+    others = ew.ne(index.iota(shape=(1, x.shape[1]), axis=1), t.unsqueeze(1))
+    loss = ew.mul(composite.total(ew.where(others, gap, 0), 1), 1.0 / x.shape[1])
+    return reduced(loss if len(input.shape) == 2 else loss.squeeze(0), how)
+
+
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``max(0, 1 - (x[label] - x[other]))`` for all labels (entries of the target before the first -1) and all classes
+    that are no label, divided by the number of classes."""
+    how = reduction_of(reduction, size_average, reduce)
+    x, t = _rows("multilabel_margin_loss", input, target, 1)
+    classes = x.shape[1]
+    there = ew.eq(ew.cast(ew.ge(t, 0), dtype=t.dtype).cumprod(1), 1)
+    labels = ew.where(there, t, 0)
+    named = ew.logical_and(ew.eq(labels.unsqueeze(2), index.iota(shape=(1, 1, classes), axis=2)), there.unsqueeze(2))
+    is_label = any_of(named, axes=(1,), keepdims=False)
+    gaps = composite.relu(ew.add(ew.sub(x.unsqueeze(1), x.gather(1, labels).unsqueeze(2)), 1.0))
+    counted = ew.logical_and(there.unsqueeze(2), ew.logical_not(is_label).unsqueeze(1))
+    loss = ew.mul(composite.total(ew.where(counted, gaps, 0), (1, 2)), 1.0 / classes)
+    return reduced(loss if len(input.shape) == 2 else loss.squeeze(0), how)
+
+
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The mean over classes of the binary cross entropy of sigmoids."""
+    how = reduction_of(reduction, size_average, reduce)
+    near = ew.mul(target, logsigmoid(input))
+    far = ew.mul(ew.sub(1.0, target), logsigmoid(ew.neg(input)))
+    loss = ew.neg(ew.add(near, far))
+    loss = loss if weight is None else ew.mul(loss, weight)
+    return reduced(composite.mean(loss, -1), how)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` for any distance d; see triplet_margin_loss."""
+    distance = pairwise_distance if distance_function is None else distance_function
+    far = distance(anchor, negative)
+    if swap:
+        far = ew.minimum(far, distance(positive, negative))
+    gap = ew.sub(distance(anchor, positive), far)
+    return reduced(composite.relu(ew.add(gap, margin)), reduction_of(reduction))

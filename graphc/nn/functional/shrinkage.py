@@ -1,0 +1,107 @@
+"""Activations that cut small values off, thresholds, random slopes, and samples of a softmax."""
+
+from __future__ import annotations
+
+from graphc import composite, sampling
+from graphc.dtypes import float32
+from graphc.errors import AttributeValueError
+from graphc.nn.functional.activation import celu, elu, hardtanh, leaky_relu, relu, selu
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.ops import reduce
+from graphc.ops.index import iota
+from graphc.tensor import Tensor
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """x, but 0 from ``-lambd`` to ``lambd``."""
+    inside = ew.logical_and(ew.ge(input, -lambd), ew.le(input, lambd))
+    return ew.where(inside, 0, input)
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """x moved towards 0 by ``lambd``, 0 where it would pass it."""
+    if lambd < 0:
+        raise AttributeValueError(f"softshrink: lambd must not be negative, got {lambd}")
+    below = ew.where(ew.lt(input, -lambd), ew.add(input, lambd), ew.mul(input, 0))
+    return ew.where(ew.gt(input, lambd), ew.sub(input, lambd), below)
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """x minus its hyperbolic tangent."""
+    return ew.sub(input, mathematics.tanh(input))
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """x where it exceeds ``threshold``, else ``value``."""
+    result = ew.where(ew.gt(input, threshold), input, value)
+    return input.copy_(result) if inplace else result
+
+
+def rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """x where positive, else x times a slope: drawn from ``lower``..``upper`` in training, else their mean."""
+    if training:
+        draw = sampling.uniform(tuple(input.shape), float32)
+        slope = ew.cast(ew.add(ew.mul(draw, upper - lower), lower), dtype=input.dtype)
+    else:
+        slope = (lower + upper) / 2
+    result = ew.where(ew.gt(input, 0), input, ew.mul(input, slope))
+    return input.copy_(result) if inplace else result
+
+
+def relu_(input: Tensor) -> Tensor:
+    """``relu`` in place."""
+    return relu(input, inplace=True)
+
+
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """``leaky_relu`` in place."""
+    return leaky_relu(input, negative_slope, inplace=True)
+
+
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """``elu`` in place."""
+    return elu(input, alpha, inplace=True)
+
+
+def selu_(input: Tensor) -> Tensor:
+    """``selu`` in place."""
+    return selu(input, inplace=True)
+
+
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """``celu`` in place."""
+    return celu(input, alpha, inplace=True)
+
+
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """``hardtanh`` in place."""
+    return hardtanh(input, min_val, max_val, inplace=True)
+
+
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
+    """``threshold`` in place."""
+    return input.copy_(ew.where(ew.gt(input, threshold), input, value))
+
+
+def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Tensor:
+    """``rrelu`` in place."""
+    return rrelu(input, lower, upper, training, inplace=True)
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """A sample of the categorical distribution that ``logits`` describe along ``dim``, softened by the temperature
+    ``tau`` (Jang et al. 2017); ``hard`` makes it one-hot, with the gradient of the soft sample."""
+    uniform = sampling.uniform(tuple(logits.shape), logits.dtype)
+    # -log(1 - u) is an exponential variable; the smallest positive uniform number is far above underflow.
+    exponential = ew.neg(mathematics.log1p(ew.neg(uniform)))
+    gumbel = ew.neg(mathematics.log(ew.maximum(exponential, 1e-20)))
+    soft = composite.softmax(ew.mul(ew.add(logits, gumbel), 1.0 / tau), dim)
+    if not hard:
+        return soft
+    axis = dim % len(soft.shape)
+    top = reduce.argmax(soft, axis=axis, keepdims=True)
+    one = ew.cast(ew.eq(iota(shape=tuple(soft.shape), axis=axis), top), dtype=soft.dtype)
+    return ew.add(ew.sub(one, soft.detach()), soft)

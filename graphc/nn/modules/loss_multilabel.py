@@ -1,0 +1,92 @@
+"""Losses of several classes at once and of further distributions, as modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from graphc.nn import functional as F
+from graphc.nn.modules.loss import _Loss, _WeightedLoss
+from graphc.tensor import Tensor
+
+
+class PoissonNLLLoss(_Loss):
+    """The negative log likelihood of Poisson's distribution."""
+
+    def __init__(self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"):
+        super().__init__(reduction=reduction)
+        self.log_input = log_input
+        self.full = full
+        self.eps = eps
+
+    def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
+        """Two tensors of one shape."""
+        return F.poisson_nll_loss(
+            log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
+        )
+
+
+class SoftMarginLoss(_Loss):
+    """``log(1 + exp(-target * input))`` for targets 1 and -1."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Two tensors of one shape."""
+        return F.soft_margin_loss(input, target, reduction=self.reduction)
+
+
+class MultiLabelMarginLoss(_Loss):
+    """Margins between every label and every class that is none."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """[batch, classes] and as many labels, which end at the first -1."""
+        return F.multilabel_margin_loss(input, target, reduction=self.reduction)
+
+
+class MultiLabelSoftMarginLoss(_WeightedLoss):
+    """The mean binary cross entropy of sigmoids over classes."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """[batch, classes] twice, the target between 0 and 1."""
+        return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
+
+
+class MultiMarginLoss(_WeightedLoss):
+    """Margins between the target's class and the others."""
+
+    def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean"):
+        super().__init__(weight, reduction=reduction)
+        self.p = p
+        self.margin = margin
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """[batch, classes] and class numbers [batch]."""
+        options = {"p": self.p, "margin": self.margin, "weight": self.weight, "reduction": self.reduction}
+        return F.multi_margin_loss(input, target, **options)
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` for any distance d."""
+
+    def __init__(
+        self,
+        *,
+        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ):
+        super().__init__(reduction=reduction)
+        self.distance_function = distance_function
+        self.margin = margin
+        self.swap = swap
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        """Three tensors that the distance takes."""
+        return F.triplet_margin_with_distance_loss(
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
+            reduction=self.reduction,
+        )

@@ -24,7 +24,8 @@ class Contraction:
     a: Load
     b: Load
     body: tuple[Stmt, ...]
-    stores: tuple[Store, ...]
+    beside: tuple[Load | Store, ...]
+    """Memory accesses of the body outside of the sum, once per point."""
 
 
 def find_contraction(kernel: Kernel) -> Contraction | None:
@@ -45,8 +46,8 @@ def find_contraction(kernel: Kernel) -> Contraction | None:
     pair = _product(inner)
     if pair is None:
         return None
-    stores = tuple(s for s in body if isinstance(s, Store))
-    return Contraction(tuple(outer), tuple(reduced), *pair, body, stores)
+    beside = tuple(s for s in body if isinstance(s, (Load, Store)))
+    return Contraction(tuple(outer), tuple(reduced), *pair, body, beside)
 
 
 def _product(inner: tuple[Stmt, ...]) -> tuple[Load, Load] | None:
@@ -112,7 +113,7 @@ def _lane_tiles(
     points = 1.0
     for x in c.outer:
         points *= x.extent
-    scattered = [s for s in c.stores if lane_stride(s.index, axis) != 1]
+    scattered = [s for s in c.beside if lane_stride(s.index, axis) not in ((1,) if isinstance(s, Store) else (0, 1))]
     tiles = []
     for row in _row_axes(c, a, b):
         extent = row.extent if row else 1
@@ -122,7 +123,7 @@ def _lane_tiles(
                 continue
             rows = max(size for _, _, size in blocks(extent, room))
             cycles = _cycles(c, _efficiency(rows, vectors) * _used_lanes(axis.extent, lanes), lanes)
-            cycles = cycles * _row_conflicts(a, row, rows) + _scatter_cycles(scattered, row, points)
+            cycles = cycles * _row_conflicts(a, row, rows) * _page_misses(c, a, target) + _scatter_cycles(scattered, row, points)
             tile = Tile(cycles, axis, row, None, rows, vectors)
             if lane_stride(b.index, axis) == 1:
                 tiles.append(replace(tile, cycles=cycles * _panel_misses(c, b, extent, rows, target)))
@@ -170,6 +171,15 @@ def _panel_misses(c: Contraction, b: Load, extent: int, rows: int, target: Targe
         return 1.0
     ways = 4096 // min(4096, step & -step)  # sets that a column of lines falls on
     return 1.0 if length <= 8 * ways else 1.6 if length <= 256 else 2.6
+
+
+def _page_misses(c: Contraction, a: Load, target: Target) -> float:
+    """How much longer it takes when every step of the sum reads a few elements of another page of a large operand."""
+    size = a.dtype.itemsize
+    for x in (*c.outer, *c.reduced):
+        size *= x.extent if x in axes_of(a.index) else 1
+    steps = [abs(lane_stride(a.index, x) or 0) * a.dtype.itemsize for x in c.reduced]
+    return 3.0 if min(steps, default=0) >= 4096 and size > target.l2_bytes else 1.0
 
 
 def _row_conflicts(a: Load, row: Axis | None, rows: int) -> float:
@@ -322,7 +332,9 @@ def pack_body(p: Packing, names: Names, target: str, source: str) -> tuple[Stmt,
         load = replace(p.load, name=names.scalar("v"), buffer=source, index=copier.index(p.load.index), guard=())
         point = {x: as_index(axis) for x, axis in axes.items()}
         store = Store(target, p.index(run, as_index(panel), as_index(lane), point), load.name)
-        order = [*(axes[x] for x in p.outer), panel, lane, *(axes[x] for x in p.reduced)]
+        inner = [axes[x] for x in p.reduced]
+        in_order = lane_stride(p.load.index, p.vector) == 1  # what is read is walked through once, from end to end
+        order = [*(axes[x] for x in p.outer), *([*inner, panel, lane] if in_order else [panel, lane, *inner])]
         body += wrap([(x, "parallel") for x in order], (load, store))
     return tuple(body)
 
@@ -332,16 +344,42 @@ def _row_runs(row: Axis | None, most: int) -> list[tuple[int, int, int]]:
 
 
 def _lane_nest(c: Contraction, tile: Tile, target: Target, names: Names, packed: Packing | None) -> tuple[Stmt, ...]:
+    """Register blocks over rows and panels. Panels are outside, so that one stays near while all rows pass by it; when all
+    panels together stay near, rows are outside, and what is written (and read beside the sum) is walked through in order."""
     lanes = target.lanes(c.a.dtype)
     result: list[Stmt] = []
-    for run in column_runs(tile.vector.extent, lanes * tile.vectors):
+    runs = column_runs(tile.vector.extent, lanes * tile.vectors)
+    if _panels_stay(c, tile, target):
+        for row_run in _row_runs(tile.row, tile.rows):
+            block = names.axis("r", row_run[1])
+            inner: list[Stmt] = []
+            for run in runs:
+                panel = names.axis("p", run[1])
+                pieces: list[Stmt] = []
+                for piece in _vector_pieces(run[2], lanes):
+                    pieces += _block(c, tile, names, run, panel, piece, row_run, block, packed)
+                inner += wrap([(panel, "parallel")], tuple(pieces))
+            result += wrap([(block, "parallel")], tuple(inner))
+        return tuple(result)
+    for run in runs:
         panel = names.axis("p", run[1])
-        inner: list[Stmt] = []
+        inner = []
         for piece in _vector_pieces(run[2], lanes):
-            for row_start, row_number, rows in _row_runs(tile.row, tile.rows):
-                inner += _block(c, tile, names, run, panel, piece, (row_start, row_number, rows), packed)
+            for row_run in _row_runs(tile.row, tile.rows):
+                block = names.axis("r", row_run[1])
+                body = _block(c, tile, names, run, panel, piece, row_run, block, packed)
+                inner += wrap([(block, "parallel")], body)
         result += wrap([(panel, "parallel")], tuple(inner))
     return tuple(result)
+
+
+def _panels_stay(c: Contraction, tile: Tile, target: Target) -> bool:
+    """True when all panels fit half of the second cache, and several of them are passed by each block of rows."""
+    used = axes_of(c.b.index if tile.vector in axes_of(c.b.index) else c.a.index)
+    size = c.a.dtype.itemsize
+    for x in (*c.reduced, tile.vector):
+        size *= x.extent if x in used else 1
+    return tile.row is not None and size <= target.l2_bytes // 2 and tile.row.extent > tile.vector.extent // 4
 
 
 def _vector_pieces(size: int, lanes: int) -> list[tuple[int, int, int]]:
@@ -362,13 +400,14 @@ def _block(
     panel: Axis,
     piece: tuple[int, int, int],
     row_run: tuple[int, int, int],
+    block: Axis,
     packed: Packing | None,
 ) -> tuple[Stmt, ...]:
-    """Loops over row blocks around one register block."""
+    """One register block; ``panel`` and ``block`` are the loops around it."""
     start, _, size = run
     offset, vectors, lanes = piece
-    row_start, row_number, rows = row_run
-    block, row = names.axis("r", row_number), names.axis("u", rows)
+    row_start, _, rows = row_run
+    row = names.axis("u", rows)
     side, lane = names.axis("u", vectors), names.axis("l", lanes)
     within = block_index(offset, (side, lanes), (lane, 1))
     mapping: dict[Axis, Index] = {tile.vector: block_index(start, (panel, size)) + within}
@@ -384,7 +423,7 @@ def _block(
         reads = {packed.load.name: read}
     copier = BodyCopier(names, mapping, reads)
     body = write_out(copier.body(c.body), names)
-    return wrap([(block, "parallel"), (row, "unroll"), (side, "unroll"), (lane, "vector")], body)
+    return wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], body)
 
 
 def _dot_nest(c: Contraction, tile: Tile, target: Target, names: Names) -> tuple[Stmt, ...]:

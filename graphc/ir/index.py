@@ -166,7 +166,7 @@ def _inside(operand: Index) -> str:
 
 def _make(terms: Mapping[Atom, int], constant: int) -> Index:
     kept = {a: c for a, c in terms.items() if c}
-    for atom, coefficient in [t for t in kept.items() if isinstance(t[0], Mod)]:
+    for atom, coefficient in [(a, c) for a, c in kept.items() if isinstance(a, Mod)]:
         if kept.get(atom) != coefficient:
             continue
         joined = _joined(atom, coefficient, kept)

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
-import math
 from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
+
+from graphc.data import read_idx
 
 MEAN, DEVIATION = 0.1307, 0.3081  # of MNIST's pixels between 0 and 1
 BOX = 20  # MNIST's digits fill a box of 20x20 in the middle of 28x28
 
 Images = np.ndarray  # float32 [n, 1, 28, 28], normalised
 Labels = np.ndarray  # int64 [n]
-
-
-def read_idx(path: Path) -> np.ndarray:
-    """Return the bytes of an IDX file as uint8 array; raise ValueError for anything else."""
-    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    if len(data) < 4 or data[:3] != b"\x00\x00\x08":
-        raise ValueError(f"{path}: not an IDX file of unsigned bytes: it begins with {data[:4].hex(' ')}")
-    start = 4 + 4 * data[3]
-    shape = tuple(int.from_bytes(data[i : i + 4]) for i in range(4, start, 4))
-    if len(data) != start + math.prod(shape):
-        raise ValueError(f"{path}: {len(data)} bytes, and shape {shape} needs {start + math.prod(shape)}")
-    return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
 
 
 def find_file(folder: Path, name: str) -> Path:

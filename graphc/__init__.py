@@ -35,7 +35,7 @@ from graphc.tensor import Tensor, is_tensor
 from graphc.trace import is_tracing, trace
 
 if TYPE_CHECKING:
-    from graphc import autograd, data, hooks, nn, optim, serialize
+    from graphc import autograd, data, hooks, monitor, nn, optim, serialize
     from graphc.autograd.transforms import grad, value_and_grad, vjp
     from graphc.compiled import compile
     from graphc.compiled_step import compile_step
@@ -80,6 +80,7 @@ __all__ = [
     "load",
     "load_state",
     "manual_seed",
+    "monitor",
     "nn",
     "no_grad",
     "optim",
@@ -115,6 +116,7 @@ __getattr__ = exports(
         "hooks": "graphc.hooks",
         "load": "graphc.model_file:load",
         "load_state": "graphc.serialize.state_file:load_state",
+        "monitor": "graphc.monitor",
         "nn": "graphc.nn",
         "optim": "graphc.optim",
         "picture": "graphc.drawing.show:picture",

@@ -53,7 +53,9 @@ OPTIONAL_OWNERS = {
     "cupy": "graphc/runtime/device_cuda.py",
     "mpi4py": "graphc/runtime/collective.py",
     "onnx": "graphc/interop/onnx.py",
-    "safetensors": "graphc/interop/safetensors.py",
+    "rich": "graphc/monitor/terminal.py",
+    "safetensors": "graphc/serialize/safetensors_file.py",
+    "tensorboardX": "graphc/monitor/tensorboard.py",
 }
 
 FORBIDDEN_WORDS = frozenset({"util", "utils", "helper", "helpers", "common", "misc", "manager", "managers"})

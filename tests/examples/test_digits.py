@@ -39,13 +39,12 @@ def test_mnist_files_are_read_plain_and_compressed(tmp_path: Path):
     assert np.array_equal(test_images, images[:2])
 
 
-@pytest.mark.parametrize("damage", [lambda d: d[:-1], lambda d: d + b"\0", lambda d: b"\x1f" + d[1:], lambda d: d[:2]])
-def test_damaged_files_are_refused(tmp_path: Path, damage):
-    path = tmp_path / "labels"
-    write_idx(path, np.array([1, 2, 3]))
-    path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(ValueError, match="labels: "):
-        digits.read_idx(path)
+def test_damaged_files_are_refused(tmp_path: Path):
+    write_mnist(tmp_path, np.array([3, 1, 4, 1]))
+    path = tmp_path / "t10k-labels-idx1-ubyte"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match="t10k-labels-idx1-ubyte: "):
+        digits.load(tmp_path)
 
 
 def test_a_missing_file_is_named(tmp_path: Path):

@@ -1,0 +1,116 @@
+"""Charts as SVG: lines over steps, and histograms over steps as a map of shades."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from graphc.monitor.writer import Histogram
+
+WIDTH, HEIGHT = 420, 180
+LEFT, RIGHT, TOP, BOTTOM = 58, 10, 10, 22
+MOST_POINTS = 400
+_ROWS = 40
+
+
+def thin(steps: Sequence[int], values: Sequence[float], most: int = MOST_POINTS) -> list[tuple[int, float]]:
+    """At most about ``most`` of the points: where there are more, the smallest and largest of each stretch."""
+    points = list(zip(steps, values, strict=True))
+    if len(points) <= most:
+        return points
+    size = -(-len(points) * 2 // most)
+    kept: list[tuple[int, float]] = []
+    for start in range(0, len(points), size):
+        part = points[start : start + size]
+        extremes = {part.index(min(part, key=lambda p: p[1])), part.index(max(part, key=lambda p: p[1]))}
+        kept.extend(part[i] for i in sorted(extremes))
+    return kept
+
+
+def ticks(low: float, high: float, count: int = 4) -> list[float]:
+    """Round numbers between two limits."""
+    if not high > low:
+        return [low]
+    rough = (high - low) / count
+    unit = 10.0 ** math.floor(math.log10(rough))
+    step = next(unit * m for m in (1, 2, 5, 10) if unit * m >= rough * (1 - 1e-9))
+    first = math.ceil(low / step - 1e-9)
+    return [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+class _Axes:
+    """Where a step and a value lie in the chart."""
+
+    def __init__(self, steps: tuple[float, float], values: tuple[float, float]):
+        self.steps = steps
+        self.values = values
+
+    def x(self, step: float) -> float:
+        low, high = self.steps
+        return LEFT + (WIDTH - LEFT - RIGHT) * ((step - low) / (high - low) if high > low else 0.5)
+
+    def y(self, value: float) -> float:
+        low, high = self.values
+        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * ((value - low) / (high - low) if high > low else 0.5)
+
+    def draw(self) -> str:
+        parts = []
+        for value in ticks(*self.values):
+            y = self.y(value)
+            parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>')
+            parts.append(f'<text x="{LEFT - 6}" y="{y + 3.5:.1f}" text-anchor="end">{value:.5g}</text>')
+        for step in ticks(*self.steps):
+            parts.append(f'<text x="{self.x(step):.1f}" y="{HEIGHT - 6}" text-anchor="middle">{step:.7g}</text>')
+        return "".join(parts)
+
+
+def _svg(content: str, label: str) -> str:
+    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">{content}</svg>'
+
+
+def line_chart(name: str, steps: Sequence[int], values: Sequence[float]) -> str:
+    """A line through the finite values; it breaks where there are none."""
+    points = thin(steps, values)
+    finite = [v for _, v in points if math.isfinite(v)]
+    low, high = min(finite, default=0.0), max(finite, default=1.0)
+    axes = _Axes((points[0][0], points[-1][0]), (low, high))
+    runs: list[list[str]] = [[]]
+    for step, value in points:
+        if math.isfinite(value):
+            runs[-1].append(f"{axes.x(step):.1f} {axes.y(value):.1f}")
+        elif runs[-1]:
+            runs.append([])
+    lines = "".join(f'<path class="line" d="M{"L".join(run)}"/>' for run in runs if len(run) > 1)
+    single = "".join(
+        f'<circle r="2.5" cx="{run[0].split()[0]}" cy="{run[0].split()[1]}"/>' for run in runs if len(run) == 1
+    )
+    return _svg(axes.draw() + lines + single, name)
+
+
+def histogram_chart(name: str, steps: Sequence[int], tables: Sequence[Histogram]) -> str:
+    """Columns of shades: the darker, the more of a step's values lie there."""
+    chosen = range(0, len(tables), -(-len(tables) // 60))
+    low, high = min(float(t.edges[0]) for t in tables), max(float(t.edges[-1]) for t in tables)
+    axes = _Axes((steps[chosen[0]], steps[chosen[-1]]), (low, high))
+    width = (WIDTH - LEFT - RIGHT) / len(chosen)
+    rows = np.linspace(low, high, _ROWS + 1)
+    cell = (HEIGHT - TOP - BOTTOM) / _ROWS
+    parts = []
+    for column, index in enumerate(chosen):
+        shares = _resample(tables[index], rows)
+        for row in np.flatnonzero(shares):
+            parts.append(
+                f'<rect x="{LEFT + column * width:.1f}" y="{HEIGHT - BOTTOM - (row + 1) * cell:.1f}" '
+                f'width="{width + 0.3:.1f}" height="{cell + 0.3:.1f}" fill-opacity="{shares[row]:.2f}"/>'
+            )
+    return _svg(f'<g class="map">{"".join(parts)}</g>{axes.draw()}', name)
+
+
+def _resample(table: Histogram, rows: np.ndarray) -> np.ndarray:
+    """Counts of the table spread over other edges, as shares of the fullest."""
+    below = np.concatenate([[0], np.cumsum(table.counts)]).astype(float)
+    counts = np.diff(np.interp(rows, table.edges, below))
+    return np.round(counts / max(float(counts.max()), 1.0), 2)

@@ -1,0 +1,170 @@
+"""Monitor: collects numbers about activations and gradients through hooks that change nothing."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from graphc.errors import ArgumentError
+from graphc.monitor.writer import Histogram, Writer, make_histogram, make_image, values_of
+from graphc.nn.module import Module
+from graphc.structure import flatten
+from graphc.tensor import Tensor
+from graphc.trace import is_tracing
+
+
+class Monitor:
+    """Watches the outputs of modules, their gradients, and the gradients of parameters.
+
+    Forward hooks see what modules return, tensor hooks what gradients pass there and reach the parameters; no hook
+    returns anything, so the model computes what it would without them. Every ``every``-th step is watched, and
+    ``step()`` ends one: it hands to the writers, for each watched module, ``NAME/mean``, ``NAME/std``, ``NAME/zeros``
+    (the share of values that are 0), ``NAME/gradient`` (its norm), and for each parameter ``NAME/gradient``. Values
+    that are no finite numbers are counted in ``.../nonfinite``. With ``histograms``, every such tensor is also shown as
+    a histogram. ``names`` are patterns such as ``features.*`` of the modules to watch; by default these are all that
+    hold no others. Hooks stay silent while the model is traced: compiled code is not watched.
+
+    A context manager: ``close`` takes the hooks off and closes the writers.
+    """
+
+    def __init__(
+        self,
+        model: Module,
+        *writers: Writer,
+        every: int = 1,
+        names: Sequence[str] | None = None,
+        histograms: bool = False,
+        parameters: bool = True,
+    ):
+        if not isinstance(model, Module) or every < 1:
+            raise ArgumentError(
+                f"a monitor watches a Module every 1 or more steps, got {type(model).__name__}, {every}"
+            )
+        self.writers = list(writers)
+        self.every = every
+        self.histograms = histograms
+        self.steps = 0
+        """Steps that have ended."""
+        self._scalars: dict[str, list[float]] = {}
+        self._tables: dict[str, Histogram] = {}
+        self._handles: list[Any] = []
+        for name, module in model.named_modules():
+            if _is_watched(name, module, names):
+                hook = self._forward_hook(name or type(module).__name__)
+                self._handles.append(module.register_forward_hook(hook))
+        for name, parameter in model.named_parameters() if parameters else ():
+            if parameter.requires_grad and _is_watched(name, None, names):
+                self._handles.append(parameter.register_hook(self._gradient_hook(name)))
+
+    # ---- hooks
+
+    def _is_silent(self) -> bool:
+        return is_tracing() or self.steps % self.every != 0
+
+    def _forward_hook(self, name: str) -> Any:
+        def look(module: Module, args: Any, output: Any) -> None:
+            if self._is_silent():
+                return
+            tensors, _ = flatten(output)
+            for i, tensor in enumerate(tensors):
+                place = name if len(tensors) == 1 else f"{name}.{i}"
+                self._see_activation(place, tensor)
+                if tensor.requires_grad:
+                    tensor.register_hook(self._gradient_hook(place))
+
+        return look
+
+    def _gradient_hook(self, name: str) -> Any:
+        def look(gradient: Tensor) -> None:
+            if self._is_silent():
+                return
+            values = self._finite(name, "gradient", gradient)
+            self._add(f"{name}/gradient", float(np.sqrt(np.square(values).sum())))
+            if self.histograms:
+                self._tables[f"{name}/gradient"] = make_histogram(gradient)
+
+        return look
+
+    def _see_activation(self, name: str, tensor: Tensor) -> None:
+        values = self._finite(name, "values", tensor)
+        if not values.size:
+            return
+        self._add(f"{name}/mean", float(values.mean()))
+        self._add(f"{name}/std", float(values.std()))
+        self._add(f"{name}/zeros", float(np.mean(values == 0)))
+        if self.histograms:
+            self._tables[name] = make_histogram(tensor)
+
+    def _finite(self, name: str, what: str, tensor: Tensor) -> np.ndarray:
+        values = values_of(tensor).astype(np.float64)
+        good = np.isfinite(values)
+        if not good.all():
+            self._add(f"{name}/{what}/nonfinite", float(np.count_nonzero(~good)))
+        return values[good]
+
+    def _add(self, name: str, value: float) -> None:
+        self._scalars.setdefault(name, []).append(value)
+
+    # ---- what the user adds
+
+    def step(self, **scalars: Any) -> None:
+        """Ends a step: hands on what the hooks saw (the mean, where a module was called several times) and ``scalars``,
+        such as ``loss=loss``."""
+        for name, values in self._scalars.items():
+            self.scalar(name, float(np.mean(values)))
+        for name, table in self._tables.items():
+            self._hand("histogram", name, table)
+        for name, value in scalars.items():
+            self.scalar(name, value)
+        self._scalars.clear()
+        self._tables.clear()
+        self.steps += 1
+        for writer in self.writers:
+            writer.flush()
+
+    def scalar(self, name: str, value: Any) -> None:
+        """Hands on one number: a float, or a tensor with one element."""
+        number = values_of(value)
+        if number.size != 1:
+            raise ArgumentError(f"{name!r} is no number but has shape {list(number.shape)}", remedy="its .mean()")
+        self._hand("scalar", name, float(number.reshape(())))
+
+    def histogram(self, name: str, value: Any) -> None:
+        """Hands on the histogram of a tensor or array."""
+        self._hand("histogram", name, make_histogram(value))
+
+    def image(self, name: str, value: Any) -> None:
+        """Hands on a picture: [height, width] or [channels, height, width] with 1 or 3 channels."""
+        self._hand("image", name, make_image(value))
+
+    def _hand(self, kind: str, name: str, value: Any) -> None:
+        for writer in self.writers:
+            getattr(writer, kind)(name, value, self.steps)
+
+    # ---- end
+
+    def close(self) -> None:
+        """Takes the hooks off and closes the writers; a second call does nothing."""
+        for handle in self._handles:
+            handle.remove()
+        for writer in self.writers:
+            writer.close()
+        self._handles, self.writers = [], []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _is_watched(name: str, module: Module | None, patterns: Sequence[str] | None) -> bool:
+    if patterns is not None:
+        return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+    return module is None or not module._modules

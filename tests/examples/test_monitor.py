@@ -1,0 +1,23 @@
+"""examples/monitor.py: the table, the page, event files and pictures are written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.examples.run_example import run_example
+
+for package in ("sklearn", "rich", "tensorboardX"):
+    pytest.importorskip(package)
+
+
+def test_everything_is_written(tmp_path: Path):
+    output = run_example("monitor.py", "--steps", "12", "--out", str(tmp_path / "out"), folder=tmp_path)
+    assert "conv2: Conv2d" in output
+    page = (tmp_path / "out" / "monitor.html").read_text()
+    for name in ("loss", "accuracy", "fc1/mean", "fc1.weight/gradient", "conv1.weight", "first digit"):
+        assert f">{name} <" in page
+    assert list((tmp_path / "out" / "events").glob("events.out.tfevents.*"))
+    assert "conv1.weight" in (tmp_path / "out" / "autograd.svg").read_text()
+    assert "<svg" in (tmp_path / "out" / "graph.html").read_text()

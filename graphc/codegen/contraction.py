@@ -123,7 +123,8 @@ def _lane_tiles(
                 continue
             rows = max(size for _, _, size in blocks(extent, room))
             cycles = _cycles(c, _efficiency(rows, vectors) * _used_lanes(axis.extent, lanes), lanes)
-            cycles = cycles * _row_conflicts(a, row, rows) * _page_misses(c, a, target) + _scatter_cycles(scattered, row, points)
+            cycles *= _row_conflicts(a, row, rows) * _page_misses(c, a, target)
+            cycles += _scatter_cycles(scattered, row, points)
             tile = Tile(cycles, axis, row, None, rows, vectors)
             if lane_stride(b.index, axis) == 1:
                 tiles.append(replace(tile, cycles=cycles * _panel_misses(c, b, extent, rows, target)))
@@ -344,8 +345,9 @@ def _row_runs(row: Axis | None, most: int) -> list[tuple[int, int, int]]:
 
 
 def _lane_nest(c: Contraction, tile: Tile, target: Target, names: Names, packed: Packing | None) -> tuple[Stmt, ...]:
-    """Register blocks over rows and panels. Panels are outside, so that one stays near while all rows pass by it; when all
-    panels together stay near, rows are outside, and what is written (and read beside the sum) is walked through in order."""
+    """Register blocks over rows and panels. Panels are outside, so that one stays near while all rows pass by it;
+    when all panels together stay near, rows are outside, and what is written (and read beside the sum) is walked
+    through in order."""
     lanes = target.lanes(c.a.dtype)
     result: list[Stmt] = []
     runs = column_runs(tile.vector.extent, lanes * tile.vectors)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from graphc.ir.kernel import Buffer, Call, Kernel, Load, Loop, Program, Stmt, Store, walk
+from graphc.ir.kernel import Buffer, Kernel, Load, Loop, Program, Stmt, Store, walk
 
 
 def separate_phases(program: Program) -> Program:

@@ -19,8 +19,9 @@ from graphc.ir.kernel import Buffer, Call, Kernel, Load, Loop, Program, Stmt, St
 
 
 def schedule_program(program: Program, target: Target) -> Program:
-    """Needs: a lowered program. Does: schedules every kernel; operands of products that lie badly are packed by kernels of
-    their own, constants at once. Leaves: an equivalent program (see ir.kernel_interpret) ready for memory planning."""
+    """Needs: a lowered program. Does: schedules every kernel; operands of products that lie badly are packed by
+    kernels of their own, constants at once. Leaves: an equivalent program (see ir.kernel_interpret), ready for memory
+    planning."""
     return _Scheduler(split_reductions(separate_phases(program)), target).run()
 
 
@@ -59,7 +60,7 @@ def constant_buffers(program: Program, kernel: Kernel) -> frozenset[str]:
 
 
 def _prepare(kernel: Kernel, names: Names) -> Kernel:
-    """The nest in a canonical form: quotients as axes, loops in the order of memory, and no more of them than needed."""
+    """The nest in a canonical form: quotients as axes, loops in the order of memory, no more of them than needed."""
     body = drop_trivial(kernel.body, names)
     return replace(kernel, body=merge_loops(sort_loops(split_loops(body, names)), names))
 

@@ -18,8 +18,8 @@ def aligned(nbytes: int) -> int:
 
 
 def reserved(nbytes: int) -> int:
-    """What a temporary takes: a large one a few lines more, so that neighbours do not start at the same place of a page.
-    Streams that do are mistaken for each other by the cache (three times slower was measured)."""
+    """What a temporary takes: a large one a few lines more, so that neighbours do not start at the same place of a
+    page. Streams that do are mistaken for each other by the cache (three times slower was measured)."""
     return aligned(nbytes) + (_SKEW if nbytes >= _LARGE else 0)
 
 

@@ -10,15 +10,20 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from graphc.ir.graph import Graph
 from graphc.ir.interpret import copy
+from graphc.ir.kernel_interpret import run_program
+from graphc.ir.kernel_verify import verify_program
 from graphc.ir.parse import parse_graph
 from graphc.ir.text import collect_data, print_graph
 from graphc.ir.verify import verify_graph
+from graphc.passes.layout import LAYOUTS
+from graphc.passes.lower import lower_layouts
 from graphc.passes.pipeline import optimize
 from tests.end_to_end.random_graphs import random_graphs
 from tests.native import (
     TARGETS,
     Tolerance,
     check_results,
+    decomposed,
     run_graph,
     run_lowered,
     run_native,
@@ -75,6 +80,16 @@ def test_optimized(case: tuple[Graph, list[np.ndarray]]):
     verify_graph(better)
     check_results(run_graph(better, arguments), expected, TOLERANCE, "optimized")
     check_results(run_native(better, arguments, target_or_skip("host")), expected, TOLERANCE, "native")
+
+
+@quick
+@given(random_graphs())
+def test_layouts(case: tuple[Graph, list[np.ndarray]]):
+    graph, arguments = case
+    expected, _ = run_graph(graph, arguments)
+    for program in lower_layouts(decomposed(graph), LAYOUTS[1:]):
+        verify_program(program)
+        TOLERANCE.check(run_program(program, [a.copy() for a in arguments]), expected)
 
 
 @quick

@@ -1,10 +1,30 @@
 """Optimizers and learning-rate schedules."""
 
 from graphc.optim import lr_scheduler
+from graphc.optim.adadelta import Adadelta
 from graphc.optim.adagrad import Adagrad
 from graphc.optim.adam import Adam, AdamW
+from graphc.optim.adamax import Adamax
+from graphc.optim.asgd import ASGD
+from graphc.optim.nadam import NAdam
 from graphc.optim.optimizer import Optimizer
+from graphc.optim.radam import RAdam
 from graphc.optim.rmsprop import RMSprop
+from graphc.optim.rprop import Rprop
 from graphc.optim.sgd import SGD
 
-__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
+__all__ = [
+    "ASGD",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "lr_scheduler",
+]

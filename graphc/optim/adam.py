@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from graphc.errors import AttributeValueError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
-from graphc.optim.optimizer import Group, Optimizer, State, decayed_gradient, step_counter, zeros_like
+from graphc.optim.moments import Moments, bias_correction, inverse_root
+from graphc.optim.optimizer import Group, State, decayed_gradient, step_counter, zeros_like
 from graphc.tensor import Tensor
 
 
-class Adam(Optimizer):
+class Adam(Moments):
     """Steps of the size ``lr``, scaled by running means of the gradient and of its square.
 
     ``weight_decay`` is added to the gradient, or with ``decoupled_weight_decay`` taken off the parameter. ``amsgrad``
     uses the largest mean of squares so far.
     """
-
-    schedulable = ("lr", "weight_decay", "beta1")
 
     def __init__(
         self,
@@ -43,22 +40,6 @@ class Adam(Optimizer):
             "decoupled_weight_decay": decoupled_weight_decay,
         }
         super().__init__(params, defaults)
-
-    def check_group(self, group: Group) -> None:
-        """Both betas lie in 0..1, without 1."""
-        super().check_group(group)
-        if not all(0.0 <= beta < 1.0 for beta in group["betas"]):
-            raise AttributeValueError(f"{type(self).__name__}: betas {group['betas']} must be at least 0 and below 1")
-
-    def hyper(self, group: Group) -> Group:
-        """As for other optimizers, with the two betas apart: schedules may change the first one."""
-        numbers = super().hyper(group)
-        numbers["beta1"], numbers["beta2"] = numbers.pop("betas")
-        return numbers
-
-    def number(self, group: Group, name: str) -> Any:
-        """The present value of a schedulable number."""
-        return group["betas"][0] if name == "beta1" else super().number(group, name)
 
     def init_state(self, param: Tensor) -> State:
         """``step``, ``exp_avg``, ``exp_avg_sq``, and ``max_exp_avg_sq`` with amsgrad."""
@@ -84,7 +65,7 @@ class Adam(Optimizer):
             largest = ew.maximum(state["max_exp_avg_sq"], square)
             new_state["max_exp_avg_sq"] = largest
         count = step.to(param.dtype)
-        root = mathematics.sqrt(largest) * _inverse_root(bias_correction(beta2, count)) + hyper["eps"]
+        root = mathematics.sqrt(largest) * inverse_root(bias_correction(beta2, count)) + hyper["eps"]
         return param - mean / root * (lr / bias_correction(beta1, count)), new_state
 
 
@@ -104,14 +85,3 @@ class AdamW(Adam):
     ):
         options = {"maximize": maximize, "decoupled_weight_decay": True}
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)
-
-
-def bias_correction(beta: Any, step: Tensor) -> Any:
-    """``1 - beta ** step`` for a number or a tensor, exact also where it is small."""
-    if isinstance(beta, Tensor):
-        return -mathematics.expm1(step * mathematics.log(beta))
-    return 1.0 if beta == 0.0 else -mathematics.expm1(step * math.log(beta))
-
-
-def _inverse_root(value: Any) -> Any:
-    return mathematics.rsqrt(value) if isinstance(value, Tensor) else value**-0.5

@@ -3,74 +3,34 @@
 from __future__ import annotations
 
 import math
-import warnings
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from graphc.errors import ArgumentError, AttributeValueError
+from graphc.errors import AttributeValueError
+from graphc.optim.cycles import CyclicLR, OneCycleLR
 from graphc.optim.optimizer import Optimizer
+from graphc.optim.schedule import LRScheduler
 
-
-class LRScheduler:
-    """Base of schedules: ``step()`` after each epoch (or batch) sets ``lr`` of every group to what ``get_lr`` says."""
-
-    def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
-        if not isinstance(optimizer, Optimizer):
-            raise ArgumentError(f"{type(self).__name__}: {type(optimizer).__name__} is no Optimizer")
-        self.optimizer = optimizer
-        for i, group in enumerate(optimizer.param_groups):
-            if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
-            elif "initial_lr" not in group:
-                raise AttributeValueError(f"{type(self).__name__}: group {i} has no initial_lr to resume from")
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
-        self.last_epoch = last_epoch
-        self._steps = 0
-        self._last_lr: list[float] = []
-        self.step()
-
-    def get_lr(self) -> list[float]:
-        """The learning rate of each group at ``last_epoch``, from the present one."""
-        raise NotImplementedError
-
-    def get_last_lr(self) -> list[float]:
-        """What the last step set."""
-        return self._last_lr
-
-    def step(self, epoch: int | None = None) -> None:
-        """Goes on to the next epoch, or to ``epoch`` where the schedule has a closed form."""
-        self._steps += 1
-        if self._steps == 2 and self.optimizer.step_count == 0:
-            warnings.warn(
-                "lr_scheduler.step() runs before the first optimizer.step(), so the first learning rate is never used; "
-                "step the optimizer first",
-                stacklevel=2,
-            )
-        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        closed = getattr(self, "_get_closed_form_lr", None)
-        rates = self.get_lr() if epoch is None or closed is None else closed()
-        self._set(rates)
-
-    def _set(self, rates: Sequence[float]) -> None:
-        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate
-        self._last_lr = list(rates)
-
-    def _present(self) -> list[float]:
-        return [group["lr"] for group in self.optimizer.param_groups]
-
-    def _scaled(self, factor: float) -> list[float]:
-        return [rate * factor for rate in self._present()]
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and functions."""
-        return {k: v for k, v in self.__dict__.items() if k != "optimizer" and not callable(v)}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes back what ``state_dict`` returned."""
-        self.__dict__.update(state_dict)
+__all__ = [
+    "ChainedScheduler",
+    "ConstantLR",
+    "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
+    "CyclicLR",
+    "ExponentialLR",
+    "LRScheduler",
+    "LambdaLR",
+    "LinearLR",
+    "MultiStepLR",
+    "MultiplicativeLR",
+    "OneCycleLR",
+    "PolynomialLR",
+    "ReduceLROnPlateau",
+    "SequentialLR",
+    "StepLR",
+]
 
 
 class LambdaLR(LRScheduler):
@@ -291,116 +251,6 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         since, length = self._place()
         height = (1 + math.cos(math.pi * since / length)) / 2
         return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
-
-
-class OneCycleLR(LRScheduler):
-    """Up from ``max_lr / div_factor`` to ``max_lr``, then down far below, once per batch (Smith and Topin 2018).
-
-    The length is ``total_steps``, or ``epochs * steps_per_epoch``. ``three_phase`` goes down to the start first. With
-    ``cycle_momentum`` the momentum (or first beta) goes the other way.
-    """
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        max_lr: Any,
-        total_steps: int | None = None,
-        epochs: int | None = None,
-        steps_per_epoch: int | None = None,
-        pct_start: float = 0.3,
-        anneal_strategy: str = "cos",
-        cycle_momentum: bool = True,
-        base_momentum: float = 0.85,
-        max_momentum: float = 0.95,
-        div_factor: float = 25.0,
-        final_div_factor: float = 1e4,
-        three_phase: bool = False,
-        last_epoch: int = -1,
-    ):
-        self.total_steps = _total_steps(total_steps, epochs, steps_per_epoch)
-        if not 0 <= pct_start <= 1:
-            raise AttributeValueError(f"OneCycleLR: pct_start {pct_start} is not between 0 and 1")
-        if anneal_strategy not in ("cos", "linear"):
-            raise AttributeValueError(f'OneCycleLR: anneal_strategy {anneal_strategy!r} is neither "cos" nor "linear"')
-        self.anneal_strategy = anneal_strategy
-        self.cycle_momentum = cycle_momentum
-        peak = pct_start * self.total_steps - 1
-        names = ["initial_lr", "max_lr", "min_lr"]
-        ends = [peak, self.total_steps - 1]
-        if three_phase:
-            ends = [peak, 2 * peak, self.total_steps - 1]
-            names.insert(2, "initial_lr")
-        self.phases = [(end, names[i], names[i + 1]) for i, end in enumerate(ends)]
-        if last_epoch == -1:
-            self._prepare(optimizer, max_lr, div_factor, final_div_factor, base_momentum, max_momentum)
-        super().__init__(optimizer, last_epoch)
-
-    def _prepare(
-        self,
-        optimizer: Optimizer,
-        max_lr: Any,
-        div_factor: float,
-        final_div_factor: float,
-        base_momentum: float,
-        max_momentum: float,
-    ) -> None:
-        count = len(optimizer.param_groups)
-        highest = list(max_lr) if isinstance(max_lr, (list, tuple)) else [max_lr] * count
-        if len(highest) != count:
-            raise AttributeValueError(f"OneCycleLR: {len(highest)} values of max_lr for {count} groups")
-        for group, high in zip(optimizer.param_groups, highest, strict=True):
-            group["initial_lr"] = high / div_factor
-            group["max_lr"] = high
-            group["min_lr"] = group["initial_lr"] / final_div_factor
-            if self.cycle_momentum:
-                if "betas" not in group and "momentum" not in group:
-                    raise AttributeValueError(
-                        "OneCycleLR: the optimizer has no momentum", remedy="cycle_momentum=False"
-                    )
-                group["base_momentum"], group["max_momentum"] = base_momentum, max_momentum
-                _set_momentum(group, max_momentum)
-
-    def _between(self, start: float, end: float, share: float) -> float:
-        if self.anneal_strategy == "linear":
-            return start + (end - start) * share
-        return end + (start - end) / 2.0 * (1 + math.cos(math.pi * share))
-
-    def get_lr(self) -> list[float]:
-        """From the step alone; sets the momentum too."""
-        step = self.last_epoch
-        if step > self.total_steps:
-            raise AttributeValueError(f"OneCycleLR: step {step} after the last one, {self.total_steps}")
-        begin = 0.0
-        for i, (end, start_name, end_name) in enumerate(self.phases):
-            if step <= end or i == len(self.phases) - 1:
-                share = (step - begin) / (end - begin)
-                return [self._rate(group, share, start_name, end_name) for group in self.optimizer.param_groups]
-            begin = end
-        raise AssertionError("the last phase has no end")
-
-    def _rate(self, group: dict[str, Any], share: float, start_name: str, end_name: str) -> float:
-        if self.cycle_momentum:
-            low, high = group["base_momentum"], group["max_momentum"]
-            start, end = (high if name != "max_lr" else low for name in (start_name, end_name))
-            _set_momentum(group, self._between(start, end, share))
-        return self._between(group[start_name], group[end_name], share)
-
-
-def _total_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
-    if total_steps is None:
-        if epochs is None or steps_per_epoch is None:
-            raise AttributeValueError("OneCycleLR: give total_steps, or epochs and steps_per_epoch")
-        total_steps = epochs * steps_per_epoch
-    if total_steps <= 0:
-        raise AttributeValueError(f"OneCycleLR: {total_steps} steps, at least 1 is needed")
-    return total_steps
-
-
-def _set_momentum(group: dict[str, Any], value: float) -> None:
-    if "betas" in group:
-        group["betas"] = (value, *group["betas"][1:])
-    else:
-        group["momentum"] = value
 
 
 class SequentialLR(LRScheduler):

@@ -20,6 +20,7 @@ from tests.nn.compare import classes, floats, positive
 Case = tuple[Callable[[], Any], tuple[np.ndarray, ...]]
 SEQUENCE, IMAGE = (2, 4, 6), (2, 4, 6, 5)
 ELEMENTWISE = ["ReLU", "ReLU6", "LeakyReLU", "ELU", "CELU", "SELU", "GELU", "SiLU", "Mish", "Tanh", "Sigmoid"]
+ELEMENTWISE += ["Hardshrink", "Softshrink", "Tanhshrink", "RReLU"]
 ELEMENTWISE += ["LogSigmoid", "Softplus", "Softsign", "Hardtanh", "Hardsigmoid", "Hardswish", "GLU", "PReLU"]
 
 
@@ -28,6 +29,19 @@ class Attention(nn.Module):
 
     def forward(self, q: Any, k: Any, v: Any) -> Any:
         return F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=0.2)
+
+
+class MaskedAttention(nn.Module):
+    """Attention that hides keys by a mask and later positions by another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(6, 3, kdim=6, vdim=6, add_bias_kv=True, add_zero_attn=True)
+
+    def forward(self, x: Any, hidden: Any) -> Any:
+        mask = nn.Transformer.generate_square_subsequent_mask(4, dtype=x.dtype)
+        keys = hidden[:, :4]
+        return self.attention(x, x, x, key_padding_mask=keys, attn_mask=mask, average_attn_weights=False)
 
 
 class Loss(nn.Module):
@@ -49,8 +63,8 @@ class Call(nn.Module):
         super().__init__()
         self.function, self.args, self.options = function, args, options
 
-    def forward(self, x: Any) -> Any:
-        return self.function(x, *self.args, **self.options)
+    def forward(self, *x: Any) -> Any:
+        return self.function(*x, *self.args, **self.options)
 
 
 CASES: dict[str, Case] = {
@@ -94,6 +108,41 @@ CASES: dict[str, Case] = {
     "PixelShuffle": (lambda: nn.PixelShuffle(2), (floats(*IMAGE),)),
     "CosineSimilarity": (nn.CosineSimilarity, (floats(*SEQUENCE), floats(*SEQUENCE, seed=1))),
     "PairwiseDistance": (nn.PairwiseDistance, (floats(*SEQUENCE), floats(*SEQUENCE, seed=1))),
+    "EmbeddingBag": (
+        lambda: nn.EmbeddingBag(7, 3, padding_idx=2),
+        (np.asarray(classes(7, 9)), np.array([0, 3, 3, 7])),
+    ),
+    "EmbeddingBag max": (lambda: nn.EmbeddingBag(7, 3, mode="max"), (np.asarray(classes(7, 4, 5)),)),
+    "MultiheadAttention": (
+        lambda: nn.MultiheadAttention(6, 2, dropout=0.2, batch_first=True),
+        (floats(*SEQUENCE), floats(2, 5, 6, seed=1), floats(2, 5, 6, seed=2)),
+    ),
+    "MultiheadAttention masked": (MaskedAttention, (floats(4, 2, 6), classes(2, 2, 5) > 0)),
+    "TransformerEncoder": (
+        lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(6, 2, 8), 2, nn.LayerNorm(6)),
+        (floats(4, 2, 6),),
+    ),
+    "Transformer": (
+        lambda: nn.Transformer(6, 3, 1, 1, 8, activation="gelu", norm_first=True, batch_first=True),
+        (floats(*SEQUENCE), floats(2, 3, 6, seed=1)),
+    ),
+    "Unfold": (lambda: nn.Unfold(3, dilation=1, padding=1, stride=2), (floats(*IMAGE),)),
+    "Fold": (lambda: nn.Fold((6, 5), (2, 3)), (floats(2, 12, 15),)),
+    "AlphaDropout": (lambda: nn.Sequential(nn.AlphaDropout(0.3), nn.FeatureAlphaDropout(0.2)), (floats(*SEQUENCE),)),
+    "LPPool2d": (lambda: nn.LPPool2d(2, 2), (positive(*IMAGE),)),
+    "LocalResponseNorm": (lambda: nn.LocalResponseNorm(3), (floats(*IMAGE),)),
+    "gumbel_softmax": (lambda: Call(F.gumbel_softmax, hard=True), (floats(*SEQUENCE),)),
+    "grid_sample": (
+        lambda: Call(F.grid_sample, align_corners=False, padding_mode="reflection"),
+        (floats(*IMAGE), floats(2, 3, 3, 2, seed=1)),
+    ),
+    "affine_grid": (lambda: Call(F.affine_grid, size=(2, 3, 4, 5)), (floats(2, 2, 3),)),
+    "multi_margin_loss": (lambda: Loss(F.multi_margin_loss, classes(5, 4)), (floats(4, 5),)),
+    "multilabel_margin_loss": (
+        lambda: Loss(F.multilabel_margin_loss, np.array([[2, 0, -1, 1], [3, -1, 0, 0]])),
+        (floats(2, 4),),
+    ),
+    "multilabel_soft_margin_loss": (lambda: Loss(F.multilabel_soft_margin_loss, positive(4, 5)), (floats(4, 5),)),
     "normalize": (lambda: Call(F.normalize, dim=-1), (floats(*SEQUENCE),)),
     "cross_entropy": (lambda: Loss(F.cross_entropy, classes(4, 2, 6)), (floats(*SEQUENCE),)),
     "cross_entropy smooth": (
@@ -172,6 +221,8 @@ def test_every_layer_is_here():
     """A layer that is added is added here too, unless it is made of, or differs in its arguments from, one that is."""
     layers = {type(m).__name__ for make, _ in CASES.values() for m in make().modules()}
     similar = {"AdaptiveAvgPool1d", "AdaptiveMaxPool1d", "AvgPool1d", "ChannelShuffle", "Dropout1d", "Identity"}
+    similar |= {"BatchNorm3d", "InstanceNorm3d", "SyncBatchNorm", "Dropout3d", "FeatureAlphaDropout", "LPPool1d"}
+    similar |= {"Threshold", "RNNCellBase", "TransformerDecoder", "TransformerDecoderLayer"}
     similar |= {"InstanceNorm1d", "LSTMCell", "GRUCell", "RNN", "RNNBase", "PixelUnshuffle", "Softmax2d", "Softmin"}
     similar |= {
         n for n in nn.modules.__all__ if "Pad" in n or "Upsampling" in n or n.endswith(("Loss", "List", "Dict"))

@@ -21,6 +21,12 @@ OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [
     ("AdamW", {"lr": 0.01}),
     ("RMSprop", {"lr": 0.01, "momentum": 0.9, "centered": True}),
     ("Adagrad", {"lr": 0.1, "lr_decay": 0.1}),
+    ("Adadelta", {"lr": 0.5, "weight_decay": 0.01}),
+    ("Adamax", {"lr": 0.01}),
+    ("NAdam", {"lr": 0.01, "weight_decay": 0.01, "decoupled_weight_decay": True}),
+    ("RAdam", {"lr": 0.01, "betas": (0.9, 0.9)}),
+    ("ASGD", {"lr": 0.1, "t0": 2}),
+    ("Rprop", {"lr": 0.01}),
 ]
 
 

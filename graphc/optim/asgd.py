@@ -1,0 +1,59 @@
+"""ASGD: stochastic gradient descent with averaging (Polyak and Juditsky 1992)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.optim.optimizer import Group, Optimizer, State, decayed_gradient, step_counter
+from graphc.tensor import Tensor
+from graphc.tensor_base import front
+
+
+class ASGD(Optimizer):
+    """Gradient descent with a falling rate; ``ax`` of the state is the mean of the parameter since step ``t0``."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+    ):
+        defaults = {
+            "lr": lr,
+            "lambd": lambd,
+            "alpha": alpha,
+            "t0": t0,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+        }
+        super().__init__(params, defaults)
+
+    def init_state(self, param: Tensor) -> State:
+        """``step``, the present rate ``eta``, the weight ``mu`` of the next parameter in the mean, the mean ``ax``."""
+        rate = float(self.group_of(param)["lr"])
+        return {
+            "step": step_counter(),
+            "eta": front().constant(np.asarray(rate, np.float32)),
+            "mu": front().constant(np.ones((), np.float32)),
+            "ax": front().constant(np.zeros(param.shape, param.dtype.numpy)),
+        }
+
+    def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
+        """One step."""
+        grad = decayed_gradient(param, grad, hyper)
+        eta, mu = state["eta"].to(param.dtype), state["mu"].to(param.dtype)
+        value = param * (1.0 - eta * hyper["lambd"]) - grad * eta
+        mean = ew.where(ew.eq(mu, 1), value, state["ax"] + (value - state["ax"]) * mu)
+        step = state["step"] + 1
+        slowed = mathematics.pow(step * (hyper["lr"] * hyper["lambd"]) + 1.0, hyper["alpha"])
+        weight = ew.reciprocal(ew.maximum(step - hyper["t0"], 1.0))
+        return value, {"step": step, "eta": ew.div(hyper["lr"], slowed), "mu": weight, "ax": mean}

@@ -1,0 +1,70 @@
+"""Base of schedules of the learning rate."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.errors import ArgumentError, AttributeValueError
+from graphc.optim.optimizer import Optimizer
+
+
+class LRScheduler:
+    """Base of schedules: ``step()`` after each epoch (or batch) sets ``lr`` of every group to what ``get_lr`` says."""
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
+        if not isinstance(optimizer, Optimizer):
+            raise ArgumentError(f"{type(self).__name__}: {type(optimizer).__name__} is no Optimizer")
+        self.optimizer = optimizer
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise AttributeValueError(f"{type(self).__name__}: group {i} has no initial_lr to resume from")
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._steps = 0
+        self._last_lr: list[float] = []
+        self.step()
+
+    def get_lr(self) -> list[float]:
+        """The learning rate of each group at ``last_epoch``, from the present one."""
+        raise NotImplementedError
+
+    def get_last_lr(self) -> list[float]:
+        """What the last step set."""
+        return self._last_lr
+
+    def step(self, epoch: int | None = None) -> None:
+        """Goes on to the next epoch, or to ``epoch`` where the schedule has a closed form."""
+        self._steps += 1
+        if self._steps == 2 and self.optimizer.step_count == 0:
+            warnings.warn(
+                "lr_scheduler.step() runs before the first optimizer.step(), so the first learning rate is never used; "
+                "step the optimizer first",
+                stacklevel=2,
+            )
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        closed = getattr(self, "_get_closed_form_lr", None)
+        rates = self.get_lr() if epoch is None or closed is None else closed()
+        self._set(rates)
+
+    def _set(self, rates: Sequence[float]) -> None:
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+        self._last_lr = list(rates)
+
+    def _present(self) -> list[float]:
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def _scaled(self, factor: float) -> list[float]:
+        return [rate * factor for rate in self._present()]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimizer and functions."""
+        return {k: v for k, v in self.__dict__.items() if k != "optimizer" and not callable(v)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes back what ``state_dict`` returned."""
+        self.__dict__.update(state_dict)

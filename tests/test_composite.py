@@ -84,7 +84,6 @@ def test_integers_are_converted_or_refused():
         composite.clamp(graphc.ones(1))
 
 
-
 def test_variance_of_too_few():
     assert math.isnan(composite.var(graphc.ones(1)).item())
     assert composite.var(graphc.ones(1), correction=0).item() == 0

@@ -78,7 +78,8 @@ def profile(
     thread.
 
     ``inputs``: one array per input. ``weights``: params and states by path; the program writes to copies of them.
-    Raises CompileError on machines whose cycle counter cannot be read, and what a call raises for arrays that do not fit."""
+    Raises CompileError on machines whose cycle counter cannot be read, and what a call raises for arrays that do not
+    fit."""
     program = load_stamped(stages)
     bound = tuple(np.array(weights[spec.path]) for spec in program.bound)
     machine = measure_machine()

@@ -18,5 +18,19 @@ from graphc.ops import (
     window,
 )
 
-FAMILIES = (elementwise, math, reduce, order, shape, index, contraction, convolution, window, random, state, tap, control)
+FAMILIES = (
+    elementwise,
+    math,
+    reduce,
+    order,
+    shape,
+    index,
+    contraction,
+    convolution,
+    window,
+    random,
+    state,
+    tap,
+    control,
+)
 """The modules that define ops, in the order of the documentation."""

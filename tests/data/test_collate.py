@@ -75,7 +75,7 @@ def test_single_samples_keep_their_form():
 @pytest.mark.torch
 def test_types_are_those_of_pytorch():
     torch = pytest.importorskip("torch")
-    from torch.utils.data import default_collate as theirs
+    theirs = pytest.importorskip("torch.utils.data").default_collate
 
     batch = [(1, 0.5, True, "a", np.float32(2), {"k": [1, 2]}), (2, 1.5, False, "b", np.float32(3), {"k": [3, 4]})]
     ours, wanted = default_collate(batch), theirs(batch)

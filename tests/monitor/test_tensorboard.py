@@ -18,8 +18,8 @@ pytest.importorskip("tensorboardX")
 
 def records(path: Path):
     """The events of a file; fails where a length or checksum is wrong."""
-    from tensorboardX.crc32c import crc32c
-    from tensorboardX.proto.event_pb2 import Event
+    crc32c = pytest.importorskip("tensorboardX.crc32c").crc32c
+    event = pytest.importorskip("tensorboardX.proto.event_pb2").Event
 
     def masked(data: bytes) -> int:
         crc = crc32c(data)
@@ -31,7 +31,7 @@ def records(path: Path):
         assert check == masked(data[at : at + 8])
         body = data[at + 12 : at + 12 + length]
         assert struct.unpack("<I", data[at + 12 + length : at + 16 + length])[0] == masked(body)
-        yield Event.FromString(body)
+        yield event.FromString(body)
         at += 16 + length
 
 

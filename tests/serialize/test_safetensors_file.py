@@ -119,7 +119,7 @@ def test_the_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.torch
 def test_exchange_with_pytorch(tmp_path: Path):
     torch = pytest.importorskip("torch")
-    from safetensors import torch as theirs
+    theirs = pytest.importorskip("safetensors.torch")
 
     tensors = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.tensor([1.5, -2.25], dtype=torch.bfloat16)}
     theirs.save_file(tensors, str(tmp_path / "a"))

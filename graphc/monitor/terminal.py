@@ -69,7 +69,7 @@ class TerminalWriter(Writer):
         table.add_column("course", no_wrap=True)
         for name, course in self._courses.items():
             low, high = self._limits[name]
-            table.add_row(name, f"{course[-1]:.4g}", f"{low:.4g}", f"{high:.4g}", bars(list(course)))
+            table.add_row(name, f"{course[-1]:.3g}", f"{low:.3g}", f"{high:.3g}", bars(list(course)))
         for name, shown in self._bars.items():
             table.add_row(name, "", "", "", shown)
         return table

@@ -114,12 +114,12 @@ class Monitor:
     def step(self, **scalars: Any) -> None:
         """Ends a step: hands on what the hooks saw (the mean, where a module was called several times) and ``scalars``,
         such as ``loss=loss``."""
+        for name, value in scalars.items():
+            self.scalar(name, value)
         for name, values in self._scalars.items():
             self.scalar(name, float(np.mean(values)))
         for name, table in self._tables.items():
             self._hand("histogram", name, table)
-        for name, value in scalars.items():
-            self.scalar(name, value)
         self._scalars.clear()
         self._tables.clear()
         self.steps += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from graphc.codegen.loops import BodyCopier, Names, block_index, blocks, wrap
@@ -133,9 +134,9 @@ def _lane_tiles(
     return tiles
 
 
-def _scatter_cycles(stores: list[Store], row: Axis | None, points: float) -> float:
-    """Time of writes whose lanes lie apart: register transposes when rows are neighbours, else element by element."""
-    side_by_side = [row is not None and row.extent >= 4 and lane_stride(s.index, row) == 1 for s in stores]
+def _scatter_cycles(accesses: Sequence[Load | Store], row: Axis | None, points: float) -> float:
+    """Time of accesses whose lanes lie apart: register transposes when rows are neighbours, else element by element."""
+    side_by_side = [row is not None and row.extent >= 4 and lane_stride(s.index, row) == 1 for s in accesses]
     return points * sum(0.5 if fine else 1.5 for fine in side_by_side)
 
 

@@ -192,6 +192,8 @@ def _last_readers(plan: FusionPlan) -> dict[Value, int]:
 
 def _overwrites_own_element(kernel: Kernel, args: Sequence[str], storage: str) -> bool:
     """True when the kernel reads the storage only at the element that it writes next."""
+    if storage not in args:
+        return True
     buffer = kernel.buffers[args.index(storage)].name
     reads: list[tuple[Index, tuple[Loop, ...]]] = []
     stored: tuple[Index, tuple[Loop, ...]] | None = None
@@ -236,6 +238,8 @@ class _GroupLowering:
         self.scratch: dict[Value, Buffer] = {}
 
     def run(self) -> tuple[Kernel, tuple[str, ...]]:
+        if not any(v.type.size for v in self.group.outputs):
+            return Kernel("k", (), ()), ()
         if self.group.kind == "nest":
             self._nest(self.group.nodes[0])
         elif self.group.kind == "row":
@@ -244,8 +248,7 @@ class _GroupLowering:
             self._map()
         buffers = (*self.buffers.values(), *self.scratch.values())
         origin = tuple(dict.fromkeys(n.location.module for n in self.group.nodes if n.location.module))
-        body = self.nest.body() if any(v.type.size for v in self.group.outputs) else ()
-        return Kernel("k", buffers, body, origin), tuple(self.buffers)
+        return Kernel("k", buffers, self.nest.body(), origin), tuple(self.buffers)
 
     # ---- kernel forms
 

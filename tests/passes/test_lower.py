@@ -73,6 +73,24 @@ def test_outputs_that_no_node_computes(shape: str):
         }}""")
 
 
+def test_values_of_no_elements_under_several_shapes():
+    program = check("""
+        graph @g(%x: f32[0,1]) -> (f32[1,0], f32[0,1], f32[0]) {
+          %e = exp(%x) : f32[0,1]
+          %r = reshape(%e) {shape=[1,0]} : f32[1,0]
+          %t = transpose(%r) {permutation=[1,0]} : f32[0,1]
+          %f = reshape(%x) {shape=[0]} : f32[0]
+          return %r, %t, %f
+        }""")
+    assert not program.calls
+    check("""
+        graph @g(%s: f32[0,3] state "s") -> () {
+          %e = exp(%s) : f32[0,3]
+          %w = state_write(%s, %e) : f32[0,3]
+          return
+        }""")
+
+
 def test_output_given_twice_and_read_again():
     program = check("""
         graph @g(%x: f32[3,4]) -> (f32[3,4], f32[3,4], f32[3]) {

@@ -8,9 +8,15 @@ from dataclasses import dataclass, replace
 from graphc.codegen.loops import BodyCopier, Names, block_index, blocks, wrap
 from graphc.codegen.target import Target
 from graphc.codegen.vectorise import lane_stride
-from graphc.ir.index import Axis, Dynamic, Index, as_index, atoms, axes_of
-from graphc.ir.kernel import Acc, Kernel, Let, Load, Loop, Stmt, Store, Update
+from graphc.ir.index import Axis, Dynamic, Index, as_index, atoms, axes_of, substitute
+from graphc.ir.kernel import Acc, Buffer, Const, Kernel, Let, Load, Loop, Read, Stmt, Store, Update
+from graphc.ir.scalar import SCALAR_OPS
 
+SCRATCH = "sums"
+"""Name of the scratch buffer that holds the sums of one register block."""
+_HELD, _LONG = 448, 24
+"""Operations after the sum, over all registers of a block, that are emitted with the sums in registers; and how many a
+transcendental function counts for."""
 _SHORT = 8
 """A last reduced axis of at most this extent is written out instead of looped over."""
 
@@ -252,7 +258,11 @@ def apply_tile(
     across = tile.vector in c.outer
     body = _lane_nest(c, tile, target, names, packed) if across else _dot_nest(c, tile, target, names)
     rest = [x for x in c.outer if x not in (tile.vector, tile.row, tile.column)]
-    return replace(kernel, body=wrap([(x, "parallel") for x in rest], body))
+    buffers = kernel.buffers
+    if across and _through_scratch(c, tile):
+        size = tile.rows * tile.vectors * target.lanes(c.a.dtype)
+        buffers = (*buffers, Buffer(SCRATCH, c.a.dtype, size, "scratch"))
+    return replace(kernel, buffers=buffers, body=wrap([(x, "parallel") for x in rest], body))
 
 
 @dataclass(frozen=True)
@@ -424,9 +434,46 @@ def _block(
             return packed.buffer, packed.index(run, as_index(panel), within, point)
 
         reads = {packed.load.name: read}
-    copier = BodyCopier(names, mapping, reads)
-    body = write_out(copier.body(c.body), names)
+    if _through_scratch(c, tile):
+        return _block_through_scratch(c, names, mapping, reads, (row, side, lane))
+    body = write_out(BodyCopier(names, mapping, reads).body(c.body), names)
     return wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], body)
+
+
+def _through_scratch(c: Contraction, tile: Tile) -> bool:
+    """True when so much follows the sum that code for it should exist once per row, not once per register."""
+    rest = [s for s in c.body if not isinstance(s, (Acc, Loop, Read))]
+    length = sum(_LONG if isinstance(s, Let) and SCALAR_OPS[s.op].transcendental else 1 for s in rest)
+    fixed = all(isinstance(s.init, Const) for s in c.body if isinstance(s, Acc))
+    strides = (lane_stride(s.index, tile.vector) for s in c.beside)
+    return fixed and tile.rows >= 4 and length * tile.rows * tile.vectors > _HELD and all(x in (0, 1) for x in strides)
+
+
+def _block_through_scratch(
+    c: Contraction, names: Names, mapping: dict[Axis, Index], reads: dict, lanes: tuple[Axis, Axis, Axis]
+) -> tuple[Stmt, ...]:
+    """A register block whose sums are put into a scratch tile, and a loop over its rows for what follows."""
+    row, side, lane = lanes
+    core = tuple(s for s in c.body if isinstance(s, (Acc, Loop, Read)))
+    rest = tuple(s for s in c.body if not isinstance(s, (Acc, Loop, Read)))
+    copier = BodyCopier(names, mapping, reads)
+    total = next(s for s in core if isinstance(s, Read))
+    dtype = next(s for s in core if isinstance(s, Acc)).dtype
+    place = block_index(0, (row, side.extent * lane.extent), (side, lane.extent), (lane, 1))
+    sums = write_out(copier.body(core), names)
+    sums = (*sums, Store(SCRATCH, place, copier.renamed[total.name]))
+    again = {a: names.axis("e", a.extent) for a in lanes}
+
+    def move(index: Index) -> Index:
+        return substitute(index, lambda a: again.get(a) if isinstance(a, Axis) else None)
+
+    after = BodyCopier(names, {a: move(i) for a, i in mapping.items()})
+    load = Load(after.define(total.name), SCRATCH, move(place), dtype)
+    body = (load, *after.body(rest))
+    return (
+        *wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], sums),
+        *wrap([(again[row], "serial"), (again[side], "unroll"), (again[lane], "vector")], body),
+    )
 
 
 def _dot_nest(c: Contraction, tile: Tile, target: Target, names: Names) -> tuple[Stmt, ...]:

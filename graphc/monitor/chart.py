@@ -31,8 +31,8 @@ def thin(steps: Sequence[int], values: Sequence[float], most: int = MOST_POINTS)
 
 
 def ticks(low: float, high: float, count: int = 4) -> list[float]:
-    """Round numbers between two limits."""
-    if not high > low:
+    """Round numbers between two limits; one alone where they are the same but for rounding."""
+    if high - low <= 1e-9 * max(abs(low), abs(high)):
         return [low]
     rough = (high - low) / count
     unit = 10.0 ** math.floor(math.log10(rough))

@@ -26,7 +26,7 @@ def test_ticks(low, high, wanted):
 def test_ticks_lie_inside(low, width):
     high = low + width
     found = ticks(low, high)
-    assert len(found) <= 6
+    assert 1 <= len(found) <= 6
     assert all(low - width * 1e-6 <= t <= high + width * 1e-6 for t in found)
 
 

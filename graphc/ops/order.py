@@ -36,14 +36,15 @@ def _cumsum_reference(x: np.ndarray, axis: int, reverse: bool) -> np.ndarray:
     return np.flip(np.cumsum(np.flip(x, axis), axis=axis, dtype=x.dtype), axis)
 
 
-def _lower_cumsum(c: LowerContext, index: Indices, x: OperandRef, axis: int, reverse: bool) -> Scalar:
-    nest, own = c.nest, c.nest.index(index[axis])
-
-    def element(k: Index) -> Scalar:
-        value, at = c.load(x, (*index[:axis], k, *index[axis + 1 :])), nest.index(k)
-        return nest.select(at >= own if reverse else at <= own, value, nest.const(0, x.dtype))
-
-    return nest.reduce("add", 0, x.dtype, [x.shape[axis]], element)
+def _nest_cumsum(c: LowerContext, x: OperandRef, axis: int, reverse: bool) -> None:
+    """One running sum per line along the axis, in order."""
+    nest, last = c.nest, x.shape[axis] - 1
+    with nest.loops(x.shape[:axis]) as outer, nest.loops(x.shape[axis + 1 :]) as inner:
+        total = nest.accumulator(x.dtype, "add", 0)
+        with nest.loop(x.shape[axis], "serial") as k:
+            at = (*outer, -k + last if reverse else k, *inner)
+            nest.update(total, c.load(x, at))
+            c.store(at, nest.read(total, x.dtype))
 
 
 cumsum = define(
@@ -54,7 +55,7 @@ cumsum = define(
     attrs=[_AXIS, Attr("reverse", "bool", "sum from the end", False, False)],
     reference=_cumsum_reference,
     vjp=(lambda g, result, x, axis, reverse: cumsum(g, axis=axis, reverse=not reverse),),
-    lower=_lower_cumsum,
+    lower_nest=_nest_cumsum,
     traits=MATERIALIZED,
     samples=lambda: [
         *(Sample((floats((2, 3, 4)),), {"axis": a, "reverse": r}) for a in (0, 1, 2) for r in (False, True)),

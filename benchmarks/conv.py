@@ -55,7 +55,9 @@ class Layer:
         """``resnet 1x64x56 3x3 64``."""
         marks = (("s", self.stride), ("d", self.dilation), ("g", self.groups))
         extra = "".join(f" {mark}{value}" for mark, value in marks if value > 1) + (" t" if self.transposed else "")
-        return f"{self.title} {self.batch}x{self.channels}x{self.side} {self.kernel}x{self.kernel} {self.filters}{extra}"
+        return (
+            f"{self.title} {self.batch}x{self.channels}x{self.side} {self.kernel}x{self.kernel} {self.filters}{extra}"
+        )
 
     @property
     def out_side(self) -> int:

@@ -50,7 +50,9 @@ class Product:
     def draw(self) -> tuple[np.ndarray, np.ndarray]:
         """The operands."""
         dtype = np.float64 if self.double else np.float32
-        return fill((self.m, self.k), 1, dtype), fill((self.n, self.k) if self.transposed else (self.k, self.n), 2, dtype)
+        return fill((self.m, self.k), 1, dtype), fill(
+            (self.n, self.k) if self.transposed else (self.k, self.n), 2, dtype
+        )
 
 
 _POWERS = [Product(s, s, s) for s in (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)]

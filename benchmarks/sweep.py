@@ -231,7 +231,10 @@ def format_table(results: Sequence[Result], columns: Sequence[str], names: Seque
     ratios = sorted(r.ratio for r in results if r.ratio is not None)
     if ratios:
         behind = sum(x < 1 for x in ratios)
-        lines += ["", f"{len(ratios)} compared, {behind} behind the best peer, median ratio {statistics.median(ratios):.2f}"]
+        lines += [
+            "",
+            f"{len(ratios)} compared, {behind} behind the best peer, median ratio {statistics.median(ratios):.2f}",
+        ]
     problems: dict[tuple[str, str], list[str]] = {}
     for r in results:
         for name, problem in r.problems.items():

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphc import sampling
 from graphc.device import device as device_type
-from graphc.dims import sizes_of
+from graphc.dims import common_shape, sizes_of
 from graphc.dtypes import DType, dtype_of, float32, float64, int64, python_scalar_type
 from graphc.errors import ArgumentError, DTypeError
 from graphc.tensor import Tensor
@@ -239,7 +239,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     shapes = [v.shape for v in (mean, std) if isinstance(v, Tensor)]
     if size is None and not shapes:
         raise ArgumentError("normal needs a size when mean and std are numbers")
-    extents = sizes_of((size,)) if size is not None else tuple(np.broadcast_shapes(*shapes))
+    extents = sizes_of((size,)) if size is not None else common_shape(*shapes)
     return sampling.normal(extents, _default[0], generator) * std + mean
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 
 Dims = int | Sequence[int] | None
@@ -49,6 +51,15 @@ def sizes_of(sizes: Sequence[Any]) -> tuple[int, ...]:
         return tuple(operator.index(s) for s in sizes)
     except TypeError:
         raise ArgumentError(f"a shape consists of ints, got {tuple(sizes)!r}") from None
+
+
+def common_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that all shapes broadcast to; raises ShapeError when there is none."""
+    try:
+        return tuple(np.broadcast_shapes(*(tuple(s) for s in shapes)))
+    except ValueError:
+        listed = " and ".join(str(list(s)) for s in shapes)
+        raise ShapeError(f"shapes {listed} do not broadcast: from the right, sizes are equal or 1") from None
 
 
 def view_shape(sizes: Sequence[int], count: int) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc import sampling
+from graphc.dims import common_shape
 from graphc.errors import ArgumentError
 from graphc.methods import algebra, selection, shaping
 from graphc.methods.arithmetic import product
@@ -49,7 +50,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """The tensors expanded to their common shape."""
-    extents = np.broadcast_shapes(*(t.shape for t in tensors))
+    extents = common_shape(*(t.shape for t in tensors))
     return tuple(t.expand(*extents) for t in tensors)
 
 
@@ -142,7 +143,7 @@ def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The common shape by the rules of broadcasting."""
-    return tuple(np.broadcast_shapes(*(tuple(s) for s in shapes)))
+    return common_shape(*shapes)
 
 
 def result_type(tensor1: Any, tensor2: Any) -> Any:

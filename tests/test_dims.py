@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.dims import dim_of, dims_of, sizes_of, view_shape
+from graphc.dims import common_shape, dim_of, dims_of, sizes_of, view_shape
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 
 
@@ -16,6 +16,13 @@ def test_one_dimension():
             dim_of(wrong, 3)
     with pytest.raises(ArgumentError, match="must be an int, got str"):
         dim_of("x", 3)
+
+
+def test_common_shapes():
+    assert common_shape((2, 1), [3], ()) == (2, 3)
+    assert common_shape() == ()
+    with pytest.raises(ShapeError, match=r"\[2\] and \[3\] do not broadcast"):
+        common_shape((2,), (3,))
 
 
 def test_several_dimensions():

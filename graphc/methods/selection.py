@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc import composite, indexing
-from graphc.dims import dim_of, sizes_of
+from graphc.dims import common_shape, dim_of, sizes_of
 from graphc.dtypes import int64
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 from graphc.methods import algebra, ordering
@@ -37,7 +37,7 @@ class Selection(TensorBase):
         if dim is None:
             return Selection.take(self, shape.reshape(indices, shape=(indices.numel(),)))
         at = dim_of(dim, self.ndim)
-        sizes = np.broadcast_shapes(
+        sizes = common_shape(
             tuple(1 if d == at else s for d, s in enumerate(self.shape)),
             tuple(1 if d == at else s for d, s in enumerate(indices.shape)),
         )
@@ -122,7 +122,9 @@ class Selection(TensorBase):
     def sum_to_size(self, *size: Any) -> Tensor:
         """Summed over the dimensions along which ``size`` was broadcast to reach this shape."""
         wanted = sizes_of(size)
-        if np.broadcast_shapes(self.shape, wanted) != self.shape:
+        if len(wanted) > self.ndim or any(
+            w not in (1, s) for w, s in zip(wanted[::-1], self.shape[::-1], strict=False)
+        ):
             raise ShapeError(f"sum_to_size: {list(wanted)} does not broadcast to {list(self.shape)}")
         return sum_to(self, wanted)
 
@@ -169,7 +171,7 @@ class Selection(TensorBase):
         places = ew.add(starts, iota(shape=(count, size), axis=1, dtype=int64))
         source: Any = self if self.shape else shape.reshape(self, shape=(1,))
         taken = gather(source, places, axis=at)
-        return taken.movedim(at + 1, -1)
+        return taken.movedim(at + 1, -1) if self.shape else taken.reshape(size)
 
     def fliplr(self) -> Tensor:
         """The second dimension in reverse order."""

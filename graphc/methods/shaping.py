@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc import indexing
-from graphc.dims import dim_of, sizes_of, view_shape
+from graphc.dims import common_shape, dim_of, sizes_of, view_shape
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 from graphc.methods.selection import Selection
 from graphc.ops import elementwise as ew
@@ -372,4 +372,5 @@ class Shaping(Selection):
 
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where the mask is true, in one dimension; needs the mask's values."""
-        return indexing.take(self.expand(*np.broadcast_shapes(self.shape, mask.shape)), mask.expand(self.shape))
+        extents = common_shape(self.shape, mask.shape)
+        return indexing.take(self.expand(*extents), mask.expand(*extents))

@@ -149,6 +149,8 @@ def test_masks():
     x = counting(2, 2)
     assert x.masked_fill(x > 1, -1.0).tolist() == [[0, 1], [-1, -1]]
     assert x.masked_select(x > 1).tolist() == [2, 3]
+    rows = graphc.tensor([1, 2]).masked_select(graphc.tensor([[True, False], [True, True]]))
+    assert rows.tolist() == [1, 1, 2]
     assert x.nonzero().tolist() == [[0, 1], [1, 0], [1, 1]]
     assert graphc.where(x > 1, x, 0).tolist() == [[0, 0], [2, 3]]
     with pytest.raises(ArgumentError, match="boolean mask"):

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from graphc.compiled import compile
     from graphc.compiled_step import compile_step
     from graphc.drawing.show import picture
+    from graphc.looping import scan
     from graphc.model_check import check
     from graphc.model_file import export, load
     from graphc.model_summary import summary
@@ -86,6 +87,7 @@ __all__ = [
     "optim",
     "picture",
     "save_state",
+    "scan",
     "seed",
     "serialize",
     "set_grad_enabled",
@@ -121,6 +123,7 @@ __getattr__ = exports(
         "optim": "graphc.optim",
         "picture": "graphc.drawing.show:picture",
         "save_state": "graphc.serialize.state_file:save_state",
+        "scan": "graphc.looping:scan",
         "serialize": "graphc.serialize",
         "get_num_threads": "graphc.runtime.threads:get_num_threads",
         "set_num_threads": "graphc.runtime.threads:set_num_threads",

@@ -21,7 +21,8 @@ from graphc.errors import ArgumentError, GradientError
 from graphc.guards import Recompiles
 from graphc.ir.graph import Graph, Value, input_class
 from graphc.live import Binding, Modules, Slot, are_current
-from graphc.passes.autodiff import split_forward_backward, vjp_graph
+from graphc.ops.autodiff import split_forward_backward, vjp_graph
+from graphc.passes.scans import MergeScans
 from graphc.runtime.call import Executable
 from graphc.runtime.fast_call import Gate
 from graphc.structure import Leaf, Structure, flatten, unflatten
@@ -160,7 +161,8 @@ class Variant:
         wanted = [v for v, leaf in zip(plain, leaves, strict=True) if leaf._requires_grad]
         wanted += [a.value for a in self.traced.arguments if a.tensor._requires_grad]
         chosen = [i for i, d in enumerate(self.differentiable) if d]
-        split = split_forward_backward(vjp_graph(graph, wanted, chosen), count, len(graph.outputs))
+        joint = MergeScans().run(vjp_graph(graph, wanted, chosen)).graph
+        split = split_forward_backward(joint, count, len(graph.outputs))
         self._build_forward(split.forward)
         self.backward_program = build(split.backward)
         self.residual_count = split.residuals

@@ -16,7 +16,7 @@ from graphc.ir.interpret import Evaluator, evaluate
 from graphc.ir.parse import parse_graph
 from graphc.ir.text import collect_data
 from graphc.ir.verify import verify_graph
-from graphc.passes.autodiff import vjp_graph
+from graphc.ops.autodiff import vjp_graph
 from graphc.structure import unflatten
 from graphc.trace import graph_name, modules_of, trace_function
 

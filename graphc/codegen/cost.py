@@ -55,5 +55,7 @@ def kernel_ns(kernel: Kernel, statements: int) -> int:
 
 def program_ns(program: Program) -> int:
     """Nanoseconds that one run of a scheduled program takes on one core, very roughly."""
-    runs = Counter(call.kernel for call in program.calls)
+    runs: Counter[str] = Counter()
+    for call in program.calls:
+        runs[call.kernel] += call.runs
     return sum(runs[k.name] * kernel_ns(k, Costs().body(k.body)) for k in program.kernels if runs[k.name])

@@ -6,6 +6,7 @@ from graphc.codegen.llvm_emit import emit_kernel
 from graphc.codegen.target import Target
 from graphc.codegen.team import Team, owners, plan_team
 from graphc.errors import CompileError
+from graphc.ir.index import Axis
 from graphc.ir.kernel import Call, Program, Storage
 
 ENTRY = "graphc_entry"
@@ -103,6 +104,10 @@ class _EntryWriter:
         self.names: dict[str, str] = {}
         """Register with the address of a storage."""
         self.lines: list[str] = []
+        self.loops: list[tuple[Axis, str]] = []
+        """Loops that are open, with the ends of the names of their registers."""
+        self.repeated: list[int] = []
+        """Calls in open loops whose stamps are still to be written."""
 
     def emit(self) -> str:
         """The entry, and for a program that threads share the function that runs one part of it."""
@@ -116,9 +121,12 @@ class _EntryWriter:
                 self.stamp(0)
                 self.stamp(1)
             for number, call in enumerate(self.program.calls):
-                self.call(number, call)
+                self.enter(number, call.repeats)
                 if self.stamped:
-                    self.stamp(number + 2)
+                    self.stamped_call(number, call)
+                else:
+                    self.call(number, call)
+            self.leave(())
             return "\n".join([head, "entry:", *self.lines, "  ret void", "}", ""])
         parameters = "ptr noalias nocapture readonly %table, i64 %part, i64 %parts, ptr %barrier, ptr %scratch"
         self.addresses()
@@ -144,10 +152,54 @@ class _EntryWriter:
         scratch = self.program.arena - self.program.scratch
         self.lines.append(f"  %x = getelementptr inbounds i8, ptr %arena, i64 {scratch}")
 
+    def enter(self, number: int, repeats: tuple[Axis, ...]) -> None:
+        """Appends the ends of loops that do not go on and the heads of those that begin before call ``number``."""
+        self.leave(repeats)
+        for axis in repeats[len(self.loops) :]:
+            label = f"{number}.{len(self.loops)}"
+            self.lines.insert(0, f"  %c{label} = alloca i64, align 8")
+            self.lines += [
+                f"  store i64 0, ptr %c{label}, align 8",
+                f"  br label %L{label}",
+                f"L{label}:",
+                f"  %i{label} = load i64, ptr %c{label}, align 8",
+            ]
+            self.loops.append((axis, label))
+
+    def leave(self, repeats: tuple[Axis, ...]) -> None:
+        """Appends the ends of the open loops that are not around a call with these repeats."""
+        while self.loops and tuple(axis for axis, _ in self.loops) != repeats[: len(self.loops)]:
+            axis, label = self.loops.pop()
+            self.lines += [
+                f"  %n{label} = add nuw nsw i64 %i{label}, 1",
+                f"  store i64 %n{label}, ptr %c{label}, align 8",
+                f"  %d{label} = icmp eq i64 %n{label}, {axis.extent}",
+                f"  br i1 %d{label}, label %E{label}, label %L{label}",
+                f"E{label}:",
+            ]
+        if not self.loops:
+            self.stamp_repeated()
+
+    def address(self, number: int, call: Call, position: int) -> str:
+        """The register with the address of an argument in the present iteration; appends what computes it."""
+        base = self.names[self.owners[call.args[position]].name]
+        place = call.place(position)
+        if not place.terms:
+            return base
+        itemsize = self.kernels[call.kernel].arguments[position].dtype.itemsize
+        total = str(place.constant * itemsize)
+        for k, (axis, label) in enumerate(self.loops):
+            name = f"%o{number}.{position}.{k}"
+            self.lines.append(f"  {name}.m = mul i64 %i{label}, {place.coefficient(axis) * itemsize}")
+            self.lines.append(f"  {name} = add i64 {name}.m, {total}")
+            total = name
+        self.lines.append(f"  %q{number}.{position} = getelementptr inbounds i8, ptr {base}, i64 {total}")
+        return f"%q{number}.{position}"
+
     def call(self, number: int, call: Call, scratch: str = "%x") -> None:
         """Appends the call of a kernel, whose scratch buffers lie one after the other from ``scratch`` on."""
         kernel = self.kernels[call.kernel]
-        args = [f"ptr {self.names[self.owners[a].name]}" for a in call.args]
+        args = [f"ptr {self.address(number, call, i)}" for i in range(len(call.args))]
         offset = 0
         for k, buffer in enumerate(b for b in kernel.buffers if b.role == "scratch"):
             self.lines.append(f"  %x{number}.{k} = getelementptr inbounds i8, ptr {scratch}, i64 {offset}")
@@ -156,6 +208,37 @@ class _EntryWriter:
         if call.kernel in self.team.splits:
             args += ["i64 %part", "i64 %parts"]
         self.lines.append(f"  call void @{kernel.name}({', '.join(args)})")
+
+    def stamped_call(self, number: int, call: Call) -> None:
+        """Appends a call and what writes down when it ended; a repeated one takes as long as all its runs together."""
+        if not call.repeats:
+            self.call(number, call)
+            self.stamp(number + 2)
+            return
+        self.lines[:0] = [f"  %g{number} = alloca i64, align 8", f"  store i64 0, ptr %g{number}, align 8"]
+        self.lines.append(f"  %g{number}.0 = call i64 @llvm.readcyclecounter()")
+        self.call(number, call)
+        self.lines += [
+            f"  %g{number}.1 = call i64 @llvm.readcyclecounter()",
+            f"  %g{number}.2 = sub i64 %g{number}.1, %g{number}.0",
+            f"  %g{number}.3 = load i64, ptr %g{number}, align 8",
+            f"  %g{number}.4 = add i64 %g{number}.3, %g{number}.2",
+            f"  store i64 %g{number}.4, ptr %g{number}, align 8",
+        ]
+        self.repeated.append(number)
+
+    def stamp_repeated(self) -> None:
+        """Appends the stamps of the calls of a loop that has ended, as if all runs of each had followed each other."""
+        for number in self.repeated:
+            self.lines += [
+                f"  %h{number}.0 = getelementptr inbounds i64, ptr %ticks, i64 {number + 1}",
+                f"  %h{number}.1 = getelementptr inbounds i64, ptr %ticks, i64 {number + 2}",
+                f"  %h{number}.2 = load i64, ptr %h{number}.0, align 8",
+                f"  %h{number}.3 = load i64, ptr %g{number}, align 8",
+                f"  %h{number}.4 = add i64 %h{number}.2, %h{number}.3",
+                f"  store i64 %h{number}.4, ptr %h{number}.1, align 8",
+            ]
+        self.repeated.clear()
 
     def stamp(self, number: int) -> None:
         """Appends that the cycle counter is written down."""
@@ -173,6 +256,7 @@ class _EntryWriter:
         for number, call in enumerate(self.program.calls):
             split = call.kernel in self.team.splits
             meets = number in self.team.barriers
+            self.leave(call.repeats)
             if alone and (split or meets):
                 lines += [f"  br label %J{number}", f"J{number}:"]
                 alone = False
@@ -182,7 +266,9 @@ class _EntryWriter:
                 following = self._next_shared(number)
                 lines += [f"  br i1 %first, label %A{number}, label %J{following}", f"A{number}:"]
                 alone = True
+            self.enter(number, call.repeats)
             self.call(number, call, "%xp")
+        self.leave(())
         if alone:
             end = len(self.program.calls)
             lines += [f"  br label %J{end}", f"J{end}:"]

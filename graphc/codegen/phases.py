@@ -20,7 +20,12 @@ def separate_phases(program: Program) -> Program:
     if len(kernels) == len(program.kernels):
         return program
     calls = tuple(
-        replace(call, kernel=name, args=tuple(call.args[p] for p in taken))
+        replace(
+            call,
+            kernel=name,
+            args=tuple(call.args[p] for p in taken),
+            places=tuple(call.places[p] for p in taken) if call.places else (),
+        )
         for call in program.calls
         for name, taken in pieces[call.kernel]
     )

@@ -39,7 +39,7 @@ def schedule_kernel(kernel: Kernel, target: Target) -> Kernel:
 def estimate(program: Program, target: Target) -> float:
     """Cycles that a lowered program would take once scheduled, by the estimates from which the schedule chooses."""
     cycles = {k.name: _estimate_kernel(k, constant_buffers(program, k), target) for k in program.kernels}
-    return sum(cycles[c.kernel] for c in program.calls)
+    return sum(c.runs * cycles[c.kernel] for c in program.calls)
 
 
 def _estimate_kernel(kernel: Kernel, constants: frozenset[str], target: Target) -> float:
@@ -52,11 +52,24 @@ def _estimate_kernel(kernel: Kernel, constants: frozenset[str], target: Target) 
 
 
 def constant_buffers(program: Program, kernel: Kernel) -> frozenset[str]:
-    """Buffers of a kernel to which every call binds a constant."""
-    names = [b.name for b in kernel.arguments]
-    bound = [zip(names, c.args, strict=True) for c in program.calls if c.kernel == kernel.name]
-    varying = {n for call in bound for n, storage in call if program.storage(storage).cls != "constant"}
-    return frozenset(names) - varying
+    """Buffers of a kernel to which every call binds a constant, or what does not change while the call is repeated."""
+    varying: set[str] = set()
+    for call in (c for c in program.calls if c.kernel == kernel.name):
+        for i, (buffer, storage) in enumerate(zip(kernel.arguments, call.args, strict=True)):
+            constant = program.storage(storage).cls == "constant" and not call.place(i).terms
+            if not constant and not _is_fixed(program, call, i):
+                varying.add(buffer.name)
+    return frozenset(b.name for b in kernel.arguments) - varying
+
+
+def _is_fixed(program: Program, call: Call, position: int) -> bool:
+    """Whether an argument of a repeated call is the same in all iterations."""
+    if not call.repeats or call.place(position).terms:
+        return False
+    arguments = {k.name: k.arguments for k in program.kernels}
+    inside = [c for c in program.calls if c.repeats and c.repeats[0] == call.repeats[0]]
+    name = call.args[position]
+    return all(b.role == "in" for c in inside for b, a in zip(arguments[c.kernel], c.args, strict=True) if a == name)
 
 
 def _prepare(kernel: Kernel, names: Names) -> Kernel:
@@ -94,8 +107,14 @@ class _Scheduler:
         for kernel in self.program.kernels:
             self._schedule(kernel)
         calls: list[Call] = []
+        start, outermost = 0, ()
         for number, call in enumerate(self.program.calls):
-            calls += self._packed_call(call, number) if call.kernel in self.packings else [call]
+            if not call.repeats or call.repeats[:1] != outermost:
+                start, outermost = len(calls), call.repeats[:1]
+            *before, main = self._packed_call(call, number) if call.kernel in self.packings else [call]
+            for pack in before:
+                calls.insert(len(calls) if pack.repeats else start, pack)
+            calls.append(main)
         used = {a for c in calls for a in c.args}
         kept = [s for s in self.storages if s.cls not in ("constant", "temp") or s.name in used]
         storages = (*(s for s in kept if s.cls != "temp"), *(s for s in kept if s.cls == "temp"))
@@ -137,21 +156,25 @@ class _Scheduler:
         kernel = self.program.kernel(call.kernel)
         position = [b.name for b in kernel.arguments].index(packing.load.buffer)
         source = self.program.storage(call.args[position])
-        main = replace(call, args=(*call.args, ""))
-        if source.cls == "constant":
+        places = (*call.places, Index()) if call.places else ()
+        if source.cls == "constant" and not call.place(position).terms:
             name = self.packed.get((source.name, pack.name))
             if name is None:
                 name = f"{source.name}.packed{number}"
                 data = run_copy(pack, np.asarray(source.data))
                 self.storages.append(Storage(name, source.dtype, data.shape, "constant", data=data))
                 self.packed[source.name, pack.name] = name
-            return [replace(main, args=(*call.args, name))]
+            return [replace(call, args=(*call.args, name), places=places)]
         name = f"{source.name}.packed{number}"
         self.storages.append(Storage(name, source.dtype, (packing.size,), "temp"))
         if pack.name not in self.kernels:
             names = Names("y")
             self.kernels[pack.name] = replace(pack, body=_lanes(merge_loops(pack.body, names), self.target, names))
-        return [Call(pack.name, (source.name, name), call.values), replace(main, args=(*call.args, name))]
+        main = replace(call, args=(*call.args, name), places=places)
+        if not call.repeats or _is_fixed(self.program, call, position):
+            return [Call(pack.name, (source.name, name), call.values), main]
+        given = (call.place(position), Index()) if call.places else ()
+        return [Call(pack.name, (source.name, name), call.values, call.repeats, given), main]
 
 
 def run_copy(kernel: Kernel, source: np.ndarray) -> np.ndarray:

@@ -36,12 +36,15 @@ def split_reductions(program: Program) -> Program:
             calls.append(call)
             continue
         bound = dict(zip((b.name for b in program.kernel(call.kernel).arguments), call.args, strict=True))
+        places = {name: call.place(i) for i, name in enumerate(bound)}
         for piece in split[call.kernel]:
             for buffer in piece.buffers:
                 if buffer.name not in bound:
                     bound[buffer.name] = _fresh(f"{buffer.name}.{len(names)}", names)
                     storages.append(Storage(bound[buffer.name], buffer.dtype, (buffer.size,), "temp"))
-            calls.append(Call(piece.name, tuple(bound[b.name] for b in piece.buffers), call.values))
+            args = tuple(bound[b.name] for b in piece.buffers)
+            at = tuple(places.get(b.name, Index()) for b in piece.buffers) if call.places else ()
+            calls.append(Call(piece.name, args, call.values, call.repeats, at))
     return replace(program, storages=tuple(storages), kernels=tuple(kernels), calls=tuple(calls))
 
 

@@ -11,6 +11,7 @@ from graphc.codegen.parallel import Split, split_kernel
 from graphc.codegen.target import Target
 from graphc.codegen.thread_pool import MAX_PARTS, has_pool
 from graphc.ir.kernel import Call, Program, Storage
+from graphc.ir.repeat import blocks
 
 SPLIT_NS = 2_000
 """A kernel that is expected to take less time is left to one thread: others would only fetch its data."""
@@ -37,9 +38,11 @@ def plan_team(program: Program, target: Target) -> Team:
     if not has_pool(target):
         return Team()
     runs = Counter(call.kernel for call in program.calls)
+    # NOTE: what is repeated part 0 does alone: a barrier in each iteration would cost more than most steps take.
+    repeated = {call.kernel for call in program.calls if call.repeats}
     splits: dict[str, Split] = {}
     shared = 0
-    for kernel in (k for k in program.kernels if runs[k.name]):
+    for kernel in (k for k in program.kernels if runs[k.name] and k.name not in repeated):
         costs = Costs()
         ns = kernel_ns(kernel, costs.body(kernel.body))
         split = split_kernel(kernel, costs) if ns >= SPLIT_NS else None
@@ -80,13 +83,15 @@ class _Meetings:
         """Calls before which a barrier stands: they touch what calls after the barrier before have written, or write
         what those have touched."""
         since: dict[str, list[_Access]] = {}
-        for number, call in enumerate(self.calls):
-            accesses = list(self.accesses(call))
+        number = 0
+        for _, block in blocks(self.calls):
+            accesses = [access for call in block for access in self.accesses(call)]
             if any(a.waits_for(earlier) for a in accesses for earlier in since.get(a.place, ())):
                 yield number
                 since.clear()
             for access in accesses:
                 since.setdefault(access.place, []).append(access)
+            number += len(block)
 
     def accesses(self, call: Call) -> Iterator[_Access]:
         """What one call reads and writes."""

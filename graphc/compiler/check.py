@@ -229,7 +229,7 @@ def difference(found: np.ndarray, expected: np.ndarray) -> tuple[float, float]:
 def statements(program: Program) -> int:
     """About how many statements a run of a program executes."""
     kernels = {k.name: k for k in program.kernels}
-    return sum(_kernel_statements(kernels[c.kernel].body) for c in program.calls)
+    return sum(c.runs * _kernel_statements(kernels[c.kernel].body) for c in program.calls)
 
 
 def _kernel_statements(body: Any) -> int:

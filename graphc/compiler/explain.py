@@ -9,8 +9,9 @@ from graphc.codegen.kernel_facts import Facts, Form, kernel_facts
 from graphc.compiler.stages import Stages
 from graphc.ir.graph import Graph, Node
 from graphc.ir.kernel import Call, Program, Storage
+from graphc.ir.op import Trait
 from graphc.passes.bufferize import aligned
-from graphc.passes.fuse import FusionPlan, fuse
+from graphc.passes.fuse import FusionPlan, fuse, is_repeated
 from graphc.passes.liveness import intervals, peak
 
 
@@ -113,12 +114,25 @@ class _Origins:
     """The nodes of a graph behind the calls of a program."""
 
     def __init__(self, graph: Graph | None, plan: FusionPlan):
-        self.nodes = {v.name: n for n in (graph.nodes() if graph is not None else ()) for v in n.results}
-        self.kinds = {n: g.kind for g in plan.groups for n in g.nodes}
+        self.nodes: dict[str, Node] = {}
+        self.kinds: dict[Node, str] = {n: g.kind for g in plan.groups for n in g.nodes}
+        pending = [("", graph)] if graph is not None else []
+        while pending:
+            prefix, present = pending.pop()
+            for node in present.nodes():
+                self.nodes.update((prefix + v.name, node) for v in node.results)
+                self.kinds.setdefault(node, "contraction" if node.op.has(Trait.CONTRACTION) else "map")
+                if is_repeated(node):
+                    pending.append((f"{node.results[0].name}.", node.attrs["body"]))
 
     def of(self, call: Call) -> list[Node]:
         """The nodes that a call computes."""
         return list(dict.fromkeys(self.nodes[name] for name in call.values if name in self.nodes))
+
+    def kind(self, nodes: list[Node]) -> str:
+        """The form of the kernel that computes these nodes; steps of a scan tell by their products and reductions."""
+        found = [self.kinds.get(n, "copy") for n in nodes] or ["copy"]
+        return "contraction" if "contraction" in found else found[-1]
 
 
 def is_packing(call: Call) -> bool:
@@ -134,14 +148,15 @@ def modules_of(nodes: list[Node]) -> tuple[str, ...]:
 def _report(program: Program, number: int, call: Call, facts: Facts, origins: _Origins) -> KernelReport:
     kernel = program.kernel(call.kernel)
     nodes = origins.of(call)
-    kind = "pack" if is_packing(call) else origins.kinds.get(nodes[-1], "copy") if nodes else "copy"
+    kind = "pack" if is_packing(call) else origins.kind(nodes)
     bound = list(zip(kernel.arguments, map(program.storage, call.args), strict=True))
     reads = tuple(_title(s) for b, s in bound if b.role != "out")
     writes = tuple(_title(s) for b, s in bound if b.role != "in")
     packed = any(b.name == "packed" for b in kernel.arguments)
     source = next((str(n.location) for n in reversed(nodes) if n.location.file), "")
-    form, moved = facts.form, facts.read + facts.written
-    shape = (_schedule(kind, form, packed), packed, form.lanes, form.copies, facts.scratch, facts.flops, moved)
+    form, moved = facts.form, (facts.read + facts.written) * call.runs
+    flops = facts.flops * call.runs
+    shape = (_schedule(kind, form, packed), packed, form.lanes, form.copies, facts.scratch, flops, moved)
     return KernelReport(number, call.kernel, kind, _ops(nodes), modules_of(nodes), source, reads, writes, *shape)
 
 

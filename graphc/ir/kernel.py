@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -227,11 +228,26 @@ class Call:
     args: tuple[str, ...]
     values: tuple[str, ...] = field(default=(), compare=False)
     """Names of the graph's values that it computes, stored or not; for people only."""
+    repeats: tuple[Axis, ...] = ()
+    """Loops around the call, outermost first. Neighbours in the same loop take turns; no two loops of a program have
+    the same name."""
+    places: tuple[Index, ...] = ()
+    """For each argument the element of its storage at which the kernel's buffer starts, affine in ``repeats``; empty
+    when every argument is a whole storage."""
+
+    def place(self, position: int) -> Index:
+        """Where the buffer of an argument starts in its storage."""
+        return self.places[position] if position < len(self.places) else Index()
+
+    @property
+    def runs(self) -> int:
+        """How often the kernel runs."""
+        return prod(axis.extent for axis in self.repeats)
 
 
 @dataclass(frozen=True)
 class Program:
-    """A lowered function: kernels called in order over storages. Equal kernels are stored once."""
+    """A lowered function: kernels called in order over storages, some repeatedly. Equal kernels are stored once."""
 
     name: str
     storages: tuple[Storage, ...]

@@ -31,6 +31,7 @@ from graphc.ir.kernel import (
     Update,
 )
 from graphc.ir.kernel_text import print_stmt
+from graphc.ir.repeat import executions, position
 from graphc.ir.scalar import SCALAR_OPS
 from graphc.ir.types import row_major_strides
 
@@ -87,9 +88,13 @@ def run_program(program: Program, arguments: Sequence[np.ndarray]) -> tuple[np.n
     for storage in program.storages:
         _allocate(program, storage, memory, arena)
     kernels = {k.name: k for k in program.kernels}
-    for call in program.calls:
+    for call, at in executions(program.calls):
         kernel = kernels[call.kernel]
-        run_kernel(kernel, {b.name: memory[a] for b, a in zip(kernel.arguments, call.args, strict=True)})
+        arrays = {}
+        for i, (buffer, name) in enumerate(zip(kernel.arguments, call.args, strict=True)):
+            start = position(call.place(i), at)
+            arrays[buffer.name] = memory[name].reshape(-1)[start : start + buffer.size]
+        run_kernel(kernel, arrays)
     return tuple(memory[s.name].copy() for s in program.storages if s.cls == "output")
 
 

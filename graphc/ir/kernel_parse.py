@@ -60,6 +60,8 @@ class _Reader:
     def __init__(self, cursor: Cursor):
         self.cursor = cursor
         self.axes: dict[str, Axis] = {}
+        self.repeats: set[str] = set()
+        """Names of the loops over calls."""
 
     # ---- programs
 
@@ -75,8 +77,8 @@ class _Reader:
         while not c.at("}"):
             if c.at("kernel"):
                 kernels.append(self.kernel())
-            elif c.at("call"):
-                calls.append(self.call())
+            elif c.at("call", "repeat"):
+                calls += self.calls(())
             elif c.at(*STORAGE):
                 storages.append(self.storage())
             else:
@@ -96,11 +98,43 @@ class _Reader:
         data = c.array() if c.accept("=") else None
         return Storage(name, type.dtype, type.shape, cls, path, data, alias, offset)
 
-    def call(self) -> Call:
+    def calls(self, around: tuple[Axis, ...]) -> list[Call]:
+        """One call, or a loop over calls, inside the loops ``around``."""
+        c = self.cursor
+        if c.at("call"):
+            return [self.call(around)]
+        c.expect("repeat")
+        name = c.expect_kind("word", "the name of a loop")
+        c.expect("in")
+        axis = Axis(name.text, c.integer())
+        if name.text in self.repeats:
+            c.refuse(f"{name.text} is a loop already", name)
+        self.repeats.add(name.text)
+        found: list[Call] = []
+        c.expect("{")
+        while not c.at("}"):
+            found += self.calls((*around, axis))
+        c.expect("}")
+        return found
+
+    def call(self, around: tuple[Axis, ...]) -> Call:
         c = self.cursor
         c.expect("call")
         name = c.name("symbol", "the kernel's name, @name")
-        return Call(name, tuple(c.list_of(lambda: c.name("value", "a storage, %name"), "(", ")")))
+        self.axes = {axis.name: axis for axis in around}
+        args = c.list_of(self.argument, "(", ")")
+        places = tuple(place for _, place in args)
+        places = places if any(p.terms for p in places) else ()
+        return Call(name, tuple(a for a, _ in args), repeats=around, places=places)
+
+    def argument(self) -> tuple[str, Index]:
+        c = self.cursor
+        name = c.name("value", "a storage, %name")
+        if not c.accept("["):
+            return name, Index()
+        place = self.index()
+        c.expect("]")
+        return name, place
 
     # ---- kernels
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
-from graphc.ir.index import Index
+from graphc.ir.index import Axis, Index
 from graphc.ir.kernel import (
     Acc,
     Bound,
@@ -92,9 +93,24 @@ def program_lines(program: Program) -> list[tuple[str, Storage | Kernel | Call |
         lines.extend([("", None), (body[0], kernel), *((line, None) for line in body[1:])])
     if program.calls:
         lines.append(("", None))
-    lines.extend((f"  {print_call(c)}", c) for c in program.calls)
+    lines.extend(_call_lines(program.calls))
     lines.append(("}", None))
     return lines
+
+
+def _call_lines(calls: Sequence[Call]) -> Iterator[tuple[str, Call | None]]:
+    """Calls in order, those that are repeated inside of their loops: ``repeat r0 in 64 {``, ``}``."""
+    around: tuple[Axis, ...] = ()
+    for call in (*calls, None):
+        repeats = call.repeats if call is not None else ()
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(around, repeats, strict=False)))
+        for depth in range(len(around), same, -1):
+            yield "  " * depth + "}", None
+        for depth in range(same, len(repeats)):
+            yield "  " * (depth + 1) + f"repeat {repeats[depth].name} in {repeats[depth].extent} {{", None
+        around = repeats
+        if call is not None:
+            yield "  " * (len(around) + 1) + print_call(call), call
 
 
 def print_buffer(buffer: Buffer) -> str:
@@ -117,8 +133,10 @@ def print_storage(storage: Storage) -> str:
 
 
 def print_call(call: Call) -> str:
-    """``call @k0(%x, %t0)``."""
-    return f"call {print_name('@', call.kernel)}({', '.join(print_name('%', a) for a in call.args)})"
+    """``call @k0(%x, %t0)``; ``%x[512*r0]`` is the part of %x that starts at that element."""
+    places = [f"[{call.place(i)}]" if call.place(i) != Index() else "" for i in range(len(call.args))]
+    args = [print_name("%", a) + place for a, place in zip(call.args, places, strict=True)]
+    return f"call {print_name('@', call.kernel)}({', '.join(args)})"
 
 
 def print_stmt(stmt: Stmt) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from graphc.dtypes import DType
 from graphc.errors import GraphcError, VerifyError
 from graphc.ir.excerpt import excerpt
-from graphc.ir.index import Axis, Dynamic, Index, atoms
+from graphc.ir.index import Axis, Dynamic, Index, atoms, bounds
 from graphc.ir.index_range import stays_within, touches
 from graphc.ir.kernel import (
     COMBINES,
@@ -39,6 +39,7 @@ from graphc.ir.kernel import (
 )
 from graphc.ir.kernel_text import kernel_lines, program_lines
 from graphc.ir.literal import print_type
+from graphc.ir.repeat import live_spans
 from graphc.ir.scalar import result_type
 
 ROLES = ("in", "out", "inout", "scratch")
@@ -277,6 +278,7 @@ def verify_program(program: Program) -> None:
     - storages come in order of class (arguments, outputs, constants, temporaries), constants with data of their type;
       an alias names a storage of the same element type that is not smaller;
     - every kernel is valid, and every call binds storages of the element type and size that the kernel states;
+    - loops around calls have names of their own, and parts of storages lie inside of them in every iteration;
     - nothing is read before it is written, inputs and constants are never written, outputs are;
     - a call writes no memory that another of its arguments uses, unless that argument is ``inout``;
     - when the arena is planned: temporaries lie inside it, aligned, and no two overlap while both are in use.
@@ -352,6 +354,7 @@ class _ProgramVerifier:
 
     def calls(self) -> None:
         written = {s.name for s in self.program.storages if s.cls not in ("output", "temp") or not s.size}
+        self.repeats()
         for call in self.program.calls:
             self.present = call
             require(call.kernel in self.kernels, f"there is no kernel @{call.kernel}")
@@ -366,16 +369,38 @@ class _ProgramVerifier:
             require(good, f"output %{storage.name} is never written")
         self.present = None
 
+    def repeats(self) -> None:
+        """Loops have names of their own, several iterations, and one run of neighbouring calls each."""
+        around: tuple[Axis, ...] = ()
+        closed: set[str] = set()
+        for call in self.program.calls:
+            self.present = call
+            kept = [a for a, b in zip(around, call.repeats, strict=False) if a == b]
+            same = len(kept) if tuple(kept) == call.repeats[: len(kept)] == around[: len(kept)] else 0
+            closed.update(a.name for a in around[same:])
+            names = [a.name for a in call.repeats]
+            require(len(set(names)) == len(names), "two loops around a call have the same name")
+            require(closed.isdisjoint(names), f"the loops {', '.join(names)} are not all of neighbouring calls")
+            require(all(a.extent > 0 for a in call.repeats), "a loop has no iterations")
+            require(not call.places or len(call.places) == len(call.args), f"@{call.kernel}: one place per storage")
+            around = call.repeats
+
     def bind(self, call: Call) -> list[tuple[Buffer, Storage]]:
         """The buffers of the called kernel with the storages whose memory they use."""
         buffers = self.kernels[call.kernel].arguments
         require(len(buffers) == len(call.args), f"@{call.kernel} takes {len(buffers)} storages, got {len(call.args)}")
         bound: list[tuple[Buffer, Storage]] = []
-        for buffer, name in zip(buffers, call.args, strict=True):
+        for position, (buffer, name) in enumerate(zip(buffers, call.args, strict=True)):
             require(name in self.storages, f"there is no storage %{name}")
             storage, root = self.storages[name], self.roots[name]
-            fits = storage.dtype is buffer.dtype and storage.size == buffer.size
+            place = call.place(position)
+            fits = storage.dtype is buffer.dtype and (storage.size == buffer.size or bool(place.terms))
             given = print_type(storage.dtype, storage.shape)
+            known = all(isinstance(a, Axis) and a in call.repeats for a, _ in place.terms)
+            require(known, f"@{call.kernel}: {place} is not affine in the loops around the call")
+            low, high = bounds(place)
+            inside = low >= 0 and high + buffer.size <= storage.size
+            require(not place.terms or inside, f"%{name} has {storage.size} elements, not {high + buffer.size}")
             require(fits, f"%{name} is {given}, %{buffer.name} of @{call.kernel} is {buffer.dtype}[{buffer.size}]")
             writable = buffer.role == "in" or root.cls not in ("input", "constant")
             require(writable, f"{root.cls} %{root.name} is written")
@@ -401,18 +426,18 @@ class _ProgramVerifier:
         self.overlaps(temps)
 
     def overlaps(self, temps: dict[str, Storage]) -> None:
-        used = [[self.roots[a].name for a in call.args if self.roots[a].name in temps] for call in self.program.calls]
-        last = {name: i for i, names in enumerate(used) for name in names}
+        spans = live_spans(self.program, lambda name: self.roots[name].name)
+        starting: dict[int, list[str]] = {}
+        for name, (first, _) in spans.items():
+            if name in temps:
+                starting.setdefault(first, []).append(name)
         live: list[tuple[int, str]] = []
-        known: set[str] = set()
-        for i, names in enumerate(used):
-            self.present = self.program.calls[i]
-            for name in names:
-                if name not in known:
-                    known.add(name)
-                    insort(live, (temps[name].offset, name))
-                    self.neighbours(live, bisect_left(live, (temps[name].offset, name)), temps)
-            live = [entry for entry in live if last[entry[1]] > i]
+        for i, call in enumerate(self.program.calls):
+            self.present = call
+            for name in starting.get(i, ()):
+                insort(live, (temps[name].offset, name))
+                self.neighbours(live, bisect_left(live, (temps[name].offset, name)), temps)
+            live = [entry for entry in live if spans[entry[1]][1] > i]
 
     def neighbours(self, live: list[tuple[int, str]], position: int, temps: dict[str, Storage]) -> None:
         for lower, upper in ((position - 1, position), (position, position + 1)):

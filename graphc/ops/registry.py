@@ -8,6 +8,7 @@ from graphc.ops import (
     convolution,
     elementwise,
     index,
+    loop,
     math,
     order,
     random,
@@ -32,5 +33,6 @@ FAMILIES = (
     state,
     tap,
     control,
+    loop,
 )
 """The modules that define ops, in the order of the documentation."""

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
 from graphc.ir.graph import Graph, Node, Value
+from graphc.ir.interpret import copy
 from graphc.ir.op import REGISTRY, Trait
 from graphc.ir.rewrite import Rule, apply_rules
 from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.loop import scan
 from graphc.ops.state import state_read, stop_gradient
 from graphc.passes.base import PassResult
 
@@ -31,6 +33,11 @@ class Decompose:
     def run(self, graph: Graph) -> PassResult:
         """Changes the graph in place; counts decomposed nodes."""
         changed = apply_rules(graph, RULES)
+        for node in graph.nodes():
+            if node.op is scan.op:
+                result = self.run(copy(node.attrs["body"]))
+                node.attrs = {**node.attrs, "body": result.graph}
+                changed += result.changed
         for node in reversed(list(graph.nodes())):
             # What is not pure the rules leave in place, as if its effects were still needed; they are inlined by now.
             if node.op.decompose is not None and not node.op.has(Trait.PURE):

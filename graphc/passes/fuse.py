@@ -12,11 +12,12 @@ from graphc.ir.index import Axis, Index, flatten
 from graphc.ir.interpret import live_nodes
 from graphc.ir.op import Trait
 from graphc.ir.types import row_major_strides
+from graphc.ops.loop import scan
 from graphc.passes.access import Access, climb, domain_axes, is_virtual, operand_reads, written_value
 
 KINDS = ("map", "row", "contraction", "nest")
 """``map``: every value has the domain's shape. ``row``: reductions of the domain over ``axes``, values around them.
-``contraction``: one sum of products and what is done to its result. ``nest``: one op that lowers itself."""
+``contraction``: one sum of products and what is done to its result. ``nest``: one op that lowers itself, or a scan."""
 
 
 WEIGHTS = {
@@ -177,7 +178,7 @@ class _Fuser:
         groups = self._unique(self.group_of[n] for n in self.real)
         for group in groups:
             group.nodes.sort(key=self.position.__getitem__)
-            group.outputs = [n.results[0] for n in group.nodes if self._is_stored(n, group)]
+            group.outputs = [r for n in group.nodes for r in n.results if self._is_stored(n, group)]
         ordered = self._ordered(groups)
         return FusionPlan(tuple(ordered), frozenset(v for g in ordered for v in g.outputs), tuple(self._refusals()))
 
@@ -188,7 +189,9 @@ class _Fuser:
                 yield Refusal(value, reader, reason)
 
     def _is_stored(self, node: Node, group: Group) -> bool:
-        return node in self.escaping or any(self.group_of[r] is not group for r in self.readers.get(node, ()))
+        if is_repeated(node) or node in self.escaping:
+            return True
+        return any(self.group_of[r] is not group for r in self.readers.get(node, ()))
 
     def _try_merge(self, producer: Group, node: Node) -> Reason | None:
         """Merges the two groups, or says why not."""
@@ -404,9 +407,14 @@ def node_axes(node: Node) -> tuple[int, ...]:
     return node.attrs["axes"] if "axes" in node.attrs else (node.attrs["axis"],)
 
 
+def is_repeated(node: Node) -> bool:
+    """True for a scan, which becomes repeated calls of the kernels of its body; its operands all lie in memory."""
+    return node.op is scan.op
+
+
 def _single(node: Node) -> Group:
     """The group of one node."""
-    if node.op.lower_nest is not None:
+    if node.op.lower_nest is not None or is_repeated(node):
         return Group([node], "nest", node.results[0].shape)
     if node.op.has(Trait.REDUCTION):
         return Group([node], "row", node.operands[0].shape, node_axes(node))
@@ -476,7 +484,9 @@ def _forced(graph: Graph) -> set[Node]:
             continue
         for operand in node.operands:
             access = climb(operand, domain_axes(operand.shape))
-            if is_virtual(operand.node) and not (len(access) == 1 and access[0].plain and node.op.lower is not None):
+            if is_repeated(node):
+                forced.update([operand.node] if is_virtual(operand.node) else [])
+            elif is_virtual(operand.node) and not (len(access) == 1 and access[0].plain and node.op.lower is not None):
                 forced.add(_last_irregular(operand) or operand.node)
     return forced
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from graphc.ir.kernel import Program, Storage
+from graphc.ir.repeat import live_spans
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,7 @@ class Interval:
 
 def intervals(program: Program) -> list[Interval]:
     """One interval per temporary that some call uses, in the order of first use."""
-    spans: dict[str, tuple[int, int]] = {}
-    for number, call in enumerate(program.calls):
-        for name in call.args:
-            first, _ = spans.get(name, (number, number))
-            spans[name] = (first, number)
+    spans = live_spans(program)
     found = [Interval(s, *spans[s.name]) for s in program.storages if s.cls == "temp" and s.name in spans]
     return sorted(found, key=lambda i: (i.first, i.storage.name))
 

@@ -8,15 +8,17 @@ from typing import Any
 
 from graphc.errors import CompileError
 from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_path
-from graphc.ir.index import Index, IndexLike, as_index, flatten, unflatten
+from graphc.ir.index import Axis, Index, IndexLike, as_index, flatten, unflatten
 from graphc.ir.kernel import Buffer, Call, Guard, Kernel, Load, Loop, Program, Storage, Store, walk
 from graphc.ir.lowering import OperandRef
 from graphc.ir.nest import NestBuilder, Scalar
 from graphc.ir.op import Trait
+from graphc.ir.repeat import loop_spans
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.passes.access import broadcast_index, climb, domain_axes, written_value
-from graphc.passes.fuse import FusionPlan, Group, fuse
+from graphc.passes.fuse import FusionPlan, Group, fuse, is_repeated
 from graphc.passes.layout import LAYOUTS, image_values, strides_of
+from graphc.passes.repetition import Part, Repetition
 from graphc.passes.row_cache import cached_values
 
 
@@ -47,6 +49,8 @@ class _ProgramBuilder:
         """Strides of storages that are not row-major."""
         self.kernels: dict[tuple, Kernel] = {}
         self.calls: list[Call] = []
+        self.loops = 0
+        """How many loops around calls there are."""
 
     def build(self) -> Program:
         """The program; storages in the documented order."""
@@ -93,6 +97,10 @@ class _ProgramBuilder:
 
     def _lower(self, group: Group, in_place: dict[Value, Value]) -> None:
         """Emits a group's kernel, straight into a state where it overwrites no element that it still reads."""
+        if is_repeated(group.nodes[0]):
+            self._place_temporaries(group)
+            self._repeat(group.nodes[0])
+            return
         self.place.update({value: self.place[state] for value, state in in_place.items()})
         self._place_temporaries(group)
         kernel, args = lower_group(group, self.place, self.plan.realized, self.strides)
@@ -110,6 +118,43 @@ class _ProgramBuilder:
                 name = self._add(value, value.name, "temp")
                 if value in self.images and self.layout != LAYOUTS[0]:
                     self.strides[name] = strides_of(value.shape, self.layout)
+
+    def _repeat(self, node: Node) -> None:
+        """The kernels of a scan's body, called once per step: carries lie where they shall be in the end, and are
+        changed there; slices of sequences are parts of their storages."""
+        loop = Repetition(node, self._loop_name())
+        operands = [self._row_major(v) for v in node.operands]
+        results = [self.place[v] for v in node.results]
+        for value, source, target in zip(node.operands[: loop.carries], operands, results, strict=False):
+            self._emit(self._copy(value, source, target))
+        body = lower_graph(loop.body)
+        bound = loop.bind(body, operands, results)
+        for storage in body.storages[len(bound) :]:
+            name = self._unused(f"{node.results[0].name}.{storage.name}")
+            self.storages[name] = replace(storage, name=name)
+            bound[storage.name] = Part(name)
+        axes = {a: Axis(self._loop_name(), a.extent) for a in loop_spans(body.calls)}
+        kernels = {k.name: k for k in body.kernels}
+        for call in body.calls:
+            parts = [bound[a].inside(call.place(i), axes) for i, a in enumerate(call.args)]
+            places = tuple(p.place for p in parts) if any(p.place.terms for p in parts) else ()
+            repeats = (loop.axis, *(axes[a] for a in call.repeats))
+            values = tuple(f"{node.results[0].name}.{name}" for name in call.values)
+            self._emit((kernels[call.kernel], tuple(p.storage for p in parts)), values, repeats, places)
+
+    def _loop_name(self) -> str:
+        self.loops += 1
+        return f"r{self.loops - 1}"
+
+    def _row_major(self, value: Value) -> str:
+        """A storage with the elements of a value in row-major order."""
+        source = self.place[value]
+        if source not in self.strides:
+            return source
+        target = self._unused(f"{value.name}.{LAYOUTS[0]}")
+        self.storages[target] = Storage(target, value.dtype, value.shape, "temp")
+        self._emit(self._copy(value, source, target))
+        return target
 
     def _write_states(self) -> None:
         """Copies into states what does not lie there yet; a state that is also a source is saved before."""
@@ -152,14 +197,20 @@ class _ProgramBuilder:
         buffers = (Buffer("b0", value.dtype, size, "in"), Buffer("b1", value.dtype, size, "out"))
         return Kernel("copy", buffers, nest.body() if size else ()), (source, target)
 
-    def _emit(self, lowered: tuple[Kernel, tuple[str, ...]], values: tuple[str, ...] = ()) -> None:
+    def _emit(
+        self,
+        lowered: tuple[Kernel, tuple[str, ...]],
+        values: tuple[str, ...] = (),
+        repeats: tuple[Axis, ...] = (),
+        places: tuple[Index, ...] = (),
+    ) -> None:
         kernel, args = lowered
         if not kernel.body:
             return
         key = (kernel.buffers, kernel.body)
         if key not in self.kernels:
             self.kernels[key] = replace(kernel, name=f"k{len(self.kernels)}")
-        self.calls.append(Call(self.kernels[key].name, args, values))
+        self.calls.append(Call(self.kernels[key].name, args, values, repeats, places))
 
 
 def _in_place_candidates(graph: Graph, plan: FusionPlan) -> dict[Value, Value]:

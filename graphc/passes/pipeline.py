@@ -18,13 +18,24 @@ from graphc.passes.cse import CommonSubexpressionElimination
 from graphc.passes.dce import DeadCodeElimination
 from graphc.passes.decompose import Decompose
 from graphc.passes.fold import ConstantFolding
+from graphc.passes.scans import MergeScans, OptimizeSteps, PruneScans
 
+_SIMPLIFY: tuple[Pass, ...] = (
+    Canonicalize(),
+    ConstantFolding(),
+    CommonSubexpressionElimination(),
+    DeadCodeElimination(),
+)
 PIPELINE: tuple[Pass, ...] = (
     # Small first: everything after it has less to look at.
     DeadCodeElimination(),
     Canonicalize(),
     ConstantFolding(),
     CommonSubexpressionElimination(),
+    # A scan and the run of its step for its gradient; then the backward step asks for less of the forward one.
+    MergeScans(),
+    OptimizeSteps(_SIMPLIFY),
+    PruneScans(),
     # From here on the graph is not differentiated any more.
     Decompose(),
     Canonicalize(),
@@ -33,6 +44,9 @@ PIPELINE: tuple[Pass, ...] = (
     ConstantFolding(),
     Canonicalize(),
     CommonSubexpressionElimination(),
+    DeadCodeElimination(),
+    OptimizeSteps(_SIMPLIFY),
+    PruneScans(),
     DeadCodeElimination(),
 )
 """What ``optimize`` does, top to bottom."""

@@ -12,7 +12,7 @@ import graphc
 from graphc import nn
 from graphc.ir.interpret import Evaluator
 from graphc.nn import functional as F
-from graphc.passes.autodiff import vjp_graph
+from graphc.ops.autodiff import vjp_graph
 from graphc.structure import flatten
 from graphc.trace import trace_function
 from tests.nn.compare import classes, floats, positive

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from graphc.ir.nest import NestBuilder, Scalar
 from graphc.ir.op import Attrs, OpDef, Types
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.ops import dispatch
+from graphc.ops.loop import run_steps, scan
 
 
 class MemoryContext:
@@ -65,6 +67,9 @@ class KernelByKernel(Interpreter):
         parts = decomposed(node)
         if parts is not None:
             return KernelByKernel().run(parts, operands)
+        if node.op is scan.op:
+            run = partial(KernelByKernel().run, node.attrs["body"])
+            return run_steps(run, operands, node.attrs)
         if not node.result.type.size:
             return (np.zeros(node.result.shape, node.result.dtype.numpy),)
         kernel = lower_op(node.op, tuple(v.type for v in node.operands), node.attrs)

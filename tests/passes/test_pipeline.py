@@ -19,7 +19,7 @@ from graphc.ops.contraction import matmul
 from graphc.ops.convolution import conv
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.window import max_pool
-from graphc.passes.autodiff import vjp_graph
+from graphc.ops.autodiff import vjp_graph
 from graphc.passes.base import PassResult
 from graphc.passes.dce import DeadCodeElimination
 from graphc.passes.pipeline import PIPELINE, optimize
@@ -126,7 +126,7 @@ def test_print_after(monkeypatch, capsys):
 
 
 def test_passes_say_what_they_need_do_and_leave():
-    assert len({p.name for p in PIPELINE}) == 6
+    assert len({p.name for p in PIPELINE}) == 9
     for step in PIPELINE:
         doc = type(step).__doc__
         assert all(word in doc for word in ("Needs:", "Does:", "Leaves:", "->")), step.name

@@ -1,4 +1,4 @@
-"""Steps of recurrent networks and their repetition over a sequence, unrolled where it is traced."""
+"""Steps of recurrent networks and their repetition over a sequence."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from graphc import composite
 from graphc.errors import ShapeError
+from graphc.looping import scan
 from graphc.nn.functional.linear import linear
 from graphc.ops import contraction
 from graphc.ops import elementwise as ew
@@ -98,16 +99,17 @@ def recurrent_layer(
     to the first, with outputs at the places of their inputs. Raises ShapeError when the sequence is empty.
     """
     step, _, _ = STEPS[kind]
-    length = x.shape[0]
-    if not length:
+    if not x.shape[0]:
         raise ShapeError(f"{kind}: the sequence has no steps")
     # One product for all steps; only the recurrent one waits for the step before.
     projected = linear(x, weight_ih, bias_ih)
-    outputs: list[Tensor] = []
-    for t in reversed(range(length)) if reverse else range(length):
-        state = step(projected.select(0, t), state, weight_hh, bias_hh)
-        outputs.append(state[0])
-    return stacked(outputs[::-1] if reverse else outputs), state
+
+    def following(state: State, x: Tensor) -> tuple[State, Tensor]:
+        state = step(x, state, weight_hh, bias_hh)
+        return state, state[0]
+
+    state, outputs = scan(following, tuple(state), projected, reverse=reverse)
+    return outputs, state
 
 
 def stacked(parts: Sequence[Tensor]) -> Tensor:

@@ -15,7 +15,7 @@ from graphc.location import Location
 from graphc.ops import elementwise, index, math, reduce, shape, state, tap
 from graphc.ops.contraction import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.passes.autodiff import split_forward_backward, vjp_graph
+from graphc.ops.autodiff import split_forward_backward, vjp_graph
 
 
 def build(function, *inputs, name="f"):

@@ -1,0 +1,217 @@
+"""Scans: equal ones become one, what nobody needs of them goes, and the graph of their step is optimised by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.ir.build import emit
+from graphc.ir.graph import Graph, Node, Value
+from graphc.ir.interpret import copy, live_nodes
+from graphc.ops.control import inline
+from graphc.ops.dispatch import GraphDispatcher, current, use
+from graphc.ops.loop import scan
+from graphc.passes.base import Pass, PassResult
+from graphc.passes.cse import CommonSubexpressionElimination
+
+
+@dataclass(frozen=True)
+class MergeScans:
+    """Makes one scan of several over the same operands whose carries are the same.
+
+    Needs: any valid graph. Does: joins a scan and the run of its step by which its gradient gets intermediate values
+    (see ops.loop). Leaves: one scan whose step gives everything that the others gave.
+
+        %a, %b = scan(%c, %x) {body: new, y}
+        %d, %e = scan(%c, %x) {body: new, z}   ->   %a, %b, %e = scan(%c, %x) {body: new, y, z}
+    """
+
+    name: str = "merge-scans"
+
+    def run(self, graph: Graph) -> PassResult:
+        """Counts the scans that were merged into others."""
+        groups: dict[tuple[Any, ...], list[Node]] = {}
+        for node in _scans(graph):
+            attrs = node.attrs
+            key = (node.operands, attrs["carries"], attrs["sequences"], attrs["length"], attrs["reverse"])
+            groups.setdefault(key, []).append(node)
+        merged = 0
+        for first, *others in groups.values():
+            for other in others:
+                joined = _joined(graph, first, other)
+                merged += joined is not None
+                first = joined or first
+        return PassResult(graph, merged)
+
+
+def _scans(graph: Graph) -> list[Node]:
+    return [node for node in graph.nodes() if node.op is scan.op]
+
+
+def _joined(graph: Graph, first: Node, other: Node) -> Node | None:
+    """One node instead of the two, or None when their carries differ."""
+    bodies: tuple[Graph, Graph] = (first.attrs["body"], other.attrs["body"])
+    carries = first.attrs["carries"]
+    body = Graph(bodies[0].name)
+    arguments = [body.add_input(v.type, v.name) for v in bodies[0].inputs]
+    with use(GraphDispatcher(body)):
+        given = [inline(b, arguments) for b in bodies]
+    body.set_outputs([*given[0], *given[1]])
+    body = CommonSubexpressionElimination().run(body).graph
+    own, others = body.outputs[: len(given[0])], body.outputs[len(given[0]) :]
+    if own[:carries] != others[:carries]:
+        return None
+    body.set_outputs([*own, *others[carries:]])
+    node = _emit(graph, first, first.operands, body)
+    for i, value in enumerate(first.results):
+        graph.replace_uses(value, node.results[i])
+    for i, value in enumerate(other.results):
+        graph.replace_uses(value, node.results[i if i < carries else i + len(own) - carries])
+    graph.erase(first)
+    graph.erase(other)
+    return node
+
+
+def _emit(graph: Graph, like: Node, operands: Sequence[Value], body: Graph, **attrs: int) -> Node:
+    """A scan with another step."""
+    name = like.results[0].name.removesuffix(".0")
+    return emit(graph, scan.op, operands, {**like.attrs, **attrs, "body": body}, like.location, name)[0].node
+
+
+@dataclass(frozen=True)
+class PruneScans:
+    """Drops what a scan computes for nobody, what it computes twice, and what it takes and does not need.
+
+    Needs: any valid graph. Does: leaves out stacks that are not used or equal others, carries that only carry
+    themselves on, and operands that no step reads; equal operands become one. Leaves: smaller steps.
+
+        %a, %b, %c = scan(%i, %x, %y) {body: new, u, v}   ->   %a, %b = scan(%i, %x) {body: new, u}
+        return %a, %b                                          return %a, %b
+    """
+
+    name: str = "prune-scans"
+
+    def run(self, graph: Graph) -> PassResult:
+        """Counts the scans that got smaller."""
+        changed = 0
+        for node in reversed(_scans(graph)):
+            if not any(graph.is_used(v) for v in node.results):
+                continue
+            plan = _Pruning(graph, node)
+            if not plan.is_complete():
+                plan.apply()
+                changed += 1
+        return PassResult(graph, changed)
+
+
+class _Pruning:
+    """What stays of a scan."""
+
+    def __init__(self, graph: Graph, node: Node):
+        self.graph, self.node = graph, node
+        self.body: Graph = node.attrs["body"]
+        self.carries: int = node.attrs["carries"]
+        self.sequences: int = node.attrs["sequences"]
+        self.stacks = self._stacks()
+        self.kept = self._kept_carries()
+        self.inputs = self._inputs()
+
+    def _stacks(self) -> dict[int, int]:
+        """For every stack that is used the first one that is equal."""
+        first: dict[Value, int] = {}
+        found: dict[int, int] = {}
+        for i, value in enumerate(self.body.outputs):
+            if i >= self.carries and self.graph.is_used(self.node.results[i]):
+                found[i] = first.setdefault(value, i)
+        return found
+
+    def _needed(self, carries: Sequence[int]) -> set[Node]:
+        return live_nodes(self.body, [self.body.outputs[i] for i in (*carries, *self.stacks.values())])
+
+    def _kept_carries(self) -> list[int]:
+        """Carries that are used, or that those or a stack depend on."""
+        kept = [i for i in range(self.carries) if self.graph.is_used(self.node.results[i])]
+        while True:
+            needed = self._needed(kept)
+            grown = [i for i in range(self.carries) if i in kept or self.body.inputs[i].node in needed]
+            if grown == kept:
+                return kept
+            kept = grown
+
+    def _inputs(self) -> dict[int, int]:
+        """For every operand that stays the first one that is equal; carries are their own."""
+        needed = self._needed(self.kept)
+        first: dict[tuple[bool, Value], int] = {}
+        found = {i: i for i in self.kept}
+        for i in range(self.carries, len(self.body.inputs)):
+            if self.body.inputs[i].node in needed:
+                sliced = i < self.carries + self.sequences
+                found[i] = first.setdefault((sliced, self.node.operands[i]), i)
+        return found
+
+    def is_complete(self) -> bool:
+        """Whether nothing would change."""
+        same = all(i == j for i, j in (*self.stacks.items(), *self.inputs.items()))
+        return (
+            same and len(self.inputs) == len(self.body.inputs) and self._outputs() == [*range(len(self.body.outputs))]
+        )
+
+    def _outputs(self) -> list[int]:
+        return [*self.kept, *dict.fromkeys(self.stacks.values())]
+
+    def apply(self) -> None:
+        """Puts the smaller scan in the place of the old one."""
+        taken = list(dict.fromkeys(self.inputs.values()))
+        body = Graph(self.body.name)
+        made = {i: body.add_input(self.body.inputs[i].type, self.body.inputs[i].name) for i in taken}
+        arguments = [made[self.inputs[i]] if i in self.inputs else None for i in range(len(self.body.inputs))]
+        outputs = self._outputs()
+        with use(GraphDispatcher(body)):
+            body.set_outputs(_partial(self.body, arguments, [self.body.outputs[i] for i in outputs]))
+        sequences = sum(self.carries <= i < self.carries + self.sequences for i in taken)
+        operands = [self.node.operands[i] for i in taken]
+        node = _emit(self.graph, self.node, operands, body, carries=len(self.kept), sequences=sequences)
+        place = {i: node.results[k] for k, i in enumerate(outputs)}
+        for i, value in enumerate(self.node.results):
+            new = place.get(self.stacks.get(i, i))
+            if new is not None:
+                self.graph.replace_uses(value, new)
+        self.graph.erase(self.node)
+
+
+def _partial(graph: Graph, arguments: Sequence[Any], outputs: Sequence[Value]) -> list[Value]:
+    """Some outputs of a graph, by applying the nodes that they need."""
+    needed = live_nodes(graph, outputs)
+    values = dict(zip(graph.inputs, arguments, strict=True))
+    for node in graph.nodes():
+        if node in needed:
+            found = current().apply(node.op, [values[v] for v in node.operands], node.attrs)
+            found = found if isinstance(found, tuple) else (found,)
+            values.update(zip(node.results, found, strict=True))
+    return [values[v] for v in outputs]
+
+
+@dataclass(frozen=True)
+class OptimizeSteps:
+    """Runs passes over the step of every scan, steps of scans inside of steps too.
+
+    Needs: what the passes need. Does: replaces the step by its optimised form. Leaves: operands and results.
+
+        body: mul(%x, f32(1.0))   ->   body: %x
+    """
+
+    passes: tuple[Pass, ...]
+    name: str = "optimize-steps"
+
+    def run(self, graph: Graph) -> PassResult:
+        """Adds up what the passes count."""
+        changed = 0
+        for node in _scans(graph):
+            inner = self.run(copy(node.attrs["body"]))
+            body, changed = inner.graph, changed + inner.changed
+            for step in self.passes:
+                result = step.run(body)
+                body, changed = result.graph, changed + result.changed
+            node.attrs = {**node.attrs, "body": body}
+        return PassResult(graph, changed)

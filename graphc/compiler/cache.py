@@ -264,8 +264,10 @@ def _warn(error: Exception) -> None:
 # ---- keys
 
 _NO_CODE = frozenset(
-    ("verify", "dump", "print_after", "threads", "spin_us", "logs", "explain_recompiles", "debug")
-    + ("cache", "cache_dir", "cache_size")
+    {
+        *("verify", "dump", "print_after", "threads", "spin_us", "logs"),
+        *("explain_recompiles", "debug", "cache", "cache_dir", "cache_size"),
+    }
 )
 """Options that do not change the code of a program; all others are part of its key."""
 

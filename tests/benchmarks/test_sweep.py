@@ -1,0 +1,81 @@
+"""The sweeps: cases are what they say, contenders agree, and tables hold what was measured."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks import conv, gemm, kernels
+from benchmarks.sweep import Result, arrays_of, difference, floor_seconds, format_table, measure, report
+
+SMALL_GEMM = ("3x5x7", "1x17x64 t w", "64x64x64 f64")
+SMALL_CONV = ("odd 3x7x37 3x3 11 s2", "grouped 1x128x28 3x3 128 g32", "unet 1x64x32 2x2 32 s2 t")
+SMALL_KERNELS = ("sum first", "embedding", "concat", "argmax", "cumsum last", "layer_norm grad")
+
+
+def test_enough_cases():
+    assert len(gemm.CASES) >= 60 and len(conv.CASES) >= 40 and len(kernels.CASES) >= 20
+
+
+@pytest.mark.parametrize("name", SMALL_GEMM)
+def test_products_agree(name: str):
+    result = gemm.run_case(gemm.CASES[name], ["numpy"], 1, 0.001)
+    assert not result.problems and result.errors["graphc"] < 1e-5
+    assert result.facts["bound"] in ("memory", "peak") and set(result.rounds_ms) == {"graphc", "numpy"}
+
+
+@pytest.mark.parametrize("name", SMALL_CONV)
+def test_layers_agree_with_their_sizes(name: str):
+    layer = conv.CASES[name]
+    pytest.importorskip("torch")
+    result = conv.run_case(layer, ["torch"], 1, 0.001)
+    assert not result.problems and result.errors["graphc"] < 1e-4
+    (found,) = arrays_of(conv.own(layer)()())
+    assert found.shape == (layer.batch, layer.filters, layer.out_side, layer.out_side)
+
+
+@pytest.mark.parametrize("name", SMALL_KERNELS)
+def test_kernels_agree(name: str):
+    pytest.importorskip("torch")
+    result = kernels.run_case(kernels.CASES[name], ["torch"], 1, 0.001)
+    assert not result.problems and result.errors["graphc"] < 1e-3
+    assert {"kernels", "GB/s", "of floor"} < set(result.facts)
+
+
+def test_what_fails_is_told():
+    def broken():
+        raise ValueError("no such thing\nmore")
+
+    result = measure(Result("x", {}), {"graphc": lambda: lambda: np.ones(2), "torch": broken}, 2, 0.001)
+    assert result.problems == {"torch": "ValueError: no such thing"}
+    assert len(result.rounds_ms["graphc"]) == 2 and result.ratio is None
+    assert "torch: ValueError: no such thing: x" in format_table([result], (), ["graphc", "torch"])
+
+
+def test_ratio_is_that_of_the_best_peer():
+    result = Result("x", {}, {"graphc": [1.0, 2.0, 4.0], "a": [3.0, 3.0, 3.0], "b": [2.0, 2.0, 2.0]})
+    assert result.best_peer == "b" and result.ratio == 1.0
+    table = format_table([result], (), ["graphc", "a", "b"])
+    assert "| x | 2 | 3 | **2** | 1.00 |" in table and "1 compared, 0 behind" in table
+
+
+def test_differences():
+    a = [np.array([1.0, 2.0])]
+    assert difference(a, [np.array([1.0, 4.0])]) == 0.5
+    assert difference(a, [np.zeros(3)]) == float("inf")
+    assert difference(a, [*a, *a]) == float("inf")
+
+
+def test_floors():
+    assert floor_seconds(0, 10**12) > 0.5 * floor_seconds(0, 10**12, double=True) * 0.99
+    assert floor_seconds(1 << 20, 0) > 0
+
+
+def test_json(capsys: pytest.CaptureFixture[str]):
+    options = argparse.Namespace(json=True, rounds=1, peers=["a"])
+    report(options, [Result("x", {"n": 1}, {"graphc": [1.0], "a": [3.0]})], ("n",))
+    found = json.loads(capsys.readouterr().out)
+    assert found["rows"][0]["ratio"] == 3.0 and found["machine"]["peak_flops"] > 0

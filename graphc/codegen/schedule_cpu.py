@@ -10,6 +10,7 @@ from graphc.codegen.approximate import expand
 from graphc.codegen.contraction import Packing, apply_tile, choose_tile, find_contraction, make_packing, pack_body
 from graphc.codegen.loops import Names, drop_trivial, hoist, merge_loops, sort_loops, split_loops
 from graphc.codegen.phases import separate_phases
+from graphc.codegen.split_ranges import split_ranges
 from graphc.codegen.split_reduction import split_reductions
 from graphc.codegen.target import Target
 from graphc.codegen.transpose import transposed_tiles
@@ -80,7 +81,8 @@ def _prepare(kernel: Kernel, names: Names) -> Kernel:
 
 def _vectorised(kernel: Kernel, target: Target, names: Names) -> Kernel:
     stored = {s.buffer for s, _ in walk(kernel.body) if isinstance(s, Store)}
-    return expand(replace(kernel, body=_lanes(hoist(kernel.body, stored), target, names)))
+    body = hoist(split_ranges(kernel.body, names), stored)
+    return expand(replace(kernel, body=_lanes(body, target, names)))
 
 
 def _lanes(body: tuple[Stmt, ...], target: Target, names: Names) -> tuple[Stmt, ...]:

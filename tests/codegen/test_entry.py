@@ -9,7 +9,10 @@ import numpy as np
 from graphc.codegen.entry import ENTRY, aligned, bound_storages, emit_program
 from graphc.codegen.target import target_named
 from graphc.dtypes import float32
+from graphc.ir.index import Axis, as_index
 from graphc.ir.kernel import Call, Program, Storage
+from graphc.ir.kernel_interpret import run_program
+from graphc.ir.kernel_verify import verify_program
 from graphc.passes.bufferize import plan_memory
 from tests.codegen.kernel_native import kernel_of
 from tests.native import Native, lowered, scheduled, target_or_skip
@@ -98,3 +101,26 @@ def test_an_empty_program_returns():
     p = program(storages=(storage("x", "input"),))
     assert f"@{ENTRY}(" in emit_program(p, WIDE)
     assert run(p, np.zeros(4, np.float32)) == []
+
+
+def test_loops_inside_of_loops():
+    outer, inner = Axis("a", 3), Axis("b", 2)
+    x, y = storage("x", "input"), Storage("y", float32, (24,), "output")
+    total = storage("total", "output")
+    place = (2 - as_index(outer)) * 8 + as_index(inner) * 4
+    calls = (
+        Call("double", ("x", "total")),
+        Call("double", ("x", "z"), repeats=(outer,)),
+        Call("add", ("total", "x"), repeats=(outer, inner)),
+        Call("double", ("total", "y"), repeats=(outer, inner), places=(as_index(0), place)),
+        Call("add", ("total", "x")),
+    )
+    made = plan_memory(Program("p", (x, y, total, storage("z", "temp")), (DOUBLE, ADD), calls))
+    verify_program(made)
+    given = np.arange(4, dtype=np.float32)
+    found = run(made, given)
+    np.testing.assert_array_equal(found[1], 2 * given + 7 * (given + 100))
+    steps = [2 * (2 * given + n * (given + 100)) for n in range(1, 7)]
+    np.testing.assert_array_equal(found[0].reshape(6, 4), [steps[i] for i in (4, 5, 2, 3, 0, 1)])
+    for native, interpreted in zip(found, run_program(made, [given]), strict=True):
+        np.testing.assert_array_equal(native, interpreted)

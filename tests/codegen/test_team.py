@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -107,3 +108,16 @@ def test_the_plan_may_be_given(shared):
     made = program("p x a")
     assert f"define void @{ENTRY}" in emit_program(made, host_target(), Team())
     assert THREADS not in emit_program(made, host_target(), Team())
+
+
+def test_a_loop_is_run_by_one_thread_and_met_before(shared):
+    made = program("p x t,s x a,s t b,s a c,p b d", t=0)
+    loop = Axis("r0", 3)
+    calls = tuple(replace(c, repeats=(loop,)) if 1 <= i <= 3 else c for i, c in enumerate(made.calls))
+    made = replace(made, calls=calls)
+    assert plan_team(made, host_target()).barriers == {1, 4}
+    text = emit_program(made, host_target())
+    assert text.count("call void @graphc_meet(") == 2
+    assert text.index("call void @graphc_meet(") < text.index("L1.0:") < text.index("E1.0:")
+    repeated = replace(made, calls=(replace(calls[0], repeats=(loop,)), *calls[1:4]))
+    assert plan_team(repeated, host_target()) == Team(), "a repeated kernel is not shared"

@@ -75,3 +75,20 @@ def test_wrong_inputs():
 def test_machines_without_a_readable_counter():
     with pytest.raises(CompileError, match="x86-64"):
         emit_stamped(traced(False)[0].scheduled, target_named("neon"))
+
+
+def test_repeated_calls_take_as_long_as_all_their_runs():
+    net, x = nn.LSTM(8, 16), np.random.default_rng(0).standard_normal((200, 1, 8)).astype(np.float32)
+    found = snapshot(net, [gc.tensor(x)])
+    stages, state = Stages(found.graph), found.state()
+    program, stamped = load_compiled(compile_stages(stages)), load_stamped(stages)
+    expected = program.run([x], tuple(state[b.path] for b in program.bound))
+    *results, stamps = stamped.run([x], tuple(state[b.path] for b in stamped.bound))
+    for a, b in zip(expected, results, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert (np.diff(stamps) > 0).all()
+    times = profile(stages, [x], state, seconds=0.02, rounds=5)
+    repeated = {i for i, c in enumerate(stages.scheduled.calls) if c.repeats}
+    assert sum(times.calls[i].seconds for i in repeated) > 0.5 * sum(c.seconds for c in times.calls)
+    (product,) = [times.calls[i].report for i in repeated if times.calls[i].report.kind == "contraction"]
+    assert product.flops >= 200 * 2 * 16 * 64 and product.ops[0] == "matmul"

@@ -1,4 +1,4 @@
-"""Row and pointwise kernels against the copy floor, torch, torch.compile and onnxruntime: ``python -m benchmarks.kernels``."""
+"""Row and pointwise kernels against the copy floor and other libraries: ``python -m benchmarks.kernels``."""
 
 from __future__ import annotations
 

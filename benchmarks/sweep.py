@@ -210,8 +210,8 @@ def report(options: argparse.Namespace, results: Sequence[Result], columns: Sequ
         print()
         return
     print(
-        f"One core; peak {machine.flops / 1e9:.0f} GFLOP/s (f32), copy {machine.bandwidth / 1e9:.1f} GB/s. Milliseconds "
-        f"per call, medians of {options.rounds} rounds; ratio above 1: graphc is faster than the best peer.\n"
+        f"One core; peak {machine.flops / 1e9:.0f} GFLOP/s (f32), copy {machine.bandwidth / 1e9:.1f} GB/s. "
+        f"Milliseconds per call, medians of {options.rounds} rounds; ratio above 1: graphc is faster than the best peer.\n"
     )
     print(format_table(results, columns, [OWN, *options.peers]))
 

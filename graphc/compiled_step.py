@@ -21,8 +21,8 @@ from graphc.ir.graph import Graph, Value
 from graphc.ir.types import TensorType
 from graphc.live import Binding, Modules, Slot, are_current
 from graphc.ops import dispatch
-from graphc.ops.state import state_write
 from graphc.ops.autodiff import vjp_graph
+from graphc.ops.state import state_write
 from graphc.structure import Leaf, flatten, unflatten
 from graphc.tensor import Tensor
 from graphc.trace import graph_name, modules_of, trace_function

@@ -245,8 +245,8 @@ class Ordering(TensorBase):
         found, inverse, counts = np.unique(values, return_inverse=True, return_counts=True, axis=dim)
         inverse = inverse.reshape(values.shape if dim is None else -1)
         parts = [found, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
-        tensors = tuple(front().constant(np.ascontiguousarray(p)) for p in parts)
-        return tensors if len(tensors) > 1 else tensors[0]
+        tensors: tuple[Any, ...] = tuple(front().constant(np.ascontiguousarray(p)) for p in parts)
+        return tensors if return_inverse or return_counts else tensors[0]
 
     def bincount(self, weights: Any = None, minlength: int = 0) -> Tensor:
         """How often each number from 0 on occurs in a vector; needs values."""

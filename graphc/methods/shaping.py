@@ -334,16 +334,15 @@ class Shaping(Selection):
 
         ``reduce`` is None, ``add`` or ``multiply``.
         """
-        src = value if src is None else src
-        if src is None:
+        given = value if src is None else src
+        if given is None:
             raise ArgumentError("scatter needs src or value")
-        if not isinstance(src, TensorBase):
-            src = shape.filled(src, self.dtype, index.shape)
+        src = given if isinstance(given, TensorBase) else shape.filled(given, self.dtype, index.shape)
         if reduce is not None:
             how = {"add": "sum", "multiply": "prod"}.get(reduce)
             if how is None:
                 raise AttributeValueError(f"scatter: reduce {reduce!r} is not known", remedy="'add' or 'multiply'")
-            return self.scatter_reduce(dim, index, src, how)
+            return self.scatter_reduce(dim, index, src, how)  # type: ignore[arg-type]
         places = indexing.along(index, dim_of(dim, self.ndim), self.shape)
         if src.shape != index.shape:
             src = indexing.take(src, tuple(slice(0, s) for s in index.shape))

@@ -15,11 +15,11 @@ from graphc.ir.text import print_graph
 from graphc.ir.types import TensorType
 from graphc.ir.verify import verify_graph
 from graphc.ops import elementwise, math, reduce, shape, state
+from graphc.ops.autodiff import vjp_graph
 from graphc.ops.contraction import matmul
 from graphc.ops.convolution import conv
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.window import max_pool
-from graphc.ops.autodiff import vjp_graph
 from graphc.passes.base import PassResult
 from graphc.passes.dce import DeadCodeElimination
 from graphc.passes.pipeline import PIPELINE, optimize

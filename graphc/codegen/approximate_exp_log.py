@@ -154,7 +154,7 @@ def log(nest: NestBuilder, x: Scalar) -> Scalar:
 def log1p(nest: NestBuilder, x: Scalar) -> Scalar:
     """log(1 + x): the exponent k comes from the rounded 1 + x, ``f = x 2^-k + (2^-k - 1)`` from x itself."""
     layout = format_of(x.dtype)
-    shift = exponent_bits(nest, to_bits(nest, x + 1.0))
+    shift = exponent_bits(to_bits(nest, x + 1.0))
     # x 2^-k by bits: k is 0 wherever x may be denormal or 0. 4 * 2^-k keeps the largest k in range.
     moved = from_bits(nest, to_bits(nest, x) - shift)
     four = from_bits(nest, (layout.one + (2 << layout.mantissa)) - shift)

@@ -138,7 +138,7 @@ def inverse_power_of_two(nest: NestBuilder, shifted: Scalar, offset: int = 0) ->
     return from_bits(nest, (layout.one + (offset << layout.mantissa)) - moved)
 
 
-def exponent_bits(nest: NestBuilder, bits: Scalar) -> Scalar:
+def exponent_bits(bits: Scalar) -> Scalar:
     """``k << mantissa`` where ``2^-k`` brings the number with these bits into [2/3, 4/3)."""
     layout = F32 if bits.dtype is int32 else F64
     return (bits - layout.two_thirds) & layout.exponent_mask
@@ -156,7 +156,7 @@ def exponent_value(nest: NestBuilder, shift: Scalar) -> Scalar:
 def split(nest: NestBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
     """``(k, f)`` with ``x = 2^k (1 + f)`` and ``1 + f`` in [2/3, 4/3), for positive normal x; k is a float, f exact."""
     bits = to_bits(nest, x)
-    shift = exponent_bits(nest, bits)
+    shift = exponent_bits(bits)
     return exponent_value(nest, shift), from_bits(nest, bits - shift) - 1.0
 
 

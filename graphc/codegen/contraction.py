@@ -90,9 +90,7 @@ class Tile:
     """A load that must first be copied so that its lanes are neighbours."""
 
 
-def choose_tile(
-    c: Contraction, target: Target, free: frozenset[str] = frozenset(), packable: bool = True
-) -> Tile | None:
+def choose_tile(c: Contraction, target: Target, free: frozenset[str] = frozenset()) -> Tile | None:
     """The register block with the lowest estimated time; None when nothing fits. Packing costs nothing for the
     buffers ``free`` (constants)."""
     tiles: list[Tile] = []
@@ -101,7 +99,7 @@ def choose_tile(
             stride = lane_stride(b.index, axis)
             if lane_stride(a.index, axis) != 0 or stride in (0, None) or b.guard:
                 continue
-            tiles.extend(_lane_tiles(c, a, b, axis, target, free, packable))
+            tiles.extend(_lane_tiles(c, a, b, axis, target, free))
     tiles.extend(_dot_tiles(c, target))
     return min(tiles, key=lambda t: t.cycles, default=None)
 
@@ -112,9 +110,7 @@ def _row_axes(c: Contraction, a: Load, b: Load) -> list[Axis | None]:
     return list(found) or [None]
 
 
-def _lane_tiles(
-    c: Contraction, a: Load, b: Load, axis: Axis, target: Target, free: frozenset[str], packable: bool
-) -> list[Tile]:
+def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, free: frozenset[str]) -> list[Tile]:
     """Lanes along an outer axis: rows of ``a`` are broadcast, vectors of ``b`` are shared by the rows."""
     lanes = target.lanes(b.dtype)
     points = 1.0
@@ -134,9 +130,8 @@ def _lane_tiles(
             cycles += _scatter_cycles(scattered, row, points)
             tile = Tile(cycles, axis, row, None, rows, vectors)
             if lane_stride(b.index, axis) == 1:
-                tiles.append(replace(tile, cycles=cycles * _panel_misses(c, b, extent, rows, target)))
-            if packable:
-                tiles.append(replace(tile, cycles=cycles + _packing_cycles(c, b, axis, free), pack=b))
+                tiles.append(replace(tile, cycles=cycles * _panel_misses(c, b, extent, rows)))
+            tiles.append(replace(tile, cycles=cycles + _packing_cycles(c, b, axis, free), pack=b))
     return tiles
 
 
@@ -167,7 +162,7 @@ def _packing_cycles(c: Contraction, b: Load, axis: Axis, free: frozenset[str]) -
     return 400.0 + (1.2 if transposable else 4.0) * elements
 
 
-def _panel_misses(c: Contraction, b: Load, extent: int, rows: int, target: Target) -> float:
+def _panel_misses(c: Contraction, b: Load, extent: int, rows: int) -> float:
     """How much longer an unpacked panel takes: rows of lanes that lie a large power of two apart share few cache sets,
     so that a panel longer than those sets is read from farther away by every row block."""
     steps = [abs(lane_stride(b.index, x) or 0) * b.dtype.itemsize for x in c.reduced]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
 from graphc.codegen.vectorise import lane_stride
 from graphc.ir.index import Axis, Dynamic, Index, atoms, axes_of
-from graphc.ir.kernel import Acc, Fold, IndexLet, Kernel, Let, Load, Loop, Read, Stmt, Store, Update, walk
+from graphc.ir.kernel import Acc, IndexLet, Kernel, Let, Load, Loop, Read, Stmt, Store, Update, walk
 
 LANE_KINDS = ("vector", "unroll")
 """Loops whose body is emitted once, see ir.kernel."""
@@ -103,7 +102,7 @@ def count_flops(kernel: Kernel) -> int:
         lanes = frozenset(x.axis for x in loops if x.kind in LANE_KINDS)
         name = getattr(stmt, "name", "")
         if name:
-            varies[name] = _dependence(stmt, varies) & lanes
+            varies[name] = lanes if isinstance(stmt, Acc) else _dependence(stmt, varies) & lanes
         if isinstance(stmt, Update):
             total += prod(x.axis.extent for x in loops)
         elif isinstance(stmt, Let) and stmt.dtype.kind == "f":
@@ -117,18 +116,13 @@ def _dependence(stmt: Stmt, varies: dict[str, frozenset[Axis]]) -> frozenset[Axi
     if isinstance(stmt, Let):
         return frozenset().union(*(varies.get(a, frozenset()) for a in stmt.args if isinstance(a, str)))
     if isinstance(stmt, Load | IndexLet):
-        return _index_axes((stmt.index,), varies)
-    return _index_axes(stmt.at, varies) if isinstance(stmt, Read | Fold) else frozenset()
+        return _index_axes(stmt.index, varies)
+    return varies.get(stmt.acc, frozenset()) if isinstance(stmt, Read) else frozenset()
 
 
-def _index_axes(indices: Iterable[Index], varies: dict[str, frozenset[Axis]]) -> frozenset[Axis]:
-    found: set[Axis] = set()
-    for index in indices:
-        found |= axes_of(index)
-        for atom in atoms(index):
-            if isinstance(atom, Dynamic):
-                found |= varies.get(atom.name, frozenset())
-    return frozenset(found)
+def _index_axes(index: Index, varies: dict[str, frozenset[Axis]]) -> frozenset[Axis]:
+    dynamic = (varies.get(a.name, frozenset()) for a in atoms(index) if isinstance(a, Dynamic))
+    return frozenset(axes_of(index)).union(*dynamic)
 
 
 def _traffic(kernel: Kernel) -> tuple[int, int]:

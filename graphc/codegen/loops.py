@@ -10,7 +10,6 @@ from graphc.ir.index import Axis, Div, Dynamic, Index, IndexLike, Mod, as_index,
 from graphc.ir.kernel import (
     Acc,
     Bound,
-    Fold,
     Guard,
     IndexLet,
     Let,
@@ -96,7 +95,7 @@ class BodyCopier:
             return replace(s, init=self.ref(s.init), name=self.define(s.name))
         if isinstance(s, Update):
             return replace(s, acc=self.renamed.get(s.acc, s.acc), value=self.ref(s.value))
-        if isinstance(s, (Read, Fold)):
+        if isinstance(s, Read):
             return replace(s, acc=self.renamed.get(s.acc, s.acc), name=self.define(s.name))
         axis = self.names.axis("i", s.axis.extent)
         self.axes[s.axis] = axis

@@ -26,17 +26,6 @@ def schedule_program(program: Program, target: Target) -> Program:
     return _Scheduler(split_reductions(separate_phases(program)), target).run()
 
 
-def schedule_kernel(kernel: Kernel, target: Target) -> Kernel:
-    """One kernel scheduled by itself, without packing."""
-    names = Names()
-    kernel = _prepare(kernel, names)
-    contraction = find_contraction(kernel)
-    tile = choose_tile(contraction, target, packable=False) if contraction else None
-    if contraction is not None and tile is not None:
-        return expand(apply_tile(contraction, tile, kernel, target, names, None))
-    return _vectorised(kernel, target, names)
-
-
 def estimate(program: Program, target: Target) -> float:
     """Cycles that a lowered program would take once scheduled, by the estimates from which the schedule chooses."""
     cycles = {k.name: _estimate_kernel(k, constant_buffers(program, k), target) for k in program.kernels}

@@ -26,11 +26,6 @@ def diff_graphs(a: Graph, b: Graph) -> str:
     return "\n".join(difflib.unified_diff(old, new, "a", "b", lineterm="", n=2))
 
 
-def same_structure(a: Graph, b: Graph) -> bool:
-    """True when the graphs differ in names, locations and the order of independent nodes at most."""
-    return not diff_graphs(a, b)
-
-
 def structure_keys(graph: Graph) -> dict[Value, str]:
     """For each value a digest of how it is computed from the inputs; equal digests mean equal computations."""
     keys = {v: f"input {i}" for i, v in enumerate(graph.inputs)}

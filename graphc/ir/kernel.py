@@ -98,40 +98,28 @@ class Store:
 
 @dataclass(frozen=True)
 class Acc:
-    """Declares an accumulator (an array of registers when ``shape`` is not empty) holding ``init``."""
+    """Declares an accumulator holding ``init``; lane loops inside that update it spread it over lanes and copies."""
 
     name: str
     dtype: DType
     combine: str
     init: Ref
-    shape: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Update:
-    """``acc[at] = combine(acc[at], value)``; ``at`` may use unroll and vector axes only."""
+    """``acc = combine(acc, value)``."""
 
     acc: str
     value: Ref
-    at: tuple[Index, ...] = ()
 
 
 @dataclass(frozen=True)
 class Read:
-    """``name = acc[at]``."""
+    """``name = acc``."""
 
     name: str
     acc: str
-    at: tuple[Index, ...] = ()
-
-
-@dataclass(frozen=True)
-class Fold:
-    """``name`` = all elements of the accumulator along its last dimension combined, at ``at`` in those before it."""
-
-    name: str
-    acc: str
-    at: tuple[Index, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -143,7 +131,7 @@ class Loop:
     body: tuple[Stmt, ...]
 
 
-Stmt = Let | IndexLet | Load | Store | Acc | Update | Read | Fold | Loop
+Stmt = Let | IndexLet | Load | Store | Acc | Update | Read | Loop
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from graphc.ir.kernel import (
     Acc,
     Buffer,
     Const,
-    Fold,
     Guard,
     IndexLet,
     Kernel,
@@ -33,7 +32,6 @@ from graphc.ir.kernel import (
 from graphc.ir.kernel_text import print_stmt
 from graphc.ir.repeat import executions, position
 from graphc.ir.scalar import SCALAR_OPS
-from graphc.ir.types import row_major_strides
 
 POISON = 0xA5
 """Byte that fills memory which the kernel has not written: a read of it gives numbers that no test expects."""
@@ -157,7 +155,7 @@ class _Translator:
         self.defined = 0
         self.accs: dict[str, Acc] = {}
         self.env: dict[str, Any] = {"np": np, "maximum": np.maximum, "minimum": np.minimum}
-        self.env.update(fail=self._fail, dynamic=self._dynamic, fold=_fold)
+        self.env.update(fail=self._fail, dynamic=self._dynamic)
         self.stmts: list[Stmt] = []
         self.lines: list[str] = []
         self.depth = 1
@@ -185,10 +183,8 @@ class _Translator:
 
     def _fail(self, number: int, value: int) -> NoReturn:
         stmt = self.stmts[number]
-        if isinstance(stmt, (Load, Store)):
-            what = f"index {stmt.index} is {value}, %{stmt.buffer} has {self.kernel.buffer(stmt.buffer).size} elements"
-        else:
-            what = f"an index of the accumulator is {value}, outside of its shape"
+        assert isinstance(stmt, (Load, Store)), stmt
+        what = f"index {stmt.index} is {value}, %{stmt.buffer} has {self.kernel.buffer(stmt.buffer).size} elements"
         raise IndexRangeError(f"@{self.kernel.name}: {what}", where=print_stmt(stmt))
 
     def _dynamic(self, number: int, name: str, value: int, low: int, high: int) -> int:
@@ -238,17 +234,6 @@ class _Translator:
         self._line(f"p = {self._index(index)}")
         self._line(f"if not 0 <= p < {size}: fail({len(self.stmts) - 1}, p)")
 
-    def _element(self, acc: Acc, at: tuple[Index, ...]) -> str:
-        """The place of one element (or of a row, when ``at`` is shorter) of an accumulator; checks the range."""
-        if not acc.shape:
-            return self.names[acc.name]
-        terms = ["0"]
-        for i, (index, extent, stride) in enumerate(zip(at, acc.shape, row_major_strides(acc.shape), strict=False)):
-            self._line(f"q{i} = {self._index(index)}")
-            self._line(f"if not 0 <= q{i} < {extent}: fail({len(self.stmts) - 1}, q{i})")
-            terms.append(f"{stride} * q{i}")
-        return f"{self.names[acc.name]}[{' + '.join(terms)}]"
-
     # ---- statements
 
     def let(self, stmt: Let) -> None:
@@ -296,28 +281,17 @@ class _Translator:
         """Declares an accumulator."""
         init = self._ref(stmt.init)
         self.accs[stmt.name] = stmt
-        name = self._define(stmt.name)
-        size = int(np.prod(stmt.shape, dtype=np.int64))
-        self._line(f"{name} = np.full({size}, {init})" if stmt.shape else f"{name} = {init}")
+        self._line(f"{self._define(stmt.name)} = {init}")
 
     def update(self, stmt: Update) -> None:
-        """``acc[at] = combine(acc[at], value)``."""
-        acc = self.accs[stmt.acc]
-        place = self._element(acc, stmt.at)
-        self._line(f"{place} = {self._combine(acc.combine, place, self._ref(stmt.value))}")
+        """``acc = combine(acc, value)``."""
+        name = self.names[stmt.acc]
+        self._line(f"{name} = {self._combine(self.accs[stmt.acc].combine, name, self._ref(stmt.value))}")
 
     def read(self, stmt: Read) -> None:
-        """``name = acc[at]``."""
-        place = self._element(self.accs[stmt.acc], stmt.at)
-        self._line(f"{self._define(stmt.name)} = {place}")
-
-    def fold(self, stmt: Fold) -> None:
-        """``name`` = a row of the accumulator combined from left to right."""
-        acc = self.accs[stmt.acc]
-        place = self._element(acc, stmt.at)[len(self.names[acc.name]) + 1 : -1]
-        combine = self._bind(SCALAR_OPS[acc.combine].reference)
-        row = f"{self.names[acc.name]}[{place} : {place} + {acc.shape[-1]}]"
-        self._line(f"{self._define(stmt.name)} = fold({combine}, {row})")
+        """``name = acc``."""
+        acc = self.names[stmt.acc]
+        self._line(f"{self._define(stmt.name)} = {acc}")
 
     def loop(self, stmt: Loop) -> None:
         """Every kind of loop runs in order."""
@@ -328,13 +302,6 @@ class _Translator:
         self.depth -= 1
 
 
-def _fold(combine: Callable[..., Any], row: np.ndarray) -> Any:
-    result = row[0]
-    for value in row[1:]:
-        result = combine(result, value)
-    return result
-
-
 _TRANSLATE: dict[type, Callable[[_Translator, Any], None]] = {
     Let: _Translator.let,
     IndexLet: _Translator.index_let,
@@ -343,6 +310,5 @@ _TRANSLATE: dict[type, Callable[[_Translator, Any], None]] = {
     Acc: _Translator.acc,
     Update: _Translator.update,
     Read: _Translator.read,
-    Fold: _Translator.fold,
     Loop: _Translator.loop,
 }

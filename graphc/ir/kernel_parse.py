@@ -17,7 +17,6 @@ from graphc.ir.kernel import (
     Buffer,
     Call,
     Const,
-    Fold,
     Guard,
     IndexLet,
     Kernel,
@@ -201,28 +200,26 @@ class _Reader:
     def acc(self) -> Acc:
         c = self.cursor
         c.expect("acc")
-        name = c.expect_kind("word", "the name of an accumulator").text
+        name = self.accumulator()
         c.expect(":")
         dtype = c.dtype()
-        shape = c.shape() if c.at("[") else ()
         c.expect("=")
         combine = c.expect(*COMBINES).text
-        return Acc(name, dtype, combine, self.ref(), shape)
+        return Acc(name, dtype, combine, self.ref())
 
     def update(self) -> Update:
         self.cursor.expect("update")
-        acc, at = self.element()
+        acc = self.accumulator()
         self.cursor.expect("with")
-        return Update(acc, self.ref(), at)
+        return Update(acc, self.ref())
 
     def definition(self) -> Stmt:
         c = self.cursor
         name = c.take()
         if not c.accept(":"):
             c.expect("=")
-            what = c.expect("read", "fold").text
-            acc, at = self.element()
-            return Read(name.text, acc, at) if what == "read" else Fold(name.text, acc, at)
+            c.expect("read")
+            return Read(name.text, self.accumulator())
         dtype = c.dtype()
         c.expect("=")
         if c.accept("index"):
@@ -249,10 +246,8 @@ class _Reader:
         value, dtype = self.cursor.scalar()
         return Const(value.item(), dtype)
 
-    def element(self) -> tuple[str, tuple[Index, ...]]:
-        c = self.cursor
-        acc = c.expect_kind("word", "the name of an accumulator").text
-        return acc, tuple(c.list_of(self.index, "[", "]")) if c.at("[") else ()
+    def accumulator(self) -> str:
+        return self.cursor.expect_kind("word", "the name of an accumulator").text
 
     def place(self) -> tuple[str, Index]:
         c = self.cursor

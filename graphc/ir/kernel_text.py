@@ -16,7 +16,6 @@ from graphc.ir.kernel import (
     Buffer,
     Call,
     Const,
-    Fold,
     Guard,
     IndexLet,
     Kernel,
@@ -173,12 +172,7 @@ def _print_bound(bound: Bound) -> str:
 
 
 def _print_acc(stmt: Acc) -> str:
-    shape = f"[{','.join(map(str, stmt.shape))}]" if stmt.shape else ""
-    return f"acc {stmt.name}: {stmt.dtype}{shape} = {stmt.combine} {_print_ref(stmt.init)}"
-
-
-def _print_at(at: tuple[Index, ...]) -> str:
-    return f"[{', '.join(map(str, at))}]" if at else ""
+    return f"acc {stmt.name}: {stmt.dtype} = {stmt.combine} {_print_ref(stmt.init)}"
 
 
 _PRINTERS: dict[type, Callable[[Any], str]] = {
@@ -187,8 +181,7 @@ _PRINTERS: dict[type, Callable[[Any], str]] = {
     Load: _print_load,
     Store: _print_store,
     Acc: _print_acc,
-    Update: lambda s: f"update {s.acc}{_print_at(s.at)} with {_print_ref(s.value)}",
-    Read: lambda s: f"{s.name} = read {s.acc}{_print_at(s.at)}",
-    Fold: lambda s: f"{s.name} = fold {s.acc}{_print_at(s.at)}",
+    Update: lambda s: f"update {s.acc} with {_print_ref(s.value)}",
+    Read: lambda s: f"{s.name} = read {s.acc}",
     Loop: lambda s: f"for {s.axis.name} in {s.axis.extent} {s.kind} {{",
 }

@@ -22,7 +22,6 @@ from graphc.ir.kernel import (
     Buffer,
     Call,
     Const,
-    Fold,
     Guard,
     IndexLet,
     Kernel,
@@ -44,7 +43,7 @@ from graphc.ir.scalar import result_type
 
 ROLES = ("in", "out", "inout", "scratch")
 _NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
-_KEYWORDS = frozenset({"for", "store", "acc", "update", "index", "load", "read", "fold", "inf", "nan", "true", "false"})
+_KEYWORDS = frozenset({"for", "store", "acc", "update", "index", "load", "read", "inf", "nan", "true", "false"})
 Scope = dict[str, Any]
 """What a name stands for: a DType (scalar), an Axis, or a pair of Acc and the number of loops around it."""
 
@@ -163,24 +162,16 @@ class _Verifier:
                 require(isinstance(found, Axis), f"{atom.name} is no axis")
                 require(found == atom, f"axis {atom.name} has extent {found.extent}, the index says {atom.extent}")
 
-    def within(self, index: Index, guard: Guard, size: int, what: str) -> None:
+    def within(self, index: Index, guard: Guard, buffer: Buffer) -> None:
         self.index(index)
         for bound in guard:
             self.index(bound.index)
         if any(loop.axis.extent == 0 for loop in self.loops):
             return
-        outside = stays_within(index, guard, size)
+        outside = stays_within(index, guard, buffer.size)
         if outside is not None:
-            raise VerifyError(f"index {index} lies in {outside[0]}..{outside[1]}, {what} has {size} elements")
-
-    def element(self, acc: Acc, at: tuple[Index, ...], rank: int) -> None:
-        require(len(at) == rank, f"{acc.name} has rank {len(acc.shape)}, the index has {len(at)} dimensions")
-        kinds = {loop.axis: loop.kind for loop in self.loops}
-        for index, extent in zip(at, acc.shape, strict=False):
-            self.within(index, (), extent, f"a dimension of {acc.name}")
-            for atom in atoms(index):
-                good = isinstance(atom, Axis) and kinds[atom] in ("unroll", "vector")
-                require(good, f"{atom.name} indexes {acc.name}; only unroll and vector axes can")
+            low, high = outside
+            raise VerifyError(f"index {index} lies in {low}..{high}, %{buffer.name} has {buffer.size} elements")
 
     # ---- statements
 
@@ -203,7 +194,7 @@ class _Verifier:
         if stmt.other is not None:
             other = self.const(stmt.other)
             require(other is stmt.dtype, f"the value after 'else' is {other}, {stmt.name} is {stmt.dtype}")
-        self.within(stmt.index, stmt.guard, buffer.size, f"%{buffer.name}")
+        self.within(stmt.index, stmt.guard, buffer)
         self.define(stmt.name, stmt.dtype)
 
     def store(self, stmt: Store) -> None:
@@ -214,7 +205,7 @@ class _Verifier:
         if stmt.combine is not None:
             self.combine(stmt.combine, buffer.dtype)
             self.readable(buffer)
-        self.within(stmt.index, stmt.guard, buffer.size, f"%{buffer.name}")
+        self.within(stmt.index, stmt.guard, buffer)
         if buffer.role != "scratch" and stmt.combine is None:
             self.distinct(stmt)
         self.written.add(buffer.name)
@@ -238,22 +229,17 @@ class _Verifier:
         self.combine(stmt.combine, stmt.dtype)
         init = self.scalar(stmt.init)
         require(init is stmt.dtype, f"{stmt.name} is {stmt.dtype}, it starts from {init}")
-        require(all(n > 0 for n in stmt.shape), f"{stmt.name} has the shape {list(stmt.shape)}")
         self.define(stmt.name, (stmt, len(self.loops)))
 
     def update(self, stmt: Update) -> None:
         acc, depth = self.acc(stmt.acc)
         dtype = self.scalar(stmt.value)
         require(dtype is acc.dtype, f"{acc.name} is {acc.dtype}, the value is {dtype}")
-        self.element(acc, stmt.at, len(acc.shape))
         for loop in self.loops[depth:]:
             require(loop.kind != "parallel", f"{acc.name} lives outside of parallel axis {loop.axis}")
 
-    def read(self, stmt: Read | Fold) -> None:
+    def read(self, stmt: Read) -> None:
         acc, depth = self.acc(stmt.acc)
-        if isinstance(stmt, Fold):
-            require(bool(acc.shape), f"{acc.name} has no elements to fold")
-        self.element(acc, stmt.at, len(acc.shape) - isinstance(stmt, Fold))
         for loop in self.loops[depth:]:
             if loop.kind == "reduce":
                 require(
@@ -488,6 +474,5 @@ _CHECKS: dict[type, Callable[[_Verifier, Any], None]] = {
     Acc: _Verifier.declare,
     Update: _Verifier.update,
     Read: _Verifier.read,
-    Fold: _Verifier.read,
     Loop: _Verifier.loop,
 }

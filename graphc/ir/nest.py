@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from graphc.dtypes import DType, bool_, int64
-from graphc.ir.index import Axis, Dynamic, Index, IndexLike, as_index, axes_of, bounds
-from graphc.ir.kernel import Acc, Bound, Const, Fold, Guard, IndexLet, Let, Load, Loop, Read, Ref, Stmt, Store, Update
+from graphc.ir.index import Axis, Dynamic, Index, IndexLike, as_index, bounds
+from graphc.ir.kernel import Acc, Bound, Const, Guard, IndexLet, Let, Load, Loop, Read, Ref, Stmt, Store, Update
 from graphc.ir.scalar import SCALAR_OPS, result_type
 
 
@@ -235,7 +235,7 @@ class NestBuilder:
             yield (first, *rest)
 
     def accumulator(self, dtype: DType, combine: str, init: Any) -> str:
-        """Declares a scalar accumulator in the current scope; returns its name."""
+        """Declares an accumulator in the current scope; returns its name."""
         name = self.fresh("acc")
         ref = init.ref if isinstance(init, Scalar) else self.const(init, dtype).ref
         self.append(Acc(name, dtype, combine, ref))
@@ -249,12 +249,6 @@ class NestBuilder:
         """The present value of an accumulator."""
         name = self.fresh()
         self.append(Read(name, acc))
-        return Scalar(self, name, dtype)
-
-    def fold_lanes(self, acc: str, dtype: DType) -> Scalar:
-        """All elements of a one-dimensional accumulator combined."""
-        name = self.fresh()
-        self.append(Fold(name, acc))
         return Scalar(self, name, dtype)
 
     def reduce(
@@ -294,11 +288,3 @@ def simplify(guard: Guard) -> Guard | None:
         if bound not in kept:
             kept.append(bound)
     return tuple(kept)
-
-
-def depends_on(guard: Guard, index: Index) -> set[Axis]:
-    """Axes that an access uses in its index or its guard."""
-    axes = axes_of(index)
-    for bound in guard:
-        axes |= axes_of(bound.index)
-    return axes

@@ -15,9 +15,6 @@ from graphc.ir.types import TensorType
 
 Attrs = dict[str, Any]
 Types = tuple[TensorType, ...]
-ATTR_KINDS = ("int", "float", "bool", "str", "ints", "dtype", "pairs", "graph", "array", "scalar")
-"""Kinds of attribute: ``ints`` a tuple of ints, ``pairs`` a tuple of int tuples, ``graph`` a sub-graph,
-``array`` a constant numpy array (read-only), ``scalar`` a Python bool, int or float."""
 
 
 class Trait(Flag):
@@ -52,6 +49,8 @@ class Attr:
 
     name: str
     kind: str
+    """``int``, ``float``, ``bool``, ``str``, ``dtype``, ``ints`` a tuple of ints, ``pairs`` a tuple of int tuples,
+    ``graph`` a sub-graph, ``array`` a constant numpy array (read-only), ``scalar`` a Python bool, int or float."""
     doc: str = ""
     default: Any = None
     required: bool = True

@@ -269,12 +269,12 @@ class _Fuser:
         value = node.results[0]
         if group.kind != "row":
             size = value.type.size
-            return size == prod(group.shape) or node.op.has(Trait.REDUCTION) or self._is_inlined(node, group)
+            return size == prod(group.shape) or node.op.has(Trait.REDUCTION) or self._is_inlined(node)
         if node.op.has(Trait.REDUCTION):
             return node.operands[0].shape == group.shape and node_axes(node) == group.axes
-        return value.shape in (group.shape, group.kept, group.row_shape) or self._is_inlined(node, group)
+        return value.shape in (group.shape, group.kept, group.row_shape) or self._is_inlined(node)
 
-    def _is_inlined(self, node: Node, group: Group) -> bool:
+    def _is_inlined(self, node: Node) -> bool:
         """A node merged earlier for inlining: it is not stored and its shape is its own business."""
         current = self.group_of[node]
         return len(current.nodes) > 1 and node.results[0].shape != current.shape

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
 from graphc.codegen.target import Target
 from graphc.ir.kernel import Buffer, Call, Kernel, Program, Storage
-from graphc.ir.kernel_interpret import run_kernel
+from graphc.ir.kernel_interpret import run_kernel, run_program
 from graphc.ir.kernel_parse import parse_kernel
 from graphc.ir.kernel_verify import verify_kernel
 from graphc.passes.bufferize import plan_memory
-from tests.native import Native, Tolerance
+from tests.native import Native, Tolerance, scheduled
 
 
 def kernel_of(text: str) -> Kernel:
@@ -79,3 +80,16 @@ def check_equivalent(before: Kernel, after: Kernel, memory: Mapping[str, np.ndar
     expected, got = interpreted(before, memory), interpreted(after, memory)
     for name, array in expected.items():
         Tolerance().check([got[name]], [array], f"%{name}")
+
+
+def check_scheduled(kernel: Kernel, target: Target, natively: bool = True) -> Program:
+    """The kernel scheduled as a program, with what it wants packed, means the same; returns that program."""
+    program = scheduled(program_of(kernel), target)
+    memory = random_memory(kernel)
+    expected = interpreted(kernel, memory)
+    own = [s.name for s in program.storages if s.cls in ("input", "state")]
+    for run in (partial(run_program, program), Native(program, target))[: 1 + natively]:
+        arrays = [memory[name].copy() for name in own]
+        run(arrays)
+        Tolerance().check(arrays, [expected[name] for name in own], f"{target.cpu} {own}")
+    return program

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from graphc.codegen.contraction import choose_tile, column_runs, find_contraction
-from graphc.codegen.schedule_cpu import schedule_kernel
 from graphc.codegen.target import target_named
 from graphc.ir.kernel import Kernel, Loop, walk
-from tests.codegen.kernel_native import check_equivalent, check_native, kernel_of
+from tests.codegen.kernel_native import check_scheduled, kernel_of
 from tests.native import TARGETS, Tolerance, target_or_skip
 from tests.native import check_native as check_graph
 from tests.passes.check_pass import random_arguments
@@ -60,9 +59,7 @@ def test_products_of_any_size_natively(form: str, target: str):
     machine = target_or_skip(target)
     for m, n, k in SIZES:
         kernel = FORMS[form](m, n, k, "f64" if k == 20 else "f32")
-        scheduled = schedule_kernel(kernel, machine)
-        check_equivalent(kernel, scheduled)
-        check_native(scheduled, machine)
+        check_scheduled(kernel, machine)
 
 
 def test_what_is_a_contraction():
@@ -100,7 +97,7 @@ def test_what_is_none(inner: str):
         }}""")
     found = find_contraction(kernel)
     assert found is None or choose_tile(found, WIDE) is None or "mul(x, x)" in inner
-    check_equivalent(kernel, schedule_kernel(kernel, WIDE))
+    check_scheduled(kernel, WIDE, natively=False)
 
 
 def test_a_large_product_fills_the_registers_with_independent_sums():
@@ -116,7 +113,7 @@ def test_a_large_product_fills_the_registers_with_independent_sums():
 
 
 def test_the_inner_loop_of_a_large_product_has_no_spills():
-    kernel = schedule_kernel(plain(64, 256, 64), WIDE)
+    kernel = check_scheduled(plain(64, 256, 64), WIDE, natively=False).kernel("k")
     unrolled = [s.axis.extent for s, _ in walk(kernel.body) if isinstance(s, Loop) and s.kind == "unroll"]
     assert np.prod(unrolled[:2]) >= 16
 

@@ -76,6 +76,17 @@ def test_products_are_register_blocks(target: str, lanes: int):
     assert str(facts.form).startswith("register block")
 
 
+def test_work_on_sums_counts_for_every_lane():
+    facts = facts_of(
+        """graph @g(%x: f32[64,96], %y: f32[96,64]) -> (f32[64,64]) {
+          %a = matmul(%x, %y) : f32[64,64]
+          %b = maximum(%a, f32(0.0)) : f32[64,64]
+          return %b
+        }"""
+    )[-1]
+    assert facts.flops == 2 * 64 * 64 * 96 + 64 * 64
+
+
 def test_products_of_rows_with_rows_are_summed_over_lanes():
     (facts,) = facts_of(
         """graph @g(%x: f32[1,4096], %y: f32[4,4096]) -> (f32[1,4]) {

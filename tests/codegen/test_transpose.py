@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from graphc.codegen.loops import Names
-from graphc.codegen.schedule_cpu import schedule_kernel
 from graphc.codegen.target import target_named
 from graphc.codegen.transpose import transposed_tiles
 from graphc.ir.kernel import Kernel, Loop, walk
-from tests.codegen.kernel_native import check_equivalent, check_native, kernel_of
+from tests.codegen.kernel_native import check_equivalent, check_scheduled, kernel_of
 from tests.native import TARGETS, target_or_skip
 
 WIDE = target_named("avx512")
@@ -35,9 +34,7 @@ def transpose(rows: int, columns: int, dtype: str = "f32", extra: str = "") -> K
 def test_sizes(rows: int, columns: int, target: str):
     machine = target_or_skip(target)
     for kernel in (transpose(rows, columns), transpose(rows, columns, extra="w: f32 = mul(v, f32(2.0))")):
-        scheduled = schedule_kernel(kernel, machine)
-        check_equivalent(kernel, scheduled)
-        check_native(scheduled, machine)
+        check_scheduled(kernel, machine)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -45,9 +42,7 @@ def test_sizes(rows: int, columns: int, target: str):
 def test_types(dtype: str, target: str):
     machine = target_or_skip(target)
     kernel = transpose(21, 19, dtype)
-    scheduled = schedule_kernel(kernel, machine)
-    check_equivalent(kernel, scheduled)
-    check_native(scheduled, machine)
+    check_scheduled(kernel, machine)
 
 
 def tiles(kernel: Kernel) -> list[Loop] | None:

@@ -13,7 +13,6 @@ from graphc.ir.kernel import (
     Bound,
     Buffer,
     Const,
-    Fold,
     IndexLet,
     Kernel,
     Let,
@@ -153,14 +152,14 @@ class _Body:
         inner = list(scalars)
         stmts = value(inner)
         self.axes.pop()
-        update = Update(acc, self.ref(inner, dtype), (as_index(lane),) if lanes else ())
+        update = Update(acc, self.ref(inner, dtype))
         body = (*stmts, Loop(lane, "vector", (update,)) if lanes else update)
         combine = self.draw(st.sampled_from(["add", "mul", "max", "min"]))
         scalars.append((result, dtype))
         return [
-            Acc(acc, dtype, combine, self.ref(scalars[:-1], dtype), (lanes,) if lanes else ()),
+            Acc(acc, dtype, combine, self.ref(scalars[:-1], dtype)),
             Loop(axis, "reduce", body),
-            Fold(result, acc) if lanes else Read(result, acc),
+            Read(result, acc),
         ]
 
     def loop(self, scalars: list[tuple[str, DType]], depth: int) -> list[Stmt]:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from graphc.dtypes import ALL, DType
 from graphc.errors import ArgumentError, IndexRangeError, VerifyError
 from graphc.ir.index import Axis, Div, Dynamic, Index
-from graphc.ir.kernel import Acc, Const, Fold, IndexLet, Kernel, Let, Load, Loop, Read, Store, Update
+from graphc.ir.kernel import Acc, Const, IndexLet, Kernel, Let, Load, Loop, Read, Store, Update
 from graphc.ir.kernel_interpret import run_kernel, run_program
 from graphc.ir.kernel_parse import parse_kernel, parse_program
 from graphc.ir.kernel_verify import verify_kernel
@@ -26,7 +26,7 @@ class TreeWalk:
     def __init__(self, kernel: Kernel, arrays: dict[str, np.ndarray]):
         self.arrays = arrays
         self.names: dict[str, Any] = {}
-        self.accs: dict[str, tuple[Acc, np.ndarray]] = {}
+        self.accs: dict[str, tuple[Acc, Any]] = {}
         with np.errstate(all="ignore"):
             self.body(kernel.body)
 
@@ -74,20 +74,13 @@ class TreeWalk:
 
     def accumulator(self, stmt: Any) -> None:
         if isinstance(stmt, Acc):
-            self.accs[stmt.name] = stmt, np.full(stmt.shape, self.ref(stmt.init))
+            self.accs[stmt.name] = stmt, self.ref(stmt.init)
             return
-        acc, array = self.accs[stmt.acc]
-        at = tuple(self.index(i) for i in stmt.at)
-        combine = SCALAR_OPS[acc.combine].reference
+        acc, value = self.accs[stmt.acc]
         if isinstance(stmt, Update):
-            array[at] = combine(array[at], self.ref(stmt.value))
+            self.accs[stmt.acc] = acc, SCALAR_OPS[acc.combine].reference(value, self.ref(stmt.value))
         elif isinstance(stmt, Read):
-            self.names[stmt.name] = array[at]
-        elif isinstance(stmt, Fold):
-            result = array[at][0]
-            for value in array[at][1:]:
-                result = combine(result, value)
-            self.names[stmt.name] = result
+            self.names[stmt.name] = value
 
 
 def arguments(kernel: Kernel) -> dict[str, np.ndarray]:
@@ -231,7 +224,6 @@ REFUSED = {
     "load": ("v: f32 = load %x[i + 1]", "index i + 1 is 4, %x has 4 elements"),
     "store": ("store %y[i - 1] = f32(1.0)", "index i - 1 is -1, %y has 4 elements"),
     "promise": ("n: i64 = index i\n v: f32 = load %x[[n:0..2]]", "n is 3, outside of the promised 0..2"),
-    "accumulator": ("acc a: f32[2] = add f32(0.0)\n update a[i] with f32(1.0)", "of the accumulator is 2, outside"),
 }
 
 

@@ -99,19 +99,17 @@ kernel @k(%y: f32[8] out, %t: f32[1] scratch) {
 """,
     "lanes of an accumulator": """
 kernel @k(%x: f32[64] in, %y: f32[1] out) {
-  acc a1: f32[2,8] = add f32(0.0)
+  acc a1: f32 = add f32(0.0)
   for i0 in 4 reduce {
     for i1 in 2 unroll {
       for i2 in 8 vector {
         v1: f32 = load %x[16*i0 + 8*i1 + i2]
-        update a1[i1, i2] with v1
+        update a1 with v1
       }
     }
   }
-  v2 = fold a1[0]
-  v3 = fold a1[1]
-  v4: f32 = add(v2, v3)
-  store %y[0] = v4
+  v2 = read a1
+  store %y[0] = v2
 }
 """,
     "accumulator read in an outer reduce loop": """

@@ -7,11 +7,11 @@ import pytest
 
 from graphc.dtypes import bool_, float32, float64, int32, int64
 from graphc.errors import VerifyError
-from graphc.ir.index import Axis, Index, as_index, axes_of
-from graphc.ir.kernel import Acc, Bound, Buffer, Const, Kernel, Let, Load, Loop, Store, Update
+from graphc.ir.index import Axis, Index, as_index
+from graphc.ir.kernel import Acc, Bound, Buffer, Const, Kernel, Let, Load, Loop, Store
 from graphc.ir.kernel_interpret import run_kernel
 from graphc.ir.kernel_verify import verify_kernel
-from graphc.ir.nest import NestBuilder, depends_on, simplify
+from graphc.ir.nest import NestBuilder, simplify
 
 I0 = as_index(Axis("i0", 8))
 
@@ -113,17 +113,6 @@ def test_reduce():
     assert arrays["y"].tolist() == [2 * s for s in arrays["x"].reshape(3, 8).sum(1)]
 
 
-def test_accumulator_with_lanes():
-    nest = NestBuilder()
-    nest.append(Acc("a", float32, "max", Const(-1.0, float32), (4,)))
-    with nest.loop(4, "vector") as i:
-        nest.append(Update("a", nest.load_at("x", i, float32).ref, (i,)))
-    nest.store_at("y", 0, nest.fold_lanes("a", float32))
-    arrays = {"x": np.array([1, 7, 3, 2], np.float32), "y": np.zeros(1, np.float32)}
-    run_kernel(kernel(nest, x="in 4", y="out 1"), arrays)
-    assert arrays["y"][0] == 7
-
-
 def test_accumulator_starts_from_a_scalar():
     nest = NestBuilder()
     acc = nest.accumulator(float32, "add", nest.load_at("x", 0, float32))
@@ -179,8 +168,3 @@ def test_dynamic_index():
     arrays = {"x": np.arange(4, dtype=np.float32), "y": np.zeros(4, np.float32)}
     run_kernel(kernel(nest, x="in 4", y="out 4"), arrays)
     assert arrays["y"].tolist() == [3, 2, 1, 0]
-
-
-def test_depends_on():
-    j = as_index(Axis("j", 4))
-    assert depends_on((Bound(j, 0, 2),), I0 // 2) == axes_of(I0) | axes_of(j)

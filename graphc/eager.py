@@ -18,7 +18,7 @@ from graphc.ir.op import OpDef, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.tensor import Tensor
-from graphc.tensor_base import BY_NUMPY, check_writable, refresh
+from graphc.tensor_base import BY_NUMPY, VOLATILE, any_volatile, check_writable, refresh
 from graphc.views import ALIASES, view_of, write_through
 
 _CHECKED_LIMIT = 20_000
@@ -61,6 +61,8 @@ class EagerDispatcher:
             results = tuple([self._wrap(array, checked, arrays) for array in found])
         else:
             results = (self._wrap(found, checked, arrays),)
+        if VOLATILE[0] and any_volatile(operands, results):
+            needs_grad = False
         if needs_grad and is_grad_enabled():
             record(op, checked.attrs, operands, results)
         if checked.aliases and arrays[0].size:

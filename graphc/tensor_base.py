@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -21,6 +21,10 @@ from graphc.ops import dispatch
 
 BY_NUMPY: dict[Any, DType] = {d.numpy: d for d in ALL}
 """Element types by numpy dtype."""
+
+
+VOLATILE = [False]
+"""Whether a volatile variable was ever made; until then no operation looks for them."""
 
 
 class View(NamedTuple):
@@ -101,6 +105,8 @@ class TensorBase:
     _post_hooks: OrderedDict[int, Callable[[Any], Any]] | None = None
     _accumulator: weakref.ref[AccumulateGrad] | None = None
     _keeps_grad = False
+    _volatile = False
+    """True for a variable that forbids gradients to whatever is computed from it."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -265,6 +271,11 @@ class TensorBase:
         here._post_hooks[handle.id] = hook
         return handle
 
+    @property
+    def volatile(self) -> bool:
+        """True for a volatile variable and for whatever was computed from one: nothing of it has a gradient."""
+        return self._volatile
+
     def _is_view(self) -> bool:
         """True when this tensor was made as a view of another one's memory."""
         return self._view is not None
@@ -307,6 +318,15 @@ def refresh(tensor: Any) -> Any:
         changes.note()
         tensor._node, tensor._index, tensor._requires_grad = fresh._node, fresh._index, fresh._requires_grad
     return tensor
+
+
+def any_volatile(operands: Sequence[Any], results: Sequence[Any]) -> bool:
+    """Whether an operand is volatile; then all results become so."""
+    if not any([t._volatile for t in operands]):
+        return False
+    for result in results:
+        result._volatile = True
+    return True
 
 
 def bump(tensor: TensorBase) -> None:

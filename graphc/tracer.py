@@ -27,7 +27,7 @@ from graphc.ops.reduce import sum_to
 from graphc.ops.shape import filled, reshape
 from graphc.ops.state import state_write, stop_gradient
 from graphc.tensor import Tensor
-from graphc.tensor_base import check_writable, refresh
+from graphc.tensor_base import VOLATILE, any_volatile, check_writable, refresh
 from graphc.views import ALIASES, view_of, write_through
 
 Names = Mapping[int, tuple[str, str]]
@@ -80,6 +80,8 @@ class Tracer:
     def apply(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """The traced result, or a tuple of them; raises what the op's type rule raises, with the user's line."""
         recording = is_grad_enabled()
+        if VOLATILE[0] and any([t._volatile for t in operands]):
+            recording = False
         if op is stop_gradient.op or not recording:
             operands = [_without_history(t) for t in operands]
         local = [refresh(self.local(t)) for t in operands]
@@ -89,6 +91,8 @@ class Tracer:
         module = module_path.current_path()
         results = emit(self.graph, op, values, attrs, capture(module), f"{module}.{op.name}" if module else op.name)
         tensors = [Tensor._wrap(v) for v in results]
+        if VOLATILE[0]:
+            any_volatile(operands, tensors)
         if op is stop_gradient.op or (self.differentiable and not recording):
             self._stopped.update((v, v) for v in results)
         full = results[0].node.attrs if results else {}

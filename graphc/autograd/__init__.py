@@ -7,40 +7,58 @@ from typing import TYPE_CHECKING
 from graphc.lazy import exports
 
 if TYPE_CHECKING:
+    from graphc.autograd import graph
     from graphc.autograd.engine import backward, grad
     from graphc.autograd.function import Function, Variable, once_differentiable
     from graphc.autograd.grad_mode import (
+        detect_anomaly,
         enable_grad,
         inference_mode,
+        is_anomaly_check_nan_enabled,
+        is_anomaly_enabled,
         is_grad_enabled,
         is_inference_mode_enabled,
         no_grad,
+        set_detect_anomaly,
         set_grad_enabled,
     )
     from graphc.autograd.gradcheck import gradcheck, gradgradcheck
+    from graphc.autograd.graph import GradientEdge, get_gradient_edge
     from graphc.autograd.node import Node
 
 __all__ = [
     "Function",
+    "GradientEdge",
     "Node",
     "Variable",
     "backward",
+    "detect_anomaly",
     "enable_grad",
+    "get_gradient_edge",
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "graph",
     "inference_mode",
+    "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled",
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "no_grad",
     "once_differentiable",
+    "set_detect_anomaly",
     "set_grad_enabled",
 ]
 
 _MODULES = {
     "engine": ("backward", "grad"),
     "function": ("Function", "Variable", "once_differentiable"),
+    "graph": ("GradientEdge", "get_gradient_edge"),
     "grad_mode": (
+        "detect_anomaly",
+        "is_anomaly_check_nan_enabled",
+        "is_anomaly_enabled",
+        "set_detect_anomaly",
         "enable_grad",
         "inference_mode",
         "is_grad_enabled",
@@ -53,5 +71,8 @@ _MODULES = {
 }
 # Loaded at first use: modules of this package import tensors, which import the grad modes from here.
 __getattr__ = exports(
-    __name__, globals(), {name: f"{__name__}.{module}:{name}" for module, names in _MODULES.items() for name in names}
+    __name__,
+    globals(),
+    {name: f"{__name__}.{module}:{name}" for module, names in _MODULES.items() for name in names}
+    | {"graph": f"{__name__}.graph"},
 )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import heapq
 import warnings
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
-from graphc.autograd.grad_mode import enable_grad, no_grad
+from graphc.autograd.grad_mode import enable_grad, is_anomaly_check_nan_enabled, is_anomaly_enabled, no_grad
 from graphc.autograd.node import AccumulateGrad, Edge, Node, run_hooks
-from graphc.errors import ArgumentError, GradientError, ShapeError
+from graphc.errors import ArgumentError, GradientError, GraphcError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops.shape import filled, zeros_like
 from graphc.tensor import Tensor
@@ -50,6 +51,9 @@ def _root_gradient(i: int, output: Any, gradient: Any) -> Any:
     return gradient if gradient.dtype is output.dtype else ew.cast(gradient, dtype=output.dtype)
 
 
+_running: ContextVar[_Pass | None] = ContextVar("graphc_backward_pass", default=None)
+
+
 class _Pass:
     """One backward pass."""
 
@@ -62,8 +66,25 @@ class _Pass:
         self.captured: dict[tuple[int, int], Any] = {}
         self.pending: dict[Node, list[Any]] = {}
         self.heap: list[tuple[int, Node]] = []
+        self.roots: list[Node] = []
+        self.reached: set[Node] | None = None
+
+    def will_run(self, node: Node) -> bool:
+        """Whether a gradient will arrive at ``node`` in this pass."""
+        if self.reached is None:
+            self.reached = _useful(self.targets, self.roots) if self.targets is not None else _behind(self.roots)
+        return node in self.reached
 
     def run(self, roots: list[tuple[Edge, Any]]) -> None:
+        """The whole pass, from the gradients of the roots."""
+        token = _running.set(self)
+        try:
+            self._run(roots)
+        finally:
+            _running.reset(token)
+
+    def _run(self, roots: list[tuple[Edge, Any]]) -> None:
+        self.roots = [edge[0] for edge, _ in roots]
         useful = None if self.targets is None else _useful(self.targets, [edge[0] for edge, _ in roots])
         for edge, gradient in roots:
             self.send(edge, gradient)
@@ -73,6 +94,8 @@ class _Pass:
             if isinstance(node, AccumulateGrad):
                 if self.accumulate and (self.targets is None or (id(node), 0) in self.targets):
                     _accumulate(node.variable, grads[0], self.create)
+                    if node.post_hooks:
+                        run_hooks(node.post_hooks, (), tuple(grads))
             elif useful is None or any(edge is not None and edge[0] in useful for edge in node.edges):
                 self._step(node, grads, useful)
 
@@ -119,7 +142,7 @@ class _Pass:
         return gradient
 
     def _step(self, node: Node, grads: list[Any], useful: set[Node] | None) -> None:
-        found = node.run(grads)
+        found = _checked_run(node, grads) if is_anomaly_enabled() else node.run(grads)
         if node.post_hooks:
             found = run_hooks(node.post_hooks, tuple(found), tuple(grads))
         for edge, gradient in zip(node.edges, found, strict=True):
@@ -129,21 +152,54 @@ class _Pass:
             node.release()
 
 
+def _checked_run(node: Node, grads: list[Any]) -> Sequence[Any]:
+    """Runs a node in anomaly mode; an error names the line of its operation."""
+    try:
+        found = node.run(grads)
+    except GraphcError as error:
+        error.origin = error.origin or node.origin
+        raise
+    if is_anomaly_check_nan_enabled():
+        for i, gradient in enumerate(found):
+            data = None if gradient is None else gradient._data
+            if isinstance(data, np.ndarray) and data.dtype.kind == "f" and np.isnan(data).any():
+                raise GradientError(
+                    f"{node.name()} made a NaN in the gradient of operand {i}",
+                    origin=node.origin or "an operation outside of anomaly mode",
+                    remedy="look at the operands of that operation: a root or logarithm of 0, 0 / 0, inf - inf",
+                )
+    return found
+
+
 def _useful(targets: set[tuple[int, int]], roots: Iterable[Node]) -> set[Node]:
     """Nodes from which a target can be reached, the targets' own nodes too."""
-    seen: dict[Node, None] = {}
-    stack = list(roots)
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen[node] = None
-            stack.extend(edge[0] for edge in node.edges if edge is not None)
+    seen = _behind(roots)
     wanted = {node for node, _ in targets}
     useful: set[Node] = set()
     for node in sorted(seen, key=lambda n: n.sequence):
         if id(node) in wanted or any(edge is not None and edge[0] in useful for edge in node.edges):
             useful.add(node)
     return useful
+
+
+def _behind(roots: Iterable[Node]) -> set[Node]:
+    """All nodes that can be reached from ``roots``."""
+    seen: set[Node] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack.extend(edge[0] for edge in node.edges if edge is not None)
+    return seen
+
+
+def current_pass() -> _Pass:
+    """The backward pass that runs the caller, a hook; raises GradientError elsewhere."""
+    running = _running.get()
+    if running is None:
+        raise GradientError("this is only known during a backward pass")
+    return running
 
 
 def _accumulate(leaf: Any, gradient: Any, create: bool) -> None:

@@ -14,7 +14,7 @@ from graphc.errors import ArgumentError, GradientError
 from graphc.ops.reduce import sum_to
 from graphc.ops.shape import filled
 from graphc.tensor import Tensor
-from graphc.tensor_base import edge_of, front, refresh
+from graphc.tensor_base import VOLATILE, any_volatile, edge_of, front, refresh
 
 
 class Context:
@@ -233,7 +233,8 @@ def _run(
     """Runs forward without recording, then records the results as one node."""
     operands = tuple(refresh(front().local(a)) if isinstance(a, Tensor) else a for a in args)
     needs = tuple(isinstance(a, Tensor) and a._requires_grad for a in operands)
-    recording = is_grad_enabled() and any(needs)
+    volatile = VOLATILE[0] and any_volatile([a for a in operands if isinstance(a, Tensor)], ())
+    recording = is_grad_enabled() and any(needs) and not volatile
     context.needs_input_grad = needs
     edges = tuple(edge_of(a) if need else None for a, need in zip(operands, needs, strict=True))
     outer = getattr(front(), "custom", None)
@@ -244,8 +245,12 @@ def _run(
     several = isinstance(output, tuple)
     results = list(output) if several else [output]
     results = [_own_result(context, operands, r) for r in results]
+    if volatile:
+        for result in results:
+            result._volatile = True
     if recording:
         node = FunctionNode(cls.__name__, context, backward, operands, edges, results)
+        node.note_origin()
         _attach(node, context, results)
         _keep(node, context, operands, results)
     context._to_save = ()
@@ -326,6 +331,12 @@ class _Undifferentiable(Node):
 
 
 def Variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> Tensor:
-    """The old wrapper: a leaf tensor that shares memory with ``data``. ``volatile`` forbids gradients."""
+    """The old wrapper: a leaf tensor that shares memory with ``data``.
+
+    A ``volatile`` one never requires gradients, and whatever is computed from it is volatile too, whatever else it is
+    computed from.
+    """
     result = data.detach()
+    if volatile:
+        VOLATILE[0] = result._volatile = True
     return result.requires_grad_(requires_grad and not volatile)

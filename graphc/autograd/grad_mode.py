@@ -13,6 +13,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 _enabled: ContextVar[bool] = ContextVar("graphc_grad_enabled", default=True)
 _inference: ContextVar[bool] = ContextVar("graphc_inference_mode", default=False)
 
+_anomaly: ContextVar[tuple[bool, bool]] = ContextVar("graphc_anomaly", default=(False, True))
+"""Whether anomalies are looked for, and whether NaN is one."""
+
 is_grad_enabled: Callable[[], bool] = _enabled.get
 """True where operations on tensors that require gradients are recorded (per thread and task)."""
 is_inference_mode_enabled: Callable[[], bool] = _inference.get
@@ -145,3 +148,45 @@ class inference_mode(_Mode):
     def __exit__(self, *exception: object) -> None:
         _inference.reset(self._tokens[0])
         _enabled.reset(self._tokens[1])
+
+
+class detect_anomaly(_Mode):
+    """Operations inside remember their lines, and a backward pass that fails or (with ``check_nan``) makes a NaN names
+    the line of the operation whose gradient it was. Slow; for looking for an error."""
+
+    def __init__(self, check_nan: bool = True):
+        self.check_nan = check_nan
+
+    def clone(self) -> detect_anomaly:
+        """A manager of the same setting."""
+        return detect_anomaly(self.check_nan)
+
+    def __enter__(self) -> None:
+        self._token = _anomaly.set((True, self.check_nan))
+
+    def __exit__(self, *exception: object) -> None:
+        _anomaly.reset(self._token)
+
+
+class set_detect_anomaly:
+    """Switches ``detect_anomaly`` on or off at once; as a context manager it restores the previous mode at its end."""
+
+    def __init__(self, mode: bool, check_nan: bool = True):
+        self._previous = _anomaly.get()
+        _anomaly.set((bool(mode), check_nan))
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        _anomaly.set(self._previous)
+
+
+def is_anomaly_enabled() -> bool:
+    """True inside ``detect_anomaly``."""
+    return _anomaly.get()[0]
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """True where a NaN in a gradient is an anomaly."""
+    return _anomaly.get()[1]

@@ -8,8 +8,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphc import module_path
+from graphc.autograd.grad_mode import is_anomaly_enabled
 from graphc.errors import GradientError
 from graphc.hooks import RemovableHandle
+from graphc.location import capture
 
 Edge = tuple["Node", int]
 """A node and the number of one of its outputs."""
@@ -29,11 +32,22 @@ class Node:
     """Output tensors that keep their gradient, by output number."""
     pre_hooks: OrderedDict[int, Callable[..., Any]] | None = None
     post_hooks: OrderedDict[int, Callable[..., Any]] | None = None
-    metadata: dict[str, Any] | None = None
+    origin: str | None = None
+    """The user's line that applied the operation; known when it ran in anomaly mode."""
 
     def __init__(self) -> None:
         self.sequence = next(_sequence)
         """Grows with time, so an operand's node always has a smaller number."""
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """For notes of whoever looks at the graph."""
+        return self.__dict__.setdefault("_metadata", {})
+
+    def note_origin(self) -> None:
+        """Remembers the user's line in anomaly mode."""
+        if is_anomaly_enabled():
+            self.origin = capture(module_path.current_path()).describe()
 
     def name(self) -> str:
         """What printed tensors show as ``grad_fn``."""

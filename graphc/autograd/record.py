@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from graphc.autograd.grad_mode import is_anomaly_enabled
 from graphc.autograd.node import Edge, Node, freed
 from graphc.dtypes import DType
 from graphc.errors import GradientError
@@ -157,6 +158,8 @@ def record(op: OpDef, attrs: Mapping[str, Any], operands: Sequence[Tensor], resu
     if not any(edges):
         return
     node = OpNode(op, attrs, operands, edges, results)
+    if is_anomaly_enabled():
+        node.note_origin()
     for i, result in enumerate(results):
         if result.dtype.kind == "f":
             result._node, result._index, result._requires_grad = node, i, True

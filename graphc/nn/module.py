@@ -43,6 +43,8 @@ class Module(ModuleState, ModuleHooks):
 
     dump_patches = False
     call_super_init = False
+    _backend: Any = None
+    """Which library of kernels a module uses was chosen here once; programs of that time look for it."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         if not self.call_super_init and (args or kwargs):

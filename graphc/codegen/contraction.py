@@ -17,6 +17,8 @@ SCRATCH = "sums"
 _HELD, _LONG = 448, 24
 """Operations after the sum, over all registers of a block, that are emitted with the sums in registers; and how many a
 transcendental function counts for."""
+_LINE, _PAGE = 64, 4096
+"""Bytes of a cache line and of a page."""
 _SHORT = 8
 """A last reduced axis of at most this extent is written out instead of looped over."""
 
@@ -125,13 +127,17 @@ def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
             if room < 1 or (vectors > 1 and (vectors - 1) * lanes >= axis.extent):
                 continue
             rows = max(size for _, _, size in blocks(extent, room))
-            cycles = _cycles(c, _efficiency(rows, vectors) * _used_lanes(axis.extent, lanes), lanes)
-            cycles *= _row_conflicts(a, row, rows) * _page_misses(c, a, target)
-            cycles += _scatter_cycles(scattered, row, points)
-            tile = Tile(cycles, axis, row, None, rows, vectors)
-            if lane_stride(b.index, axis) == 1:
-                tiles.append(replace(tile, cycles=cycles * _panel_misses(c, b, extent, rows)))
-            tiles.append(replace(tile, cycles=cycles + _packing_cycles(c, b, axis, free), pack=b))
+            used = _used_lanes(axis.extent, lanes)
+            factor = _row_conflicts(a, row, rows) * _page_misses(c, a, target)
+            tile = Tile(0.0, axis, row, None, rows, vectors)
+            for pack in (None, b):
+                if pack is None and lane_stride(b.index, axis) != 1:
+                    continue
+                step = _step_cycles(rows, vectors, _panel_read(c, b, vectors, target, pack is not None))
+                cycles = _work(c) / (rows * vectors * lanes * used) * step * factor
+                cycles += _scatter_cycles(scattered, row, points)
+                cycles += 0.0 if pack is None else _packing_cycles(c, b, axis, free)
+                tiles.append(replace(tile, cycles=cycles, pack=pack))
     return tiles
 
 
@@ -141,12 +147,18 @@ def _scatter_cycles(accesses: Sequence[Load | Store], row: Axis | None, points: 
     return points * sum(0.5 if fine else 1.5 for fine in side_by_side)
 
 
-def _cycles(c: Contraction, efficiency: float, lanes: int) -> float:
-    """Time of all multiply-adds at two vectors per cycle and the given share of the peak."""
+def _work(c: Contraction) -> float:
+    """Multiply-adds."""
     work = 1.0
     for x in (*c.outer, *c.reduced):
         work *= x.extent
-    return work / (2.0 * lanes * efficiency)
+    return work
+
+
+def _step_cycles(rows: int, vectors: int, read: float) -> float:
+    """Cycles of one step of the sum: two multiply-adds at a time, at least the latency of one chain, and the reads of
+    the rows (from the first cache) and of the panel (``read`` cycles a vector)."""
+    return max(rows * vectors / 2.0, 4.0, rows * 0.5 + vectors * read)
 
 
 def _packing_cycles(c: Contraction, b: Load, axis: Axis, free: frozenset[str]) -> float:
@@ -162,18 +174,20 @@ def _packing_cycles(c: Contraction, b: Load, axis: Axis, free: frozenset[str]) -
     return 400.0 + (1.2 if transposable else 4.0) * elements
 
 
-def _panel_misses(c: Contraction, b: Load, extent: int, rows: int) -> float:
-    """How much longer an unpacked panel takes: rows of lanes that lie a large power of two apart share few cache sets,
-    so that a panel longer than those sets is read from farther away by every row block."""
+def _panel_read(c: Contraction, b: Load, vectors: int, target: Target, packed: bool) -> float:
+    """Cycles to read a vector of a panel, which every block of rows reads again. Unpacked, its rows may lie a large
+    power of two apart, share few sets of a cache, and so be read from farther away than their size suggests."""
     steps = [abs(lane_stride(b.index, x) or 0) * b.dtype.itemsize for x in c.reduced]
-    length = 1
+    lines = vectors
     for x in c.reduced:
-        length *= x.extent
-    step = max(steps, default=0)
-    if extent <= rows or length <= 64 or step < 512:
-        return 1.0
-    ways = 4096 // min(4096, step & -step)  # sets that a column of lines falls on
-    return 1.0 if length <= 8 * ways else 1.6 if length <= 256 else 2.6
+        lines *= x.extent
+    step = min((s for s in steps if s), default=0)
+    apart = _LINE if packed or step < _LINE else step & -step
+    for size, ways, cycles in ((target.l1_bytes, 12, 0.5), (target.l2_bytes, 16, 1.5)):
+        sets = max(1, size // ways // max(apart, _LINE))
+        if lines <= sets * ways * 0.6:
+            return cycles
+    return 5.0 if packed or step < _PAGE else 12.0
 
 
 def _page_misses(c: Contraction, a: Load, target: Target) -> float:
@@ -182,7 +196,7 @@ def _page_misses(c: Contraction, a: Load, target: Target) -> float:
     for x in (*c.outer, *c.reduced):
         size *= x.extent if x in axes_of(a.index) else 1
     steps = [abs(lane_stride(a.index, x) or 0) * a.dtype.itemsize for x in c.reduced]
-    return 3.0 if min(steps, default=0) >= 4096 and size > target.l2_bytes else 1.0
+    return 3.0 if min(steps, default=0) >= _PAGE and size > target.l2_bytes else 1.0
 
 
 def _row_conflicts(a: Load, row: Axis | None, rows: int) -> float:
@@ -194,12 +208,6 @@ def _row_conflicts(a: Load, row: Axis | None, rows: int) -> float:
 
 def _used_lanes(extent: int, lanes: int) -> float:
     return extent / (-(-extent // lanes) * lanes)
-
-
-def _efficiency(rows: int, vectors: int) -> float:
-    """Share of the multiply-add peak: limited by latency (8 chains) and by loads (two per cycle, as multiply-adds)."""
-    chains = rows * vectors
-    return min(1.0, chains / 8.0) * min(1.0, chains / (rows + vectors))
 
 
 _DOT_BLOCKS = ((1, 8), (8, 1), (2, 6), (6, 2), (3, 5), (4, 4), (4, 5), (1, 4), (4, 1), (2, 2), (1, 1))
@@ -251,8 +259,10 @@ def apply_tile(
 ) -> Kernel:
     """The kernel with its nest cut into register blocks."""
     across = tile.vector in c.outer
-    body = _lane_nest(c, tile, target, names, packed) if across else _dot_nest(c, tile, target, names)
     rest = [x for x in c.outer if x not in (tile.vector, tile.row, tile.column)]
+    near = [x for x in rest if across and _is_near(c, x, tile.vector)]
+    rest = [x for x in rest if x not in near]
+    body = _lane_nest(c, tile, target, names, packed, near) if across else _dot_nest(c, tile, target, names)
     buffers = kernel.buffers
     if across and _through_scratch(c, tile):
         size = tile.rows * tile.vectors * target.lanes(c.a.dtype)
@@ -350,7 +360,16 @@ def _row_runs(row: Axis | None, most: int) -> list[tuple[int, int, int]]:
     return blocks(row.extent, most) if row else [(0, 1, 1)]
 
 
-def _lane_nest(c: Contraction, tile: Tile, target: Target, names: Names, packed: Packing | None) -> tuple[Stmt, ...]:
+def _is_near(c: Contraction, axis: Axis, vector: Axis) -> bool:
+    """True when results along ``axis`` lie between the lanes of a vector: its loop belongs right around the register
+    block, so that what is written (and read beside the sum) is still near when its neighbours are."""
+    steps = [(abs(lane_stride(s.index, axis) or 0), abs(lane_stride(s.index, vector) or 0)) for s in c.beside]
+    return any(isinstance(s, Store) and 0 < a < v for s, (a, v) in zip(c.beside, steps, strict=True))
+
+
+def _lane_nest(
+    c: Contraction, tile: Tile, target: Target, names: Names, packed: Packing | None, near: list[Axis]
+) -> tuple[Stmt, ...]:
     """Register blocks over rows and panels. Panels are outside, so that one stays near while all rows pass by it;
     when all panels together stay near, rows are outside, and what is written (and read beside the sum) is walked
     through in order."""
@@ -365,7 +384,7 @@ def _lane_nest(c: Contraction, tile: Tile, target: Target, names: Names, packed:
                 panel = names.axis("p", run[1])
                 pieces: list[Stmt] = []
                 for piece in _vector_pieces(run[2], lanes):
-                    pieces += _block(c, tile, names, run, panel, piece, row_run, block, packed)
+                    pieces += _block(c, tile, names, run, panel, piece, row_run, block, packed, near)
                 inner += wrap([(panel, "parallel")], tuple(pieces))
             result += wrap([(block, "parallel")], tuple(inner))
         return tuple(result)
@@ -375,7 +394,7 @@ def _lane_nest(c: Contraction, tile: Tile, target: Target, names: Names, packed:
         for piece in _vector_pieces(run[2], lanes):
             for row_run in _row_runs(tile.row, tile.rows):
                 block = names.axis("r", row_run[1])
-                body = _block(c, tile, names, run, panel, piece, row_run, block, packed)
+                body = _block(c, tile, names, run, panel, piece, row_run, block, packed, near)
                 inner += wrap([(block, "parallel")], body)
         result += wrap([(panel, "parallel")], tuple(inner))
     return tuple(result)
@@ -410,8 +429,9 @@ def _block(
     row_run: tuple[int, int, int],
     block: Axis,
     packed: Packing | None,
+    near: list[Axis],
 ) -> tuple[Stmt, ...]:
-    """One register block; ``panel`` and ``block`` are the loops around it."""
+    """One register block inside loops over ``near``; ``panel`` and ``block`` are the loops around it."""
     start, _, size = run
     offset, vectors, lanes = piece
     row_start, _, rows = row_run
@@ -421,6 +441,8 @@ def _block(
     mapping: dict[Axis, Index] = {tile.vector: block_index(start, (panel, size)) + within}
     if tile.row is not None:
         mapping[tile.row] = block_index(row_start, (block, rows), (row, 1))
+    around = {x: names.axis("n", x.extent) for x in near}
+    mapping.update({x: as_index(axis) for x, axis in around.items()})
     reads = {}
     if packed is not None:
 
@@ -430,9 +452,11 @@ def _block(
 
         reads = {packed.load.name: read}
     if _through_scratch(c, tile):
-        return _block_through_scratch(c, names, mapping, reads, (row, side, lane))
-    body = write_out(BodyCopier(names, mapping, reads).body(c.body), names)
-    return wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], body)
+        body = _block_through_scratch(c, names, mapping, reads, (row, side, lane))
+    else:
+        body = write_out(BodyCopier(names, mapping, reads).body(c.body), names)
+        body = wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], body)
+    return wrap([(axis, "parallel") for axis in around.values()], body)
 
 
 def _through_scratch(c: Contraction, tile: Tile) -> bool:

@@ -211,7 +211,8 @@ def report(options: argparse.Namespace, results: Sequence[Result], columns: Sequ
         return
     print(
         f"One core; peak {machine.flops / 1e9:.0f} GFLOP/s (f32), copy {machine.bandwidth / 1e9:.1f} GB/s. "
-        f"Milliseconds per call, medians of {options.rounds} rounds; ratio above 1: graphc is faster than the best peer.\n"
+        f"Milliseconds per call, medians of {options.rounds} rounds; "
+        "ratio above 1: graphc is faster than the best peer.\n"
     )
     print(format_table(results, columns, [OWN, *options.peers]))
 

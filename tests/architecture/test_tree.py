@@ -12,7 +12,9 @@ from tests.architecture.scan import ROOT, Source, read_sources
 from tools import map as code_map
 
 # Test folders that mirror no package of graphc, and test files that span several modules.
-FREE_FOLDERS = frozenset({"architecture", "conformance", "end_to_end", "errors", "examples", "benchmarks", "tools"})
+FREE_FOLDERS = frozenset(
+    {"architecture", "conformance", "end_to_end", "errors", "examples", "families", "benchmarks", "tools"}
+)
 FREE_FILES = frozenset({"ops/test_every_op.py"})
 
 

@@ -45,3 +45,20 @@ def steps_agree(
             optimizer.step()
         for p, q in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=rtol, atol=rtol * 1e-2)
+
+
+def follows(optimizer: Any, rule: Any, steps: int = 6) -> None:
+    """Asserts that each parameter moves as ``rule(value, gradient, state, t)`` says, with t from 1 and a dict as state.
+
+    The rule works on numpy arrays, keeps what it needs in the state, and returns the new value.
+    """
+    params = [p for group in optimizer.param_groups for p in group["params"]]
+    expected: list[Any] = [p.detach().numpy().copy() for p in params]
+    memory: list[dict] = [{} for _ in params]
+    for t in range(1, steps + 1):
+        for p, g in zip(params, values(t), strict=True):
+            p.grad = graphc.tensor(g)
+        optimizer.step()
+        expected = [rule(v, g, m, t) for v, g, m in zip(expected, values(t), memory, strict=True)]
+        for p, v in zip(params, expected, strict=True):
+            np.testing.assert_allclose(p.detach().numpy(), v, rtol=1e-6, atol=1e-9)

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphc import sampling
 from graphc.device import device as device_type
-from graphc.dims import common_shape, sizes_of
+from graphc.dims import common_shape, new_shape
 from graphc.dtypes import DType, dtype_of, float32, float64, int64, python_scalar_type
 from graphc.errors import ArgumentError, DTypeError
 from graphc.tensor import Tensor
@@ -100,17 +100,17 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros."""
-    return _finish(np.zeros(sizes_of(size), _dtype(dtype)), requires_grad, device)
+    return _finish(np.zeros(new_shape(size), _dtype(dtype)), requires_grad, device)
 
 
 def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones."""
-    return _finish(np.ones(sizes_of(size), _dtype(dtype)), requires_grad, device)
+    return _finish(np.ones(new_shape(size), _dtype(dtype)), requires_grad, device)
 
 
 def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Elements of any value."""
-    return _finish(np.empty(sizes_of(size), _dtype(dtype)), requires_grad, device)
+    return _finish(np.empty(new_shape(size), _dtype(dtype)), requires_grad, device)
 
 
 def full(
@@ -118,7 +118,7 @@ def full(
 ) -> Tensor:
     """Elements of one value; its type is that of the value unless given."""
     value = array_of(fill_value, dtype)
-    return _finish(np.full(sizes_of((size,)), value, value.dtype), requires_grad, device)
+    return _finish(np.full(new_shape((size,)), value, value.dtype), requires_grad, device)
 
 
 def _like(x: Tensor, dtype: Any) -> DType:
@@ -147,8 +147,20 @@ def full_like(
     return full(input.shape, fill_value, dtype=_like(input, dtype), device=device, requires_grad=requires_grad)
 
 
-def arange(*bounds: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def arange(
+    *bounds: Any,
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """``arange(end)``, ``arange(start, end)`` or ``arange(start, end, step)``: numbers before ``end``."""
+    if end is not None:
+        bounds = (bounds[0] if bounds else start, end, step)
+    elif step != 1 and len(bounds) < 3:
+        bounds = (*((0,) if len(bounds) == 1 else ()), *bounds, step)
     numbers = [b.item() if isinstance(b, Tensor) else b for b in bounds]
     if not 1 <= len(numbers) <= 3:
         raise ArgumentError(f"arange takes 1 to 3 numbers, got {len(numbers)}")
@@ -195,14 +207,14 @@ def rand(
     *size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Uniform numbers in [0, 1)."""
-    return _drawn(sampling.uniform(sizes_of(size), _float(dtype), generator), requires_grad, device)
+    return _drawn(sampling.uniform(new_shape(size), _float(dtype), generator), requires_grad, device)
 
 
 def randn(
     *size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Normally distributed numbers with mean 0 and deviation 1."""
-    return _drawn(sampling.normal(sizes_of(size), _float(dtype), generator), requires_grad, device)
+    return _drawn(sampling.normal(new_shape(size), _float(dtype), generator), requires_grad, device)
 
 
 def rand_like(input: Tensor, *, dtype: Any = None, generator: Any = None, requires_grad: bool = False) -> Tensor:
@@ -220,7 +232,7 @@ def randint(*arguments: Any, generator: Any = None, dtype: Any = None, device: A
     if len(arguments) not in (2, 3):
         raise ArgumentError("randint takes (high, size) or (low, high, size)")
     low, high, size = (0, *arguments) if len(arguments) == 2 else arguments
-    result = sampling.integers(low, high, sizes_of((size,)), generator)
+    result = sampling.integers(low, high, new_shape((size,)), generator)
     return _drawn(result if dtype is None else result.to_dtype(dtype), False, device)
 
 
@@ -239,7 +251,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     shapes = [v.shape for v in (mean, std) if isinstance(v, Tensor)]
     if size is None and not shapes:
         raise ArgumentError("normal needs a size when mean and std are numbers")
-    extents = sizes_of((size,)) if size is not None else common_shape(*shapes)
+    extents = new_shape((size,)) if size is not None else common_shape(*shapes)
     return sampling.normal(extents, _default[0], generator) * std + mean
 
 

@@ -53,6 +53,14 @@ def sizes_of(sizes: Sequence[Any]) -> tuple[int, ...]:
         raise ArgumentError(f"a shape consists of ints, got {tuple(sizes)!r}") from None
 
 
+def new_shape(sizes: Sequence[Any]) -> tuple[int, ...]:
+    """The shape of a new tensor; raises ShapeError for a negative size."""
+    shape = sizes_of(sizes)
+    if any(s < 0 for s in shape):
+        raise ShapeError(f"shape {list(shape)} has a negative size")
+    return shape
+
+
 def common_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that all shapes broadcast to; raises ShapeError when there is none."""
     try:

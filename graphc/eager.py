@@ -122,7 +122,10 @@ class EagerDispatcher:
 
     def constant(self, array: np.ndarray) -> Tensor:
         """A tensor that owns the array."""
-        return Tensor._wrap(array)
+        tensor = Tensor._wrap(array)
+        if is_inference_mode_enabled():
+            tensor._counter = None
+        return tensor
 
     def values(self, tensor: Tensor, purpose: str) -> np.ndarray:
         """The tensor's array."""

@@ -26,7 +26,11 @@ class GraphcError(Exception):
         return "\n".join(lines)
 
 
-class ShapeError(GraphcError, RuntimeError):
+# NOTE: PyTorch raises now one built-in class and now another for one kind of mistake; programs that catch either keep
+# working because these errors are both.
+
+
+class ShapeError(GraphcError, RuntimeError, ValueError):
     """Shapes of operands do not fit."""
 
 
@@ -34,15 +38,15 @@ class DTypeError(GraphcError, TypeError, RuntimeError):
     """An element type is wrong or two element types do not fit."""
 
 
-class AttributeValueError(GraphcError, ValueError):
+class AttributeValueError(GraphcError, ValueError, RuntimeError):
     """An attribute of an op has a wrong value."""
 
 
-class IndexRangeError(GraphcError, IndexError):
+class IndexRangeError(GraphcError, IndexError, RuntimeError):
     """A dimension or an index lies outside its range."""
 
 
-class ArgumentError(GraphcError, TypeError):
+class ArgumentError(GraphcError, TypeError, RuntimeError):
     """A call has wrong arguments: name, count, or kind."""
 
 

@@ -107,7 +107,7 @@ def _position(item: Any, extent: int, dim: int) -> int:
     try:
         number = operator.index(item)
     except TypeError:
-        raise IndexRangeError(
+        raise ArgumentError(
             f"{type(item).__name__} is no index", remedy="ints, slices, None, Ellipsis, integer or boolean tensors"
         ) from None
     if not -extent <= number < extent:

@@ -167,6 +167,11 @@ def binary_cross_entropy(
 ) -> Tensor:
     """``-(target log(input) + (1 - target) log(1 - input))`` for probabilities; logarithms count as at least -100."""
     check_same_shape("binary_cross_entropy", input, target)
+    values = input._data
+    if isinstance(values, np.ndarray) and values.size and not (values.min() >= 0 and values.max() <= 1):
+        raise AttributeValueError(
+            "binary_cross_entropy: the input holds numbers outside of 0..1", remedy="binary_cross_entropy_with_logits"
+        )
     how = reduction_of(reduction, size_average, reduce)
     positive = ew.maximum(mathematics.log(input), -100.0)
     negative = ew.maximum(mathematics.log1p(ew.neg(input)), -100.0)

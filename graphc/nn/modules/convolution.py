@@ -54,6 +54,10 @@ class _Conv(Module):
         self.out_channels = out_channels
         self.kernel_size = per_dimension(kernel_size, self.rank, "kernel_size")
         self.stride = per_dimension(stride, self.rank, "stride")
+        if isinstance(padding, str) and padding not in ("same", "valid"):
+            raise AttributeValueError(f"{self._get_name()}: padding {padding!r} is neither 'same' nor 'valid'")
+        if padding == "same" and any(s != 1 for s in per_dimension(stride, self.rank, "stride")):
+            raise AttributeValueError(f"{self._get_name()}: padding 'same' needs a stride of 1, got {stride}")
         self.padding = padding if isinstance(padding, str) else per_dimension(padding, self.rank, "padding")
         self.dilation = per_dimension(dilation, self.rank, "dilation")
         self.groups = groups

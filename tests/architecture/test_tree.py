@@ -13,7 +13,18 @@ from tools import map as code_map
 
 # Test folders that mirror no package of graphc, and test files that span several modules.
 FREE_FOLDERS = frozenset(
-    {"architecture", "conformance", "end_to_end", "errors", "examples", "families", "seeds", "benchmarks", "tools"}
+    {
+        "architecture",
+        "conformance",
+        "docs",
+        "end_to_end",
+        "errors",
+        "examples",
+        "families",
+        "seeds",
+        "benchmarks",
+        "tools",
+    }
 )
 FREE_FILES = frozenset({"ops/test_every_op.py"})
 

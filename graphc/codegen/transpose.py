@@ -8,6 +8,8 @@ from graphc.codegen.vectorise import lane_stride, lanes_of, split_lanes
 from graphc.ir.index import Axis
 from graphc.ir.kernel import Load, Loop, Stmt, Store
 
+_NEAR_BLOCKS = (2,)
+"""Blocks side by side in what is read that are done one after the other: together they use whole pieces of its rows."""
 _LONGEST_BODY = 16
 """A body is written out once per row of the register block, so it must be short."""
 
@@ -24,7 +26,8 @@ def transposed_tiles(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ..
     rest = [a for a in axes if a not in pair]
     result: list[Stmt] = []
     whole = across.extent // lanes
-    block, copy = names.axis("o", whole), names.axis("u", lanes)
+    near = max((n for n in _NEAR_BLOCKS if whole % n == 0), default=1)
+    block, next_block, copy = names.axis("o", whole // near), names.axis("o", near), names.axis("u", lanes)
     for start, number, size in (
         (0, along.extent // lanes, lanes),
         (along.extent // lanes * lanes, 1, along.extent % lanes),
@@ -32,12 +35,12 @@ def transposed_tiles(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ..
         if number and size:
             outer, lane = names.axis("o", number), names.axis("l", size)
             mapping = {
-                across: block_index(0, (block, lanes), (copy, 1)),
+                across: block_index(0, (block, near * lanes), (next_block, lanes), (copy, 1)),
                 along: block_index(start, (outer, lanes), (lane, 1)),
             }
             inner = BodyCopier(names, mapping).body(body)
-            order = [(block, "parallel"), (outer, "parallel"), (copy, "unroll"), (lane, "vector")]
-            result += wrap(order, inner)
+            order = [(block, "parallel"), (outer, "parallel"), (next_block, "parallel")]
+            result += wrap([*order, (copy, "unroll"), (lane, "vector")], inner)
     if across.extent % lanes:
         tail = names.axis("o", across.extent % lanes)
         inner = BodyCopier(names, {across: block_index(whole * lanes, (tail, 1))}).body(body)

@@ -11,7 +11,13 @@ from graphc.ir.kernel import Acc, Let, Load, Loop, Stmt, Store, Update, walk
 from graphc.ir.scalar import SCALAR_OPS
 
 _GATHER = 1.5
-"""Cost of one lane of a gather or scatter, in plain vector operations."""
+"""Cost of one lane of a gathered read, in plain vector operations."""
+_SCATTER = 3.0
+"""Cost of one lane of a scattered write."""
+_FAR_STRIDE, _CONFLICT_STRIDE = 16, 512
+"""Elements between lanes from which each has a cache line of its own, and whose multiples share few cache sets."""
+_SMALL_SUM = 6
+"""Statements of a loop around another one up to which it is nothing but a sum."""
 _FOLD = 8.0
 """Cost of folding the lanes of an accumulator."""
 
@@ -113,7 +119,10 @@ def _access_cost(strides: set[int | None], load: bool, lanes: int) -> float:
         return 1.0
     if load and strides <= {0, 1, 2, 3, 4}:
         return 1.5 * max(s or 0 for s in strides)
-    return _GATHER * lanes
+    known = [abs(s) for s in strides if s is not None]
+    far = max(known, default=0) >= _FAR_STRIDE
+    conflict = far and any(s % _CONFLICT_STRIDE == 0 for s in known if s)
+    return (_GATHER if load else _SCATTER) * lanes * (2.0 if conflict else 1.0)
 
 
 def split_lanes(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ...]:
@@ -148,6 +157,8 @@ def _copies(loop: Loop, vectors: int) -> int:
     """Independent vectors in flight: enough to hide latency, few enough for the registers."""
     size = sum(1 for _ in walk(loop.body))
     most = 4 if size <= 16 else 2 if size <= 60 else 1
+    if size <= _SMALL_SUM and any(isinstance(s, Loop) for s in loop.body):
+        most = 16  # NOTE: sums of columns read longer pieces of each row, which memory delivers faster.
     while most > 1 and vectors < most:
         most //= 2
     return most

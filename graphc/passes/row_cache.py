@@ -12,6 +12,8 @@ from graphc.passes.fuse import Group
 
 _ROW_BYTES = 128 * 1024
 """A scratch row larger than this would leave the cache that makes it worthwhile."""
+_MANY = 8
+"""Rows side by side from which lanes run over them."""
 _EXPENSIVE = {
     "exp",
     "expm1",
@@ -33,7 +35,7 @@ _EXPENSIVE = {
 
 def cached_values(group: Group) -> set[Value]:
     """Full-level values that several passes over the row need and that are expensive: the last one of each chain."""
-    if group.kind != "row":
+    if group.kind != "row" or _runs_across(group):
         return set()
     row_bytes = prod(group.shape[a] for a in group.axes) * 8
     if row_bytes > _ROW_BYTES:
@@ -45,6 +47,12 @@ def cached_values(group: Group) -> set[Value]:
     costly = {n for n in shared if _is_costly(n, shared)}
     last = {n for n in costly if not any(c in costly for c in _consumers(n, group))}
     return {n.results[0] for n in last}
+
+
+def _runs_across(group: Group) -> bool:
+    """True when neighbours in memory belong to different rows: then lanes run over rows, each of which would need a
+    scratch row of its own."""
+    return bool(group.shape) and len(group.shape) - 1 not in group.axes and group.shape[-1] >= _MANY
 
 
 def _passes(group: Group) -> list[list[Value]]:

@@ -241,3 +241,45 @@ def test_pieces_cover_the_loop_once():
         for target in (WIDE, NARROW):
             kernel = replace(map_kernel(n), body=split_lanes(loop, target, Names()))
             check_equivalent(map_kernel(n), kernel)
+
+
+# ---- columns
+
+
+def test_sums_of_columns_read_long_pieces_of_each_row():
+    kernel = kernel_of(
+        """
+        kernel @k(%x: f32[40960] in, %y: f32[1024] out) {
+          for i in 1024 parallel {
+            acc a: f32 = add f32(0.0)
+            for k in 40 reduce {
+              v: f32 = load %x[1024*k + i]
+              update a with v
+            }
+            r = read a
+            store %y[i] = r
+          }
+        }"""
+    )
+    body = vectorise(kernel.body, target_named("avx512"), Names("z"))
+    copies = [s.axis.extent for s, _ in walk(body) if isinstance(s, Loop) and s.kind == "unroll"]
+    assert copies == [16]
+
+
+def test_running_sums_of_rows_far_apart_stay_scalar():
+    kernel = kernel_of(
+        """
+        kernel @k(%x: f32[65536] in, %y: f32[65536] out) {
+          for i in 64 parallel {
+            acc a: f32 = add f32(0.0)
+            for k in 1024 serial {
+              v: f32 = load %x[1024*i + k]
+              update a with v
+              r = read a
+              store %y[1024*i + k] = r
+            }
+          }
+        }"""
+    )
+    body = vectorise(kernel.body, target_named("avx512"), Names("z"))
+    assert not any(isinstance(s, Loop) and s.kind == "vector" for s, _ in walk(body))

@@ -74,3 +74,15 @@ def test_what_one_pass_needs_is_not_kept():
 
 def test_maps_have_no_rows():
     assert cached("graph @g(%x: f32[8]) -> (f32[8]) {\n  %e = exp(%x) : f32[8]\n  return %e\n}") == []
+
+
+def test_rows_that_run_across_memory_are_not_kept():
+    text = """
+        graph @g(%x: f32[4,N]) -> (f32[4,N]) {
+          %e = exp(%x) : f32[4,N]
+          %s = sum(%e) {axes=[0], keepdims=true} : f32[1,N]
+          %y = mul(%e, %s) : f32[4,N]
+          return %y
+        }"""
+    assert cached(text.replace("N", "64")) == []
+    assert cached(text.replace("N", "2")) == ["e"]

@@ -106,6 +106,9 @@ class _EntryWriter:
         self.lines: list[str] = []
         self.loops: list[tuple[Axis, str]] = []
         """Loops that are open, with the ends of the names of their registers."""
+        self.shared = team.shared_loops(program.calls)
+        self.alone = -1
+        """The first call of those that only part 0 runs at present; -1 for none."""
         self.repeated: list[int] = []
         """Calls in open loops whose stamps are still to be written."""
 
@@ -170,6 +173,8 @@ class _EntryWriter:
         """Appends the ends of the open loops that are not around a call with these repeats."""
         while self.loops and tuple(axis for axis, _ in self.loops) != repeats[: len(self.loops)]:
             axis, label = self.loops.pop()
+            if axis in self.shared:
+                self.join()
             self.lines += [
                 f"  %n{label} = add nuw nsw i64 %i{label}, 1",
                 f"  store i64 %n{label}, ptr %c{label}, align 8",
@@ -252,34 +257,29 @@ class _EntryWriter:
         lines = self.lines
         lines.append("  %first = icmp eq i64 %part, 0")
         lines.append("  %xp = select i1 %first, ptr %x, ptr %scratch")
-        alone = False
         for number, call in enumerate(self.program.calls):
             split = call.kernel in self.team.splits
             meets = number in self.team.barriers
+            together = tuple(axis for axis in call.repeats if axis in self.shared)
             self.leave(call.repeats)
-            if alone and (split or meets):
-                lines += [f"  br label %J{number}", f"J{number}:"]
-                alone = False
+            if split or meets or len(together) > len(self.loops):
+                self.join()
+            self.enter(number, max(together, call.repeats[: len(self.loops)], key=len))
             if meets:
                 lines.append("  call void @graphc_meet(ptr %barrier)")
-            if not split and not alone:
-                following = self._next_shared(number)
-                lines += [f"  br i1 %first, label %A{number}, label %J{following}", f"A{number}:"]
-                alone = True
+            if not split and self.alone < 0:
+                lines += [f"  br i1 %first, label %A{number}, label %J{number}", f"A{number}:"]
+                self.alone = number
             self.enter(number, call.repeats)
             self.call(number, call, "%xp")
         self.leave(())
-        if alone:
-            end = len(self.program.calls)
-            lines += [f"  br label %J{end}", f"J{end}:"]
+        self.join()
 
-    def _next_shared(self, number: int) -> int:
-        """The first call after ``number`` that is not run by part 0 right after it."""
-        calls = self.program.calls
-        for later in range(number + 1, len(calls)):
-            if later in self.team.barriers or calls[later].kernel in self.team.splits:
-                return later
-        return len(calls)
+    def join(self) -> None:
+        """Appends the place at which the other parts go on when part 0 has done what it does alone."""
+        if self.alone >= 0:
+            self.lines += [f"  br label %J{self.alone}", f"J{self.alone}:"]
+            self.alone = -1
 
 
 def aligned(nbytes: int) -> int:

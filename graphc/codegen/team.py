@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from graphc.codegen.cost import Costs, kernel_ns
 from graphc.codegen.parallel import Split, split_kernel
 from graphc.codegen.target import Target
 from graphc.codegen.thread_pool import MAX_PARTS, has_pool
+from graphc.ir.index import Axis
 from graphc.ir.kernel import Call, Program, Storage
-from graphc.ir.repeat import blocks
+from graphc.ir.repeat import blocks, executions, loop_spans
 
 SPLIT_NS = 2_000
 """A kernel that is expected to take less time is left to one thread: others would only fetch its data."""
+REPEATED_NS = 50_000
+"""A kernel that runs in a loop over calls, where threads meet in each iteration, is left to one thread up to here."""
 TEAM_NS = 50_000
 """A program of which less time can be shared is run by one thread."""
 PART_NS = 25_000
@@ -32,20 +35,32 @@ class Team:
     most: int = 1
     """How many threads it should have at most."""
 
+    def shared_loops(self, calls: Sequence[Call]) -> set[Axis]:
+        """Loops through which all threads go: they share a kernel in it, or meet in it."""
+        spans = loop_spans(calls)
+        return {
+            axis
+            for axis, (first, last) in spans.items()
+            if any(calls[i].kernel in self.splits for i in range(first, last + 1))
+            or any(first < i <= last for i in self.barriers)
+        }
+
 
 def plan_team(program: Program, target: Target) -> Team:
     """The plan for a scheduled program whose memory is planned."""
     if not has_pool(target):
         return Team()
-    runs = Counter(call.kernel for call in program.calls)
-    # NOTE: what is repeated part 0 does alone: a barrier in each iteration would cost more than most steps take.
+    runs: Counter[str] = Counter()
+    for call in program.calls:
+        runs[call.kernel] += call.runs
     repeated = {call.kernel for call in program.calls if call.repeats}
     splits: dict[str, Split] = {}
     shared = 0
-    for kernel in (k for k in program.kernels if runs[k.name] and k.name not in repeated):
+    for kernel in (k for k in program.kernels if runs[k.name]):
         costs = Costs()
         ns = kernel_ns(kernel, costs.body(kernel.body))
-        split = split_kernel(kernel, costs) if ns >= SPLIT_NS else None
+        least = REPEATED_NS if kernel.name in repeated else SPLIT_NS
+        split = split_kernel(kernel, costs) if ns >= least else None
         if split is not None:
             splits[kernel.name] = split
             shared += ns * runs[kernel.name]
@@ -79,18 +94,35 @@ class _Meetings:
         self.owners = owners(program)
         self.kernels = {k.name: k for k in program.kernels}
 
-    def find(self) -> Iterator[int]:
+    def find(self) -> set[int]:
         """Calls before which a barrier stands: they touch what calls after the barrier before have written, or write
         what those have touched."""
         since: dict[str, list[_Access]] = {}
-        number = 0
-        for _, block in blocks(self.calls):
-            accesses = [access for call in block for access in self.accesses(call)]
-            if any(a.waits_for(earlier) for a in accesses for earlier in since.get(a.place, ())):
-                yield number
+        found: set[int] = set()
+        for number, calls in self.units():
+            accesses = [access for call in calls for access in self.accesses(call)]
+            waits = any(a.waits_for(earlier) for a in accesses for earlier in since.get(a.place, ()))
+            if waits or number in found:
+                found.add(number)
                 since.clear()
             for access in accesses:
                 since.setdefault(access.place, []).append(access)
+        return found
+
+    def units(self) -> Iterator[tuple[int, Sequence[Call]]]:
+        """Calls with their numbers in the order in which they run. What one iteration leaves for the next shows in two
+        iterations; a loop that part 0 runs alone is one unit."""
+        number = 0
+        for axis, block in blocks(self.calls):
+            if axis is None or not any(call.kernel in self.splits for call in block):
+                yield number, block
+            else:
+                numbered = [
+                    replace(call, kernel=str(i), repeats=tuple(Axis(a.name, 2) for a in call.repeats))
+                    for i, call in enumerate(block, number)
+                ]
+                for call, _ in executions(numbered):
+                    yield int(call.kernel), (self.calls[int(call.kernel)],)
             number += len(block)
 
     def accesses(self, call: Call) -> Iterator[_Access]:

@@ -110,14 +110,43 @@ def test_the_plan_may_be_given(shared):
     assert THREADS not in emit_program(made, host_target(), Team())
 
 
-def test_a_loop_is_run_by_one_thread_and_met_before(shared):
-    made = program("p x t,s x a,s t b,s a c,p b d", t=0)
-    loop = Axis("r0", 3)
-    calls = tuple(replace(c, repeats=(loop,)) if 1 <= i <= 3 else c for i, c in enumerate(made.calls))
-    made = replace(made, calls=calls)
+def repeated(calls: str, loops: dict[int, tuple[Axis, ...]], **places: int) -> Program:
+    """``program`` with loops around some calls."""
+    made = program(calls, **places)
+    around = tuple(replace(c, repeats=loops.get(i, ())) for i, c in enumerate(made.calls))
+    return replace(made, calls=around)
+
+
+OUTER, INNER = Axis("r0", 3), Axis("r1", 2)
+
+
+def test_a_loop_without_shared_kernels_is_run_by_one_thread(shared):
+    made = repeated("p x t,s x a,s t b,s a c,p b d", {i: (OUTER,) for i in (1, 2, 3)}, t=0)
     assert plan_team(made, host_target()).barriers == {1, 4}
     text = emit_program(made, host_target())
     assert text.count("call void @graphc_meet(") == 2
-    assert text.index("call void @graphc_meet(") < text.index("L1.0:") < text.index("E1.0:")
-    repeated = replace(made, calls=(replace(calls[0], repeats=(loop,)), *calls[1:4]))
-    assert plan_team(repeated, host_target()) == Team(), "a repeated kernel is not shared"
+    assert text.index("call void @graphc_meet(") < text.index("A1:") < text.index("L1.0:") < text.index("E1.0:")
+
+
+@pytest.mark.parametrize(
+    ("calls", "loops", "expected"),
+    [
+        ("p x a,p x b", {0: (OUTER,), 1: (OUTER,)}, {0}),
+        ("p x a,p a b", {0: (OUTER,), 1: (OUTER,)}, {0, 1}),
+        ("s x a,p a b,s b c", {i: (OUTER,) for i in range(3)}, {1, 2}),
+        ("p x a,s x b,s b c,p c d", {1: (OUTER,), 2: (OUTER, INNER), 3: (OUTER,)}, {2, 3}),
+    ],
+)
+def test_threads_meet_for_what_an_iteration_leaves(shared, calls: str, loops: dict, expected: set[int]):
+    made = repeated(calls, loops)
+    plan = plan_team(made, host_target())
+    assert plan.barriers == expected
+    assert OUTER in plan.shared_loops(made.calls)
+    assert emit_program(made, host_target()).count("call void @graphc_meet(") == len(expected)
+
+
+def test_small_kernels_of_loops_are_left_to_one_thread(monkeypatch):
+    monkeypatch.setattr(team, "SPLIT_NS", 0)
+    monkeypatch.setattr(team, "TEAM_NS", 0)
+    assert set(plan_team(repeated("p x a", {}), host_target()).splits) == {"p"}
+    assert plan_team(repeated("p x a", {0: (OUTER,)}), host_target()) == Team()

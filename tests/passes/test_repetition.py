@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
-from graphc.codegen.entry import emit_program
+from graphc.codegen import team
 from graphc.codegen.schedule_cpu import schedule_program
 from graphc.codegen.target import host_target
-from graphc.codegen.team import plan_team
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.stages import Stages
 from graphc.ir.graph import Graph
@@ -47,12 +46,33 @@ graph @exchange(%a: f32[3], %b: f32[3], %x: f32[5,3]) -> (f32[3], f32[3], f32[5,
 """
 
 
+NESTED = """
+graph @nested(%h: f32[8,32], %x: f32[5,3,8,32], %w: f32[32,32]) -> (f32[8,32], f32[5,8]) {
+  %scan.0, %scan.1 = scan(%h, %x, %w) {body=graph @outer(
+      %h: f32[8,32], %x: f32[3,8,32], %w: f32[32,32]
+  ) -> (f32[8,32], f32[8]) {
+    %inner = scan(%h, %x, %w) {body=graph @inner(
+        %h: f32[8,32], %x: f32[8,32], %w: f32[32,32]
+    ) -> (f32[8,32]) {
+      %m = matmul(%h, %w) : f32[8,32]
+      %a = add(%m, %x) : f32[8,32]
+      return %a
+    }, carries=1, sequences=1, length=3, reverse=false} : f32[8,32]
+    %t = tanh(%inner) : f32[8,32]
+    %s = sum(%t) {axes=[1]} : f32[8]
+    return %t, %s
+  }, carries=1, sequences=1, length=5, reverse=true} : f32[8,32], f32[5,8]
+  return %scan.0, %scan.1
+}
+"""
+
+
 def arrays(graph: Graph) -> list[np.ndarray]:
     rng = np.random.default_rng(0)
     return [(0.1 * rng.standard_normal(v.shape)).astype(v.dtype.numpy) for v in graph.inputs]
 
 
-@pytest.mark.parametrize("text", [NETWORK, EXCHANGE])
+@pytest.mark.parametrize("text", [NETWORK, EXCHANGE, NESTED])
 def test_every_stage_gives_what_the_graph_means(text: str):
     graph = parse_graph(text)
     native.check_all(graph, arrays(graph))
@@ -78,20 +98,24 @@ def test_an_operand_that_stays_is_packed_once():
     assert not program.calls[packings[0]].repeats
 
 
-def test_threads_share_what_is_around_a_loop():
-    graph = parse_graph(NETWORK)
+@pytest.mark.parametrize("text", [NETWORK, EXCHANGE, NESTED])
+@pytest.mark.parametrize("least", [0, 1 << 40])
+def test_threads_share_loops_and_what_is_around_them(text: str, least: int, monkeypatch):
+    graph = parse_graph(text)
     with everything_shared():
+        monkeypatch.setattr(team, "REPEATED_NS", least)
         stages = Stages(graph)
-        plan = plan_team(stages.scheduled, stages.target)
-        repeated = {i for i, c in enumerate(stages.scheduled.calls) if c.repeats}
-        assert plan.splits and not plan.splits.keys() & {stages.scheduled.calls[i].kernel for i in repeated}
-        assert not (repeated - {min(repeated)}) & plan.barriers, "threads meet before the loop, not in it"
-        assert "@graphc_meet" in emit_program(stages.scheduled, stages.target)
+        plan = team.plan_team(stages.scheduled, stages.target)
+        repeated = {c.kernel for c in stages.scheduled.calls if c.repeats}
+        assert least or text == EXCHANGE or plan.splits.keys() & repeated
+        assert not least or not plan.splits.keys() & repeated
         run = load_compiled(compile_stages(stages))
-        with thread_count(2):
+    expected = native.run_graph(graph, arrays(graph))[0]
+    for count in (1, 2, 3):
+        with thread_count(count):
             found = run.run(arrays(graph))
-    for got, expected in zip(found, native.run_graph(graph, arrays(graph))[0], strict=True):
-        np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-6)
+        for got, want in zip(found, expected, strict=True):
+            np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-6)
 
 
 def test_the_step_changes_its_carries():

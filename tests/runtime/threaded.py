@@ -50,12 +50,12 @@ def thread_count(count: int) -> Iterator[None]:
 @contextmanager
 def everything_shared() -> Iterator[None]:
     """What is compiled inside is shared by threads however small it is."""
-    before = team.SPLIT_NS, team.TEAM_NS, team.PART_NS
-    team.SPLIT_NS, team.TEAM_NS, team.PART_NS = 0, 0, 1
+    before = team.SPLIT_NS, team.REPEATED_NS, team.TEAM_NS, team.PART_NS
+    team.SPLIT_NS, team.REPEATED_NS, team.TEAM_NS, team.PART_NS = 0, 0, 0, 1
     try:
         yield
     finally:
-        team.SPLIT_NS, team.TEAM_NS, team.PART_NS = before
+        team.SPLIT_NS, team.REPEATED_NS, team.TEAM_NS, team.PART_NS = before
 
 
 def model(text: str = MODEL) -> tuple[Executable, list[np.ndarray]]:

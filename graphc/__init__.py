@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from graphc import creation, eager, free_functions, functions
@@ -18,6 +19,7 @@ from graphc.creation import *  # noqa: F403
 from graphc.device import device
 from graphc.dtypes import DType as dtype
 from graphc.dtypes import bool_, float32, float64, int8, int32, int64, uint8
+from graphc.dtypes import promote as promote_types
 from graphc.free_functions import *  # noqa: F403
 from graphc.functions import *  # noqa: F403
 from graphc.generator import (
@@ -86,6 +88,7 @@ __all__ = [
     "no_grad",
     "optim",
     "picture",
+    "promote_types",
     "save_state",
     "scan",
     "seed",
@@ -102,6 +105,12 @@ __all__ = [
 __all__ += creation.__all__
 __all__ += functions.__all__
 __all__ += free_functions.__all__
+
+# As PyTorch names them; only `graphc.float` and so on, not what `from graphc import *` brings.
+float, double, int, long, bool = float32, float64, int32, int64, bool_
+inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
+newaxis = None
+Size = tuple
 
 # Loaded at first use, to keep the import of graphc short.
 __getattr__ = exports(

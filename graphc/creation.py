@@ -11,7 +11,7 @@ from graphc import sampling
 from graphc.device import device as device_type
 from graphc.dims import common_shape, new_shape
 from graphc.dtypes import DType, dtype_of, float32, float64, int64, python_scalar_type
-from graphc.errors import ArgumentError, DTypeError
+from graphc.errors import ArgumentError, DTypeError, ShapeError
 from graphc.tensor import Tensor
 from graphc.tensor_base import BY_NUMPY, front
 
@@ -58,7 +58,7 @@ def array_of(data: Any, dtype: Any = None) -> np.ndarray:
     try:
         array = np.array(data)
     except ValueError as error:
-        raise ArgumentError(f"the data is no rectangular array: {error}") from None
+        raise ShapeError(f"the data is no rectangular array: {error}") from None
     if array.dtype == np.float64 and not _has_numpy(data):
         array = array.astype(_default[0].numpy)
     return array.astype(_default[0].numpy) if not array.size and not _has_numpy(data) else array
@@ -96,6 +96,11 @@ def from_numpy(array: np.ndarray) -> Tensor:
         raise ArgumentError(f"from_numpy takes a numpy array, got {type(array).__name__}", remedy="graphc.tensor(...)")
     dtype_of(array.dtype)
     return front().constant(array.view(np.ndarray))
+
+
+def from_dlpack(source: Any) -> Tensor:
+    """A tensor that shares the memory of any object with ``__dlpack__`` (an array or tensor of another library)."""
+    return from_numpy(np.from_dlpack(source))
 
 
 def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -262,6 +267,7 @@ __all__ = [
     "empty",
     "empty_like",
     "eye",
+    "from_dlpack",
     "from_numpy",
     "full",
     "full_like",

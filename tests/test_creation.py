@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphc
-from graphc.errors import ArgumentError, DTypeError
+from graphc.errors import ArgumentError, DTypeError, ShapeError
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_data_is_copied_unless_asked_for():
 
 
 def test_wrong_data():
-    with pytest.raises(ArgumentError, match="no rectangular array"):
+    with pytest.raises(ShapeError, match="no rectangular array"):
         graphc.tensor([[1], [2, 3]])
     with pytest.raises(DTypeError):
         graphc.tensor(["a"])
@@ -112,3 +112,21 @@ def test_random_tensors():
         graphc.normal(0.0, 1.0)
     with pytest.raises(ArgumentError, match="low < high"):
         graphc.randint(3, 3, (1,))
+
+
+def test_from_dlpack_shares_memory():
+    array = np.arange(3.0)
+    x = graphc.from_dlpack(array)
+    array[0] = 7
+    assert x.tolist() == [7, 1, 2] and x.dtype is graphc.float64
+
+
+def test_names_of_types_and_numbers():
+    assert graphc.float is graphc.float32 and graphc.long is graphc.int64 and graphc.bool is graphc.bool_
+    assert graphc.inf == float("inf") and graphc.nan != graphc.nan and graphc.newaxis is None
+    assert graphc.promote_types(graphc.int8, graphc.float32) is graphc.float32
+
+
+def test_arange_by_keyword():
+    assert graphc.arange(start=1, end=4).tolist() == [1, 2, 3]
+    assert graphc.arange(0, end=5, step=2).tolist() == [0, 2, 4]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING, Any
 
 from graphc.dtypes import bool_, dtype_of, float32, float64, int8, int32, int64, uint8
@@ -55,3 +56,43 @@ class Conversion(TensorBase):
     def type(self, dtype: Any = None) -> Any:
         """As another element type; without one, the name of this tensor's."""
         return f"graphc.{self.dtype.long_name}" if dtype is None else self.to_dtype(dtype)
+
+    # ---- exchange with other libraries
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """The memory as a DLPack capsule; raises GradientError for a tensor that requires gradients."""
+        return self.numpy().__dlpack__(**options)  # type: ignore[attr-defined]
+
+    def __dlpack_device__(self) -> tuple[builtins.int, builtins.int]:
+        """The cpu, as DLPack numbers it."""
+        return (1, 0)
+
+    def get_device(self) -> builtins.int:
+        """-1: the tensor lives on the cpu."""
+        return -1
+
+    @property
+    def is_cuda(self) -> builtins.bool:
+        """False: the tensor lives on the cpu."""
+        return False
+
+    @property
+    def is_cpu(self) -> builtins.bool:
+        """True."""
+        return True
+
+    def is_signed(self) -> builtins.bool:
+        """Whether the element type has negative numbers."""
+        return self.dtype.kind in "fi"
+
+    def is_complex(self) -> builtins.bool:
+        """False: no element type is complex."""
+        return False
+
+    def is_same_size(self, other: Tensor) -> builtins.bool:
+        """Whether another tensor has the same shape."""
+        return self.shape == other.shape
+
+    def ndimension(self) -> builtins.int:
+        """Number of dimensions."""
+        return self.ndim

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any
 
+from graphc.eager import EAGER
 from graphc.errors import ArgumentError
 from graphc.nn.module import Module
 from graphc.ops.shape import concat
 from graphc.tensor import Tensor
+from graphc.tensor_base import edge_of, front
 
 
 def data_parallel(
@@ -20,8 +26,9 @@ def data_parallel(
 ) -> Any:
     """Calls ``module`` on one part of the batch per entry of ``device_ids`` and joins the outputs along ``dim``.
 
-    The parts run one after another in the same memory, so gradients of all parts add up in the module's parameters as
-    they do on several devices. Without ``device_ids`` the module is called once.
+    The parts run in threads that share the module's memory, so gradients of all parts add up in its parameters as they
+    do on several devices. Where parts depend on each other's order (statistics or random draws in training, hooks, a
+    trace) they run one after another. Without ``device_ids`` the module is called once.
     """
     args = inputs if isinstance(inputs, tuple) else (inputs,)
     kwargs = module_kwargs or {}
@@ -30,7 +37,30 @@ def data_parallel(
         return module(*args, **kwargs)
     split = [a.chunk(parts, dim) if isinstance(a, Tensor) else (a,) * parts for a in args]
     count = min((len(s) for a, s in zip(args, split, strict=True) if isinstance(a, Tensor)), default=1)
-    return _gather([module(*(s[i] for s in split), **kwargs) for i in range(count)], dim)
+    calls = [functools.partial(module, *(s[i] for s in split), **kwargs) for i in range(count)]
+    return _gather(_in_threads(module, calls) if _is_orderless(module) else [call() for call in calls], dim)
+
+
+def _is_orderless(module: Module) -> bool:
+    """Whether calls of the module may overlap: none writes to what another one reads."""
+    if front() is not EAGER:
+        return False
+    for m in module.modules():
+        if m._forward_hooks or m._forward_pre_hooks or m._backward_hooks:
+            return False
+        if m.training and (m._buffers or getattr(m, "p", 0) or getattr(m, "dropout", 0)):
+            return False
+    return True
+
+
+def _in_threads(module: Module, calls: list[Callable[[], Any]]) -> list[Any]:
+    # Held until the end, so that all threads find the same end of the autograd graph for a parameter.
+    edges = [edge_of(p) for p in module.parameters() if p.requires_grad]
+    with ThreadPoolExecutor(len(calls)) as pool:
+        futures = [pool.submit(copy_context().run, call) for call in calls]
+        results = [future.result() for future in futures]
+    del edges
+    return results
 
 
 def _gather(outputs: list[Any], dim: int) -> Any:

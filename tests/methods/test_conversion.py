@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import graphc
-from graphc.errors import DTypeError
+from graphc.errors import DTypeError, GradientError
 
 
 @pytest.mark.parametrize(
@@ -48,3 +49,20 @@ def test_gradients_come_back_in_the_type_of_the_operand():
     (x.double() * 3).sum().backward()
     assert x.grad.dtype is graphc.float32
     assert x.grad.tolist() == [3, 3]
+
+
+def test_memory_is_shared_with_other_libraries():
+    x = graphc.tensor([1.0, 2.0])
+    array = np.from_dlpack(x)
+    x.add_(1)
+    assert array.tolist() == [2, 3]
+    assert x.__dlpack_device__() == (1, 0) and x.get_device() == -1
+    with pytest.raises(GradientError):
+        np.from_dlpack(x.requires_grad_())
+
+
+def test_what_a_tensor_is_not():
+    x = graphc.tensor([1, 2])
+    assert not x.is_cuda and x.is_cpu and not x.is_complex() and x.is_signed()
+    assert not graphc.tensor([True]).is_signed()
+    assert x.ndimension() == 1 and x.is_same_size(graphc.ones(2)) and not x.is_same_size(graphc.ones(3))

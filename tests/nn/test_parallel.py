@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -49,3 +51,28 @@ def test_module_form():
     assert list(net.state_dict()) == ["module.weight", "module.bias"]
     x = graphc.randn(5, 3)
     np.testing.assert_allclose(net(x).detach().numpy(), net.module(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_parts_run_in_threads_of_their_own_where_they_may():
+    seen = set()
+
+    class Watch(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(2, 2)
+
+        def forward(self, x):
+            seen.add(threading.current_thread().name)
+            return self.linear(x)
+
+    net = Watch()
+    x = graphc.ones(4, 2)
+    data_parallel(net, x, device_ids=[0, 1]).sum().backward()
+    assert not any("MainThread" in name for name in seen)
+    assert net.linear.bias.grad.tolist() == [4, 4]
+    seen.clear()
+    net.register_forward_hook(lambda *a: None)
+    data_parallel(net, x, device_ids=[0, 1])
+    assert seen == {"MainThread"}
+    with graphc.no_grad():
+        assert not data_parallel(nn.Linear(2, 2), x, device_ids=[0, 1]).requires_grad

@@ -7,12 +7,15 @@ from dataclasses import replace
 import numpy as np
 
 from graphc.codegen.approximate import expand
-from graphc.codegen.contraction import Packing, apply_tile, choose_tile, find_contraction, make_packing, pack_body
+from graphc.codegen.contraction import find_contraction
 from graphc.codegen.loops import Names, drop_trivial, hoist, merge_loops, sort_loops, split_loops
+from graphc.codegen.packing import Packing, make_packing, pack_body
 from graphc.codegen.phases import separate_phases
+from graphc.codegen.register_block import choose_tile
 from graphc.codegen.split_ranges import split_ranges
 from graphc.codegen.split_reduction import split_reductions
 from graphc.codegen.target import Target
+from graphc.codegen.tiling import apply_tile
 from graphc.codegen.transpose import transposed_tiles
 from graphc.codegen.vectorise import choose, vectorise
 from graphc.ir.index import Axis, Div, Index, Mod

@@ -5,48 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.codegen.contraction import choose_tile, column_runs, find_contraction
+from graphc.codegen.contraction import find_contraction
+from graphc.codegen.register_block import choose_tile
 from graphc.codegen.target import target_named
-from graphc.ir.kernel import Kernel, Loop, walk
+from graphc.ir.kernel import Loop, walk
 from tests.codegen.kernel_native import check_scheduled, kernel_of
+from tests.codegen.products import plain, transposed_a, transposed_b
 from tests.native import TARGETS, Tolerance, target_or_skip
 from tests.native import check_native as check_graph
 from tests.passes.check_pass import random_arguments
 from tests.passes.graph_text import graph_of
 
 WIDE = target_named("avx512")
-
-
-def product(m: int, n: int, k: int, a: str, b: str, dtype: str = "f32") -> Kernel:
-    """A matrix product with operand indices written in i, j and l."""
-    return kernel_of(f"""
-        kernel @k(%a: {dtype}[{m * k}] in, %b: {dtype}[{k * n}] in, %c: {dtype}[{m * n}] out) {{
-          for i in {m} parallel {{
-            for j in {n} parallel {{
-              acc s: {dtype} = add {dtype}(0.0)
-              for l in {k} reduce {{
-                x: {dtype} = load %a[{a}]
-                y: {dtype} = load %b[{b}]
-                p: {dtype} = mul(x, y)
-                update s with p
-              }}
-              r = read s
-              store %c[{n}*i + j] = r
-            }}
-          }}
-        }}""")
-
-
-def plain(m: int, n: int, k: int, dtype: str = "f32") -> Kernel:
-    return product(m, n, k, f"{k}*i + l", f"{n}*l + j", dtype)
-
-
-def transposed_b(m: int, n: int, k: int, dtype: str = "f32") -> Kernel:
-    return product(m, n, k, f"{k}*i + l", f"{k}*j + l", dtype)
-
-
-def transposed_a(m: int, n: int, k: int, dtype: str = "f32") -> Kernel:
-    return product(m, n, k, f"{m}*l + i", f"{n}*l + j", dtype)
 
 
 FORMS = {"plain": plain, "transposed_a": transposed_a, "transposed_b": transposed_b}
@@ -100,28 +70,10 @@ def test_what_is_none(inner: str):
     check_scheduled(kernel, WIDE, natively=False)
 
 
-def test_a_large_product_fills_the_registers_with_independent_sums():
-    contraction = find_contraction(plain(256, 256, 256))
-    assert contraction is not None
-    for name in ("avx512", "avx2", "sse2", "neon"):
-        machine = target_named(name)
-        tile = choose_tile(contraction, machine)
-        assert tile is not None
-        registers = tile.rows * tile.vectors + tile.vectors + 1
-        assert tile.rows * tile.vectors >= 8, "too few independent sums to hide the latency of a multiply-add"
-        assert registers <= machine.registers
-
-
 def test_the_inner_loop_of_a_large_product_has_no_spills():
     kernel = check_scheduled(plain(64, 256, 64), WIDE, natively=False).kernel("k")
     unrolled = [s.axis.extent for s, _ in walk(kernel.body) if isinstance(s, Loop) and s.kind == "unroll"]
     assert np.prod(unrolled[:2]) >= 16
-
-
-def test_column_runs():
-    assert column_runs(70, 32) == [(0, 2, 32), (64, 1, 6)]
-    assert column_runs(8, 16) == [(0, 1, 8)]
-    assert column_runs(32, 16) == [(0, 2, 16)]
 
 
 @pytest.mark.parametrize("target", TARGETS)

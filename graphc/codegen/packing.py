@@ -1,0 +1,99 @@
+"""Packed operands: panels of neighbouring lanes, and the nest that copies an operand into them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from graphc.codegen.contraction import Contraction
+from graphc.codegen.loops import BodyCopier, Names, block_index, wrap
+from graphc.codegen.register_block import Tile
+from graphc.codegen.target import Target
+from graphc.codegen.vectorise import lane_stride
+from graphc.ir.index import Axis, Index, as_index, axes_of
+from graphc.ir.kernel import Load, Stmt, Store
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How a packed operand lies in memory: panels of ``width`` lanes, a row of lanes per point of the reduced axes."""
+
+    load: Load
+    buffer: str
+    outer: tuple[Axis, ...]
+    """Outer axes, other than the vector axis, on which the operand depends."""
+    reduced: tuple[Axis, ...]
+    vector: Axis
+    panels: tuple[tuple[int, int, int], ...]
+    """(start, count, lanes) of runs of equal panels along the vector axis."""
+
+    @property
+    def depth(self) -> int:
+        """Rows of lanes in a panel."""
+        product = 1
+        for x in self.reduced:
+            product *= x.extent
+        return product
+
+    @property
+    def size(self) -> int:
+        """Elements of the packed operand."""
+        product = self.depth * self.vector.extent
+        for x in self.outer:
+            product *= x.extent
+        return product
+
+    def index(self, run: tuple[int, int, int], panel: Index, lane: Index, point: dict[Axis, Index]) -> Index:
+        """Where the element of a panel's row and lane lies; ``point`` maps outer and reduced axes to indices."""
+        start, _, lanes = run
+        position = as_index(0)
+        for x in self.outer:
+            position = position * x.extent + point[x]
+        row = as_index(0)
+        for x in self.reduced:
+            row = row * x.extent + point[x]
+        within = panel * (self.depth * lanes) + row * lanes + lane
+        return position * (self.depth * self.vector.extent) + start * self.depth + within
+
+
+def make_packing(c: Contraction, tile: Tile, target: Target, buffer: str) -> Packing:
+    """The packed layout that suits a tile."""
+    assert tile.pack is not None
+    used = axes_of(tile.pack.index)
+    lanes = target.lanes(tile.pack.dtype) * tile.vectors
+    return Packing(
+        tile.pack,
+        buffer,
+        tuple(x for x in c.outer if x in used and x != tile.vector),
+        tuple(x for x in c.reduced if x in used),
+        tile.vector,
+        tuple(column_runs(tile.vector.extent, lanes)),
+    )
+
+
+def column_runs(extent: int, width: int) -> list[tuple[int, int, int]]:
+    """(start, count, size): full panels, then the rest."""
+    runs = []
+    if extent // width:
+        runs.append((0, extent // width, width))
+    if extent % width:
+        runs.append((extent - extent % width, 1, extent % width))
+    return runs
+
+
+def pack_body(p: Packing, names: Names, target: str, source: str) -> tuple[Stmt, ...]:
+    """The nest that copies an operand into its packed layout."""
+    body: list[Stmt] = []
+    for run in p.panels:
+        start, number, lanes = run
+        panel, lane = names.axis("p", number), names.axis("l", lanes)
+        axes = {x: names.axis("i", x.extent) for x in (*p.outer, *p.reduced)}
+        column = block_index(start, (panel, lanes), (lane, 1))
+        copier = BodyCopier(names, {**axes, p.vector: column})
+        load = replace(p.load, name=names.scalar("v"), buffer=source, index=copier.index(p.load.index), guard=())
+        point = {x: as_index(axis) for x, axis in axes.items()}
+        store = Store(target, p.index(run, as_index(panel), as_index(lane), point), load.name)
+        inner = [axes[x] for x in p.reduced]
+        in_order = lane_stride(p.load.index, p.vector) == 1  # what is read is walked through once, from end to end
+        order = [*(axes[x] for x in p.outer), *([*inner, panel, lane] if in_order else [panel, lane, *inner])]
+        body += wrap([(x, "parallel") for x in order], (load, store))
+    return tuple(body)

@@ -1,0 +1,193 @@
+"""The choice of a register block: the estimated time of every way to tile a contraction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from graphc.codegen.contraction import Contraction
+from graphc.codegen.loops import blocks
+from graphc.codegen.target import Target
+from graphc.codegen.vectorise import lane_stride
+from graphc.ir.index import Axis, axes_of
+from graphc.ir.kernel import Load, Store
+
+_LINE, _PAGE = 64, 4096
+"""Bytes of a cache line and of a page."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A register block. ``rows`` copies read ``a`` once for all columns; ``columns`` run across lanes (or copies)."""
+
+    cycles: float
+    """Estimated time of the whole contraction."""
+    vector: Axis
+    """Axis across lanes: one of ``outer``, or the last of ``reduced`` (products summed lane by lane)."""
+    row: Axis | None
+    column: Axis | None
+    """Second unrolled axis when lanes run along a reduced axis."""
+    rows: int
+    vectors: int
+    """Vectors side by side along ``vector`` (or columns, when lanes run along a reduced axis)."""
+    pack: Load | None = None
+    """A load that must first be copied so that its lanes are neighbours."""
+
+
+def choose_tile(c: Contraction, target: Target, free: frozenset[str] = frozenset()) -> Tile | None:
+    """The register block with the lowest estimated time; None when nothing fits. Packing costs nothing for the
+    buffers ``free`` (constants)."""
+    tiles: list[Tile] = []
+    for a, b in ((c.a, c.b), (c.b, c.a)):
+        for axis in c.outer:
+            stride = lane_stride(b.index, axis)
+            if lane_stride(a.index, axis) != 0 or stride in (0, None) or b.guard:
+                continue
+            tiles.extend(_lane_tiles(c, a, b, axis, target, free))
+    tiles.extend(_dot_tiles(c, target))
+    return min(tiles, key=lambda t: t.cycles, default=None)
+
+
+def _row_axes(c: Contraction, a: Load, b: Load) -> list[Axis | None]:
+    """Axes along which ``b`` stays and ``a`` moves."""
+    found = [x for x in c.outer if x not in axes_of(b.index) and x in axes_of(a.index)]
+    return list(found) or [None]
+
+
+def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, free: frozenset[str]) -> list[Tile]:
+    """Lanes along an outer axis: rows of ``a`` are broadcast, vectors of ``b`` are shared by the rows."""
+    lanes = target.lanes(b.dtype)
+    points = 1.0
+    for x in c.outer:
+        points *= x.extent
+    scattered = [s for s in c.beside if lane_stride(s.index, axis) not in ((1,) if isinstance(s, Store) else (0, 1))]
+    tiles = []
+    for row in _row_axes(c, a, b):
+        extent = row.extent if row else 1
+        for vectors in (1, 2, 3, 4, 6, 8):
+            room = (target.registers - 2 - vectors) // vectors
+            if room < 1 or (vectors > 1 and (vectors - 1) * lanes >= axis.extent):
+                continue
+            rows = max(size for _, _, size in blocks(extent, room))
+            used = _used_lanes(axis.extent, lanes)
+            factor = _row_conflicts(a, row, rows) * _page_misses(c, a, target)
+            tile = Tile(0.0, axis, row, None, rows, vectors)
+            for pack in (None, b):
+                if pack is None and lane_stride(b.index, axis) != 1:
+                    continue
+                step = _step_cycles(rows, vectors, _panel_read(c, b, vectors, target, pack is not None))
+                cycles = _work(c) / (rows * vectors * lanes * used) * step * factor
+                cycles += _scatter_cycles(scattered, row, points)
+                cycles += 0.0 if pack is None else _packing_cycles(c, b, axis, free)
+                tiles.append(replace(tile, cycles=cycles, pack=pack))
+    return tiles
+
+
+def _scatter_cycles(accesses: Sequence[Load | Store], row: Axis | None, points: float) -> float:
+    """Time of accesses whose lanes lie apart: register transposes when rows are neighbours, else element by element."""
+    side_by_side = [row is not None and row.extent >= 4 and lane_stride(s.index, row) == 1 for s in accesses]
+    return points * sum(0.5 if fine else 1.5 for fine in side_by_side)
+
+
+def _work(c: Contraction) -> float:
+    """Multiply-adds."""
+    work = 1.0
+    for x in (*c.outer, *c.reduced):
+        work *= x.extent
+    return work
+
+
+def _step_cycles(rows: int, vectors: int, read: float) -> float:
+    """Cycles of one step of the sum: two multiply-adds at a time, at least the latency of one chain, and the reads of
+    the rows (from the first cache) and of the panel (``read`` cycles a vector)."""
+    return max(rows * vectors / 2.0, 4.0, rows * 0.5 + vectors * read)
+
+
+def _packing_cycles(c: Contraction, b: Load, axis: Axis, free: frozenset[str]) -> float:
+    """Time to copy an operand: a plain copy, a register transpose, or element by element."""
+    if b.buffer in free:
+        return 0.0
+    elements = 1.0
+    for x in (*c.outer, *c.reduced):
+        elements *= x.extent if x in axes_of(b.index) else 1
+    if lane_stride(b.index, axis) == 1:
+        return 200.0 + 0.6 * elements
+    transposable = any(lane_stride(b.index, x) == 1 and x.extent >= 16 for x in c.reduced)
+    return 400.0 + (1.2 if transposable else 4.0) * elements
+
+
+def _panel_read(c: Contraction, b: Load, vectors: int, target: Target, packed: bool) -> float:
+    """Cycles to read a vector of a panel, which every block of rows reads again. Unpacked, its rows may lie a large
+    power of two apart, share few sets of a cache, and so be read from farther away than their size suggests."""
+    steps = [abs(lane_stride(b.index, x) or 0) * b.dtype.itemsize for x in c.reduced]
+    lines = vectors
+    for x in c.reduced:
+        lines *= x.extent
+    step = min((s for s in steps if s), default=0)
+    apart = _LINE if packed or step < _LINE else step & -step
+    for size, ways, cycles in ((target.l1_bytes, 12, 0.5), (target.l2_bytes, 16, 1.5)):
+        sets = max(1, size // ways // max(apart, _LINE))
+        if lines <= sets * ways * 0.6:
+            return cycles
+    return 5.0 if packed or step < _PAGE else 12.0
+
+
+def _page_misses(c: Contraction, a: Load, target: Target) -> float:
+    """How much longer it takes when every step of the sum reads a few elements of another page of a large operand."""
+    size = a.dtype.itemsize
+    for x in (*c.outer, *c.reduced):
+        size *= x.extent if x in axes_of(a.index) else 1
+    steps = [abs(lane_stride(a.index, x) or 0) * a.dtype.itemsize for x in c.reduced]
+    return 3.0 if min(steps, default=0) >= _PAGE and size > target.l2_bytes else 1.0
+
+
+def _row_conflicts(a: Load, row: Axis | None, rows: int) -> float:
+    """Rows that lie a multiple of 4096 bytes apart share one set of the first cache."""
+    if row is None or rows <= 8:
+        return 1.0
+    return 1.3 if (lane_stride(a.index, row) or 1) * a.dtype.itemsize % 4096 == 0 else 1.0
+
+
+def _used_lanes(extent: int, lanes: int) -> float:
+    return extent / (-(-extent // lanes) * lanes)
+
+
+_DOT_BLOCKS = ((1, 8), (8, 1), (2, 6), (6, 2), (3, 5), (4, 4), (4, 5), (1, 4), (4, 1), (2, 2), (1, 1))
+
+
+def _dot_tiles(c: Contraction, target: Target) -> list[Tile]:
+    """Lanes along the last reduced axis: both operands are read as vectors, and lanes are folded at the end."""
+    axis = c.reduced[-1]
+    if lane_stride(c.a.index, axis) != 1 or lane_stride(c.b.index, axis) != 1 or c.a.guard or c.b.guard:
+        return []
+    lanes, tiles = target.lanes(c.a.dtype), []
+    length = points = 1
+    for x in c.reduced:
+        length *= x.extent
+    for x in c.outer:
+        points *= x.extent
+    for row in _row_axes(c, c.a, c.b):
+        for column in _row_axes(c, c.b, c.a):
+            for most_rows, most_columns in _DOT_BLOCKS:
+                rows = max(s for _, _, s in blocks(row.extent if row else 1, most_rows))
+                columns = max(s for _, _, s in blocks(column.extent if column else 1, most_columns))
+                if rows * columns + rows + columns > target.registers - 1:
+                    continue
+                step = max(rows * columns / 2.0, 4.0, _dot_loads(c, row, rows, columns, length, target))
+                steps = points * length / (rows * columns * lanes * _used_lanes(axis.extent, lanes))
+                cycles = steps * step + 5.0 * points
+                tiles.append(Tile(cycles, axis, row, column, rows, columns))
+    return tiles
+
+
+def _dot_loads(c: Contraction, row: Axis | None, rows: int, columns: int, length: int, target: Target) -> float:
+    """Cycles to read one vector of each row and column: a block of columns stays while all rows pass by it."""
+    size = length * c.a.dtype.itemsize
+    passing = _read_cycles((row.extent if row else 1) * size, target)
+    staying = _read_cycles(columns * size, target) if row is not None and row.extent > rows else 0.5
+    return rows * passing + columns * staying
+
+
+def _read_cycles(working_set: int, target: Target) -> float:
+    """Cycles to read a vector that is read again and again among ``working_set`` bytes."""
+    return 0.5 if working_set <= target.l1_bytes // 2 else 2.0 if working_set <= target.l2_bytes // 2 else 5.0

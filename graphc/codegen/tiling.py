@@ -1,0 +1,228 @@
+"""Contractions cut into register blocks: the loops around a block, the block itself, and what follows the sums."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from graphc.codegen.contraction import Contraction
+from graphc.codegen.loops import BodyCopier, Names, block_index, blocks, wrap
+from graphc.codegen.packing import Packing, column_runs
+from graphc.codegen.register_block import Tile
+from graphc.codegen.target import Target
+from graphc.codegen.vectorise import lane_stride
+from graphc.ir.index import Axis, Index, as_index, axes_of, substitute
+from graphc.ir.kernel import Acc, Buffer, Const, Kernel, Let, Load, Loop, Read, Stmt, Store
+from graphc.ir.scalar import SCALAR_OPS
+
+SCRATCH = "sums"
+"""Name of the scratch buffer that holds the sums of one register block."""
+_HELD, _LONG = 448, 24
+"""Operations after the sum, over all registers of a block, that are emitted with the sums in registers; and how many a
+transcendental function counts for."""
+_SHORT = 8
+"""A last reduced axis of at most this extent is written out instead of looped over."""
+
+
+def apply_tile(
+    c: Contraction, tile: Tile, kernel: Kernel, target: Target, names: Names, packed: Packing | None
+) -> Kernel:
+    """The kernel with its nest cut into register blocks."""
+    across = tile.vector in c.outer
+    rest = [x for x in c.outer if x not in (tile.vector, tile.row, tile.column)]
+    near = [x for x in rest if across and _is_near(c, x, tile.vector)]
+    rest = [x for x in rest if x not in near]
+    body = _lane_nest(c, tile, target, names, packed, near) if across else _dot_nest(c, tile, target, names)
+    buffers = kernel.buffers
+    if across and _through_scratch(c, tile):
+        size = tile.rows * tile.vectors * target.lanes(c.a.dtype)
+        buffers = (*buffers, Buffer(SCRATCH, c.a.dtype, size, "scratch"))
+    return replace(kernel, buffers=buffers, body=wrap([(x, "parallel") for x in rest], body))
+
+
+def _row_runs(row: Axis | None, most: int) -> list[tuple[int, int, int]]:
+    return blocks(row.extent, most) if row else [(0, 1, 1)]
+
+
+def _is_near(c: Contraction, axis: Axis, vector: Axis) -> bool:
+    """True when results along ``axis`` lie between the lanes of a vector: its loop belongs right around the register
+    block, so that what is written (and read beside the sum) is still near when its neighbours are."""
+    steps = [(abs(lane_stride(s.index, axis) or 0), abs(lane_stride(s.index, vector) or 0)) for s in c.beside]
+    return any(isinstance(s, Store) and 0 < a < v for s, (a, v) in zip(c.beside, steps, strict=True))
+
+
+def _lane_nest(
+    c: Contraction, tile: Tile, target: Target, names: Names, packed: Packing | None, near: list[Axis]
+) -> tuple[Stmt, ...]:
+    """Register blocks over rows and panels. Panels are outside, so that one stays near while all rows pass by it;
+    when all panels together stay near, rows are outside, and what is written (and read beside the sum) is walked
+    through in order."""
+    lanes = target.lanes(c.a.dtype)
+    result: list[Stmt] = []
+    runs = column_runs(tile.vector.extent, lanes * tile.vectors)
+    if _panels_stay(c, tile, target):
+        for row_run in _row_runs(tile.row, tile.rows):
+            block = names.axis("r", row_run[1])
+            inner: list[Stmt] = []
+            for run in runs:
+                panel = names.axis("p", run[1])
+                pieces: list[Stmt] = []
+                for piece in _vector_pieces(run[2], lanes):
+                    pieces += _block(c, tile, names, run, panel, piece, row_run, block, packed, near)
+                inner += wrap([(panel, "parallel")], tuple(pieces))
+            result += wrap([(block, "parallel")], tuple(inner))
+        return tuple(result)
+    for run in runs:
+        panel = names.axis("p", run[1])
+        inner = []
+        for piece in _vector_pieces(run[2], lanes):
+            for row_run in _row_runs(tile.row, tile.rows):
+                block = names.axis("r", row_run[1])
+                body = _block(c, tile, names, run, panel, piece, row_run, block, packed, near)
+                inner += wrap([(block, "parallel")], body)
+        result += wrap([(panel, "parallel")], tuple(inner))
+    return tuple(result)
+
+
+def _panels_stay(c: Contraction, tile: Tile, target: Target) -> bool:
+    """True when all panels fit half of the second cache, and several of them are passed by each block of rows."""
+    used = axes_of(c.b.index if tile.vector in axes_of(c.b.index) else c.a.index)
+    size = c.a.dtype.itemsize
+    for x in (*c.reduced, tile.vector):
+        size *= x.extent if x in used else 1
+    return tile.row is not None and size <= target.l2_bytes // 2 and tile.row.extent > tile.vector.extent // 4
+
+
+def _vector_pieces(size: int, lanes: int) -> list[tuple[int, int, int]]:
+    """(offset, vectors, lanes) pieces of a panel: whole vectors side by side, then a part of one."""
+    pieces = []
+    if size // lanes:
+        pieces.append((0, size // lanes, lanes))
+    if size % lanes:
+        pieces.append((size - size % lanes, 1, size % lanes))
+    return pieces
+
+
+def _block(
+    c: Contraction,
+    tile: Tile,
+    names: Names,
+    run: tuple[int, int, int],
+    panel: Axis,
+    piece: tuple[int, int, int],
+    row_run: tuple[int, int, int],
+    block: Axis,
+    packed: Packing | None,
+    near: list[Axis],
+) -> tuple[Stmt, ...]:
+    """One register block inside loops over ``near``; ``panel`` and ``block`` are the loops around it."""
+    start, _, size = run
+    offset, vectors, lanes = piece
+    row_start, _, rows = row_run
+    row = names.axis("u", rows)
+    side, lane = names.axis("u", vectors), names.axis("l", lanes)
+    within = block_index(offset, (side, lanes), (lane, 1))
+    mapping: dict[Axis, Index] = {tile.vector: block_index(start, (panel, size)) + within}
+    if tile.row is not None:
+        mapping[tile.row] = block_index(row_start, (block, rows), (row, 1))
+    around = {x: names.axis("n", x.extent) for x in near}
+    mapping.update({x: as_index(axis) for x, axis in around.items()})
+    reads = {}
+    if packed is not None:
+
+        def read(load: Load, copier: BodyCopier) -> tuple[str, Index]:
+            point = {x: as_index(copier.axes.get(x, x)) for x in (*packed.outer, *packed.reduced)}
+            return packed.buffer, packed.index(run, as_index(panel), within, point)
+
+        reads = {packed.load.name: read}
+    if _through_scratch(c, tile):
+        body = _block_through_scratch(c, names, mapping, reads, (row, side, lane))
+    else:
+        body = write_out(BodyCopier(names, mapping, reads).body(c.body), names)
+        body = wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], body)
+    return wrap([(axis, "parallel") for axis in around.values()], body)
+
+
+def _through_scratch(c: Contraction, tile: Tile) -> bool:
+    """True when so much follows the sum that code for it should exist once per row, not once per register."""
+    rest = [s for s in c.body if not isinstance(s, (Acc, Loop, Read))]
+    length = sum(_LONG if isinstance(s, Let) and SCALAR_OPS[s.op].transcendental else 1 for s in rest)
+    fixed = all(isinstance(s.init, Const) for s in c.body if isinstance(s, Acc))
+    strides = (lane_stride(s.index, tile.vector) for s in c.beside)
+    return fixed and tile.rows >= 4 and length * tile.rows * tile.vectors > _HELD and all(x in (0, 1) for x in strides)
+
+
+def _block_through_scratch(
+    c: Contraction, names: Names, mapping: dict[Axis, Index], reads: dict, lanes: tuple[Axis, Axis, Axis]
+) -> tuple[Stmt, ...]:
+    """A register block whose sums are put into a scratch tile, and a loop over its rows for what follows."""
+    row, side, lane = lanes
+    core = tuple(s for s in c.body if isinstance(s, (Acc, Loop, Read)))
+    rest = tuple(s for s in c.body if not isinstance(s, (Acc, Loop, Read)))
+    copier = BodyCopier(names, mapping, reads)
+    total = next(s for s in core if isinstance(s, Read))
+    dtype = next(s for s in core if isinstance(s, Acc)).dtype
+    place = block_index(0, (row, side.extent * lane.extent), (side, lane.extent), (lane, 1))
+    sums = write_out(copier.body(core), names)
+    sums = (*sums, Store(SCRATCH, place, copier.renamed[total.name]))
+    again = {a: names.axis("e", a.extent) for a in lanes}
+
+    def move(index: Index) -> Index:
+        return substitute(index, lambda a: again.get(a) if isinstance(a, Axis) else None)
+
+    after = BodyCopier(names, {a: move(i) for a, i in mapping.items()})
+    load = Load(after.define(total.name), SCRATCH, move(place), dtype)
+    body = (load, *after.body(rest))
+    return (
+        *wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], sums),
+        *wrap([(again[row], "serial"), (again[side], "unroll"), (again[lane], "vector")], body),
+    )
+
+
+def _dot_nest(c: Contraction, tile: Tile, target: Target, names: Names) -> tuple[Stmt, ...]:
+    result: list[Stmt] = []
+    for column_run in _row_runs(tile.column, tile.vectors):
+        for row_run in _row_runs(tile.row, tile.rows):
+            axes, mapping = [], {}
+            for axis, (start, number, size) in ((tile.column, column_run), (tile.row, row_run)):
+                block, copy = names.axis("r", number), names.axis("u", size)
+                axes.append((block, copy))
+                if axis is not None:
+                    mapping[axis] = block_index(start, (block, size), (copy, 1))
+            body = BodyCopier(names, mapping).body(c.body)
+            body = _split_reduction(body, target.lanes(c.a.dtype), names)
+            order = [(axes[0][0], "parallel"), (axes[1][0], "parallel"), (axes[0][1], "unroll"), (axes[1][1], "unroll")]
+            result += wrap(order, body)
+    return tuple(result)
+
+
+def _split_reduction(body: tuple[Stmt, ...], lanes: int, names: Names) -> tuple[Stmt, ...]:
+    """The innermost reduce loop cut into vectors and a tail."""
+    result: list[Stmt] = []
+    for stmt in body:
+        if not isinstance(stmt, Loop):
+            result.append(stmt)
+        elif any(isinstance(s, Loop) for s in stmt.body):
+            result.append(Loop(stmt.axis, stmt.kind, _split_reduction(stmt.body, lanes, names)))
+        else:
+            for start, number, size in column_runs(stmt.axis.extent, lanes):
+                step, lane = names.axis("o", number), names.axis("l", size)
+                index = block_index(start, (step, size), (lane, 1))
+                inner = BodyCopier(names, {stmt.axis: index}).body(stmt.body)
+                result += wrap([(step, "reduce"), (lane, "vector")], inner)
+    return tuple(result)
+
+
+def write_out(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
+    """Short innermost reduce loops written out, so that a window of 3 or 5 costs no loop."""
+    result: list[Stmt] = []
+    for stmt in body:
+        if not isinstance(stmt, Loop):
+            result.append(stmt)
+            continue
+        leaf = not any(isinstance(s, Loop) for s in stmt.body)
+        if leaf and stmt.kind == "reduce" and stmt.axis.extent <= _SHORT:
+            for i in range(stmt.axis.extent):
+                result += BodyCopier(names, {stmt.axis: i}).body(stmt.body)
+        else:
+            result.append(Loop(stmt.axis, stmt.kind, write_out(stmt.body, names)))
+    return tuple(result)

@@ -1,0 +1,38 @@
+"""Kernels that are matrix products, for tests of how contractions are tiled."""
+
+from __future__ import annotations
+
+from graphc.ir.kernel import Kernel
+from tests.codegen.kernel_native import kernel_of
+
+
+def product(m: int, n: int, k: int, a: str, b: str, dtype: str = "f32") -> Kernel:
+    """A matrix product with operand indices written in i, j and l."""
+    return kernel_of(f"""
+        kernel @k(%a: {dtype}[{m * k}] in, %b: {dtype}[{k * n}] in, %c: {dtype}[{m * n}] out) {{
+          for i in {m} parallel {{
+            for j in {n} parallel {{
+              acc s: {dtype} = add {dtype}(0.0)
+              for l in {k} reduce {{
+                x: {dtype} = load %a[{a}]
+                y: {dtype} = load %b[{b}]
+                p: {dtype} = mul(x, y)
+                update s with p
+              }}
+              r = read s
+              store %c[{n}*i + j] = r
+            }}
+          }}
+        }}""")
+
+
+def plain(m: int, n: int, k: int, dtype: str = "f32") -> Kernel:
+    return product(m, n, k, f"{k}*i + l", f"{n}*l + j", dtype)
+
+
+def transposed_b(m: int, n: int, k: int, dtype: str = "f32") -> Kernel:
+    return product(m, n, k, f"{k}*i + l", f"{k}*j + l", dtype)
+
+
+def transposed_a(m: int, n: int, k: int, dtype: str = "f32") -> Kernel:
+    return product(m, n, k, f"{m}*l + i", f"{n}*l + j", dtype)

@@ -1,0 +1,42 @@
+"""Packed panels: how an axis is cut into them, and that every element is copied to its place once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphc.codegen.contraction import find_contraction
+from graphc.codegen.loops import Names
+from graphc.codegen.packing import column_runs, make_packing, pack_body
+from graphc.codegen.register_block import choose_tile
+from graphc.codegen.target import target_named
+from graphc.ir.kernel import Buffer, Kernel
+from graphc.ir.kernel_interpret import run_kernel
+from tests.codegen.products import transposed_b
+
+
+def test_column_runs():
+    assert column_runs(70, 32) == [(0, 2, 32), (64, 1, 6)]
+    assert column_runs(8, 16) == [(0, 1, 8)]
+    assert column_runs(32, 16) == [(0, 2, 16)]
+
+
+def test_every_element_is_packed_once():
+    wide = target_named("avx512")
+    contraction = find_contraction(transposed_b(512, 70, 24))
+    assert contraction is not None
+    tile = choose_tile(contraction, wide, frozenset({"b"}))
+    assert tile is not None and tile.pack is not None
+    packing = make_packing(contraction, tile, wide, "packed")
+    source = np.arange(packing.size, dtype=np.float32)
+    buffers = (
+        Buffer("b0", tile.pack.dtype, packing.size, "in"),
+        Buffer("b1", tile.pack.dtype, packing.size, "out"),
+    )
+    kernel = Kernel("pack", buffers, pack_body(packing, Names("t"), "b1", "b0"))
+    packed = np.full(packing.size, -1, np.float32)
+    run_kernel(kernel, {"b0": source, "b1": packed})
+    assert sorted(packed) == sorted(source)
+    lanes = packing.panels[0][2]
+    assert list(packed[:lanes]) == [float(24 * lane) for lane in range(lanes)], (
+        "the first step of the sum, lane by lane"
+    )

@@ -1,0 +1,39 @@
+"""Register blocks: enough independent sums, no more registers than there are, packing where it is paid back."""
+
+from __future__ import annotations
+
+from graphc.codegen.contraction import find_contraction
+from graphc.codegen.register_block import choose_tile
+from graphc.codegen.target import target_named
+from tests.codegen.products import plain, transposed_b
+
+
+def test_a_large_product_fills_the_registers_with_independent_sums():
+    contraction = find_contraction(plain(256, 256, 256))
+    assert contraction is not None
+    for name in ("avx512", "avx2", "sse2", "neon"):
+        machine = target_named(name)
+        tile = choose_tile(contraction, machine)
+        assert tile is not None
+        registers = tile.rows * tile.vectors + tile.vectors + 1
+        assert tile.rows * tile.vectors >= 8, "too few independent sums to hide the latency of a multiply-add"
+        assert registers <= machine.registers
+
+
+def test_a_transposed_operand_is_packed_when_many_rows_use_it():
+    wide = target_named("avx512")
+    many, few = (find_contraction(transposed_b(m, 256, 256)) for m in (512, 1))
+    assert many is not None and few is not None
+    packed, direct = choose_tile(many, wide), choose_tile(few, wide)
+    assert packed is not None and packed.pack is not None
+    assert direct is not None and direct.pack is None and direct.vector in few.reduced
+
+
+def test_constants_are_packed_for_nothing():
+    wide = target_named("avx512")
+    contraction = find_contraction(transposed_b(16, 256, 256))
+    assert contraction is not None
+    free = choose_tile(contraction, wide, frozenset({"b"}))
+    paid = choose_tile(contraction, wide)
+    assert free is not None and paid is not None and free.cycles <= paid.cycles
+    assert free.pack is not None and free.pack.buffer == "b"

@@ -9,11 +9,13 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+import graphc
 from graphc.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,6 +99,22 @@ def test_programs_run_and_print_what_the_page_says(name: str, tmp_path: Path, mo
         for path in tmp_path.glob("*.py"):
             if path.stem not in before:
                 sys.modules.pop(path.stem, None)
+
+
+def test_what_the_page_for_users_of_pytorch_calls_missing_is_missing():
+    text = (ROOT / "docs" / "coming_from_pytorch.md").read_text(encoding="utf-8")
+    names = re.findall(r"`([\w.]+)`", text.partition("## Not there")[2])
+    assert len(names) > 20
+    found = [name for name in names if _resolves(name)]
+    assert not found, f"exists: {', '.join(found)}; the last table of docs/coming_from_pytorch.md says it does not"
+
+
+def _resolves(name: str) -> bool:
+    try:
+        attrgetter(name)(graphc)
+    except AttributeError:
+        return False
+    return True
 
 
 def test_blocks_know_their_line_and_what_they_print():

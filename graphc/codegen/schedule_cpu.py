@@ -109,12 +109,26 @@ class _Scheduler:
             for pack in before:
                 calls.insert(len(calls) if pack.repeats else start, pack)
             calls.append(main)
+        calls = self._without_unread(calls)
         used = {a for c in calls for a in c.args}
         kept = [s for s in self.storages if s.cls not in ("constant", "temp") or s.name in used]
         storages = (*(s for s in kept if s.cls != "temp"), *(s for s in kept if s.cls == "temp"))
         called = {c.kernel for c in calls}
         kernels = tuple(k for k in self.kernels.values() if k.name in called)
         return replace(self.program, storages=storages, kernels=kernels, calls=tuple(calls))
+
+    def _without_unread(self, calls: list[Call]) -> list[Call]:
+        """Calls without the arguments that a packed copy stands for, so that these need not be kept."""
+        kept: dict[str, list[int]] = {}
+        for name in {c.kernel for c in calls}:
+            kernel = self.kernels[name]
+            touched = {s.buffer for s, _ in walk(kernel.body) if isinstance(s, Load | Store)}
+            stays = [b.role != "in" or b.name in touched for b in kernel.buffers]
+            if not all(stays):
+                kept[name] = [i for i, _ in enumerate(kernel.arguments) if stays[i]]
+                buffers = tuple(b for b, stay in zip(kernel.buffers, stays, strict=True) if stay)
+                self.kernels[name] = replace(kernel, buffers=buffers)
+        return [_with_arguments(c, kept[c.kernel]) if c.kernel in kept else c for c in calls]
 
     def _schedule(self, kernel: Kernel) -> None:
         names = Names()
@@ -169,6 +183,11 @@ class _Scheduler:
             return [Call(pack.name, (source.name, name), call.values), main]
         given = (call.place(position), Index()) if call.places else ()
         return [Call(pack.name, (source.name, name), call.values, call.repeats, given), main]
+
+
+def _with_arguments(call: Call, positions: list[int]) -> Call:
+    places = tuple(call.places[i] for i in positions) if call.places else ()
+    return replace(call, args=tuple(call.args[i] for i in positions), places=places)
 
 
 def run_copy(kernel: Kernel, source: np.ndarray) -> np.ndarray:

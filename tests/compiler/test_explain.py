@@ -124,3 +124,11 @@ def test_the_example_of_the_page_runs():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "contraction ('up',)" in done.stdout and done.stdout.startswith("Block: ")
+
+
+def test_packed_weights_are_kept_once():
+    stages = stages_of(Block().eval(), floats(16, 48))
+    weights = 4 * (2 * 48 * 96 + 48 + 96 + 2 * 48)
+    packed = [c for c in explain(stages).calls if c.packed]
+    assert packed and memory_of(stages.scheduled).constants <= weights + 4096
+    assert not any("weight: " in entry for c in packed for entry in c.reads)

@@ -89,6 +89,8 @@ CASES: dict[str, Case] = {
     "GroupNorm": (lambda: nn.GroupNorm(2, 4), (floats(*IMAGE),)),
     "Dropout": (lambda: nn.Sequential(nn.Dropout(0.3), nn.Dropout(0.5)), (floats(*SEQUENCE),)),
     "Dropout2d": (lambda: nn.Dropout2d(0.4), (floats(*IMAGE),)),
+    "Conv3d": (lambda: nn.Conv3d(2, 3, 2, stride=(1, 2, 1), padding=1), (floats(2, 2, 3, 4, 3),)),
+    "MaxPool3d": (lambda: nn.Sequential(nn.MaxPool3d(2), nn.AvgPool3d(1)), (floats(2, 2, 4, 4, 3),)),
     "MaxPool1d": (lambda: nn.MaxPool1d(3, 2, 1), (floats(*SEQUENCE),)),
     "MaxPool2d": (lambda: nn.MaxPool2d(2, ceil_mode=True), (floats(*IMAGE),)),
     "AvgPool2d": (lambda: nn.AvgPool2d(3, 2, 1, ceil_mode=True), (floats(*IMAGE),)),
@@ -222,6 +224,7 @@ def test_every_layer_is_here():
     layers = {type(m).__name__ for make, _ in CASES.values() for m in make().modules()}
     similar = {"AdaptiveAvgPool1d", "AdaptiveMaxPool1d", "AvgPool1d", "ChannelShuffle", "Dropout1d", "Identity"}
     similar |= {"BatchNorm3d", "InstanceNorm3d", "SyncBatchNorm", "Dropout3d", "FeatureAlphaDropout", "LPPool1d"}
+    similar |= {"AdaptiveAvgPool3d", "AdaptiveMaxPool3d"}
     similar |= {"Threshold", "RNNCellBase", "TransformerDecoder", "TransformerDecoderLayer"}
     similar |= {"InstanceNorm1d", "LSTMCell", "GRUCell", "RNN", "RNNBase", "PixelUnshuffle", "Softmax2d", "Softmin"}
     similar |= {

@@ -1,0 +1,149 @@
+"""Convolution and pooling of volumes, composed of what planes and sequences have."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from graphc.errors import ShapeError
+from graphc.nn.functional.convolution import conv2d, same_padding
+from graphc.nn.functional.pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    avg_pool1d,
+    avg_pool2d,
+    max_pool1d,
+    max_pool2d,
+)
+from graphc.nn.functional.spatial import IntOrInts, batched, per_dimension, unbatched
+from graphc.ops import elementwise as ew
+from graphc.ops import shape
+from graphc.tensor import Tensor
+
+
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: IntOrInts = 1,
+    padding: IntOrInts | str = 0,
+    dilation: IntOrInts = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Cross-correlation of [batch, channels, depth, height, width] with weight [out, channels / groups, *kernel].
+
+    The sum over the kernel's depth of convolutions of planes; see ``conv2d``.
+    """
+    x, added = batched(input, 3, "conv3d")
+    if len(weight.shape) != 5:
+        raise ShapeError(f"conv3d: the weight {list(weight.shape)} does not have 5 dimensions")
+    steps, gaps = per_dimension(stride, 3, "stride"), per_dimension(dilation, 3, "dilation")
+    x, pads = _padded(x, padding, tuple(weight.shape[2:]), gaps)
+    kernel, depth = weight.shape[2], x.shape[2]
+    count = (depth - gaps[0] * (kernel - 1) - 1) // steps[0] + 1
+    if count < 1:
+        raise ShapeError(f"conv3d: a kernel of depth {kernel} does not fit an input of depth {depth}")
+    parts = []
+    for k in range(kernel):
+        planes = x[:, :, k * gaps[0] : k * gaps[0] + (count - 1) * steps[0] + 1 : steps[0]]
+        flat = planes.transpose(1, 2).reshape(x.shape[0] * count, x.shape[1], *x.shape[3:])
+        parts.append(conv2d(flat, weight[:, :, k], None, steps[1:], pads, gaps[1:], groups))
+    total = functools.reduce(ew.add, parts)
+    result = total.reshape(x.shape[0], count, *total.shape[1:]).transpose(1, 2)
+    result = result if bias is None else ew.add(result, bias.reshape(-1, 1, 1, 1))
+    return unbatched(result, added)
+
+
+def _padded(x: Tensor, padding: Any, kernel: tuple[int, ...], dilation: tuple[int, ...]) -> tuple[Tensor, Any]:
+    """The input with its depth padded (all of it where ``padding`` is a name), and the padding left for planes."""
+    if isinstance(padding, str):
+        pairs = same_padding(kernel, dilation) if padding == "same" else ((0, 0),) * 3
+        left: Any = 0
+    else:
+        pads = per_dimension(padding, 3, "padding")
+        pairs, left = ((pads[0], pads[0]), (0, 0), (0, 0)), pads[1:]
+    if any(low or high for low, high in pairs):
+        low, high = zip((0, 0), (0, 0), *pairs, strict=True)
+        x = shape.pad(x, low=low, high=high, interior=(0,) * 5)
+    return x, left
+
+
+def _separable(name: str, x: Tensor, planes: Callable[[Tensor], Tensor], depths: Callable[[Tensor], Tensor]) -> Tensor:
+    """Pooling of height and width, then of depth."""
+    x, added = batched(x, 3, name)
+    batch, channels, depth = x.shape[:3]
+    flat = planes(x.reshape(batch, channels * depth, *x.shape[3:]))
+    columns = flat.reshape(batch, channels, depth, -1).transpose(2, 3).reshape(batch, -1, depth)
+    pooled = depths(columns).reshape(batch, channels, flat.shape[2] * flat.shape[3], -1).transpose(2, 3)
+    return unbatched(pooled.reshape(batch, channels, -1, *flat.shape[2:]), added)
+
+
+def max_pool3d(
+    input: Tensor,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """Maximum over windows of [batch, channels, depth, height, width]; see ``max_pool2d``."""
+    kernel = per_dimension(kernel_size, 3, "kernel_size")
+    steps = kernel if stride is None else per_dimension(stride, 3, "stride")
+    pads, gaps = per_dimension(padding, 3, "padding"), per_dimension(dilation, 3, "dilation")
+    return _separable(
+        "max_pool3d",
+        input,
+        lambda x: max_pool2d(x, kernel[1:], steps[1:], pads[1:], gaps[1:], ceil_mode),
+        lambda x: max_pool1d(x, kernel[0], steps[0], pads[0], gaps[0], ceil_mode),
+    )
+
+
+def avg_pool3d(
+    input: Tensor,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """Mean over windows of [batch, channels, depth, height, width]; see ``avg_pool2d``."""
+    kernel = per_dimension(kernel_size, 3, "kernel_size")
+    steps = kernel if stride is None else per_dimension(stride, 3, "stride")
+    pads = per_dimension(padding, 3, "padding")
+    return _separable(
+        "avg_pool3d",
+        input,
+        lambda x: avg_pool2d(x, kernel[1:], steps[1:], pads[1:], ceil_mode, count_include_pad),
+        lambda x: avg_pool1d(x, kernel[0], steps[0], pads[0], ceil_mode, count_include_pad),
+    )
+
+
+def _three(input: Tensor, output_size: Any) -> tuple[Any, Any, Any]:
+    sizes = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * 3
+    own = tuple(input.shape[-3:])
+    return tuple(n if s is None else s for s, n in zip(sizes, own, strict=True))  # type: ignore[return-value]
+
+
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """Mean over windows that divide [batch, channels, depth, height, width] into ``output_size`` parts."""
+    depth, *plane = _three(input, output_size)
+    return _separable(
+        "adaptive_avg_pool3d",
+        input,
+        lambda x: adaptive_avg_pool2d(x, tuple(plane)),
+        lambda x: adaptive_avg_pool1d(x, depth),
+    )
+
+
+def adaptive_max_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """Maximum over windows that divide [batch, channels, depth, height, width] into ``output_size`` parts."""
+    depth, *plane = _three(input, output_size)
+    return _separable(
+        "adaptive_max_pool3d",
+        input,
+        lambda x: adaptive_max_pool2d(x, tuple(plane)),
+        lambda x: adaptive_max_pool1d(x, depth),
+    )

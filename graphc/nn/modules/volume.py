@@ -1,0 +1,52 @@
+"""Convolution and pooling layers of volumes."""
+
+from __future__ import annotations
+
+from graphc.nn import functional as F
+from graphc.nn.modules.convolution import _Conv
+from graphc.nn.modules.pooling import _Adaptive, _AvgPool, _MaxPool
+from graphc.tensor import Tensor
+
+
+class Conv3d(_Conv):
+    """Convolution of [batch, in_channels, depth, height, width]; weight [out, in_channels / groups, *kernel]."""
+
+    rank = 3
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, in_channels, depth, height, width] to [batch, out_channels, depth', height', width']."""
+        input, padding = self._padded(input)
+        return F.conv3d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+
+class MaxPool3d(_MaxPool):
+    """Maximum over windows of [batch, channels, depth, height, width]."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, depth, height, width] to a smaller volume."""
+        return F.max_pool3d(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
+
+
+class AvgPool3d(_AvgPool):
+    """Mean over windows of [batch, channels, depth, height, width]."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, depth, height, width] to a smaller volume."""
+        args = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+        return F.avg_pool3d(input, *args)
+
+
+class AdaptiveAvgPool3d(_Adaptive):
+    """Mean over as many equal windows of a volume as ``output_size`` says."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, depth, height, width] to [batch, channels, *output_size]."""
+        return F.adaptive_avg_pool3d(input, self.output_size)
+
+
+class AdaptiveMaxPool3d(_Adaptive):
+    """Maximum over as many equal windows of a volume as ``output_size`` says."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, depth, height, width] to [batch, channels, *output_size]."""
+        return F.adaptive_max_pool3d(input, self.output_size)

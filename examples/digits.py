@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -55,3 +56,13 @@ def load(folder: Path | None) -> tuple[Images, Labels, Images, Labels]:
     images, labels = normalise(enlarge(pixels.reshape(-1, 8, 8) / 16)), labels.astype(np.int64)
     held_out = np.random.default_rng(0).permutation(len(labels)) % 5 == 0
     return images[~held_out], labels[~held_out], images[held_out], labels[held_out]
+
+
+def run(main: Callable[[], None]) -> None:
+    """Runs a program; Ctrl-C and missing files end it with one line instead of a traceback."""
+    try:
+        main()
+    except KeyboardInterrupt:
+        raise SystemExit("interrupted") from None
+    except FileNotFoundError as error:
+        raise SystemExit(f"error: {error}") from None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 pytest.importorskip("sklearn")
 
 from examples import digits
+from tests.examples.run_example import ROOT
 
 
 def write_idx(path: Path, values: np.ndarray) -> None:
@@ -77,3 +80,19 @@ def test_the_held_out_digits_are_a_fifth_and_fixed():
     assert test_images.flags.c_contiguous
     assert np.bincount(labels).min() > 100
     assert np.array_equal(test_labels, digits.load(None)[3])
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("raise KeyboardInterrupt", "interrupted\n"),
+        ("digits.load(pathlib.Path('nowhere'))", "error: nowhere has neither train-images-idx3-ubyte nor "),
+    ],
+)
+def test_one_line_instead_of_a_traceback(body: str, text: str, tmp_path: Path):
+    program = f"import pathlib, sys; sys.path[:0] = {[str(ROOT), str(ROOT / 'examples')]!r}\nimport digits\n"
+    program += f"def main():\n    {body}\ndigits.run(main)\n"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(text)
+    assert done.stderr.count("\n") == 1

@@ -75,8 +75,8 @@ def test_two_special_values(name):
 @pytest.mark.parametrize("kinds", ["int64 int64", "int32 int64", "uint8 int64", "int8 int32", "bool int64"])
 def test_integers(name, kinds):
     a, b = kinds.split()
-    if a == "bool" and name == "sub":
-        pytest.skip("PyTorch does not subtract booleans")
+    if name == "sub" and a == "bool":
+        a = "uint8"  # PyTorch does not subtract booleans.
     x, y = whole(9, 3, 4, low=1).astype(a), whole(7, 4, low=1, seed=1).astype(b)
     check(Case(name, _function(name), (x, y), order=0))
 

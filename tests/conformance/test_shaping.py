@@ -48,7 +48,7 @@ I24, B34 = whole(3, 2, 4), truth(3, 4)
         ("triangle in place", lambda t, x: ((x * 1).tril_(), (x * 1).triu_(1)), (X,)),
         ("triangle indices", lambda t, x: (t.tril_indices(3, 4), t.triu_indices(4, 3, 1), t.tril_indices(2, 3, offset=-1)), (X,)),
         ("diagonal", lambda t, x: (x.diagonal(), t.diagonal(x, 1), x.diagonal(-1, 0, 2), x.diagonal(dim1=-1, dim2=0)), (CUBE,)),
-        ("diag", lambda t, x, y: (t.diag(x), t.diag(y), t.diag(y, 1), x.diag(-1), t.diagflat(y, -2), t.trace(x)) if hasattr(t, "Size") else (t.diag(x), t.diag(y), t.diag(y, 1), x.diag(-1), t.diagflat(y, -2), x.trace()), (X, normal(3))),
+        ("diag", lambda t, x, y: (t.diag(x), t.diag(y), t.diag(y, 1), x.diag(-1), t.diagflat(y, -2), x.trace()), (X, normal(3))),
         ("diag_embed", lambda t, x: (t.diag_embed(x), x.diag_embed(1), t.diag_embed(x, -1, 0, 2), t.diag_embed(x, dim1=0, dim2=1)), (X,)),
         ("block_diag", lambda t, x, y: t.block_diag(x, y, x), (X, normal(2, 2))),
         ("cartesian_prod", lambda t, x, y: t.cartesian_prod(x, y), (normal(2), normal(3))),

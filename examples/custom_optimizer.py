@@ -41,6 +41,7 @@ def main() -> None:
     y = (x[:, :1] * x[:, 1:2]).tanh()
     eager, compiled = make_model(), make_model()
     optimizer, step = make_optimizer(eager), gc.compile_step(compiled, F.mse_loss, make_optimizer(compiled))
+    value = gc.tensor(0.0)
     for index in range(500):
         optimizer.zero_grad()
         loss = F.mse_loss(eager(x), y)

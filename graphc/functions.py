@@ -34,6 +34,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 abs = _method("abs")
 absolute = _method("absolute")
+acos = _method("acos")
 acosh = _method("acosh")
 add = _method("add")
 addbmm = _method("addbmm")
@@ -48,14 +49,21 @@ amax = _method("amax")
 amin = _method("amin")
 aminmax = _method("aminmax")
 any = _method("any")
+arccos = _method("arccos")
 arccosh = _method("arccosh")
+arcsin = _method("arcsin")
 arcsinh = _method("arcsinh")
+arctan = _method("arctan")
+arctan2 = _method("arctan2")
 arctanh = _method("arctanh")
 argmax = _method("argmax")
 argmin = _method("argmin")
 argsort = _method("argsort")
 argwhere = _method("argwhere")
+asin = _method("asin")
 asinh = _method("asinh")
+atan = _method("atan")
+atan2 = _method("atan2")
 atanh = _method("atanh")
 baddbmm = _method("baddbmm")
 bincount = _method("bincount")
@@ -254,6 +262,7 @@ xlogy = _method("xlogy")
 __all__ = [
     "abs",
     "absolute",
+    "acos",
     "acosh",
     "add",
     "addbmm",
@@ -268,14 +277,21 @@ __all__ = [
     "amin",
     "aminmax",
     "any",
+    "arccos",
     "arccosh",
+    "arcsin",
     "arcsinh",
+    "arctan",
+    "arctan2",
     "arctanh",
     "argmax",
     "argmin",
     "argsort",
     "argwhere",
+    "asin",
     "asinh",
+    "atan",
+    "atan2",
     "atanh",
     "baddbmm",
     "bincount",

@@ -23,6 +23,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from graphc.codegen import (
+    approximate_angle,
     approximate_exp_log,
     approximate_periodic,
     approximate_pow,
@@ -175,6 +176,16 @@ def _cos_weight(square: Real) -> Real:
     return square / mp.cos(mp.sqrt(square))
 
 
+def _atan_rest(square: Real) -> Real:
+    q = mp.sqrt(square)
+    return (mp.atan(q) / q - 1) / square
+
+
+def _atan_weight(square: Real) -> Real:
+    q = mp.sqrt(square)
+    return square * q / mp.atan(q)
+
+
 def _atanh_rest(square: Real) -> Real:
     s = mp.sqrt(square)
     return (mp.atanh(s) / s - 1 - square / 3) / square**2
@@ -193,6 +204,8 @@ FITS = {
     "sin_f64": Fit(_sin_rest, 1e-30, _ANGLE_F64, 5, _sin_weight, 64),
     "cos_f32": Fit(_cos_rest, 1e-30, _ANGLE_F32, 3, _cos_weight),
     "cos_f64": Fit(_cos_rest, 1e-30, _ANGLE_F64, 6, _cos_weight, 64),
+    "atan_f32": Fit(_atan_rest, 1e-12, 1.0, 8, _atan_weight),
+    "atan_f64": Fit(_atan_rest, 1e-12, 1.0, 19, _atan_weight, 64),
     "pow_log2_f32": Fit(lambda x: mp.log1p(x) / x / _LN_2, -1 / 3, 1 / 3, 11, lambda x: x / mp.log1p(x), 64),
     "pow_exp2_f32": Fit(lambda x: mp.mpf(2) ** x, -0.5, 0.5, 6, bits=64),
     "pow_atanh_f64": Fit(_atanh_rest, 1e-12, 0.0401, 7, lambda t: t**2, 64),
@@ -212,6 +225,8 @@ STORED = {
     "sin_f64": approximate_periodic.SIN_F64,
     "cos_f32": approximate_periodic.COS_F32,
     "cos_f64": approximate_periodic.COS_F64,
+    "atan_f32": approximate_angle.ATAN_F32,
+    "atan_f64": approximate_angle.ATAN_F64,
     "pow_log2_f32": approximate_pow.LOG2,
     "pow_exp2_f32": approximate_pow.EXP2_F32,
     "pow_atanh_f64": approximate_pow.ATANH,

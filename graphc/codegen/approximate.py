@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from graphc.codegen import approximate_exp_log, approximate_periodic, approximate_pow
+from graphc.codegen import approximate_angle, approximate_exp_log, approximate_periodic, approximate_pow
 from graphc.dtypes import DType, float32, float64
 from graphc.ir.kernel import Acc, Kernel, Let, Loop, Ref, Stmt, Store, Update, walk
 from graphc.ir.nest import NestBuilder, Scalar
@@ -33,6 +33,7 @@ EXPRESSIONS: dict[tuple[str, DType], Expression] = {
 }
 """How each transcendental operation is computed on each type."""
 for _dtype in (float32, float64):
+    EXPRESSIONS["atan2", _dtype] = approximate_angle.atan2
     EXPRESSIONS["exp", _dtype] = approximate_exp_log.exp
     EXPRESSIONS["expm1", _dtype] = approximate_exp_log.expm1
     EXPRESSIONS["log", _dtype] = approximate_exp_log.log

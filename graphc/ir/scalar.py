@@ -158,6 +158,7 @@ _OPS = [
     ScalarOp("cos", 1, "same", "f", np.cos, True),
     ScalarOp("tanh", 1, "same", "f", np.tanh, True),
     ScalarOp("erf", 1, "same", "f", _erf, True),
+    ScalarOp("atan2", 2, "same", "f", np.arctan2, True),
     ScalarOp("pow", 2, "same", "f", _pow, True),
 ]
 SCALAR_OPS = {op.name: op for op in _OPS}

@@ -162,6 +162,11 @@ class Arithmetic(Elementary, Ordering, Algebra):
     log, log1p = _unary(mathematics.log), _unary(mathematics.log1p)
     sqrt, rsqrt = _unary(mathematics.sqrt), _unary(mathematics.rsqrt)
     sin, cos, tanh, erf = (_unary(getattr(mathematics, n)) for n in ("sin", "cos", "tanh", "erf"))
+    atan, asin, acos, atan2 = (
+        *(_unary(getattr(mathematics, n)) for n in ("atan", "asin", "acos")),
+        _two(mathematics.atan2),
+    )
+    arctan, arcsin, arccos, arctan2 = atan, asin, acos, atan2
     floor, ceil, trunc = (_unary(getattr(mathematics, n)) for n in ("floor", "ceil", "trunc"))
     isnan, isfinite = _unary(mathematics.isnan), _unary(mathematics.isfinite)
     absolute, negative, not_equal, sgn = abs, neg, ne, sign

@@ -88,6 +88,8 @@ class InPlace(TensorBase):
     neg_, abs_, sign_, reciprocal_ = _from(ew.neg), _from(ew.abs), _from(ew.sign), _from(ew.reciprocal)
     exp_, log_, sqrt_, rsqrt_ = (_from(getattr(mathematics, n)) for n in ("exp", "log", "sqrt", "rsqrt"))
     sin_, cos_, tanh_, erf_ = (_from(getattr(mathematics, n)) for n in ("sin", "cos", "tanh", "erf"))
+    atan_, asin_, acos_, atan2_ = (_from(getattr(mathematics, n)) for n in ("atan", "asin", "acos", "atan2"))
+    arctan_, arcsin_, arccos_, arctan2_ = atan_, asin_, acos_, atan2_
     floor_, ceil_, round_, trunc_ = (_from(getattr(mathematics, n)) for n in ("floor", "ceil", "round", "trunc"))
     relu_, sigmoid_ = _from(composite.relu), _from(composite.sigmoid)
     square_, expm1_, log1p_ = _from(Arithmetic.square), _from(mathematics.expm1), _from(mathematics.log1p)
@@ -96,6 +98,7 @@ class InPlace(TensorBase):
     exp2_, log2_, log10_, logit_ = (_from(getattr(Elementary, n)) for n in ("exp2", "log2", "log10", "logit"))
     tan_, sinh_, cosh_, sinc_ = (_from(getattr(Elementary, n)) for n in ("tan", "sinh", "cosh", "sinc"))
     asinh_, acosh_, atanh_ = (_from(getattr(Elementary, n)) for n in ("asinh", "acosh", "atanh"))
+    arcsinh_, arccosh_, arctanh_ = asinh_, acosh_, atanh_
     erfc_, frac_, nan_to_num_ = (_from(getattr(Elementary, n)) for n in ("erfc", "frac", "nan_to_num"))
     deg2rad_, rad2deg_ = _from(Elementary.deg2rad), _from(Elementary.rad2deg)
     fmod_, hypot_, xlogy_ = (_from(getattr(Elementary, n)) for n in ("fmod", "hypot", "xlogy"))

@@ -37,6 +37,7 @@ from graphc.ops.samples import (
     INTEGERS,
     SPECIAL,
     array,
+    binary,
     extremes,
     floats,
     integers,
@@ -186,6 +187,74 @@ erf = _function(
     lambda g, y, x: mul(g, mul(exp(neg(mul(x, x))), 2 / math.sqrt(math.pi))),
     -3,
     3,
+)
+
+
+def _lower_asin(nest: NestBuilder, x: Scalar) -> Scalar:
+    return nest.op("atan2", x, nest.op("sqrt", (1 - x) * (1 + x)))
+
+
+def _lower_acos(nest: NestBuilder, x: Scalar) -> Scalar:
+    return nest.op("atan2", nest.op("sqrt", (1 - x) * (1 + x)), x)
+
+
+def _circle(x: Any) -> Any:
+    """1 / sqrt(1 - x * x)."""
+    return rsqrt(sub(1, mul(x, x)))
+
+
+atan = _function(
+    "atan",
+    "The angle in radians, from -pi/2 to pi/2, whose tangent is x.",
+    np.arctan,
+    lambda g, y, x: div(g, add(mul(x, x), 1)),
+    -4,
+    4,
+    lowered(lambda nest, x: nest.op("atan2", x, nest.const(1, x.dtype))),
+)
+asin = _function(
+    "asin",
+    "The angle in radians, from -pi/2 to pi/2, whose sine is x; NaN where x is not in -1..1.",
+    np.arcsin,
+    lambda g, y, x: mul(g, _circle(x)),
+    -0.9,
+    0.9,
+    lowered(_lower_asin),
+)
+acos = _function(
+    "acos",
+    "The angle in radians, from 0 to pi, whose cosine is x; NaN where x is not in -1..1.",
+    np.arccos,
+    lambda g, y, x: neg(mul(g, _circle(x))),
+    -0.9,
+    0.9,
+    lowered(_lower_acos),
+)
+
+
+def _per_square(g: Any, y: Any, x: Any) -> Any:
+    return div(g, add(mul(x, x), mul(y, y)))
+
+
+atan2 = define(
+    "atan2",
+    "The angle in radians, from -pi to pi, of the point with coordinates (x, y).",
+    "y x",
+    elementwise("atan2", "f"),
+    reference=np.arctan2,
+    vjp=(
+        lambda g, result, y, x: mul(x, _per_square(g, y, x)),
+        lambda g, result, y, x: neg(mul(y, _per_square(g, y, x))),
+    ),
+    lower=scalar_op("atan2"),
+    traits=ELEMENTWISE,
+    samples=binary(kinds="f"),
+    error_samples=(
+        *MISMATCH,
+        ErrorSample((TensorType(int64, (2,)),) * 2, "operand 0 is signed integer", {}, DTypeError),
+    ),
+    promotes=EVERY,
+    to_float=True,
 )
 
 

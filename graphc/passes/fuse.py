@@ -29,6 +29,10 @@ WEIGHTS = {
     "erf": 30,
     "sin": 30,
     "cos": 30,
+    "atan": 25,
+    "asin": 35,
+    "acos": 35,
+    "atan2": 35,
     "pow": 80,
     "random_bits": 120,
 }

@@ -9,13 +9,13 @@ from tests.conformance.compare import Case, cases, check, normal, positive, spre
 
 pytestmark = pytest.mark.torch
 
-UNARY = "abs neg exp expm1 sin cos tanh erf sigmoid relu square sinh cosh exp2 erfc asinh deg2rad rad2deg sinc sgn"
+UNARY = "abs neg exp expm1 sin cos tanh erf sigmoid relu square sinh cosh exp2 erfc asinh deg2rad rad2deg sinc sgn atan"
 UNARY += " negative absolute positive nan_to_num logcumsumexp0"
-OF_POSITIVE = "log log1p log2 log10 sqrt rsqrt reciprocal logit atanh tan"
+OF_POSITIVE = "log log1p log2 log10 sqrt rsqrt reciprocal logit atanh tan asin acos"
 FLAT = "floor ceil round trunc fix sign frac signbit isnan isinf isfinite isposinf isneginf"
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5])
 X, Y = normal(3, 4), normal(3, 4, seed=1)
-BINARY = "add sub mul div maximum minimum fmax fmin hypot logaddexp logaddexp2 true_divide subtract multiply"
+BINARY = "add sub mul div maximum minimum fmax fmin hypot logaddexp logaddexp2 atan2 true_divide subtract multiply"
 COMPARED = "eq ne lt le gt ge greater less greater_equal less_equal not_equal floor_divide remainder fmod logical_and"
 COMPARED += " logical_or logical_xor isclose copysign"
 
@@ -128,7 +128,7 @@ def test_expressions(case):
     check(case)
 
 
-IN_PLACE = "abs_ neg_ exp_ sin_ cos_ tanh_ erf_ sigmoid_ relu_ square_ expm1_ negative_ sinh_ cosh_ exp2_ erfc_"
+IN_PLACE = "abs_ neg_ exp_ sin_ cos_ tanh_ erf_ sigmoid_ relu_ square_ expm1_ negative_ sinh_ cosh_ exp2_ erfc_ atan_"
 IN_PLACE += " floor_ ceil_ round_ trunc_ sign_ fix_ frac_ nan_to_num_"
 
 
@@ -137,12 +137,12 @@ def test_in_place(name):
     check(Case(name, lambda t, x: getattr(x * 1.0, name)(), (X,)))
 
 
-@pytest.mark.parametrize("name", "log_ log1p_ sqrt_ rsqrt_ reciprocal_ log2_ log10_ logit_".split())
+@pytest.mark.parametrize("name", "log_ log1p_ sqrt_ rsqrt_ reciprocal_ log2_ log10_ logit_ asin_ acos_".split())
 def test_in_place_of_positive_numbers(name):
     check(Case(name, lambda t, x: getattr(x * 1.0, name)(), (positive(3, 4),)))
 
 
-@pytest.mark.parametrize("name", "add_ sub_ mul_ div_ pow_ fmod_ remainder_ eq_ lt_ ge_ hypot_ xlogy_ ".split())
+@pytest.mark.parametrize("name", "add_ sub_ mul_ div_ pow_ fmod_ remainder_ eq_ lt_ ge_ hypot_ xlogy_ atan2_".split())
 def test_in_place_of_two(name):
     order = 0 if name in ("eq_", "lt_", "ge_", "fmod_", "remainder_") else 2
     check(Case(name, lambda t, x, y: getattr(x * 1.0, name)(y), (positive(3, 4), positive(4, seed=1)), order=order))

@@ -145,7 +145,7 @@ def arithmetic(b: Builder) -> None:
 
 def smooth(b: Builder) -> None:
     x = b.any_float()
-    name = b.pick(("tanh", "sin", "cos", "erf", "exp", "log", "sqrt", "rsqrt", "reciprocal", "sigmoid", "div"))
+    name = b.pick(("tanh", "sin", "cos", "atan", "erf", "exp", "log", "sqrt", "rsqrt", "reciprocal", "sigmoid", "div"))
     one = b.scalar(1.0, x.value.dtype)
     if name == "exp":
         b.add(b.op("exp", b.op("tanh", x)), False, 3.0)

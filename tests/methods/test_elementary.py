@@ -35,6 +35,9 @@ def close(found: graphc.Tensor, wanted: np.ndarray, rtol: float = 1e-12) -> None
         ("asinh", X, np.arcsinh),
         ("acosh", POSITIVE, np.arccosh),
         ("atanh", INSIDE, np.arctanh),
+        ("atan", X, np.arctan),
+        ("asin", INSIDE, np.arcsin),
+        ("acos", INSIDE, np.arccos),
         ("deg2rad", X, np.deg2rad),
         ("rad2deg", X, np.rad2deg),
         ("sinc", X, np.sinc),
@@ -52,6 +55,7 @@ def test_one_operand(name: str, values: np.ndarray, reference: Callable[[np.ndar
 @pytest.mark.parametrize(
     ("name", "reference"),
     [
+        ("atan2", np.arctan2),
         ("hypot", np.hypot),
         ("copysign", np.copysign),
         ("logaddexp", np.logaddexp),

@@ -9,7 +9,7 @@ import pytest
 from tools import minimax
 from tools.minimax import FITS, STORED, Fit, solve
 
-QUICK = ("exp_f32", "expm1_f32", "sin_f32", "cos_f32")
+QUICK = ("exp_f32", "expm1_f32", "sin_f32", "cos_f32", "atan_f32")
 
 
 def test_best_line_for_the_square_is_the_known_one():

@@ -135,9 +135,9 @@ def _block(
 
         reads = {packed.load.name: read}
     if _through_scratch(c, tile):
-        body = _block_through_scratch(c, names, mapping, reads, (row, side, lane))
+        body = _block_through_scratch(c, tile, names, mapping, reads, (row, side, lane))
     else:
-        body = write_out(BodyCopier(names, mapping, reads).body(c.body), names)
+        body = _written_out(c, tile, BodyCopier(names, mapping, reads).body(c.body), names)
         body = wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], body)
     return wrap([(axis, "parallel") for axis in around.values()], body)
 
@@ -152,7 +152,7 @@ def _through_scratch(c: Contraction, tile: Tile) -> bool:
 
 
 def _block_through_scratch(
-    c: Contraction, names: Names, mapping: dict[Axis, Index], reads: dict, lanes: tuple[Axis, Axis, Axis]
+    c: Contraction, tile: Tile, names: Names, mapping: dict[Axis, Index], reads: dict, lanes: tuple[Axis, Axis, Axis]
 ) -> tuple[Stmt, ...]:
     """A register block whose sums are put into a scratch tile, and a loop over its rows for what follows."""
     row, side, lane = lanes
@@ -162,7 +162,7 @@ def _block_through_scratch(
     total = next(s for s in core if isinstance(s, Read))
     dtype = next(s for s in core if isinstance(s, Acc)).dtype
     place = block_index(0, (row, side.extent * lane.extent), (side, lane.extent), (lane, 1))
-    sums = write_out(copier.body(core), names)
+    sums = _written_out(c, tile, copier.body(core), names)
     sums = (*sums, Store(SCRATCH, place, copier.renamed[total.name]))
     again = {a: names.axis("e", a.extent) for a in lanes}
 
@@ -210,6 +210,17 @@ def _split_reduction(body: tuple[Stmt, ...], lanes: int, names: Names) -> tuple[
                 inner = BodyCopier(names, {stmt.axis: index}).body(stmt.body)
                 result += wrap([(step, "reduce"), (lane, "vector")], inner)
     return tuple(result)
+
+
+def _written_out(c: Contraction, tile: Tile, body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
+    """``write_out``, but for windows of which neighbouring rows share elements: LLVM would read each element once for
+    all steps, and keep more of them than there are registers."""
+    if tile.row is None or tile.rows < 4:
+        return write_out(body, names)
+    a = c.a if tile.row in axes_of(c.a.index) else c.b
+    step, across = lane_stride(a.index, c.reduced[-1]), lane_stride(a.index, tile.row)
+    shared = step and across and any(i * step % across == 0 for i in range(1, c.reduced[-1].extent))
+    return body if shared else write_out(body, names)
 
 
 def write_out(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:

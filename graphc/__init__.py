@@ -141,4 +141,10 @@ __getattr__ = exports(
         "vjp": "graphc.autograd.transforms:vjp",
     },
 )
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 set_html_printer(deferred("graphc.drawing.show:notebook"))

@@ -88,6 +88,7 @@ class _Program:
 
     def __init__(self, step: CompiledStep, modules: Modules, args: Any, target: Any):
         self.modules = modules
+        self.model = step.model
         self.number: Callable[[dict[str, Any], str], Any] = step.optimizer.number
         self.settings = _Settings(step.optimizer)
         with enable_grad():
@@ -116,6 +117,11 @@ class _Program:
         self.output_structure = traced.structure.children[1]  # type: ignore[union-attr]
         known = {id(p) for group in optimizer.param_groups for p in group["params"]}
         wanted = [a for a in traced.arguments if id(a.tensor) in known and a.tensor._requires_grad]
+        if not wanted:
+            raise ArgumentError(
+                "compile_step: the optimizer holds no parameter that the loss depends on",
+                remedy=f"an optimizer of the parameters of this {graph_name(self.model)}: model.parameters()",
+            )
         joint = vjp_graph(traced.graph, [a.value for a in wanted], [0], unit=True)
         position = {v: i for i, v in enumerate(traced.graph.inputs)}
         count = len(traced.graph.outputs)

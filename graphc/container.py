@@ -156,7 +156,8 @@ def _check_header(head: bytes, size: int) -> int:
     if head[: len(MAGIC)] != MAGIC[: len(head)] or not head:
         kind = next((name for start, name in _FOREIGN.items() if head.startswith(start)), "something else")
         raise ArtifactError(
-            f"it is not a graphc model file but {kind if head else 'empty'}", remedy="a file written by graphc.export"
+            f"it is not a graphc model file but {kind if head else 'empty'}",
+            remedy="a file written by graphc.export; graphc.load_state reads state dictionaries",
         )
     if len(head) < _HEADER.size:
         raise ArtifactError(f"the file is truncated: it has only {size} bytes", remedy=_COPY_AGAIN)

@@ -17,6 +17,7 @@ from graphc.ir.build import describe
 from graphc.ir.op import OpDef, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
+from graphc.ops.define import no_tensor
 from graphc.tensor import Tensor
 from graphc.tensor_base import BY_NUMPY, VOLATILE, any_volatile, check_writable, refresh
 from graphc.views import ALIASES, view_of, write_through
@@ -46,14 +47,18 @@ class EagerDispatcher:
         """The result, or a tuple of them; raises what the op's type rule raises."""
         arrays = []
         needs_grad = False
-        for tensor in operands:
-            if tensor._view is not None:
-                refresh(tensor)
-            data = tensor._data
-            if data.__class__ is not np.ndarray:
-                raise escaped(tensor)
-            arrays.append(data)
-            needs_grad = needs_grad or tensor._requires_grad
+        try:
+            for tensor in operands:
+                if tensor._view is not None:
+                    refresh(tensor)
+                data = tensor._data
+                if data.__class__ is not np.ndarray:
+                    raise escaped(tensor)
+                arrays.append(data)
+                needs_grad = needs_grad or tensor._requires_grad
+        except AttributeError:
+            _check_tensors(op, operands)
+            raise
         checked = self._check(op, operands, arrays, attrs)
         with np.errstate(all="ignore"):
             found = op.reference(*arrays, **checked.attrs)  # type: ignore[misc]
@@ -190,6 +195,12 @@ class EagerDispatcher:
     ) -> None:
         """Runs the backward pass."""
         engine.backward(tensors, gradients, retain_graph, create_graph, inputs)
+
+
+def _check_tensors(op: OpDef, operands: Sequence[Any]) -> None:
+    for operand in operands:
+        if not isinstance(operand, Tensor):
+            raise no_tensor(op.name, operand)
 
 
 def escaped(tensor: Any) -> TraceError:

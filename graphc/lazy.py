@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -14,7 +15,9 @@ def exports(package: str, namespace: dict[str, Any], names: Mapping[str, str]) -
     def load(name: str) -> Any:
         target = names.get(name)
         if target is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(
+                f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules.get(package)
+            )
         module, _, attribute = target.partition(":")
         found = import_module(module)
         namespace[name] = getattr(found, attribute) if attribute else found

@@ -37,6 +37,18 @@ class Location:
 UNKNOWN = Location()
 
 
+def raised_at(error: BaseException, module: str = "") -> Location:
+    """The location of the innermost line of the user that ``error`` passed through, or that is running now."""
+    found, step = None, error.__traceback__
+    while step is not None:
+        if not step.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+            found = step
+        step = step.tb_next
+    if found is None:
+        return capture(module)
+    return Location(module, _display_path(found.tb_frame.f_code.co_filename), found.tb_lineno)
+
+
 def user_frame() -> FrameType | None:
     """The innermost frame outside of the graphc package, or None."""
     frame: FrameType | None = sys._getframe(1)

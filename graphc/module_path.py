@@ -7,6 +7,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
+from graphc.errors import GraphcError
+from graphc.location import raised_at
+
 
 class NamedModules(Protocol):
     """What this file needs of a module."""
@@ -111,6 +114,16 @@ def current_path() -> str:
     if current is None or not current.stack:
         return ""
     return current.path(len(current.stack) - 1)
+
+
+def note_origin(error: GraphcError) -> None:
+    """Fills in the running module and the user's line in an error that does not say where it was raised."""
+    if error.origin is None:
+        try:
+            module = current_path()
+        except GraphcError:
+            module = ""
+        error.origin = raised_at(error, module).describe() or None
 
 
 @contextmanager

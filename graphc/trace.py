@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphc import module_path
-from graphc.errors import ArgumentError, TraceError
+from graphc.errors import ArgumentError, GraphcError, TraceError
 from graphc.ir.graph import INPUT, Graph, Value
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
@@ -100,10 +100,18 @@ def trace_function(
     images = [_input(graph, leaf, hint) for leaf, hint in zip(leaves, _input_names(target, structure), strict=True)]
     with dispatch.use(tracer), module_path.outside():
         inputs, keywords = unflatten(structure, images)
-        output = target(*inputs, **keywords)
+        output = _call(target, inputs, keywords)
         found, outputs = flatten(output)
         results = [refresh(tracer.local(t)) for t in found]
     return finish(tracer, tuple(image._data for image in images), results, outputs)
+
+
+def _call(target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    try:
+        return target(*args, **kwargs)
+    except GraphcError as error:
+        module_path.note_origin(error)
+        raise
 
 
 def start(graph: Graph, modules: Sequence[tuple[str, Any]]) -> Tracer:

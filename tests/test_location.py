@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from graphc import location
-from graphc.location import UNKNOWN, Location, capture, user_frame
+from graphc.location import UNKNOWN, Location, capture, raised_at, user_frame
 
 
 def line() -> int:
@@ -46,8 +46,8 @@ def test_code_of_the_package_alone_has_no_user(monkeypatch: pytest.MonkeyPatch):
     [
         (UNKNOWN, ""),
         (Location("fc1"), "fc1"),
-        (Location("", "net.py", 3), "net.py:3"),
-        (Location("fc1", "net.py", 3), "fc1 net.py:3"),
+        (Location("", "no_such_net.py", 3), "no_such_net.py:3"),
+        (Location("fc1", "no_such_net.py", 3), "fc1 no_such_net.py:3"),
     ],
 )
 def test_text(place: Location, text: str):
@@ -56,7 +56,7 @@ def test_text(place: Location, text: str):
 
 
 def test_describe_quotes_the_source(tmp_path: Path):
-    file = tmp_path / "net.py"
+    file = tmp_path / "no_such_net.py"
     file.write_text("a = 1\n    b = a  \n")
     assert Location("fc1", str(file), 2).describe() == f"fc1, {file}:2: b = a"
     assert Location("fc1", str(file), 9).describe() == f"fc1, {file}:9"
@@ -66,6 +66,27 @@ def test_paths_are_relative_below_the_working_directory(tmp_path: Path, monkeypa
     monkeypatch.setattr(location, "_relative", {})
     monkeypatch.chdir(tmp_path)
     space: dict = {"capture": capture}
-    for file, shown in ((tmp_path / "sub" / "net.py", os.path.join("sub", "net.py")), (tmp_path.parent / "b.py", None)):
+    for file, shown in (
+        (tmp_path / "sub" / "no_such_net.py", os.path.join("sub", "no_such_net.py")),
+        (tmp_path.parent / "b.py", None),
+    ):
         exec(compile("found = capture()", str(file), "exec"), space)
         assert space["found"].file == (shown or str(file))
+
+
+def test_an_error_was_raised_where_the_user_called(tmp_path: Path):
+    name = os.path.join(os.path.dirname(location.__file__), "inside.py")
+    space: dict = {}
+    exec(compile("def fail():\n    raise ValueError\n", name, "exec"), space)
+    try:
+        expected = line() + 1
+        space["fail"]()
+    except ValueError as error:
+        found = raised_at(error, "net.fc1")
+    assert (found.module, found.line) == ("net.fc1", expected)
+    assert Path(found.file).resolve() == Path(__file__).resolve()
+
+
+def test_an_error_that_passed_no_line_of_the_user_names_the_line_that_runs():
+    found = raised_at(ValueError()), line()
+    assert found[0].line == found[1]

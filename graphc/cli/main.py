@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import Any
 
 from graphc import config
 from graphc.cli import bench, cache, compile, console, explain, inspect, ir, profile, run, summary, viz
@@ -24,6 +26,19 @@ from graphc.errors import (
 COMMANDS = (compile, run, ir, bench, profile, explain, inspect, summary, viz, cache)
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that names the command whose arguments are wrong, and the argument that was meant."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """As of the base class, but what is not known is an error here and not in the parser above."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            options = [name for action in self._actions for name in action.option_strings]
+            meant = difflib.get_close_matches(unknown[0].partition("=")[0], options, 1)
+            self.error(f"unknown arguments: {' '.join(unknown)}" + (f"; {meant[0]} exists" if meant else ""))
+        return found, unknown
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all commands."""
     parser = argparse.ArgumentParser(
@@ -33,7 +48,7 @@ def build_parser() -> argparse.ArgumentParser:
         "5 inputs or weights that do not fit.",
     )
     parser.add_argument("--version", action="version", version=f"graphc {config.VERSION}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
     for command in COMMANDS:
         command.add_to(commands)
     return parser

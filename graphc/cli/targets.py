@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import importlib.util
 import inspect
@@ -22,7 +23,6 @@ from graphc.creation import from_numpy
 from graphc.dtypes import BY_NAME
 from graphc.errors import ArtifactError, GraphcError, TargetError
 from graphc.nn.module import Module
-from graphc.numpy_file import read_npz
 from graphc.serialize.pt_file import state_of
 from graphc.serialize.state_file import READABLE, load_state
 
@@ -40,7 +40,8 @@ def resolve(text: str) -> Callable[..., Any]:
     tensors. Raises TargetError when there is none, UserCodeError when the user's code raises."""
     place, colon, name = text.rpartition(":")
     if not colon or not place or not name:
-        raise TargetError(f"{text!r} is no target", remedy=FORMS)
+        remedy = f"{text}:Name, with the name of a Module class" if text.endswith(".py") else FORMS
+        raise TargetError(f"{text!r} names no model", remedy=remedy)
     module = _import_file(Path(place)) if place.endswith(".py") else _import_module(place)
     found: Any = module
     for part in name.split("."):
@@ -89,7 +90,8 @@ def guarded(run: Callable[[], Any], doing: str) -> Any:
     except GraphcError:
         raise
     except Exception as error:
-        raise UserCodeError(f"{doing}: {type(error).__name__}: {error}", origin=_place_of(error)) from error
+        what = f"{doing}: {type(error).__name__}: {error}"
+        raise UserCodeError(what, origin=_place_of(error), remedy=_spelling(error)) from error
 
 
 @contextmanager
@@ -101,6 +103,13 @@ def compiling() -> Iterator[None]:
         raise
     except GraphcError as error:
         raise CompileFailure(error.what, where=error.where, origin=error.origin, remedy=error.remedy) from error
+
+
+def _spelling(error: Exception) -> str | None:
+    """The name that was meant by an attribute that does not exist."""
+    if not isinstance(error, AttributeError) or not error.name or error.obj is None:
+        return None
+    return next(iter(difflib.get_close_matches(error.name, dir(error.obj), 1)), None)
 
 
 def _place_of(error: Exception) -> str | None:
@@ -199,8 +208,6 @@ def read_weights(path: str) -> dict[str, np.ndarray]:
         raise FileNotFoundError(2, "no such file", path)
     if path.endswith(".gcm"):
         return {name: np.array(array) for name, array in load(path).weights.items()}
-    if path.endswith(".npz"):
-        return read_npz(path)
     if not path.endswith(READABLE):
         raise UsageError(f"--weights {path!r} is of an unknown kind", remedy=f"one of {', '.join(READABLE)}, .gcm")
     return {name: tensor.numpy() for name, tensor in state_of(load_state(path), path).items()}

@@ -11,7 +11,7 @@ from graphc.autograd.grad_mode import no_grad
 from graphc.changes import Members
 from graphc.device import device as device_of
 from graphc.dtypes import DType, dtype_of, float32, float64
-from graphc.errors import ArgumentError, AttributeValueError, DTypeError, MemberError
+from graphc.errors import ArgumentError, AttributeValueError, DTypeError, GraphcError, MemberError
 from graphc.nn.module_hooks import ModuleHooks, call_with_hooks, run_registration_hooks
 from graphc.nn.module_state import ModuleState
 from graphc.nn.module_tree import check_member_name
@@ -74,6 +74,9 @@ class Module(ModuleState, ModuleHooks):
             if self._has_hooks():
                 return call_with_hooks(self, args, kwargs)
             return self.forward(*args, **kwargs)
+        except GraphcError as error:
+            module_path.note_origin(error)
+            raise
         finally:
             module_path.leave()
 
@@ -120,7 +123,7 @@ class Module(ModuleState, ModuleHooks):
         """Adds a child module under ``name``, as an attribute assignment does."""
         table = self._table("_modules", "a module")
         if module is not None and not isinstance(module, Module):
-            raise ArgumentError(f"add_module({name!r}): {type(module).__name__} is not a Module")
+            raise no_module(f"add_module({name!r})", module)
         check_member_name(name, "module", self, table)
         table[name] = run_registration_hooks("module", self, name, module)
 
@@ -285,6 +288,13 @@ class Module(ModuleState, ModuleHooks):
         if not children and len(extra) <= 1:
             return f"{self._get_name()}({''.join(extra)})"
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
+
+
+def no_module(doing: str, value: Any) -> ArgumentError:
+    """The error for a value that should have been a module."""
+    if isinstance(value, type) and issubclass(value, Module):
+        return ArgumentError(f"{doing}: {value.__name__} is a class", remedy=f"{value.__name__}(...), a module of it")
+    return ArgumentError(f"{doing}: {type(value).__name__} is not a Module")
 
 
 def _conversion_target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> DType | None:

@@ -57,10 +57,8 @@ def common_type(operands: Sequence[Any], name: str = "op") -> DType:
         if isinstance(operand, Scalar):
             scalars.append(operand)
             continue
-        if not hasattr(operand, "dtype") or not hasattr(operand, "shape"):
-            raise ArgumentError(
-                f"{name}: cannot use {type(operand).__name__} as an operand", remedy="graphc.tensor(...)"
-            )
+        if not isinstance(getattr(operand, "dtype", None), DType):
+            raise no_tensor(name, operand)
         rank = 0 if operand.shape else 1
         known = classes[rank]
         classes[rank] = operand.dtype if known is None else promote(known, operand.dtype)
@@ -72,6 +70,13 @@ def common_type(operands: Sequence[Any], name: str = "op") -> DType:
         result = _python_type(value) if result is None else scalar_type(value, result)
     assert result is not None
     return result
+
+
+def no_tensor(name: str, operand: Any) -> ArgumentError:
+    """The error for an operand of op ``name`` that is neither a tensor nor a number."""
+    kind = type(operand)
+    shown = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    return ArgumentError(f"{name}: {shown} is no tensor", remedy="graphc.tensor(...)")
 
 
 def _category(dtype: DType) -> int:

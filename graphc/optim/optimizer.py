@@ -42,6 +42,11 @@ class Optimizer:
             raise ArgumentError(
                 f"{type(self).__name__}: got one tensor where parameters are expected", remedy="[parameter]"
             )
+        if not isinstance(params, Iterable):
+            raise ArgumentError(
+                f"{type(self).__name__}: {type(params).__name__} holds no parameters that can be listed",
+                remedy="model.parameters()",
+            )
         groups = list(params)
         if not groups:
             raise AttributeValueError(f"{type(self).__name__} got an empty list of parameters")

@@ -58,7 +58,8 @@ def load_state(path: str | os.PathLike[str]) -> Any:
         return _joined({name: _tensor(f"{place}: {name!r}", a) for name, a in arrays.items()}, tree, place)
     if suffix in (".pt", ".pth"):
         return dict(state_of(load_pt(path), place))
-    raise ArgumentError(f"{place}: there is no format for {suffix!r}", remedy=f"one of {', '.join(READABLE)}")
+    remedy = f"one of {', '.join(READABLE)}" + ("; graphc.load reads model files" if suffix == ".gcm" else "")
+    raise ArgumentError(f"{place}: there is no format for {suffix!r}", remedy=remedy)
 
 
 def _joined(tensors: dict[str, Tensor], tree: str, place: str) -> Any:

@@ -108,6 +108,23 @@ def test_tracebacks_are_shown_when_asked_for(capsys: pytest.CaptureFixture[str],
         assert ("Traceback" in err) == shown and "missing.gcm: No such file or directory" in err
 
 
+def test_an_unknown_argument_names_the_one_that_was_meant(graphc: Graphc, net: Path):
+    done = graphc("run", net, "--inputs", "x=ones")
+    assert done.code == console.USAGE and done.err.startswith("usage: graphc run")
+    assert "unknown arguments: --inputs x=ones; --input exists" in done.err
+    assert "unknown arguments: --fly\n" in graphc("run", net, "--fly").err
+
+
+def test_an_interrupt_while_modules_load_ends_quietly(tmp_path: Path):
+    (tmp_path / "numpy.py").write_text("raise KeyboardInterrupt\n")
+    command = [sys.executable, str(ROOT / "graphc_launch.py"), "--version"]
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    done = subprocess.run(command, capture_output=True, text=True, env={**ENVIRONMENT, "PYTHONPATH": path})
+    assert (done.returncode, done.stdout, done.stderr) == (console.INTERRUPTED, "", "interrupted\n")
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT)
+    assert (done.returncode, done.stdout) == (0, f"graphc {config.VERSION}\n")
+
+
 def test_wrong_options_are_usage_errors(graphc: Graphc, net: Path, monkeypatch: pytest.MonkeyPatch):
     for variable in ("GRAPHC_VERIFY", "GRAPHC_DEBUG", "GRAPHC_LOGS"):
         monkeypatch.setenv(variable, "maybe")

@@ -44,9 +44,9 @@ def test_files_find_their_neighbours(models: Path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("models.py", "is no target"),
-        ("models.py:", "is no target"),
-        (":Net", "is no target"),
+        ("models.py", "names no model"),
+        ("models.py:", "names no model"),
+        (":Net", "names no model"),
         ("missing.py:Net", "there is no file"),
         ("models.py:Missing", r"has no 'Missing'\n  try    it has Net, Sized, Two"),
         ("models.py:Nested.Missing", "has no 'Nested.Missing'"),
@@ -63,6 +63,13 @@ def test_what_is_no_target(models: Path, monkeypatch: pytest.MonkeyPatch, name: 
     monkeypatch.chdir(models.parent)
     with pytest.raises(TargetError, match=message):
         targets.resolve(name)
+
+
+def test_a_wrong_name_in_user_code_gets_the_right_one(models: Path):
+    broken = models.with_name("misspelt.py")
+    broken.write_text("from graphc import nn\nnet = nn.Liner(2, 2)\n")
+    with pytest.raises(UserCodeError, match=r"no attribute 'Liner'(.|\n)*\n  try    Linear"):
+        targets.resolve(f"{broken}:net")
 
 
 def test_errors_of_user_code_name_its_line(models: Path):
@@ -128,10 +135,17 @@ def test_weights(models: Path, tmp_path: Path):
     np.testing.assert_array_equal(other.fc.weight.detach().numpy(), weight)
 
 
+def test_weights_of_a_checkpoint(models: Path, tmp_path: Path):
+    net, other = targets.resolve(f"{models}:Net"), targets.resolve(f"{models}:make")
+    save_state({"model": net.state_dict(), "epoch": 3}, tmp_path / "w.npz")
+    targets.load_weights(other, str(tmp_path / "w.npz"))
+    np.testing.assert_array_equal(other.fc.weight.detach().numpy(), net.fc.weight.detach().numpy())
+
+
 def test_weights_of_other_libraries(models: Path, tmp_path: Path):
     pytest.importorskip("safetensors")
     net = targets.resolve(f"{models}:Net")
-    save_state(net.state_dict(), tmp_path / "w.safetensors")
+    save_state({"model": net.state_dict(), "epoch": 3}, tmp_path / "w.safetensors")
     other = targets.resolve(f"{models}:make")
     targets.load_weights(other, str(tmp_path / "w.safetensors"))
     np.testing.assert_array_equal(other.fc.weight.detach().numpy(), net.fc.weight.detach().numpy())

@@ -10,7 +10,7 @@ import pytest
 
 import graphc
 from graphc import module_path, nn
-from graphc.errors import ArgumentError, DTypeError, MemberError, MemberNameError
+from graphc.errors import ArgumentError, DTypeError, MemberError, MemberNameError, ShapeError
 
 
 class Late(nn.Module):
@@ -216,6 +216,38 @@ def test_path_is_left_after_an_exception():
     with pytest.raises(RuntimeError, match="no"):
         nn.Sequential(Broken())(graphc.ones(1))
     assert module_path.scope() is None
+
+
+class Outer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.inner(x)  # the line
+
+
+def test_errors_name_the_module_and_the_line():
+    for call in (Outer(), lambda x: graphc.trace(Outer(), x), graphc.compile(Outer())):
+        with pytest.raises(ShapeError) as caught:
+            call(graphc.ones(2, 5))
+        assert caught.value.origin is not None and caught.value.origin.startswith("inner, ")
+        assert caught.value.origin.endswith(": return self.inner(x)  # the line")
+
+
+def test_a_class_is_no_module():
+    with pytest.raises(ArgumentError, match=r"ReLU is a class\n  try    ReLU\(\.\.\.\)"):
+        nn.Sequential(nn.Linear(2, 2), nn.ReLU)
+    with pytest.raises(ArgumentError, match="int is not a Module"):
+        nn.Sequential(nn.Linear(2, 2), 3)
+
+
+def test_arrays_are_no_tensors():
+    for module in (nn.Conv2d(1, 1, 1), nn.ReLU()):
+        with pytest.raises(ArgumentError, match=r"numpy\.ndarray is no tensor\n  from .*\n  try    graphc\.tensor"):
+            module(np.ones((1, 1, 2, 2), np.float32))
+    with pytest.raises(ArgumentError, match=r"cross_entropy: numpy\.ndarray is no tensor"):
+        nn.functional.cross_entropy(graphc.ones(2, 3), np.array([0, 1]))
 
 
 def test_module_and_functional_share_parameters():

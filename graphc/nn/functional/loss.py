@@ -14,6 +14,7 @@ from graphc.nn.functional.activation import logsigmoid
 from graphc.ops import elementwise as ew
 from graphc.ops import index, reduce
 from graphc.ops import math as mathematics
+from graphc.ops.define import no_tensor
 from graphc.tensor import Tensor
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -57,6 +58,8 @@ def cross_entropy(
     how = reduction_of(reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise AttributeValueError(f"cross_entropy: label_smoothing {label_smoothing} is not between 0 and 1")
+    if not isinstance(target, Tensor):
+        raise no_tensor("cross_entropy", target)
     axis = _class_axis("cross_entropy", input)
     logs = composite.log_softmax(input, axis)
     if target.dtype.is_floating_point:

@@ -32,6 +32,7 @@ def batch_norm(
     """
     if len(input.shape) < 2:
         raise ShapeError(f"batch_norm: the input {list(input.shape)} has no channel dimension")
+    _check_channels("batch_norm", input, running_mean, running_var, weight, bias)
     if not training:
         if running_mean is None or running_var is None:
             raise AttributeValueError("batch_norm: running_mean and running_var are needed outside of training")
@@ -51,6 +52,17 @@ def batch_norm(
         _mix(running_var, ew.mul(var, count / (count - 1)), momentum)
     normal = ew.mul(centred, mathematics.rsqrt(ew.add(var, eps)))
     return _scaled(normal, _per_channel(weight, input), _per_channel(bias, input))
+
+
+def _check_channels(name: str, input: Tensor, *parameters: Tensor | None) -> None:
+    """Raises ShapeError when a parameter has not one element per channel of the input."""
+    for parameter in parameters:
+        if parameter is not None and tuple(parameter.shape) != tuple(input.shape[1:2]):
+            raise ShapeError(
+                f"{name}: the input {list(input.shape)} has {input.shape[1]} channels (dim 1), the layer "
+                f"{parameter.numel()}",
+                remedy=f"an input with {parameter.numel()} channels",
+            )
 
 
 def _by_running_statistics(
@@ -130,6 +142,7 @@ def group_norm(
     """
     if len(input.shape) < 2 or input.shape[1] % num_groups:
         raise ShapeError(f"group_norm: {num_groups} groups do not divide the channels of {list(input.shape)}")
+    _check_channels("group_norm", input, weight, bias)
     parts = input.reshape(input.shape[0], num_groups, -1)
     normal = _standardized(parts, (2,), eps).reshape(*input.shape)
     return _scaled(normal, _per_channel(weight, input), _per_channel(bias, input))
@@ -153,6 +166,7 @@ def instance_norm(
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     if len(input.shape) < 3:
         raise ShapeError(f"instance_norm: the input {list(input.shape)} has no spatial dimensions")
+    _check_channels("instance_norm", input, running_mean, running_var, weight, bias)
     axes = tuple(range(2, len(input.shape)))
     count = prod(input.shape[2:])
     if count <= 1:

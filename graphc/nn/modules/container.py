@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError
-from graphc.nn.module import Module
+from graphc.nn.module import Module, no_module
 
 
 def place(index: Any, count: int) -> int:
@@ -26,7 +26,7 @@ class _Numbered(Module):
         members = list(modules)
         for module in members:
             if not isinstance(module, Module):
-                raise ArgumentError(f"{self._get_name()}: {type(module).__name__} is not a Module")
+                raise no_module(self._get_name(), module)
         self._modules.clear()
         for i, module in enumerate(members):
             self._modules[str(i)] = module

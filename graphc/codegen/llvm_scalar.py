@@ -166,11 +166,26 @@ class ScalarEmitter:
         return self.select(over, self.constant(0, dtype, lanes), shifted, dtype, lanes)
 
     def _mulhi(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
+        if lanes and lanes % 2 == 0:
+            return self._mulhi_pairs(args, result, lanes)
         narrow, wide = register_type(result, lanes), f"<{lanes} x i64>" if lanes else "i64"
         a, b = (self.line(f"zext {narrow} {x} to {wide}") for x in args)
         product = self.line(f"mul {wide} {a}, {b}")
         shift = "splat (i64 32)" if lanes else "32"
         return self.line(f"trunc {wide} {self.line(f'lshr {wide} {product}, {shift}')} to {narrow}")
+
+    def _mulhi_pairs(self, args: list[str], result: DType, lanes: int) -> str:
+        """Lanes taken as pairs in words of 64 bits: one multiplication for the lower halves, one for the upper ones."""
+        narrow, wide = register_type(result, lanes), f"<{lanes // 2} x i64>"
+        halves: list[list[str]] = [[], []]
+        for arg in args:
+            pair = self.line(f"bitcast {narrow} {arg} to {wide}")
+            halves[0].append(self.line(f"and {wide} {pair}, splat (i64 4294967295)"))
+            halves[1].append(self.line(f"lshr {wide} {pair}, splat (i64 32)"))
+        low, high = (self.line(f"mul {wide} {a}, {b}") for a, b in halves)
+        low, high = (self.line(f"bitcast {wide} {x} to {narrow}") for x in (low, high))
+        upper = ", ".join(f"i32 {i + 1}, i32 {lanes + i + 1}" for i in range(0, lanes, 2))
+        return self.line(f"shufflevector {narrow} {low}, {narrow} {high}, <{lanes} x i32> <{upper}>")
 
     def _int_div(self, op: str, args: list[str], dtype: DType, lanes: int) -> str:
         """Integer division that never traps: 0 for a zero divisor; the lowest value over -1 wraps."""

@@ -142,14 +142,12 @@ def merge_loops(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
 
 def _mergeable(outer: Axis, inner: Loop) -> bool:
     for stmt, _ in walk(inner.body):
-        for index in indices_of(stmt):
-            nested = {
-                a for atom, _ in index.terms if not isinstance(atom, (Axis, Dynamic)) for a in axes_of(atom.operand)
-            }
-            if outer in nested or inner.axis in nested:
-                return False
+        pending = list(indices_of(stmt))
+        while pending:
+            index = pending.pop()
             if index.coefficient(outer) != index.coefficient(inner.axis) * inner.axis.extent:
                 return False
+            pending += [atom.operand for atom, _ in index.terms if isinstance(atom, (Div, Mod))]
         if isinstance(stmt, (Load, Store)) and any(axes_of(b.index) & {outer, inner.axis} for b in stmt.guard):
             return False
     return True
@@ -181,6 +179,11 @@ def split_loops(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
         else:
             result.append(Loop(stmt.axis, stmt.kind, split_loops(stmt.body, names)))
     return tuple(result)
+
+
+def has_divisor(body: tuple[Stmt, ...]) -> bool:
+    """Whether ``split_loops`` would find something to split (merged loops may have it)."""
+    return any(isinstance(stmt, Loop) and _divisor(stmt) for stmt, _ in walk(body))
 
 
 def _divisor(loop: Loop) -> int:
@@ -238,8 +241,8 @@ def hoist(body: tuple[Stmt, ...], stored: set[str]) -> tuple[Stmt, ...]:
         varying: set[str] = set()
         kept: list[Stmt] = []
         for s in inner:
-            if _depends(s, stmt.axis, varying, stored):
-                varying.update(_defined(s))
+            if depends(s, stmt.axis, varying, stored):
+                varying.update(defined(s))
                 kept.append(s)
             else:
                 result.append(s)
@@ -247,7 +250,8 @@ def hoist(body: tuple[Stmt, ...], stored: set[str]) -> tuple[Stmt, ...]:
     return tuple(result)
 
 
-def _depends(s: Stmt, axis: Axis, varying: set[str], stored: set[str]) -> bool:
+def depends(s: Stmt, axis: Axis, varying: set[str], stored: set[str]) -> bool:
+    """Whether a statement differs between iterations of a loop over ``axis`` in which ``varying`` scalars differ."""
     if isinstance(s, Let):
         return any(isinstance(a, str) and a in varying for a in s.args)
     if isinstance(s, (IndexLet, Load)):
@@ -257,9 +261,10 @@ def _depends(s: Stmt, axis: Axis, varying: set[str], stored: set[str]) -> bool:
     return True
 
 
-def _defined(s: Stmt) -> set[str]:
+def defined(s: Stmt) -> set[str]:
+    """Names that a statement gives, those inside a loop included."""
     if isinstance(s, Loop):
-        return {name for inner in s.body for name in _defined(inner)}
+        return {name for inner in s.body for name in defined(inner)}
     return {s.name} if isinstance(s, (Let, IndexLet, Load, Read, Acc)) else set()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from graphc.codegen.approximate import expand
 from graphc.codegen.contraction import find_contraction
-from graphc.codegen.loops import Names, drop_trivial, hoist, merge_loops, sort_loops, split_loops
+from graphc.codegen.loops import Names, drop_trivial, has_divisor, hoist, merge_loops, sort_loops, split_loops
 from graphc.codegen.packing import Packing, make_packing, pack_body
 from graphc.codegen.phases import separate_phases
 from graphc.codegen.register_block import choose_tile
@@ -68,7 +68,10 @@ def _is_fixed(program: Program, call: Call, position: int) -> bool:
 def _prepare(kernel: Kernel, names: Names) -> Kernel:
     """The nest in a canonical form: quotients as axes, loops in the order of memory, no more of them than needed."""
     body = drop_trivial(kernel.body, names)
-    return replace(kernel, body=merge_loops(sort_loops(split_loops(body, names)), names))
+    while True:
+        body = merge_loops(sort_loops(split_loops(body, names)), names)
+        if not has_divisor(body):
+            return replace(kernel, body=body)
 
 
 def _vectorised(kernel: Kernel, target: Target, names: Names) -> Kernel:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphc.codegen.loops import BodyCopier, Names, block_index, indices_of, wrap
+from graphc.codegen.loops import BodyCopier, Names, block_index, defined, depends, indices_of, wrap
 from graphc.codegen.target import Target
 from graphc.ir.index import Axis, Dynamic, Index, atoms
 from graphc.ir.kernel import Acc, Let, Load, Loop, Stmt, Store, Update, walk
@@ -18,6 +18,10 @@ _FAR_STRIDE, _CONFLICT_STRIDE = 16, 512
 """Elements between lanes from which each has a cache line of its own, and whose multiples share few cache sets."""
 _SMALL_SUM = 6
 """Statements of a loop around another one up to which it is nothing but a sum."""
+_SHORT = 4
+"""Iterations of a loop around lanes up to which it may be written out."""
+_CHAINS = 2
+"""Long chains of operations done side by side, so that one runs while the other waits."""
 _FOLD = 8.0
 """Cost of folding the lanes of an accumulator."""
 
@@ -38,9 +42,40 @@ def vectorise(body: tuple[Stmt, ...], target: Target, names: Names) -> tuple[Stm
             result.append(stmt)
         elif choose(stmt, target).vectorise:
             result.extend(split_lanes(stmt, target, names))
+        elif _shares_work(stmt, target):
+            result.append(Loop(stmt.axis, "unroll", vectorise(stmt.body, target, names)))
+        elif _is_chain(stmt, target):
+            outer, copy = names.axis("o", stmt.axis.extent // _CHAINS), names.axis("u", _CHAINS)
+            copied = BodyCopier(names, {stmt.axis: block_index(0, (outer, _CHAINS), (copy, 1))}).body(stmt.body)
+            result += wrap([(outer, stmt.kind), (copy, "unroll")], vectorise(copied, target, names))
         else:
             result.append(Loop(stmt.axis, stmt.kind, vectorise(stmt.body, target, names)))
     return tuple(result)
+
+
+def _is_chain(loop: Loop, target: Target) -> bool:
+    """Whether iterations are better done side by side: they are around work that is shared, which is a long chain."""
+    inner = loop.body[-1] if loop.body else None
+    divides = loop.kind != "serial" and loop.axis.extent % _CHAINS == 0
+    return divides and isinstance(inner, Loop) and inner.kind == loop.kind and _shares_work(inner, target)
+
+
+def _shares_work(loop: Loop, target: Target) -> bool:
+    """Whether a short loop right around lanes is better written out, since most of what it does stays the same."""
+    loops = [s for s in loop.body if isinstance(s, Loop)]
+    if loop.axis.extent > _SHORT or len(loops) != 1 or not isinstance(loop.body[-1], Loop):
+        return False
+    (inner,) = loops
+    flat = not any(isinstance(s, Loop) for s in inner.body)
+    if not flat or loop.kind == "serial" or inner.kind != loop.kind or not choose(inner, target).vectorise:
+        return False
+    varying: set[str] = set()
+    different = 0
+    for stmt in (*loop.body[:-1], *inner.body):
+        if depends(stmt, loop.axis, varying, set()):
+            varying |= defined(stmt)
+            different += 1
+    return 2 * different < len(inner.body)
 
 
 def choose(loop: Loop, target: Target) -> Choice:

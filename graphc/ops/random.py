@@ -1,7 +1,10 @@
 """Counter-based random bits: Philox 4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011).
 
-The words of element i depend on the seed, the stream, the step and i only, so every executor draws the same bits in
+The bits of element i depend on the seed, the stream, the step and i only, so every executor draws the same bits in
 any order. A generator's state is (seed, step); the front end gives each random op of a module its own stream.
+
+All four words of a counter are used: each 64 elements in a row take 16 counters, their first 16 elements the first
+words, the next 16 the second words and so on. Neighbours thus have neighbouring counters, as lanes want it.
 """
 
 from __future__ import annotations
@@ -32,6 +35,8 @@ ROUNDS = 10
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 LOW = 0xFFFFFFFF
+WORDS, RUN = 4, 16
+"""Words of one counter, and elements in a row that take the same word of as many counters."""
 
 
 def philox(
@@ -78,9 +83,12 @@ def _infer(state: TensorType, shape: tuple[int, ...], stream: int) -> TensorType
 
 def _reference(state: np.ndarray, shape: tuple[int, ...], stream: int) -> np.ndarray:
     seed, step = (int(v) & 0xFFFFFFFFFFFFFFFF for v in state)
-    element = np.arange(math.prod(shape), dtype=np.uint64)
-    counter = (element.astype(np.uint32), (element >> np.uint64(32)).astype(np.uint32), stream & LOW, step & LOW)
-    return philox_arrays(counter, (seed & LOW, seed >> 32))[0].view(np.int32).reshape(shape)
+    size = math.prod(shape)
+    counter = np.arange(-(-size // (WORDS * RUN)) * RUN, dtype=np.uint64)
+    halves = counter.astype(np.uint32), (counter >> np.uint64(32)).astype(np.uint32)
+    words = philox_arrays((*halves, stream & LOW, step & LOW), (seed & LOW, seed >> 32))
+    bits = np.stack([word.reshape(-1, RUN) for word in words], axis=1)
+    return bits.reshape(-1)[:size].view(np.int32).reshape(shape)
 
 
 def _lower(c: LowerContext, index: tuple[Index, ...], state: OperandRef, shape: tuple[int, ...], stream: int) -> Scalar:
@@ -96,19 +104,24 @@ def _lower(c: LowerContext, index: tuple[Index, ...], state: OperandRef, shape: 
         return nest.op("mulhi_unsigned", word, literal(factor)), nest.op("mul", word, literal(factor))
 
     place = flatten(index, row_major_strides(shape))
+    counter, number = place // (WORDS * RUN) * RUN + place % RUN, place // RUN % WORDS
     if math.prod(shape) <= 1 << 31:
-        element = nest.index(place, int32), literal(0)
+        halved = nest.index(counter, int32), literal(0)
     else:
-        element = halves(nest.index(place, int64))
+        halved = halves(nest.index(counter, int64))
     seed, step = c.load(state, (Index(),)), c.load(state, (Index((), 1),))
-    words = (*element, literal(stream & LOW), step.cast(int32))
-    return philox(words, halves(seed), multiply, lambda a, b: a ^ b, lambda word, n: word + literal(n))[0]
+    start = (*halved, literal(stream & LOW), step.cast(int32))
+    words = philox(start, halves(seed), multiply, lambda a, b: a ^ b, lambda word, n: word + literal(n))
+    wanted, result = nest.index(number, int32), words[0]
+    for i, word in enumerate(words[1:], 1):
+        result = nest.select(wanted.eq(i), word, result)
+    return result
 
 
 random_bits = define(
     "random_bits",
-    "32 random bits per element (i32), the first word of Philox 4x32-10 for key = seed and counter = (element, stream, "
-    "step), where element counts in row-major order.",
+    "32 random bits per element (i32): of Philox 4x32-10 for key = seed and counter = (n, stream, step) element i, "
+    "counted in row-major order, has word i // 16 % 4 for n = 16 * (i // 64) + i % 16.",
     "state",
     _infer,
     attrs=[
@@ -122,6 +135,8 @@ random_bits = define(
         plain(array([0, 0], "int64"), shape=(5,), stream=0),
         plain(array([-1, 1 << 40], "int64"), shape=(2, 3), stream=0xFFFFFFFF),
         plain(array([0x123456789ABCDEF, 17], "int64"), shape=(3, 5, 7), stream=0x9ABCDEF0),
+        plain(array([5, 9], "int64"), shape=(2, 128), stream=3),
+        plain(array([5, 9], "int64"), shape=(3, 100), stream=3),
         plain(array([7, -3], "int64"), shape=(), stream=-5),
         plain(array([7, 3], "int64"), shape=(0, 2), stream=1),
     ],

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import DType, bool_, float32, int64
+from graphc.dtypes import DType, bool_, float32, int32, int64
 from graphc.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.ir.index import Index
 from graphc.ir.lowering import LowerContext, OperandRef
@@ -295,15 +295,16 @@ def _lower_position(combine: str, initial: Callable[[DType], Any]) -> Callable[.
             return c.load(x, operand_index(index, (axis,), keepdims, (k,)))
 
         extreme = nest.reduce(combine, initial(x.dtype), x.dtype, [extent], element)
+        counts = int32 if extent <= 1 << 31 else int64
 
         def position(k: Index) -> Scalar:
             value = element(k)
             hit = value.eq(extreme)
             if x.dtype.kind == "f":
                 hit = hit | value.ne(value)
-            return nest.select(hit, nest.index(k), extent - 1)
+            return nest.select(hit, nest.index(k, counts), extent - 1)
 
-        return nest.reduce("min", extent - 1, int64, [extent], position)
+        return nest.reduce("min", extent - 1, counts, [extent], position).cast(int64)
 
     return lower
 

@@ -81,10 +81,23 @@ def test_a_broadcast_axis_stays():
     assert loops_of(merged(kernel)) == [(6, "parallel"), (4, "parallel")]
 
 
+def test_a_quotient_of_what_becomes_one_axis():
+    kernel = kernel_of("""
+        kernel @k(%x: f32[12] in, %y: f32[12] out) {
+          for j in 3 parallel {
+            for k in 4 parallel {
+              v: f32 = load %x[(4*j + k) // 3]
+              store %y[4*j + k] = v
+            }
+          }
+        }""")
+    assert loops_of(merged(kernel)) == [(12, "parallel")]
+
+
 @pytest.mark.parametrize(
     "load",
     [
-        "load %x[(4*j + k) // 3]",
+        "load %x[(8*j + k) // 3]",
         "load %x[j + 3*k]",
         "load %x[4*j + k] if 0 <= j < 2 else f32(0.0)",
         "load %x[4*j + k + 1] if 0 <= k < 3 else f32(0.0)",

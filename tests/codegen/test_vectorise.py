@@ -283,3 +283,60 @@ def test_running_sums_of_rows_far_apart_stay_scalar():
     )
     body = vectorise(kernel.body, target_named("avx512"), Names("z"))
     assert not any(isinstance(s, Loop) and s.kind == "vector" for s, _ in walk(body))
+
+
+# ---- work that a short loop around lanes shares
+
+
+def shared_work(n: int, groups: int) -> Kernel:
+    """Every fourth run of lanes reads the same element and does the same with it."""
+    return kernel_of(f"""
+        kernel @k(%x: f32[{groups * n}] in, %y: f32[{groups * 4 * n}] out) {{
+          for i in {groups} parallel {{
+            for j in 4 parallel {{
+              for k in {n} parallel {{
+                a: f32 = load %x[{n}*i + k]
+                b: f32 = mul(a, a)
+                c: f32 = mul(b, a)
+                d: f32 = mul(c, a)
+                e: f32 = mul(d, b)
+                f: f32 = mul(e, c)
+                store %y[{4 * n}*i + {n}*j + k] = f
+              }}
+            }}
+          }}
+        }}""")
+
+
+def unrolled(kernel: Kernel) -> list[int]:
+    """Copies of every unrolled loop in order."""
+    return [s.axis.extent for s, _ in walk(kernel.body) if isinstance(s, Loop) and s.kind == "unroll"]
+
+
+def test_a_short_loop_around_shared_work_is_written_out():
+    assert unrolled(vectorised(shared_work(16, 3), WIDE)) == [4]
+    assert unrolled(vectorised(shared_work(5, 3), WIDE)) == [4]
+
+
+def test_two_iterations_of_shared_work_run_side_by_side():
+    assert unrolled(vectorised(shared_work(16, 6), WIDE)) == [2, 4]
+
+
+def test_a_loop_whose_iterations_differ_stays():
+    kernel = kernel_of("""
+        kernel @k(%x: f32[64] in, %y: f32[64] out) {
+          for j in 4 parallel {
+            for k in 16 parallel {
+              v: f32 = load %x[4*k + j]
+              store %y[16*j + k] = v
+            }
+          }
+        }""")
+    assert unrolled(vectorised(kernel, WIDE)) == []
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_shared_work_natively(target: str):
+    machine = target_or_skip(target)
+    for n, groups in ((16, 4), (16, 3), (7, 2)):
+        check_native(vectorised(shared_work(n, groups), machine), machine)

@@ -36,9 +36,16 @@ def test_first_bits_are_the_known_answer():
 
 def test_parts_of_the_counter():
     seed, step, stream = 0x299F31D0A4093822, 0x03707344, 0x13198A2E
-    found = bits(seed, step, (3, 4), stream).reshape(-1)
-    for i, word in enumerate(found):
-        assert word == r.philox_arrays((i, 0, stream, step), (seed & 0xFFFFFFFF, seed >> 32))[0]
+    found = bits(seed, step, (3, 50), stream).reshape(-1)
+    for i, bit in enumerate(found):
+        counter = 16 * (i // 64) + i % 16
+        words = r.philox_arrays((counter, 0, stream, step), (seed & 0xFFFFFFFF, seed >> 32))
+        assert bit == words[i // 16 % 4]
+
+
+def test_no_word_is_used_twice():
+    found = bits(3, 1, (4096,))
+    assert len(np.unique(found)) == 4096
 
 
 def test_low_words_of_step_and_stream_count():

@@ -186,6 +186,9 @@ class EagerDispatcher:
         """The tensor's array."""
         return self.values(tensor, "the layout")
 
+    def lay_out(self, tensor: Tensor, like: Tensor) -> None:
+        """Arrays say themselves how they lie in memory."""
+
     def local(self, tensor: Any) -> Any:
         """The tensor itself."""
         return tensor

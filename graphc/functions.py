@@ -60,6 +60,7 @@ argmax = _method("argmax")
 argmin = _method("argmin")
 argsort = _method("argsort")
 argwhere = _method("argwhere")
+as_strided = _method("as_strided")
 asin = _method("asin")
 asinh = _method("asinh")
 atan = _method("atan")
@@ -288,6 +289,7 @@ __all__ = [
     "argmin",
     "argsort",
     "argwhere",
+    "as_strided",
     "asin",
     "asinh",
     "atan",

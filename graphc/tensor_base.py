@@ -30,10 +30,15 @@ VOLATILE = [False]
 class View(NamedTuple):
     """How a tensor's elements are found in another one."""
 
-    base: Any
-    """The tensor that owns the memory; itself no view."""
+    owner: Any
+    """The tensor that owned the memory when the view was made."""
     steps: tuple[tuple[OpDef, dict[str, Any]], ...]
     """The operations that lead from the base to the view."""
+
+    @property
+    def base(self) -> Any:
+        """The tensor that owns the memory, under the shape that ``steps`` start from; itself no view."""
+        return self.owner if self.owner._origin is None else self.owner._origin
 
 
 class FrontEnd(dispatch.Dispatcher, Protocol):
@@ -67,6 +72,10 @@ class FrontEnd(dispatch.Dispatcher, Protocol):
         """An array with the shape and strides of the tensor's memory."""
         ...
 
+    def lay_out(self, tensor: Any, like: Any) -> None:
+        """Notes that ``tensor`` lies in memory as ``like`` does; raises TraceError for a tensor from outside."""
+        ...
+
     def local(self, tensor: Any) -> Any:
         """The tensor that stands for ``tensor`` here: itself, or its image in the graph that is being traced."""
         ...
@@ -97,6 +106,8 @@ class TensorBase:
     _node: Node | None = None
     _index = 0
     _view: View | None = None
+    _origin: Any = None
+    """For an owner of memory whose shape was changed in place: what it was before, now the base of it and its views."""
     _seen = 0
     """Version of the base at which a view's node (and traced value) was derived from it."""
     _detached = False
@@ -278,12 +289,12 @@ class TensorBase:
 
     def _is_view(self) -> bool:
         """True when this tensor was made as a view of another one's memory."""
-        return self._view is not None
+        return self._view is not None and self._origin is None
 
     @property
     def _base(self) -> Any:
         """The tensor whose memory this one is a view of, or None."""
-        return None if self._view is None else self._view.base
+        return self._view.owner if self._view is not None and self._origin is None else None
 
 
 def edge_of(tensor: TensorBase) -> Edge:

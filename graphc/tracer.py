@@ -137,6 +137,16 @@ class Tracer:
             result._seen = 0 if operand._counter is None else operand._counter[0]
             result._detached = operand._detached or not is_grad_enabled()
 
+    def lay_out(self, tensor: Tensor, like: Tensor) -> None:
+        """Gives ``tensor`` the layout of ``like``; raises TraceError when they are from outside of the trace."""
+        if self.local(like) is not like:
+            raise TraceError(
+                "the shape of a tensor from outside is changed in place inside of a trace",
+                origin=capture(module_path.current_path()).describe(),
+                remedy="the method that returns a view: the name without the underscore",
+            )
+        self._layouts[id(tensor)] = (tensor, self.layout(like))
+
     def own(self, tensor: Tensor) -> Tensor:
         """The tensor as if with memory of its own."""
         self._layouts.pop(id(tensor), None)

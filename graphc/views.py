@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from graphc import changes
-from graphc.autograd.grad_mode import is_grad_enabled
+from graphc.autograd.grad_mode import is_grad_enabled, set_grad_enabled
 from graphc.errors import GradientError
 from graphc.ir.op import OpDef
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
-from graphc.tensor_base import View, front
+from graphc.ops.index import gather, overlaps, strided_view
+from graphc.tensor_base import View, bump, check_writable, front, refresh
 
-ALIASES = frozenset({"reshape", "transpose", "broadcast_to", "slice", "stop_gradient"})
+ALIASES = frozenset({"reshape", "transpose", "broadcast_to", "slice", "as_strided", "stop_gradient"})
 """Ops whose result is a view of their operand where memory allows it."""
 
 
@@ -22,8 +24,7 @@ def view_of(operand: Any, op: OpDef, attrs: dict[str, Any]) -> View:
     """The view that ``op`` makes of ``operand``, traced back to the tensor that owns the memory."""
     if operand._view is None:
         return View(operand, ((op, attrs),))
-    base, steps = operand._view
-    return View(base, (*steps, (op, attrs)))
+    return View(operand._view.base, (*operand._view.steps, (op, attrs)))
 
 
 def write_through(tensor: Any, value: Any) -> None:
@@ -54,6 +55,10 @@ def _take_over(tensor: Any, value: Any, recorded: bool) -> None:
         tensor._data = value._data
     if not recorded:
         return
+    _take_history(tensor, value)
+
+
+def _take_history(tensor: Any, value: Any) -> None:
     if tensor._keeps_grad and tensor._node is not None:
         retained = tensor._node.retained.pop(tensor._index)
         if value._node is not None:
@@ -61,6 +66,41 @@ def _take_over(tensor: Any, value: Any, recorded: bool) -> None:
     changes.note()
     tensor._node, tensor._index = value._node, value._index
     tensor._requires_grad = value._requires_grad
+
+
+def change_shape(tensor: Any, function: Callable[[Any], Any]) -> Any:
+    """Makes ``tensor`` the view of itself that ``function`` gives, and returns it.
+
+    Other views of its memory stay as they are: what it was before stays their base. Raises GradientError where an
+    in-place operation is not allowed, TraceError for a tensor from outside of the trace.
+    """
+    refresh(tensor)
+    check_writable(tensor)
+    before = _stand_in(tensor)
+    front().lay_out(before, tensor)
+    leaf = tensor._requires_grad and tensor._node is None
+    with set_grad_enabled(not leaf):
+        result = function(before)
+    if tensor._view is None and result._view is not None:
+        tensor._origin = before
+    if not leaf:
+        _take_history(tensor, result)
+    changes.note()
+    bump(tensor)
+    tensor._data, tensor._view, tensor._detached = result._data, result._view, result._detached
+    tensor._seen = 0 if tensor._counter is None else tensor._counter[0]
+    front().lay_out(tensor, result)
+    return tensor
+
+
+def _stand_in(tensor: Any) -> Any:
+    """Another tensor at the same place in memory and in the graph; of a leaf, without gradient."""
+    other = type(tensor)._wrap(tensor._data)
+    other._counter, other._view, other._seen = tensor._counter, tensor._view, tensor._seen
+    other._detached = tensor._detached
+    if tensor._node is not None:
+        other._node, other._index, other._requires_grad = tensor._node, tensor._index, True
+    return other
 
 
 def _put_slice(content: Any, value: Any, starts: Any, stops: Any, steps: Any) -> Any:
@@ -76,12 +116,28 @@ def _put_slice(content: Any, value: Any, starts: Any, stops: Any, steps: Any) ->
     return ew.where(front().constant(mask), padded, content)
 
 
+def _put_strided(content: Any, value: Any, shape: Any, strides: Any, offset: int) -> Any:
+    if overlaps(shape, strides):
+        raise _shared()
+    size = content.numel()
+    places = strided_view(np.arange(size), shape, strides, offset)
+    mask, order = np.zeros(size, bool), np.zeros(size, np.int64)
+    mask[places] = True
+    order[places.reshape(-1)] = np.arange(places.size)
+    spread = gather(_reshape(value, (places.size,)), front().constant(order.reshape(content.shape)), axis=0)
+    return ew.where(front().constant(mask.reshape(content.shape)), spread, content)
+
+
+def _shared() -> GradientError:
+    return GradientError(
+        "elements of an expanded tensor share memory, so they cannot be written to", remedy="tensor.clone()"
+    )
+
+
 def _no_inverse(content: Any, value: Any, shape: Any) -> Any:
     if content.shape == shape:
         return value
-    raise GradientError(
-        "elements of an expanded tensor share memory, so they cannot be written to", remedy="tensor.clone()"
-    )
+    raise _shared()
 
 
 _INVERSE: dict[str, Any] = {
@@ -89,6 +145,7 @@ _INVERSE: dict[str, Any] = {
     "transpose": lambda content, value, permutation: shape.transpose(value, permutation=shape.inverse(permutation)),
     "broadcast_to": _no_inverse,
     "slice": _put_slice,
+    "as_strided": _put_strided,
     "stop_gradient": lambda content, value: value,
 }
 """For each aliasing op: its operand after the result was replaced by a value."""

@@ -14,11 +14,13 @@ from graphc.methods.arithmetic import Arithmetic
 from graphc.methods.elementary import Elementary
 from graphc.methods.ordering import Ordering
 from graphc.methods.selection import Selection
+from graphc.methods.shaping import Shaping
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import shape
 from graphc.ops.define import Scalar
 from graphc.tensor_base import TensorBase, front
+from graphc.views import change_shape
 
 if TYPE_CHECKING:
     from graphc.tensor import Tensor
@@ -70,6 +72,17 @@ def _operator(function: Any) -> Any:
     return method
 
 
+def _reshaping(name: str) -> Any:
+    """The in-place form of a method that returns a view."""
+    function = getattr(Shaping, name)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return change_shape(self, lambda before: function(before, *args, **kwargs))
+
+    method.__doc__ = f"In place: {function.__doc__} Other views of the memory keep their shape."
+    return method
+
+
 class InPlace(TensorBase):
     """Methods that write to the tensor."""
 
@@ -116,6 +129,10 @@ class InPlace(TensorBase):
     masked_scatter_, scatter_reduce_ = _from(Selection.masked_scatter), _from(Selection.scatter_reduce)
     bitwise_and_, bitwise_or_, bitwise_xor_ = _from(ew.bit_and), _from(ew.bit_or), _from(ew.bit_xor)
     logical_not_ = _from(ew.logical_not)
+
+    squeeze_, unsqueeze_, t_ = _reshaping("squeeze"), _reshaping("unsqueeze"), _reshaping("t")
+    transpose_ = swapaxes_ = swapdims_ = _reshaping("transpose")
+    as_strided_ = _reshaping("as_strided")
 
     def clamp_min_(self, min: Any) -> Tensor:
         """In place: elements not below ``min``."""

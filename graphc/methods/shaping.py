@@ -15,7 +15,7 @@ from graphc.methods.selection import Selection
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.define import as_type, common_type
-from graphc.ops.index import gather, iota, scatter_add
+from graphc.ops.index import as_strided, gather, iota, scatter_add
 from graphc.tensor_base import TensorBase, front
 
 if TYPE_CHECKING:
@@ -161,6 +161,25 @@ class Shaping(Selection):
             dims = {dim_of(d, self.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
         kept = tuple(s for d, s in enumerate(self.shape) if d not in dims or s != 1)
         return shape.reshape(self, shape=kept)
+
+    def storage_offset(self) -> int:
+        """How many elements of the memory lie before the first one of this tensor."""
+        first, own = (
+            front().layout(t).__array_interface__["data"][0]
+            for t in (self if self._view is None else self._view.base, self)
+        )
+        return (own - first) // front().layout(self).itemsize
+
+    def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+        """A view of any shape and strides (in elements, from ``storage_offset`` on) of the elements of this tensor.
+
+        The tensor must be row-major, and no other element of its memory is reached. Raises ArgumentError,
+        IndexRangeError.
+        """
+        if not self.is_contiguous():  # type: ignore[attr-defined]
+            raise ArgumentError("as_strided takes a row-major tensor", remedy="tensor.contiguous()")
+        offset = 0 if storage_offset is None else storage_offset - self.storage_offset()
+        return as_strided(self, shape=tuple(size), strides=tuple(stride), offset=offset)
 
     def unsqueeze(self, dim: int) -> Tensor:
         """With a new dimension of size 1 before ``dim``."""

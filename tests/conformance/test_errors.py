@@ -8,6 +8,15 @@ import pytest
 from tests.conformance.compare import cases, check_error, normal, truth, whole
 
 pytestmark = pytest.mark.torch
+
+
+def _used_after_unsqueeze(t, x):
+    y = x * 1
+    z = (y * y).sum()
+    y.unsqueeze_(0)
+    z.backward()
+
+
 X, CUBE, I5 = normal(3, 5), normal(2, 3, 4), whole(3, 5)
 
 
@@ -29,6 +38,11 @@ X, CUBE, I5 = normal(3, 5), normal(2, 3, 4), whole(3, 5)
         ("permute", lambda t, x: x.permute(0, 0), (X,)),
         ("permute of too few", lambda t, x: x.permute(0), (X,)),
         ("expand", lambda t, x: x.expand(3, 6), (X,)),
+        ("unsqueeze_ of a leaf", lambda t, x: x.unsqueeze_(0), (X,)),
+        ("transpose_ out of range", lambda t, x: (x * 1).transpose_(0, 2), (X,)),
+        ("as_strided out of range", lambda t, x: x.clone().as_strided((9,), (2,)), (X,)),
+        ("as_strided backwards", lambda t, x: x.clone().as_strided((2,), (-1,), 3), (X,)),
+        ("used after unsqueeze_", _used_after_unsqueeze, (X,)),
         ("squeeze", lambda t, x: x.squeeze(4), (X,)),
         ("unsqueeze", lambda t, x: x.unsqueeze(5), (X,)),
         ("cat of different shapes", lambda t, x, y: t.cat([x, y]), (X, normal(3, 4))),

@@ -13,6 +13,35 @@ X, CUBE = normal(3, 5), normal(2, 3, 4)
 I24, B34 = whole(3, 2, 4), truth(3, 4)
 
 
+def _shape_of_a_view(t, x):
+    y = x * 1
+    part, row = y[1:], y[2]
+    part.t_()
+    part.mul_(2)
+    row.unsqueeze_(0).add_(x[0])
+    y.mul_(x)
+    return y, part, row, y.shape, part.shape, row.shape
+
+
+def _shape_of_an_owner(t, x):
+    y = x * 1
+    row = y[1]
+    y.transpose_(0, 1)
+    row.mul_(3)
+    y.unsqueeze_(1)
+    y[0].add_(x[:, 0])
+    later = y[:, 0]
+    later.mul_(x.t())
+    return y, row, later, y.squeeze_()
+
+
+def _write_strided(t, x):
+    y = (x * 1).flatten()
+    part = y.as_strided((2, 3), (6, 2), 1)
+    part.mul_(x[:2, :3])
+    return y, part
+
+
 @pytest.mark.parametrize(
     "case",
     cases(
@@ -57,6 +86,13 @@ I24, B34 = whole(3, 2, 4), truth(3, 4)
         ("atleast", lambda t, x, y, z: [f(v) for f in (t.atleast_1d, t.atleast_2d, t.atleast_3d) for v in (x, y, z)], (normal(), normal(3), X)),
         ("unfold", lambda t, x: (x.unfold(1, 3, 1), x.unfold(0, 2, 2), x.unfold(-1, 2, 3)), (X,)),
         ("zero sizes", lambda t, x: (x.reshape(0, 6), x.flatten(), x.t(), t.cat([x, x]), x.repeat(2, 1), x.expand(2, 0, 3)), (normal(0, 3),), 1e-9, 1),
+        ("squeeze_ and others", lambda t, x: ((x * 1).squeeze_(), (x * 1).squeeze_(0), (x * 1).unsqueeze_(-1), (x * 1).unsqueeze_(1)), (normal(1, 3, 1),)),
+        ("transpose_ and others", lambda t, x: ((x * 1).transpose_(0, 2), (x * 1).swapaxes_(0, 1), (x * 1).swapdims_(-1, 1), (x * 1)[0].t_()), (CUBE,)),
+        ("shape of a view in place", _shape_of_a_view, (X,)),
+        ("shape of an owner in place", _shape_of_an_owner, (X,)),
+        ("as_strided", lambda t, x: (t.as_strided(x.flatten(), (3, 2), (1, 4)), x.flatten().as_strided((2, 2, 2), (5, 1, 0), 1), x.flatten()[3:].as_strided((2, 2), (2, 5))), (X,)),
+        ("as_strided of a part", lambda t, x: x.flatten()[4:10].as_strided((2, 2), (3, 1)).storage_offset(), (X,)),
+        ("write to as_strided", _write_strided, (X,)),
         ("clone and contiguous", lambda t, x: (x.clone(), x.t().contiguous(), x.t().is_contiguous(), x.stride(0) > 0), (X,)),
         ("size and numel", lambda t, x: (x.size(0), x.size(-1), x.numel(), x.dim(), x.ndim, x.nelement(), len(x)), (X,)),
         ("sum_to_size", lambda t, x: (x.sum_to_size(1, 5), x.sum_to_size((5,)), x.sum_to_size(3, 1)), (X,)),

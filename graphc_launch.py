@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from importlib import import_module
-
-INTERRUPTED = 130
 
 
 def main() -> int:
     """Loads and runs the command line; returns its exit code."""
-    try:
-        return import_module("graphc.cli.main").main()
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
+    # NOTE: KeyboardInterrupt inside an import can come out of it as an ImportError, so the signal ends the process.
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    command = import_module("graphc.cli.main").main
+    signal.signal(signal.SIGINT, handler)
+    return command()
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ COMMANDS = (compile, run, ir, bench, profile, explain, inspect, summary, viz, ca
 class Parser(argparse.ArgumentParser):
     """A parser that names the command whose arguments are wrong, and the argument that was meant."""
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # type: ignore[override]
         """As of the base class, but what is not known is an error here and not in the parser above."""
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:

@@ -116,11 +116,11 @@ def test_an_unknown_argument_names_the_one_that_was_meant(graphc: Graphc, net: P
 
 
 def test_an_interrupt_while_modules_load_ends_quietly(tmp_path: Path):
-    (tmp_path / "numpy.py").write_text("raise KeyboardInterrupt\n")
+    (tmp_path / "numpy.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
     command = [sys.executable, str(ROOT / "graphc_launch.py"), "--version"]
     path = os.pathsep.join([str(tmp_path), str(ROOT)])
     done = subprocess.run(command, capture_output=True, text=True, env={**ENVIRONMENT, "PYTHONPATH": path})
-    assert (done.returncode, done.stdout, done.stderr) == (console.INTERRUPTED, "", "interrupted\n")
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
     done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT)
     assert (done.returncode, done.stdout) == (0, f"graphc {config.VERSION}\n")
 

@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from graphc.codegen import approximate_angle, approximate_exp_log, approximate_periodic, approximate_pow
 from graphc.dtypes import DType, float32, float64
-from graphc.ir.kernel import Acc, Kernel, Let, Loop, Ref, Stmt, Store, Update, walk
+from graphc.ir.kernel import Acc, Kernel, Let, Loop, Prefetch, Ref, Stmt, Store, Update, walk
 from graphc.ir.nest import NestBuilder, Scalar
 from graphc.ir.scalar import SCALAR_OPS
 
@@ -95,7 +95,7 @@ def expand(kernel: Kernel) -> Kernel:
     stmts = [stmt for stmt, _ in walk(kernel.body)]
     if not any(isinstance(s, Let) and SCALAR_OPS[s.op].transcendental for s in stmts):
         return kernel
-    rewriter = _Rewriter({s.name for s in stmts if not isinstance(s, Store | Update | Loop)})
+    rewriter = _Rewriter({s.name for s in stmts if not isinstance(s, Store | Update | Prefetch | Loop)})
     for stmt in kernel.body:
         rewriter.add(stmt)
     return replace(kernel, body=rewriter.body())

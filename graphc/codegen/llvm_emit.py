@@ -15,7 +15,22 @@ from graphc.codegen.parallel import Split
 from graphc.codegen.target import Target
 from graphc.errors import CompileError
 from graphc.ir.index import Axis, Dynamic, Index, atoms
-from graphc.ir.kernel import Acc, Const, IndexLet, Kernel, Let, Load, Loop, Read, Ref, Stmt, Store, Update, walk
+from graphc.ir.kernel import (
+    Acc,
+    Const,
+    IndexLet,
+    Kernel,
+    Let,
+    Load,
+    Loop,
+    Prefetch,
+    Read,
+    Ref,
+    Stmt,
+    Store,
+    Update,
+    walk,
+)
 
 
 def emit_kernel(kernel: Kernel, target: Target, declarations: dict[str, str], split: Split | None = None) -> str:
@@ -173,6 +188,11 @@ class KernelEmitter:
                 register = self.accumulators.combine(stmt.combine, old, register, dtype, lanes)
             self.memory.store(stmt.buffer, stmt.index, stmt.guard, register, at)
 
+    def prefetch(self, stmt: Prefetch) -> None:
+        """A hint; one instruction per copy that differs."""
+        for _, at in self.copies(self.used_axes((), (stmt.index,))):
+            self.memory.prefetch(stmt.buffer, stmt.index, at)
+
     def _check_combining(self, stmt: Store, axes: tuple[Axis, ...]) -> None:
         """Lanes of a combining store must hit different elements, and no copy may be left out."""
         vector = self.memory.vector
@@ -305,5 +325,6 @@ _EMIT = {
     Acc: KernelEmitter.acc,
     Update: KernelEmitter.update,
     Read: KernelEmitter.read,
+    Prefetch: KernelEmitter.prefetch,
     Loop: KernelEmitter.loop,
 }

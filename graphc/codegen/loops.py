@@ -15,6 +15,7 @@ from graphc.ir.kernel import (
     Let,
     Load,
     Loop,
+    Prefetch,
     Read,
     Ref,
     Stmt,
@@ -91,6 +92,8 @@ class BodyCopier:
             return replace(s, buffer=buffer, index=index, guard=self.guard(s.guard), name=self.define(s.name))
         if isinstance(s, Store):
             return replace(s, index=self.index(s.index), guard=self.guard(s.guard), value=self.ref(s.value))
+        if isinstance(s, Prefetch):
+            return replace(s, index=self.index(s.index))
         if isinstance(s, Acc):
             return replace(s, init=self.ref(s.init), name=self.define(s.name))
         if isinstance(s, Update):

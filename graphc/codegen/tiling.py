@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from graphc.codegen.contraction import Contraction
 from graphc.codegen.loops import BodyCopier, Names, block_index, blocks, wrap
@@ -11,7 +12,7 @@ from graphc.codegen.register_block import Tile
 from graphc.codegen.target import Target
 from graphc.codegen.vectorise import lane_stride
 from graphc.ir.index import Axis, Index, as_index, axes_of, substitute
-from graphc.ir.kernel import Acc, Buffer, Const, Kernel, Let, Load, Loop, Read, Stmt, Store
+from graphc.ir.kernel import Acc, Buffer, Const, Kernel, Let, Load, Loop, Prefetch, Read, Stmt, Store
 from graphc.ir.scalar import SCALAR_OPS
 
 SCRATCH = "sums"
@@ -71,16 +72,46 @@ def _lane_nest(
                 inner += wrap([(panel, "parallel")], tuple(pieces))
             result += wrap([(block, "parallel")], tuple(inner))
         return tuple(result)
+    rows, around = _row_runs(tile.row, tile.rows), prod(x.extent for x in near)
+    turns = around * sum(number for _, number, _ in rows)
     for run in runs:
         panel = names.axis("p", run[1])
         inner = []
         for piece in _vector_pieces(run[2], lanes):
-            for row_run in _row_runs(tile.row, tile.rows):
+            done = 0
+            for row_run in rows:
                 block = names.axis("r", row_run[1])
-                body = _block(c, tile, names, run, panel, piece, row_run, block, packed, near)
+                turn = as_index(block) + done
+                for x in near:
+                    turn = turn * x.extent + x
+                asking = _asking(c, packed, run, panel, turn, turns, target) if packed and not piece[0] else c
+                body = _block(asking, tile, names, run, panel, piece, row_run, block, packed, near)
                 inner += wrap([(block, "parallel")], body)
+                done += row_run[1]
         result += wrap([(panel, "parallel")], tuple(inner))
     return tuple(result)
+
+
+_TURNS = 256
+"""A panel that is read more often than this takes little time to arrive."""
+
+
+def _asking(
+    c: Contraction, packed: Packing, run: tuple[int, int, int], panel: Axis, turn: Index, turns: int, target: Target
+) -> Contraction:
+    """The contraction asking for the next panel while this one is read for the ``turn``-th of ``turns`` times."""
+    near = run[2] * packed.depth * packed.load.dtype.itemsize <= target.l2_bytes // 2
+    large = packed.size * packed.load.dtype.itemsize > target.l2_bytes // 16
+    if not (near and large and 2 <= turns <= _TURNS and packed.reduced == c.reduced):
+        return c
+    return replace(c, body=_in_sum(c.body, Prefetch(packed.buffer, packed.ahead(run, as_index(panel), turn, turns))))
+
+
+def _in_sum(body: tuple[Stmt, ...], first: Stmt) -> tuple[Stmt, ...]:
+    """The body with a statement put in front of each step of the sum."""
+    if not any(isinstance(s, Loop) for s in body):
+        return (first, *body)
+    return tuple(Loop(s.axis, s.kind, _in_sum(s.body, first)) if isinstance(s, Loop) else s for s in body)
 
 
 def _panels_stay(c: Contraction, tile: Tile, target: Target) -> bool:

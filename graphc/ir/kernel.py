@@ -123,6 +123,14 @@ class Read:
 
 
 @dataclass(frozen=True)
+class Prefetch:
+    """Asks for the memory around ``buffer[index]``, which may lie outside of the buffer; changes no value."""
+
+    buffer: str
+    index: Index
+
+
+@dataclass(frozen=True)
 class Loop:
     """A loop over an axis. SSA names defined inside are visible inside only; accumulators outlive it."""
 
@@ -131,7 +139,7 @@ class Loop:
     body: tuple[Stmt, ...]
 
 
-Stmt = Let | IndexLet | Load | Store | Acc | Update | Read | Loop
+Stmt = Let | IndexLet | Load | Store | Acc | Update | Read | Prefetch | Loop
 
 
 @dataclass(frozen=True)

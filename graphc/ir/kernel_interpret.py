@@ -21,6 +21,7 @@ from graphc.ir.kernel import (
     Let,
     Load,
     Loop,
+    Prefetch,
     Program,
     Read,
     Ref,
@@ -293,6 +294,9 @@ class _Translator:
         acc = self.names[stmt.acc]
         self._line(f"{self._define(stmt.name)} = {acc}")
 
+    def prefetch(self, stmt: Prefetch) -> None:
+        """Changes nothing."""
+
     def loop(self, stmt: Loop) -> None:
         """Every kind of loop runs in order."""
         self._line(f"for {self._define(stmt.axis.name)} in range({stmt.axis.extent}):")
@@ -310,5 +314,6 @@ _TRANSLATE: dict[type, Callable[[_Translator, Any], None]] = {
     Acc: _Translator.acc,
     Update: _Translator.update,
     Read: _Translator.read,
+    Prefetch: _Translator.prefetch,
     Loop: _Translator.loop,
 }

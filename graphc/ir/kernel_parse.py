@@ -23,6 +23,7 @@ from graphc.ir.kernel import (
     Let,
     Load,
     Loop,
+    Prefetch,
     Program,
     Read,
     Ref,
@@ -172,8 +173,14 @@ class _Reader:
         c = self.cursor
         if c.token.kind != "word":
             c.refuse_next("a statement or '}'")
-        keyword = {"for": self.loop, "store": self.store, "acc": self.acc, "update": self.update}.get(c.token.text)
-        return keyword() if keyword is not None else self.definition()
+        readers = {
+            "for": self.loop,
+            "store": self.store,
+            "acc": self.acc,
+            "update": self.update,
+            "prefetch": self.prefetch,
+        }
+        return readers.get(c.token.text, self.definition)()
 
     def loop(self) -> Loop:
         c = self.cursor
@@ -212,6 +219,10 @@ class _Reader:
         acc = self.accumulator()
         self.cursor.expect("with")
         return Update(acc, self.ref())
+
+    def prefetch(self) -> Prefetch:
+        self.cursor.expect("prefetch")
+        return Prefetch(*self.place())
 
     def definition(self) -> Stmt:
         c = self.cursor

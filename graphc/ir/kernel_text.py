@@ -22,6 +22,7 @@ from graphc.ir.kernel import (
     Let,
     Load,
     Loop,
+    Prefetch,
     Program,
     Read,
     Ref,
@@ -183,5 +184,6 @@ _PRINTERS: dict[type, Callable[[Any], str]] = {
     Acc: _print_acc,
     Update: lambda s: f"update {s.acc} with {_print_ref(s.value)}",
     Read: lambda s: f"{s.name} = read {s.acc}",
+    Prefetch: lambda s: f"prefetch {print_name('%', s.buffer)}[{s.index}]",
     Loop: lambda s: f"for {s.axis.name} in {s.axis.extent} {s.kind} {{",
 }

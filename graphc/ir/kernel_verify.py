@@ -28,6 +28,7 @@ from graphc.ir.kernel import (
     Let,
     Load,
     Loop,
+    Prefetch,
     Program,
     Read,
     Ref,
@@ -43,7 +44,9 @@ from graphc.ir.scalar import result_type
 
 ROLES = ("in", "out", "inout", "scratch")
 _NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
-_KEYWORDS = frozenset({"for", "store", "acc", "update", "index", "load", "read", "inf", "nan", "true", "false"})
+_KEYWORDS = frozenset(
+    {"for", "store", "acc", "update", "index", "load", "prefetch", "read", "inf", "nan", "true", "false"}
+)
 Scope = dict[str, Any]
 """What a name stands for: a DType (scalar), an Axis, or a pair of Acc and the number of loops around it."""
 
@@ -246,6 +249,10 @@ class _Verifier:
                     not _updates(loop, acc.name), f"{acc.name} is read inside reduce axis {loop.axis} that updates it"
                 )
         self.define(stmt.name, acc.dtype)
+
+    def prefetch(self, stmt: Prefetch) -> None:
+        self.buffer(stmt.buffer)
+        self.index(stmt.index)
 
     def loop(self, stmt: Loop) -> None:
         require(stmt.kind in LOOP_KINDS, f"loop kind {stmt.kind} is none of {', '.join(LOOP_KINDS)}")
@@ -474,5 +481,6 @@ _CHECKS: dict[type, Callable[[_Verifier, Any], None]] = {
     Acc: _Verifier.declare,
     Update: _Verifier.update,
     Read: _Verifier.read,
+    Prefetch: _Verifier.prefetch,
     Loop: _Verifier.loop,
 }

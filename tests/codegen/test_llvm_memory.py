@@ -129,6 +129,22 @@ def test_strided_loads_and_stores(stride: int, dtype: str, machine):
     check_native(kernel, machine)
 
 
+def test_memory_may_be_asked_for_beyond_a_buffer(machine):
+    kernel = kernel_of("""
+        kernel @k(%x: f32[40] in, %y: f32[40] out) {
+          for i in 5 parallel {
+            for u in 2 unroll {
+              for l in 4 vector {
+                prefetch %x[8*i + 4*u + 4096]
+                v: f32 = load %x[8*i + 4*u + l]
+                store %y[8*i + 4*u + l] = v
+              }
+            }
+          }
+        }""")
+    check_native(kernel, machine)
+
+
 def test_bools_are_bytes(machine):
     kernel = kernel_of("""
         kernel @k(%x: bool[9] in, %y: bool[9] out, %n: bool[1] out) {

@@ -9,6 +9,7 @@ from graphc.codegen.loops import Names
 from graphc.codegen.packing import column_runs, make_packing, pack_body
 from graphc.codegen.register_block import choose_tile
 from graphc.codegen.target import target_named
+from graphc.ir.index import as_index, substitute
 from graphc.ir.kernel import Buffer, Kernel
 from graphc.ir.kernel_interpret import run_kernel
 from tests.codegen.products import transposed_b
@@ -40,3 +41,22 @@ def test_every_element_is_packed_once():
     assert list(packed[:lanes]) == [float(24 * lane) for lane in range(lanes)], (
         "the first step of the sum, lane by lane"
     )
+
+
+def test_all_turns_together_ask_for_the_next_panel():
+    """While the first panel is read five times, every line of the second is asked for, and nothing much beyond."""
+    wide = target_named("avx512")
+    contraction = find_contraction(transposed_b(512, 96, 24))
+    assert contraction is not None
+    tile = choose_tile(contraction, wide, frozenset({"b"}))
+    assert tile is not None and tile.pack is not None
+    packing = make_packing(contraction, tile, wide, "packed")
+    run = packing.panels[0]
+    panel = 24 * run[2]
+    asked = set()
+    for turn in range(5):
+        ahead = packing.ahead(run, as_index(0), as_index(turn), 5)
+        for k in range(24):
+            asked.add(substitute(ahead, lambda _, k=k: as_index(k)).constant // 16)
+    assert asked >= set(range(panel // 16, 2 * panel // 16))
+    assert max(asked) <= 2 * panel // 16 + 24 * 5 // 16 + 1

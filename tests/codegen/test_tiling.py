@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from graphc.codegen.contraction import find_contraction
+from graphc.codegen.loops import Names
+from graphc.codegen.packing import make_packing
+from graphc.codegen.register_block import choose_tile
 from graphc.codegen.target import target_named
-from graphc.codegen.tiling import SCRATCH
-from graphc.ir.kernel import Kernel
+from graphc.codegen.tiling import SCRATCH, apply_tile
+from graphc.ir.kernel import Kernel, Prefetch, Update, walk
 from tests.codegen.kernel_native import check_scheduled, kernel_of
+from tests.codegen.products import transposed_b
 
 WIDE = target_named("avx512")
 
@@ -38,3 +45,43 @@ def followed(length: int) -> Kernel:
 def test_long_epilogues_go_through_a_scratch_tile(length: int, through_scratch: bool):
     kernel = check_scheduled(followed(length), WIDE).kernel("k")
     assert any(b.name == SCRATCH for b in kernel.buffers) is through_scratch
+
+
+@pytest.mark.parametrize(("rows", "asks"), [(100, True), (3, False)])
+def test_the_next_panel_of_a_large_operand_is_asked_for(rows: int, asks: bool):
+    """A panel that is read several times leaves time for the next one to arrive."""
+    kernel = transposed_b(rows, 512, 300)
+    c = find_contraction(kernel)
+    assert c is not None
+    tile = replace(choose_tile(c, WIDE, frozenset({"b"})), pack=c.b, vector=c.outer[1], row=c.outer[0])
+    packing = make_packing(c, tile, WIDE, "packed")
+    tiled = apply_tile(c, tile, kernel, WIDE, Names(), packing)
+    assert any(isinstance(s, Prefetch) for s, _ in walk(tiled.body)) is asks
+
+
+def test_windows_that_share_elements_are_not_written_out():
+    """Neighbouring rows of a convolution read the same elements for different taps: one step is emitted, not three."""
+
+    def steps(across: int) -> int:
+        kernel = kernel_of(f"""
+        kernel @k(%x: f32[5000] in, %w: f32[6144] in, %y: f32[1792] out) {{
+          for i in 56 parallel {{
+            for j in 32 parallel {{
+              acc s: f32 = add f32(0.0)
+              for c in 64 reduce {{
+                for t in 3 reduce {{
+                  a: f32 = load %x[60*c + {across}*i + t]
+                  b: f32 = load %w[96*c + 32*t + j]
+                  p: f32 = mul(a, b)
+                  update s with p
+                }}
+              }}
+              v = read s
+              store %y[32*i + j] = v
+            }}
+          }}
+        }}""")
+        body = check_scheduled(kernel, WIDE).kernel("k").body
+        return sum(isinstance(s, Update) for s, _ in walk(body))
+
+    assert steps(1) == 1 and steps(5) == 3

@@ -17,6 +17,7 @@ from graphc.ir.kernel import (
     Let,
     Load,
     Loop,
+    Prefetch,
     Program,
     Read,
     Stmt,
@@ -46,6 +47,7 @@ STATEMENTS: list[tuple[Stmt, str]] = [
     (Acc("a", float32, "add", "v1"), "acc a: f32 = add v1"),
     (Update("a", "v1"), "update a with v1"),
     (Read("v1", "a"), "v1 = read a"),
+    (Prefetch("x", I0 * 4 + 640), "prefetch %x[4*i0 + 640]"),
     (Loop(Axis("i0", 8), "vector", ()), "for i0 in 8 vector {"),
 ]
 

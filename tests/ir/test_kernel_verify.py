@@ -66,6 +66,15 @@ kernel @k(%x: f32[100] in, %y: f32[90] out) {
   }
 }
 """,
+    "memory asked for beyond a buffer": """
+kernel @k(%x: f32[8] in, %y: f32[8] out) {
+  for i0 in 8 parallel {
+    prefetch %x[i0 + 8]
+    v1: f32 = load %x[i0]
+    store %y[i0] = v1
+  }
+}
+""",
     "guard leaves one iteration": """
 kernel @k(%y: f32[1] out) {
   for i0 in 8 parallel {

@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc import module_path
 from graphc.autograd import engine
+from graphc.autograd.function import reduced
 from graphc.autograd.grad_mode import is_grad_enabled, no_grad
 from graphc.autograd.record import record
 from graphc.dtypes import DType
@@ -23,7 +24,6 @@ from graphc.ir.types import TensorType
 from graphc.location import Location, capture
 from graphc.ops import dispatch
 from graphc.ops import elementwise as ew
-from graphc.ops.reduce import sum_to
 from graphc.ops.shape import filled, reshape
 from graphc.ops.state import state_write, stop_gradient
 from graphc.tensor import Tensor
@@ -431,10 +431,10 @@ class _CustomCall:
         if len(found) < len(operands) or any(extra is not None for extra in found[len(operands) :]):
             raise GradientError(f"{self.name}.backward returned {len(found)} gradients, expected {len(operands)}")
         sums: dict[Value, Any] = {}
-        for operand, gradient in zip(operands, found, strict=False):
+        for i, (operand, gradient) in enumerate(zip(operands, found, strict=False)):
             if isinstance(operand, Tensor) and gradient is not None and operand.dtype.kind == "f":
                 argument = self.forward.captured[id(operand)].value
-                gradient = sum_to(gradient, operand.shape)
+                gradient = reduced(f"{self.name}.backward", i, gradient, operand.shape)
                 sums[argument] = ew.add(sums[argument], gradient) if argument in sums else gradient
         arguments = list(self.forward.graph.inputs)
         made = [self.backward.local(sums[a] if a in sums else filled(0, a.dtype, a.shape))._data for a in arguments]

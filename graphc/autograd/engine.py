@@ -14,7 +14,7 @@ from graphc.autograd.grad_mode import enable_grad, is_anomaly_check_nan_enabled,
 from graphc.autograd.node import AccumulateGrad, Edge, Node, run_hooks
 from graphc.errors import ArgumentError, GradientError, GraphcError, ShapeError
 from graphc.ops import elementwise as ew
-from graphc.ops.shape import filled, zeros_like
+from graphc.ops.shape import concat, filled, reshape, zeros_like
 from graphc.tensor import Tensor
 from graphc.tensor_base import edge_of, front, refresh
 
@@ -278,13 +278,12 @@ def grad(
 ) -> tuple[Any, ...]:
     """The gradients of the sum of ``outputs``, weighted by ``grad_outputs``, with respect to each of ``inputs``.
 
-    Nothing is added to ``grad``. An input that the outputs do not depend on raises GradientError, or gives None with
-    ``allow_unused`` and zeros with ``materialize_grads``.
+    With ``is_grads_batched`` each of ``grad_outputs`` has one dimension more in front, a pass runs for each of its
+    entries, and the gradients are stacked. Nothing is added to ``grad``. An input that the outputs do not depend on
+    raises GradientError, or gives None with ``allow_unused`` and zeros with ``materialize_grads``.
     """
     if not only_inputs:
         warnings.warn("only_inputs=False has no effect", UserWarning, stacklevel=2)
-    if is_grads_batched:
-        raise ArgumentError("batched gradients are not supported", remedy="one call for each gradient")
     if materialize_grads and allow_unused is False:
         raise ArgumentError("materialize_grads needs unused inputs to be allowed")
     results = _tensors(outputs)
@@ -292,14 +291,43 @@ def grad(
     wanted = [refresh(front().local(t)) for t in _tensors(inputs)]
     _check_inputs(wanted)
     keep = create_graph if retain_graph is None else retain_graph
+    unused = (allow_unused or materialize_grads, materialize_grads)
     with _mode(create_graph):
-        edges = [edge_of(t) for t in wanted]
-        run = _Pass(edges, keep, create_graph, accumulate=False)
-        run.run(_roots(results, given))
-        return tuple(
-            _found(run.captured.get((id(node), index)), i, tensor, allow_unused or materialize_grads, materialize_grads)
-            for i, (tensor, (node, index)) in enumerate(zip(wanted, edges, strict=True))
+        if not is_grads_batched:
+            return _gradients(results, wanted, given, keep, create_graph, *unused)
+        rows = _rows(given)
+        found = [
+            _gradients(results, wanted, row, keep or i + 1 < len(rows), create_graph, *unused)
+            for i, row in enumerate(rows)
+        ]
+        return tuple(None if each[0] is None else _stacked(each) for each in zip(*found, strict=True))
+
+
+def _gradients(
+    results: Any, wanted: Any, given: Any, keep: bool, create_graph: bool, allow_unused: bool, materialize: bool
+) -> tuple[Any, ...]:
+    edges = [edge_of(t) for t in wanted]
+    run = _Pass(edges, keep, create_graph, accumulate=False)
+    run.run(_roots(results, given))
+    return tuple(
+        _found(run.captured.get((id(node), index)), i, tensor, allow_unused, materialize)
+        for i, (tensor, (node, index)) in enumerate(zip(wanted, edges, strict=True))
+    )
+
+
+def _rows(given: Sequence[Any]) -> list[list[Any]]:
+    """The gradients of each pass, taken from batched ones."""
+    counts = {t.shape[0] if isinstance(t, Tensor) and t.shape else None for t in given}
+    if len(counts) != 1 or counts <= {None, 0}:
+        raise ArgumentError(
+            "is_grads_batched needs grad_outputs that have one first dimension in common, which is not empty"
         )
+    return [[t[i] for t in given] for i in range(counts.pop() or 0)]
+
+
+def _stacked(tensors: Sequence[Any]) -> Any:
+    rows = [reshape(t, shape=(1, *t.shape)) for t in tensors]
+    return rows[0] if len(rows) == 1 else concat(*rows, axis=0)
 
 
 def _found(gradient: Any, i: int, tensor: Any, allow_unused: bool, materialize: bool) -> Any:

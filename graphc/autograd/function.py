@@ -125,7 +125,7 @@ class FunctionNode(Node):
             raise GradientError(f"{self.name()} returned a {type(grad).__name__} as gradient {i}, expected a tensor")
         if grad.shape == kept[0]:
             return grad
-        return _reduced(self.name(), i, grad, kept[0])
+        return reduced(self.name(), i, grad, kept[0])
 
     def release(self) -> None:
         """Frees the saved tensors."""
@@ -133,15 +133,17 @@ class FunctionNode(Node):
         self.context._saved = ()
 
 
-def _reduced(name: str, i: int, grad: Any, shape: tuple[int, ...]) -> Any:
-    try:
-        return sum_to(grad, shape)
-    except GradientError:
-        raise
-    except Exception:
+def reduced(name: str, i: int, grad: Any, shape: tuple[int, ...]) -> Any:
+    """The gradient ``i`` that a function returned, summed to the shape of its operand where that was broadcast.
+
+    Raises GradientError when the operand cannot have been broadcast to the gradient's shape.
+    """
+    lead = len(grad.shape) - len(shape)
+    if lead < 0 or any(want not in (1, have) for want, have in zip(shape, grad.shape[lead:], strict=True)):
         raise GradientError(
             f"{name} returned a gradient of shape {list(grad.shape)} for operand {i} of shape {list(shape)}"
-        ) from None
+        )
+    return sum_to(grad, shape)
 
 
 class Function:

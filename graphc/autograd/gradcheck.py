@@ -59,10 +59,12 @@ def gradcheck(
     atol: float = 1e-5,
     rtol: float = 1e-3,
     raise_exception: bool = True,
+    nondet_tol: float = 0.0,
 ) -> bool:
     """Whether the gradients of ``func`` agree with central differences of step ``eps``.
 
-    ``inputs`` that require gradients must be f64. Raises GradientError on a difference, or returns False.
+    Two backward passes must agree up to ``nondet_tol``. ``inputs`` that require gradients must be f64. Raises
+    GradientError on a difference, or returns False.
     """
     given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     tensors = [(i, t) for i, t in enumerate(given) if isinstance(t, Tensor) and t.requires_grad]
@@ -71,20 +73,39 @@ def gradcheck(
     for i, tensor in tensors:
         if tensor.dtype is not float64:
             raise ArgumentError(f"gradcheck: input {i} is {tensor.dtype.name}, finite differences need f64")
+    try:
+        _check(func, given, tensors, eps, (rtol, atol), nondet_tol)
+    except _Difference:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+class _Difference(GradientError):
+    """What a check has found; other errors are those of the function under test."""
+
+
+def _check(
+    func: Callable[..., Any], given: Any, tensors: Any, eps: float, near: tuple[float, float], nondet_tol: float
+) -> None:
     for i, tensor in tensors:
         numerical = _numerical(func, given, tensor, eps)
         for o, result in enumerate(_results(func, given)):
             analytical = _analytical(result, tensor) if result.requires_grad else np.zeros_like(numerical[o])
             expected = numerical[o].reshape(analytical.shape)
-            if not np.allclose(analytical, expected, rtol, atol, equal_nan=True):
-                if not raise_exception:
-                    return False
+            if not np.allclose(analytical, expected, *near, equal_nan=True):
                 worst = float(np.max(np.abs(analytical - expected)))
-                raise GradientError(
+                raise _Difference(
                     f"gradient of result {o} for input {i} differs from finite differences by up to {worst:.3g}\n"
                     f"finite differences:\n{expected}\ngradient:\n{analytical}"
                 )
-    return True
+            again = _analytical(result, tensor) if result.requires_grad else analytical
+            if not np.allclose(analytical, again, 0.0, nondet_tol, equal_nan=True):
+                worst = float(np.max(np.abs(analytical - again)))
+                raise _Difference(
+                    f"two backward passes give gradients of result {o} for input {i} that differ by up to {worst:.3g}"
+                )
 
 
 def gradgradcheck(
@@ -95,6 +116,7 @@ def gradgradcheck(
     atol: float = 1e-5,
     rtol: float = 1e-3,
     raise_exception: bool = True,
+    nondet_tol: float = 0.0,
 ) -> bool:
     """As gradcheck, for the gradients of the gradients."""
     given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
@@ -108,4 +130,12 @@ def gradgradcheck(
         outputs = [r for r in _results(func, inner) if r.requires_grad]
         return grad(outputs, [inner[i] for i in wanted], weights, create_graph=True, materialize_grads=True)
 
-    return gradcheck(gradients, (*given, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
+    return gradcheck(
+        gradients,
+        (*given, *seeds),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+    )

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 from graphc.autograd.engine import current_pass
 from graphc.autograd.node import Node
+from graphc.autograd.record import saving
 from graphc.errors import ArgumentError
 from graphc.hooks import RemovableHandle
 from graphc.tensor_base import edge_of, front, refresh
 
-__all__ = ["GradientEdge", "Node", "get_gradient_edge", "register_multi_grad_hook"]
+__all__ = ["GradientEdge", "Node", "get_gradient_edge", "register_multi_grad_hook", "saved_tensors_hooks"]
 
 
 class GradientEdge(NamedTuple):
@@ -24,6 +25,26 @@ class GradientEdge(NamedTuple):
 def get_gradient_edge(tensor: Any) -> GradientEdge:
     """The node and output number that receive the gradient of ``tensor``."""
     return GradientEdge(*edge_of(refresh(front().local(tensor))))
+
+
+class saved_tensors_hooks:
+    """Inside, tensors that are saved for a backward pass are kept as what ``pack_hook(tensor)`` returns.
+
+    ``unpack_hook`` gets that back when the tensor is needed, once for each gradient rule, and returns a tensor of the
+    same shape and element type. All operands and results of a recorded operation are saved, also those that its rule
+    turns out not to read; only what it reads is unpacked. In-place writes to what was packed are not noticed. Both
+    hooks run without recording. The innermost pair counts.
+    """
+
+    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]):
+        self.hooks = (pack_hook, unpack_hook)
+        self._tokens: list[Any] = []
+
+    def __enter__(self) -> None:
+        self._tokens.append(saving.set(self.hooks))
+
+    def __exit__(self, *exception: object) -> None:
+        saving.reset(self._tokens.pop())
 
 
 class MultiHandle:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
-from graphc.autograd.grad_mode import is_anomaly_enabled
+from graphc.autograd.grad_mode import is_anomaly_enabled, no_grad
 from graphc.autograd.node import Edge, Node, freed
 from graphc.dtypes import DType
 from graphc.errors import GradientError
 from graphc.ir.op import OpDef
 from graphc.ops.reduce import sum_to
 from graphc.tensor import Tensor
-from graphc.tensor_base import edge_of
+from graphc.tensor_base import edge_of, front, refresh
+
+saving: ContextVar[tuple[Callable[[Any], Any], Callable[[Any], Any]] | None] = ContextVar(
+    "graphc_saved_tensors_hooks", default=None
+)
+"""The innermost hooks through which saved tensors go: (pack, unpack)."""
 
 
 class Snapshot:
     """What is kept of an operand or result: its data, its version at that time, and its place in the graph."""
 
-    __slots__ = ("counter", "data", "dtype", "edge", "shape", "version", "whose")
+    __slots__ = ("counter", "data", "dtype", "edge", "shape", "unpack", "version", "whose")
 
     def __init__(self, tensor: Tensor, edge: Edge | None, whose: str):
         counter = tensor._counter
@@ -27,7 +33,13 @@ class Snapshot:
                 "tensors made in inference mode cannot be saved for a backward pass",
                 remedy="tensor.clone() outside of inference mode, or no_grad instead of it",
             )
-        self.data = tensor._data
+        hooks = saving.get()
+        self.unpack: Callable[[Any], Any] | None = None
+        """What gives the tensor back when ``data`` is what a pack hook made of it."""
+        if hooks is None:
+            self.data = tensor._data
+        else:
+            self.data, self.unpack = (_packed(hooks[0], tensor),), hooks[1]
         self.dtype: DType = tensor.dtype
         self.shape: tuple[int, ...] = tensor._data.shape
         self.counter = counter
@@ -39,6 +51,8 @@ class Snapshot:
         """The data; raises GradientError when it is freed or was written to since."""
         if self.data is None:
             raise freed()
+        if self.unpack is not None:
+            return self._unpacked(self.unpack)
         if self.counter[0] != self.version:
             raise GradientError(
                 f"a tensor needed for the gradient was modified by an in-place operation: {self.whose}, "
@@ -47,11 +61,30 @@ class Snapshot:
             )
         return self.data
 
+    def _unpacked(self, unpack: Callable[[Any], Any]) -> Any:
+        with no_grad():
+            found = unpack(self.data[0])
+        if not isinstance(found, Tensor) or found.shape != self.shape or found.dtype is not self.dtype:
+            shown = f"{found.dtype.name}{list(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
+            raise GradientError(
+                f"the unpack hook of {self.whose} returned {shown}, expected {self.dtype.name}{list(self.shape)}"
+            )
+        return refresh(front().local(found))._data
+
+
+def _packed(pack: Callable[[Any], Any], tensor: Tensor) -> Any:
+    plain = Tensor._wrap(tensor._data)
+    plain._counter = tensor._counter
+    with no_grad():
+        return pack(plain)
+
 
 class Saved(Tensor):
     """A saved operand or result inside a gradient rule: its data is checked when it is used, its shape always known."""
 
     _snapshot: Snapshot
+    _kept: Any = None
+    """The data that an unpack hook gave, so that it runs once for each gradient rule."""
 
     @classmethod
     def of(cls, snapshot: Snapshot, edge: Edge | None = None) -> Saved:
@@ -68,7 +101,11 @@ class Saved(Tensor):
 
     @property
     def _data(self) -> Any:  # type: ignore[override]
-        return self._snapshot.check()
+        if self._snapshot.unpack is None:
+            return self._snapshot.check()
+        if self._kept is None:
+            self._kept = self._snapshot.check()
+        return self._kept
 
     @property
     def shape(self) -> tuple[int, ...]:

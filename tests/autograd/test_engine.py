@@ -249,3 +249,24 @@ def test_a_network_in_plain_tensors_agrees_with_pytorch():
     b.backward()
     for p, q in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_batched_gradients_are_stacked():
+    x = graphc.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    unused = graphc.ones(1, requires_grad=True)
+    y, z = x * x, x.sum()
+    seeds = graphc.eye(3)
+    both = grad((y, z), (x, unused), (seeds, seeds[0]), is_grads_batched=True, allow_unused=True)
+    assert both[0].tolist() == [[3, 1, 1], [0, 4, 0], [0, 0, 6]] and both[1] is None
+    with pytest.raises(GradientError, match="freed"):
+        grad(y, x, seeds, is_grads_batched=True)
+    for wrong in (None, graphc.tensor(1.0), graphc.ones(0, 3)):
+        with pytest.raises(ArgumentError, match="is_grads_batched"):
+            grad((x * x).sum(), x, wrong, is_grads_batched=True)
+
+
+def test_batched_gradients_can_be_differentiated():
+    x = graphc.tensor([1.0, 2.0], requires_grad=True)
+    (found,) = grad(x**3, x, graphc.eye(2), is_grads_batched=True, create_graph=True)
+    found.sum().backward()
+    assert x.grad.tolist() == [6, 12]

@@ -322,3 +322,36 @@ def test_variable_wraps_a_tensor():
     v = Variable(t, requires_grad=True)
     assert v.requires_grad and v.creator is None and np.shares_memory(v.detach().numpy(), t.numpy())
     assert not Variable(t, requires_grad=True, volatile=True).requires_grad
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (3, 2), (6,)])
+def test_a_gradient_must_have_a_shape_that_the_operand_broadcasts_to(shape):
+    class Odd(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return graphc.ones(shape)
+
+    x = graphc.ones(2, 3, requires_grad=True)
+    with pytest.raises(GradientError, match=r"returned a gradient of shape .* for operand 0"):
+        Odd.apply(x).sum().backward()
+    with pytest.raises(GradientError, match=r"returned a gradient of shape .* for operand 0"):
+        graphc.trace(lambda x: Odd.apply(x), graphc.ones(2, 3))
+
+
+def test_a_gradient_of_the_broadcast_shape_is_summed():
+    class Spread(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.expand(4, 2, 3).clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    x = graphc.ones(2, 1, requires_grad=True)
+    Spread.apply(x).sum().backward()
+    assert x.grad.tolist() == [[12], [12]]

@@ -63,3 +63,31 @@ def test_inputs_must_allow_it():
         gradcheck(lambda x: x, X.detach())
     with pytest.raises(ArgumentError, match="input 0 is f32"):
         gradcheck(lambda x: x, graphc.ones(1, requires_grad=True))
+
+
+def test_gradients_that_change_between_passes_are_found():
+    class Drifting(Function):
+        passes = 0
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @classmethod
+        def backward(cls, ctx, g):
+            cls.passes += 1
+            return g * (2 + 1e-7 * cls.passes)
+
+    with pytest.raises(GradientError, match="two backward passes give gradients of result 0 for input 0"):
+        gradcheck(Drifting.apply, X)
+    assert not gradcheck(Drifting.apply, X, raise_exception=False)
+    assert gradcheck(Drifting.apply, X, nondet_tol=1e-5)
+
+
+def test_errors_of_the_function_are_not_differences():
+    def failing(x):
+        (x * 2).detach().requires_grad_(False).sum().backward()
+        return x
+
+    with pytest.raises(GradientError, match="does not require"):
+        gradcheck(failing, X, raise_exception=False)

@@ -85,3 +85,86 @@ def test_nodes_carry_notes():
     _, a, _ = pieces()
     a.grad_fn.metadata["who"] = "me"
     assert a.grad_fn.metadata == {"who": "me"}
+
+
+def test_saved_tensors_go_through_hooks():
+    x = graphc.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    kept, read = [], []
+
+    def pack(tensor):
+        assert not tensor.requires_grad and not graphc.is_grad_enabled()
+        kept.append(tensor.numpy().copy())
+        return len(kept) - 1
+
+    def unpack(number):
+        read.append(number)
+        return graphc.from_numpy(kept[number])
+
+    with graph.saved_tensors_hooks(pack, unpack):
+        y = x.exp()
+    z = (y * x).sum()
+    assert len(kept) == 2 and not read
+    (first,) = graphc.autograd.grad(z, x, create_graph=True)
+    assert len(read) == 1  # The result of exp alone.
+    (second,) = graphc.autograd.grad(first.sum(), x)
+    value = x.detach()
+    assert graphc.allclose(first.detach(), value.exp() * (1 + value))
+    assert graphc.allclose(second, value.exp() * (2 + value))
+
+
+def test_the_innermost_hooks_count_and_none_is_no_freed_value():
+    x = graphc.ones(2, requires_grad=True)
+    outer = []
+    with graph.saved_tensors_hooks(outer.append, lambda _: graphc.ones(2)):
+        with graph.saved_tensors_hooks(lambda t: None, lambda _: graphc.full((2,), 3.0)):
+            y = x * x
+        assert not outer
+        z = x * 2
+    assert len(outer) == 3 and z.requires_grad
+    assert graphc.autograd.grad(y.sum(), x)[0].tolist() == [6, 6]
+
+
+def test_saved_tensors_of_custom_functions_go_through_hooks():
+    class Square(graphc.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    x = graphc.tensor([1.0, -2.0], requires_grad=True)
+    with graph.saved_tensors_hooks(lambda t: t * 10, lambda t: t / 10):
+        y = Square.apply(x)
+    y.sum().backward()
+    assert x.grad.tolist() == [2, -4]
+
+
+def test_a_pair_of_hooks_works_inside_of_a_trace():
+    def function(x):
+        with graph.saved_tensors_hooks(lambda t: t.double(), lambda t: t.float()):
+            y = (x * x).sum()
+        return graphc.autograd.grad(y, x)[0]
+
+    x = graphc.tensor([1.0, 2.0], requires_grad=True)
+    assert function(x).tolist() == [2, 4]
+    traced = graphc.trace(function, x)
+    assert any(node.op.name == "cast" for node in traced.nodes())
+    assert graphc.compile(function)(x).tolist() == [2, 4]
+
+
+def test_an_unpack_hook_returns_what_was_saved():
+    x = graphc.ones(2, requires_grad=True)
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: graphc.ones(3)):
+        y = x * x
+    with pytest.raises(
+        GradientError, match=r"the unpack hook of an operand of mul returned f32\[3\], expected f32\[2\]"
+    ):
+        y.sum().backward()
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: 1.0):
+        y = x * x
+    with pytest.raises(GradientError, match="returned float"):
+        y.sum().backward()

@@ -37,6 +37,8 @@ class Trait(Flag):
     """No tensor operand is read at element granularity (iota, constant, random bits): cheap to recompute."""
     MATERIALIZE = auto()
     """Must be computed by a kernel of its own; never inlined into a consumer."""
+    STORES_ONCE = auto()
+    """``lower_nest`` stores every element of the result once: what follows element by element may be done there."""
     EFFECT = auto()
     """Writes state or is observed from outside; kept in order with other effects."""
     STATE_WRITE = auto()

@@ -17,6 +17,7 @@ from graphc.ops import (
     state,
     tap,
     window,
+    winograd,
 )
 
 FAMILIES = (
@@ -28,6 +29,7 @@ FAMILIES = (
     index,
     contraction,
     convolution,
+    winograd,
     window,
     random,
     state,

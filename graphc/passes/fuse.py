@@ -200,14 +200,14 @@ class _Fuser:
     def _try_merge(self, producer: Group, node: Node) -> Reason | None:
         """Merges the two groups, or says why not."""
         consumer = self.group_of[node]
-        if "nest" in (producer.kind, consumer.kind):
+        if "nest" in (producer.kind, consumer.kind) and not _goes_on(producer, consumer):
             return Reason.NEST
         if node.op.has(Trait.CONTRACTION) or node.op.has(Trait.MATERIALIZE) or not _fusable_consumer(node, self.forced):
             return Reason.READER
         merged = self._merged(producer, consumer)
         if isinstance(merged, Reason):
             return merged
-        if merged.kind == "contraction" and self._weight(producer, consumer) > _EPILOGUE:
+        if merged.kind in ("contraction", "nest") and self._weight(producer, consumer) > _EPILOGUE:
             return Reason.EPILOGUE
         reason = self._misfit(producer, consumer, merged)
         if reason is None and self._has_detour(producer, consumer):
@@ -232,7 +232,7 @@ class _Fuser:
         if "contraction" in (a.kind, b.kind) and "map" in (a.kind, b.kind):
             reshaped = a.kind == "contraction" and prod(a.shape) == prod(b.shape)
             return Group([], "contraction", b.shape) if a.shape == b.shape or reshaped else Reason.SHAPE
-        return Reason.KINDS
+        return Group([], "nest", a.shape) if _goes_on(a, b) and a.shape == b.shape else Reason.KINDS
 
     def _weight(self, *groups: Group) -> int:
         """Vector operations per element beside products, views and generators that are read included."""
@@ -414,6 +414,12 @@ def node_axes(node: Node) -> tuple[int, ...]:
 def is_repeated(node: Node) -> bool:
     """True for a scan, which becomes repeated calls of the kernels of its body; its operands all lie in memory."""
     return node.op is scan.op
+
+
+def _goes_on(producer: Group, consumer: Group) -> bool:
+    """True when a nest writes every element once, so that elementwise nodes may follow where it does."""
+    first = producer.nodes[0]
+    return producer.kind == "nest" and consumer.kind == "map" and first.op.has(Trait.STORES_ONCE)
 
 
 def _single(node: Node) -> Group:

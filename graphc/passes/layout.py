@@ -12,6 +12,8 @@ LAYOUTS = ("channels_first", "channels_last", "batch_last")
 _IMAGES = {
     "conv": ((0,), True),
     "conv_grad_weight": ((0, 1), False),
+    "winograd_input": ((0,), False),
+    "winograd_output": ((), True),
     "max_pool": ((0,), True),
     "max_pool_grad": ((0, 1), True),
     "max_pool_pick": ((0, 1), True),

@@ -486,11 +486,16 @@ class _NestContext(_Context):
     """The LowerContext of an op that lowers itself as a whole nest."""
 
     def store(self, index: Sequence[IndexLike], value: Scalar, guard: Guard = (), combine: str | None = None) -> None:
-        """Writes an element of the result."""
+        """Writes an element of the result, and of what follows it element by element."""
         result = self.node.results[0]
-        lowering = self.lowering
-        offset = lowering._offset(result, index)
-        lowering.nest.store_at(lowering._buffer(result, "out"), offset, value, guard, combine)
+        lowering, place = self.lowering, tuple(as_index(i) for i in index)
+        lowering.nest.remember(("value", id(result), place), value)
+        lowering.nest.remember(("guarded", id(result), place, guard), value)
+        for output in lowering.group.outputs:
+            if output is not result:
+                value = _GuardedReader(lowering, guard).at(output, place) if guard else lowering.at(output, place)
+            offset = lowering._offset(output, place)
+            lowering.nest.store_at(lowering._buffer(output, "out"), offset, value, guard, combine)
 
 
 def _operands(node: Node) -> list[OperandRef]:

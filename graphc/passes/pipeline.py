@@ -19,6 +19,7 @@ from graphc.passes.dce import DeadCodeElimination
 from graphc.passes.decompose import Decompose
 from graphc.passes.fold import ConstantFolding
 from graphc.passes.scans import MergeScans, OptimizeSteps, PruneScans
+from graphc.passes.winograd import Winograd
 
 _SIMPLIFY: tuple[Pass, ...] = (
     Canonicalize(),
@@ -43,6 +44,7 @@ PIPELINE: tuple[Pass, ...] = (
     # What decomposition and folding left: constants of weights, views of views, equal paddings.
     ConstantFolding(),
     Canonicalize(),
+    Winograd(),
     CommonSubexpressionElimination(),
     DeadCodeElimination(),
     OptimizeSteps(_SIMPLIFY),

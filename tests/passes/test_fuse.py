@@ -234,6 +234,35 @@ def test_nests_stand_alone():
     assert [g.kind for g in plan.groups] == ["map", "nest", "map"]
 
 
+def test_elementwise_nodes_follow_where_a_nest_stores_every_element_once():
+    """The image is stored too, because somebody else wants it; edges of tiles are guarded in what follows as well."""
+    plan = check(
+        """
+        graph @g(%m: f32[36,4,3], %s: f32[1,3,7,6], %b: f32[3,1,1]) -> (f32[1,3,7,6], f32[1,3,7,6]) {
+          %y = winograd_output(%m) {tile=4, kernel=3, shape=[1,3,7,6]} : f32[1,3,7,6]
+          %z = add(%y, %b) : f32[1,3,7,6]
+          %t = mul(%z, %s) : f32[1,3,7,6]
+          return %y, %t
+        }""",
+        1,
+    )
+    assert [v.name for v in plan.groups[0].outputs] == ["y", "t"]
+
+
+def test_nests_do_not_take_in_other_orders_of_elements():
+    check(
+        """
+        graph @g(%m: f32[16,2,3]) -> (f32[3,8]) {
+          %y = winograd_output(%m) {tile=2, kernel=3, shape=[2,3,2,2]} : f32[2,3,2,2]
+          %t = transpose(%y) {permutation=[1,0,2,3]} : f32[3,2,2,2]
+          %r = reshape(%t) {shape=[3,8]} : f32[3,8]
+          %z = tanh(%r) : f32[3,8]
+          return %z
+        }""",
+        2,
+    )
+
+
 # ---- order
 
 

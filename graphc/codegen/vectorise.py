@@ -16,8 +16,8 @@ _SCATTER = 3.0
 """Cost of one lane of a scattered write."""
 _FAR_STRIDE, _CONFLICT_STRIDE = 16, 512
 """Elements between lanes from which each has a cache line of its own, and whose multiples share few cache sets."""
-_SMALL_SUM = 6
-"""Statements of a loop around another one up to which it is nothing but a sum."""
+_SMALL_SUM = 8
+"""Statements for each sum in a loop around another one up to which it is nothing but sums."""
 _SHORT = 4
 """Iterations of a loop around lanes up to which it may be written out."""
 _CHAINS = 2
@@ -192,8 +192,11 @@ def _copies(loop: Loop, vectors: int) -> int:
     """Independent vectors in flight: enough to hide latency, few enough for the registers."""
     size = sum(1 for _ in walk(loop.body))
     most = 4 if size <= 16 else 2 if size <= 60 else 1
-    if size <= _SMALL_SUM and any(isinstance(s, Loop) for s in loop.body):
-        most = 16  # NOTE: sums of columns read longer pieces of each row, which memory delivers faster.
+    sums = sum(isinstance(s, Acc) for s in loop.body)
+    if size <= _SMALL_SUM * sums and any(isinstance(s, Loop) for s in loop.body):
+        most = (
+            16 >> (sums - 1).bit_length()
+        )  # NOTE: sums of columns read longer pieces of each row, which memory delivers faster.
     while most > 1 and vectors < most:
         most //= 2
     return most

@@ -11,8 +11,9 @@ from graphc.ir.graph import Graph, Node
 from graphc.ir.kernel import Call, Program, Storage
 from graphc.ir.op import Trait
 from graphc.passes.bufferize import aligned
-from graphc.passes.fuse import FusionPlan, fuse, is_repeated
+from graphc.passes.fuse import FusionPlan, fuse
 from graphc.passes.liveness import intervals, peak
+from graphc.passes.partition import is_repeated
 
 
 @dataclass(frozen=True)

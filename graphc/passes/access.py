@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphc.ir.graph import CONSTANT, INPUT, Node, Value
@@ -100,20 +100,21 @@ def _is_dynamic(index: tuple[Index, ...]) -> bool:
     return any(isinstance(a, Dynamic) for i in index for a in atoms(i))
 
 
-def climb(value: Value, index: tuple[Index, ...]) -> list[Access]:
-    """Reads of stored or computed values behind ``value`` at ``index``: virtual nodes are looked through."""
+def climb(
+    value: Value, index: tuple[Index, ...], stop: Collection[Node] = (), above: Access | None = None
+) -> list[Access]:
+    """Reads of stored or computed values behind ``value`` at ``index``: virtual nodes are looked through unless they
+    are in ``stop``. Properties of the access ``above`` hold for all of them."""
     found: list[Access] = []
-    stack = [Access(value, index)]
+    stack = [replace(above, value=value, index=index) if above else Access(value, index)]
     while stack:
         access = stack.pop()
         node = access.value.node
-        if not is_virtual(node):
+        if node in stop or not is_virtual(node):
             found.append(access)
-            continue
-        if node.op is CONSTANT:
-            continue
-        for read in reversed(operand_reads(node, access.index)):
-            stack.append(
+        elif node.op is not CONSTANT:
+            reads = operand_reads(node, access.index)
+            stack.extend(
                 Access(
                     read.value,
                     read.index,
@@ -121,5 +122,6 @@ def climb(value: Value, index: tuple[Index, ...]) -> list[Access]:
                     access.dynamic or read.dynamic,
                     access.replicating or read.replicating,
                 )
+                for read in reversed(reads)
             )
     return found

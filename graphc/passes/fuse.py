@@ -2,77 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
-from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value
+from graphc.ir.graph import Graph, Node, Value
 from graphc.ir.index import Axis, Index, flatten
-from graphc.ir.interpret import live_nodes
 from graphc.ir.op import Trait
 from graphc.ir.types import row_major_strides
-from graphc.ops.loop import scan
-from graphc.passes.access import Access, climb, domain_axes, is_virtual, operand_reads, written_value
+from graphc.passes.access import Access, domain_axes, is_virtual, written_value
+from graphc.passes.partition import WEIGHTS, Group, Partition, node_axes
+from graphc.passes.sharing import join_siblings, recompute
 
-KINDS = ("map", "row", "contraction", "nest")
-"""``map``: every value has the domain's shape. ``row``: reductions of the domain over ``axes``, values around them.
-``contraction``: one sum of products and what is done to its result. ``nest``: one op that lowers itself, or a scan."""
-
-
-WEIGHTS = {
-    "exp": 12,
-    "expm1": 20,
-    "log": 20,
-    "log1p": 24,
-    "tanh": 20,
-    "erf": 30,
-    "sin": 30,
-    "cos": 30,
-    "atan": 25,
-    "asin": 35,
-    "acos": 35,
-    "atan2": 35,
-    "pow": 80,
-    "random_bits": 120,
-}
-"""Vector operations of ops that need many."""
 _EPILOGUE = 64
 """Operations that may follow a sum of products while its register block is held: each is emitted once per register."""
-
-
-@dataclass(eq=False)
-class Group:
-    """Nodes that become one kernel. ``shape`` is the iteration domain, ``axes`` what a row group reduces."""
-
-    nodes: list[Node]
-    kind: str
-    shape: tuple[int, ...]
-    axes: tuple[int, ...] = ()
-    outputs: list[Value] = field(default_factory=list)
-    """Values that are stored, in node order (filled in at the end)."""
-
-    @property
-    def kept(self) -> tuple[int, ...]:
-        """Shape of the domain without the reduced axes."""
-        return tuple(e for i, e in enumerate(self.shape) if i not in self.axes)
-
-    @property
-    def row_shape(self) -> tuple[int, ...]:
-        """Shape of the domain with the reduced axes set to 1."""
-        return tuple(1 if i in self.axes else e for i, e in enumerate(self.shape))
-
-    def is_full(self, value: Value) -> bool:
-        """True when the value has one element per point of the domain."""
-        return value.shape == self.shape and not (self.kind == "row" and value.node.op.has(Trait.REDUCTION))
-
-    def outer(self, value: Value, index: tuple[Index, ...]) -> tuple[Index, ...] | None:
-        """Coordinates along the kept axes of a row-level value's index; None when its shape is neither row shape."""
-        if value.shape == self.kept and len(self.kept) != len(self.shape):
-            return index
-        if value.shape == self.row_shape:
-            return tuple(x for i, x in enumerate(index) if i not in self.axes)
-        return index if value.shape == self.kept else None
 
 
 class Reason(Enum):
@@ -120,54 +64,10 @@ def fuse(graph: Graph) -> FusionPlan:
     return _Fuser(graph).run()
 
 
-class _Fuser:
+class _Fuser(Partition):
     def __init__(self, graph: Graph):
-        self.graph = graph
-        order = graph.nodes()
-        live = live_nodes(graph, [*graph.outputs, *(v for n in order if n.op.has(Trait.EFFECT) for v in n.results)])
-        self.position = {node: i for i, node in enumerate(order)}
-        self.forced = _forced(graph)
-        self.real = [n for n in order if n in live and self._is_real(n)]
-        self.group_of: dict[Node, Group] = {n: _single(n) for n in self.real}
-        self.reads: dict[Node, list[Access]] = {n: self._reads(n) for n in self.real}
-        self.readers: dict[Node, list[Node]] = {}
-        for node in self.real:
-            for access in self.reads[node]:
-                readers = self.readers.setdefault(access.value.node, [])
-                if node not in readers:
-                    readers.append(node)
-        self.escaping = {v.node for v in _kept_values(graph)}
+        super().__init__(graph)
         self.refused: dict[tuple[Value, Node], Reason] = {}
-
-    def _is_real(self, node: Node) -> bool:
-        if node in self.forced:
-            return True
-        if node.op is CONSTANT or is_virtual(node) or node.op.has(Trait.STATE_WRITE):
-            return False
-        return node.op is not INPUT
-
-    def _reads(self, node: Node) -> list[Access]:
-        """Reads of stored or computed values, in the axes of the node's domain; virtual nodes are climbed."""
-        if node.op.lower is None:
-            direct = [Access(v, domain_axes(v.shape), dynamic=True) for v in node.operands]
-        elif node.op.has(Trait.REDUCTION):
-            direct = [Access(v, domain_axes(v.shape)) for v in node.operands]
-        else:
-            direct = operand_reads(node, domain_axes(node.results[0].shape))
-        return [found for access in direct for found in self._climb(access)]
-
-    def _climb(self, access: Access) -> list[Access]:
-        if access.value.node in self.forced:
-            return [access]
-        found: list[Access] = []
-        stack = [access]
-        while stack:
-            top = stack.pop()
-            if top.value.node in self.forced or not is_virtual(top.value.node):
-                found.append(top)
-            elif top.value.node.op is not CONSTANT:
-                stack.extend(_through(top))
-        return found
 
     # ---- merging
 
@@ -179,23 +79,21 @@ class _Fuser:
                     reason = self._try_merge(producer, node)
                     if reason is not None:
                         self.refused[access.value, node] = reason
-        groups = self._unique(self.group_of[n] for n in self.real)
+        recompute(self)
+        join_siblings(self)
+        groups = self.groups()
         for group in groups:
             group.nodes.sort(key=self.position.__getitem__)
-            group.outputs = [r for n in group.nodes for r in n.results if self._is_stored(n, group)]
+            own = [n for n in group.nodes if self.group_of[n] is group]
+            group.outputs = [r for n in own for r in n.results if self.is_stored(n)]
         ordered = self._ordered(groups)
         return FusionPlan(tuple(ordered), frozenset(v for g in ordered for v in g.outputs), tuple(self._refusals()))
 
     def _refusals(self) -> Iterator[Refusal]:
         """The refusals that still hold now that all merges are done."""
         for (value, reader), reason in self.refused.items():
-            if self.group_of[value.node] is not self.group_of[reader]:
+            if self.group_of[reader] in self.reading(value.node):
                 yield Refusal(value, reader, reason)
-
-    def _is_stored(self, node: Node, group: Group) -> bool:
-        if is_repeated(node) or node in self.escaping:
-            return True
-        return any(self.group_of[r] is not group for r in self.readers.get(node, ()))
 
     def _try_merge(self, producer: Group, node: Node) -> Reason | None:
         """Merges the two groups, or says why not."""
@@ -210,13 +108,11 @@ class _Fuser:
         if merged.kind in ("contraction", "nest") and self._weight(producer, consumer) > _EPILOGUE:
             return Reason.EPILOGUE
         reason = self._misfit(producer, consumer, merged)
-        if reason is None and self._has_detour(producer, consumer):
+        if reason is None and self.reaches(producer, consumer, directly=False):
             reason = Reason.DETOUR
         if reason is not None:
             return reason
-        merged.nodes = [*producer.nodes, *consumer.nodes]
-        for n in merged.nodes:
-            self.group_of[n] = merged
+        self.join(merged, producer, consumer)
         return None
 
     def _merged(self, producer: Group, consumer: Group) -> Group | Reason:
@@ -313,38 +209,12 @@ class _Fuser:
                     return False
         return True
 
-    def _has_detour(self, producer: Group, consumer: Group) -> bool:
-        """True when merging would make a cycle: a path from producer to consumer through a third group."""
-        last = max(self.position[n] for n in consumer.nodes)
-        seen: set[Group] = {producer}
-        stack = [g for g in self._followers(producer, last) if g is not consumer]
-        while stack:
-            group = stack.pop()
-            if group in seen:
-                continue
-            seen.add(group)
-            for follower in self._followers(group, last):
-                if follower is consumer:
-                    return True
-                stack.append(follower)
-        return False
-
-    def _followers(self, group: Group, last: int) -> Iterator[Group]:
-        for node in group.nodes:
-            for reader in self.readers.get(node, ()):
-                follower = self.group_of[reader]
-                if follower is not group and min(self.position[n] for n in follower.nodes) <= last:
-                    yield follower
-
     # ---- order
-
-    def _unique(self, groups: Iterable[Group]) -> list[Group]:
-        return list(dict.fromkeys(groups))
 
     def _ordered(self, groups: list[Group]) -> list[Group]:
         """Topological order, ties broken by the first node; what a state becomes is computed after its old content has
         been read wherever that is possible, so that it can be computed in place."""
-        before = {g: self._before(g) for g in groups}
+        before = {g: self.before(g) for g in groups}
         followers: dict[Group, list[Group]] = {g: [] for g in groups}
         for group, sources in before.items():
             for source in sources:
@@ -370,11 +240,6 @@ class _Fuser:
                 reading.discard(group)
         return ordered
 
-    def _before(self, group: Group) -> set[Group]:
-        """Groups of which this one reads results."""
-        values = (a.value for n in group.nodes for a in self.reads[n])
-        return {self.group_of[v.node] for v in values if v.node in self.group_of} - {group}
-
     def _state_use(self, groups: list[Group]) -> tuple[dict[Value, set[Group]], dict[Group, list[Value]]]:
         """The groups that read each written state, and the states whose new content each group computes."""
         readers: dict[Value, set[Group]] = {}
@@ -392,45 +257,10 @@ class _Fuser:
         return readers, written
 
 
-def _through(access: Access) -> list[Access]:
-    reads = operand_reads(access.value.node, access.index)
-    return [
-        Access(
-            r.value,
-            r.index,
-            access.guarded or r.guarded,
-            access.dynamic or r.dynamic,
-            access.replicating or r.replicating,
-        )
-        for r in reads
-    ]
-
-
-def node_axes(node: Node) -> tuple[int, ...]:
-    """Dimensions that a REDUCTION node folds."""
-    return node.attrs["axes"] if "axes" in node.attrs else (node.attrs["axis"],)
-
-
-def is_repeated(node: Node) -> bool:
-    """True for a scan, which becomes repeated calls of the kernels of its body; its operands all lie in memory."""
-    return node.op is scan.op
-
-
 def _goes_on(producer: Group, consumer: Group) -> bool:
     """True when a nest writes every element once, so that elementwise nodes may follow where it does."""
     first = producer.nodes[0]
     return producer.kind == "nest" and consumer.kind == "map" and first.op.has(Trait.STORES_ONCE)
-
-
-def _single(node: Node) -> Group:
-    """The group of one node."""
-    if node.op.lower_nest is not None or is_repeated(node):
-        return Group([node], "nest", node.results[0].shape)
-    if node.op.has(Trait.REDUCTION):
-        return Group([node], "row", node.operands[0].shape, node_axes(node))
-    if node.op.has(Trait.CONTRACTION):
-        return Group([node], "contraction", node.results[0].shape)
-    return Group([node], "map", node.results[0].shape)
 
 
 _FUSABLE = Trait.ELEMENTWISE | Trait.REDUCTION
@@ -474,39 +304,3 @@ def _aligned(node: Node, access: Access, group: Group) -> bool:
             return False
         expected = outer
     return group.outer(value, access.index) == expected
-
-
-def _kept_values(graph: Graph) -> list[Value]:
-    """Values that are still there after the call: outputs and written state."""
-    written = [n.operands[1] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)]
-    return [written_value(v) for v in (*graph.outputs, *written)]
-
-
-def _forced(graph: Graph) -> set[Node]:
-    """Virtual nodes that must lie in memory all the same: outputs, written state, and what products and nests read
-    through anything but plain index arithmetic."""
-    forced: set[Node] = set()
-    for value in _kept_values(graph):
-        if is_virtual(value.node):
-            forced.add(value.node)
-    for node in graph.nodes():
-        if node.op.lower is not None and not node.op.has(Trait.CONTRACTION):
-            continue
-        for operand in node.operands:
-            access = climb(operand, domain_axes(operand.shape))
-            if is_repeated(node):
-                forced.update([operand.node] if is_virtual(operand.node) else [])
-            elif is_virtual(operand.node) and not (len(access) == 1 and access[0].plain and node.op.lower is not None):
-                forced.add(_last_irregular(operand) or operand.node)
-    return forced
-
-
-def _last_irregular(operand: Value) -> Node | None:
-    """Going up from an operand, the first view that is more than index arithmetic (so views after it stay virtual)."""
-    value = operand
-    while is_virtual(value.node) and value.node.op is not CONSTANT and value.node.operands:
-        reads = operand_reads(value.node, domain_axes(value.shape))
-        if len(reads) != 1 or not reads[0].plain:
-            return value.node
-        value = reads[0].value
-    return value.node if is_virtual(value.node) else None

@@ -9,17 +9,19 @@ from typing import Any
 from graphc.errors import CompileError
 from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_path
 from graphc.ir.index import Axis, Index, IndexLike, as_index, flatten, unflatten
-from graphc.ir.kernel import Buffer, Call, Guard, Kernel, Load, Loop, Program, Storage, Store, walk
+from graphc.ir.kernel import Buffer, Call, Guard, Kernel, Load, Loop, Program, Stmt, Storage, Store, walk
 from graphc.ir.lowering import OperandRef
 from graphc.ir.nest import NestBuilder, Scalar
 from graphc.ir.op import Trait
 from graphc.ir.repeat import loop_spans
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.passes.access import broadcast_index, climb, domain_axes, written_value
-from graphc.passes.fuse import FusionPlan, Group, fuse, is_repeated
+from graphc.passes.fuse import FusionPlan, fuse
 from graphc.passes.layout import LAYOUTS, image_values, strides_of
+from graphc.passes.partition import Group, is_repeated
 from graphc.passes.repetition import Part, Repetition
 from graphc.passes.row_cache import cached_values
+from graphc.passes.sibling_loops import merge_siblings
 
 
 def lower_graph(graph: Graph, layout: str = LAYOUTS[0]) -> Program:
@@ -299,7 +301,10 @@ class _GroupLowering:
             self._map()
         buffers = (*self.buffers.values(), *self.scratch.values())
         origin = tuple(dict.fromkeys(n.location.module for n in self.group.nodes if n.location.module))
-        return Kernel("k", buffers, self.nest.body(), origin), tuple(self.buffers)
+        body = self.nest.body()
+        if self.group.kind == "row":
+            body = _merged_rows(body)
+        return Kernel("k", buffers, body, origin), tuple(self.buffers)
 
     # ---- kernel forms
 
@@ -496,6 +501,14 @@ class _NestContext(_Context):
                 value = _GuardedReader(lowering, guard).at(output, place) if guard else lowering.at(output, place)
             offset = lowering._offset(output, place)
             lowering.nest.store_at(lowering._buffer(output, "out"), offset, value, guard, combine)
+
+
+def _merged_rows(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """The passes over a row, inside the loops over rows, as few as possible."""
+    only = body[0] if len(body) == 1 else None
+    if isinstance(only, Loop) and only.kind == "parallel":
+        return (replace(only, body=_merged_rows(only.body)),)
+    return merge_siblings(body)
 
 
 def _operands(node: Node) -> list[OperandRef]:

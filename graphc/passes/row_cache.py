@@ -8,7 +8,7 @@ from math import prod
 from graphc.ir.graph import Node, Value
 from graphc.ir.op import Trait
 from graphc.passes.access import is_virtual
-from graphc.passes.fuse import Group
+from graphc.passes.partition import Group
 
 _ROW_BYTES = 128 * 1024
 """A scratch row larger than this would leave the cache that makes it worthwhile."""
@@ -60,10 +60,31 @@ def _runs_across(group: Group) -> bool:
 
 
 def _passes(group: Group) -> list[list[Value]]:
-    """The roots of each pass over the row: operands of each reduction, and the full-level outputs."""
-    found = [list(n.operands) for n in group.nodes if n.op.has(Trait.REDUCTION)]
-    found.append([v for v in group.outputs if group.is_full(v)])
-    return found
+    """The roots of each pass over the row: operands of the reductions that can be computed together, which are those
+    that wait for equally many others, and the full-level outputs."""
+    found: dict[int, list[Value]] = {}
+    waits: dict[Node, int] = {}
+    for node in group.nodes:  # NOTE: in the order of the graph, so operands come first
+        waits[node] = _waits(node, waits) + node.op.has(Trait.REDUCTION)
+        if node.op.has(Trait.REDUCTION):
+            found.setdefault(waits[node], []).extend(node.operands)
+    return [*found.values(), [v for v in group.outputs if group.is_full(v)]]
+
+
+def _waits(node: Node, waits: dict[Node, int]) -> int:
+    """How many reductions, one after the other, come before what the node reads."""
+    most, seen = 0, set()
+    stack = [v.node for v in node.operands]
+    while stack:
+        source = stack.pop()
+        if source in seen:
+            continue
+        seen.add(source)
+        if source in waits:
+            most = max(most, waits[source])
+        elif is_virtual(source):
+            stack.extend(v.node for v in source.operands)
+    return most
 
 
 def _reachable(group: Group, roots: list[Value]) -> set[Node]:

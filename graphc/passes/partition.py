@@ -1,0 +1,231 @@
+"""A partition of a graph's nodes into groups, and how the groups read each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value
+from graphc.ir.index import Index
+from graphc.ir.interpret import live_nodes
+from graphc.ir.op import Trait
+from graphc.ops.loop import scan
+from graphc.passes.access import Access, climb, domain_axes, is_virtual, operand_reads, written_value
+
+WEIGHTS = {
+    "exp": 12,
+    "expm1": 20,
+    "log": 20,
+    "log1p": 24,
+    "tanh": 20,
+    "erf": 30,
+    "sin": 30,
+    "cos": 30,
+    "atan": 25,
+    "asin": 35,
+    "acos": 35,
+    "atan2": 35,
+    "pow": 80,
+    "random_bits": 120,
+}
+"""Vector operations of ops that need many."""
+KINDS = ("map", "row", "contraction", "nest")
+"""``map``: every value has the domain's shape. ``row``: reductions of the domain over ``axes``, values around them.
+``contraction``: one sum of products and what is done to its result. ``nest``: one op that lowers itself, or a scan."""
+
+
+@dataclass(eq=False)
+class Group:
+    """Nodes that become one kernel. ``shape`` is the iteration domain, ``axes`` what a row group reduces."""
+
+    nodes: list[Node]
+    kind: str
+    shape: tuple[int, ...]
+    axes: tuple[int, ...] = ()
+    outputs: list[Value] = field(default_factory=list)
+    """Values that are stored, in node order (filled in at the end)."""
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """Shape of the domain without the reduced axes."""
+        return tuple(e for i, e in enumerate(self.shape) if i not in self.axes)
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """Shape of the domain with the reduced axes set to 1."""
+        return tuple(1 if i in self.axes else e for i, e in enumerate(self.shape))
+
+    def is_full(self, value: Value) -> bool:
+        """True when the value has one element per point of the domain."""
+        return value.shape == self.shape and not (self.kind == "row" and value.node.op.has(Trait.REDUCTION))
+
+    def outer(self, value: Value, index: tuple[Index, ...]) -> tuple[Index, ...] | None:
+        """Coordinates along the kept axes of a row-level value's index; None when its shape is neither row shape."""
+        if value.shape == self.kept and len(self.kept) != len(self.shape):
+            return index
+        if value.shape == self.row_shape:
+            return tuple(x for i, x in enumerate(index) if i not in self.axes)
+        return index if value.shape == self.kept else None
+
+
+class Partition:
+    """Which group each node is in."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        order = graph.nodes()
+        live = live_nodes(graph, [*graph.outputs, *(v for n in order if n.op.has(Trait.EFFECT) for v in n.results)])
+        self.position = {node: i for i, node in enumerate(order)}
+        self.forced = _forced(graph)
+        """Views and generators that lie in memory all the same."""
+        self.real = [n for n in order if n in live and self._is_real(n)]
+        """Nodes that are computed by a kernel."""
+        self.group_of: dict[Node, Group] = {n: _single(n) for n in self.real}
+        self.again: dict[Node, list[Group]] = {}
+        """Further groups that compute a node for themselves."""
+        self.reads: dict[Node, list[Access]] = {n: self._reads(n) for n in self.real}
+        """What a node reads from memory or from other nodes."""
+        self.readers: dict[Node, list[Node]] = {}
+        for node in self.real:
+            for access in self.reads[node]:
+                readers = self.readers.setdefault(access.value.node, [])
+                if node not in readers:
+                    readers.append(node)
+        self.escaping = {v.node for v in _kept_values(graph)}
+        """Nodes whose values are there after the call."""
+
+    def _is_real(self, node: Node) -> bool:
+        if node in self.forced:
+            return True
+        if node.op is CONSTANT or is_virtual(node) or node.op.has(Trait.STATE_WRITE):
+            return False
+        return node.op is not INPUT
+
+    def _reads(self, node: Node) -> list[Access]:
+        """Reads of stored or computed values, in the axes of the node's domain; virtual nodes are climbed."""
+        if node.op.lower is None:
+            direct = [Access(v, domain_axes(v.shape), dynamic=True) for v in node.operands]
+        elif node.op.has(Trait.REDUCTION):
+            direct = [Access(v, domain_axes(v.shape)) for v in node.operands]
+        else:
+            direct = operand_reads(node, domain_axes(node.results[0].shape))
+        return [found for access in direct for found in climb(access.value, access.index, self.forced, access)]
+
+    def groups(self) -> list[Group]:
+        """All groups, by their first nodes."""
+        return list(dict.fromkeys(self.group_of[n] for n in self.real))
+
+    def join(self, merged: Group, *parts: Group) -> None:
+        """Puts the nodes of ``parts`` into ``merged``."""
+        merged.nodes = list(dict.fromkeys(n for part in parts for n in part.nodes))
+        for node in merged.nodes:
+            if self.group_of[node] in parts:
+                self.group_of[node] = merged
+        for node in [n for n in merged.nodes if n in self.again]:
+            others = dict.fromkeys(merged if g in parts else g for g in self.again.pop(node))
+            kept = [g for g in others if g is not self.group_of[node]]
+            if kept:
+                self.again[node] = kept
+
+    def add_again(self, node: Node, group: Group) -> None:
+        """Lets a group compute a node for itself that another one computes too."""
+        if node not in group.nodes:
+            group.nodes.append(node)
+            self.again.setdefault(node, []).append(group)
+
+    def holds(self, group: Group, node: Node) -> bool:
+        """Whether a group computes a node."""
+        return self.group_of[node] is group or group in self.again.get(node, ())
+
+    def reading(self, node: Node) -> list[Group]:
+        """Groups that read a node's results from memory."""
+        found = (g for r in self.readers.get(node, ()) for g in (self.group_of[r], *self.again.get(r, ())))
+        return [g for g in dict.fromkeys(found) if not self.holds(g, node)]
+
+    def before(self, group: Group) -> set[Group]:
+        """Groups of which this one reads results."""
+        nodes = {a.value.node for n in group.nodes for a in self.reads[n]}
+        return {self.group_of[n] for n in nodes if n in self.group_of and not self.holds(group, n)}
+
+    def is_stored(self, node: Node) -> bool:
+        """Whether a node's results lie in memory."""
+        return is_repeated(node) or node in self.escaping or bool(self.reading(node))
+
+    def reaches(self, producer: Group, consumer: Group, directly: bool) -> bool:
+        """Whether the consumer needs the producer through other groups, or also ``directly``."""
+        last = max(self.position[n] for n in consumer.nodes)
+        seen: set[Group] = {producer}
+        stack = [g for g in self._followers(producer, last) if directly or g is not consumer]
+        while stack:
+            group = stack.pop()
+            if group is consumer:
+                return True
+            if group not in seen:
+                seen.add(group)
+                stack.extend(self._followers(group, last))
+        return False
+
+    def _followers(self, group: Group, last: int) -> Iterator[Group]:
+        """Groups that read results of one and have nodes up to number ``last``."""
+        for node in group.nodes:
+            if self.group_of[node] is group:
+                for follower in self.reading(node):
+                    if min(self.position[n] for n in follower.nodes) <= last:
+                        yield follower
+
+
+def node_axes(node: Node) -> tuple[int, ...]:
+    """Dimensions that a REDUCTION node folds."""
+    return node.attrs["axes"] if "axes" in node.attrs else (node.attrs["axis"],)
+
+
+def is_repeated(node: Node) -> bool:
+    """True for a scan, which becomes repeated calls of the kernels of its body; its operands all lie in memory."""
+    return node.op is scan.op
+
+
+def _single(node: Node) -> Group:
+    """The group of one node."""
+    if node.op.lower_nest is not None or is_repeated(node):
+        return Group([node], "nest", node.results[0].shape)
+    if node.op.has(Trait.REDUCTION):
+        return Group([node], "row", node.operands[0].shape, node_axes(node))
+    if node.op.has(Trait.CONTRACTION):
+        return Group([node], "contraction", node.results[0].shape)
+    return Group([node], "map", node.results[0].shape)
+
+
+def _kept_values(graph: Graph) -> list[Value]:
+    """Values that are still there after the call: outputs and written state."""
+    written = [n.operands[1] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)]
+    return [written_value(v) for v in (*graph.outputs, *written)]
+
+
+def _forced(graph: Graph) -> set[Node]:
+    """Virtual nodes that must lie in memory all the same: outputs, written state, and what products and nests read
+    through anything but plain index arithmetic."""
+    forced: set[Node] = set()
+    for value in _kept_values(graph):
+        if is_virtual(value.node):
+            forced.add(value.node)
+    for node in graph.nodes():
+        if node.op.lower is not None and not node.op.has(Trait.CONTRACTION):
+            continue
+        for operand in node.operands:
+            access = climb(operand, domain_axes(operand.shape))
+            if is_repeated(node):
+                forced.update([operand.node] if is_virtual(operand.node) else [])
+            elif is_virtual(operand.node) and not (len(access) == 1 and access[0].plain and node.op.lower is not None):
+                forced.add(_last_irregular(operand) or operand.node)
+    return forced
+
+
+def _last_irregular(operand: Value) -> Node | None:
+    """Going up from an operand, the first view that is more than index arithmetic (so views after it stay virtual)."""
+    value = operand
+    while is_virtual(value.node) and value.node.op is not CONSTANT and value.node.operands:
+        reads = operand_reads(value.node, domain_axes(value.shape))
+        if len(reads) != 1 or not reads[0].plain:
+            return value.node
+        value = reads[0].value
+    return value.node if is_virtual(value.node) else None

@@ -173,18 +173,22 @@ def _dot_tiles(c: Contraction, target: Target) -> list[Tile]:
                 columns = max(s for _, _, s in blocks(column.extent if column else 1, most_columns))
                 if rows * columns + rows + columns > target.registers - 1:
                     continue
-                step = max(rows * columns / 2.0, 4.0, _dot_loads(c, row, rows, columns, length, target))
+                step = max(rows * columns / 2.0, 4.0, _dot_loads(c, row, column, (rows, columns), length, target))
                 steps = points * length / (rows * columns * lanes * _used_lanes(axis.extent, lanes))
                 cycles = steps * step + 5.0 * points
                 tiles.append(Tile(cycles, axis, row, column, rows, columns))
     return tiles
 
 
-def _dot_loads(c: Contraction, row: Axis | None, rows: int, columns: int, length: int, target: Target) -> float:
-    """Cycles to read one vector of each row and column: a block of columns stays while all rows pass by it."""
-    size = length * c.a.dtype.itemsize
+def _dot_loads(
+    c: Contraction, row: Axis | None, column: Axis | None, block: tuple[int, int], length: int, target: Target
+) -> float:
+    """Cycles to read one vector of each row and column: a block of columns stays while all rows pass by it, or is read
+    only once from where the operand lies."""
+    (rows, columns), size = block, length * c.a.dtype.itemsize
     passing = _read_cycles((row.extent if row else 1) * size, target)
-    staying = _read_cycles(columns * size, target) if row is not None and row.extent > rows else 0.5
+    again = row is not None and row.extent > rows
+    staying = _read_cycles((columns if again else column.extent if column else 1) * size, target)
     return rows * passing + columns * staying
 
 

@@ -37,3 +37,11 @@ def test_constants_are_packed_for_nothing():
     paid = choose_tile(contraction, wide)
     assert free is not None and paid is not None and free.cycles <= paid.cycles
     assert free.pack is not None and free.pack.buffer == "b"
+
+
+def test_one_row_reads_packed_weights_in_order():
+    """Weights that are read once from beyond the first cache arrive faster as one stream than as one per column."""
+    contraction = find_contraction(transposed_b(1, 512, 128))
+    assert contraction is not None
+    tile = choose_tile(contraction, target_named("avx512"), frozenset({"b"}))
+    assert tile is not None and tile.pack is not None and tile.vector in contraction.outer

@@ -37,7 +37,7 @@ from graphc.tensor import Tensor, is_tensor
 from graphc.trace import is_tracing, trace
 
 if TYPE_CHECKING:
-    from graphc import autograd, data, hooks, monitor, nn, optim, serialize
+    from graphc import autograd, data, func, hooks, monitor, nn, optim, serialize
     from graphc.autograd.transforms import grad, value_and_grad, vjp
     from graphc.compiled import compile
     from graphc.compiled_step import compile_step
@@ -67,6 +67,7 @@ __all__ = [
     "export",
     "float32",
     "float64",
+    "func",
     "get_num_threads",
     "get_rng_state",
     "grad",
@@ -124,6 +125,7 @@ __getattr__ = exports(
         "grad": "graphc.autograd.transforms:grad",
         "check": "graphc.model_check:check",
         "export": "graphc.model_file:export",
+        "func": "graphc.func",
         "hooks": "graphc.hooks",
         "load": "graphc.model_file:load",
         "load_state": "graphc.serialize.state_file:load_state",

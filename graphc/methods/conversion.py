@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import builtins
+from mmap import mmap
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from graphc.dtypes import bool_, dtype_of, float32, float64, int8, int32, int64, uint8
 from graphc.ops import elementwise as ew
-from graphc.tensor_base import TensorBase
+from graphc.tensor_base import TensorBase, front
 
 if TYPE_CHECKING:
     from graphc.tensor import Tensor
@@ -56,6 +59,24 @@ class Conversion(TensorBase):
     def type(self, dtype: Any = None) -> Any:
         """As another element type; without one, the name of this tensor's."""
         return f"graphc.{self.dtype.long_name}" if dtype is None else self.to_dtype(dtype)
+
+    # ---- memory
+
+    def share_memory_(self) -> Tensor:
+        """Moves this tensor to memory that processes forked from this one share with it; returns it."""
+        if not self.is_shared():
+            data = self.detach().numpy()  # type: ignore[attr-defined]
+            array = np.ndarray(data.shape, data.dtype, mmap(-1, max(data.nbytes, 1)))
+            array[...] = data
+            self.data = front().constant(array)  # type: ignore[attr-defined]
+        return self  # type: ignore[return-value]
+
+    def is_shared(self) -> builtins.bool:
+        """Whether the memory is shared with processes forked from this one."""
+        memory: Any = self.detach().numpy()  # type: ignore[attr-defined]
+        while isinstance(memory, np.ndarray):
+            memory = memory.base
+        return isinstance(memory, mmap)
 
     # ---- exchange with other libraries
 

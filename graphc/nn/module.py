@@ -9,14 +9,19 @@ from typing import Any, Self
 from graphc import changes, module_path
 from graphc.autograd.grad_mode import no_grad
 from graphc.changes import Members
+from graphc.creation import empty_like
 from graphc.device import device as device_of
 from graphc.dtypes import DType, dtype_of, float32, float64
 from graphc.errors import ArgumentError, AttributeValueError, DTypeError, GraphcError, MemberError
+from graphc.lazy import deferred
 from graphc.nn.module_hooks import ModuleHooks, call_with_hooks, run_registration_hooks
 from graphc.nn.module_state import ModuleState
 from graphc.nn.module_tree import check_member_name
 from graphc.nn.parameter import Buffer, Parameter
 from graphc.tensor import Tensor
+from graphc.trace import is_tracing
+
+compile_module = deferred("graphc.compiled:compile")
 
 _HOOK_TABLES = (
     "_backward_pre_hooks",
@@ -43,6 +48,8 @@ class Module(ModuleState, ModuleHooks):
 
     dump_patches = False
     call_super_init = False
+    _compiled: Any = None
+    """What runs the calls after ``compile()``; copies and pickles do without."""
     _backend: Any = None
     """Which library of kernels a module uses was chosen here once; programs of that time look for it."""
 
@@ -69,6 +76,8 @@ class Module(ModuleState, ModuleHooks):
         raise NotImplementedError(f'module {type(self).__name__} does not define "forward"')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._compiled is not None and not is_tracing():
+            return self._compiled(*args, **kwargs)
         module_path.enter(self)
         try:
             if self._has_hooks():
@@ -79,6 +88,10 @@ class Module(ModuleState, ModuleHooks):
             raise
         finally:
             module_path.leave()
+
+    def compile(self) -> None:
+        """Makes calls of this module run as native code from now on, as those of ``graphc.compile(module)`` do."""
+        self.__dict__["_compiled"] = compile_module(self)
 
     # Registration
 
@@ -211,6 +224,9 @@ class Module(ModuleState, ModuleHooks):
         names = {*object.__dir__(self), *self._parameters, *self._buffers, *self._modules}
         return sorted(name for name in names if not name[:1].isdigit())
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_compiled"}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         changes.note()
         self.__dict__.update(state)
@@ -263,6 +279,24 @@ class Module(ModuleState, ModuleHooks):
     def double(self) -> Self:
         """Casts floating-point parameters and buffers to f64."""
         return self.to(float64)
+
+    def half(self) -> Self:
+        """Casts floating-point parameters and buffers to f16; raises DTypeError where that type does not exist."""
+        return self.to(dtype_of("float16"))
+
+    def bfloat16(self) -> Self:
+        """Casts floating-point parameters and buffers to bf16; raises DTypeError where that type does not exist."""
+        return self.to(dtype_of("bfloat16"))
+
+    def to_empty(self, *, device: Any = None, recurse: bool = True) -> Self:
+        """Gives parameters and buffers new memory whose content is not defined."""
+        if device is not None:
+            device_of(device)
+        return self._apply(empty_like, recurse)
+
+    def share_memory(self) -> Self:
+        """Moves parameters and buffers to memory that processes forked from this one share with it."""
+        return self._apply(lambda t: t.share_memory_())
 
     def cpu(self) -> Self:
         """Parameters and buffers live in the CPU's memory already; returns this module."""

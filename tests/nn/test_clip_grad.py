@@ -93,3 +93,8 @@ def test_vector_and_back():
     assert net.weight.tolist() == [[0, 1, 2], [3, 4, 5]] and net.bias.tolist() == [6, 7]
     with pytest.raises(ShapeError, match=r"a vector \[7\] for 8 elements"):
         vector_to_parameters(graphc.zeros(7), net.parameters())
+
+
+def test_the_import_path_that_users_know():
+    assert nn.utils.clip_grad_norm_ is clip_grad_norm_ and nn.utils.vector_to_parameters is vector_to_parameters
+    assert all(hasattr(nn.utils, name) for name in nn.utils.__all__)

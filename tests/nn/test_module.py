@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 
 import numpy as np
@@ -340,3 +341,45 @@ def test_first_class_attributes():
     assert m.dump_patches is False and m.training is True
     for table in ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks"):
         assert len(getattr(m, table)) == 0
+
+
+def test_compile_in_place():
+    net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU())
+    x = graphc.randn(5, 3)
+    expected = copy.deepcopy(net)(x)
+    net.compile()
+    assert "CompiledSequentialBackward" in repr(net(x).grad_fn)
+    assert graphc.allclose(net.eval()(x), net[2](net[1](net[0](x))), atol=1e-5)
+    assert graphc.allclose(net.train()(x), expected, atol=1e-5)
+    assert net[1].num_batches_tracked.item() == 2
+    for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert other._compiled is None
+    assert graphc.allclose(nn.Sequential(net, nn.Identity())(x), expected, atol=1e-5)
+    assert "matmul" in str(graphc.trace(net, x))
+
+
+def test_types_that_do_not_exist_say_which_do():
+    for convert in (nn.Linear(1, 1).half, nn.Linear(1, 1).bfloat16):
+        try:
+            assert convert().weight.dtype.kind == "f"
+        except DTypeError as error:
+            assert error.remedy is not None and "f32" in error.remedy
+
+
+def test_memory_that_is_empty_or_shared():
+    net = nn.Linear(3, 2)
+    weight = net.weight
+    assert net.to_empty(device="cpu") is net and net.weight is weight and weight.shape == (2, 3)
+    nn.init.ones_(weight)
+    assert not weight.is_shared()
+    assert net.share_memory() is net and weight.is_shared() and weight.tolist() == [[1, 1, 1], [1, 1, 1]]
+    child = os.fork()
+    if not child:
+        with graphc.no_grad():
+            weight.fill_(5)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert weight.tolist() == [[5, 5, 5], [5, 5, 5]]
+    step = graphc.compile_step(net, nn.functional.mse_loss, graphc.optim.SGD(net.parameters(), lr=0.1))
+    step(graphc.ones(1, 3), graphc.zeros(1, 2))
+    assert weight.is_shared() and weight[0, 0].item() != 5

@@ -91,12 +91,14 @@ def recurrent_layer(
     bias_ih: Tensor | None = None,
     bias_hh: Tensor | None = None,
     reverse: bool = False,
+    mask: Tensor | None = None,
 ) -> tuple[Tensor, State]:
     """Runs a layer over a sequence [time, batch, size]; returns the hidden states [time, batch, hidden] and the last
     state.
 
     ``weight_ih`` is [gates * hidden, size], ``weight_hh`` [gates * hidden, hidden]. ``reverse`` goes from the last step
-    to the first, with outputs at the places of their inputs. Raises ShapeError when the sequence is empty.
+    to the first, with outputs at the places of their inputs. Where ``mask`` (bool [time, batch, 1]) is False, the state
+    stays as it is. Raises ShapeError when the sequence is empty.
     """
     step, _, _ = STEPS[kind]
     if not x.shape[0]:
@@ -104,11 +106,14 @@ def recurrent_layer(
     # One product for all steps; only the recurrent one waits for the step before.
     projected = linear(x, weight_ih, bias_ih)
 
-    def following(state: State, x: Tensor) -> tuple[State, Tensor]:
-        state = step(x, state, weight_hh, bias_hh)
-        return state, state[0]
+    def following(state: State, x: tuple[Tensor, ...]) -> tuple[State, Tensor]:
+        after = step(x[0], state, weight_hh, bias_hh)
+        if len(x) > 1:
+            after = tuple(ew.where(x[1], new, old) for new, old in zip(after, state, strict=True))
+        return after, after[0]
 
-    state, outputs = scan(following, tuple(state), projected, reverse=reverse)
+    steps = (projected,) if mask is None else (projected, mask)
+    state, outputs = scan(following, tuple(state), steps, reverse=reverse)
     return outputs, state
 
 

@@ -6,11 +6,13 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from graphc.creation import from_numpy
 from graphc.errors import AttributeValueError, ShapeError
 from graphc.nn import init
 from graphc.nn.functional.dropout import dropout
 from graphc.nn.functional.recurrent import STEPS, State, recurrent_cell, recurrent_layer, stacked
 from graphc.nn.module import Module
+from graphc.nn.packed_sequence import PackedSequence, packed_data, padded_data, running, sizes_of
 from graphc.nn.parameter import Parameter, empty_parameter
 from graphc.ops.shape import concat
 from graphc.tensor import Tensor
@@ -86,12 +88,15 @@ class RNNBase(Module):
     def flatten_parameters(self) -> None:
         """Does nothing: parameters need no common memory here."""
 
-    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """[time, batch, input_size] (batch first with ``batch_first``, or without a batch) to all hidden states of the
         last layer in the same layout, and the last states [layers * directions, batch, hidden_size].
 
-        ``hx`` are the first states, zeros when None; for an LSTM a pair of hidden and cell states.
+        ``hx`` are the first states, zeros when None; for an LSTM a pair of hidden and cell states. A PackedSequence
+        gives a PackedSequence of hidden states, and the states after the last step of each sequence.
         """
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(input, hx)
         single = len(input.shape) == 2
         if len(input.shape) not in (2, 3) or input.shape[-1] != self.input_size:
             raise ShapeError(
@@ -105,6 +110,22 @@ class RNNBase(Module):
             return x.reshape(x.shape[0], x.shape[2]), self._result([s.reshape(s.shape[0], s.shape[2]) for s in last])
         return (x.transpose(0, 1) if self.batch_first else x), self._result(last)
 
+    def _forward_packed(self, packed: PackedSequence, hx: Any) -> tuple[PackedSequence, Any]:
+        sizes = sizes_of(packed)
+        x = padded_data(packed.data, sizes)
+        if len(x.shape) != 3 or x.shape[-1] != self.input_size:
+            raise ShapeError(f"{self._get_name()}: packed {list(packed.data.shape)} is not [*, {self.input_size}]")
+        if hx is not None and packed.sorted_indices is not None:
+            hx = self._result([s.index_select(1, packed.sorted_indices) for s in self._given(hx)])
+        mask = from_numpy(running(sizes)).unsqueeze(-1)
+        x, last = self._run(x, self._states(x, hx, False), mask)
+        if packed.unsorted_indices is not None:
+            last = [s.index_select(1, packed.unsorted_indices) for s in last]
+        return packed._replace(data=packed_data(x, sizes)), self._result(last)
+
+    def _given(self, hx: Any) -> tuple[Tensor, ...]:
+        return tuple(hx) if STEPS[self.mode][2] > 1 else (hx,)
+
     def _states(self, x: Tensor, hx: Any, single: bool) -> list[State]:
         """The first state of each layer and direction."""
         count = self.num_layers * (2 if self.bidirectional else 1)
@@ -113,7 +134,7 @@ class RNNBase(Module):
         if hx is None:
             zeros = x.new_zeros(x.shape[1], self.hidden_size)
             return [(zeros,) * kinds] * count
-        given = tuple(hx) if kinds > 1 else (hx,)
+        given = self._given(hx)
         if len(given) != kinds:
             raise ShapeError(f"{self._get_name()}: {len(given)} states are given, {kinds} are needed")
         if single:
@@ -123,7 +144,7 @@ class RNNBase(Module):
                 raise ShapeError(f"{self._get_name()}: a state has shape {list(state.shape)}, not {list(shape)}")
         return [tuple(s.select(0, i) for s in given) for i in range(count)]
 
-    def _run(self, x: Tensor, states: list[State]) -> tuple[Tensor, list[Tensor]]:
+    def _run(self, x: Tensor, states: list[State], mask: Tensor | None = None) -> tuple[Tensor, list[Tensor]]:
         """The output of the last layer, and the last states, each [layers * directions, batch, hidden]."""
         finals: list[State] = []
         for layer in range(self.num_layers):
@@ -132,7 +153,9 @@ class RNNBase(Module):
             outputs = []
             for reverse in (False, True)[: 2 if self.bidirectional else 1]:
                 parameters = self._parameters_of(layer, reverse)
-                output, final = recurrent_layer(self.mode, x, states[len(finals)], *parameters, reverse=reverse)
+                output, final = recurrent_layer(
+                    self.mode, x, states[len(finals)], *parameters, reverse=reverse, mask=mask
+                )
                 outputs.append(output)
                 finals.append(final)
             x = concat(*outputs, axis=2) if self.bidirectional else outputs[0]

@@ -1,0 +1,75 @@
+"""Attributes of modules that are computed from parameters whenever they are read, such as a weight of norm 1."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from graphc.errors import ArgumentError
+from graphc.nn.module import Module
+from graphc.tensor import Tensor
+
+
+class Rule(Protocol):
+    """How an attribute is computed, and what an assignment to it does."""
+
+    def compute(self, module: Any) -> Tensor:
+        """The value, in tensor operations, so that gradients reach what it is computed from."""
+        ...
+
+    def assign(self, module: Any, value: Tensor) -> None:
+        """Sets what the value is computed from."""
+        ...
+
+
+def rules_of(module: Module) -> dict[str, Rule]:
+    """The computed attributes of a module by name."""
+    return module.__dict__.get("_computed", {})
+
+
+def compute_attribute(module: Module, name: str, rule: Rule) -> None:
+    """Makes ``module.name`` computed by ``rule``. The module's class becomes a subclass with that property."""
+    _set_rules(module, rules_of(module) | {name: rule})
+
+
+def stop_computing(module: Module, name: str) -> None:
+    """Makes ``name`` free for an ordinary attribute again; the last one gives the module its own class back."""
+    _set_rules(module, {n: r for n, r in rules_of(module).items() if n != name})
+
+
+def own_class(module: Module) -> type[Any]:
+    """The class that the module had before attributes of it were computed."""
+    return getattr(type(module), "_before_computed", type(module))
+
+
+def _set_rules(module: Module, rules: dict[str, Rule]) -> None:
+    base = own_class(module)
+    module.__dict__["_computed"] = rules
+    object.__setattr__(module, "__class__", _class_with(base, tuple(rules)) if rules else base)
+
+
+def _class_with(base: type[Any], names: tuple[str, ...]) -> type[Any]:
+    members: dict[str, Any] = {name: _property(name) for name in names}
+    members |= {"_before_computed": base, "__module__": base.__module__, "__reduce_ex__": _reduce}
+    return type(f"Parametrized{base.__name__}", (base,), members)
+
+
+def _property(name: str) -> property:
+    def read(module: Any) -> Tensor:
+        return rules_of(module)[name].compute(module)
+
+    def write(module: Any, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise ArgumentError(
+                f"{type(module).__name__}.{name} is computed from parameters, and no tensor is assigned"
+            )
+        rules_of(module)[name].assign(module, value)
+
+    return property(read, write)
+
+
+def _reduce(module: Any, protocol: Any) -> Any:
+    return _restored, (own_class(module), tuple(rules_of(module))), module.__getstate__()
+
+
+def _restored(base: type[Any], names: tuple[str, ...]) -> Any:
+    return object.__new__(_class_with(base, names))

@@ -38,7 +38,8 @@ from graphc.trace import is_tracing, trace
 
 if TYPE_CHECKING:
     from graphc import autograd, data, func, hooks, monitor, nn, optim, serialize
-    from graphc.autograd.transforms import grad, value_and_grad, vjp
+    from graphc.autograd.jacobian import hessian, jacfwd, jacrev
+    from graphc.autograd.transforms import grad, jvp, value_and_grad, vjp
     from graphc.compiled import compile
     from graphc.compiled_step import compile_step
     from graphc.drawing.show import picture
@@ -71,6 +72,7 @@ __all__ = [
     "get_num_threads",
     "get_rng_state",
     "grad",
+    "hessian",
     "hooks",
     "inference_mode",
     "initial_seed",
@@ -81,6 +83,9 @@ __all__ = [
     "is_inference_mode_enabled",
     "is_tensor",
     "is_tracing",
+    "jacfwd",
+    "jacrev",
+    "jvp",
     "load",
     "load_state",
     "manual_seed",
@@ -126,7 +131,11 @@ __getattr__ = exports(
         "check": "graphc.model_check:check",
         "export": "graphc.model_file:export",
         "func": "graphc.func",
+        "hessian": "graphc.autograd.jacobian:hessian",
         "hooks": "graphc.hooks",
+        "jacfwd": "graphc.autograd.jacobian:jacfwd",
+        "jacrev": "graphc.autograd.jacobian:jacrev",
+        "jvp": "graphc.autograd.transforms:jvp",
         "load": "graphc.model_file:load",
         "load_state": "graphc.serialize.state_file:load_state",
         "monitor": "graphc.monitor",

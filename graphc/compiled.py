@@ -28,7 +28,7 @@ from graphc.runtime.fast_call import Gate
 from graphc.structure import Leaf, Structure, flatten, unflatten
 from graphc.tensor import Tensor
 from graphc.tensor_base import edge_of, refresh
-from graphc.trace import Traced, graph_name, is_module, is_tracing, modules_of, trace_function
+from graphc.trace import Traced, graph_name, is_module, modules_of, runs_as_python, trace_function
 
 
 def build(graph: Graph) -> Executable:
@@ -257,7 +257,7 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the variant of this signature, which is traced and built when it is the first time."""
         count, inputs, grad_enabled, call, dtype = self._shortcut
-        if count == COUNT[0] and not kwargs and is_grad_enabled() is grad_enabled and not is_tracing():
+        if count == COUNT[0] and not kwargs and is_grad_enabled() is grad_enabled and not runs_as_python():
             given = [
                 t._data
                 for t in args
@@ -274,7 +274,7 @@ class Compiled:
 
     def _find_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         count = COUNT[0]
-        if is_tracing():
+        if runs_as_python():
             return self._target(*args, **kwargs)
         structure: Structure | int
         if not kwargs and all([isinstance(a, Tensor) for a in args]):

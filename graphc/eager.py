@@ -9,8 +9,10 @@ import numpy as np
 
 from graphc import changes
 from graphc.autograd import engine
+from graphc.autograd.forward_ad import propagate
 from graphc.autograd.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from graphc.autograd.record import record
+from graphc.autograd.tangents import USED, has_tangents
 from graphc.dtypes import DType
 from graphc.errors import ArgumentError, GradientError, GraphcError, TraceError
 from graphc.ir.build import describe
@@ -20,7 +22,7 @@ from graphc.ops import dispatch
 from graphc.ops.define import no_tensor
 from graphc.tensor import Tensor
 from graphc.tensor_base import BY_NUMPY, VOLATILE, any_volatile, check_writable, refresh
-from graphc.views import ALIASES, view_of, write_through
+from graphc.views import ALIASES, view_of, write_tangents, write_through
 
 _CHECKED_LIMIT = 20_000
 
@@ -70,6 +72,8 @@ class EagerDispatcher:
             needs_grad = False
         if needs_grad and is_grad_enabled():
             record(op, checked.attrs, operands, results)
+        if USED[0] and has_tangents(operands):
+            propagate(op, checked.attrs, operands, results)
         if checked.aliases and arrays[0].size:
             self._alias(op, checked, operands[0], results[0])
         return results if found.__class__ is tuple else results[0]
@@ -147,6 +151,7 @@ class EagerDispatcher:
             return tensor
         copy = Tensor._wrap(tensor._data.copy())
         copy._node, copy._index, copy._requires_grad = tensor._node, tensor._index, True
+        copy._tangents = tensor._tangents
         return copy
 
     def assign(self, tensor: Tensor, value: Tensor) -> None:
@@ -161,6 +166,8 @@ class EagerDispatcher:
             )
         if is_grad_enabled() and (value._requires_grad or tensor._requires_grad):
             write_through(tensor, value)
+        if USED[0]:
+            write_tangents(tensor, value)
         np.copyto(data, value._data)
         if tensor._counter is not None:
             tensor._counter[0] += 1

@@ -1,6 +1,7 @@
-"""The import path that users know for functions of functions: gradients, and modules as functions of parameters."""
+"""The import path that users know for functions of functions: derivatives, and modules as functions of parameters."""
 
-from graphc.autograd.transforms import grad, vjp
+from graphc.autograd.jacobian import hessian, jacfwd, jacrev
+from graphc.autograd.transforms import grad, jvp, vjp
 from graphc.nn.utils.stateless import functional_call
 
-__all__ = ["functional_call", "grad", "vjp"]
+__all__ = ["functional_call", "grad", "hessian", "jacfwd", "jacrev", "jvp", "vjp"]

@@ -115,6 +115,8 @@ class TensorBase:
     _hooks: OrderedDict[int, Callable[[Any], Any]] | None = None
     _post_hooks: OrderedDict[int, Callable[[Any], Any]] | None = None
     _accumulator: weakref.ref[AccumulateGrad] | None = None
+    _tangents: dict[int, Any] | None = None
+    """Tangents in forward mode, by level."""
     _keeps_grad = False
     _volatile = False
     """True for a variable that forbids gradients to whatever is computed from it."""
@@ -317,7 +319,8 @@ def refresh(tensor: Any) -> Any:
     tensor._seen = tensor._counter[0]
     base = view.base
     traced = not isinstance(base._data, np.ndarray)
-    if not traced and (tensor._detached or not (base._requires_grad and base._node is not None)):
+    recorded = not tensor._detached and base._requires_grad and base._node is not None
+    if not traced and not recorded and base._tangents is None:
         return tensor
     with enable_grad():
         fresh = base
@@ -325,7 +328,9 @@ def refresh(tensor: Any) -> Any:
             fresh = dispatch.apply(op, (fresh,), attrs)
     if traced:
         tensor._data = fresh._data
-    if not tensor._detached:
+    if fresh._tangents is not None:
+        tensor._tangents = {**(tensor._tangents or {}), **fresh._tangents}
+    if not tensor._detached and (traced or recorded):
         changes.note()
         tensor._node, tensor._index, tensor._requires_grad = fresh._node, fresh._index, fresh._requires_grad
     return tensor

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphc import module_path
+from graphc.autograd.tangents import USED, levels
 from graphc.errors import ArgumentError, GraphcError, TraceError
 from graphc.ir.graph import INPUT, Graph, Value
 from graphc.ir.types import TensorType
@@ -61,6 +62,11 @@ class Traced:
     def state(self) -> dict[str, np.ndarray]:
         """The arrays of params and states by path."""
         return {a.value.node.attrs["path"]: a.tensor._data for a in self.arguments}
+
+
+def runs_as_python() -> bool:
+    """True where compiled functions run their Python code: in a trace, and where tangents are taken along."""
+    return isinstance(dispatch.current(), Tracer) or (USED[0] and bool(levels.get()))
 
 
 def is_tracing() -> bool:

@@ -10,9 +10,11 @@ import numpy as np
 
 from graphc import module_path
 from graphc.autograd import engine
+from graphc.autograd.forward_ad import propagate
 from graphc.autograd.function import reduced
 from graphc.autograd.grad_mode import is_grad_enabled, no_grad
 from graphc.autograd.record import record
+from graphc.autograd.tangents import USED, has_tangents
 from graphc.dtypes import DType
 from graphc.eager import escaped
 from graphc.errors import GradientError, TraceError
@@ -28,7 +30,7 @@ from graphc.ops.shape import filled, reshape
 from graphc.ops.state import state_write, stop_gradient
 from graphc.tensor import Tensor
 from graphc.tensor_base import VOLATILE, any_volatile, check_writable, refresh
-from graphc.views import ALIASES, view_of, write_through
+from graphc.views import ALIASES, view_of, write_tangents, write_through
 
 Names = Mapping[int, tuple[str, str]]
 """Class (param or state) and path of tensors, by identity."""
@@ -98,6 +100,8 @@ class Tracer:
         full = results[0].node.attrs if results else {}
         if recording and any(t._requires_grad for t in local):
             record(op, full, local, tensors)
+        if USED[0] and has_tangents(local):
+            propagate(op, full, local, tensors)
         if op.name in ALIASES:
             self._alias(op, full, local[0], tensors[0])
         return tensors[0] if len(tensors) == 1 else tuple(tensors)
@@ -196,6 +200,12 @@ class Tracer:
                 origin=capture(module_path.current_path()).describe(),
                 remedy="pass it as an argument of the traced function, or use tensor.detach()",
             )
+        if has_tangents((tensor,)):
+            raise TraceError(
+                "a tensor with a tangent is used in a trace and would lose it",
+                origin=capture(module_path.current_path()).describe(),
+                remedy="call graphc.jvp inside of the traced function, with the tangent as an argument",
+            )
         named = self._name_of(tensor)
         if named is not None:
             return self._remember(tensor, self._argument(tensor, *named))
@@ -258,6 +268,7 @@ class Tracer:
         check_writable(image)
         before = Tensor._wrap(image._data)
         before._node, before._index, before._requires_grad = image._node, image._index, image._requires_grad
+        before._tangents = image._tangents
         if image._node is None and image._requires_grad:
             return image
         return before
@@ -267,7 +278,10 @@ class Tracer:
         image = refresh(self.local(tensor))
         check_writable(image)
         self._check_target(image)
-        write_through(image, refresh(self.local(value)))
+        value = refresh(self.local(value))
+        write_through(image, value)
+        if USED[0]:
+            write_tangents(image, value)
         if image._counter is not None:
             image._counter[0] += 1
 
@@ -402,6 +416,7 @@ class _CustomCall:
             self.context.keep_traced(lambda t: Tensor._wrap(refresh(self.forward.local(t))._data))
         with dispatch.use(self.backward):
             gradients = self._gradients(operands, results, backward)
+        self.context._for_forward = None
         self._check_writes()
         saved = [t._data for t in self.backward.origins]
         arguments = list(self.backward.lifted.values())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from graphc import changes
+from graphc.autograd import tangents
 from graphc.autograd.grad_mode import is_grad_enabled, set_grad_enabled
 from graphc.errors import GradientError
 from graphc.ir.op import OpDef
@@ -42,12 +43,36 @@ def write_through(tensor: Any, value: Any) -> None:
             "a view made by detach() or under no_grad() is written to with a value that requires gradients",
             remedy="write to a tensor that is no such view, or detach the value",
         )
-    contents = [front().before_write(view.base) if recorded else view.base]
-    for op, attrs in view.steps[:-1]:
+    content = front().before_write(view.base) if recorded else view.base
+    _take_over(view.base, _replaced(content, view.steps, value), recorded)
+
+
+def write_tangents(tensor: Any, value: Any) -> None:
+    """Gives ``tensor``, and for a view its base, the tangents of ``value``."""
+    view = tensor._view
+    if view is not None and any(op.name == "stop_gradient" for op, _ in view.steps):
+        return
+    base = tensor if view is None else view.base
+    opened = tangents.levels.get()
+    for at, level in enumerate(opened):
+        if all(tangents.tangent_of(t, level) is None for t in (value, tensor, base)):
+            continue
+        with tangents.only(opened[:at]):
+            tangent = tangents.tangent_or_zeros(value, level)
+            tangents.set_tangent(tensor, level, tangent)
+            if view is not None:
+                content = tangents.tangent_or_zeros(base, level)
+                tangents.set_tangent(base, level, _replaced(content, view.steps, tangent))
+
+
+def _replaced(content: Any, steps: Sequence[tuple[OpDef, dict[str, Any]]], value: Any) -> Any:
+    """``content`` with ``value`` in the place of the view that ``steps`` lead to."""
+    contents = [content]
+    for op, attrs in steps[:-1]:
         contents.append(front().apply(op, (contents[-1],), attrs))
-    for (op, attrs), content in zip(reversed(view.steps), reversed(contents), strict=True):
-        value = _INVERSE[op.name](content, value, **attrs)
-    _take_over(view.base, value, recorded)
+    for (op, attrs), part in zip(reversed(steps), reversed(contents), strict=True):
+        value = _INVERSE[op.name](part, value, **attrs)
+    return value
 
 
 def _take_over(tensor: Any, value: Any, recorded: bool) -> None:
@@ -88,6 +113,7 @@ def change_shape(tensor: Any, function: Callable[[Any], Any]) -> Any:
     changes.note()
     bump(tensor)
     tensor._data, tensor._view, tensor._detached = result._data, result._view, result._detached
+    tensor._tangents = result._tangents
     tensor._seen = 0 if tensor._counter is None else tensor._counter[0]
     front().lay_out(tensor, result)
     return tensor
@@ -97,7 +123,7 @@ def _stand_in(tensor: Any) -> Any:
     """Another tensor at the same place in memory and in the graph; of a leaf, without gradient."""
     other = type(tensor)._wrap(tensor._data)
     other._counter, other._view, other._seen = tensor._counter, tensor._view, tensor._seen
-    other._detached = tensor._detached
+    other._detached, other._tangents = tensor._detached, tensor._tangents
     if tensor._node is not None:
         other._node, other._index, other._requires_grad = tensor._node, tensor._index, True
     return other

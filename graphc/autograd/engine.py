@@ -59,6 +59,8 @@ class _Pass:
 
     def __init__(self, targets: Iterable[Edge] | None, keep: bool, create: bool, accumulate: bool):
         self.targets = None if targets is None else {(id(node), index) for node, index in targets}
+        self.oldest = -1 if targets is None else min((node.sequence for node, _ in targets), default=-1)
+        """Nodes made before it lead to no target."""
         self.keep = keep
         self.create = create
         self.accumulate = accumulate
@@ -72,7 +74,8 @@ class _Pass:
     def will_run(self, node: Node) -> bool:
         """Whether a gradient will arrive at ``node`` in this pass."""
         if self.reached is None:
-            self.reached = _useful(self.targets, self.roots) if self.targets is not None else _behind(self.roots)
+            behind = _behind(self.roots, self.oldest)
+            self.reached = behind if self.targets is None else _useful(self.targets, behind)
         return node in self.reached
 
     def run(self, roots: list[tuple[Edge, Any]]) -> None:
@@ -85,7 +88,7 @@ class _Pass:
 
     def _run(self, roots: list[tuple[Edge, Any]]) -> None:
         self.roots = [edge[0] for edge, _ in roots]
-        useful = None if self.targets is None else _useful(self.targets, [edge[0] for edge, _ in roots])
+        useful = None if self.targets is None else _useful(self.targets, _behind(self.roots, self.oldest))
         for edge, gradient in roots:
             self.send(edge, gradient)
         while self.heap:
@@ -171,9 +174,8 @@ def _checked_run(node: Node, grads: list[Any]) -> Sequence[Any]:
     return found
 
 
-def _useful(targets: set[tuple[int, int]], roots: Iterable[Node]) -> set[Node]:
-    """Nodes from which a target can be reached, the targets' own nodes too."""
-    seen = _behind(roots)
+def _useful(targets: set[tuple[int, int]], seen: set[Node]) -> set[Node]:
+    """Those of the nodes ``seen`` from which a target can be reached, the targets' own nodes too."""
     wanted = {node for node, _ in targets}
     useful: set[Node] = set()
     for node in sorted(seen, key=lambda n: n.sequence):
@@ -182,13 +184,13 @@ def _useful(targets: set[tuple[int, int]], roots: Iterable[Node]) -> set[Node]:
     return useful
 
 
-def _behind(roots: Iterable[Node]) -> set[Node]:
-    """All nodes that can be reached from ``roots``."""
+def _behind(roots: Iterable[Node], oldest: int) -> set[Node]:
+    """All nodes that can be reached from ``roots`` over nodes that are not older than number ``oldest``."""
     seen: set[Node] = set()
     stack = list(roots)
     while stack:
         node = stack.pop()
-        if node not in seen:
+        if node not in seen and node.sequence >= oldest:
             seen.add(node)
             stack.extend(edge[0] for edge in node.edges if edge is not None)
     return seen
@@ -208,7 +210,7 @@ def _accumulate(leaf: Any, gradient: Any, create: bool) -> None:
         gradient = ew.cast(gradient, dtype=leaf.dtype)
     old = leaf._grad
     data = gradient._data
-    if create or not isinstance(data, np.ndarray):
+    if create or not isinstance(data, np.ndarray) or gradient._tangents is not None:
         leaf._grad = gradient if old is None else ew.add(old, gradient)
     elif old is None:
         leaf._grad = Tensor._wrap(np.array(data, order="C"))

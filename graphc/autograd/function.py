@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from graphc.autograd.forward_ad import propagate_by
 from graphc.autograd.grad_mode import is_grad_enabled, no_grad
 from graphc.autograd.node import Edge, Node, freed
 from graphc.autograd.record import Saved, Snapshot, real
+from graphc.autograd.tangents import has_tangents, only
 from graphc.errors import ArgumentError, GradientError
 from graphc.ops.reduce import sum_to
-from graphc.ops.shape import filled
+from graphc.ops.shape import filled, zeros_like
 from graphc.tensor import Tensor
 from graphc.tensor_base import VOLATILE, any_volatile, edge_of, front, refresh
 
@@ -28,6 +30,9 @@ class Context:
         self._node: weakref.ref[Node] | None = None
         self._released = False
         self._traced: tuple[Any, ...] | None = None
+        self._for_forward: tuple[Any, ...] | None = None
+        self._pushing: tuple[Any, ...] | None = None
+        """While jvp runs: what it finds saved."""
         self._dirty: tuple[Any, ...] = ()
         self._non_differentiable: tuple[Any, ...] = ()
         self._materialize = True
@@ -43,11 +48,16 @@ class Context:
                 )
         self._to_save = tensors
 
-    save_for_forward = save_for_backward
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keeps tensors (or None) for jvp, which otherwise finds what save_for_backward kept."""
+        self._for_forward = tensors
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What save_for_backward kept; raises GradientError when it is freed or was written to since."""
+        """What save_for_backward kept (in jvp, save_for_forward); raises GradientError when it is freed or was written
+        to since."""
+        if self._pushing is not None:
+            return self._pushing
         if self._traced is not None:
             return self._traced
         if self._released:
@@ -149,10 +159,11 @@ def reduced(name: str, i: int, grad: Any, shape: tuple[int, ...]) -> Any:
 class Function:
     """Base of operations with a gradient of their own.
 
-    Static style: ``forward(ctx, *args)`` (or ``forward(*args)`` with ``setup_context(ctx, inputs, output)``) and
-    ``backward(ctx, *grads)``, applied by ``F.apply(*args)``. Instance style, one instance per call: ``__init__`` takes
-    what is no tensor, ``forward(self, *tensors)`` and ``backward(self, *grads)`` use ``self`` as the context, applied
-    by ``F(...)(*tensors)``. Backward returns one gradient (or None) per argument of forward; more are allowed if None.
+    Static style: ``forward(ctx, *args)`` (or ``forward(*args)`` with ``setup_context(ctx, inputs, output)``),
+    ``backward(ctx, *grads)`` and, for forward mode, ``jvp(ctx, *tangents)``, applied by ``F.apply(*args)``. Instance
+    style, one instance per call: ``__init__`` takes what is no tensor, ``forward(self, *tensors)`` and
+    ``backward(self, *grads)`` use ``self`` as the context, applied by ``F(...)(*tensors)``. Backward returns one
+    gradient (or None) per argument of forward; more are allowed if None.
     """
 
     @staticmethod
@@ -167,6 +178,11 @@ class Function:
 
     vjp = backward
 
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        """Tangents of the results for those of the arguments of forward (None for what is no tensor)."""
+        raise NotImplementedError("a custom Function must implement jvp to be used in forward mode")
+
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """Runs forward and makes its results part of the graph."""
@@ -177,8 +193,10 @@ class Function:
             )
         context = _new_context(cls)
         if "setup_context" in _attributes(cls):
-            return _run(cls, context, args, functools.partial(_with_setup, cls, context), _backward_of(cls))
-        return _run(cls, context, args, functools.partial(cls.forward, context), _backward_of(cls))
+            forward = functools.partial(_with_setup, cls, context)
+        else:
+            forward = functools.partial(cls.forward, context)
+        return _run(cls, context, args, _Rules(forward, _backward_of(cls), cls.jvp))
 
     def __call__(self, *args: Any) -> Any:
         """Instance style: runs forward on tensors; the instance is the context."""
@@ -191,7 +209,12 @@ class Function:
             )
         self._used = True
         self._context = Context()
-        return _run(cls, self._context, args, self.forward, lambda context, *grads: cls.backward(self, *grads))
+        rules = _Rules(
+            self.forward,
+            lambda context, *grads: cls.backward(self, *grads),
+            lambda context, *tangents: cls.jvp(self, *tangents),
+        )
+        return _run(cls, self._context, args, rules)
 
     def __getattr__(self, name: str) -> Any:
         # The instance stands for the context, whose methods it offers.
@@ -229,9 +252,15 @@ def _with_setup(cls: Any, context: Context, *args: Any) -> Any:
     return output
 
 
-def _run(
-    cls: type, context: Context, args: tuple[Any, ...], forward: Callable[..., Any], backward: Callable[..., Any]
-) -> Any:
+class _Rules(NamedTuple):
+    """What one application of a function runs."""
+
+    forward: Callable[..., Any]
+    backward: Callable[..., Any]
+    jvp: Callable[..., Any]
+
+
+def _run(cls: type, context: Context, args: tuple[Any, ...], rules: _Rules) -> Any:
     """Runs forward without recording, then records the results as one node."""
     operands = tuple(refresh(front().local(a)) if isinstance(a, Tensor) else a for a in args)
     needs = tuple(isinstance(a, Tensor) and a._requires_grad for a in operands)
@@ -239,11 +268,23 @@ def _run(
     recording = is_grad_enabled() and any(needs) and not volatile
     context.needs_input_grad = needs
     edges = tuple(edge_of(a) if need else None for a, need in zip(operands, needs, strict=True))
+    pushed = has_tangents([a for a in operands if isinstance(a, Tensor)])
+    if pushed and "jvp" not in _attributes(cls):
+        raise GradientError(
+            f"{cls.__name__} has no jvp, so it cannot be used in forward mode",
+            remedy="a static method jvp(ctx, *tangents) that returns the tangents of the results",
+        )
     outer = getattr(front(), "custom", None)
     if outer is not None:
-        return outer(cls.__name__, context, operands, forward, backward)
-    with no_grad():
-        output = forward(*args)
+        with only(()):
+            output = outer(cls.__name__, context, operands, rules.forward, rules.backward)
+            if pushed:
+                _forward_again(cls, context, operands, rules.forward, _listed(output))
+        if pushed:
+            _push(cls, context, rules.jvp, operands, _listed(output))
+        return output
+    with no_grad(), only(()):
+        output = rules.forward(*args)
     several = isinstance(output, tuple)
     results = list(output) if several else [output]
     results = [_own_result(context, operands, r) for r in results]
@@ -251,12 +292,60 @@ def _run(
         for result in results:
             result._volatile = True
     if recording:
-        node = FunctionNode(cls.__name__, context, backward, operands, edges, results)
+        node = FunctionNode(cls.__name__, context, rules.backward, operands, edges, results)
         node.note_origin()
         _attach(node, context, results)
         _keep(node, context, operands, results)
+    if pushed:
+        _push(cls, context, rules.jvp, operands, results)
+        for i, number in context._results.items():
+            context._saved[i].tangents = results[number]._tangents  # type: ignore[union-attr]
     context._to_save = ()
+    context._for_forward = None
     return tuple(results) if several else results[0]
+
+
+def _listed(output: Any) -> list[Any]:
+    return list(output) if isinstance(output, tuple) else [output]
+
+
+def _push(cls: Any, context: Context, jvp: Callable[..., Any], operands: Sequence[Any], results: Sequence[Any]) -> None:
+    """Gives the results the tangents that the function's jvp computes."""
+
+    def push(tangents: Sequence[Any]) -> Sequence[Any]:
+        given = [
+            zeros_like(a) if t is None and context._materialize and isinstance(a, Tensor) and a.dtype.kind == "f" else t
+            for a, t in zip(operands, tangents, strict=True)
+        ]
+        context._pushing = context._to_save if context._for_forward is None else context._for_forward
+        try:
+            found = _listed(jvp(context, *given))
+        finally:
+            context._pushing = None
+        if len(found) != len(results):
+            raise GradientError(f"{cls.__name__}.jvp returned {len(found)} tangents, expected {len(results)}")
+        for i, (result, tangent) in enumerate(zip(results, found, strict=True)):
+            if tangent is not None and (not isinstance(tangent, Tensor) or tangent.shape != result.shape):
+                shown = list(tangent.shape) if isinstance(tangent, Tensor) else type(tangent).__name__
+                what = f"{cls.__name__}.jvp returned {shown} as tangent {i}"
+                raise GradientError(f"{what}, expected a tensor of shape {list(result.shape)}")
+        return found
+
+    propagate_by(push, operands, results)
+
+
+def _forward_again(
+    cls: type, context: Context, operands: Sequence[Any], forward: Callable[..., Any], results: Sequence[Any]
+) -> None:
+    """Under trace, runs forward where jvp can see what it saves; equal nodes are merged later."""
+    if context._dirty:
+        raise GradientError(f"{cls.__name__} writes to an operand, which forward mode does not allow in a trace")
+    with no_grad():
+        again = _listed(forward(*operands))
+    same = {id(a): r for a, r in zip(again, results, strict=True)}
+    context._to_save = tuple(same.get(id(t), t) for t in context._to_save)
+    if context._for_forward is not None:
+        context._for_forward = tuple(same.get(id(t), t) for t in context._for_forward)
 
 
 def _own_result(context: Context, operands: Sequence[Any], result: Any) -> Any:
@@ -269,6 +358,8 @@ def _own_result(context: Context, operands: Sequence[Any], result: Any) -> Any:
         if any(result is t for t in context._non_differentiable):
             context._non_differentiable = (*context._non_differentiable, alias)
         context._to_save = tuple(alias if t is result else t for t in context._to_save)
+        if context._for_forward is not None:
+            context._for_forward = tuple(alias if t is result else t for t in context._for_forward)
         return alias
     return result
 

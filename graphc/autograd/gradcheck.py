@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from graphc.autograd.engine import grad
+from graphc.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from graphc.dtypes import float64
 from graphc.errors import ArgumentError, GradientError
+from graphc.ops.shape import zeros_like
 from graphc.tensor import Tensor
 
 Many = Tensor | Sequence[Any]
@@ -60,11 +62,13 @@ def gradcheck(
     rtol: float = 1e-3,
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
+    check_forward_ad: bool = False,
 ) -> bool:
     """Whether the gradients of ``func`` agree with central differences of step ``eps``.
 
-    Two backward passes must agree up to ``nondet_tol``. ``inputs`` that require gradients must be f64. Raises
-    GradientError on a difference, or returns False.
+    Two backward passes must agree up to ``nondet_tol``. With ``check_forward_ad`` forward mode must agree with the
+    differences, too. ``inputs`` that require gradients must be f64. Raises GradientError on a difference, or returns
+    False.
     """
     given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     tensors = [(i, t) for i, t in enumerate(given) if isinstance(t, Tensor) and t.requires_grad]
@@ -74,7 +78,7 @@ def gradcheck(
         if tensor.dtype is not float64:
             raise ArgumentError(f"gradcheck: input {i} is {tensor.dtype.name}, finite differences need f64")
     try:
-        _check(func, given, tensors, eps, (rtol, atol), nondet_tol)
+        _check(func, given, tensors, eps, (rtol, atol), nondet_tol, check_forward_ad)
     except _Difference:
         if raise_exception:
             raise
@@ -86,11 +90,38 @@ class _Difference(GradientError):
     """What a check has found; other errors are those of the function under test."""
 
 
+def _forward(function: Callable[..., Any], inputs: Sequence[Any], at: int) -> list[np.ndarray]:
+    """For each result the matrix of tangents: rows are elements of input ``at``, columns of the result."""
+    tensor = inputs[at]
+    rows: list[list[np.ndarray]] = []
+    for place in np.ndindex(*tensor.shape):
+        direction = np.zeros(tensor.shape)
+        direction[place] = 1
+        with dual_level() as level:
+            dual = make_dual(tensor, Tensor._wrap(direction))
+            found = [unpack_dual(r, level=level) for r in _results(function, [*inputs[:at], dual, *inputs[at + 1 :]])]
+        rows.append([(zeros_like(p) if t is None else t).detach().numpy().reshape(-1) for p, t in found])
+    return [np.array(columns) for columns in zip(*rows, strict=True)]
+
+
 def _check(
-    func: Callable[..., Any], given: Any, tensors: Any, eps: float, near: tuple[float, float], nondet_tol: float
+    func: Callable[..., Any],
+    given: Any,
+    tensors: Any,
+    eps: float,
+    near: tuple[float, float],
+    nondet_tol: float,
+    forward: bool,
 ) -> None:
     for i, tensor in tensors:
         numerical = _numerical(func, given, tensor, eps)
+        for o, pushed in enumerate(_forward(func, given, i) if forward else ()):
+            if not np.allclose(pushed, numerical[o], *near, equal_nan=True):
+                worst = float(np.max(np.abs(pushed - numerical[o])))
+                raise _Difference(
+                    f"tangent of result {o} for input {i} differs from finite differences by up to {worst:.3g}\n"
+                    f"finite differences:\n{numerical[o]}\ntangents:\n{pushed}"
+                )
         for o, result in enumerate(_results(func, given)):
             analytical = _analytical(result, tensor) if result.requires_grad else np.zeros_like(numerical[o])
             expected = numerical[o].reshape(analytical.shape)

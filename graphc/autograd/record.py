@@ -24,7 +24,7 @@ saving: ContextVar[tuple[Callable[[Any], Any], Callable[[Any], Any]] | None] = C
 class Snapshot:
     """What is kept of an operand or result: its data, its version at that time, and its place in the graph."""
 
-    __slots__ = ("counter", "data", "dtype", "edge", "shape", "unpack", "version", "whose")
+    __slots__ = ("counter", "data", "dtype", "edge", "shape", "tangents", "unpack", "version", "whose")
 
     def __init__(self, tensor: Tensor, edge: Edge | None, whose: str):
         counter = tensor._counter
@@ -41,6 +41,7 @@ class Snapshot:
         else:
             self.data, self.unpack = (_packed(hooks[0], tensor),), hooks[1]
         self.dtype: DType = tensor.dtype
+        self.tangents: dict[int, Any] | None = tensor._tangents
         self.shape: tuple[int, ...] = tensor._data.shape
         self.counter = counter
         self.version = counter[0]
@@ -93,6 +94,7 @@ class Saved(Tensor):
         tensor._snapshot = snapshot
         tensor.dtype = snapshot.dtype
         tensor._counter = snapshot.counter
+        tensor._tangents = snapshot.tangents
         edge = edge or snapshot.edge
         if edge is not None and snapshot.dtype.kind == "f":
             tensor._node, tensor._index = edge
@@ -118,7 +120,7 @@ def real(tensor: Any) -> Any:
     if not isinstance(tensor, Saved):
         return tensor
     result = Tensor._wrap(tensor._data)
-    result._counter = tensor._counter
+    result._counter, result._tangents = tensor._counter, tensor._tangents
     result._node, result._index, result._requires_grad = tensor._node, tensor._index, tensor._requires_grad
     return result
 
@@ -175,7 +177,7 @@ class OpNode(Node):
     def release(self) -> None:
         """Frees the saved data; shapes stay."""
         for snapshot in (*self.operands, *self.results):
-            snapshot.data = None
+            snapshot.data = snapshot.tangents = None
 
 
 def record(op: OpDef, attrs: Mapping[str, Any], operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.autograd import engine
+from graphc.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from graphc.autograd.grad_mode import enable_grad, is_grad_enabled
 from graphc.autograd.node import AccumulateGrad, Node
 from graphc.errors import ArgumentError, DTypeError, GradientError
-from graphc.ops.shape import reshape
+from graphc.ops.shape import reshape, zeros_like
 from graphc.structure import Structure, flatten, unflatten
 from graphc.tensor import Tensor
 from graphc.tensor_base import edge_of, front
@@ -24,7 +25,16 @@ def _fresh(tensor: Tensor) -> Tensor:
     return front().own(reshape(tensor, shape=tensor.shape)).requires_grad_()
 
 
-def _selected(argnums: int | Sequence[int], args: tuple[Any, ...]) -> tuple[int, ...]:
+def _without_history(tensor: Tensor) -> Tensor:
+    """As detach(), but with tangents, which lose their history too."""
+    result = tensor.detach()
+    if tensor._tangents is not None:
+        result._tangents = {level: _without_history(tangent) for level, tangent in tensor._tangents.items()}
+    return result
+
+
+def selected(argnums: int | Sequence[int], args: tuple[Any, ...]) -> tuple[int, ...]:
+    """The numbers of the arguments that ``argnums`` names, none of them negative; raises ArgumentError."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     for n in numbers:
         if not -len(args) <= n < len(args):
@@ -38,7 +48,7 @@ class _Call:
     def __init__(self, function: Callable[..., Any], argnums: int | Sequence[int], args: Any, kwargs: Any):
         self.create_graph = is_grad_enabled()
         """Whether what surrounds this call is recorded, so that the gradient itself may be differentiated."""
-        chosen = _selected(argnums, args)
+        chosen = selected(argnums, args)
         self.trees: list[tuple[int, Structure]] = []
         self.leaves: list[Tensor] = []
         replaced = list(args)
@@ -88,12 +98,15 @@ class _Call:
         leaves, structure = flatten(tree)
         if self.create_graph and _reaches_others(leaves, [edge_of(leaf)[0] for leaf in self.leaves]):
             return tree
-        return unflatten(structure, [leaf.detach() for leaf in leaves])
+        return unflatten(structure, [_without_history(leaf) for leaf in leaves])
 
 
 def _reaches_others(results: Sequence[Tensor], own: Sequence[Node]) -> bool:
-    """Whether the graph behind ``results`` ends at another leaf than those among the nodes ``own``."""
-    stack = [t._node for t in results if t._node is not None]
+    """Whether the graph behind ``results`` and their tangents ends at a leaf that is not among ``own``."""
+    every = list(results)
+    for tensor in every:
+        every += (tensor._tangents or {}).values()
+    stack = [t._node for t in every if t._node is not None]
     seen: set[int] = set()
     while stack:
         node = stack.pop()
@@ -143,11 +156,42 @@ def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux
     return wrapped
 
 
+def jvp(
+    function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False
+) -> tuple[Any, ...]:
+    """(output, tangent): the directional derivative of ``function(*primals)`` along ``tangents``, which are nested as
+    the primals are. With ``has_aux`` the function returns (output, anything), and the anything comes third.
+
+    Forward mode: one pass that takes tangents along. Raises ArgumentError, ShapeError and DTypeError for tangents that
+    do not fit, GradientError for a custom Function without jvp.
+    """
+    variables, structure = flatten(tuple(primals))
+    given, shape = flatten(tuple(tangents))
+    if shape != structure or not variables:
+        raise ArgumentError("the tangents of jvp must be tensors nested as the primals are")
+    with dual_level() as level:
+        duals = [make_dual(x, t, level=level) for x, t in zip(variables, given, strict=True)]
+        output, extra = _with_aux(function(*unflatten(structure, duals)), has_aux)
+        results, nested = flatten(output)
+        pairs = [unpack_dual(r, level=level) for r in results]
+        pushed = [zeros_like(r) if t is None else t for r, t in pairs]
+    shown = unflatten(nested, [r for r, _ in pairs]), unflatten(nested, pushed)
+    return (*shown, extra) if has_aux else shown
+
+
+def _with_aux(result: Any, has_aux: bool) -> tuple[Any, Any]:
+    if not has_aux:
+        return result, None
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise ArgumentError("with has_aux the function returns (output, anything)")
+    return result
+
+
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """(output, pull): ``pull(weights)``, with weights in the structure of the output, gives a tuple with the gradient
     of each primal. With ``has_aux`` the function returns (output, anything), and the anything comes third."""
     call = _Call(function, tuple(range(len(primals))), primals, {})
-    output, extra = call.output if has_aux else (call.output, None)
+    output, extra = _with_aux(call.output, has_aux)
     results, structure = flatten(output)
 
     def pull(weights: Any) -> tuple[Any, ...]:

@@ -91,3 +91,27 @@ def test_errors_of_the_function_are_not_differences():
 
     with pytest.raises(GradientError, match="does not require"):
         gradcheck(failing, X, raise_exception=False)
+
+
+def test_wrong_tangents_are_found():
+    class Halved(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t
+
+    assert gradcheck(Halved.apply, X)
+    with pytest.raises(GradientError, match=r"tangent of result 0 for input 0 differs .* by up to 1"):
+        gradcheck(Halved.apply, X, check_forward_ad=True)
+    assert gradcheck(
+        lambda x, y: (x * y, y.sum(), x.detach().exp() * 0),
+        (X, (X * 2).detach().requires_grad_()),
+        check_forward_ad=True,
+    )

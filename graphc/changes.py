@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import Any
 
 COUNT = [0]
-"""How often a module gained, lost or replaced a member, a training flag was set, or a tensor was given other memory or
+"""How often a module gained, lost or replaced a member or another attribute, or a tensor was given other memory or
 another requires_grad, anywhere in the process."""
 
 

@@ -185,7 +185,7 @@ class Variant:
 
     def fits(self) -> bool:
         """Whether the tensors outside are those, or like those, that the graph was made for."""
-        return self.binding.fits() and are_current(self.traced.constants)
+        return self.binding.fits() and are_current(self.traced.constants) and self.traced.attributes.are_current()
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """Calls the program; the result is part of the autograd graph where it can be."""

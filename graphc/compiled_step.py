@@ -168,6 +168,7 @@ class _Program:
         return (
             self.binding.fits()
             and are_current(self.traced.constants)
+            and self.traced.attributes.are_current()
             and self.settings.are_current(optimizer)
             and all([optimizer.state.get(param) is state for param, state in self.states])
         )

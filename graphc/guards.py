@@ -131,6 +131,7 @@ def misfits(variant: Any) -> list[str]:
     found = [f"{spec.cls} {spec.path!r}: {_slot(slot)}" for spec, slot in slots if not slot.fits()]
     if not all(c.is_current() for c in variant.traced.constants):
         found.append("a tensor whose content is part of the code was written to")
+    found += variant.traced.attributes.changed()
     return found or ["a setting or the state of the optimizer was replaced"]
 
 

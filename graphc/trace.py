@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import MethodType
 from typing import Any
 
 import numpy as np
 
 from graphc import module_path
+<<<<<<< HEAD
 from graphc.autograd.tangents import USED, levels
+=======
+from graphc.attributes import Reads, recording
+>>>>>>> 06e9780 (compile: attributes of modules that a trace read are compared)
 from graphc.errors import ArgumentError, GraphcError, TraceError
 from graphc.ir.graph import INPUT, Graph, Value
 from graphc.ir.types import TensorType
@@ -58,6 +62,8 @@ class Traced:
     """How the outputs are nested."""
     differentiable: tuple[bool, ...] = ()
     """Which outputs have a gradient."""
+    attributes: Reads = field(default_factory=Reads, compare=False)
+    """Plain attributes of modules whose values the graph holds."""
 
     def state(self) -> dict[str, np.ndarray]:
         """The arrays of params and states by path."""
@@ -104,12 +110,12 @@ def trace_function(
     graph = Graph(name or graph_name(target))
     tracer = start(graph, modules_of(target) if modules is None else modules)
     images = [_input(graph, leaf, hint) for leaf, hint in zip(leaves, _input_names(target, structure), strict=True)]
-    with dispatch.use(tracer), module_path.outside():
+    with dispatch.use(tracer), module_path.outside(), recording() as reads:
         inputs, keywords = unflatten(structure, images)
         output = _call(target, inputs, keywords)
         found, outputs = flatten(output)
         results = [refresh(tracer.local(t)) for t in found]
-    return finish(tracer, tuple(image._data for image in images), results, outputs)
+    return replace(finish(tracer, tuple(image._data for image in images), results, outputs), attributes=reads)
 
 
 def _call(target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Self
 
-from graphc import changes, module_path
+from graphc import attributes, changes, module_path
 from graphc.autograd.grad_mode import no_grad
 from graphc.changes import Members
 from graphc.creation import empty_like
@@ -172,7 +172,7 @@ class Module(ModuleState, ModuleHooks):
         elif isinstance(value, Buffer) or name in self.__dict__.get("_buffers", ()):
             self._set_buffer(name, value)
         else:
-            if name == "training":
+            if self.__dict__.get(name, self) is not value:
                 changes.note()
             object.__setattr__(self, name, value)
 
@@ -219,6 +219,7 @@ class Module(ModuleState, ModuleHooks):
                 self._non_persistent_buffers_set.discard(name)
                 return
         object.__delattr__(self, name)
+        changes.note()
 
     def __dir__(self) -> list[str]:
         names = {*object.__dir__(self), *self._parameters, *self._buffers, *self._modules}
@@ -322,6 +323,9 @@ class Module(ModuleState, ModuleHooks):
         if not children and len(extra) <= 1:
             return f"{self._get_name()}({''.join(extra)})"
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
+
+
+attributes.watch(Module)
 
 
 def no_module(doing: str, value: Any) -> ArgumentError:

@@ -1,0 +1,110 @@
+"""Attributes that compiled code depends on: what is recorded, what is compared, and what stays as it was traced."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+import graphc
+from graphc import nn
+from graphc.attributes import recording
+from graphc.nn import functional as F
+
+
+class Net(nn.Module):
+    factor = 2.0
+
+    def __init__(self):
+        super().__init__()
+        self.number = 3.0
+        self.function = F.relu
+        self.unread = 1
+        self.fc = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.function(self.fc(x)) * self.number * self.factor
+
+
+def agrees(net: nn.Module, fast: object, x: graphc.Tensor) -> bool:
+    return graphc.allclose(fast(x), net(x), atol=1e-6)  # type: ignore[operator]
+
+
+def test_a_changed_attribute_that_was_read_makes_another_program():
+    net, x = Net(), graphc.randn(3, 2)
+    fast = graphc.compile(net)
+    assert agrees(net, fast, x) and len(fast.variants) == 1
+    net.number = 5.0
+    assert agrees(net, fast, x) and len(fast.variants) == 2
+    net.function = F.gelu
+    assert agrees(net, fast, x) and len(fast.variants) == 3
+    net.number, net.function = 3.0, F.relu
+    assert agrees(net, fast, x) and len(fast.variants) == 3
+    net.factor = 7.0  # hides that of the class
+    assert agrees(net, fast, x) and len(fast.variants) == 4
+    del net.factor
+    net.unread = 2
+    assert agrees(net, fast, x) and len(fast.variants) == 4
+
+
+def test_equal_values_of_another_type_differ():
+    net, x = Net(), graphc.arange(4).reshape(2, 2)
+    net.forward = lambda x: x * net.number
+    fast = graphc.compile(net)
+    assert fast(x).dtype is graphc.float32
+    net.number = 3
+    assert fast(x).dtype is graphc.int64
+
+
+def test_attributes_of_layers_count():
+    net = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5), nn.LeakyReLU(0.1))
+    step = graphc.compile_step(net, F.mse_loss, graphc.optim.SGD(net.parameters(), lr=0.0))
+    x = graphc.ones(4, 3)
+    step(x, x)
+    assert 0.0 in [v for row in step.last_output.tolist() for v in row]
+    net[1].p = 0.0
+    net[2].negative_slope = 1.0
+    step(x, x)
+    assert graphc.allclose(step.last_output, net[0](x), atol=1e-6)
+
+
+def test_what_forward_assigns_itself_stays_as_it_was_traced():
+    class Counting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.calls = 0
+
+        def forward(self, x):
+            self.calls += 1
+            return x * self.calls
+
+    net = Counting()
+    fast = graphc.compile(net)
+    assert [fast(graphc.ones(1)).item() for _ in range(3)] == [1, 1, 1]
+    assert len(fast.variants) == 1
+
+
+def test_the_reason_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
+    monkeypatch.setenv("GRAPHC_EXPLAIN_RECOMPILES", "1")
+    net, x = Net(), graphc.ones(1, 2)
+    fast = graphc.compile(net)
+    fast(x)
+    net.number = 4.0
+    with caplog.at_level("WARNING"):
+        fast(x)
+    assert "attribute 'number' of Net: 3.0 -> 4.0" in caplog.text
+
+
+def test_only_the_recording_thread_records():
+    net = Net()
+    with recording() as outer:
+        with recording() as reads:
+            assert net.number == 3.0
+            other = threading.Thread(target=lambda: net.unread)
+            other.start()
+            other.join()
+        assert net.unread == 1
+    assert "__getattribute__" not in vars(nn.Module)
+    net.number, net.unread = 1.0, 2
+    assert reads.changed() == ["attribute 'number' of Net: 3.0 -> 1.0"] and not reads.are_current()
+    assert outer.changed() == ["attribute 'unread' of Net: 1 -> 2"]

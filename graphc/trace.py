@@ -11,11 +11,8 @@ from typing import Any
 import numpy as np
 
 from graphc import module_path
-<<<<<<< HEAD
-from graphc.autograd.tangents import USED, levels
-=======
 from graphc.attributes import Reads, recording
->>>>>>> 06e9780 (compile: attributes of modules that a trace read are compared)
+from graphc.autograd.tangents import USED, levels
 from graphc.errors import ArgumentError, GraphcError, TraceError
 from graphc.ir.graph import INPUT, Graph, Value
 from graphc.ir.types import TensorType

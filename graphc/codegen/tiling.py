@@ -20,6 +20,8 @@ SCRATCH = "sums"
 _HELD, _LONG = 448, 24
 """Operations after the sum, over all registers of a block, that are emitted with the sums in registers; and how many a
 transcendental function counts for."""
+_SPREAD = 8
+"""How many operations an access counts for whose lanes are not neighbours."""
 _SHORT = 8
 """A last reduced axis of at most this extent is written out instead of looped over."""
 
@@ -177,15 +179,29 @@ def _through_scratch(c: Contraction, tile: Tile) -> bool:
     """True when so much follows the sum that code for it should exist once per row, not once per register."""
     rest = [s for s in c.body if not isinstance(s, (Acc, Loop, Read))]
     length = sum(_LONG if isinstance(s, Let) and SCALAR_OPS[s.op].transcendental else 1 for s in rest)
+    spread = [s for s in c.beside if lane_stride(s.index, tile.vector) not in (0, 1)]
     fixed = all(isinstance(s.init, Const) for s in c.body if isinstance(s, Acc))
-    strides = (lane_stride(s.index, tile.vector) for s in c.beside)
-    return fixed and tile.rows >= 4 and length * tile.rows * tile.vectors > _HELD and all(x in (0, 1) for x in strides)
+    # NOTE: LLVM keeps literals of the loop for what follows in registers during the sum, and then moves the sums around.
+    literals = any(isinstance(a, Const) for s in rest if isinstance(s, Let) for a in s.args)
+    long = (length + _SPREAD * len(spread)) * tile.rows * tile.vectors > _HELD
+    return fixed and tile.rows >= 4 and long and not (spread and literals)
+
+
+def _rows_are_nearer(c: Contraction, tile: Tile, lanes: int) -> bool:
+    """True when what is written (and read beside the sum) lies closer together along rows than along lanes."""
+    if tile.row is None or tile.rows > lanes:
+        return False
+    steps = [(lane_stride(s.index, tile.row), lane_stride(s.index, tile.vector)) for s in c.beside]
+    if any(a is None or b is None for a, b in steps):
+        return False
+    return max(abs(a or 0) for a, _ in steps) < max(abs(b or 0) for _, b in steps)
 
 
 def _block_through_scratch(
     c: Contraction, tile: Tile, names: Names, mapping: dict[Axis, Index], reads: dict, lanes: tuple[Axis, Axis, Axis]
 ) -> tuple[Stmt, ...]:
-    """A register block whose sums are put into a scratch tile, and a loop over its rows for what follows."""
+    """A register block whose sums are put into a scratch tile, and a loop for what follows: over its rows, or over its
+    lanes where results lie closer together along rows."""
     row, side, lane = lanes
     core = tuple(s for s in c.body if isinstance(s, (Acc, Loop, Read)))
     rest = tuple(s for s in c.body if not isinstance(s, (Acc, Loop, Read)))
@@ -203,10 +219,10 @@ def _block_through_scratch(
     after = BodyCopier(names, {a: move(i) for a, i in mapping.items()})
     load = Load(after.define(total.name), SCRATCH, move(place), dtype)
     body = (load, *after.body(rest))
-    return (
-        *wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], sums),
-        *wrap([(again[row], "serial"), (again[side], "unroll"), (again[lane], "vector")], body),
-    )
+    kinds = [(again[row], "serial"), (again[side], "unroll"), (again[lane], "vector")]
+    if _rows_are_nearer(c, tile, lane.extent):
+        kinds = [(again[side], "serial"), (again[lane], "serial"), (again[row], "vector")]
+    return (*wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], sums), *wrap(kinds, body))
 
 
 def _dot_nest(c: Contraction, tile: Tile, target: Target, names: Names) -> tuple[Stmt, ...]:

@@ -181,27 +181,25 @@ def _through_scratch(c: Contraction, tile: Tile) -> bool:
     length = sum(_LONG if isinstance(s, Let) and SCALAR_OPS[s.op].transcendental else 1 for s in rest)
     spread = [s for s in c.beside if lane_stride(s.index, tile.vector) not in (0, 1)]
     fixed = all(isinstance(s.init, Const) for s in c.body if isinstance(s, Acc))
-    # NOTE: LLVM keeps literals of the loop for what follows in registers during the sum, and then moves the sums around.
+    # NOTE: LLVM would keep literals of the loop for what follows in registers during the sum, and move the sums around.
     literals = any(isinstance(a, Const) for s in rest if isinstance(s, Let) for a in s.args)
     long = (length + _SPREAD * len(spread)) * tile.rows * tile.vectors > _HELD
     return fixed and tile.rows >= 4 and long and not (spread and literals)
 
 
-def _rows_are_nearer(c: Contraction, tile: Tile, lanes: int) -> bool:
-    """True when what is written (and read beside the sum) lies closer together along rows than along lanes."""
+def _rows_are_neighbours(c: Contraction, tile: Tile, lanes: int) -> bool:
+    """True when what is written (and read beside the sum) is contiguous along rows but not along lanes."""
     if tile.row is None or tile.rows > lanes:
         return False
-    steps = [(lane_stride(s.index, tile.row), lane_stride(s.index, tile.vector)) for s in c.beside]
-    if any(a is None or b is None for a, b in steps):
-        return False
-    return max(abs(a or 0) for a, _ in steps) < max(abs(b or 0) for _, b in steps)
+    across = [lane_stride(s.index, tile.vector) for s in c.beside]
+    return any(x not in (0, 1) for x in across) and all(lane_stride(s.index, tile.row) in (0, 1) for s in c.beside)
 
 
 def _block_through_scratch(
     c: Contraction, tile: Tile, names: Names, mapping: dict[Axis, Index], reads: dict, lanes: tuple[Axis, Axis, Axis]
 ) -> tuple[Stmt, ...]:
     """A register block whose sums are put into a scratch tile, and a loop for what follows: over its rows, or over its
-    lanes where results lie closer together along rows."""
+    vectors where results are contiguous along rows."""
     row, side, lane = lanes
     core = tuple(s for s in c.body if isinstance(s, (Acc, Loop, Read)))
     rest = tuple(s for s in c.body if not isinstance(s, (Acc, Loop, Read)))
@@ -220,8 +218,8 @@ def _block_through_scratch(
     load = Load(after.define(total.name), SCRATCH, move(place), dtype)
     body = (load, *after.body(rest))
     kinds = [(again[row], "serial"), (again[side], "unroll"), (again[lane], "vector")]
-    if _rows_are_nearer(c, tile, lane.extent):
-        kinds = [(again[side], "serial"), (again[lane], "serial"), (again[row], "vector")]
+    if _rows_are_neighbours(c, tile, lane.extent):  # reads the tile by a register transpose
+        kinds = [(again[side], "serial"), (again[lane], "unroll"), (again[row], "vector")]
     return (*wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], sums), *wrap(kinds, body))
 
 

@@ -9,11 +9,11 @@ import pytest
 from graphc.codegen.contraction import find_contraction
 from graphc.codegen.loops import Names
 from graphc.codegen.packing import make_packing
-from graphc.codegen.register_block import choose_tile
+from graphc.codegen.register_block import Tile, choose_tile
 from graphc.codegen.target import target_named
 from graphc.codegen.tiling import SCRATCH, apply_tile
-from graphc.ir.kernel import Kernel, Prefetch, Update, walk
-from tests.codegen.kernel_native import check_scheduled, kernel_of
+from graphc.ir.kernel import Kernel, Loop, Prefetch, Update, walk
+from tests.codegen.kernel_native import check_equivalent, check_native, check_scheduled, kernel_of
 from tests.codegen.products import transposed_b
 
 WIDE = target_named("avx512")
@@ -45,6 +45,50 @@ def followed(length: int) -> Kernel:
 def test_long_epilogues_go_through_a_scratch_tile(length: int, through_scratch: bool):
     kernel = check_scheduled(followed(length), WIDE).kernel("k")
     assert any(b.name == SCRATCH for b in kernel.buffers) is through_scratch
+
+
+def updated(a: str, c: str) -> Kernel:
+    """A product of 30 x 64 x 20 that changes two arrays as a step with momentum does; ``c`` says where."""
+    return kernel_of(f"""
+        kernel @k(%a: f32[600] in, %b: f32[1280] in, %m: f32[20000] inout, %w: f32[20000] inout, %r: f32[1] in) {{
+          for i in 30 parallel {{
+            for j in 64 parallel {{
+              m: f32 = load %m[{c}]
+              r: f32 = load %r[0]
+              d: f32 = mul(m, r)
+              acc s: f32 = add f32(0.0)
+              for l in 20 reduce {{
+                x: f32 = load %a[{a}]
+                y: f32 = load %b[64*l + j]
+                p: f32 = mul(x, y)
+                update s with p
+              }}
+              g = read s
+              n: f32 = add(d, g)
+              w: f32 = load %w[{c}]
+              t: f32 = mul(n, r)
+              u: f32 = sub(w, t)
+              store %m[{c}] = n
+              store %w[{c}] = u
+            }}
+          }}
+        }}""")
+
+
+@pytest.mark.parametrize(
+    ("places", "kinds"), [("i + 30*j", ["serial", "unroll", "vector"]), ("9*i + 300*j", ["serial"])]
+)
+def test_results_that_lie_apart_are_changed_through_a_scratch_tile(places: str, kinds: list[str]):
+    """Along rows where they are contiguous there, else lane by lane."""
+    kernel = updated("30*l + i", places)
+    c = find_contraction(kernel)
+    assert c is not None
+    tile = Tile(0.0, c.outer[1], c.outer[0], None, 14, 2)
+    tiled = apply_tile(c, tile, kernel, WIDE, Names(), None)
+    after = next(s for s, _ in walk(tiled.body) if isinstance(s, Loop) and s.kind == "serial")
+    assert [after.kind, *(s.kind for s, _ in walk(after.body) if isinstance(s, Loop))][: len(kinds)] == kinds
+    check_equivalent(kernel, tiled)
+    check_native(tiled, target_named("host"))
 
 
 @pytest.mark.parametrize(("rows", "asks"), [(100, True), (3, False)])

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from graphc.container import ALIGNMENT, MAX_BYTES, align, read_with_digest, write_sections
-from graphc.dtypes import BY_NAME
+from graphc.dtypes import BY_NAME, layout_of
 from graphc.errors import ArtifactError
 
 IR_VERSION = 1
@@ -326,7 +326,7 @@ def store(tensors: Mapping[str, np.ndarray], section: str) -> tuple[list[Stored]
 
 
 def _dtype_name(dtype: np.dtype) -> str:
-    return BY_NAME[dtype.name].name
+    return layout_of(dtype).name
 
 
 def save(path: str | os.PathLike[str], artifact: Artifact) -> ModelManifest:

@@ -18,7 +18,8 @@ class DType:
     long_name: str
     """The name that users know, e.g. ``float32``."""
     kind: str
-    """``f`` float, ``i`` signed integer, ``u`` unsigned integer, ``b`` boolean."""
+    """``f`` float, ``i`` signed integer, ``u`` unsigned integer, ``b`` boolean, ``h`` half-width float, which is stored,
+    moved and converted to wider types only."""
     bits: int
     """Storage size in bits (a boolean takes 8)."""
 
@@ -29,8 +30,8 @@ class DType:
 
     @property
     def numpy(self) -> np.dtype:
-        """The numpy dtype of the same layout."""
-        return np.dtype(self.long_name)
+        """The numpy dtype of the same layout. numpy has no bfloat16: its bits are uint16, which graphc has not."""
+        return np.dtype("uint16" if self.name == "bf16" else self.long_name)
 
     @property
     def is_floating_point(self) -> bool:
@@ -49,7 +50,7 @@ class DType:
         return self.name
 
     def __reduce__(self) -> tuple:
-        return (dtype_of, (self.name,))
+        return (BY_NAME.__getitem__, (self.name,))
 
     def __copy__(self) -> DType:
         return self
@@ -66,19 +67,26 @@ int8 = DType("i8", "int8", "i", 8)
 uint8 = DType("u8", "uint8", "u", 8)
 bool_ = DType("bool", "bool", "b", 8)
 
+float16 = DType("f16", "float16", "h", 16)
+bfloat16 = DType("bf16", "bfloat16", "h", 16)
+
 ALL = (float64, float32, int64, int32, int8, uint8, bool_)
-BY_NAME = {d.name: d for d in ALL} | {d.long_name: d for d in ALL}
+"""What tensors consist of."""
+STORED = (float16, bfloat16)
+"""What weights of programs may be stored as besides."""
+BY_NAME = {name: d for d in (*ALL, *STORED) for name in (d.name, d.long_name)}
 _BY_NUMPY = {d.numpy: d for d in ALL}
+_BY_LAYOUT = {d.numpy: d for d in (*ALL, *STORED)}
 
 
 def dtype_of(value: object) -> DType:
-    """The DType named by a string, a numpy dtype or scalar type, or a DType.
+    """The DType of tensors named by a string, a numpy dtype or scalar type, or a DType.
 
-    Raises DTypeError when graphc has no such element type.
+    Raises DTypeError when tensors have no such element type.
     """
     if isinstance(value, DType):
         return value
-    if isinstance(value, str) and value in BY_NAME:
+    if isinstance(value, str) and value in BY_NAME and BY_NAME[value] not in STORED:
         return BY_NAME[value]
     try:
         found = _BY_NUMPY.get(np.dtype(value))  # type: ignore[arg-type]
@@ -88,6 +96,32 @@ def dtype_of(value: object) -> DType:
         names = ", ".join(d.name for d in ALL)
         raise DTypeError(f"element type {value!r} is not supported", remedy=f"use one of {names}")
     return found
+
+
+def layout_of(dtype: np.dtype) -> DType:
+    """The DType whose elements arrays of a numpy dtype hold inside of programs, where uint16 is bf16.
+
+    Raises DTypeError when there is none.
+    """
+    return _BY_LAYOUT.get(dtype) or dtype_of(dtype)
+
+
+def narrow(array: np.ndarray, dtype: DType) -> np.ndarray:
+    """Float32 numbers as f16 or bf16 (as bits), rounded to nearest, ties to even; what is too large becomes infinite."""
+    if dtype is float16:
+        with np.errstate(over="ignore"):
+            return array.astype(np.float16)
+    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    quiet = (bits >> np.uint32(16)) | np.uint32(0x40)
+    return np.where(np.isnan(array), quiet, rounded).astype(np.uint16).reshape(array.shape)
+
+
+def widen(array: np.ndarray) -> np.ndarray:
+    """f16 or bf16 elements (see ``layout_of``) as float32, which is exact."""
+    if array.dtype == np.uint16:
+        return np.asarray(array.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return array.astype(np.float32)
 
 
 _INT_RANK = {int64: 3, int32: 2, int8: 1}

@@ -13,7 +13,7 @@ import numpy as np
 from graphc.artifact import MAX_RANK, TensorSpec
 from graphc.cli.console import UsageError
 from graphc.container import MAX_BYTES
-from graphc.dtypes import BY_NAME, dtype_of
+from graphc.dtypes import ALL, BY_NAME
 from graphc.errors import ArgumentError, DTypeError, ShapeError
 from graphc.numpy_file import read_npy, read_npz
 
@@ -25,10 +25,10 @@ def parse_type(text: str) -> TensorSpec:
     match = _TYPE.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"--input {text!r} is no input type", remedy="NAME:TYPE[DIMS], such as x:f32[1,28]")
-    if match["dtype"] not in BY_NAME:
-        names = ", ".join(sorted(d.name for d in set(BY_NAME.values())))
+    dtype = BY_NAME.get(match["dtype"])
+    if dtype not in ALL:
+        names = ", ".join(sorted(d.name for d in ALL))
         raise UsageError(f"--input {text!r}: there is no element type {match['dtype']!r}", remedy=f"one of {names}")
-    dtype = dtype_of(match["dtype"])
     try:
         shape = tuple(int(d) for d in match["dims"].split(",")) if (match["dims"] or "").strip() else ()
     except ValueError:

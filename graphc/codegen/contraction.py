@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from graphc.dtypes import DType
 from graphc.ir.index import Axis, Dynamic, atoms
 from graphc.ir.kernel import Acc, Kernel, Let, Load, Loop, Stmt, Store, Update
 
@@ -20,6 +21,8 @@ class Contraction:
     body: tuple[Stmt, ...]
     beside: tuple[Load | Store, ...]
     """Memory accesses of the body outside of the sum, once per point."""
+    dtype: DType
+    """What is multiplied and summed; a load of something narrower is converted first."""
 
 
 def find_contraction(kernel: Kernel) -> Contraction | None:
@@ -41,15 +44,21 @@ def find_contraction(kernel: Kernel) -> Contraction | None:
     if pair is None:
         return None
     beside = tuple(s for s in body if isinstance(s, (Load, Store)))
-    return Contraction(tuple(outer), tuple(reduced), *pair, body, beside)
+    dtype = next(s.dtype for s in body if isinstance(s, Acc))
+    return Contraction(tuple(outer), tuple(reduced), *pair, body, beside, dtype)
 
 
 def _product(inner: tuple[Stmt, ...]) -> tuple[Load, Load] | None:
-    """The two loads, when the innermost body is nothing but ``acc += load * load``."""
+    """The two loads, when the innermost body is nothing but ``acc += load * load``, with loads converted or not."""
     loads = {s.name: s for s in inner if isinstance(s, Load)}
     updates = [s for s in inner if isinstance(s, Update)]
-    products = [s for s in inner if isinstance(s, Let)]
-    if len(updates) != 1 or len(products) != 1 or len(inner) != len(loads) + 2 or products[0].op != "mul":
+    casts = [s for s in inner if isinstance(s, Let) and s.op == "cast"]
+    for s in casts:
+        source = s.args[0]
+        if isinstance(source, str) and source in loads:
+            loads[s.name] = loads.pop(source)
+    products = [s for s in inner if isinstance(s, Let) and s.op != "cast"]
+    if len(updates) != 1 or len(products) != 1 or len(inner) != len(loads) + len(casts) + 2 or products[0].op != "mul":
         return None
     a, b = (loads.get(x) if isinstance(x, str) else None for x in products[0].args)
     if a is None or b is None or updates[0].value != products[0].name or products[0].dtype.kind != "f":

@@ -5,12 +5,17 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
+import numpy as np
+
 from graphc.codegen.target import Target
-from graphc.dtypes import DType, float64, int32, int64
+from graphc.dtypes import DType, float32, float64, int32, int64
 from graphc.errors import CompileError
 from graphc.ir.kernel import Const
 
-_REGISTER = {"f32": "float", "f64": "double", "i64": "i64", "i32": "i32", "i8": "i8", "u8": "i8", "bool": "i1"}
+_REGISTER = {"f32": "float", "f64": "double", "i64": "i64", "i32": "i32", "i8": "i8", "u8": "i8", "bool": "i1"} | {
+    "f16": "i16",
+    "bf16": "i16",
+}
 
 
 def register_type(dtype: DType, lanes: int = 0) -> str:
@@ -34,6 +39,8 @@ def literal(const: Const) -> str:
         return "0x" + struct.pack(">d", value).hex().upper()
     if const.dtype.kind == "b":
         return "true" if const.value else "false"
+    if const.dtype.kind == "h":
+        return str(np.asarray(const.value, const.dtype.numpy).view(np.uint16))
     return str(int(const.value))
 
 
@@ -207,6 +214,8 @@ class ScalarEmitter:
 
     def _cast(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
         source = types[0]
+        if source.kind == "h":
+            return self._cast([self._widen(args[0], source, lanes)], [float32], result, lanes)
         if source is result:
             return args[0]
         from_type, to_type = register_type(source, lanes), register_type(result, lanes)
@@ -230,6 +239,37 @@ class ScalarEmitter:
         else:
             verb = "sext" if source.kind == "i" else "zext"
         return self.line(f"{verb} {from_type} {args[0]} to {to_type}")
+
+    def _widen(self, bits: str, source: DType, lanes: int) -> str:
+        """The f32 of the bits of an f16 or a bf16."""
+        narrow, whole, kind = register_type(source, lanes), register_type(int32, lanes), register_type(float32, lanes)
+        if source.name == "f16" and self.target.half:
+            half = f"<{lanes} x half>" if lanes else "half"
+            return self.line(f"fpext {half} {self.line(f'bitcast {narrow} {bits} to {half}')} to {kind}")
+        wide = self.line(f"zext {narrow} {bits} to {whole}")
+        if source.name == "bf16":
+            return self.line(f"bitcast {whole} {self._shift('shl', [wide, self._whole(16, lanes)], int32, lanes)} to {kind}")
+        return self._widen_by_bits(wide, lanes)
+
+    def _widen_by_bits(self, wide: str, lanes: int) -> str:
+        """f16 to f32 without the instruction: exponent and mantissa in their new places, times a power of two that
+        corrects the bias (and makes denormals normal); infinities and NaN get the largest exponent."""
+        whole, kind = register_type(int32, lanes), register_type(float32, lanes)
+
+        def step(op: str, value: str, number: int) -> str:
+            return self.line(f"{op} {whole} {value}, {self._whole(number, lanes)}")
+
+        placed = self.line(f"bitcast {whole} {step('shl', step('and', wide, 0x7FFF), 13)} to {kind}")
+        scaled = self.line(f"fmul {kind} {placed}, {self.constant(2.0**112, float32, lanes)}")
+        magnitude = self.line(f"bitcast {kind} {scaled} to {whole}")
+        special = self.line(f"icmp eq {whole} {step('and', wide, 0x7C00)}, {self._whole(0x7C00, lanes)}")
+        infinite = step("or", magnitude, 0x7F800000)
+        magnitude = self.select(special, infinite, magnitude, int32, lanes)
+        signed = self.line(f"or {whole} {magnitude}, {step('shl', step('and', wide, 0x8000), 16)}")
+        return self.line(f"bitcast {whole} {signed} to {kind}")
+
+    def _whole(self, number: int, lanes: int) -> str:
+        return self.constant(number, int32, lanes)
 
     def _ldexp(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
         if self.target.fast_ldexp and lanes:

@@ -74,7 +74,7 @@ def make_packing(c: Contraction, tile: Tile, target: Target, buffer: str) -> Pac
     """The packed layout that suits a tile."""
     assert tile.pack is not None
     used = axes_of(tile.pack.index)
-    lanes = target.lanes(tile.pack.dtype) * tile.vectors
+    lanes = target.lanes(c.dtype) * tile.vectors
     return Packing(
         tile.pack,
         buffer,

@@ -56,7 +56,7 @@ def _row_axes(c: Contraction, a: Load, b: Load) -> list[Axis | None]:
 
 def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, free: frozenset[str]) -> list[Tile]:
     """Lanes along an outer axis: rows of ``a`` are broadcast, vectors of ``b`` are shared by the rows."""
-    lanes = target.lanes(b.dtype)
+    lanes = target.lanes(c.dtype)
     points = 1.0
     for x in c.outer:
         points *= x.extent
@@ -160,7 +160,7 @@ def _dot_tiles(c: Contraction, target: Target) -> list[Tile]:
     axis = c.reduced[-1]
     if lane_stride(c.a.index, axis) != 1 or lane_stride(c.b.index, axis) != 1 or c.a.guard or c.b.guard:
         return []
-    lanes, tiles = target.lanes(c.a.dtype), []
+    lanes, tiles = target.lanes(c.dtype), []
     length = points = 1
     for x in c.reduced:
         length *= x.extent

@@ -35,6 +35,11 @@ class Target:
         """Elements of ``dtype`` in one vector register."""
         return max(1, self.vector_bytes // dtype.itemsize)
 
+    @property
+    def half(self) -> bool:
+        """True when an instruction converts f16 to f32."""
+        return self.has("f16c") or self.has("avx512f") or self.triple.startswith(("aarch64", "arm64"))
+
     def has(self, feature: str) -> bool:
         """True when an LLVM feature such as ``avx512f`` is on."""
         return f"+{feature}" in self.features.split(",")

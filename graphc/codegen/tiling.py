@@ -37,8 +37,8 @@ def apply_tile(
     body = _lane_nest(c, tile, target, names, packed, near) if across else _dot_nest(c, tile, target, names)
     buffers = kernel.buffers
     if across and _through_scratch(c, tile):
-        size = tile.rows * tile.vectors * target.lanes(c.a.dtype)
-        buffers = (*buffers, Buffer(SCRATCH, c.a.dtype, size, "scratch"))
+        size = tile.rows * tile.vectors * target.lanes(c.dtype)
+        buffers = (*buffers, Buffer(SCRATCH, c.dtype, size, "scratch"))
     return replace(kernel, buffers=buffers, body=wrap([(x, "parallel") for x in rest], body))
 
 
@@ -59,7 +59,7 @@ def _lane_nest(
     """Register blocks over rows and panels. Panels are outside, so that one stays near while all rows pass by it;
     when all panels together stay near, rows are outside, and what is written (and read beside the sum) is walked
     through in order."""
-    lanes = target.lanes(c.a.dtype)
+    lanes = target.lanes(c.dtype)
     result: list[Stmt] = []
     runs = column_runs(tile.vector.extent, lanes * tile.vectors)
     if _panels_stay(c, tile, target):
@@ -118,8 +118,8 @@ def _in_sum(body: tuple[Stmt, ...], first: Stmt) -> tuple[Stmt, ...]:
 
 def _panels_stay(c: Contraction, tile: Tile, target: Target) -> bool:
     """True when all panels fit half of the second cache, and several of them are passed by each block of rows."""
-    used = axes_of(c.b.index if tile.vector in axes_of(c.b.index) else c.a.index)
-    size = c.a.dtype.itemsize
+    panel = c.b if tile.vector in axes_of(c.b.index) else c.a
+    used, size = axes_of(panel.index), panel.dtype.itemsize
     for x in (*c.reduced, tile.vector):
         size *= x.extent if x in used else 1
     return tile.row is not None and size <= target.l2_bytes // 2 and tile.row.extent > tile.vector.extent // 4
@@ -234,7 +234,7 @@ def _dot_nest(c: Contraction, tile: Tile, target: Target, names: Names) -> tuple
                 if axis is not None:
                     mapping[axis] = block_index(start, (block, size), (copy, 1))
             body = BodyCopier(names, mapping).body(c.body)
-            body = _split_reduction(body, target.lanes(c.a.dtype), names)
+            body = _split_reduction(body, target.lanes(c.dtype), names)
             order = [(axes[0][0], "parallel"), (axes[1][0], "parallel"), (axes[0][1], "unroll"), (axes[1][1], "unroll")]
             result += wrap(order, body)
     return tuple(result)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.dtypes import DType, dtype_of
+from graphc.dtypes import DType, layout_of
 from graphc.errors import VerifyError
 from graphc.ir.literal import print_scalar
 from graphc.ir.op import INPUT_CLASSES, Attr, Attrs, OpDef, Sample, Trait, Types, register
@@ -37,7 +37,7 @@ CONSTANT = register(
         doc="A constant array; scalars are interned per graph and printed in place, e.g. f32(0.5).",
         operands=(),
         attrs=(Attr("value", "array", "the data"),),
-        infer=lambda value: TensorType(dtype_of(value.dtype), value.shape),
+        infer=lambda value: TensorType(layout_of(value.dtype), value.shape),
         reference=lambda value: value,
         traits=Trait.PURE | Trait.GENERATOR,
         samples=lambda: [Sample((), {"value": np.arange(6, dtype=np.float32).reshape(2, 3)})],
@@ -278,7 +278,7 @@ class Graph:
             self._names.pop(result.name, None)
         if node.op is CONSTANT and not node.results[0].shape:
             array = node.attrs["value"]
-            self._scalars.pop((dtype_of(array.dtype).name, array.tobytes()), None)
+            self._scalars.pop((layout_of(array.dtype).name, array.tobytes()), None)
         self._order = None
 
     def _repr_html_(self) -> str:

@@ -133,7 +133,7 @@ class _Verifier:
 
     def const(self, const: Const) -> DType:
         kind = {bool: "b", int: "iu", float: "f"}.get(type(const.value), "")
-        require(const.dtype.kind in (kind or "?"), f"literal {const.value!r} is no {const.dtype}")
+        require(const.dtype.numpy.kind in (kind or "?"), f"literal {const.value!r} is no {const.dtype}")
         if const.value == const.value:
             with np.errstate(all="ignore"):
                 same = np.asarray(const.value).astype(const.dtype.numpy).item() == const.value

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import DType, dtype_of
+from graphc.dtypes import DType, layout_of
 
 INLINE_LIMIT = 16
 """Arrays with more elements than this print as a digest, with their data beside the text."""
@@ -28,9 +28,9 @@ def print_scalar(value: Any, dtype: DType) -> str:
 
 def print_number(value: Any, dtype: DType) -> str:
     """The value alone: the shortest text that reads back to the same bits."""
-    if dtype.kind == "b":
+    if dtype.numpy.kind == "b":
         return "true" if value else "false"
-    if dtype.kind != "f":
+    if dtype.numpy.kind != "f":
         return str(int(value))
     exact = np.asarray(value).astype(dtype.numpy)
     if np.isnan(exact):
@@ -48,10 +48,10 @@ def parse_number(text: str, dtype: DType) -> np.generic:
     """The numpy scalar that ``print_number``'s text stands for, rounded to ``dtype``; raises ValueError."""
     if text.startswith("nan:"):
         return _parse_nan(text, dtype)
-    if dtype.kind == "b":
+    if dtype.numpy.kind == "b":
         good = text in ("true", "false")
         value: Any = text == "true"
-    elif dtype.kind == "f":
+    elif dtype.numpy.kind == "f":
         good = re.fullmatch(r"-?(inf|\d+(\.\d+)?(e[+-]?\d+)?)|nan", text)
         value = float(text) if good else 0.0
     else:
@@ -65,7 +65,7 @@ def parse_number(text: str, dtype: DType) -> np.generic:
 
 def _parse_nan(text: str, dtype: DType) -> np.generic:
     raw = bytes.fromhex(text[4:].zfill(2 * dtype.itemsize))[::-1]
-    value = np.frombuffer(raw[: dtype.itemsize], dtype.numpy)[0] if dtype.kind == "f" else np.float64(0)
+    value = np.frombuffer(raw[: dtype.itemsize], dtype.numpy)[0] if dtype.numpy.kind == "f" else np.float64(0)
     if len(raw) != dtype.itemsize or not np.isnan(value):
         raise ValueError(f"{text} is no {dtype.name}")
     return value
@@ -83,7 +83,7 @@ def print_type(dtype: DType, shape: tuple[int, ...]) -> str:
 
 def print_array(array: np.ndarray) -> str:
     """``f32[2](0.5, 1.0)``, or ``f32[64](sha256:<16 hex digits>)`` for an array beyond INLINE_LIMIT elements."""
-    dtype = dtype_of(array.dtype)
+    dtype = layout_of(array.dtype)
     if array.size > INLINE_LIMIT:
         inside = digest(array)
     else:
@@ -93,6 +93,6 @@ def print_array(array: np.ndarray) -> str:
 
 def digest(array: np.ndarray) -> str:
     """``sha256:`` and 16 hex digits of the hash over type, shape and bytes."""
-    state = hashlib.sha256(print_type(dtype_of(array.dtype), array.shape).encode())
+    state = hashlib.sha256(print_type(layout_of(array.dtype), array.shape).encode())
     state.update(np.ascontiguousarray(array).tobytes())
     return f"sha256:{state.hexdigest()[:16]}"

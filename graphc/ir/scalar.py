@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import DType, bool_
+from graphc.dtypes import DType, bool_, widen
 from graphc.errors import VerifyError
 
 
@@ -24,7 +24,7 @@ class ScalarOp:
     ``cast``: any type to the type that the statement states; ``ldexp``: type of operand 0, operand 1 is i32 (f32) or
     i64 (f64), or a float of that type that holds an integer of at most twice the largest exponent."""
     kinds: str
-    """Kinds of element type allowed: ``f`` float, ``i`` signed, ``u`` unsigned, ``b`` bool."""
+    """Kinds of element type allowed: ``f`` float, ``i`` signed, ``u`` unsigned, ``b`` bool, ``h`` half-width float."""
     reference: Callable[..., Any]
     transcendental: bool = False
     """True when codegen expands it into the others (codegen.approximate)."""
@@ -75,8 +75,11 @@ def _mulhi(a: Any, b: Any) -> Any:
 
 
 def cast(value: Any, dtype: DType) -> Any:
-    """Conversion as kernels do it: float to integer truncates, saturates, and maps NaN to 0; to bool: is not 0."""
+    """Conversion as kernels do it: float to integer truncates, saturates, and maps NaN to 0; to bool: is not 0.
+    f16 and bf16 become f32 first, and nothing becomes them."""
     array = np.asarray(value)
+    if array.dtype in _STORED:
+        array = widen(array)
     if dtype.kind == "b":
         return array != 0
     if array.dtype.kind == "f" and dtype.kind in "iu":
@@ -112,6 +115,7 @@ def _select(c: Any, a: Any, b: Any) -> Any:
     return np.where(c, a, b)
 
 
+_STORED = (np.dtype(np.float16), np.dtype(np.uint16))
 _ERF = np.vectorize(math.erf, otypes=[np.float64])
 
 _ALL = "fiu"
@@ -148,7 +152,7 @@ _OPS = [
     ScalarOp("shr_unsigned", 2, "same", "iu", _shift_right_logical),
     ScalarOp("mulhi_unsigned", 2, "same", "i", _mulhi, bits=(32,)),
     ScalarOp("select", 3, "select", "fiub", _select),
-    ScalarOp("cast", 1, "cast", "fiub", cast),
+    ScalarOp("cast", 1, "cast", "fiubh", cast),
     ScalarOp("bitcast", 1, "cast", "fiu", bitcast),
     ScalarOp("exp", 1, "same", "f", np.exp, True),
     ScalarOp("expm1", 1, "same", "f", np.expm1, True),
@@ -174,7 +178,8 @@ def result_type(name: str, types: tuple[DType, ...], stated: DType | None = None
     if op.rule == "cast":
         kinds = (types[0].kind, stated.kind) if stated is not None else "?"
         same_width = stated is not None and stated.bits == types[0].bits
-        if any(k not in op.kinds for k in kinds) or (name == "bitcast" and not same_width):
+        impossible = kinds[-1] == "h" or any(k not in op.kinds for k in kinds)
+        if impossible or (name == "bitcast" and not same_width):
             raise VerifyError(f"{name} of {types[0]} to {stated} is not possible")
         assert stated is not None
         return stated

@@ -23,7 +23,7 @@ def _infer(a: TensorType, b: TensorType, transpose_a: bool, transpose_b: bool) -
         raise ShapeError(
             f"matmul: operands need at least 2 dimensions, got {a} and {b}", remedy="add a dimension of size 1"
         )
-    if a.dtype is not b.dtype or a.dtype.kind == "b":
+    if a.dtype is not b.dtype or a.dtype.kind in "bh":
         raise DTypeError(f"matmul: operands must have one numeric element type, got {a.dtype} and {b.dtype}")
     m, ka = a.shape[-2:][::-1] if transpose_a else a.shape[-2:]
     kb, n = b.shape[-2:][::-1] if transpose_b else b.shape[-2:]

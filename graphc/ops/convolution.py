@@ -23,7 +23,7 @@ GROUPS = Attr("groups", "int", "number of independent slices of the channels", 1
 
 
 def _check_types(op: str, a: TensorType, b: TensorType, groups: int) -> None:
-    if a.dtype is not b.dtype or a.dtype.kind == "b":
+    if a.dtype is not b.dtype or a.dtype.kind in "bh":
         raise DTypeError(f"{op}: operands must have one numeric element type, got {a.dtype} and {b.dtype}")
     if a.rank < 3 or a.rank != b.rank:
         raise ShapeError(f"{op}: operands need the same number of dimensions, at least 3, got {a} and {b}")

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from graphc.dtypes import int8
 from graphc.ir.graph import CONSTANT, INPUT, Node, Value
 from graphc.ir.index import Axis, Dynamic, Index, IndexLike, as_index, atoms
 from graphc.ir.kernel import Guard
@@ -13,6 +14,7 @@ from graphc.ir.lowering import OperandRef
 from graphc.ir.nest import NestBuilder, Scalar
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
+from graphc.ops.elementwise import cast
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,19 @@ _VIRTUAL = Trait.VIEW | Trait.GENERATOR | Trait.STATE_WRITE
 
 
 def is_virtual(node: Node) -> bool:
-    """True for nodes that need no memory of their own: views, generators, scalar constants, results of state writes."""
+    """True for nodes that need no memory of their own: views, generators, scalar constants, results of state writes,
+    narrow weights made wider."""
+    if is_widening(node):
+        return True
     return node.op is not INPUT and node.op.has_any(_VIRTUAL) and not _stored_constant(node)
+
+
+def is_widening(node: Node) -> bool:
+    """True for the conversion of what is stored narrow (see passes.precision), which every reader does by itself."""
+    if node.op is not cast.op:
+        return False
+    source = node.operands[0]
+    return source.dtype.kind == "h" or (source.dtype is int8 and source.node.op in (INPUT, CONSTANT))
 
 
 def written_value(value: Value) -> Value:

@@ -12,6 +12,7 @@ from graphc.ops.convolution import conv
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.elementwise import add, div, mul, sub
 from graphc.ops.shape import reshape
+from graphc.passes.access import is_widening
 from graphc.passes.base import PassResult
 
 
@@ -114,9 +115,11 @@ class _Product:
 
 
 def _product(graph: Graph, value: Value) -> _Product | None:
-    """The product that ``value`` is, when only one node reads it."""
+    """The product that ``value`` is, when only one node reads it and its weights are not stored narrow."""
     op = value.node.op
     if op is not conv.op and not (op is matmul.op and len(value.node.operands[1].shape) == 2):
+        return None
+    if is_widening(value.node.operands[1].node):
         return None
     return _Product(value.node) if _readers(graph, value) == 1 else None
 

@@ -12,7 +12,11 @@ from graphc.ir.build import emit
 from graphc.ir.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.interpret import Reemitter
 from graphc.ir.op import Trait
+from graphc.passes.access import is_widening
 from graphc.passes.base import PassResult
+
+_FEW = 64
+"""Elements up to which narrow constants may be made wider for good."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,8 @@ class ConstantFolding:
     """Computes what depends on constants only, by the numpy references.
 
     Needs: any valid graph. Does: replaces a pure node of constants by a constant when the result has at most ``limit``
-    bytes, or no more than its operands. Generators (iota) and views that repeat elements stay: their code is free.
+    bytes, or no more than its operands. Generators (iota), views that repeat elements, and
+    narrow weights (passes.precision) stay: their code is free.
     Leaves: the operands, which dead code elimination removes.
 
         %a = mul(f32(2.0), f32(3.0)) : f32[]
@@ -62,7 +67,7 @@ class _Folder(Reemitter):
         """True when every operand is a constant and the result is worth storing."""
         if not node.operands or not node.op.has(Trait.PURE) or node.op.has(Trait.GENERATOR):
             return False
-        if any(v.node.op is not CONSTANT for v in operands):
+        if any(v.node.op is not CONSTANT for v in operands) or (is_widening(node) and operands[0].type.size > _FEW):
             return False
         given, made = (sum(v.type.nbytes for v in values) for values in (operands, node.results))
         return made <= given or (made <= self.limit and not node.op.has(Trait.VIEW))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.creation import from_numpy
-from graphc.dtypes import BY_NAME
+from graphc.dtypes import ALL
 from graphc.errors import ArgumentError, ArtifactError
 from graphc.numpy_file import read_npz, write_npz
 from graphc.serialize.pt_file import load_pt, state_of
@@ -71,6 +71,6 @@ def _joined(tensors: dict[str, Tensor], tree: str, place: str) -> Any:
 
 
 def _tensor(place: str, array: np.ndarray) -> Tensor:
-    if array.dtype.name not in BY_NAME:
+    if array.dtype not in [d.numpy for d in ALL]:
         raise ArtifactError(f"{place} has element type {array.dtype}", remedy="numpy.float32, for example")
     return from_numpy(array)

@@ -1,0 +1,248 @@
+"""Narrow weights: large weights of products and lookups stored as bf16, f16 or int8, and computed with as f32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from graphc.dtypes import BY_NAME, DType, float32, int8, narrow
+from graphc.errors import ArgumentError
+from graphc.ir.build import emit
+from graphc.ir.graph import CONSTANT, Graph, Node, Value, input_class, input_path
+from graphc.ir.interpret import Reemitter
+from graphc.ir.op import Trait
+from graphc.ir.types import TensorType
+from graphc.ops.contraction import matmul
+from graphc.ops.convolution import conv
+from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.elementwise import cast, mul
+from graphc.ops.index import gather
+from graphc.ops.loop import scan
+from graphc.ops.shape import reshape
+
+PRECISIONS = {"bf16": BY_NAME["bf16"], "f16": BY_NAME["f16"], "int8": int8}
+"""What weights may be stored as, by the names that users give."""
+SMALLEST = 4096
+"""Elements of the smallest weight that is stored narrow."""
+SCALE = ".scale"
+"""What the path of a param's scales ends with."""
+
+Arrays = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Narrow:
+    """How one weight is stored."""
+
+    dtype: DType
+    summed: tuple[int, ...] = ()
+    """int8: the dimensions along which elements share a scale."""
+
+    def store(self, array: np.ndarray) -> np.ndarray:
+        """The narrow elements."""
+        if not self.summed:
+            return narrow(array, self.dtype)
+        scale = self.scale(array)
+        with np.errstate(all="ignore"):
+            steps = np.rint(array / scale)
+        return np.where(np.isfinite(steps), steps, 0).astype(np.int8)
+
+    def scale(self, array: np.ndarray) -> np.ndarray:
+        """int8: what the narrow elements must be multiplied by, with one element along ``summed``."""
+        return np.abs(array).max(axis=self.summed, keepdims=True) / np.float32(127)
+
+    def scale_type(self, type: TensorType) -> TensorType:
+        """The type of the scales of a weight."""
+        return TensorType(float32, tuple(1 if d in self.summed else n for d, n in enumerate(type.shape)))
+
+    def nbytes(self, type: TensorType) -> int:
+        """Bytes of a narrow weight and its scales."""
+        return type.size * self.dtype.itemsize + (self.scale_type(type).nbytes if self.summed else 0)
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """A graph with narrow weights."""
+
+    graph: Graph
+    params: dict[str, tuple[str, Arrays]] = field(default_factory=dict)
+    """For each param that is not as it was: the path of the old one, and what makes the new one's array of its."""
+    count: int = 0
+    """How many weights are narrow now."""
+    saved: int = 0
+    """By how many bytes they became smaller."""
+
+
+def check_precision(precision: str | None) -> None:
+    """Raises ArgumentError for a precision that does not exist."""
+    if precision is not None and precision not in PRECISIONS:
+        raise ArgumentError(
+            f"there is no precision {precision!r}", remedy=f"one of {', '.join(PRECISIONS)}, or None for f32"
+        )
+
+
+def narrow_weights(graph: Graph, precision: str) -> Narrowed:
+    """Needs: an optimized graph. Does: stores every f32 constant and every param that is not written as bf16, f16 or
+    int8, if it has at least SMALLEST elements and only products and lookups read it, in steps of scans too; its readers
+    convert elements as they read them. int8 elements count steps of a scale per output channel, by which results are
+    multiplied. Leaves: everything else as f32, the params of int8 followed by those of their scales.
+
+        %y = matmul(%x, %w) {transpose_b=true}    ->    %w.1 = cast(%w) {dtype=f32}        // %w is bf16
+                                                        %y = matmul(%x, %w.1) {transpose_b=true}
+    Raises ArgumentError for an unknown precision.
+    """
+    check_precision(precision)
+    written = {n.operands[0] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
+    weights = [n.results[0] for n in graph.nodes() if n.op is CONSTANT]
+    weights += [v for v in graph.inputs if input_class(v) == "param" and v not in written]
+    plans = _plans(graph, [v for v in weights if v.type.size >= SMALLEST], PRECISIONS[precision])
+    narrower = _Narrower(plans)
+    made = narrower.transform(graph)
+    saved = sum(v.type.nbytes - p.nbytes(v.type) for v, p in plans.items())
+    return Narrowed(made, narrower.params, len(plans), saved)
+
+
+# ---- which weights, and how
+
+
+def _plans(graph: Graph, weights: Sequence[Value], dtype: DType) -> dict[Value, Narrow]:
+    plans = {}
+    for value in weights:
+        plan = _plan(graph, value, dtype) if value.dtype is float32 else None
+        if plan is not None:
+            plans[value] = plan
+    return plans
+
+
+def _plan(graph: Graph, weight: Value, dtype: DType) -> Narrow | None:
+    """How a weight may be stored, as all of its readers can read it; None when one of them needs it as it is."""
+    found: set[tuple[int, ...]] = set()
+    stack = [(graph, weight)]
+    while stack:
+        inside, value = stack.pop()
+        if value in inside.outputs:
+            return None
+        for node, position in inside.uses(value):
+            summed = _summed(node, position)
+            if node.op is scan.op and position >= node.attrs["carries"] + node.attrs["sequences"]:
+                stack.append((node.attrs["body"], node.attrs["body"].inputs[position]))
+            elif summed:
+                found.add(summed)
+            elif dtype is not int8 and node.op.has(Trait.VIEW) and len(node.operands) == 1:
+                stack.append((inside, node.results[0]))
+            else:
+                return None
+    if not found or (dtype is int8 and len(found) > 1):
+        return None
+    return Narrow(dtype, found.pop() if dtype is int8 else ())
+
+
+def _summed(node: Node, position: int) -> tuple[int, ...]:
+    """The dimensions of an operand that have no place of their own in what its reader gives: what a product sums over,
+    all but the output channels of a convolution's weights, the elements of rows that are looked up. Empty for others."""
+    value = node.operands[position]
+    rank = len(value.shape)
+    if node.op is matmul.op and node.operands[1 - position] is not value:
+        last = node.attrs["transpose_b"] if position else not node.attrs["transpose_a"]
+        return (rank - 1 if last else rank - 2,)
+    if node.op is conv.op and position == 1 and node.operands[0] is not value:
+        return tuple(range(1, rank))
+    if node.op is gather.op and position == 0 and node.attrs["axis"] == 0 and rank == 2:
+        return (1,)
+    return ()
+
+
+# ---- the graph with narrow weights
+
+
+class _Narrower(Reemitter):
+    """Copies a graph with other weights."""
+
+    def __init__(self, plans: Mapping[Value, Narrow]):
+        super().__init__()
+        self.plans = plans
+        self.params: dict[str, tuple[str, Arrays]] = {}
+        self.stored: dict[Value, Value] = {}
+        """By weight of the old graph: what is stored for it."""
+        self.scales: dict[Value, Value] = {}
+        """The same for its scales."""
+
+    def transform(self, graph: Graph) -> Graph:
+        """The copy; scales of arguments are further arguments at the end."""
+        self.target = Graph(self.name or graph.name)
+        arguments = [self.copy_input(v) for v in graph.inputs]
+        for value in graph.inputs:
+            plan = self.plans.get(value)
+            if plan is not None and plan.summed:
+                path = self._take(input_path(value), SCALE, plan.scale)
+                type, name = plan.scale_type(value.type), value.name + SCALE
+                self.scales[value] = self.target.add_input(type, name, input_class(value), path)
+        self.target.set_outputs(self.run(graph, arguments))
+        return self.target
+
+    def copy_input(self, value: Value) -> Value:
+        plan = self.plans.get(value)
+        if plan is None:
+            return super().copy_input(value)
+        path, type = self._take(input_path(value), "", plan.store), TensorType(plan.dtype, value.shape)
+        return self._widened(value, self.target.add_input(type, value.name, input_class(value), path))
+
+    def _take(self, path: str, suffix: str, make: Arrays) -> str:
+        """Notes what a param is made of; arguments of steps have no path."""
+        if path:
+            self.params[path + suffix] = (path, make)
+        return path and path + suffix
+
+    def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+        if node.op is CONSTANT and node.results[0] in self.plans:
+            return (self._constant(node),)
+        if node.op is scan.op:
+            return self._scan(node, operands)
+        results: Sequence[Value] = self.copy_node(node, operands)
+        for position, old in enumerate(node.operands):
+            if old in self.scales:
+                with use(GraphDispatcher(self.target, node.location)):
+                    results = (mul(results[0], self._factors(node, position, operands)),)
+        return results
+
+    def _constant(self, node: Node) -> Value:
+        value, array = node.results[0], node.attrs["value"]
+        plan = self.plans[value]
+
+        def store(data: np.ndarray, suffix: str) -> Value:
+            return emit(self.target, CONSTANT, (), {"value": data}, node.location, value.name + suffix)[0]
+
+        stored = store(plan.store(array), "")
+        if plan.summed:
+            self.scales[value] = store(plan.scale(array), SCALE)
+        return self._widened(value, stored)
+
+    def _widened(self, old: Value, stored: Value) -> Value:
+        self.stored[old] = stored
+        return emit(self.target, cast.op, (stored,), {"dtype": float32}, old.node.location, f"{old.name}.wide")[0]
+
+    def _factors(self, node: Node, position: int, operands: Sequence[Any]) -> Any:
+        """The scales of an operand as its reader's result must be multiplied by them."""
+        scale = self.scales[node.operands[position]]
+        if node.op is gather.op:
+            return gather(scale, operands[1], axis=0)
+        if node.op is conv.op:
+            return reshape(scale, shape=(scale.shape[0], *(1 for _ in scale.shape[2:])))
+        rows, columns = (scale.type.size // prod(scale.shape[:-2]), 1)[:: -1 if position else 1]
+        return reshape(scale, shape=(*scale.shape[:-2], rows, columns))
+
+    def _scan(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+        """A scan whose step takes narrow weights, and their scales at the end."""
+        body: Graph = node.attrs["body"]
+        pairs = zip(body.inputs, node.operands, strict=True)
+        given = {inner: old for inner, old in pairs if old in self.plans}
+        inside = _Narrower({inner: self.plans[old] for inner, old in given.items()})
+        step = inside.transform(body)
+        taken = [self.stored.get(old, new) for old, new in zip(node.operands, operands, strict=True)]
+        taken += [self.scales[given[inner]] for inner in inside.scales]
+        name = node.results[0].name.removesuffix(".0")
+        return emit(self.target, scan.op, taken, {**node.attrs, "body": step}, node.location, name)

@@ -20,8 +20,10 @@ from graphc.dtypes import DType, float32
 from graphc.errors import ArgumentError, GradientError
 from graphc.guards import Recompiles
 from graphc.ir.graph import Graph, Value, input_class
-from graphc.live import Binding, Modules, Slot, are_current
+from graphc.live import Binding, Maker, Modules, NarrowBinding, Slot, are_current
 from graphc.ops.autodiff import split_forward_backward, vjp_graph
+from graphc.passes.pipeline import optimize
+from graphc.passes.precision import check_precision, narrow_weights
 from graphc.passes.scans import MergeScans
 from graphc.runtime.call import Executable
 from graphc.runtime.fast_call import Gate
@@ -126,8 +128,11 @@ def _not_native(*_: Any, **__: Any) -> None:
 class Variant:
     """One signature of a compiled function: its programs, and the tensors outside that they use."""
 
-    def __init__(self, name: str, traced: Traced, modules: Modules, leaves: Sequence[Tensor]):
+    def __init__(
+        self, name: str, traced: Traced, modules: Modules, leaves: Sequence[Tensor], precision: str | None = None
+    ):
         self.name = name
+        self.precision = precision
         self.traced = traced
         self.modules = modules
         self.structure = traced.structure
@@ -138,12 +143,22 @@ class Variant:
         self._written = {a.value.node.attrs["path"]: a.written for a in traced.arguments}
         self.differentiable = traced.differentiable if is_grad_enabled() else (False,) * len(self.output_types)
         if any(self.differentiable):
+            if precision is not None:
+                raise GradientError(
+                    f"{name} is compiled with precision {precision!r}, which computes no gradients",
+                    remedy="with graphc.no_grad(): ..., or compile it without a precision",
+                )
             self._build_both(leaves)
         else:
             self._build_forward(traced.graph)
             self.sources: list[int] = []
 
     def _build_forward(self, graph: Graph) -> None:
+        self._made: dict[str, tuple[str, Maker]] = {}
+        """By path of a param of the program: the path of what it is made of, and how."""
+        if self.precision is not None:
+            narrowed = narrow_weights(optimize(graph), self.precision)
+            graph, self._made = narrowed.graph, narrowed.params
         self.program = build(graph)
         values = bound_values(graph, self.program)
         self.binding = self._binding(values)
@@ -151,7 +166,11 @@ class Variant:
 
     def _binding(self, values: Sequence[Value]) -> Binding:
         paths = [v.node.attrs["path"] for v in values]
-        return Binding([self._slots[p] for p in paths], [self._written[p] for p in paths])
+        sources = [self._made[p][0] if p in self._made else p for p in paths]
+        slots, written = [self._slots[p] for p in sources], [self._written[p] for p in sources]
+        if not self._made:
+            return Binding(slots, written)
+        return NarrowBinding(slots, written, [self._made[p][1] if p in self._made else None for p in paths])
 
     def _build_both(self, leaves: Sequence[Tensor]) -> None:
         """Forward and backward as two programs with values that one hands to the other."""
@@ -198,7 +217,7 @@ class Variant:
 
     def shortcut(self) -> Callable[..., Any] | None:
         """The native callable, when a call is nothing else: one result, no history, and nothing to count or compare."""
-        if not self.calls.single or self.sources or self.binding.written or self.traced.constants:
+        if not self.calls.single or self.sources or self.binding.written or self.traced.constants or self._made:
             return None
         return self.calls.native()
 
@@ -241,10 +260,12 @@ _NO_SHORTCUT = _Shortcut(-1, 0, False, _not_native, float32)
 class Compiled:
     """A module or function that runs as native code. Attributes are those of what was compiled."""
 
-    def __init__(self, target: Callable[..., Any]):
+    def __init__(self, target: Callable[..., Any], precision: str | None = None):
         if not callable(target):
             raise ArgumentError(f"a module or a function can be compiled, not {type(target).__name__}")
+        check_precision(precision)
         self._target = target
+        self._precision = precision
         self._variants: dict[Any, list[Variant]] = {}
         self._modules: Modules | None = None
         self._shortcut = _NO_SHORTCUT
@@ -304,7 +325,7 @@ class Compiled:
             name = graph_name(self._target)
             self._recompiles.tell(key, self._variants, modules)
             traced = trace_function(self._target, args, kwargs)
-            variant = Variant(name, traced, modules, flatten((args, kwargs))[0])
+            variant = Variant(name, traced, modules, flatten((args, kwargs))[0], self._precision)
             variant.fits()
             self._variants.setdefault(key, []).insert(0, variant)
             self._log.info("%s: variant %d", name, sum(map(len, self._variants.values())))
@@ -325,11 +346,17 @@ class Compiled:
         return f"compiled({self._target!r})"
 
 
-def compile(target: Any = None) -> Any:
+def compile(target: Any = None, *, precision: str | None = None) -> Any:
     """A callable that computes what ``target``, a module or function, does, as native code.
 
     It traces at the first call of each signature: shapes and element types of tensors, values of all other arguments,
     training flags of the modules, and what requires gradients. Parameters and buffers are those of the live model, and
-    results are part of eager autograd. Without an argument it is a decorator.
+    results are part of eager autograd. Without a target it is a decorator.
+
+    ``precision`` is what large weights are stored as: ``bf16``, ``f16`` or ``int8`` (see docs/precision.md). Copies of
+    them are made at the first call and again after an operation has written to them; gradients are not available.
+    Raises ArgumentError for another precision.
     """
-    return Compiled if target is None else Compiled(target)
+    if target is None:
+        return functools.partial(Compiled, precision=precision)
+    return Compiled(target, precision)

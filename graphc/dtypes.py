@@ -18,8 +18,8 @@ class DType:
     long_name: str
     """The name that users know, e.g. ``float32``."""
     kind: str
-    """``f`` float, ``i`` signed integer, ``u`` unsigned integer, ``b`` boolean, ``h`` half-width float, which is stored,
-    moved and converted to wider types only."""
+    """``f`` float, ``i`` signed integer, ``u`` unsigned integer, ``b`` boolean, ``h`` half-width float, which is
+    stored, moved and converted to wider types only."""
     bits: int
     """Storage size in bits (a boolean takes 8)."""
 
@@ -50,7 +50,7 @@ class DType:
         return self.name
 
     def __reduce__(self) -> tuple:
-        return (BY_NAME.__getitem__, (self.name,))
+        return (_named, (self.name,))
 
     def __copy__(self) -> DType:
         return self
@@ -98,6 +98,10 @@ def dtype_of(value: object) -> DType:
     return found
 
 
+def _named(name: str) -> DType:
+    return BY_NAME[name]
+
+
 def layout_of(dtype: np.dtype) -> DType:
     """The DType whose elements arrays of a numpy dtype hold inside of programs, where uint16 is bf16.
 
@@ -107,7 +111,7 @@ def layout_of(dtype: np.dtype) -> DType:
 
 
 def narrow(array: np.ndarray, dtype: DType) -> np.ndarray:
-    """Float32 numbers as f16 or bf16 (as bits), rounded to nearest, ties to even; what is too large becomes infinite."""
+    """Float32 numbers as f16 or bf16 (its bits), rounded to nearest, ties to even; too large ones become infinite."""
     if dtype is float16:
         with np.errstate(over="ignore"):
             return array.astype(np.float16)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from operator import is_, methodcaller
 from typing import Any
@@ -14,6 +14,8 @@ from graphc.tensor import Tensor
 from graphc.trace import Constant
 
 _VALUES = methodcaller("values")
+Maker = Callable[[np.ndarray], np.ndarray]
+"""Makes what is stored for a weight."""
 
 
 class Modules:
@@ -152,6 +154,31 @@ class Binding:
             counter = tensors[i]._counter
             if counter is not None:
                 counter[0] += 1
+
+
+class NarrowBinding(Binding):
+    """A binding in which some arrays are narrow copies of what the tensors hold, made again after a tensor was written
+    to."""
+
+    def __init__(self, slots: Sequence[Slot], written: Sequence[bool], makers: Sequence[Maker | None]):
+        super().__init__(slots, written)
+        self._makers = tuple((i, make) for i, make in enumerate(makers) if make is not None)
+        self._given: tuple[np.ndarray, ...] = ()
+        """The tensors' arrays from which the copies were made, and the versions that they had."""
+        self._versions: list[int] = []
+        self._copies: tuple[np.ndarray, ...] = ()
+
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What the program takes; the same tuple while nothing was replaced or written to by an operation."""
+        given, tensors = self._arrays, self.tensors()
+        versions = [0 if tensors[i]._counter is None else tensors[i]._counter[0] for i, _ in self._makers]
+        if given is not self._given or versions != self._versions:
+            copies = list(given)
+            for number, (i, make) in enumerate(self._makers):
+                same = self._copies and given[i] is self._given[i] and versions[number] == self._versions[number]
+                copies[i] = self._copies[i] if same else np.ascontiguousarray(make(given[i]))
+            self._given, self._versions, self._copies = given, versions, tuple(copies)
+        return self._copies
 
 
 def _same(now: Sequence[Any], then: Sequence[Any]) -> bool:

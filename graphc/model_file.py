@@ -23,7 +23,7 @@ from graphc.compiler.compile import (
     load_compiled,
     prepare_threads,
 )
-from graphc.compiler.freeze import freeze
+from graphc.compiler.freeze import freeze, freeze_narrow
 from graphc.compiler.native_call import native
 from graphc.compiler.stages import Stages
 from graphc.container import MAX_BYTES
@@ -34,6 +34,7 @@ from graphc.ir.parse import parse_graph
 from graphc.ir.text import collect_data, print_graph
 from graphc.ir.verify import sub_graphs, verify_graph
 from graphc.ops import registry
+from graphc.passes.precision import check_precision
 from graphc.runtime.call import Executable
 from graphc.runtime.fast_call import Gate
 from graphc.runtime.loader import load_object, runs_here
@@ -43,15 +44,26 @@ assert registry.FAMILIES, "reading a graph needs every op to be defined"
 
 
 def export(
-    model: Any, *examples: Any, path: str | os.PathLike[str], native: bool = False, **keyword_examples: Any
+    model: Any,
+    *examples: Any,
+    path: str | os.PathLike[str],
+    native: bool = False,
+    precision: str | None = None,
+    **keyword_examples: Any,
 ) -> ModelManifest:
     """Traces a module or function on example tensors or arrays, in the mode it is in, and writes it to one file.
 
-    The file holds the graph and the present weights, and with ``native`` object code for this machine. It is replaced
-    atomically. Raises what tracing raises; ArgumentError when an output is neither a tensor nor None; OSError.
+    The file holds the graph and the present weights, and with ``native`` object code for this machine. With a
+    ``precision`` (``bf16``, ``f16`` or ``int8``) it holds large weights in that form, as constants of the optimized
+    graph. It is replaced atomically. Raises what tracing raises; ArgumentError when an output is neither a tensor nor
+    None, or for an unknown precision; OSError.
     """
+    check_precision(precision)
     traced = snapshot(model, examples, keyword_examples)
-    return save_graph(traced.graph, traced.state(), path, structure=nesting(traced.structure), native=native)
+    graph, state = traced.graph, traced.state()
+    if precision is not None:
+        graph = freeze_narrow(graph, state, precision).graph
+    return save_graph(graph, state, path, structure=nesting(traced.structure), native=native)
 
 
 def snapshot(model: Any, examples: Sequence[Any], keyword_examples: Mapping[str, Any] | None = None) -> Traced:

@@ -109,6 +109,54 @@ def test_parameters_are_those_of_the_live_model(net):
     close(compiled(x), net(x))
 
 
+@pytest.mark.parametrize("precision", ["bf16", "f16", "int8"])
+def test_narrow_weights_follow_the_live_model(precision: str):
+    graphc.manual_seed(0)
+    model = nn.Sequential(nn.Linear(64, 80), nn.ReLU(), nn.Linear(80, 64)).eval()
+    compiled = graphc.compile(model, precision=precision)
+    x = graphc.from_numpy(np.random.default_rng(0).standard_normal((3, 64)).astype(np.float32))
+
+    def error() -> float:
+        with graphc.no_grad():
+            expected = model(x)
+            return float((compiled(x) - expected).abs().max() / expected.abs().max())
+
+    most = {"bf16": 1e-2, "f16": 1e-3, "int8": 2e-2}[precision]
+    assert 0 < error() < most and 0 < error() < most
+    with graphc.no_grad():
+        model[0].weight.mul_(-3)
+        model[2].bias.add_(5)
+    assert 0 < error() < most
+    model[2].weight = nn.Parameter(graphc.eye(64, 80))
+    assert error() < most
+    model.load_state_dict({k: v * 0.5 for k, v in model.state_dict().items()})
+    assert 0 < error() < most
+    optimizer = graphc.optim.SGD(model.parameters(), lr=0.5)
+    model(x).sum().backward()
+    optimizer.step()
+    assert 0 < error() < most
+    assert len(compiled.variants) == 1
+    (program,) = {id(v.program): v.program for v in compiled.variants}.values()
+    narrow = "i8" if precision == "int8" else precision
+    assert [spec.dtype for spec in program.bound if len(spec.shape) == 2 and 1 not in spec.shape] == [narrow] * 2
+
+
+def test_narrow_weights_have_no_gradients():
+    model = nn.Linear(64, 80)
+    with pytest.raises(GradientError, match="computes no gradients"):
+        graphc.compile(model, precision="bf16")(graphc.ones(2, 64))
+    model.requires_grad_(False)
+    assert graphc.compile(model, precision="bf16")(graphc.ones(2, 64)).shape == (2, 80)
+    with pytest.raises(ArgumentError, match="no precision 'f64'"):
+        graphc.compile(model, precision="f64")
+
+    @graphc.compile(precision="f16")
+    def twice(x):
+        return x * 2
+
+    assert twice(graphc.ones(3)).tolist() == [2.0, 2.0, 2.0]
+
+
 def test_module_attributes_are_reachable(net):
     compiled = graphc.compile(net)
     assert compiled.fc1 is net.fc1 and len(list(compiled.parameters())) == 6

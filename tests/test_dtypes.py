@@ -10,7 +10,18 @@ import numpy as np
 import pytest
 
 from graphc import dtypes
-from graphc.dtypes import DType, dtype_of, promote, python_scalar_type, scalar_type
+from graphc.dtypes import (
+    DType,
+    bfloat16,
+    dtype_of,
+    float16,
+    layout_of,
+    narrow,
+    promote,
+    python_scalar_type,
+    scalar_type,
+    widen,
+)
 from graphc.errors import DTypeError
 
 
@@ -76,3 +87,47 @@ def test_scalars_beside_tensors_as_torch(dtype: DType, scalar: bool | int | floa
 )
 def test_lone_scalars(value: bool | int | float, dtype: DType):
     assert python_scalar_type(value) is dtype
+
+
+@pytest.mark.parametrize("dtype", dtypes.STORED, ids=str)
+def test_stored_types_are_no_types_of_tensors(dtype: DType):
+    assert layout_of(dtype.numpy) is dtype and dtype.itemsize == dtype.numpy.itemsize == 2
+    assert not dtype.is_floating_point and not dtype.is_integer
+    assert pickle.loads(pickle.dumps(dtype)) is dtype and copy.deepcopy(dtype) is dtype
+    for name in (dtype.name, dtype.long_name, dtype.numpy):
+        with pytest.raises(DTypeError, match="is not supported"):
+            dtype_of(name)
+    with pytest.raises(DTypeError, match="is not supported"):
+        layout_of(np.dtype(np.complex64))
+
+
+@pytest.mark.parametrize("dtype", dtypes.STORED, ids=str)
+def test_every_narrow_number_survives(dtype: DType):
+    bits = np.arange(1 << 16).astype(np.uint16)
+    wide = widen(bits.view(dtype.numpy))
+    again = narrow(wide, dtype).view(np.uint16)
+    nan = np.isnan(wide)
+    assert wide.dtype == np.float32 and 0 < nan.sum() < 3000
+    np.testing.assert_array_equal(again[~nan], bits[~nan])
+    assert np.isnan(widen(again[nan].view(dtype.numpy))).all()
+
+
+@pytest.mark.parametrize("dtype", dtypes.STORED, ids=str)
+def test_narrowing_rounds_to_the_nearest_and_ties_to_even(dtype: DType):
+    finite = np.sort(widen(np.arange(1 << 16).astype(np.uint16).view(dtype.numpy)))
+    finite = np.unique(finite[np.isfinite(finite)])
+    low, high = finite[:-1].astype(np.float64), finite[1:].astype(np.float64)
+    for part, wanted in ((0.25, low), (0.75, high)):
+        got = widen(narrow((low + (high - low) * part).astype(np.float32), dtype))
+        np.testing.assert_array_equal(got, wanted)
+    ties = ((low + high) / 2).astype(np.float32)
+    assert not (narrow(ties, dtype).view(np.uint16) & 1).any()
+
+
+def test_numbers_beyond_the_range():
+    wide = np.array([70000.0, -1e6, 3.4e38, np.inf, -np.inf, np.nan, -0.0], np.float32)
+    np.testing.assert_array_equal(widen(narrow(wide, float16)), [np.inf, -np.inf, np.inf, np.inf, -np.inf, np.nan, 0.0])
+    np.testing.assert_array_equal(
+        widen(narrow(wide, bfloat16)), [70144.0, -999424.0, np.inf, np.inf, -np.inf, np.nan, 0.0]
+    )
+    assert np.signbit(widen(narrow(wide, bfloat16))[-1]) and narrow(np.float32(1.0), bfloat16).shape == ()

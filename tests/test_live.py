@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import graphc
 from graphc import nn
 from graphc.changes import Members
-from graphc.live import Binding, Modules, Slot, are_current
+from graphc.live import Binding, Modules, NarrowBinding, Slot, are_current
 from graphc.trace import Constant
 
 
@@ -79,3 +81,30 @@ def test_a_tensor_replaced_in_any_dictionary_is_seen():
         assert not binding.fits()
         del table["x"]
         assert not binding.fits()
+
+
+def test_narrow_copies_are_made_again_after_writes_only():
+    layer = nn.Linear(2, 3)
+    places = Modules([layer]).places()
+    slots = [Slot(t, places[id(t)]) for t in (layer.weight, layer.bias)]
+    made = []
+
+    def half(array: np.ndarray) -> np.ndarray:
+        made.append(array)
+        return array.astype(np.float16)
+
+    binding = NarrowBinding(slots, [False, True], [half, None])
+    assert binding.fits()
+    first = binding.arrays()
+    assert first[0].dtype == np.float16 and first[1] is layer.bias._data and len(made) == 1
+    binding.note_writes()
+    assert binding.fits() and binding.arrays() is first
+    with graphc.no_grad():
+        layer.weight.fill_(3.0)
+    assert binding.fits()
+    second = binding.arrays()
+    assert second is not first and (second[0] == 3.0).all() and len(made) == 2
+    layer.weight = nn.Parameter(graphc.full((3, 2), 5.0))
+    assert binding.fits() and (binding.arrays()[0] == 5.0).all() and len(made) == 3
+    layer.bias = nn.Parameter(graphc.ones(3))
+    assert binding.fits() and (binding.arrays()[1] == 1.0).all() and len(made) == 3

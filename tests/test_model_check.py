@@ -8,7 +8,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.compiler import stages
-from graphc.errors import TraceError
+from graphc.errors import ArgumentError, TraceError
 from graphc.ir.graph import Graph
 from graphc.ir.op import REGISTRY
 from graphc.nn import functional as F
@@ -77,3 +77,25 @@ def test_tolerances():
 def test_what_cannot_be_traced():
     with pytest.raises(TraceError):
         gc.check(lambda x: x if x.sum() > 0 else -x, gc.ones(3))
+
+
+@pytest.mark.parametrize("precision", ["bf16", "f16", "int8"])
+def test_narrow_weights_pass_every_stage_and_their_error_is_reported(precision: str):
+    gc.manual_seed(0)
+    net = nn.Sequential(nn.Linear(64, 80), nn.ReLU(), nn.Linear(80, 64)).eval()
+    report = gc.check(net, np.random.default_rng(0).standard_normal((2, 64)).astype(np.float32), precision=precision)
+    found = report.precision
+    assert report.good and found is not None and found.precision == precision and found.weights == 2
+    assert found.saved == 2 * 64 * 80 * (3 if precision == "int8" else 2) - (4 * 144 if precision == "int8" else 0)
+    assert 0 < found.max_relative < {"bf16": 1e-2, "f16": 1e-3, "int8": 2e-2}[precision]
+    assert str(found) in str(report) and f"2 weights, {found.saved:,} bytes less" in str(found)
+
+
+def test_a_model_without_large_weights_loses_nothing():
+    report = gc.check(Net().eval(), example(), precision="bf16")
+    assert report.precision is not None and report.precision.weights == 0 and report.precision.max_absolute < 1e-5
+
+
+def test_unknown_precisions():
+    with pytest.raises(ArgumentError, match="no precision 'f8'"):
+        gc.check(lambda x: x, gc.ones(3), precision="f8")

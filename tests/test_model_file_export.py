@@ -125,6 +125,43 @@ def test_element_types(tmp_path: Path, name: str):
     np.testing.assert_array_equal(same, x)
 
 
+@pytest.mark.parametrize("precision", ["bf16", "f16", "int8"])
+def test_narrow_weights(tmp_path: Path, precision: str):
+    """The file is smaller, reads back to the same model, and its native code computes the same."""
+    gc.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(16, 32, 3), nn.BatchNorm2d(32), nn.ReLU(), nn.Flatten(), nn.Linear(512, 200)).eval()
+    x = array(2, 16, 6, 6)
+    expected = model(gc.from_numpy(x)).detach().numpy()
+    paths = tmp_path / "f32.gcm", tmp_path / "narrow.gcm"
+    export(model, x, path=paths[0])
+    manifest = export(model, x, path=paths[1], precision=precision, native=True)
+    narrow = "i8" if precision == "int8" else precision
+    assert sorted(t.dtype for t in manifest.tensors).count(narrow) == 2
+    results = [load(paths[1])(x), load(paths[1], trust=True)(x)]
+    for result in results:
+        error = np.abs(result - expected).max() / np.abs(expected).max()
+        assert 0 < error < {"bf16": 1e-2, "f16": 1e-3, "int8": 2e-2}[precision]
+        np.testing.assert_allclose(result, results[0], rtol=1e-6)
+    export(model, x, path=paths[1], precision=precision)
+    assert paths[1].stat().st_size < (0.35 if precision == "int8" else 0.6) * paths[0].stat().st_size
+
+
+def test_narrow_weights_of_a_model_that_writes_states(tmp_path: Path):
+    model = nn.Sequential(nn.Linear(64, 80), nn.BatchNorm1d(80))
+    export(model, array(4, 64), path=tmp_path / "m.gcm", precision="bf16")
+    run = load(tmp_path / "m.gcm")
+    run(array(4, 64))
+    model(gc.from_numpy(array(4, 64)))
+    assert set(run.states) == {"1.running_mean", "1.running_var", "1.num_batches_tracked"}
+    np.testing.assert_allclose(run.states["1.running_mean"], model[1].running_mean.numpy(), atol=2e-3)
+
+
+def test_unknown_precision_writes_nothing(tmp_path: Path):
+    with pytest.raises(ArgumentError, match="no precision 'half'"):
+        export(Net(), array(4, 6), path=tmp_path / "m.gcm", precision="half")
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_file_is_no_pickle(tmp_path: Path):
     export(Net().eval(), array(5, 6), path=tmp_path / "net.gcm")
     with pytest.raises(Exception):  # noqa: B017 (whatever pickle says of what is none)

@@ -10,9 +10,10 @@ from typing import Any
 from graphc.artifact import ModelManifest
 from graphc.cli import console, targets
 from graphc.compiler.compile import compile_graph
-from graphc.compiler.freeze import freeze
+from graphc.compiler.freeze import freeze, freeze_narrow
 from graphc.model_file import nesting, save_graph, snapshot
 from graphc.nn.module import Module
+from graphc.passes.precision import PRECISIONS
 
 
 def add_to(commands: Any) -> None:
@@ -23,6 +24,9 @@ def add_to(commands: Any) -> None:
         "-o", "--output", required=True, metavar="FILE", help="the model file to write, such as net.gcm"
     )
     parser.add_argument("--native", action="store_true", help="put object code for this machine into the file too")
+    parser.add_argument(
+        "--precision", choices=list(PRECISIONS), help="store large weights in this form (default: as they are)"
+    )
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
     parser.set_defaults(run=run)
 
@@ -52,10 +56,13 @@ def run(options: argparse.Namespace) -> int:
         raise console.UsageError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
     with targets.compiling():
         traced = targets.guarded(lambda: snapshot(model, examples), f"tracing {options.target}")
-        compiled = compile_graph(freeze(traced.graph, traced.state()))
+        graph, state = traced.graph, traced.state()
+        if options.precision:
+            graph = freeze_narrow(graph, state, options.precision).graph
+        compiled = compile_graph(freeze(graph, state))
         manifest = save_graph(
-            traced.graph,
-            traced.state(),
+            graph,
+            state,
             options.output,
             structure=nesting(traced.structure),
             native=compiled if options.native else False,

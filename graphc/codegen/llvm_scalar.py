@@ -248,7 +248,8 @@ class ScalarEmitter:
             return self.line(f"fpext {half} {self.line(f'bitcast {narrow} {bits} to {half}')} to {kind}")
         wide = self.line(f"zext {narrow} {bits} to {whole}")
         if source.name == "bf16":
-            return self.line(f"bitcast {whole} {self._shift('shl', [wide, self._whole(16, lanes)], int32, lanes)} to {kind}")
+            placed = self.line(f"shl {whole} {wide}, {self._whole(16, lanes)}")
+            return self.line(f"bitcast {whole} {placed} to {kind}")
         return self._widen_by_bits(wide, lanes)
 
     def _widen_by_bits(self, wide: str, lanes: int) -> str:

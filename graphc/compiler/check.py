@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from graphc.codegen.target import Target
 from graphc.compiler.compile import compile_stages, load_compiled
+from graphc.compiler.freeze import freeze_narrow
 from graphc.compiler.stages import Stages
 from graphc.errors import ArgumentError
 from graphc.ir.graph import CONSTANT, Graph, Node, Value, input_class, input_path
@@ -52,10 +53,33 @@ class StageReport:
 
 
 @dataclass(frozen=True)
+class PrecisionReport:
+    """What narrow weights cost."""
+
+    precision: str
+    weights: int
+    """How many are stored narrow."""
+    saved: int
+    """By how many bytes they are smaller."""
+    max_absolute: float
+    """The largest difference of an output from that with the weights as they were."""
+    max_relative: float
+    """The same in units of the largest magnitude of that output."""
+
+    def __str__(self) -> str:
+        size = f"{self.weights} weights, {self.saved:,} bytes less"
+        return (
+            f"{self.precision:10} {size}: max absolute {self.max_absolute:.3g}, {self.max_relative:.3g} of the largest"
+        )
+
+
+@dataclass(frozen=True)
 class Report:
     """What ``check_graph`` found, one entry per stage."""
 
     stages: tuple[StageReport, ...]
+    precision: PrecisionReport | None = None
+    """How far a model with narrow weights is from the one that was given; no part of ``good``."""
 
     @property
     def good(self) -> bool:
@@ -63,7 +87,7 @@ class Report:
         return all(s.good for s in self.stages)
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.stages))
+        return "\n".join(map(str, (*self.stages, *([self.precision] if self.precision else []))))
 
 
 def check_graph(
@@ -90,6 +114,36 @@ def _check_arguments(graph: Graph, arguments: Sequence[np.ndarray]) -> None:
             f"@{graph.name} takes {', '.join(str(v.type) for v in graph.inputs)}",
             remedy=f"not {', '.join(f'{d}{list(s)}' for d, s in given)}",
         )
+
+
+def check_narrow(
+    graph: Graph,
+    state: Mapping[str, np.ndarray],
+    inputs: Sequence[np.ndarray],
+    precision: str,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+) -> Report:
+    """``check_graph`` for a graph with its params and states (by path) frozen and its weights stored narrow, and how
+    far its outputs are from those with the weights as they are. Raises ArgumentError."""
+    narrowed = freeze_narrow(graph, state, precision)
+    expected, found = (_outputs(g, state, inputs) for g in (graph, narrowed.graph))
+    report = check_graph(narrowed.graph, graph_arguments(narrowed.graph, state, inputs), rtol=rtol, atol=atol)
+    absolute = [difference(a, b)[0] for a, b in zip(found, expected, strict=True)]
+    relative = [a / (_scale(b) or 1.0) for a, b in zip(absolute, expected, strict=True)]
+    worst = (max(errors, default=0.0) for errors in (absolute, relative))
+    return replace(report, precision=PrecisionReport(precision, narrowed.count, narrowed.saved, *worst))
+
+
+def _outputs(graph: Graph, state: Mapping[str, np.ndarray], inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    return _interpret(graph, graph_arguments(graph, state, inputs))[0]
+
+
+def graph_arguments(graph: Graph, state: Mapping[str, np.ndarray], inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The arguments of a graph in order: its inputs as given, its params and states by path."""
+    given = iter(inputs)
+    return [next(given) if input_class(v) == "input" else state[input_path(v)] for v in graph.inputs]
 
 
 class _Checker:

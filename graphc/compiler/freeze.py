@@ -10,12 +10,23 @@ from graphc.ir.build import emit
 from graphc.ir.graph import CONSTANT, Graph, Value, input_class, input_path
 from graphc.ir.interpret import Reemitter
 from graphc.ir.op import Trait
+from graphc.passes.pipeline import optimize
+from graphc.passes.precision import Narrowed, check_precision, narrow_weights
 
 
 def freeze(graph: Graph, weights: Mapping[str, np.ndarray]) -> Graph:
     """A copy of the graph in which the params and states found in ``weights`` (by path) are constants, unless the graph
     writes to them. ``weights`` are neither copied nor changed, and must not change while the copy is in use."""
     return _Freezer(graph, weights).transform(graph)
+
+
+def freeze_narrow(graph: Graph, weights: Mapping[str, np.ndarray], precision: str) -> Narrowed:
+    """The frozen and optimized graph with its large weights stored as ``bf16``, ``f16`` or ``int8``.
+
+    Raises ArgumentError for an unknown precision, PassError.
+    """
+    check_precision(precision)
+    return narrow_weights(optimize(freeze(graph, weights)), precision)
 
 
 def written_states(graph: Graph) -> set[Value]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import DType, bool_, dtype_of, float32, float64, int32, int64
+from graphc.dtypes import DType, bfloat16, bool_, dtype_of, float32, float64, int32, int64
 from graphc.errors import DTypeError, ShapeError
 from graphc.ir import scalar
 from graphc.ir.index import Index
@@ -468,6 +468,8 @@ where = define(
 
 
 def _infer_cast(x: TensorType, dtype: DType) -> TensorType:
+    if dtype.kind == "h":
+        raise DTypeError(f"cast: nothing is computed as {dtype.name}", remedy="it is what weights may be stored as")
     return TensorType(dtype, x.shape)
 
 
@@ -499,5 +501,8 @@ cast = define(
     lower=lambda c, index, x, dtype: c.broadcast(x, index).cast(dtype),
     traits=ELEMENTWISE,
     samples=_cast_samples,
-    error_samples=(ErrorSample((F,), "attribute 'dtype' is missing"),),
+    error_samples=(
+        ErrorSample((F,), "attribute 'dtype' is missing"),
+        ErrorSample((F,), "nothing is computed as bf16", {"dtype": bfloat16}, DTypeError),
+    ),
 )

@@ -75,6 +75,7 @@ cumsum = define(
 
 
 def _infer_rank(x: TensorType, axis: int, descending: bool) -> TensorType:
+    check_kind("rank", 0, x.dtype, "fiub")
     check_axis("rank", axis, x.rank)
     return TensorType(int64, x.shape)
 

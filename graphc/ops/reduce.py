@@ -278,6 +278,7 @@ all = _truth("all", "each", np.all, "and", True)
 
 def _infer_position(name: str) -> Callable[..., TensorType]:
     def infer(x: TensorType, axis: int, keepdims: bool) -> TensorType:
+        check_kind(name, 0, x.dtype, "fiub")
         check_axis(name, axis, x.rank)
         _check_not_empty(name, x, axis)
         return TensorType(int64, reduced_shape(x.shape, (axis,), keepdims))

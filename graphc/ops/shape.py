@@ -22,6 +22,7 @@ from graphc.ops.rules import (
     check_axes,
     check_axis,
     check_count,
+    check_kind,
     check_one_dtype,
     check_sizes,
     show,
@@ -235,6 +236,7 @@ slice = define(
 def _infer_pad(
     x: TensorType, low: tuple[int, ...], high: tuple[int, ...], interior: tuple[int, ...], value: bool | int | float
 ) -> TensorType:
+    check_kind("pad", 0, x.dtype, "fiub")
     for name, values in (("low", low), ("high", high), ("interior", interior)):
         check_count("pad", name, values, x.rank)
     if any(i < 0 for i in interior):

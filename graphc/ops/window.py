@@ -45,8 +45,8 @@ def _infer_pool(op: str, x: TensorType, slide: Sliding) -> TensorType:
 
 
 def _infer_max(x: TensorType, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints) -> TensorType:
-    if x.dtype.kind == "b":
-        raise DTypeError("max_pool: operand must be numeric, got bool", remedy="cast to u8")
+    if x.dtype.kind in "bh":
+        raise DTypeError(f"max_pool: operand must be numeric, got {x.dtype}", remedy="cast it first")
     return _infer_pool("max_pool", x, Sliding(kernel, stride, padding, dilation))
 
 

@@ -22,7 +22,7 @@ from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.elementwise import cast, mul
 from graphc.ops.index import gather
 from graphc.ops.loop import scan
-from graphc.ops.shape import reshape
+from graphc.ops.shape import broadcast_to, flip, reshape, slice, transpose
 
 PRECISIONS = {"bf16": BY_NAME["bf16"], "f16": BY_NAME["f16"], "int8": int8}
 """What weights may be stored as, by the names that users give."""
@@ -30,6 +30,9 @@ SMALLEST = 4096
 """Elements of the smallest weight that is stored narrow."""
 SCALE = ".scale"
 """What the path of a param's scales ends with."""
+
+_VIEWS = (reshape.op, transpose.op, slice.op, broadcast_to.op, flip.op)
+"""What only moves elements."""
 
 Arrays = Callable[[np.ndarray], np.ndarray]
 
@@ -132,7 +135,7 @@ def _plan(graph: Graph, weight: Value, dtype: DType) -> Narrow | None:
                 stack.append((node.attrs["body"], node.attrs["body"].inputs[position]))
             elif summed:
                 found.add(summed)
-            elif dtype is not int8 and node.op.has(Trait.VIEW) and len(node.operands) == 1:
+            elif dtype is not int8 and node.op in _VIEWS:
                 stack.append((inside, node.results[0]))
             else:
                 return None
@@ -143,7 +146,7 @@ def _plan(graph: Graph, weight: Value, dtype: DType) -> Narrow | None:
 
 def _summed(node: Node, position: int) -> tuple[int, ...]:
     """The dimensions of an operand that have no place of their own in what its reader gives: what a product sums over,
-    all but the output channels of a convolution's weights, the elements of rows that are looked up. Empty for others."""
+    all but the output channels of a convolution's weights, the elements of rows that are looked up. Else empty."""
     value = node.operands[position]
     rank = len(value.shape)
     if node.op is matmul.op and node.operands[1 - position] is not value:
@@ -242,7 +245,9 @@ class _Narrower(Reemitter):
         given = {inner: old for inner, old in pairs if old in self.plans}
         inside = _Narrower({inner: self.plans[old] for inner, old in given.items()})
         step = inside.transform(body)
-        taken = [self.stored.get(old, new) for old, new in zip(node.operands, operands, strict=True)]
+        taken = [
+            self.stored[old] if old in given.values() else new for old, new in zip(node.operands, operands, strict=True)
+        ]
         taken += [self.scales[given[inner]] for inner in inside.scales]
         name = node.results[0].name.removesuffix(".0")
         return emit(self.target, scan.op, taken, {**node.attrs, "body": step}, node.location, name)

@@ -8,8 +8,9 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import conv, gemm, kernels
+from benchmarks import conv, gemm, kernels, precision
 from benchmarks.sweep import Result, arrays_of, difference, floor_seconds, format_table, measure, report
+from benchmarks.workloads import WORKLOADS
 
 SMALL_GEMM = ("3x5x7", "1x17x64 t w", "64x64x64 f64")
 SMALL_CONV = ("odd 3x7x37 3x3 11 s2", "grouped 1x128x28 3x3 128 g32", "unet 1x64x32 2x2 32 s2 t")
@@ -79,3 +80,13 @@ def test_json(capsys: pytest.CaptureFixture[str]):
     report(options, [Result("x", {"n": 1}, {"graphc": [1.0], "a": [3.0]})], ("n",))
     found = json.loads(capsys.readouterr().out)
     assert found["rows"][0]["ratio"] == 3.0 and found["machine"]["peak_flops"] > 0
+
+
+def test_narrow_weights_are_measured_with_their_errors():
+    found = precision.run_case(WORKLOADS["lstm_b1_t64"], ["bf16", "int8"], 1, 0.001)
+    assert not found.problems and set(found.rounds_ms) == {"graphc", "bf16", "int8"}
+    facts = found.facts
+    assert facts["graphc"]["error"] == 0 < facts["bf16"]["error"] < 0.01 and 0 < facts["int8"]["error"] < 0.02
+    assert facts["graphc"]["MB"] > 1.9 * facts["bf16"]["MB"] > 3.4 * facts["int8"]["MB"] / 1.9
+    row = precision.format_row(found, ["bf16", "f16", "int8"])
+    assert row.startswith("| lstm_b1_t64 | ") and row.count("x, ") == 2 and "| - |" in row

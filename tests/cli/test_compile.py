@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graphc import artifact
 from graphc.cli import console, targets
 from graphc.model_file import load
 from tests.cli.conftest import Graphc
@@ -74,6 +75,18 @@ def test_what_is_wrong_is_said(
     assert done.code == code
     assert done.err.startswith("error: ") and any(part in done.err for part in message.split("|"))
     assert not done.out and not path.exists()
+
+
+def test_precision(models: Path, tmp_path: Path, graphc: Graphc):
+    path = tmp_path / "wide.gcm"
+    arguments = ["compile", f"{models}:Wide", "--input", "x:f32[2,64]", "-o", path]
+    assert graphc(*arguments).code == console.OK
+    size = path.stat().st_size
+    assert graphc(*arguments, "--precision", "bf16", "--native").code == console.OK
+    assert [t.dtype for t in artifact.load(path).manifest.tensors] == ["bf16", "f32"]
+    assert graphc(*arguments, "--precision", "int8").code == console.OK
+    assert path.stat().st_size < size / 2 and load(path)(np.ones((2, 64), np.float32)).shape == (2, 80)
+    assert graphc(*arguments, "--precision", "fp4").code == console.USAGE
 
 
 def test_weights_that_do_not_fit(models: Path, tmp_path: Path, graphc: Graphc):

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from graphc.codegen.target import Target
+from graphc.dtypes import narrow
 from graphc.ir.kernel import Buffer, Call, Kernel, Program, Storage
 from graphc.ir.kernel_interpret import run_kernel, run_program
 from graphc.ir.kernel_parse import parse_kernel
@@ -43,6 +44,8 @@ def random_memory(kernel: Kernel, seed: int = 0) -> dict[str, np.ndarray]:
 def _random(buffer: Buffer, random: np.random.Generator) -> np.ndarray:
     if buffer.dtype.kind == "f":
         return (random.integers(-16, 17, buffer.size) / 8).astype(buffer.dtype.numpy)
+    if buffer.dtype.kind == "h":
+        return narrow((random.integers(-16, 17, buffer.size) / 8).astype(np.float32), buffer.dtype)
     low, high = {"b": (0, 2), "u": (0, 100)}.get(buffer.dtype.kind, (-50, 50))
     return random.integers(low, high, buffer.size).astype(buffer.dtype.numpy)
 

@@ -6,16 +6,19 @@ from graphc.ir.kernel import Kernel
 from tests.codegen.kernel_native import kernel_of
 
 
-def product(m: int, n: int, k: int, a: str, b: str, dtype: str = "f32") -> Kernel:
-    """A matrix product with operand indices written in i, j and l."""
+def product(m: int, n: int, k: int, a: str, b: str, dtype: str = "f32", stored: str = "") -> Kernel:
+    """A matrix product with operand indices written in i, j and l; the second operand may be stored narrow."""
+    read = f"y: {dtype} = load %b[{b}]"
+    if stored:
+        read = f"n: {stored} = load %b[{b}]\n                y: {dtype} = cast(n)"
     return kernel_of(f"""
-        kernel @k(%a: {dtype}[{m * k}] in, %b: {dtype}[{k * n}] in, %c: {dtype}[{m * n}] out) {{
+        kernel @k(%a: {dtype}[{m * k}] in, %b: {stored or dtype}[{k * n}] in, %c: {dtype}[{m * n}] out) {{
           for i in {m} parallel {{
             for j in {n} parallel {{
               acc s: {dtype} = add {dtype}(0.0)
               for l in {k} reduce {{
                 x: {dtype} = load %a[{a}]
-                y: {dtype} = load %b[{b}]
+                {read}
                 p: {dtype} = mul(x, y)
                 update s with p
               }}
@@ -26,13 +29,13 @@ def product(m: int, n: int, k: int, a: str, b: str, dtype: str = "f32") -> Kerne
         }}""")
 
 
-def plain(m: int, n: int, k: int, dtype: str = "f32") -> Kernel:
-    return product(m, n, k, f"{k}*i + l", f"{n}*l + j", dtype)
+def plain(m: int, n: int, k: int, dtype: str = "f32", stored: str = "") -> Kernel:
+    return product(m, n, k, f"{k}*i + l", f"{n}*l + j", dtype, stored)
 
 
-def transposed_b(m: int, n: int, k: int, dtype: str = "f32") -> Kernel:
-    return product(m, n, k, f"{k}*i + l", f"{k}*j + l", dtype)
+def transposed_b(m: int, n: int, k: int, dtype: str = "f32", stored: str = "") -> Kernel:
+    return product(m, n, k, f"{k}*i + l", f"{k}*j + l", dtype, stored)
 
 
-def transposed_a(m: int, n: int, k: int, dtype: str = "f32") -> Kernel:
-    return product(m, n, k, f"{m}*l + i", f"{n}*l + j", dtype)
+def transposed_a(m: int, n: int, k: int, dtype: str = "f32", stored: str = "") -> Kernel:
+    return product(m, n, k, f"{m}*l + i", f"{n}*l + j", dtype, stored)

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from graphc.codegen.contraction import find_contraction
+from graphc.codegen.entry import emit_program
+from graphc.codegen.llvm_build import emit_assembly
 from graphc.codegen.register_block import choose_tile
 from graphc.codegen.target import target_named
+from graphc.dtypes import float32
 from graphc.ir.kernel import Loop, walk
 from tests.codegen.kernel_native import check_scheduled, kernel_of
 from tests.codegen.products import plain, transposed_a, transposed_b
@@ -30,6 +33,24 @@ def test_products_of_any_size_natively(form: str, target: str):
     for m, n, k in SIZES:
         kernel = FORMS[form](m, n, k, "f64" if k == 20 else "f32")
         check_scheduled(kernel, machine)
+
+
+@pytest.mark.parametrize("target", [*TARGETS, "neon"])
+@pytest.mark.parametrize("stored", ["bf16", "f16", "i8"])
+@pytest.mark.parametrize("form", FORMS)
+def test_products_with_a_narrow_operand(form: str, stored: str, target: str):
+    """It is read, packed too, as it is stored, and the tile is that of the type that is computed with."""
+    foreign = target == "neon"
+    machine = target_named(target) if foreign else target_or_skip(target)
+    for m, n, k in [(1, 64, 40), (1, 17, 5), (7, 33, 9), (15, 80, 33)]:
+        kernel = FORMS[form](m, n, k, stored=stored)
+        found = find_contraction(kernel)
+        assert found is not None and found.dtype is float32 and found.b.dtype.name == stored
+        program = check_scheduled(kernel, machine, natively=not foreign)
+        packed = [s for s in program.storages if s.name.startswith("b.packed")]
+        assert all(s.dtype.name == stored for s in packed)
+        if foreign:
+            assert ".globl" in emit_assembly(emit_program(program, machine), machine)
 
 
 def test_what_is_a_contraction():

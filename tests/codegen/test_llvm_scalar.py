@@ -9,7 +9,7 @@ import pytest
 
 from graphc.codegen.approximate import EXPRESSIONS
 from graphc.codegen.llvm_scalar import literal, memory_type, register_type, splat_literal, suffix
-from graphc.dtypes import DType, bool_, float32, float64, int8, int32, int64, uint8
+from graphc.dtypes import STORED, DType, bool_, float32, float64, int8, int32, int64, uint8
 from graphc.errors import GraphcError
 from graphc.ir.index import Axis, as_index
 from graphc.ir.kernel import Buffer, Const, Kernel, Let, Load, Loop, Store
@@ -18,7 +18,7 @@ from graphc.ir.scalar import SCALAR_OPS, result_type
 from tests.codegen.kernel_native import interpreted, native
 from tests.native import TARGETS, target_or_skip
 
-DTYPES = (float32, float64, int64, int32, int8, uint8, bool_)
+DTYPES = (float32, float64, int64, int32, int8, uint8, bool_, *STORED)
 LANES = 8
 
 
@@ -29,6 +29,22 @@ def awkward(dtype: DType) -> np.ndarray:
     if dtype.kind == "f":
         values = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.75, 1e30, -1e30, np.inf, -np.inf, np.nan, 255.0, -129.0, 2.0**31]
         return np.array(values, dtype.numpy)
+    if dtype.kind == "h":
+        bits = [
+            *range(0, 1 << 16, 1009),
+            1,
+            0x3FF,
+            0x400,
+            0x7BFF,
+            0x7C00,
+            0x7C01,
+            0x7F7F,
+            0x7F80,
+            0x8000,
+            0xFC00,
+            0xFFC1,
+        ]
+        return np.array(bits, np.uint16).view(dtype.numpy)
     low = 0 if dtype.kind == "u" else -(2 ** (dtype.bits - 1))
     high = low + 2**dtype.bits - 1
     return np.array([low, low + 1, high, high - 1, 0, 1, 2, 3, 7, 31, dtype.bits - 1, dtype.bits, 100], dtype.numpy)

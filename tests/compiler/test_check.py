@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from graphc.compiler import check, stages
-from graphc.compiler.check import check_graph, difference, statements
+from graphc.compiler.check import check_graph, check_narrow, difference, graph_arguments, statements
 from graphc.compiler.stages import Stages
 from graphc.errors import ArgumentError
 from graphc.ir.graph import Graph
 from graphc.ir.kernel import Let, Loop, Program, Stmt
 from graphc.ir.op import REGISTRY
-from tests.compiler.graphs import arguments, counter, mlp
+from graphc.ir.parse import parse_graph
+from tests.compiler.graphs import COUNTER, MLP, arguments, counter, mlp, weights
 
 
 @pytest.mark.parametrize("make", [mlp, counter])
@@ -132,3 +133,25 @@ def test_statements_grow_with_the_loops():
     program = Stages(counter()).lowered
     assert 3 <= statements(program) < 100
     assert statements(Stages(mlp()).lowered) > 4 * 32 * 17
+
+
+def test_narrow_weights():
+    graph = parse_graph(MLP.replace("f32[32,17]", "f32[32,170]").replace("f32[4,17]", "f32[4,170]"))
+    arrays = arguments(graph)
+    state = weights(graph, arrays)
+    assert all(a is b for a, b in zip(graph_arguments(graph, state, arrays[:1]), arrays, strict=True))
+    report = check_narrow(graph, state, arrays[:1], "int8")
+    found = report.precision
+    assert report.good and found is not None and (found.weights, found.saved) == (1, 32 * 170 * 3 - 32 * 4)
+    assert found.max_absolute > 0 and 0 < found.max_relative < 0.05
+    assert str(report).splitlines()[-1] == str(found) and str(found).startswith(
+        "int8       1 weights, 16,192 bytes less"
+    )
+
+
+def test_narrow_weights_beside_written_states():
+    graph = parse_graph(COUNTER)
+    arrays = arguments(graph)
+    report = check_narrow(graph, weights(graph, arrays), arrays[:1], "f16")
+    assert report.good and report.precision is not None
+    assert (report.precision.weights, report.precision.max_absolute) == (0, 0.0)

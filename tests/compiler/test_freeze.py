@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from graphc.compiler.compile import compile_graph
-from graphc.compiler.freeze import freeze, written_states
+from graphc.compiler.freeze import freeze, freeze_narrow, written_states
+from graphc.errors import ArgumentError
 from graphc.ir.graph import CONSTANT, input_path
 from graphc.ir.interpret import evaluate
 from graphc.ir.parse import parse_graph
@@ -45,3 +47,16 @@ def test_written_states_stay():
     frozen = freeze(graph, {"total": np.zeros(3, np.float32)})
     assert [input_path(v) for v in frozen.inputs] == ["", "total"]
     assert compile_graph(frozen).manifest.of_class("state")[0].written
+
+
+def test_narrow_weights_are_frozen_optimized_and_narrow():
+    text = MLP.replace("f32[32,17]", "f32[32,170]").replace("f32[4,17]", "f32[4,170]")
+    graph = parse_graph(text)
+    arrays = arguments(graph)
+    found = freeze_narrow(graph, weights(graph, arrays), "bf16")
+    verify_graph(found.graph)
+    assert found.count == 1 and found.params == {} and [v.name for v in found.graph.inputs] == ["x"]
+    for got, expected in zip(evaluate(found.graph, arrays[:1]), evaluate(graph, arrays), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-2, atol=5e-2)
+    with pytest.raises(ArgumentError, match="no precision"):
+        freeze_narrow(graph, {}, "bfloat")

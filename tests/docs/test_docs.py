@@ -19,7 +19,14 @@ import graphc
 from graphc.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "docs/tutorial.md", "docs/coming_from_pytorch.md", "docs/grammar.md", "docs/explain.md"]
+PAGES = [
+    "README.md",
+    "docs/tutorial.md",
+    "docs/coming_from_pytorch.md",
+    "docs/grammar.md",
+    "docs/explain.md",
+    "docs/precision.md",
+]
 
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# (\w+\.py)\n")

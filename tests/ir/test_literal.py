@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphc.dtypes import ALL, DType, bool_, float32, float64, int8, int32, int64, uint8
+from graphc.dtypes import ALL, STORED, DType, bfloat16, bool_, float16, float32, float64, int8, int32, int64, uint8
 from graphc.ir.literal import digest, parse_number, print_array, print_name, print_number, print_scalar
 
 
@@ -26,6 +26,8 @@ from graphc.ir.literal import digest, parse_number, print_array, print_name, pri
         (-7, int8, "i8(-7)"),
         (2**63 - 1, int64, "i64(9223372036854775807)"),
         (255, uint8, "u8(255)"),
+        (0.1, float16, "f16(0.1)"),
+        (0x3F80, bfloat16, "bf16(16256)"),
         (True, bool_, "bool(true)"),
         (np.False_, bool_, "bool(false)"),
     ],
@@ -45,7 +47,7 @@ def test_nan_with_a_payload():
     assert print_number(-np.float64("nan"), float64) == "nan:fff8000000000000"
 
 
-@given(st.sampled_from(ALL), st.binary(min_size=8, max_size=8))
+@given(st.sampled_from((*ALL, *STORED)), st.binary(min_size=8, max_size=8))
 def test_every_bit_pattern_reads_back(dtype: DType, raw: bytes):
     value = np.frombuffer(raw, np.uint8)[0] % 2 == 1 if dtype.kind == "b" else np.frombuffer(raw, dtype.numpy)[0]
     again = parse_number(print_number(value, dtype), dtype)

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphc.dtypes import bool_, float32, float64, int8
-from graphc.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
+from graphc.dtypes import STORED, DType, bool_, float32, float64, int8, layout_of
+from graphc.errors import AttributeValueError, DTypeError, GraphcError, IndexRangeError, ShapeError
+from graphc.ir.op import REGISTRY
 from graphc.ir.types import TensorType
-from graphc.ops import rules
+from graphc.ops import registry, rules
 
+assert registry.FAMILIES, "every op is defined"
 SHAPES = st.lists(st.lists(st.integers(0, 3), max_size=4).map(tuple), min_size=1, max_size=3)
 
 
@@ -62,3 +64,24 @@ def test_counts_and_sizes():
     rules.check_sizes("f", (0, 2))
     with pytest.raises(ShapeError, match=r"shape \[2,-1\] has a negative dimension"):
         rules.check_sizes("f", (2, -1))
+
+
+MOVES = {"reshape", "transpose", "broadcast_to", "slice", "concat", "flip", "where", "gather", "cast"}
+MOVES |= {"state_read", "state_write", "stop_gradient", "tap"}
+
+
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_only_moves_and_conversions_take_what_is_only_stored(dtype: DType):
+    taken = set()
+    for op in REGISTRY.values():
+        for sample in op.samples() if op.samples else ():
+            types = [TensorType(layout_of(a.dtype), a.shape) for a in sample.operands]
+            narrow = tuple(TensorType(dtype, t.shape) if t.dtype.kind == "f" else t for t in types)
+            if narrow == tuple(types):
+                continue
+            try:
+                op.result_types(narrow, op.normalize(sample.attrs))
+                taken.add(op.name)
+            except GraphcError:
+                pass
+    assert taken == MOVES

@@ -88,5 +88,5 @@ def test_narrow_weights_are_measured_with_their_errors():
     facts = found.facts
     assert facts["graphc"]["error"] == 0 < facts["bf16"]["error"] < 0.01 and 0 < facts["int8"]["error"] < 0.02
     assert facts["graphc"]["MB"] > 1.9 * facts["bf16"]["MB"] > 3.4 * facts["int8"]["MB"] / 1.9
-    row = precision.format_row(found, ["bf16", "f16", "int8"])
-    assert row.startswith("| lstm_b1_t64 | ") and row.count("x, ") == 2 and "| - |" in row
+    row = precision.format_row(found, ["bf16", "int8"])
+    assert row.startswith("| lstm_b1_t64 | ") and row.count("x, ") == 2

@@ -326,7 +326,7 @@ def store(tensors: Mapping[str, np.ndarray], section: str) -> tuple[list[Stored]
 
 
 def _dtype_name(dtype: np.dtype) -> str:
-    return layout_of(dtype).name
+    return layout_of(dtype.newbyteorder("=")).name
 
 
 def save(path: str | os.PathLike[str], artifact: Artifact) -> ModelManifest:

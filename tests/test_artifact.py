@@ -149,7 +149,7 @@ def tensor(**changes: object) -> dict[str, object]:
         ({"versions": {"a": 1}}, "manifest.versions.a has the wrong type"),
         ({"ir_version": 99}, "IR version 99, this graphc reads version 1"),
         ({"ir_version": True}, "manifest.ir_version has the wrong type"),
-        ({"inputs": [{"name": "x", "dtype": "f16", "shape": []}]}, "unknown element type 'f16'"),
+        ({"inputs": [{"name": "x", "dtype": "f12", "shape": []}]}, "unknown element type 'f12'"),
         ({"inputs": [{"name": "x", "dtype": "f32", "shape": [-1]}]}, r"has the shape \[-1\]"),
         ({"inputs": [{"name": "x", "dtype": "f32", "shape": [1] * 65}]}, "rank 65, at most 64"),
         ({"inputs": [{"name": "x", "dtype": "f32", "shape": [1 << 40, 1 << 40, 0]}]}, "bytes, at most"),

@@ -27,15 +27,6 @@ class Net(nn.Module):
         return F.log_softmax(self.drop(self.fc(x)), dim=1)
 
 
-class Wide(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(64, 80)
-
-    def forward(self, x):
-        return self.fc(x)
-
-
 class Sized(nn.Module):
     def __init__(self, size):
         super().__init__()
@@ -62,6 +53,15 @@ class Wrong(nn.Module):
 class Raising(nn.Module):
     def forward(self, x):
         raise KeyError("nothing here")
+
+
+class Wide(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(64, 80)
+
+    def forward(self, x):
+        return self.fc(x)
 
 
 class Nested:

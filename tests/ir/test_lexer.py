@@ -67,7 +67,7 @@ def test_the_end_stays_the_end():
         ("x", lambda c: c.name("value", "a value"), "line 1, column 1: expected a value, found x"),
         ("%x", lambda c: c.string(), "line 1, column 1: expected a string, found %x"),
         (r'"\q"', lambda c: c.string(), r'line 1, column 1: "\q" has a wrong escape'),
-        ("f16", lambda c: c.dtype(), "line 1, column 1: expected an element type, found f16"),
+        ("f12", lambda c: c.dtype(), "line 1, column 1: expected an element type, found f12"),
         ("1.5", lambda c: c.integer(), "line 1, column 1: expected an integer, found 1.5"),
         ("-x", lambda c: c.integer(), "line 1, column 2: expected an integer, found x"),
         ("[2,-3]", lambda c: c.shape(), "line 1, column 4: expected a dimension, found -"),

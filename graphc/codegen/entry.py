@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from graphc.codegen.llvm_emit import emit_kernel
+from graphc.codegen.llvm_emit import emit_kernel, streamed_name
+from graphc.codegen.streams import LINE, streamed_buffers
 from graphc.codegen.target import Target
 from graphc.codegen.team import Team, owners, plan_team
 from graphc.errors import CompileError
 from graphc.ir.index import Axis
-from graphc.ir.kernel import Call, Program, Storage
+from graphc.ir.kernel import Call, Program, Storage, aligned
 
 ENTRY = "graphc_entry"
 """Symbol of ``void graphc_entry(ptr table)``; the table holds the address of each bound storage, arena last."""
@@ -16,8 +17,6 @@ THREADS = "graphc_threads"
 nanoseconds for which they spin}, see codegen.thread_pool. The first is not read while the second is 1."""
 WORK = "graphc_work"
 """Name of the function that runs one part of a program: see graphc_pool_run."""
-ALIGNMENT = 64
-"""Bytes to which temporaries, scratch buffers and constants are aligned."""
 
 
 def bound_storages(program: Program) -> list[Storage]:
@@ -39,10 +38,8 @@ def emit_stamped(program: Program, target: Target) -> str:
     Raises CompileError for machines whose counter programs may not read."""
     if not target.triple.startswith("x86_64"):
         raise CompileError(f"calls cannot be timed one by one on {target.triple}", remedy="a machine with x86-64")
-    writer = _EntryWriter(program, Team(), stamped=True)
     declarations: dict[str, str] = {"stamp": "declare i64 @llvm.readcyclecounter()"}
-    functions = [emit_kernel(k, target, declarations, None) for k in program.kernels]
-    return _module(target, declarations, [*functions, writer.emit()])
+    return _module(target, declarations, _functions(program, target, Team(), declarations, stamped=True))
 
 
 def emit_program(program: Program, target: Target, team: Team | None = None) -> str:
@@ -50,9 +47,23 @@ def emit_program(program: Program, target: Target, team: Team | None = None) -> 
     for several threads (see codegen.team; ``team`` is its plan if it is known already) needs the symbol THREADS."""
     team = plan_team(program, target) if team is None else team
     declarations: dict[str, str] = {}
-    functions = [emit_kernel(k, target, declarations, team.splits.get(k.name)) for k in program.kernels]
-    functions.append(_EntryWriter(program, team).emit())
-    return _module(target, declarations, functions)
+    return _module(target, declarations, _functions(program, target, team, declarations))
+
+
+def _functions(
+    program: Program, target: Target, team: Team, declarations: dict[str, str], stamped: bool = False
+) -> list[str]:
+    """Kernels and the entry."""
+    streamed = streamed_buffers(program, target)
+    functions: list[str] = []
+    for kernel in program.kernels:
+        split = team.splits.get(kernel.name)
+        functions.append(emit_kernel(kernel, target, declarations, split))
+        if kernel.name in streamed:
+            functions.append(emit_kernel(kernel, target, declarations, split, streamed[kernel.name]))
+    if streamed:
+        declarations["ptrmask"] = "declare ptr @llvm.ptrmask.p0.i64(ptr, i64)"
+    return [*functions, _EntryWriter(program, team, streamed, stamped).emit()]
 
 
 def _module(target: Target, declarations: dict[str, str], functions: list[str]) -> str:
@@ -95,8 +106,9 @@ out:
 
 
 class _EntryWriter:
-    def __init__(self, program: Program, team: Team, stamped: bool = False):
+    def __init__(self, program: Program, team: Team, streamed: dict[str, frozenset[str]], stamped: bool = False):
         self.program = program
+        self.streamed = streamed
         self.stamped = stamped
         self.team = team
         self.kernels = {k.name: k for k in program.kernels}
@@ -212,7 +224,27 @@ class _EntryWriter:
             offset += aligned(buffer.size * buffer.dtype.itemsize)
         if call.kernel in self.team.splits:
             args += ["i64 %part", "i64 %parts"]
-        self.lines.append(f"  call void @{kernel.name}({', '.join(args)})")
+        self.lines.append(f"  call void {self.function(number, call)}({', '.join(args)})")
+
+    def function(self, number: int, call: Call) -> str:
+        """The function of a call's kernel; where it has one that writes past the caches, that one is taken if all that
+        it writes so starts at a cache line."""
+        kernel = self.kernels[call.kernel]
+        lined = ""
+        for i, buffer in enumerate(kernel.arguments):
+            if buffer.name in self.streamed.get(call.kernel, ()):
+                name = f"%s{number}.{i}"
+                address = self.names[self.owners[call.args[i]].name]
+                self.lines.append(f"  {name}.low = call ptr @llvm.ptrmask.p0.i64(ptr {address}, i64 {LINE - 1})")
+                self.lines.append(f"  {name} = icmp eq ptr {name}.low, null")
+                if lined:
+                    self.lines.append(f"  {name}.all = and i1 {lined}, {name}")
+                lined = f"{name}.all" if lined else name
+        if not lined:
+            return f"@{kernel.name}"
+        chosen = f"select i1 {lined}, ptr @{streamed_name(kernel.name)}, ptr @{kernel.name}"
+        self.lines.append(f"  %f{number} = {chosen}")
+        return f"%f{number}"
 
     def stamped_call(self, number: int, call: Call) -> None:
         """Appends a call and what writes down when it ended; a repeated one takes as long as all its runs together."""
@@ -280,8 +312,3 @@ class _EntryWriter:
         if self.alone >= 0:
             self.lines += [f"  br label %J{self.alone}", f"J{self.alone}:"]
             self.alone = -1
-
-
-def aligned(nbytes: int) -> int:
-    """``nbytes`` rounded up to the alignment."""
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT

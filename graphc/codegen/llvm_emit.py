@@ -33,11 +33,29 @@ from graphc.ir.kernel import (
 )
 
 
-def emit_kernel(kernel: Kernel, target: Target, declarations: dict[str, str], split: Split | None = None) -> str:
+def emit_kernel(
+    kernel: Kernel,
+    target: Target,
+    declarations: dict[str, str],
+    split: Split | None = None,
+    streamed: frozenset[str] = frozenset(),
+) -> str:
     """The definition ``define internal void @name(ptr, ...)`` of a scheduled kernel; the functions that it calls are
     added to ``declarations``. Arguments are the kernel's buffers in order, scratch included; with ``split`` also the
-    number of the part to run and the number of parts."""
-    return KernelEmitter(split.kernel if split else kernel, target, declarations, split).emit()
+    number of the part to run and the number of parts. With ``streamed`` (see codegen.streams) it is ``@name.streamed``,
+    for buffers that start at a cache line."""
+    emitter = KernelEmitter(split.kernel if split else kernel, target, declarations, split)
+    emitter.memory.streamed = streamed
+    return emitter.emit()
+
+
+_FENCE = "llvm.x86.sse.sfence"
+"""Stores past the caches are seen by other threads in order after it."""
+
+
+def streamed_name(kernel: str) -> str:
+    """The function of a kernel that writes past the caches."""
+    return f"{kernel}.streamed"
 
 
 class KernelEmitter:
@@ -69,7 +87,12 @@ class KernelEmitter:
             parameters += ShareWriter.PARAMETERS
             self.share.start()
         self.body(self.kernel.body)
-        head = f"define internal void @{self.kernel.name}({', '.join(parameters)}) #0 {{\nentry:"
+        name = self.kernel.name
+        if self.memory.streamed:
+            name = streamed_name(name)
+            self.function.declare(_FENCE, f"declare void @{_FENCE}()")
+            self.function.statement(f"call void @{_FENCE}()")
+        head = f"define internal void @{name}({', '.join(parameters)}) #0 {{\nentry:"
         return f"{head}\n{self.function.text()}\n  ret void\n}}\n"
 
     def value(self, name: str) -> LaneValue:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from graphc.codegen.llvm_function import Coordinates, FunctionWriter, LaneValue
 from graphc.codegen.llvm_scalar import literal, memory_type, register_type, splat_literal, suffix
 from graphc.codegen.llvm_transpose import transpose_registers
+from graphc.codegen.streams import LINE
 from graphc.dtypes import DType, int32, int64
 from graphc.errors import CompileError
 from graphc.ir.index import Atom, Axis, Div, Dynamic, Index, Mod, atoms, bounds, substitute
@@ -39,6 +40,8 @@ class MemoryWriter:
         self.function = function
         self.lookup = lookup
         self.buffers: dict[str, tuple[Buffer, str]] = {}
+        self.streamed: frozenset[str] = frozenset()
+        """Buffers that start at a cache line and whose whole lines are written past the caches."""
         self.vector: VectorAxis | None = None
 
     # ---- indices
@@ -334,7 +337,7 @@ class MemoryWriter:
                 place = self.fix(index, {**at, across: start, self.vector.axis: lane})
                 pointer = self.address(buffer, place, at)
                 if len(block) == lanes:
-                    f.statement(f"store {kind} {columns[lane]}, ptr {pointer}, align {info.dtype.itemsize}")
+                    f.statement(f"store {kind} {columns[lane]}, ptr {pointer}, {self._store_options(info, place)}")
                 else:
                     self._store_part(info, columns[lane], len(block), pointer)
 
@@ -495,7 +498,8 @@ class MemoryWriter:
         if self.lane_stride(index) == 1:
             lowest = Index(tuple((a, c) for a, c in index.terms if a != self.vector.axis), index.constant)
             if not mask:
-                f.statement(f"store {kind} {value}, ptr {self.address(info.name, lowest, at)}, align {align}")
+                pointer = self.address(info.name, lowest, at)
+                f.statement(f"store {kind} {value}, ptr {pointer}, {self._store_options(info, lowest)}")
                 return
             name = f"llvm.masked.store.{_memory_suffix(info.dtype, lanes)}.p0"
             f.declare(name, f"declare void @{name}({kind}, ptr, i32, <{lanes} x i1>)")
@@ -509,6 +513,15 @@ class MemoryWriter:
         f.statement(
             f"call void @{name}({kind} {value}, <{lanes} x ptr> {pointers}, i32 {align}, <{lanes} x i1> {mask})"
         )
+
+    def _store_options(self, info: Buffer, index: Index) -> str:
+        """Alignment of a store of whole vectors, and where it goes."""
+        assert self.vector is not None
+        lanes = self.vector.lanes
+        whole = all(c % lanes == 0 for _, c in index.terms) and index.constant % lanes == 0
+        if info.name in self.streamed and whole and lanes * info.dtype.itemsize == LINE:
+            return f"align {LINE}, !nontemporal !{{i32 1}}"
+        return f"align {info.dtype.itemsize}"
 
 
 def _memory_suffix(dtype: DType, lanes: int) -> str:

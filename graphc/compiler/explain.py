@@ -8,9 +8,8 @@ from typing import Any
 from graphc.codegen.kernel_facts import Facts, Form, kernel_facts
 from graphc.compiler.stages import Stages
 from graphc.ir.graph import Graph, Node
-from graphc.ir.kernel import Call, Program, Storage
+from graphc.ir.kernel import Call, Program, Storage, aligned
 from graphc.ir.op import Trait
-from graphc.passes.bufferize import aligned
 from graphc.passes.fuse import FusionPlan, fuse
 from graphc.passes.liveness import intervals, peak
 from graphc.passes.partition import is_repeated

@@ -184,6 +184,15 @@ def walk(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, tuple[Loop, ...]]]:
             stack.extend((s, (*loops, stmt)) for s in reversed(stmt.body))
 
 
+ALIGNMENT = 64
+"""Bytes to which temporaries, scratch buffers and constants are aligned: a cache line, and the widest vector."""
+
+
+def aligned(nbytes: int) -> int:
+    """``nbytes`` rounded up to the alignment; nothing takes no room."""
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
 STORAGE = ("input", "param", "state", "output", "constant", "temp")
 
 

@@ -15,6 +15,7 @@ from graphc.ir.excerpt import excerpt
 from graphc.ir.index import Axis, Dynamic, Index, atoms, bounds
 from graphc.ir.index_range import stays_within, touches
 from graphc.ir.kernel import (
+    ALIGNMENT,
     COMBINES,
     LOOP_KINDS,
     STORAGE,
@@ -440,8 +441,6 @@ class _ProgramVerifier:
                 require(free, f"%{first.name} and %{second.name} are in use at once and overlap in the arena")
 
 
-ALIGNMENT = 64
-"""Alignment of temporaries in the arena, in bytes."""
 _RANK = {"input": 0, "param": 0, "state": 0, "output": 1, "constant": 2, "temp": 3}
 
 

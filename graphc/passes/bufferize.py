@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from graphc.ir.kernel import Program
+from graphc.ir.kernel import ALIGNMENT, Program, aligned
 from graphc.passes.liveness import Interval, intervals, peak
-
-ALIGNMENT = 64
-"""Bytes to which every temporary is aligned (a cache line, and the widest vector)."""
-
-
-def aligned(nbytes: int) -> int:
-    """``nbytes`` rounded up to the alignment; nothing takes no room."""
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
 def reserved(nbytes: int) -> int:

@@ -6,11 +6,11 @@ import re
 
 import numpy as np
 
-from graphc.codegen.entry import ENTRY, aligned, bound_storages, emit_program
+from graphc.codegen.entry import ENTRY, bound_storages, emit_program
 from graphc.codegen.target import target_named
 from graphc.dtypes import float32
 from graphc.ir.index import Axis, as_index
-from graphc.ir.kernel import Call, Program, Storage
+from graphc.ir.kernel import Call, Program, Storage, aligned
 from graphc.ir.kernel_interpret import run_program
 from graphc.ir.kernel_verify import verify_program
 from graphc.passes.bufferize import plan_memory

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from graphc.codegen.target import target_named
 from graphc.dtypes import float32, uint8
-from graphc.ir.kernel import Buffer, Call, Kernel, Program, Storage
-from graphc.passes.bufferize import ALIGNMENT, aligned, plan_memory
+from graphc.ir.kernel import ALIGNMENT, Buffer, Call, Kernel, Program, Storage, aligned
+from graphc.passes.bufferize import plan_memory
 from graphc.passes.liveness import intervals, peak
 from tests.native import lowered, scheduled
 from tests.passes.graph_text import graph_of

@@ -1,11 +1,14 @@
 """Optimizers and learning-rate schedules."""
 
-from graphc.optim import lr_scheduler
+from graphc.optim import lr_scheduler, swa_utils
 from graphc.optim.adadelta import Adadelta
+from graphc.optim.adafactor import Adafactor
 from graphc.optim.adagrad import Adagrad
 from graphc.optim.adam import Adam, AdamW
 from graphc.optim.adamax import Adamax
 from graphc.optim.asgd import ASGD
+from graphc.optim.lbfgs import LBFGS
+from graphc.optim.muon import Muon
 from graphc.optim.nadam import NAdam
 from graphc.optim.optimizer import Optimizer
 from graphc.optim.radam import RAdam
@@ -15,16 +18,20 @@ from graphc.optim.sgd import SGD
 
 __all__ = [
     "ASGD",
+    "LBFGS",
     "SGD",
     "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",
     "Adamax",
+    "Muon",
     "NAdam",
     "Optimizer",
     "RAdam",
     "RMSprop",
     "Rprop",
     "lr_scheduler",
+    "swa_utils",
 ]

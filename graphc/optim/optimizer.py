@@ -138,15 +138,19 @@ class Optimizer:
         """
         for hook in list(self._step_pre_hooks.values()):
             hook(self, (closure,), {})
+        with no_grad():
+            loss = self._run(closure)
+        self.step_count += 1
+        for hook in list(self._step_post_hooks.values()):
+            hook(self, (closure,), {})
+        return loss
+
+    def _run(self, closure: Callable[[], Any] | None) -> Any:
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with no_grad():
-            self._write(self._compute())
-        self.step_count += 1
-        for hook in list(self._step_post_hooks.values()):
-            hook(self, (closure,), {})
+        self._write(self._compute())
         return loss
 
     def _compute(self) -> list[tuple[Tensor, Tensor]]:

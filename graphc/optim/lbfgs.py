@@ -1,0 +1,195 @@
+"""L-BFGS (Liu and Nocedal 1989): steps by an inverse Hessian estimated from the last gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from graphc.autograd.grad_mode import enable_grad
+from graphc.errors import ArgumentError, AttributeValueError
+from graphc.optim.line_search import Point, strong_wolfe
+from graphc.optim.optimizer import Group, Optimizer, State
+from graphc.tensor import Tensor
+from graphc.tensor_base import front
+
+
+class LBFGS(Optimizer):
+    """One ``step(closure)`` makes up to ``max_iter`` iterations; ``closure`` clears gradients, computes the loss, calls
+    backward and returns the loss, and is called again for each of up to ``max_eval`` evaluations.
+
+    All parameters are in one group. ``line_search_fn`` is None (steps of the size ``lr``) or ``"strong_wolfe"``.
+    ``history_size`` gradients and steps of all parameters are kept.
+    """
+
+    schedulable = ("lr",)
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1.0,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ):
+        defaults = {
+            "lr": lr,
+            "max_iter": max_iter,
+            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad,
+            "tolerance_change": tolerance_change,
+            "history_size": history_size,
+            "line_search_fn": line_search_fn,
+        }
+        super().__init__(params, defaults)
+
+    def check_group(self, group: Group) -> None:
+        """One group, and a line search that exists."""
+        super().check_group(group)
+        if self.param_groups:
+            raise AttributeValueError("LBFGS has one group of parameters")
+        if group["line_search_fn"] not in (None, "strong_wolfe"):
+            raise AttributeValueError(f"LBFGS: line_search_fn {group['line_search_fn']!r} is not 'strong_wolfe'")
+
+    def init_state(self, param: Tensor) -> State:
+        """Raises ArgumentError: LBFGS has no rule for one parameter, and so no compiled step."""
+        raise ArgumentError(
+            "LBFGS evaluates the loss several times in a step, which no compiled step does",
+            remedy="optimizer.step(closure), whose closure may call a compiled model",
+        )
+
+    def _load_state(self, param: Tensor, entries: Mapping[str, Any]) -> State:
+        return deepcopy(dict(entries))
+
+    def _run(self, closure: Callable[[], Any] | None) -> Any:
+        if closure is None:
+            raise ArgumentError("LBFGS.step needs a closure that computes the loss and its gradients")
+        return _Step(self, closure).run()
+
+
+class _Step:
+    """One call of ``step``. Vectors are flat arrays of all parameters."""
+
+    def __init__(self, optimizer: LBFGS, closure: Callable[[], Any]):
+        self.group = optimizer.param_groups[0]
+        self.params: list[Tensor] = self.group["params"]
+        self.closure = closure
+        self.state: dict[str, Any] = optimizer.state[self.params[0]]
+        self.state.setdefault("func_evals", 0)
+        self.state.setdefault("n_iter", 0)
+        self.evaluations = 0
+
+    # Vectors
+
+    def _gradient(self) -> np.ndarray:
+        parts = [np.zeros(p.numel(), p.dtype.numpy) if p.grad is None else p.grad.detach().numpy() for p in self.params]
+        return np.concatenate([part.reshape(-1) for part in parts])
+
+    def _values(self) -> np.ndarray:
+        return np.concatenate([p.detach().numpy().reshape(-1) for p in self.params])
+
+    def _assign(self, values: np.ndarray) -> None:
+        at = 0
+        for p in self.params:
+            part = values[at : at + p.numel()].reshape(p.shape).astype(p.dtype.numpy)
+            p.copy_(front().constant(part))
+            at += p.numel()
+
+    def _evaluate(self) -> tuple[Any, float, np.ndarray]:
+        with enable_grad():
+            loss = self.closure()
+        self.evaluations += 1
+        self.state["func_evals"] += 1
+        return loss, float(loss.detach().item() if isinstance(loss, Tensor) else loss), self._gradient()
+
+    # The algorithm
+
+    def run(self) -> Any:
+        first, loss, grad = self._evaluate()
+        if self._flat(grad):
+            return first
+        for iteration in range(1, self.group["max_iter"] + 1):
+            self.state["n_iter"] += 1
+            direction = self._direction(grad)
+            t = self._first_length(grad)
+            before, slope = loss, float(grad @ direction)
+            self.state |= {"prev_flat_grad": _kept(grad), "d": _kept(direction), "t": t}
+            if slope > -self.group["tolerance_change"]:
+                break
+            last = iteration == self.group["max_iter"]
+            loss, grad, t = self._move(direction, t, Point(0.0, loss, grad, slope), last)
+            self.state["t"] = t
+            if last or self._done(loss, before, grad, direction * t):
+                break
+        return first
+
+    def _flat(self, grad: np.ndarray) -> bool:
+        return not grad.size or float(np.abs(grad).max()) <= self.group["tolerance_grad"]
+
+    def _done(self, loss: float, before: float, grad: np.ndarray, change: np.ndarray) -> bool:
+        least = self.group["tolerance_change"]
+        small = float(np.abs(change).max()) <= least or abs(loss - before) < least
+        return self.evaluations >= self.group["max_eval"] or self._flat(grad) or small
+
+    def _first_length(self, grad: np.ndarray) -> float:
+        lr = float(self.group["lr"])
+        return min(1.0, 1.0 / float(np.abs(grad).sum())) * lr if self.state["n_iter"] == 1 else lr
+
+    def _direction(self, grad: np.ndarray) -> np.ndarray:
+        """Minus the estimated inverse Hessian times the gradient (Nocedal 1980, two loops)."""
+        state = self.state
+        if state["n_iter"] == 1:
+            state |= {"old_dirs": [], "old_stps": [], "ro": [], "H_diag": 1.0}
+            return -grad
+        self._remember(grad - state["prev_flat_grad"].numpy(), state["d"].numpy() * state["t"])
+        pairs = [
+            (y.numpy(), s.numpy(), r) for y, s, r in zip(state["old_dirs"], state["old_stps"], state["ro"], strict=True)
+        ]
+        found, shares = -grad, []
+        for y, s, r in reversed(pairs):
+            shares.append(float(s @ found) * r)
+            found = found - shares[-1] * y
+        found = found * state["H_diag"]
+        for (y, s, r), share in zip(pairs, reversed(shares), strict=True):
+            found = found + s * (share - float(y @ found) * r)
+        return found
+
+    def _remember(self, y: np.ndarray, s: np.ndarray) -> None:
+        state, product = self.state, float(y @ s)
+        if product <= 1e-10:
+            return
+        state["old_dirs"].append(_kept(y))
+        state["old_stps"].append(_kept(s))
+        state["ro"].append(1.0 / product)
+        state["H_diag"] = product / float(y @ y)
+        for name in ("old_dirs", "old_stps", "ro"):
+            del state[name][: -self.group["history_size"]]
+
+    def _move(self, direction: np.ndarray, t: float, start: Point, last: bool) -> tuple[float, np.ndarray, float]:
+        """Loss and gradient after the step, and its length."""
+        origin = self._values()
+        if self.group["line_search_fn"] is None:
+            self._assign(origin + direction * t)
+            if last:
+                return start.value, start.grad, t
+            _, loss, grad = self._evaluate()
+            return loss, grad, t
+
+        def at(t: float) -> Point:
+            self._assign(origin + direction * t)
+            _, loss, grad = self._evaluate()
+            return Point(t, loss, grad, float(grad @ direction))
+
+        size, limit = float(np.abs(direction).max()), self.group["max_eval"] - self.evaluations
+        point, _ = strong_wolfe(at, start, t, size, limit, self.group["tolerance_change"])
+        self._assign(origin + direction * point.t)
+        return point.value, point.grad, point.t
+
+
+def _kept(vector: np.ndarray) -> Tensor:
+    return front().constant(vector)

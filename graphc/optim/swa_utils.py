@@ -1,0 +1,193 @@
+"""Averages of weights over a training: stochastic weight averaging (Izmailov et al. 2018) and moving means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from graphc.autograd.grad_mode import no_grad
+from graphc.errors import ArgumentError, AttributeValueError
+from graphc.nn.module import Module
+from graphc.nn.modules.normalization import _BatchNorm, _InstanceNorm
+from graphc.optim.optimizer import Optimizer
+from graphc.optim.schedule import LRScheduler
+from graphc.tensor import Tensor
+from graphc.tensor_base import front
+
+Average = Callable[[Tensor, Tensor, Any], Tensor]
+"""``average(mean so far, new value, how many are in it)``."""
+Averages = Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]
+"""The same for lists, in place."""
+
+
+def get_swa_avg_fn() -> Average:
+    """The mean of all values."""
+
+    def average(mean: Tensor, value: Tensor, count: Any) -> Tensor:
+        return mean + (value - mean) / (count + 1)
+
+    return average
+
+
+def get_ema_avg_fn(decay: float = 0.999) -> Average:
+    """The moving mean that keeps the share ``decay`` of what it was."""
+    if not 0.0 <= decay <= 1.0:
+        raise AttributeValueError(f"decay {decay} is not between 0 and 1")
+
+    def average(mean: Tensor, value: Tensor, count: Any) -> Tensor:
+        return mean * decay + value * (1.0 - decay)
+
+    return average
+
+
+def _in_place(average: Average) -> Averages:
+    def run(means: Sequence[Tensor], values: Sequence[Tensor], count: Any) -> None:
+        with no_grad():
+            for mean, value in zip(means, values, strict=True):
+                mean.copy_(average(mean, value, count))
+
+    return run
+
+
+def get_swa_multi_avg_fn() -> Averages:
+    """``get_swa_avg_fn`` for lists of tensors."""
+    return _in_place(get_swa_avg_fn())
+
+
+def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
+    """``get_ema_avg_fn`` for lists of tensors."""
+    return _in_place(get_ema_avg_fn(decay))
+
+
+class AveragedModel(Module):
+    """A copy of a model whose parameters are averages of the model's; ``update_parameters(model)`` takes new ones in.
+
+    The first ones are copied. ``avg_fn`` or ``multi_avg_fn`` say how to average, the mean of all when neither is given.
+    Buffers are copied at each update, or averaged with ``use_buffers``.
+    """
+
+    n_averaged: Tensor
+
+    def __init__(
+        self,
+        model: Module,
+        device: Any = None,
+        avg_fn: Average | None = None,
+        multi_avg_fn: Averages | None = None,
+        use_buffers: bool = False,
+    ):
+        super().__init__()
+        if avg_fn is not None and multi_avg_fn is not None:
+            raise ArgumentError("AveragedModel: only one of avg_fn and multi_avg_fn can be given")
+        self.module = deepcopy(model)
+        if device is not None:
+            self.module.to(device)
+        self.register_buffer("n_averaged", front().constant(np.zeros((), np.int64)))
+        self.avg_fn = avg_fn
+        self.multi_avg_fn = multi_avg_fn
+        self.use_buffers = use_buffers
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the averaged copy computes."""
+        return self.module(*args, **kwargs)
+
+    def update_parameters(self, model: Module) -> None:
+        """Takes the parameters of ``model`` into the average."""
+        means, values = list(self.module.parameters()), list(model.parameters())
+        buffers, given = list(self.module.buffers()), list(model.buffers())
+        if self.use_buffers:
+            means, values = [*chain(means, buffers)], [*chain(values, given)]
+        means, values = [m.detach() for m in means], [v.detach() for v in values]
+        with no_grad():
+            if self.n_averaged.item() == 0:
+                _copy(means, values)
+            elif self.avg_fn is None:
+                (self.multi_avg_fn or get_swa_multi_avg_fn())(means, values, self.n_averaged)
+            else:
+                _in_place(self.avg_fn)(means, values, self.n_averaged)
+            if not self.use_buffers:
+                _copy(buffers, given)
+            self.n_averaged.add_(1)
+
+
+def _copy(targets: Iterable[Tensor], values: Iterable[Tensor]) -> None:
+    for target, value in zip(targets, values, strict=True):
+        target.copy_(value)
+
+
+def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
+    """Computes the running statistics of all batch normalisations anew, as means over the batches of ``loader``: each
+    an input, or a tuple or list that begins with it."""
+    norms = [m for m in model.modules() if isinstance(m, _BatchNorm) and not isinstance(m, _InstanceNorm)]
+    if not norms:
+        return
+    momenta, training = [m.momentum for m in norms], model.training
+    model.train()
+    for norm in norms:
+        norm.reset_running_stats()
+        norm.momentum = None
+    try:
+        with no_grad():
+            for batch in loader:
+                x = batch[0] if isinstance(batch, (list, tuple)) else batch
+                model(x if device is None else x.to(device))
+    finally:
+        for norm, momentum in zip(norms, momenta, strict=True):
+            norm.momentum = momentum
+        model.train(training)
+
+
+def _linear(t: float) -> float:
+    return t
+
+
+def _cosine(t: float) -> float:
+    return (1.0 - math.cos(math.pi * t)) / 2.0
+
+
+class SWALR(LRScheduler):
+    """Moves the rate of each group to ``swa_lr`` within ``anneal_epochs`` steps, along a cosine or a line."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        swa_lr: float | Sequence[float],
+        anneal_epochs: int = 10,
+        anneal_strategy: str = "cos",
+        last_epoch: int = -1,
+    ):
+        if anneal_strategy not in ("cos", "linear"):
+            raise AttributeValueError(f"SWALR: anneal_strategy {anneal_strategy!r} is neither 'cos' nor 'linear'")
+        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
+            raise AttributeValueError(f"SWALR: anneal_epochs {anneal_epochs!r} is no number of epochs")
+        rates = list(swa_lr) if isinstance(swa_lr, (list, tuple)) else [swa_lr] * len(optimizer.param_groups)
+        if len(rates) != len(optimizer.param_groups):
+            raise AttributeValueError(f"SWALR: {len(rates)} rates for {len(optimizer.param_groups)} groups")
+        for group, rate in zip(optimizer.param_groups, rates, strict=True):
+            group["swa_lr"] = rate
+        self.anneal_epochs = anneal_epochs
+        self._strategy = anneal_strategy
+        super().__init__(optimizer, last_epoch)
+
+    def _share(self, step: int) -> float:
+        """The share of ``swa_lr`` after some steps."""
+        t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
+        return _cosine(t) if self._strategy == "cos" else _linear(t)
+
+    def get_lr(self) -> list[float]:
+        """The rates after one more step."""
+        step = self._steps - 1
+        if self.anneal_epochs == 0:
+            step = max(1, step)
+        before, now = self._share(step - 1), self._share(step)
+        found = []
+        for group in self.optimizer.param_groups:
+            target, lr = group["swa_lr"], group["lr"]
+            start = target if before == 1 else (lr - before * target) / (1.0 - before)
+            found.append(target * now + start * (1.0 - now))
+        return found

@@ -1,0 +1,109 @@
+"""L-BFGS against PyTorch on the Rosenbrock function and on a network, with saved state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphc
+from graphc import nn
+from graphc.errors import ArgumentError, AttributeValueError
+from graphc.optim import LBFGS
+from tests.nn.compare import floats
+
+
+def rosenbrock(x: Any, y: Any) -> Any:
+    return ((1 - x) ** 2).sum() + (100 * (y - x * x) ** 2).sum()
+
+
+def bowl(x: Any, y: Any) -> Any:
+    return (x**4 + x * x).sum() + ((y - x) ** 2).sum()
+
+
+def run(library: Any, steps: int, save: bool = False, **options: Any) -> tuple[list[np.ndarray], list[float], Any]:
+    params = [library.nn.Parameter(library.from_numpy(v.copy())) for v in (floats(3), floats(3, seed=1))]
+    optimizer = library.optim.LBFGS(params, **options)
+    losses = []
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = (rosenbrock if options.get("line_search_fn") else bowl)(*params)
+        loss.backward()
+        losses.append(float(loss.detach()))
+        return loss
+
+    for step in range(steps):
+        if save and step == 1:
+            state = optimizer.state_dict()
+            optimizer = library.optim.LBFGS(params)
+            optimizer.load_state_dict(state)
+        optimizer.step(closure)
+    return [p.detach().numpy() for p in params], losses, optimizer
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"lr": 0.1},
+        {"line_search_fn": "strong_wolfe"},
+        {"line_search_fn": "strong_wolfe", "history_size": 2, "max_iter": 8},
+        {"line_search_fn": "strong_wolfe", "max_eval": 4},
+    ],
+)
+@pytest.mark.parametrize("save", [False, True])
+def test_as_torch(options: dict, save: bool):
+    torch = pytest.importorskip("torch")
+    ours, losses, mine = run(graphc, 3, save, **options)
+    theirs, expected, other = run(torch, 3, save, **options)
+    np.testing.assert_allclose(losses, expected, rtol=1e-5, atol=1e-10)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-8)
+    a, b = mine.state_dict()["state"][0], other.state_dict()["state"][0]
+    assert (a["n_iter"], a["func_evals"]) == (b["n_iter"], b["func_evals"])
+
+
+def test_a_compiled_model_in_the_closure_is_fitted():
+    graphc.manual_seed(0)
+    net = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1))
+    fast = graphc.compile(net)
+    x = graphc.linspace(-2, 2, 64).reshape(64, 1)
+    y = (x * 2).sin()
+    optimizer = LBFGS(net.parameters(), line_search_fn="strong_wolfe", max_iter=100)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(fast(x), y)
+        loss.backward()
+        return loss
+
+    first = optimizer.step(closure).item()
+    assert optimizer.step_count == 1
+    assert closure().item() < 1e-3 < first
+
+
+def test_nothing_happens_at_an_optimum():
+    p = nn.Parameter(graphc.ones(2))
+    optimizer = LBFGS([p])
+
+    def closure():
+        optimizer.zero_grad()
+        loss = ((p - 1) ** 2).sum()
+        loss.backward()
+        return loss
+
+    assert optimizer.step(closure).item() == 0 and p.tolist() == [1, 1]
+
+
+def test_wrong_uses():
+    net = nn.Linear(2, 1)
+    optimizer = LBFGS(net.parameters())
+    with pytest.raises(ArgumentError, match="needs a closure"):
+        optimizer.step()
+    with pytest.raises(ArgumentError, match=r"several times in a step.*\n  try    optimizer\.step\(closure\)"):
+        graphc.compile_step(net, nn.functional.mse_loss, optimizer)(graphc.ones(1, 2), graphc.ones(1, 1))
+    with pytest.raises(AttributeValueError, match="one group"):
+        LBFGS([{"params": [net.weight]}, {"params": [net.bias]}])
+    with pytest.raises(AttributeValueError, match="'wolfe' is not 'strong_wolfe'"):
+        LBFGS(net.parameters(), line_search_fn="wolfe")

@@ -43,10 +43,11 @@ Section = tuple[str, int, int, bytes]
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[BinaryIO]:
     """A binary file that takes the place of ``path`` when the block ends without an error; otherwise nothing changes.
 
-    It is written beside ``path``, synced and renamed; a file that is there already passes its mode on.
+    It is written beside ``path``, synced and renamed; a file that is there already passes its mode on. What is not
+    ``durable`` is not synced: after a loss of power it may be damaged.
     Raises ArtifactError when ``path`` is a device or a folder; OSError.
     """
     target = Path(os.path.realpath(path))
@@ -59,11 +60,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                 os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    if not durable:
+        return
     folder = os.open(target.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -81,8 +85,8 @@ def _bytes(part: Any) -> memoryview:
     return view.cast("B") if view.nbytes else memoryview(b"")
 
 
-def write_sections(path: str | os.PathLike[str], sections: Mapping[str, Sequence[Any]]) -> None:
-    """Writes a container. A section is a sequence of bytes-like parts that stand one after the other.
+def write_sections(path: str | os.PathLike[str], sections: Mapping[str, Sequence[Any]], durable: bool = True) -> None:
+    """Writes a container as ``replacing`` does. A section is a sequence of bytes-like parts, one after the other.
 
     Layout: a header of 64 bytes (magic, format version, number of sections, file size, SHA-256 of the header and the
     table), one table entry of 64 bytes per section (name, offset, length, SHA-256), then the sections in order, each at
@@ -103,7 +107,7 @@ def write_sections(path: str | os.PathLike[str], sections: Mapping[str, Sequence
         position = starts[-1] + length
     header = _HEADER.pack(MAGIC, FORMAT_VERSION, len(parts), position, b"")
     header = header[:-32] + hashlib.sha256(header[:-32] + table).digest()
-    with replacing(path) as file:
+    with replacing(path, durable) as file:
         file.write(header + table)
         for start, content in zip(starts, parts.values(), strict=True):
             file.write(bytes(start - file.tell()))

@@ -114,7 +114,7 @@ class Cache:
             return
         try:
             sections = {"manifest": [to_json(entry.manifest)], "constants": [entry.constants], "object": [entry.object]}
-            write_sections(self.path(key), sections)
+            write_sections(self.path(key), sections, durable=False)  # Damaged entries are found and removed.
             self.evict()
         except (OSError, ArtifactError) as error:
             _warn(error)

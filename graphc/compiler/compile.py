@@ -24,7 +24,7 @@ from graphc.errors import CompileError
 from graphc.ir import kernel_text, text
 from graphc.ir.graph import Graph
 from graphc.ir.kernel import Program, Storage
-from graphc.runtime import pool
+from graphc.runtime import arena, pool
 from graphc.runtime.call import Executable
 from graphc.runtime.loader import load_object, runs_here
 
@@ -120,13 +120,15 @@ def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:
             end = offset + storage.nbytes
         buffers.append(_buffer(storage, offset, storage.name in written))
     taken = {b.name for b in buffers}
-    arena = "arena"
-    while arena in taken:
-        arena += "_"
-    buffers.append(BufferSpec(arena, "u8", (program.arena,), "arena", written=True))
-    constants = np.zeros(end, np.uint8)
+    name = "arena"
+    while name in taken:
+        name += "_"
+    buffers.append(BufferSpec(name, "u8", (program.arena,), "arena", written=True))
+    constants, done = arena.empty((end,), np.dtype(np.uint8), end), 0
     for offset, block in blocks:
-        constants[offset : offset + block.nbytes] = block.reshape(-1).view(np.uint8)
+        constants[done:offset] = 0
+        done = offset + block.nbytes
+        constants[offset:done] = block.reshape(-1).view(np.uint8)
     spec, expected = target_spec(target), program_ns(program)
     built_by = cache.versions()
     manifest = Manifest(program.name, ENTRY, tuple(buffers), program.arena, end, spec, built_by, expected)

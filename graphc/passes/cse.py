@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,7 @@ class CommonSubexpressionElimination:
         return PassResult(merger.transform(graph), merger.merged)
 
 
-def _key(node: Node, operands: Sequence[Value]) -> tuple[OpDef, tuple[Value, ...], str]:
+def _key(node: Node, operands: Sequence[Value]) -> tuple[OpDef, tuple[Value, ...], tuple[Hashable, ...]]:
     """Equal for applications that compute the same."""
     order = list(operands)
     if node.op.has(Trait.COMMUTATIVE):

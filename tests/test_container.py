@@ -231,3 +231,12 @@ def test_one_digest_stands_for_all_sections(tmp_path: Path):
         assert sections["a"].tobytes() == content and len(digest) == 32
         digests.add(digest)
     assert len(digests) == 2
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_only_durable_files_are_synced(durable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    synced: list[int] = []
+    monkeypatch.setattr(container.os, "fsync", synced.append)
+    container.write_sections(tmp_path / "a.gcm", PARTS, durable)
+    assert len(synced) == 2 * durable
+    assert list(container.read_sections(tmp_path / "a.gcm")) == list(PARTS)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import models
+from benchmarks import models, more_models
 
 Array = np.ndarray[Any, Any]
 
@@ -79,6 +79,13 @@ _ROWS = (
     Workload("pointwise_16M", models.build_pointwise, (Spec((4096, 4096)), Spec((4096, 4096)))),
     Workload("pointwise_64K", models.build_pointwise, (Spec((256, 256)), Spec((256, 256)))),
     Workload("rownorm_4096x1024", models.build_rownorm, (Spec((4096, 1024)),)),
+    Workload("mobilenet_b1", more_models.build_mobilenet, _images(1, 3, 224)),
+    Workload("unet_b1", more_models.build_unet, _images(1, 3, 128)),
+    Workload("vit_b1", more_models.build_vit, _images(1, 3, 224)),
+    Workload("gpt_b1_t128", models.build_gpt, _tokens(1, 128, 256)),
+    Workload("gru_b8_t64", more_models.build_gru, (Spec((8, 64, 64)),)),
+    Workload("autoencoder_b16", more_models.build_autoencoder, _images(16, 3, 64)),
+    Workload("tcn_b8", more_models.build_tcn, (Spec((8, 8, 256)),)),
     Workload(
         "train_net_b64",
         models.build_net,
@@ -91,6 +98,8 @@ _ROWS = (
     Workload("train_mlp_b64", models.build_mlp, (Spec((64, 1024)),), Spec((64,), 1000), "sgd"),
     Workload("train_policy_b256", models.build_policy, (Spec((256, 17)),), Spec((256,), 6), "adam"),
     Workload("train_gpt_b8_t128", models.build_gpt, _tokens(8, 128, 256), Spec((8, 128), 256), "adam"),
+    Workload("train_unet_b4", more_models.build_unet, _images(4, 3, 64), Spec((4, 64, 64), 2), "sgd"),
+    Workload("train_vit_b8", more_models.build_vit, _images(8, 3, 224), Spec((8,), 1000), "adam"),
     Workload("train_resnet50_b4", models.build_resnet50, _images(4, 3, 224), Spec((4,), 1000), "sgd"),
 )
 WORKLOADS = {row.name: row for row in _ROWS}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from graphc.dtypes import DType
 from graphc.ir.index import Axis, Dynamic, atoms
@@ -23,6 +24,11 @@ class Contraction:
     """Memory accesses of the body outside of the sum, once per point."""
     dtype: DType
     """What is multiplied and summed; a load of something narrower is converted first."""
+
+    @property
+    def work(self) -> float:
+        """Multiply-adds."""
+        return float(prod(x.extent for x in (*self.outer, *self.reduced)))
 
 
 def find_contraction(kernel: Kernel) -> Contraction | None:

@@ -41,7 +41,8 @@ def choose_tile(c: Contraction, target: Target, free: frozenset[str] = frozenset
     for a, b in ((c.a, c.b), (c.b, c.a)):
         for axis in c.outer:
             stride = lane_stride(b.index, axis)
-            if lane_stride(a.index, axis) != 0 or stride in (0, None) or b.guard:
+            along = lane_stride(a.index, axis)
+            if along not in (0, 1) or stride in (0, None) or b.guard or (along and a.guard):
                 continue
             tiles.extend(_lane_tiles(c, a, b, axis, target, free))
     tiles.extend(_dot_tiles(c, target))
@@ -55,11 +56,13 @@ def _row_axes(c: Contraction, a: Load, b: Load) -> list[Axis | None]:
 
 
 def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, free: frozenset[str]) -> list[Tile]:
-    """Lanes along an outer axis: rows of ``a`` are broadcast, vectors of ``b`` are shared by the rows."""
+    """Lanes along an outer axis: rows of ``a`` are broadcast (or read as vectors where they vary along it, as in a
+    convolution of each channel by itself), vectors of ``b`` are shared by the rows."""
     lanes = target.lanes(c.dtype)
     points = 1.0
     for x in c.outer:
         points *= x.extent
+    broadcast = lane_stride(a.index, axis) == 0
     scattered = [s for s in c.beside if lane_stride(s.index, axis) not in ((1,) if isinstance(s, Store) else (0, 1))]
     tiles = []
     for row in _row_axes(c, a, b):
@@ -75,8 +78,11 @@ def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
             for pack in (None, b):
                 if pack is None and lane_stride(b.index, axis) != 1:
                     continue
-                step = _step_cycles(rows, vectors, _panel_read(c, b, vectors, target, pack is not None))
-                cycles = _work(c) / (rows * vectors * lanes * used) * step * factor
+                reads = rows if broadcast else rows * vectors
+                step = _step_cycles(
+                    rows * vectors, reads, vectors * _panel_read(c, b, vectors, target, pack is not None)
+                )
+                cycles = c.work / (rows * vectors * lanes * used) * step * factor
                 cycles += _scatter_cycles(scattered, row, points)
                 cycles += 0.0 if pack is None else _packing_cycles(c, b, axis, free)
                 tiles.append(replace(tile, cycles=cycles, pack=pack))
@@ -89,18 +95,10 @@ def _scatter_cycles(accesses: Sequence[Load | Store], row: Axis | None, points: 
     return points * sum(0.5 if fine else 1.5 for fine in side_by_side)
 
 
-def _work(c: Contraction) -> float:
-    """Multiply-adds."""
-    work = 1.0
-    for x in (*c.outer, *c.reduced):
-        work *= x.extent
-    return work
-
-
-def _step_cycles(rows: int, vectors: int, read: float) -> float:
+def _step_cycles(sums: int, reads: int, panel: float) -> float:
     """Cycles of one step of the sum: two multiply-adds at a time, at least the latency of one chain, and the reads of
-    the rows (from the first cache) and of the panel (``read`` cycles a vector)."""
-    return max(rows * vectors / 2.0, 4.0, rows * 0.5 + vectors * read)
+    the rows (from the first cache) and of the panel (``panel`` cycles)."""
+    return max(sums / 2.0, 4.0, reads * 0.5 + panel)
 
 
 def _packing_cycles(c: Contraction, b: Load, axis: Axis, free: frozenset[str]) -> float:

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from graphc.codegen.approximate import expand
-from graphc.codegen.contraction import find_contraction
+from graphc.codegen.contraction import Contraction, find_contraction
 from graphc.codegen.loops import Names, drop_trivial, has_divisor, hoist, merge_loops, sort_loops, split_loops
 from graphc.codegen.packing import Packing, make_packing, pack_body
 from graphc.codegen.phases import separate_phases
-from graphc.codegen.register_block import choose_tile
+from graphc.codegen.register_block import Tile, choose_tile
 from graphc.codegen.split_ranges import split_ranges
 from graphc.codegen.split_reduction import split_reductions
 from graphc.codegen.target import Target
@@ -37,11 +37,23 @@ def estimate(program: Program, target: Target) -> float:
 
 def _estimate_kernel(kernel: Kernel, constants: frozenset[str], target: Target) -> float:
     prepared = _prepare(kernel, Names())
+    tiled = _tiled(prepared, constants, target)
+    return tiled[1].cycles if tiled else _plain_cycles(prepared, target)
+
+
+def _plain_cycles(prepared: Kernel, target: Target) -> float:
+    return 0.5 * sum(choose(s, target).cost for s in prepared.body if isinstance(s, Loop))
+
+
+def _tiled(prepared: Kernel, constants: frozenset[str], target: Target) -> tuple[Contraction, Tile] | None:
+    """The contraction that a kernel is, with its best register block; None when it has none, or one so poor that loops
+    with plain lanes are faster."""
     contraction = find_contraction(prepared)
     tile = choose_tile(contraction, target, constants) if contraction else None
-    if tile is not None:
-        return tile.cycles
-    return 0.5 * sum(choose(s, target).cost for s in prepared.body if isinstance(s, Loop))
+    if contraction is None or tile is None:
+        return None
+    poor = tile.cycles > 4 * contraction.work / (2 * target.lanes(contraction.a.dtype))
+    return None if poor and _plain_cycles(prepared, target) < tile.cycles else (contraction, tile)
 
 
 def constant_buffers(program: Program, kernel: Kernel) -> frozenset[str]:
@@ -136,11 +148,11 @@ class _Scheduler:
     def _schedule(self, kernel: Kernel) -> None:
         names = Names()
         prepared = _prepare(kernel, names)
-        contraction = find_contraction(prepared)
-        tile = choose_tile(contraction, self.target, constant_buffers(self.program, kernel)) if contraction else None
-        if contraction is None or tile is None:
+        tiled = _tiled(prepared, constant_buffers(self.program, kernel), self.target)
+        if tiled is None:
             self.kernels[kernel.name] = _vectorised(prepared, self.target, names)
             return
+        contraction, tile = tiled
         packing = None
         if tile.pack is not None:
             packing = make_packing(contraction, tile, self.target, "packed")
@@ -149,8 +161,7 @@ class _Scheduler:
             args = [b for b in prepared.buffers if b.role != "scratch"]
             scratch = [b for b in prepared.buffers if b.role == "scratch"]
             prepared = replace(prepared, buffers=(*args, extra, *scratch))
-        tiled = apply_tile(contraction, tile, prepared, self.target, names, packing)
-        self.kernels[kernel.name] = expand(tiled)
+        self.kernels[kernel.name] = expand(apply_tile(contraction, tile, prepared, self.target, names, packing))
 
     def _pack_kernel(self, kernel: Kernel, packing: Packing) -> Kernel:
         names = Names()

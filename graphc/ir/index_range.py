@@ -91,9 +91,34 @@ def _solve(bound: Bound) -> tuple[int, int]:
 def guarded_range(index: Index, guard: Guard) -> tuple[int, int] | None:
     """The exact smallest and largest value under the guard, by looking at every point; low > high when there is none.
 
-    Run-time terms take every value of their range. None when there are more than ENUMERATION_LIMIT points.
+    Run-time terms take every value of their range. Terms and bounds without a variable in common are looked at one
+    after the other; None when one such part has more than ENUMERATION_LIMIT points.
     """
-    variables = sorted({*atoms(index), *(a for b in guard for a in atoms(b.index))}, key=str)
+    low = high = index.constant
+    for variables, terms, bounding in _parts(index, guard):
+        ends = _part_range(variables, Index(terms), bounding)
+        if ends is None or ends[0] > ends[1]:
+            return ends
+        low, high = low + ends[0], high + ends[1]
+    return low, high
+
+
+def _parts(index: Index, guard: Guard) -> list[tuple[set, tuple, Guard]]:
+    """(variables, terms of the index, bounds) that have no variable in common with another part."""
+    parts: list[tuple[set, tuple, Guard]] = []
+    pieces = [(set(atoms(Index((term,)))), (term,), ()) for term in index.terms]
+    for variables, terms, bounding in [*pieces, *((set(atoms(b.index)), (), (b,)) for b in guard)]:
+        for part in [p for p in parts if p[0] & variables]:
+            parts.remove(part)
+            variables, terms, bounding = part[0] | variables, (*part[1], *terms), (*part[2], *bounding)
+        parts.append((variables, terms, bounding))
+    return parts
+
+
+def _part_range(names: set[Axis | Dynamic], index: Index, guard: Guard) -> tuple[int, int] | None:
+    if not guard and len(index.terms) == 1 and isinstance(index.terms[0][0], (Axis, Dynamic)):
+        return bounds(index)
+    variables = sorted(names, key=str)
     points = 1
     for variable in variables:
         low, high = bounds(Index(((variable, 1),)))

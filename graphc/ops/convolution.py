@@ -193,15 +193,55 @@ def _decompose_grad_weight(x: Any, g: Any, padding: Pairs, **attrs: Any) -> Any:
 def _decompose_grad_input(
     g: Any, weight: Any, size: Ints, stride: Ints, padding: Pairs, dilation: Ints, groups: int
 ) -> Any:
-    """A convolution of the gradient, spread out by the stride, with reversed weights, their channels exchanged."""
-    pairs = []
-    for n, count, s, d, k, (low, _) in zip(size, g.shape[2:], stride, dilation, weight.shape[2:], padding, strict=True):
-        before = d * (k - 1) - low
-        spread = (count - 1) * s + 1
-        pairs.append((before, n + d * (k - 1) - before - spread))
-    spread_g = _pad_spatial(g, tuple(pairs), tuple(s - 1 for s in stride))
+    """A convolution of the gradient with reversed weights, their channels exchanged.
+
+    With a stride, ``stride`` neighbouring results per dimension read the same elements of the gradient through other
+    taps: they are channels of one smaller convolution, and are put side by side behind it. Kernels of one tap reach
+    every ``stride``-th result only. What else there is convolves the gradient spread out by the stride.
+    """
+    kernel = weight.shape[2:]
+    strided = any(s > 1 for s in stride) and all(d == 1 for d in dilation)
+    if strided and all(k >= s for k, s in zip(kernel, stride, strict=True)):
+        return _side_by_side(g, weight, size, stride, padding, groups)
     ones, zeros = (1,) * len(size), ((0, 0),) * len(size)
-    return conv(spread_g, _exchange(weight, groups), stride=ones, padding=zeros, dilation=dilation, groups=groups)
+    attrs = {"stride": ones, "padding": zeros, "dilation": dilation, "groups": groups}
+    spread = [(n - 1) * s + 1 for n, s in zip(g.shape[2:], stride, strict=True)]
+    before = [d * (k - 1) - low for d, k, (low, _) in zip(dilation, kernel, padding, strict=True)]
+    if strided and all(k == 1 for k in kernel):
+        product = conv(g, _exchange(weight, groups), **attrs)
+        pairs = [(b, n - b - x) for b, n, x in zip(before, size, spread, strict=True)]
+        return _pad_spatial(product, tuple(pairs), tuple(s - 1 for s in stride))
+    reach = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
+    pairs = [(b, n + r - b - x) for b, n, r, x in zip(before, size, reach, spread, strict=True)]
+    spread_g = _pad_spatial(g, tuple(pairs), tuple(s - 1 for s in stride))
+    return conv(spread_g, _exchange(weight, groups), **attrs)
+
+
+def _side_by_side(g: Any, weight: Any, size: Ints, stride: Ints, padding: Pairs, groups: int) -> Any:
+    """With ``o + low = stride * i + p``, result ``o`` is the sum over ``a`` of ``g[i - a] * weight[p + stride * a]``:
+    for each ``p`` a convolution by ``a``, all of them one."""
+    rank, (out, inner, *kernel) = len(size), weight.shape
+    taps = [-(-k // s) for k, s in zip(kernel, stride, strict=True)]
+    first = [low // s for s, (low, _) in zip(stride, padding, strict=True)]
+    last = [(low + n - 1) // s for n, s, (low, _) in zip(size, stride, padding, strict=True)]
+    pairs = [(t - 1 - f, x - (n - 1)) for t, f, x, n in zip(taps, first, last, g.shape[2:], strict=True)]
+    whole = _pad_spatial(weight, tuple((0, t * s - k) for t, s, k in zip(taps, stride, kernel, strict=True)))
+    split = [n for t, s in zip(taps, stride, strict=True) for n in (t, s)]
+    parts = shape.reshape(whole, shape=(groups, out // groups, inner, *split))
+    near, far = range(4, 4 + 2 * rank, 2), range(3, 3 + 2 * rank, 2)
+    parts = shape.transpose(parts, permutation=(0, *near, 2, 1, *far))
+    parts = shape.reshape(parts, shape=(groups * prod(stride) * inner, out // groups, *taps))
+    parts = shape.flip(parts, axes=tuple(range(2, 2 + rank)))
+    ones, zeros = (1,) * rank, ((0, 0),) * rank
+    y = conv(_pad_spatial(g, tuple(pairs)), parts, stride=ones, padding=zeros, dilation=ones, groups=groups)
+    y = shape.reshape(y, shape=(y.shape[0], groups, *stride, inner, *y.shape[2:]))
+    places = [axis for i in range(rank) for axis in (3 + rank + i, 2 + i)]
+    y = shape.transpose(y, permutation=(0, 1, 2 + rank, *places))
+    counts = [(x - f + 1) * s for x, f, s in zip(last, first, stride, strict=True)]
+    y = shape.reshape(y, shape=(y.shape[0], groups * inner, *counts))
+    starts = [low - s * f for s, f, (low, _) in zip(stride, first, padding, strict=True)]
+    stops = [start + n for start, n in zip(starts, size, strict=True)]
+    return shape.slice(y, starts=(0, 0, *starts), stops=(*y.shape[:2], *stops), steps=(1,) * (2 + rank))
 
 
 def _exchange(weight: Any, groups: int) -> Any:

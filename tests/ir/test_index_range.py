@@ -74,7 +74,7 @@ def test_guard_that_never_holds():
 
 def test_too_many_points_are_not_enumerated():
     wide = [as_index(Axis(f"w{i}", 1000)) for i in range(3)]
-    index = wide[0] % 7 + wide[1] % 7 - wide[1] % 7 * 2 + wide[2]
+    index = (wide[0] + wide[1] + wide[2]) % 7 - (wide[0] + wide[2]) % 7 + 6
     assert guarded_range(index, ()) is None
     assert stays_within(index, (), 10) == guarded_bounds(index, ())
 
@@ -96,3 +96,13 @@ def test_touches():
 def test_guard_that_holds_an_axis_inside_a_remainder_too():
     index = C + C % 3
     assert guarded_bounds(index, (Bound(index, 1, 4),)) == (1, 3)
+
+
+def test_parts_without_a_common_variable_are_enumerated_one_by_one():
+    """A gradient spread out with zeros: more points than may be looked at together, few in each dimension."""
+    many, row, column = (as_index(Axis(n, e)) for n, e in (("m", 4096), ("r", 63), ("c", 64)))
+    index = 1024 * many + 32 * (row // 2) + column // 2 - 1
+    guard = (Bound(row % 2, 0, 1), Bound(column - 2, 0, 62), Bound(column % 2, 0, 1))
+    assert guarded_range(index, guard) == (0, 4095 * 1024 + 31 * 32 + 30)
+    assert stays_within(index, guard, 4096 * 1024) is None
+    assert guarded_range(index, (*guard, Bound(row, 70, 80))) == (1, 0)

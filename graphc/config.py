@@ -132,7 +132,7 @@ OPTIONS = (
         "GRAPHC_WINOGRAD",
         "`on`, `off`",
         "on",
-        "Whether 3x3 convolutions with constant weights may be computed by Winograd's method: 2.25 to 4 times fewer "
+        "Whether 3x3 convolutions may be computed by Winograd's method: 2.25 to 4 times fewer "
         "multiplications, rounding errors about twice as large.",
         _on_off,
     ),

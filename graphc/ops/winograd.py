@@ -131,7 +131,27 @@ def _output_reference(products: np.ndarray, tile: int, kernel: int, shape: Ints)
     return np.ascontiguousarray(image[:, :, :rows, :columns])
 
 
+def _infer_weight(weight: TensorType, tile: int) -> TensorType:
+    if weight.rank != 4 or weight.dtype.kind != "f" or weight.shape[2] != weight.shape[3]:
+        raise ShapeError(f"winograd_weight: weights [out, in, kernel, kernel] of floats are needed, got {weight}")
+    _check_tile("winograd_weight", tile, weight.shape[2])
+    n = tile + weight.shape[2] - 1
+    return TensorType(weight.dtype, (n * n, weight.shape[1], weight.shape[0]))
+
+
 # ---- kernels
+
+
+def _lower_weight(c: LowerContext, weight: OperandRef, tile: int) -> None:
+    out, inner, kernel, _ = weight.shape
+    g = matrices(tile, kernel)[1]
+    n = len(g)
+    with c.nest.loops((inner, out)) as (i, o):
+        at = [[(o, i, a, b) for a in range(kernel)] for b in range(kernel)]
+        down = [_apply(c.nest, g, [c.load(weight, place) for place in places]) for places in at]
+        for a in range(n):
+            for b, value in enumerate(_apply(c.nest, g, [values[a] for values in down])):
+                c.store((a * n + b, i, o), value)
 
 
 def _lower_input(c: LowerContext, x: OperandRef, tile: int, kernel: int) -> None:
@@ -235,6 +255,12 @@ def _output_samples() -> list[Sample]:
     return samples
 
 
+def _weight_samples() -> list[Sample]:
+    random = np.random.default_rng(11)
+    cases = [((3, 2, 3, 3), 4, np.float32), ((2, 20, 3, 3), 2, np.float64), ((17, 1, 5, 5), 2, np.float32)]
+    return [Sample((random.standard_normal(s).astype(d),), {"tile": t}, differentiable=False) for s, t, d in cases]
+
+
 _IMAGE = TensorType(float32, (1, 2, 6, 6))
 winograd_input = define(
     "winograd_input",
@@ -251,6 +277,21 @@ winograd_input = define(
         ErrorSample((_IMAGE,), "no whole number of tiles of 3", {"tile": 3, "kernel": 3}),
         ErrorSample((_IMAGE,), "there are no points for tile 9", {"tile": 9, "kernel": 3}),
         ErrorSample((TensorType(float32, (2, 6, 6)),), "an image", {"tile": 4, "kernel": 3}),
+    ],
+)
+
+winograd_weight = define(
+    "winograd_weight",
+    "Weights [out, in, kernel, kernel], transformed: [n * n, in, out].",
+    "weight",
+    _infer_weight,
+    attrs=[TILE],
+    reference=transform_weights,
+    lower_nest=_lower_weight,
+    traits=Trait.PURE,
+    samples=_weight_samples,
+    error_samples=[
+        ErrorSample((TensorType(float32, (2, 2, 3, 1)),), "[out, in, kernel, kernel]", {"tile": 4}),
     ],
 )
 

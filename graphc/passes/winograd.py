@@ -1,4 +1,4 @@
-"""Winograd: convolutions by small square kernels of constant weights become matrix products of transformed tiles."""
+"""Winograd: convolutions by 3x3 kernels become matrix products of transformed tiles."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from graphc.ir.rewrite import Rule, apply_rules
 from graphc.ops.contraction import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.shape import pad
-from graphc.ops.winograd import transform_weights, winograd_input, winograd_output
+from graphc.ops.winograd import transform_weights, winograd_input, winograd_output, winograd_weight
 from graphc.passes.base import PassResult
 
 _TILES, _KERNEL = (2, 4), 3
 _ADVANTAGE = 1.05
 """By how much the estimate must be better."""
-_TRANSFORM, _WEIGHT = 20, 16
-"""Multiply-adds that take as long as one element of a transformed tile, and as one weight from memory."""
+_TRANSFORM, _WEIGHT, _LIVE_WEIGHT = 20, 16, 48
+"""Multiply-adds that take as long as one element of a transformed tile, as one weight from memory, and as one that is
+transformed at run time."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,9 @@ class Winograd:
     """Computes convolutions with 4 multiplications where the direct sum takes 9, by the transforms of ops.winograd.
 
     Needs: canonical form with padding as nodes of its own, after folding of constants. Does: a 3x3 convolution with
-    stride, dilation and groups of 1 and constant weights becomes transform, product, transform where the estimate says
-    that it takes less than 1 / 1.3 of the time; the weights are transformed at once. GRAPHC_WINOGRAD=off leaves all as
-    they are. Leaves: results that differ from the direct sum by rounding, about as much again as that itself does.
+    stride, dilation and groups of 1 becomes transform, product, transform where the estimate says that this is faster;
+    constant weights are transformed at once. GRAPHC_WINOGRAD=off leaves all as they are. Leaves: results that differ
+    from the direct sum by rounding, about as much again as that itself does.
 
         %y = conv(%x, %w) : f32[1,64,8,8]    ->    %v = winograd_input(%x) {...} : f32[36,4,64]
                                                    %m = matmul(%v, %u) : f32[36,4,64]
@@ -50,27 +51,28 @@ def _convolution(graph: Graph, node: Node) -> Value | None:
     x, weight = node.operands
     plain = all(v == 1 for v in (*node.attrs["stride"], *node.attrs["dilation"], node.attrs["groups"]))
     padded = any(map(any, node.attrs["padding"]))
-    if not plain or padded or weight.node.op is not CONSTANT or weight.shape[2:] != (_KERNEL, _KERNEL):
+    if not plain or padded or weight.dtype.kind != "f" or weight.shape[2:] != (_KERNEL, _KERNEL):
         return None
-    tile = min(_TILES, key=lambda t: _turned(x.shape, node.result.shape, t))
-    if weight.dtype.kind != "f" or not _pays(x.shape, node.result.shape, tile):
+    constant = weight.node.op is CONSTANT
+    price = _WEIGHT if constant else _LIVE_WEIGHT
+    tile = min(_TILES, key=lambda t: _turned(x.shape, node.result.shape, t, price))
+    direct = _KERNEL**2 * x.shape[1] * node.result.shape[1] * (x.shape[0] * prod(node.result.shape[2:]) + _WEIGHT)
+    if _turned(x.shape, node.result.shape, tile, price) * _ADVANTAGE > direct:
         return None
     with use(GraphDispatcher(graph, node.location)):
         tiles = winograd_input(_whole_tiles(x, tile), tile=tile, kernel=_KERNEL)
-        turned = transform_weights(np.asarray(weight.node.attrs["value"]), tile)
-        (factors,) = emit(graph, CONSTANT, (), {"value": turned}, node.location)
+        if constant:
+            turned = transform_weights(np.asarray(weight.node.attrs["value"]), tile)
+            (factors,) = emit(graph, CONSTANT, (), {"value": turned}, node.location)
+        else:
+            factors = winograd_weight(weight, tile=tile)
         return winograd_output(matmul(tiles, factors), tile=tile, kernel=_KERNEL, shape=node.result.shape)
 
 
-def _pays(image: tuple[int, ...], result: tuple[int, ...], tile: int) -> bool:
-    direct = _KERNEL**2 * image[1] * result[1] * (result[0] * prod(result[2:]) + _WEIGHT)
-    return _turned(image, result, tile) * _ADVANTAGE < direct
-
-
-def _turned(image: tuple[int, ...], result: tuple[int, ...], tile: int) -> int:
-    """Multiply-adds, with transforms and the reading of weights counted as such."""
+def _turned(image: tuple[int, ...], result: tuple[int, ...], tile: int, price: int) -> int:
+    """Multiply-adds, with transforms and the reading of weights (``price`` for each) counted as such."""
     tiles = result[0] * prod(-(-s // tile) for s in result[2:])
-    weights = image[1] * result[1] * (tiles + _WEIGHT)
+    weights = image[1] * result[1] * (tiles + price)
     return (tile + _KERNEL - 1) ** 2 * (weights + _TRANSFORM * tiles * (image[1] + result[1]))
 
 

@@ -9,13 +9,14 @@ import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
 from graphc.dtypes import dtype_of, float32
 from graphc.ir.build import emit
 from graphc.ir.graph import Graph
-from graphc.ir.interpret import evaluate
+from graphc.ir.interpret import copy, evaluate
 from graphc.ir.op import REGISTRY, Trait
 from graphc.ir.types import TensorType
 from graphc.ir.verify import verify_graph
 from graphc.ops.loop import scan
 from graphc.passes.decompose import Decompose
-from tests.passes.check_pass import check_pass
+from tests.passes.check_pass import check_equal, check_pass
+from tests.passes.graph_text import graph_of
 
 COMPOSED = [op.name for op in REGISTRY.values() if op.decompose is not None]
 
@@ -58,26 +59,41 @@ def test_padding_becomes_an_op():
     )
 
 
-def test_gradient_of_a_strided_convolution_is_a_convolution():
-    check_pass(
-        Decompose(),
-        """
-        graph @f(%g: f32[1,3,2], %w: f32[3,2,3]) -> (f32[1,2,6]) {
-          %y = conv_grad_input(%g, %w) {size=[6], stride=[2], padding=[[1,0]], dilation=[1]} : f32[1,2,6]
+def strided(kernel: int, dilation: int = 1) -> Graph:
+    """The gradient of a convolution with stride 2 of six elements, decomposed and checked."""
+    count = (6 - dilation * (kernel - 1)) // 2 + 1
+    text = f"""
+        graph @f(%g: f32[1,3,{count}], %w: f32[3,2,{kernel}]) -> (f32[1,2,6]) {{
+          %y = conv_grad_input(%g, %w) {{size=[6], stride=[2], padding=[[1,0]], dilation=[{dilation}]}} : f32[1,2,6]
           return %y
-        }
-        """.replace("f32[1,3,2], %w", "f32[1,3,3], %w"),
-        """
-        graph @f(%g: f32[1,3,3], %w: f32[3,2,3]) -> (f32[1,2,6]) {
-          %pad = pad(%g) {low=[0,0,1], high=[0,0,2], interior=[0,0,1]} : f32[1,3,8]
-          %transpose = transpose(%w) {permutation=[1,0,2]} : f32[2,3,3]
-          %flip = flip(%transpose) {axes=[2]} : f32[2,3,3]
-          %y = conv(%pad, %flip) {stride=[1], padding=[[0,0]], dilation=[1]} : f32[1,2,6]
-          return %y
-        }
-        """,
-        1,
-    )
+        }}"""
+    graph = graph_of(text)
+    result = Decompose().run(copy(graph)).graph
+    verify_graph(result)
+    check_equal(graph, result)
+    return result
+
+
+def shapes_of(graph: Graph, op: str) -> list[tuple[int, ...]]:
+    return [n.result.shape for n in graph.nodes() if n.op.name == op]
+
+
+def test_gradient_of_a_strided_convolution_puts_neighbours_side_by_side():
+    """Results at even and odd places are channels of one convolution by two taps."""
+    graph = strided(3)
+    assert shapes_of(graph, "conv") == [(1, 4, 4)]
+    assert all(not any(n.attrs["interior"]) for n in graph.nodes() if n.op.name == "pad")
+
+
+def test_one_tap_reaches_every_second_result():
+    graph = strided(1)
+    assert shapes_of(graph, "conv") == [(1, 2, 4)]
+    assert [n.attrs["interior"] for n in graph.nodes() if n.op.name == "pad"] == [(0, 0, 1)]
+
+
+def test_dilation_with_a_stride_spreads_the_gradient():
+    graph = strided(3, 2)
+    assert shapes_of(graph, "conv") == [(1, 2, 6)]
 
 
 def test_cuts_and_reads_of_state_are_dropped():

@@ -60,13 +60,19 @@ def test_large_enough_ones_change(side: int, tile: int):
         {"stride": (2, 2)},
         {"dilation": (2, 2)},
         {"groups": 2},
-        {"live": True},
     ],
     ids=str,
 )
 def test_others_stay(given: dict):
     graph = optimize(convolution(**{"side": 28, **given}))
     assert "conv" in names(graph) and "winograd_input" not in names(graph)
+
+
+def test_weights_that_are_not_constant_are_transformed_by_each_call():
+    before = convolution(28, 128, live=True)
+    after = optimize(copy(before))
+    assert names(after) == ["pad", "winograd_input", "winograd_weight", "matmul", "winograd_output"]
+    check_equal(before, after, rtol=1e-4, atol=5e-4)
 
 
 def test_the_option_turns_it_off(monkeypatch: pytest.MonkeyPatch):

@@ -100,10 +100,10 @@ def test_an_operand_that_stays_is_packed_once():
 
 @pytest.mark.parametrize("text", [NETWORK, EXCHANGE, NESTED])
 @pytest.mark.parametrize("least", [0, 1 << 40])
-def test_threads_share_loops_and_what_is_around_them(text: str, least: int, monkeypatch):
+def test_threads_share_loops_and_what_is_around_them(text: str, least: int):
     graph = parse_graph(text)
     with everything_shared():
-        monkeypatch.setattr(team, "REPEATED_NS", least)
+        team.REPEATED_NS = least  # put back with the other figures
         stages = Stages(graph)
         plan = team.plan_team(stages.scheduled, stages.target)
         repeated = {c.kernel for c in stages.scheduled.calls if c.repeats}

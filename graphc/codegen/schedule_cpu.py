@@ -52,7 +52,7 @@ def _tiled(prepared: Kernel, constants: frozenset[str], target: Target) -> tuple
     tile = choose_tile(contraction, target, constants) if contraction else None
     if contraction is None or tile is None:
         return None
-    poor = tile.cycles > 4 * contraction.work / (2 * target.lanes(contraction.a.dtype))
+    poor = tile.cycles > 4 * contraction.work / (2 * target.lanes(contraction.dtype))
     return None if poor and _plain_cycles(prepared, target) < tile.cycles else (contraction, tile)
 
 

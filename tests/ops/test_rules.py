@@ -67,7 +67,7 @@ def test_counts_and_sizes():
 
 
 MOVES = {"reshape", "transpose", "broadcast_to", "slice", "concat", "flip", "where", "gather", "cast"}
-MOVES |= {"state_read", "state_write", "stop_gradient", "tap"}
+MOVES |= {"as_strided", "state_read", "state_write", "stop_gradient", "tap"}
 
 
 @pytest.mark.parametrize("dtype", STORED, ids=str)

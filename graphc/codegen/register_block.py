@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from graphc.codegen.contraction import Contraction
 from graphc.codegen.loops import blocks
@@ -14,6 +15,8 @@ from graphc.ir.kernel import Load, Store
 
 _LINE, _PAGE = 64, 4096
 """Bytes of a cache line and of a page."""
+_WAYS = 8
+"""Lines of one set of the first cache that can be counted on."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,11 @@ def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
     tiles = []
     for row in _row_axes(c, a, b):
         extent = row.extent if row else 1
-        for vectors in (1, 2, 3, 4, 6, 8):
+        for vectors, most in product((1, 2, 3, 4, 6, 8), (target.registers, _WAYS)):
             room = (target.registers - 2 - vectors) // vectors
             if room < 1 or (vectors > 1 and (vectors - 1) * lanes >= axis.extent):
                 continue
-            rows = max(size for _, _, size in blocks(extent, room))
+            rows = max(size for _, _, size in blocks(extent, min(room, most)))
             used = _used_lanes(axis.extent, lanes)
             factor = _row_conflicts(a, row, rows) * _page_misses(c, a, target)
             tile = Tile(0.0, axis, row, None, rows, vectors)
@@ -141,9 +144,9 @@ def _page_misses(c: Contraction, a: Load, target: Target) -> float:
 
 def _row_conflicts(a: Load, row: Axis | None, rows: int) -> float:
     """Rows that lie a multiple of 4096 bytes apart share one set of the first cache."""
-    if row is None or rows <= 8:
+    if row is None or rows <= _WAYS or (lane_stride(a.index, row) or 1) * a.dtype.itemsize % _PAGE:
         return 1.0
-    return 1.3 if (lane_stride(a.index, row) or 1) * a.dtype.itemsize % 4096 == 0 else 1.0
+    return 1.3 if rows <= 2 * _WAYS else 4.0
 
 
 def _used_lanes(extent: int, lanes: int) -> float:

@@ -44,6 +44,8 @@ class Options:
     """Names of passes after which the graph is printed to stderr; ``all`` stands for every one."""
     threads: int
     """How many threads a call may use; 0 for the number of available cores."""
+    compile_threads: int
+    """How many threads build object code at once; 0: one per core."""
     spin_us: int
     """Microseconds for which an idle worker looks for work before it sleeps."""
     winograd: bool
@@ -142,6 +144,15 @@ OPTIONS = (
         "`1` to `256`",
         "",
         "How many threads a call of a compiled function may use; unset: as many as there are cores for this process.",
+        _within(1, 256),
+    ),
+    Option(
+        "compile_threads",
+        "GRAPHC_COMPILE_THREADS",
+        "`1` to `256`",
+        "",
+        "How many threads build object code at once; unset: as many as there are cores for this process. The code does "
+        "not depend on it.",
         _within(1, 256),
     ),
     Option(

@@ -265,7 +265,7 @@ def _warn(error: Exception) -> None:
 
 _NO_CODE = frozenset(
     {
-        *("verify", "dump", "print_after", "threads", "spin_us", "logs"),
+        *("verify", "dump", "print_after", "threads", "compile_threads", "spin_us", "logs"),
         *("explain_recompiles", "debug", "cache", "cache_dir", "cache_size"),
     }
 )

@@ -12,6 +12,7 @@ from llvmlite import binding
 
 from graphc.artifact import TargetSpec
 from graphc.errors import CompileError
+from graphc.object_archive import split_objects
 from graphc.runtime import threads
 
 Entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -78,7 +79,9 @@ def link_forever(code: bytes, names: tuple[str, ...]) -> dict[str, int]:
 def _link(code: bytes, names: tuple[str, ...]) -> tuple[binding.LLJIT, binding.ResourceTracker]:
     with _lock:
         engine = _engine()
-        builder = binding.JITLibraryBuilder().add_object_img(code).add_current_process()
+        builder = binding.JITLibraryBuilder().add_current_process()
+        for part in split_objects(code):
+            builder.add_object_img(part)
         builder.import_symbol(threads.SYMBOL, threads.ADDRESS)
         for name in names:
             builder.export_symbol(name)

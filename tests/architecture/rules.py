@@ -22,6 +22,7 @@ FLOOR_OF = {
     "dtypes": 0,
     "location": 0,
     "container": 0,
+    "object_archive": 0,
     "artifact": 0,
     "ir": 1,
     "ops": 2,

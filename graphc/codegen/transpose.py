@@ -8,7 +8,7 @@ from graphc.codegen.vectorise import lane_stride, lanes_of, split_lanes
 from graphc.ir.index import Axis
 from graphc.ir.kernel import Load, Loop, Stmt, Store
 
-_NEAR_BLOCKS = (2,)
+_NEAR_BLOCKS = (2, 4)
 """Blocks side by side in what is read that are done one after the other: together they use whole pieces of its rows."""
 _LONGEST_BODY = 16
 """A body is written out once per row of the register block, so it must be short."""

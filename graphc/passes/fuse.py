@@ -12,7 +12,7 @@ from graphc.ir.index import Axis, Index, flatten
 from graphc.ir.op import Trait
 from graphc.ir.types import row_major_strides
 from graphc.passes.access import Access, domain_axes, is_virtual, written_value
-from graphc.passes.partition import WEIGHTS, Group, Partition, node_axes
+from graphc.passes.partition import LARGE, WEIGHTS, Group, Partition, node_axes
 from graphc.passes.sharing import join_siblings, recompute
 
 _EPILOGUE = 64
@@ -72,13 +72,9 @@ class _Fuser(Partition):
     # ---- merging
 
     def run(self) -> FusionPlan:
-        for node in self.real:
-            for access in self.reads[node]:
-                producer = self.group_of.get(access.value.node)
-                if producer is not None and producer is not self.group_of[node]:
-                    reason = self._try_merge(producer, node)
-                    if reason is not None:
-                        self.refused[access.value, node] = reason
+        # NOTE: large domains first: merging numbers can put a third group between two that share large values.
+        self._merge(LARGE)
+        self._merge(0)
         recompute(self)
         join_siblings(self)
         groups = self.groups()
@@ -88,6 +84,18 @@ class _Fuser(Partition):
             group.outputs = [r for n in own for r in n.results if self.is_stored(n)]
         ordered = self._ordered(groups)
         return FusionPlan(tuple(ordered), frozenset(v for g in ordered for v in g.outputs), tuple(self._refusals()))
+
+    def _merge(self, nbytes: int) -> None:
+        """Tries to merge each node's group with those that it reads, where one has a domain of at least ``nbytes``."""
+        for node in self.real:
+            for access in self.reads[node]:
+                producer, consumer = self.group_of.get(access.value.node), self.group_of[node]
+                if producer is None or producer is consumer:
+                    continue
+                if max(prod(producer.shape), prod(consumer.shape)) * access.value.dtype.itemsize >= nbytes:
+                    reason = self._try_merge(producer, node)
+                    if reason is not None:
+                        self.refused[access.value, node] = reason
 
     def _refusals(self) -> Iterator[Refusal]:
         """The refusals that still hold now that all merges are done."""

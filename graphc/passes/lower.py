@@ -18,6 +18,7 @@ from graphc.ir.types import TensorType, row_major_strides
 from graphc.passes.access import broadcast_index, climb, domain_axes, written_value
 from graphc.passes.fuse import FusionPlan, fuse
 from graphc.passes.layout import LAYOUTS, image_values, strides_of
+from graphc.passes.one_hot import pick_elements
 from graphc.passes.partition import Group, is_repeated
 from graphc.passes.repetition import Part, Repetition
 from graphc.passes.row_cache import cached_values
@@ -508,7 +509,7 @@ def _merged_rows(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     only = body[0] if len(body) == 1 else None
     if isinstance(only, Loop) and only.kind == "parallel":
         return (replace(only, body=_merged_rows(only.body)),)
-    return merge_siblings(body)
+    return merge_siblings(pick_elements(body))
 
 
 def _operands(node: Node) -> list[OperandRef]:

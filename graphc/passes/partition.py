@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value
@@ -29,6 +28,8 @@ WEIGHTS = {
     "random_bits": 120,
 }
 """Vector operations of ops that need many."""
+LARGE = 256 * 1024
+"""Bytes from which a value is likely to have left the near caches when it is read again."""
 KINDS = ("map", "row", "contraction", "nest")
 """``map``: every value has the domain's shape. ``row``: reductions of the domain over ``axes``, values around them.
 ``contraction``: one sum of products and what is done to its result. ``nest``: one op that lowers itself, or a scan."""
@@ -93,6 +94,9 @@ class Partition:
                     readers.append(node)
         self.escaping = {v.node for v in _kept_values(graph)}
         """Nodes whose values are there after the call."""
+        self._bits: dict[Group, int] = {}
+        self._above: dict[Group, int] = {}
+        self._number()
 
     def _is_real(self, node: Node) -> bool:
         if node in self.forced:
@@ -117,6 +121,7 @@ class Partition:
 
     def join(self, merged: Group, *parts: Group) -> None:
         """Puts the nodes of ``parts`` into ``merged``."""
+        self._number_joined(merged, parts)
         merged.nodes = list(dict.fromkeys(n for part in parts for n in part.nodes))
         for node in merged.nodes:
             if self.group_of[node] in parts:
@@ -153,25 +158,33 @@ class Partition:
 
     def reaches(self, producer: Group, consumer: Group, directly: bool) -> bool:
         """Whether the consumer needs the producer through other groups, or also ``directly``."""
-        last = max(self.position[n] for n in consumer.nodes)
-        seen: set[Group] = {producer}
-        stack = [g for g in self._followers(producer, last) if directly or g is not consumer]
-        while stack:
-            group = stack.pop()
-            if group is consumer:
-                return True
-            if group not in seen:
-                seen.add(group)
-                stack.extend(self._followers(group, last))
-        return False
+        bits = self._bits[producer]
+        if directly:
+            return bool(bits & self._above[consumer])
+        return any(bits & self._above[g] for g in self.before(consumer) if g is not producer)
 
-    def _followers(self, group: Group, last: int) -> Iterator[Group]:
-        """Groups that read results of one and have nodes up to number ``last``."""
-        for node in group.nodes:
-            if self.group_of[node] is group:
-                for follower in self.reading(node):
-                    if min(self.position[n] for n in follower.nodes) <= last:
-                        yield follower
+    def _number(self) -> None:
+        """Gives each group a bit and notes of which others, as bits, it needs results, through others too."""
+        for i, group in enumerate(self.groups()):
+            self._bits[group] = 1 << i
+        for group in self._bits:
+            above = 0
+            for source in self.before(group):
+                above |= self._bits[source] | self._above[source]
+            self._above[group] = above
+
+    def _number_joined(self, merged: Group, parts: tuple[Group, ...]) -> None:
+        """The bits of a group are those of its parts; all that needs one of these now needs what any of them does."""
+        bits = above = 0
+        for part in parts:
+            bits |= self._bits.pop(part)
+            above |= self._above.pop(part)
+        above &= ~bits
+        both = above | bits
+        for group, known in self._above.items():
+            if known & bits:
+                self._above[group] = known | both
+        self._bits[merged], self._above[merged] = bits, above
 
 
 def node_axes(node: Node) -> tuple[int, ...]:

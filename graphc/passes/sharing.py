@@ -7,10 +7,8 @@ from math import prod
 from graphc.ir.graph import Node, Value
 from graphc.ir.op import Trait
 from graphc.passes.access import Access, domain_axes, is_virtual
-from graphc.passes.partition import WEIGHTS, Group, Partition
+from graphc.passes.partition import LARGE, WEIGHTS, Group, Partition
 
-_FAR = 256 * 1024
-"""Bytes from which a value is likely to have left the near caches when it is read again."""
 _CHEAP = 12
 """Operations per element that cost less than reading or writing it in far memory."""
 _STREAMS = 12
@@ -43,7 +41,7 @@ def recompute(partition: Partition) -> None:
 
 
 def _is_large(value: Value) -> bool:
-    return value.type.nbytes >= _FAR
+    return value.type.nbytes >= LARGE
 
 
 def _is_unstored(partition: Partition, value: Value) -> bool:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from graphc import autograd, data, func, hooks, monitor, nn, optim, serialize
     from graphc.autograd.jacobian import hessian, jacfwd, jacrev
     from graphc.autograd.transforms import grad, jvp, value_and_grad, vjp
+    from graphc.batched import vmap
     from graphc.compiled import compile
     from graphc.compiled_step import compile_step
     from graphc.drawing.show import picture
@@ -107,6 +108,7 @@ __all__ = [
     "uint8",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]
 __all__ += creation.__all__
 __all__ += functions.__all__
@@ -150,6 +152,7 @@ __getattr__ = exports(
         "summary": "graphc.model_summary:summary",
         "value_and_grad": "graphc.autograd.transforms:value_and_grad",
         "vjp": "graphc.autograd.transforms:vjp",
+        "vmap": "graphc.batched:vmap",
     },
 )
 

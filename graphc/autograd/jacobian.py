@@ -10,25 +10,46 @@ from typing import Any
 import numpy as np
 
 from graphc.autograd.transforms import jvp, selected, vjp
+from graphc.batched import vmap
 from graphc.errors import ArgumentError
-from graphc.ops.shape import concat, reshape, transpose, zeros_like
-from graphc.structure import flatten, unflatten
+from graphc.methods.shaping import stacked
+from graphc.ops.shape import reshape, transpose
+from graphc.structure import Structure, flatten, unflatten
 from graphc.tensor_base import front
+from graphc.trace import is_tracing
 
 
-def _basis(tensor: Any) -> list[Any]:
-    """Tensors of the shape of ``tensor`` that are 1 at one element each and 0 elsewhere, in row-major order."""
-    count = prod(tensor.shape)
-    rows = np.eye(count, dtype=tensor.dtype.numpy).reshape(count, *tensor.shape)
-    return [front().constant(np.array(row)) for row in rows]
+def _bases(tensors: Sequence[Any]) -> list[Any]:
+    """For each tensor a batch of tensors of its shape: together, entry k is 1 at the k-th element of all of them and 0
+    elsewhere."""
+    sizes = [prod(t.shape) for t in tensors]
+    found, first = [], 0
+    for tensor, size in zip(tensors, sizes, strict=True):
+        rows = np.zeros((sum(sizes), size), tensor.dtype.numpy)
+        rows[first : first + size] = np.eye(size)
+        found.append(front().constant(rows.reshape(sum(sizes), *tensor.shape)))
+        first += size
+    return found
 
 
-def _stacked(parts: Sequence[Any], like: Any) -> Any:
-    """Parts along a new first dimension; without parts, an empty tensor of entries like ``like``."""
-    if not parts:
-        return front().constant(np.empty((0, *like.shape), like.dtype.numpy))
-    rows = [reshape(p, shape=(1, *p.shape)) for p in parts]
-    return rows[0] if len(rows) == 1 else concat(*rows, axis=0)
+def _parts(batch: Any, like: Sequence[Any]) -> list[Any]:
+    """A batch cut into the entries that belong to each of the tensors ``like``."""
+    found, first = [], 0
+    for tensor in like:
+        found.append(batch[first : first + prod(tensor.shape)])
+        first += prod(tensor.shape)
+    return found
+
+
+def _each(function: Callable[..., Any], batches: Sequence[Any], like: Sequence[Any]) -> Any:
+    """``function`` of every entry of the batches, its results stacked: by vmap in a trace. Eagerly one after the other,
+    so that the function may ask for values. Without entries, there are empty batches of tensors ``like``."""
+    if not batches or not batches[0].shape[0]:
+        return [front().constant(np.empty((0, *x.shape), x.dtype.numpy)) for x in like]
+    if is_tracing():
+        return vmap(function)(*batches)
+    rows = [function(*(b[i] for b in batches)) for i in range(batches[0].shape[0])]
+    return [stacked(column) for column in zip(*rows, strict=True)]
 
 
 def _split(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, argnums: Any) -> tuple[Any, list[Any]]:
@@ -51,7 +72,8 @@ def jacrev(
 
     For every tensor that the function returns, nested as it returns them, there is one tensor of shape
     ``output.shape + input.shape`` per tensor of the argument, nested as in the argument. With ``has_aux`` the function
-    returns (output, anything), and the result is (Jacobian, anything). One backward pass per element of the output.
+    returns (output, anything), and the result is (Jacobian, anything). One backward pass per element of the output; in
+    a trace, one for all.
     """
 
     @functools.wraps(function, updated=())
@@ -60,50 +82,49 @@ def jacrev(
         output, pull, *extra = vjp(of_chosen, *primals, has_aux=has_aux)
         results, outer = flatten(output)
         inputs, inner = flatten(tuple(primals))
-        zeros = [zeros_like(r) for r in results]
-        found = []
-        for i, result in enumerate(results):
-            rows = [flatten(pull(unflatten(outer, [*zeros[:i], one, *zeros[i + 1 :]])))[0] for one in _basis(result)]
-            columns = [_stacked([row[k] for row in rows], x) for k, x in enumerate(inputs)]
-            shaped = [reshape(c, shape=(*result.shape, *x.shape)) for c, x in zip(columns, inputs, strict=True)]
-            trees = unflatten(inner, shaped)
-            found.append(trees[0] if isinstance(argnums, int) else trees)
-        jacobian = unflatten(outer, found)
+
+        def row(*weights: Any) -> list[Any]:
+            return flatten(pull(unflatten(outer, weights)))[0]
+
+        pulled = _each(row, _bases(results), inputs)
+        found: list[list[Any]] = [[] for _ in results]
+        for rows, x in zip(pulled, inputs, strict=True):
+            for blocks, part, result in zip(found, _parts(rows, results), results, strict=True):
+                blocks.append(reshape(part, shape=(*result.shape, *x.shape)))
+        jacobian = unflatten(outer, [_tree(blocks, inner, argnums) for blocks in found])
         return (jacobian, *extra) if has_aux else jacobian
 
     return wrapped
 
 
+def _tree(blocks: Sequence[Any], inner: Structure, argnums: int | Sequence[int]) -> Any:
+    trees = unflatten(inner, blocks)
+    return trees[0] if isinstance(argnums, int) else trees
+
+
 def jacfwd(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """As ``jacrev``, in forward mode: one call of ``function`` per element of the arguments."""
+    """As ``jacrev``, in forward mode: a call of ``function`` per element of the arguments; in a trace, one for all."""
 
     @functools.wraps(function, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         of_chosen, primals = _split(function, args, kwargs, argnums)
         inputs, inner = flatten(tuple(primals))
-        zeros = [zeros_like(x) for x in inputs]
-        blocks, last = [], None
-        for k, x in enumerate(inputs):
-            columns = []
-            for one in _basis(x):
-                last = jvp(of_chosen, primals, unflatten(inner, [*zeros[:k], one, *zeros[k + 1 :]]), has_aux=has_aux)
-                columns.append(flatten(last[1])[0])
-            blocks.append(columns)
-        if last is None:
+        seen: list[Any] = []
+
+        def push(*tangents: Any) -> list[Any]:
+            output, pushed, *extra = jvp(of_chosen, primals, unflatten(inner, tangents), has_aux=has_aux)
+            seen[:] = [*flatten(output), *extra]
+            return flatten(pushed)[0]
+
+        if not any(prod(x.shape) for x in inputs):
             raise ArgumentError("jacfwd needs an argument that has elements")
-        results, outer = flatten(last[0])
-        found = []
-        for i, result in enumerate(results):
-            shaped = [
-                _last(_stacked([column[i] for column in columns], result), x)
-                for columns, x in zip(blocks, inputs, strict=True)
-            ]
-            trees = unflatten(inner, shaped)
-            found.append(trees[0] if isinstance(argnums, int) else trees)
-        jacobian = unflatten(outer, found)
-        return (jacobian, *last[2:]) if has_aux else jacobian
+        columns = _each(push, _bases(inputs), ())
+        _, outer, *extra = seen
+        found = [[_last(part, x) for part, x in zip(_parts(column, inputs), inputs, strict=True)] for column in columns]
+        jacobian = unflatten(outer, [_tree(blocks, inner, argnums) for blocks in found])
+        return (jacobian, *extra) if has_aux else jacobian
 
     return wrapped
 

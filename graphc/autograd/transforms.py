@@ -7,6 +7,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from graphc.autograd import engine
 from graphc.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from graphc.autograd.grad_mode import enable_grad, is_grad_enabled
@@ -15,7 +17,7 @@ from graphc.errors import ArgumentError, DTypeError, GradientError
 from graphc.ops.shape import reshape, zeros_like
 from graphc.structure import Structure, flatten, unflatten
 from graphc.tensor import Tensor
-from graphc.tensor_base import edge_of, front
+from graphc.tensor_base import edge_of, front, refresh
 
 
 def _fresh(tensor: Tensor) -> Tensor:
@@ -25,11 +27,14 @@ def _fresh(tensor: Tensor) -> Tensor:
     return front().own(reshape(tensor, shape=tensor.shape)).requires_grad_()
 
 
-def _without_history(tensor: Tensor) -> Tensor:
-    """As detach(), but with tangents, which lose their history too."""
-    result = tensor.detach()
+def _without_history(tensor: Tensor, stop: bool) -> Tensor:
+    """As detach(), but with tangents, which lose their history too. Without ``stop`` a trace takes no note of it, so
+    that the graph can be differentiated by whoever applies it."""
+    here = refresh(front().local(tensor))
+    traced = not isinstance(here._data, np.ndarray)
+    result = Tensor._wrap(here._data) if traced and not stop else tensor.detach()
     if tensor._tangents is not None:
-        result._tangents = {level: _without_history(tangent) for level, tangent in tensor._tangents.items()}
+        result._tangents = {level: _without_history(tangent, stop) for level, tangent in tensor._tangents.items()}
     return result
 
 
@@ -98,7 +103,7 @@ class _Call:
         leaves, structure = flatten(tree)
         if self.create_graph and _reaches_others(leaves, [edge_of(leaf)[0] for leaf in self.leaves]):
             return tree
-        return unflatten(structure, [_without_history(leaf) for leaf in leaves])
+        return unflatten(structure, [_without_history(leaf, not self.create_graph) for leaf in leaves])
 
 
 def _reaches_others(results: Sequence[Tensor], own: Sequence[Node]) -> bool:

@@ -185,7 +185,9 @@ class _Fuser(Partition):
     def _is_inlined(self, node: Node) -> bool:
         """A node merged earlier for inlining: it is not stored and its shape is its own business."""
         current = self.group_of[node]
-        return len(current.nodes) > 1 and node.results[0].shape != current.shape
+        if len(current.nodes) == 1 or node.results[0].shape == current.shape or node in self.escaping:
+            return False
+        return set(self.readers.get(node, ())) <= set(current.nodes)
 
     def _can_inline(self, producer: Group, consumer: Group) -> bool:
         """Elementwise producers that only the consumer reads, element for element, are computed at its index."""

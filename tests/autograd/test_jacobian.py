@@ -57,7 +57,11 @@ def test_compiled_jacobians(name: str):
 def test_hessian():
     x, w = tensors(X, W)
     np.testing.assert_allclose(graphc.hessian(lambda x: (x**3).sum())(x).numpy(), np.diag(6 * X), atol=1e-12)
-    (xx, xw), (wx, ww) = graphc.hessian(lambda x, w: ((w @ x) ** 2).sum(), argnums=(0, 1))(x, w)
+    second = graphc.hessian(lambda x, w: ((w @ x) ** 2).sum(), argnums=(0, 1))
+    (xx, xw), (wx, ww) = second(x, w)
+    for rows, native in zip(second(x, w), graphc.compile(second)(x, w), strict=True):
+        for a, b in zip(rows, native, strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-9, 1e-12)
     np.testing.assert_allclose(xx.numpy(), 2 * W.T @ W)
     np.testing.assert_allclose(xw.numpy().transpose(1, 2, 0), wx.numpy())
     assert ww.shape == (2, 3, 2, 3)
@@ -110,3 +114,19 @@ def test_the_same_as_pytorch():
         for a, b in zip(ours, theirs, strict=True):
             assert a.shape == tuple(b.shape)
             np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-9, 1e-12)
+
+
+def test_eagerly_the_function_may_ask_for_values():
+    x = tensors(X)[0]
+    function = lambda x: x**2 if x.sum() > -100 else x  # noqa: E731
+    for jacobian in (graphc.jacrev, graphc.jacfwd):
+        np.testing.assert_allclose(jacobian(function)(x).numpy(), np.diag(2 * X))
+
+
+def test_in_a_trace_all_rows_are_computed_at_once():
+    """The number of nodes does not grow with the size."""
+    counts = []
+    for size in (3, 30):
+        graph = graphc.trace(graphc.jacrev(lambda x: x.tanh() * x.sum()), graphc.ones(size))
+        counts.append(sum(1 for _ in graph.nodes()))
+    assert counts[0] == counts[1]

@@ -288,6 +288,30 @@ def test_every_node_is_in_one_group():
     assert len(nodes) == len(set(nodes))
 
 
+def test_what_is_stored_has_a_shape_of_the_rows():
+    """The end of the graph is computed under another shape; a row kernel that took it in could not store it."""
+    check(
+        """
+        graph @g(%x: f32[5,4], %e: f32[5,1,4], %s: f32[5,1,1], %m: f32[5], %n: f32[5]) -> (f32[5]) {
+          %q = mul(%x, %x) : f32[5,4]
+          %r = reshape(%q) {shape=[5,1,4]} : f32[5,1,4]
+          %p = mul(%r, %e) : f32[5,1,4]
+          %a = sum(%p) {axes=[2]} : f32[5,1]
+          %b = reshape(%a) {shape=[5,1,1]} : f32[5,1,1]
+          %d = div(%b, %s) : f32[5,1,1]
+          %c = sub(%r, %d) : f32[5,1,4]
+          %w = abs(%c) : f32[5,1,4]
+          %t = sum(%w) {axes=[2]} : f32[5,1]
+          %u = neg(%t) : f32[5,1]
+          %v = reshape(%u) {shape=[5]} : f32[5]
+          %y = div(%v, %m) : f32[5]
+          %z = mul(%y, %n) : f32[5]
+          return %z
+        }""",
+        3,
+    )
+
+
 # ---- reasons
 
 

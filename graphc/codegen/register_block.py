@@ -70,7 +70,7 @@ def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
     tiles = []
     for row in _row_axes(c, a, b):
         extent = row.extent if row else 1
-        for vectors, most in product((1, 2, 3, 4, 6, 8), (target.registers, _WAYS)):
+        for vectors, most in product((1, 2, 3, 4, 6, 8), (target.streams, _WAYS)):
             room = (target.registers - 2 - vectors) // vectors
             if room < 1 or (vectors > 1 and (vectors - 1) * lanes >= axis.extent):
                 continue

@@ -39,6 +39,12 @@ class Target:
         return max(1, self.vector_bytes // dtype.itemsize)
 
     @property
+    def streams(self) -> int:
+        """Rows that one loop may read side by side: elsewhere than on x86, where an address is a sum of two registers
+        and any constant, each takes a register for its address."""
+        return self.registers if self.triple.startswith("x86_64") else 8
+
+    @property
     def half(self) -> bool:
         """True when an instruction converts f16 to f32."""
         return self.has("f16c") or self.has("avx512f") or self.triple.startswith(("aarch64", "arm64"))

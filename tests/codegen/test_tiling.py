@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from graphc.codegen.contraction import find_contraction
+from graphc.codegen.entry import emit_program
+from graphc.codegen.llvm_build import emit_assembly
 from graphc.codegen.loops import Names
 from graphc.codegen.packing import make_packing
 from graphc.codegen.register_block import Tile, choose_tile
+from graphc.codegen.schedule_cpu import schedule_program
 from graphc.codegen.target import target_named
 from graphc.codegen.tiling import SCRATCH, apply_tile
 from graphc.ir.kernel import Kernel, Loop, Prefetch, Update, walk
-from tests.codegen.kernel_native import check_equivalent, check_native, check_scheduled, kernel_of
-from tests.codegen.products import transposed_b
+from graphc.passes.bufferize import plan_memory
+from tests.codegen.kernel_native import check_equivalent, check_native, check_scheduled, kernel_of, program_of
+from tests.codegen.products import plain, transposed_b
 
 WIDE = target_named("avx512")
 
@@ -129,3 +135,27 @@ def test_windows_that_share_elements_are_not_written_out():
         return sum(isinstance(s, Update) for s, _ in walk(body))
 
     assert steps(1) == 1 and steps(5) == 3
+
+
+def test_register_blocks_do_not_spill():
+    """No loop over multiply-adds touches the stack, neither for sums nor for addresses."""
+    for target in map(target_named, ("avx512", "avx2", "neon")):
+        for kernel in (plain(256, 256, 256), plain(200, 100, 300, "f64"), transposed_b(100, 300, 64)):
+            program = schedule_program(program_of(kernel), target)
+            lines = emit_assembly(emit_program(plan_memory(program), target), target).splitlines()
+            loops = [body for body in innermost_loops(lines) if sum("fm" in line for line in body) >= 8]
+            assert loops, target.triple
+            for body in loops:
+                assert not any("(%rsp)" in line or "[sp" in line for line in body), "\n".join(body)
+
+
+def innermost_loops(lines: list[str]) -> Iterator[list[str]]:
+    """The lines between a label and a jump back to it, where no other label is."""
+    labels: dict[str, int] = {}
+    for number, line in enumerate(lines):
+        label = re.match(r"(\S+):", line)
+        if label:
+            labels = {label[1]: number}
+        words = line.split()
+        if words and words[-1] in labels and not label:
+            yield lines[labels[words[-1]] + 1 : number]

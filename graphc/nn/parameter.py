@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -38,6 +38,41 @@ class Buffer(Tensor):
 
     def __init__(self, data: Any = None, *, persistent: bool = True):
         pass
+
+
+class UninitializedParameter(Parameter):
+    """A parameter whose shape is not known yet."""
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        return cls._make_subclass(cls, filled((0,), 0.0, dtype, device), requires_grad)
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None):
+        pass
+
+    def materialize(self, shape: Sequence[int]) -> None:
+        """Makes it a parameter of zeros of that shape; it stays the same object."""
+        self.data = filled(shape, 0.0, self.dtype)
+        self.__class__ = Parameter  # type: ignore[assignment]
+
+
+class UninitializedBuffer(Tensor):
+    """A buffer whose shape is not known yet."""
+
+    def __new__(cls, device: Any = None, dtype: Any = None) -> Any:
+        return cls._make_subclass(cls, filled((0,), 0.0, dtype, device), False)
+
+    def __init__(self, device: Any = None, dtype: Any = None):
+        pass
+
+    def materialize(self, shape: Sequence[int]) -> None:
+        """Makes it a tensor of zeros of that shape; it stays the same object."""
+        self.data = filled(shape, 0.0, self.dtype)
+        self.__class__ = Tensor  # type: ignore[assignment]
+
+
+def is_uninitialized(tensor: Any) -> TypeGuard[UninitializedParameter | UninitializedBuffer]:
+    """Whether the shape of a parameter or buffer is not known yet."""
+    return isinstance(tensor, (UninitializedParameter, UninitializedBuffer))
 
 
 def _leaf(kind: str, data: Any) -> Tensor:

@@ -71,6 +71,8 @@ LAYERS = [
     Layer("ConvTranspose1d", lambda t: t.nn.ConvTranspose1d(4, 6, 3, stride=2), (SEQUENCE,)),
     Layer("ConvTranspose2d", lambda t: t.nn.ConvTranspose2d(4, 6, 3, 2, 1, 1, groups=2), (IMAGE,)),
     Layer("Conv3d", lambda t: t.nn.Conv3d(3, 4, (2, 3, 2), stride=(1, 2, 1), padding=(1, 0, 1), dilation=(2, 1, 1)), (VOLUME,)),
+    Layer("ConvTranspose3d", lambda t: t.nn.ConvTranspose3d(3, 4, 3, 2, 1, 1), (VOLUME,)),
+    Layer("ConvTranspose3d groups", lambda t: t.nn.ConvTranspose3d(3, 6, (2, 1, 3), groups=3, dilation=(2, 1, 1)), (VOLUME[0],)),
     Layer("Conv3d same", lambda t: t.nn.Conv3d(3, 6, 2, padding="same", groups=3), (VOLUME,)),
     Layer("MaxPool3d", lambda t: t.nn.MaxPool3d(2, stride=1, padding=1), (spread(2, 3, 4, 4, 5),), 1),
     Layer("AvgPool3d", lambda t: t.nn.AvgPool3d((2, 3, 2), 2, 1, ceil_mode=True, count_include_pad=False), (VOLUME,)),
@@ -138,6 +140,8 @@ LAYERS = [
     Layer("RNN relu", lambda t: t.nn.RNN(6, 4, nonlinearity="relu"), (TIME,)),
     Layer("LSTM states", lambda t: _Given(t, t.nn.LSTM(6, 4)), (TIME, normal(1, 2, 4), normal(1, 2, 4, seed=1))),
     Layer("GRU states", lambda t: _Given(t, t.nn.GRU(6, 4)), (TIME, normal(1, 2, 4))),
+    Layer("LSTM projected", lambda t: t.nn.LSTM(6, 5, 2, bidirectional=True, proj_size=3), (TIME,)),
+    Layer("LSTM states projected", lambda t: _Given(t, t.nn.LSTM(6, 4, proj_size=2)), (TIME, normal(1, 2, 2), normal(1, 2, 4))),
     Layer("LSTM without batch", lambda t: t.nn.LSTM(6, 4), (TIME[:, 0],)),
     Layer("LSTMCell", lambda t: t.nn.LSTMCell(6, 4), (VECTORS,)),
     Layer("GRUCell", lambda t: t.nn.GRUCell(6, 4), (VECTORS, normal(5, 4))),
@@ -299,6 +303,8 @@ def test_layers_have_the_same_members(name):
 @pytest.mark.parametrize("name", ["Linear", "Conv2d", "ConvTranspose2d", "LSTM", "Embedding"])
 def test_initial_values_have_the_same_spread(name):
     torch = pytest.importorskip("torch")
+    graphc.manual_seed(0)
+    torch.manual_seed(0)
     sizes = {"Linear": (100, 90), "Conv2d": (20, 30, 5), "ConvTranspose2d": (20, 30, 5), "LSTM": (40, 50)}
     ours, theirs = (getattr(t.nn, name)(*sizes.get(name, (100, 90))) for t in (graphc, torch))
     for (parameter, a), b in zip(ours.named_parameters(), theirs.parameters(), strict=True):

@@ -57,6 +57,7 @@ from graphc.nn.functional.loss_regression import (
     soft_margin_loss,
     triplet_margin_loss,
 )
+from graphc.nn.functional.multi_head_attention import multi_head_attention_forward
 from graphc.nn.functional.normalization import (
     batch_norm,
     group_norm,
@@ -105,7 +106,14 @@ from graphc.nn.functional.vision import (
     upsample_bilinear,
     upsample_nearest,
 )
-from graphc.nn.functional.volume import adaptive_avg_pool3d, adaptive_max_pool3d, avg_pool3d, conv3d, max_pool3d
+from graphc.nn.functional.volume import (
+    adaptive_avg_pool3d,
+    adaptive_max_pool3d,
+    avg_pool3d,
+    conv3d,
+    conv_transpose3d,
+    max_pool3d,
+)
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -131,6 +139,7 @@ __all__ = [
     "conv3d",
     "conv_transpose1d",
     "conv_transpose2d",
+    "conv_transpose3d",
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
@@ -176,6 +185,7 @@ __all__ = [
     "max_pool3d",
     "mish",
     "mse_loss",
+    "multi_head_attention_forward",
     "multi_margin_loss",
     "multilabel_margin_loss",
     "multilabel_soft_margin_loss",

@@ -92,13 +92,15 @@ def recurrent_layer(
     bias_hh: Tensor | None = None,
     reverse: bool = False,
     mask: Tensor | None = None,
+    weight_hr: Tensor | None = None,
 ) -> tuple[Tensor, State]:
     """Runs a layer over a sequence [time, batch, size]; returns the hidden states [time, batch, hidden] and the last
     state.
 
     ``weight_ih`` is [gates * hidden, size], ``weight_hh`` [gates * hidden, hidden]. ``reverse`` goes from the last step
     to the first, with outputs at the places of their inputs. Where ``mask`` (bool [time, batch, 1]) is False, the state
-    stays as it is. Raises ShapeError when the sequence is empty.
+    stays as it is. ``weight_hr`` [projection, hidden] projects the hidden state. Raises ShapeError when the sequence is
+    empty.
     """
     step, _, _ = STEPS[kind]
     if not x.shape[0]:
@@ -108,6 +110,8 @@ def recurrent_layer(
 
     def following(state: State, x: tuple[Tensor, ...]) -> tuple[State, Tensor]:
         after = step(x[0], state, weight_hh, bias_hh)
+        if weight_hr is not None:
+            after = (_recurrent(after[0], weight_hr, None), *after[1:])
         if len(x) > 1:
             after = tuple(ew.where(x[1], new, old) for new, old in zip(after, state, strict=True))
         return after, after[0]

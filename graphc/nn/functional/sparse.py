@@ -28,20 +28,30 @@ def embedding(
     """The rows of ``weight`` [count, size] at ``input`` (integers of any shape): [*input.shape, size].
 
     The row ``padding_idx`` gets no gradient. ``max_norm`` first scales down, in place, rows of ``weight`` whose
-    ``norm_type``-norm is larger. Gradients are dense whatever ``sparse`` says.
+    ``norm_type``-norm is larger. ``scale_grad_by_freq`` divides the gradient of a row by how often the row is used.
+    Gradients are dense whatever ``sparse`` says.
     """
-    if scale_grad_by_freq:
-        raise AttributeValueError("embedding: scale_grad_by_freq is not supported")
     if not input.dtype.is_integer:
         raise DTypeError(f"embedding: indices are integers, got {input.dtype.name}", remedy="x.long()")
     if max_norm is not None:
         _limit_norm(weight, input, max_norm, norm_type)
     rows = index.gather(weight, input, axis=0)
+    if scale_grad_by_freq:
+        share = _one_over_count(input, weight).reshape(*input.shape, *(1,) * (len(weight.shape) - 1))
+        rows = ew.add(ew.mul(rows, share), ew.mul(rows, ew.sub(1.0, share)).detach())
     if padding_idx is None:
         return rows
     padding = padding_index(padding_idx, weight.shape[0])
     blocked = ew.eq(input, padding).reshape(*input.shape, *(1,) * (len(weight.shape) - 1))
     return ew.where(blocked, rows.detach(), rows)
+
+
+def _one_over_count(input: Tensor, weight: Tensor) -> Tensor:
+    """For each index, one over the number of times that it occurs."""
+    none = front().constant(np.zeros(weight.shape[0], weight.dtype.numpy))
+    flat = input.reshape(-1)
+    counts = index.scatter_add(none, flat, _ones(input, weight), axis=0)
+    return ew.div(1.0, index.gather(counts, flat, axis=0))
 
 
 def padding_index(padding_idx: int, count: int) -> int:

@@ -70,6 +70,10 @@ _SOURCES: dict[str, Callable[[int, int], int]] = {
 """Which element stands at position i of a dimension, by mode."""
 
 
+_RANKS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
+"""Number of spatial dimensions, by mode."""
+
+
 def interpolate(
     input: Tensor,
     size: Any = None,
@@ -80,15 +84,16 @@ def interpolate(
 ) -> Tensor:
     """Resizes the spatial dimensions of [batch, channels, ...] to ``size``, or by ``scale_factor``.
 
-    ``nearest`` and ``nearest-exact`` (any number of dimensions), ``linear`` (one) and ``bilinear`` (two), the last two
-    with ``align_corners`` when the corner points of both grids shall coincide.
+    ``nearest`` and ``nearest-exact`` (any number of dimensions), ``linear`` (one), ``bilinear`` and ``bicubic`` (two),
+    ``trilinear`` (three), all but the first two with ``align_corners`` when the corner points of both grids shall
+    coincide.
     """
     rank = len(input.shape) - 2
     if (size is None) == (scale_factor is None):
         raise AttributeValueError("interpolate: give either size or scale_factor")
     if mode.startswith("nearest") and align_corners is not None:
         raise AttributeValueError(f"interpolate: align_corners means nothing for mode {mode!r}")
-    if (mode, rank) not in (("linear", 1), ("bilinear", 2)) and mode not in ("nearest", "nearest-exact"):
+    if _RANKS.get(mode, rank) != rank or mode not in (*_RANKS, "nearest", "nearest-exact"):
         raise AttributeValueError(f"interpolate: mode {mode!r} does not fit {rank} spatial dimensions")
     if size is not None:
         sizes, scales = per_dimension(size, rank, "size"), [None] * rank
@@ -101,6 +106,8 @@ def interpolate(
         step = extent / wanted if step is None else step
         if mode.startswith("nearest"):
             input = _nearest(input, axis, wanted, step, offset=0.5 if mode == "nearest-exact" else 0.0)
+        elif mode == "bicubic":
+            input = _cubic(input, axis, wanted, step, bool(align_corners))
         else:
             input = _linear(input, axis, wanted, step, bool(align_corners))
     return input
@@ -134,6 +141,31 @@ def _linear(x: Tensor, axis: int, wanted: int, step: float, align_corners: bool)
     left = index.gather(x, front().constant(first), axis=axis)
     right = index.gather(x, front().constant(second), axis=axis)
     return ew.add(ew.mul(left, front().constant(1 - share)), ew.mul(right, front().constant(share)))
+
+
+def _cubic(x: Tensor, axis: int, wanted: int, step: float, align_corners: bool) -> Tensor:
+    """Cubic convolution with the parameter -0.75 (Keys 1981); what lies outside is as at the border."""
+    extent = x.shape[axis]
+    if align_corners:
+        places = np.arange(wanted) * ((extent - 1) / (wanted - 1) if wanted > 1 else 0.0)
+    else:
+        places = (np.arange(wanted) + 0.5) * step - 0.5
+    first = np.floor(places).astype(np.int64)
+    total: Tensor | None = None
+    for offset in range(-1, 3):
+        share = _keys(np.abs(places - first - offset)).astype(x.dtype.numpy)
+        rows = np.clip(first + offset, 0, extent - 1)
+        weight = front().constant(share.reshape(-1, *(1,) * (len(x.shape) - axis - 1)))
+        part = ew.mul(index.gather(x, front().constant(rows), axis=axis), weight)
+        total = part if total is None else ew.add(total, part)
+    assert total is not None
+    return total
+
+
+def _keys(distance: np.ndarray, a: float = -0.75) -> np.ndarray:
+    near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
+    far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
+    return np.where(distance <= 1, near, np.where(distance < 2, far, 0.0))
 
 
 def upsample(

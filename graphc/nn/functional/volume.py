@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from graphc.errors import ShapeError
-from graphc.nn.functional.convolution import conv2d, same_padding
+from graphc.errors import AttributeValueError, ShapeError
+from graphc.nn.functional.convolution import conv2d, conv_transpose2d, same_padding
 from graphc.nn.functional.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -54,6 +54,48 @@ def conv3d(
     total = functools.reduce(ew.add, parts)
     result = total.reshape(x.shape[0], count, *total.shape[1:]).transpose(1, 2)
     result = result if bias is None else ew.add(result, bias.reshape(-1, 1, 1, 1))
+    return unbatched(result, added)
+
+
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    output_padding: IntOrInts = 0,
+    groups: int = 1,
+    dilation: IntOrInts = 1,
+) -> Tensor:
+    """The gradient of conv3d used forward: [batch, in, depth, height, width] with weight [in, out / groups, *kernel].
+
+    The sum over the kernel's depth of transposed convolutions of planes; see ``conv_transpose2d``.
+    """
+    x, added = batched(input, 3, "conv_transpose3d")
+    if len(weight.shape) != 5:
+        raise ShapeError(f"conv_transpose3d: the weight {list(weight.shape)} does not have 5 dimensions")
+    steps, gaps = per_dimension(stride, 3, "stride"), per_dimension(dilation, 3, "dilation")
+    pads, extra = per_dimension(padding, 3, "padding"), per_dimension(output_padding, 3, "output_padding")
+    if extra[0] >= max(steps[0], gaps[0]):
+        raise AttributeValueError(
+            f"conv_transpose3d: output_padding {extra[0]} must be smaller than stride {steps[0]} or dilation {gaps[0]}"
+        )
+    batch, channels, depth = x.shape[:3]
+    kernel, reach = weight.shape[2], gaps[0] * (weight.shape[2] - 1)
+    size = (depth - 1) * steps[0] - 2 * pads[0] + reach + extra[0] + 1
+    if size < 1:
+        raise ShapeError(f"conv_transpose3d: nothing is left of {depth} planes padded by {pads[0]}")
+    flat = x.transpose(1, 2).reshape(batch * depth, channels, *x.shape[3:])
+    parts = []
+    for k in range(kernel):
+        planes = conv_transpose2d(flat, weight[:, :, k], None, steps[1:], pads[1:], extra[1:], groups, gaps[1:])
+        volume = planes.reshape(batch, depth, *planes.shape[1:])
+        before, none = k * gaps[0], (0,) * 3
+        after = reach - before + extra[0]
+        low, high, between = (0, before, *none), (0, after, *none), (0, steps[0] - 1, *none)
+        parts.append(shape.pad(volume, low=low, high=high, interior=between))
+    total = functools.reduce(ew.add, parts)[:, pads[0] : pads[0] + size].transpose(1, 2)
+    result = total if bias is None else ew.add(total, bias.reshape(-1, 1, 1, 1))
     return unbatched(result, added)
 
 

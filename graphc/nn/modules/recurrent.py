@@ -48,9 +48,9 @@ class RNNBase(Module):
         super().__init__()
         if mode not in STEPS:
             raise AttributeValueError(f"RNNBase: mode {mode!r} is not known", remedy=f"one of {sorted(STEPS)}")
-        if proj_size:
+        if proj_size and (mode != "LSTM" or not 0 < proj_size < hidden_size):
             raise AttributeValueError(
-                f"{self._get_name()}: proj_size is not supported", remedy="a Linear on the output"
+                f"{self._get_name()}: proj_size {proj_size} is for an LSTM, and below hidden_size {hidden_size}"
             )
         if not 0.0 <= dropout <= 1.0:
             raise AttributeValueError(f"{self._get_name()}: dropout is a probability, got {dropout}")
@@ -64,12 +64,15 @@ class RNNBase(Module):
         self.batch_first = batch_first
         self.dropout = float(dropout)
         self.bidirectional = bidirectional
-        gates = STEPS[mode][1] * hidden_size
+        self.proj_size = proj_size
+        gates, given = STEPS[mode][1] * hidden_size, proj_size or hidden_size
         for layer, suffix in self._directions():
-            size = input_size if layer == 0 else hidden_size * (2 if bidirectional else 1)
-            shapes = {"weight_ih": (gates, size), "weight_hh": (gates, hidden_size)}
+            size = input_size if layer == 0 else given * (2 if bidirectional else 1)
+            shapes = {"weight_ih": (gates, size), "weight_hh": (gates, given)}
             if bias:
                 shapes |= {"bias_ih": (gates,), "bias_hh": (gates,)}
+            if proj_size:
+                shapes["weight_hr"] = (proj_size, hidden_size)
             for name, shape in shapes.items():
                 self.register_parameter(f"{name}{suffix}", empty_parameter(shape, dtype, device))
         self.reset_parameters()
@@ -130,18 +133,18 @@ class RNNBase(Module):
         """The first state of each layer and direction."""
         count = self.num_layers * (2 if self.bidirectional else 1)
         kinds = STEPS[self.mode][2]
-        shape = (count, x.shape[1], self.hidden_size)
+        sizes = (self.proj_size or self.hidden_size, self.hidden_size)[:kinds]
         if hx is None:
-            zeros = x.new_zeros(x.shape[1], self.hidden_size)
-            return [(zeros,) * kinds] * count
+            return [tuple(x.new_zeros(x.shape[1], size) for size in sizes)] * count
         given = self._given(hx)
         if len(given) != kinds:
             raise ShapeError(f"{self._get_name()}: {len(given)} states are given, {kinds} are needed")
         if single:
             given = tuple(s.reshape(s.shape[0], 1, s.shape[-1]) for s in given)
-        for state in given:
-            if tuple(state.shape) != shape:
-                raise ShapeError(f"{self._get_name()}: a state has shape {list(state.shape)}, not {list(shape)}")
+        for state, size in zip(given, sizes, strict=True):
+            if tuple(state.shape) != (count, x.shape[1], size):
+                wanted = [count, x.shape[1], size]
+                raise ShapeError(f"{self._get_name()}: a state has shape {list(state.shape)}, not {wanted}")
         return [tuple(s.select(0, i) for s in given) for i in range(count)]
 
     def _run(self, x: Tensor, states: list[State], mask: Tensor | None = None) -> tuple[Tensor, list[Tensor]]:
@@ -153,9 +156,8 @@ class RNNBase(Module):
             outputs = []
             for reverse in (False, True)[: 2 if self.bidirectional else 1]:
                 parameters = self._parameters_of(layer, reverse)
-                output, final = recurrent_layer(
-                    self.mode, x, states[len(finals)], *parameters, reverse=reverse, mask=mask
-                )
+                options: Any = {"reverse": reverse, "mask": mask, "weight_hr": parameters.pop()}
+                output, final = recurrent_layer(self.mode, x, states[len(finals)], *parameters, **options)
                 outputs.append(output)
                 finals.append(final)
             x = concat(*outputs, axis=2) if self.bidirectional else outputs[0]
@@ -163,7 +165,7 @@ class RNNBase(Module):
 
     def _parameters_of(self, layer: int, reverse: bool) -> list[Any]:
         suffix = f"_l{layer}{'_reverse' if reverse else ''}"
-        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
         return [self._parameters.get(f"{name}{suffix}") for name in names]
 
     def _result(self, last: list[Tensor]) -> Any:
@@ -172,7 +174,14 @@ class RNNBase(Module):
     def extra_repr(self) -> str:
         """Sizes, and what differs from the defaults."""
         parts = [f"{self.input_size}, {self.hidden_size}"]
-        defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        defaults = {
+            "num_layers": 1,
+            "bias": True,
+            "batch_first": False,
+            "dropout": 0.0,
+            "bidirectional": False,
+            "proj_size": 0,
+        }
         parts += [f"{name}={getattr(self, name)}" for name, value in defaults.items() if getattr(self, name) != value]
         return ", ".join(parts)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from graphc.nn import functional as F
-from graphc.nn.modules.convolution import _Conv
+from graphc.nn.modules.convolution import _Conv, _ConvTranspose
 from graphc.nn.modules.pooling import _Adaptive, _AvgPool, _MaxPool
 from graphc.tensor import Tensor
 
@@ -17,6 +19,18 @@ class Conv3d(_Conv):
         """[batch, in_channels, depth, height, width] to [batch, out_channels, depth', height', width']."""
         input, padding = self._padded(input)
         return F.conv3d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+
+class ConvTranspose3d(_ConvTranspose):
+    """Transposed convolution of [batch, in_channels, depth, height, width]; weight [in, out / groups, *kernel]."""
+
+    rank = 3
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        """[batch, in_channels, depth, height, width] to [batch, out_channels, depth', height', width']."""
+        extra = self._output_padding(input, output_size)
+        args = (self.stride, self._numbers(), extra, self.groups, self.dilation)
+        return F.conv_transpose3d(input, self.weight, self.bias, *args)
 
 
 class MaxPool3d(_MaxPool):

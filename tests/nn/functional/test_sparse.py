@@ -50,8 +50,6 @@ def test_embedding_errors():
         F.embedding(graphc.tensor([3]), weight)
     with pytest.raises(AttributeValueError, match="padding_idx 3 is outside of 3 rows"):
         F.embedding(graphc.tensor([0]), weight, padding_idx=3)
-    with pytest.raises(AttributeValueError, match="scale_grad_by_freq"):
-        F.embedding(graphc.tensor([0]), weight, scale_grad_by_freq=True)
 
 
 @pytest.mark.torch

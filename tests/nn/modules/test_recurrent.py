@@ -124,8 +124,9 @@ def test_errors():
         nn.RNN(3, 4, nonlinearity="gelu")
     with pytest.raises(AttributeValueError, match="mode 'XYZ' is not known"):
         nn.RNNBase("XYZ", 3, 4)
-    with pytest.raises(AttributeValueError, match="proj_size is not supported"):
-        nn.LSTM(3, 4, proj_size=2)
+    for make in (lambda: nn.LSTM(3, 4, proj_size=4), lambda: nn.GRU(3, 4, proj_size=2)):
+        with pytest.raises(AttributeValueError, match="is for an LSTM, and below hidden_size 4"):
+            make()
     with pytest.raises(AttributeValueError, match="dropout is a probability"):
         nn.LSTM(3, 4, dropout=2)
     with pytest.raises(AttributeValueError, match="num_layers 0"):

@@ -15,12 +15,13 @@ from graphc.autograd.node import Edge, Node, freed
 from graphc.autograd.record import Snapshot
 from graphc.changes import COUNT
 from graphc.compiler.compile import compile_graph, load_compiled
+from graphc.compiler.freeze import freeze
 from graphc.compiler.native_call import native
 from graphc.dtypes import DType, float32
 from graphc.errors import ArgumentError, GradientError
 from graphc.guards import Recompiles
 from graphc.ir.graph import Graph, Value, input_class
-from graphc.live import Binding, Maker, Modules, NarrowBinding, Slot, are_current
+from graphc.live import Binding, Held, Maker, Modules, NarrowBinding, Slot, are_current
 from graphc.ops.autodiff import split_forward_backward, vjp_graph
 from graphc.passes.pipeline import optimize
 from graphc.passes.precision import check_precision, narrow_weights
@@ -129,10 +130,10 @@ class Variant:
     """One signature of a compiled function: its programs, and the tensors outside that they use."""
 
     def __init__(
-        self, name: str, traced: Traced, modules: Modules, leaves: Sequence[Tensor], precision: str | None = None
+        self, name: str, traced: Traced, modules: Modules, leaves: Sequence[Tensor], weights: Weights | None = None
     ):
         self.name = name
-        self.precision = precision
+        self.weights = weights or Weights()
         self.traced = traced
         self.modules = modules
         self.structure = traced.structure
@@ -143,10 +144,10 @@ class Variant:
         self._written = {a.value.node.attrs["path"]: a.written for a in traced.arguments}
         self.differentiable = traced.differentiable if is_grad_enabled() else (False,) * len(self.output_types)
         if any(self.differentiable):
-            if precision is not None:
+            if self.weights.for_inference:
                 raise GradientError(
-                    f"{name} is compiled with precision {precision!r}, which computes no gradients",
-                    remedy="with graphc.no_grad(): ..., or compile it without a precision",
+                    f"{name} is compiled with {self.weights}, which computes no gradients",
+                    remedy=f"with graphc.no_grad(): ..., or compile it without {self.weights}",
                 )
             self._build_both(leaves)
         else:
@@ -156,8 +157,13 @@ class Variant:
     def _build_forward(self, graph: Graph) -> None:
         self._made: dict[str, tuple[str, Maker]] = {}
         """By path of a param of the program: the path of what it is made of, and how."""
-        if self.precision is not None:
-            narrowed = narrow_weights(optimize(graph), self.precision)
+        self._held: Held | None = None
+        if self.weights.freeze:
+            fixed = [path for path, written in self._written.items() if not written]
+            self._held = Held(self._slots[path] for path in fixed)
+            graph = freeze(graph, {path: self._slots[path].tensor()._data.copy() for path in fixed})
+        if self.weights.precision is not None:
+            narrowed = narrow_weights(optimize(graph), self.weights.precision)
             graph, self._made = narrowed.graph, narrowed.params
         self.program = build(graph)
         values = bound_values(graph, self.program)
@@ -204,6 +210,8 @@ class Variant:
 
     def fits(self) -> bool:
         """Whether the tensors outside are those, or like those, that the graph was made for."""
+        if self._held is not None and not self._held.are_current():
+            return False
         return self.binding.fits() and are_current(self.traced.constants) and self.traced.attributes.are_current()
 
     def run(self, leaves: Sequence[Any]) -> Any:
@@ -217,7 +225,9 @@ class Variant:
 
     def shortcut(self) -> Callable[..., Any] | None:
         """The native callable, when a call is nothing else: one result, no history, and nothing to count or compare."""
-        if not self.calls.single or self.sources or self.binding.written or self.traced.constants or self._made:
+        if not self.calls.single or self.sources or self.binding.written or self.traced.constants:
+            return None
+        if self._made or self._held is not None:
             return None
         return self.calls.native()
 
@@ -242,6 +252,22 @@ class Variant:
         return [Tensor._wrap(a) for a in arrays]
 
 
+class Weights(NamedTuple):
+    """What a compiled function does with parameters and buffers that it only reads."""
+
+    precision: str | None = None
+    freeze: bool = False
+
+    @property
+    def for_inference(self) -> bool:
+        """Whether gradients are given up."""
+        return self.freeze or self.precision is not None
+
+    def __str__(self) -> str:
+        parts = [f"precision={self.precision!r}"] if self.precision is not None else []
+        return ", ".join([*parts, "freeze=True"] if self.freeze else parts)
+
+
 class _Shortcut(NamedTuple):
     """The last call of a compiled function, when it may be the next one too."""
 
@@ -260,12 +286,12 @@ _NO_SHORTCUT = _Shortcut(-1, 0, False, _not_native, float32)
 class Compiled:
     """A module or function that runs as native code. Attributes are those of what was compiled."""
 
-    def __init__(self, target: Callable[..., Any], precision: str | None = None):
+    def __init__(self, target: Callable[..., Any], precision: str | None = None, freeze: bool = False):
         if not callable(target):
             raise ArgumentError(f"a module or a function can be compiled, not {type(target).__name__}")
         check_precision(precision)
         self._target = target
-        self._precision = precision
+        self._weights = Weights(precision, freeze)
         self._variants: dict[Any, list[Variant]] = {}
         self._modules: Modules | None = None
         self._shortcut = _NO_SHORTCUT
@@ -325,9 +351,12 @@ class Compiled:
             name = graph_name(self._target)
             self._recompiles.tell(key, self._variants, modules)
             traced = trace_function(self._target, args, kwargs)
-            variant = Variant(name, traced, modules, flatten((args, kwargs))[0], self._precision)
+            variant = Variant(name, traced, modules, flatten((args, kwargs))[0], self._weights)
             variant.fits()
-            self._variants.setdefault(key, []).insert(0, variant)
+            known = self._variants.setdefault(key, [])
+            if self._weights.freeze:
+                known.clear()  # their constants will not come back
+            known.insert(0, variant)
             self._log.info("%s: variant %d", name, sum(map(len, self._variants.values())))
             return variant
 
@@ -346,7 +375,7 @@ class Compiled:
         return f"compiled({self._target!r})"
 
 
-def compile(target: Any = None, *, precision: str | None = None) -> Any:
+def compile(target: Any = None, *, precision: str | None = None, freeze: bool = False) -> Any:
     """A callable that computes what ``target``, a module or function, does, as native code.
 
     It traces at the first call of each signature: shapes and element types of tensors, values of all other arguments,
@@ -355,8 +384,12 @@ def compile(target: Any = None, *, precision: str | None = None) -> Any:
 
     ``precision`` is what large weights are stored as: ``bf16``, ``f16`` or ``int8`` (see docs/precision.md). Copies of
     them are made at the first call and again after an operation has written to them; gradients are not available.
-    Raises ArgumentError for another precision.
+
+    ``freeze`` makes constants of the parameters and buffers that are only read, as ``export`` does, so that they are
+    folded and packed once: faster where weights are large, at the price of compiling again after one was replaced or
+    written to by an operation, and of a copy. Gradients are not available. Neither sees a write through
+    ``parameter.numpy()``. Raises ArgumentError for another precision.
     """
     if target is None:
-        return functools.partial(Compiled, precision=precision)
-    return Compiled(target, precision)
+        return functools.partial(Compiled, precision=precision, freeze=freeze)
+    return Compiled(target, precision, freeze)

@@ -156,6 +156,34 @@ class Binding:
                 counter[0] += 1
 
 
+class Held:
+    """Tensors whose elements became constants of a program, which holds as long as they are what they were."""
+
+    def __init__(self, slots: Iterable[Slot]):
+        self._slots = tuple(slots)
+        self._tensors = [slot.tensor() for slot in self._slots]
+        self._arrays = [t._data for t in self._tensors]
+        self._counters = [t._counter for t in self._tensors if t._counter is not None]
+        self._versions = self._written()
+        self._seen = COUNT[0]
+        """The count of changes when ``are_current`` looked last and was true."""
+
+    def _written(self) -> int:
+        """How often they were written to, all together: versions only grow."""
+        return sum([c[0] for c in self._counters])
+
+    def are_current(self) -> bool:
+        """Whether none was replaced, or written to by an operation."""
+        if self._written() != self._versions:
+            return False
+        if self._seen != COUNT[0] or not all(slot.counted for slot in self._slots):
+            now = [slot.tensor() for slot in self._slots]
+            if not (_same(now, self._tensors) and _same([t._data for t in now], self._arrays)):
+                return False
+            self._seen = COUNT[0]
+        return True
+
+
 class NarrowBinding(Binding):
     """A binding in which some arrays are narrow copies of what the tensors hold, made again after a tensor was written
     to."""

@@ -157,6 +157,56 @@ def test_narrow_weights_have_no_gradients():
     assert twice(graphc.ones(3)).tolist() == [2.0, 2.0, 2.0]
 
 
+def test_frozen_weights_are_folded_until_they_change(net):
+    net.eval()
+    frozen = graphc.compile(net, freeze=True)
+    x = batch()
+    with graphc.no_grad():
+        close(frozen(x), net(x))
+        first = frozen.variants[0]
+        assert not first.binding.slots, "all weights are constants"
+        close(frozen(x), net(x))
+        assert frozen.variants == [first]
+        net.fc1.weight.mul_(2.0)
+        net.norm.running_mean.add_(0.5)
+        close(frozen(x), net(x))
+        assert len(frozen.variants) == 1 and frozen.variants[0] is not first
+        net.fc2.weight = nn.Parameter(graphc.ones(3, 16))
+        close(frozen(x), net(x))
+        net.load_state_dict(Net().state_dict())
+        close(frozen(x), net(x))
+
+
+def test_frozen_models_still_write_their_state(net):
+    twin = copy.deepcopy(net)
+    frozen = graphc.compile(twin, freeze=True)
+    with graphc.no_grad():
+        for step in range(2):
+            graphc.manual_seed(step)
+            expected = net(batch(seed=step))
+            graphc.manual_seed(step)
+            close(frozen(batch(seed=step)), expected)
+    close(twin.norm.running_mean, net.norm.running_mean)
+    assert len(frozen.variants) == 1
+
+
+def test_frozen_weights_have_no_gradients(net):
+    net.eval()
+    with pytest.raises(GradientError, match="compiled with freeze=True, which computes no gradients"):
+        graphc.compile(net, freeze=True)(batch())
+    with pytest.raises(GradientError, match="precision='bf16', freeze=True"):
+        graphc.compile(net, freeze=True, precision="bf16")(batch())
+
+
+def test_frozen_and_narrow():
+    model = nn.Sequential(nn.Linear(64, 80), nn.ReLU(), nn.Linear(80, 64)).eval()
+    narrow = graphc.compile(model, freeze=True, precision="f16")
+    with graphc.no_grad():
+        close(narrow(graphc.ones(2, 64)), model(graphc.ones(2, 64)), 1e-2)
+        model[0].weight.mul_(0.5)
+        close(narrow(graphc.ones(2, 64)), model(graphc.ones(2, 64)), 1e-2)
+
+
 def test_module_attributes_are_reachable(net):
     compiled = graphc.compile(net)
     assert compiled.fc1 is net.fc1 and len(list(compiled.parameters())) == 6

@@ -7,7 +7,7 @@ import numpy as np
 import graphc
 from graphc import nn
 from graphc.changes import Members
-from graphc.live import Binding, Modules, NarrowBinding, Slot, are_current
+from graphc.live import Binding, Held, Modules, NarrowBinding, Slot, are_current
 from graphc.trace import Constant
 
 
@@ -27,6 +27,26 @@ def test_modules_notice_changes_of_the_tree_and_of_flags():
 def test_shared_modules_count_once():
     layer = nn.Linear(1, 1)
     assert len(Modules([nn.Sequential(layer, layer), layer]).modules) == 2
+
+
+def test_held_tensors_must_stay_what_they_are():
+    layer = nn.Linear(2, 3)
+
+    def hold() -> Held:
+        places = Modules([layer]).places()
+        return Held(Slot(t, places[id(t)]) for t in (layer.weight, layer.bias))
+
+    held = hold()
+    assert held.are_current() and held.are_current()
+    with graphc.no_grad():
+        layer.bias.add_(1.0)
+    assert not held.are_current()
+    held = hold()
+    layer.weight = nn.Parameter(graphc.ones(3, 2))
+    assert not held.are_current()
+    held = hold()
+    layer.bias.data = graphc.zeros(3)
+    assert not held.are_current()
 
 
 def test_a_slot_finds_the_tensor_that_is_there_now():

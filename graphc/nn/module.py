@@ -89,9 +89,10 @@ class Module(ModuleState, ModuleHooks):
         finally:
             module_path.leave()
 
-    def compile(self) -> None:
-        """Makes calls of this module run as native code from now on, as those of ``graphc.compile(module)`` do."""
-        self.__dict__["_compiled"] = compile_module(self)
+    def compile(self, **options: Any) -> None:
+        """Makes calls of this module run as native code from now on, as those of ``graphc.compile(module)`` do, whose
+        options these are."""
+        self.__dict__["_compiled"] = compile_module(self, **options)
 
     # Registration
 

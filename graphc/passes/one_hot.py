@@ -98,7 +98,8 @@ def _iteration(loop: Loop, number: str, given: dict[str, Let | IndexLet | Load])
     last = Const(axis.extent - 1, dtype)
     clamped = [Let(low, "max", (number, Const(0, dtype)), dtype), Let(place, "min", (low, last), dtype)]
     at = Index(((Dynamic(place, 0, axis.extent - 1), 1),))
-    first = [s for s in loop.body if not isinstance(s, Update) and s.name in _sources(number, given)]
+    sources = _sources(number, given)
+    first = [s for s in loop.body if isinstance(s, Let | IndexLet | Load) and s.name in sources]
     rest = [_moved(s, axis, at) for s in loop.body if s not in first]
     return [*first, *clamped, *rest]
 

@@ -84,8 +84,11 @@ _recorder: ContextVar[Reads | None] = ContextVar("graphc_attribute_reads", defau
 
 
 def watch(kind: type[Any]) -> None:
-    """Makes reads of attributes of ``kind`` and its subclasses visible to ``recording``."""
-    _watched.append(kind)
+    """Makes reads of attributes of ``kind`` and its subclasses visible to ``recording``, one that is running too."""
+    with _lock:
+        _watched.append(kind)
+        if _running[0]:
+            setattr(kind, "__getattribute__", _read)  # noqa: B010
 
 
 @contextmanager

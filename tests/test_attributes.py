@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import graphc
-from graphc import nn
+from graphc import attributes, nn
 from graphc.attributes import recording
 from graphc.nn import functional as F
 
@@ -108,3 +108,14 @@ def test_only_the_recording_thread_records():
     net.number, net.unread = 1.0, 2
     assert reads.changed() == ["attribute 'number' of Net: 3.0 -> 1.0"] and not reads.are_current()
     assert outer.changed() == ["attribute 'unread' of Net: 1 -> 2"]
+
+
+def test_a_class_that_is_watched_while_a_trace_runs(monkeypatch: pytest.MonkeyPatch):
+    class Late:
+        number = 1
+
+    monkeypatch.setattr(attributes, "_watched", [*attributes._watched])
+    with recording() as reads:
+        attributes.watch(Late)
+        assert Late().number == 1
+    assert "__getattribute__" not in vars(Late) and reads.are_current()

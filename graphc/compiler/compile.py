@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,10 +76,23 @@ _numbers = itertools.count()
 def compile_stages(stages: Stages) -> CompiledGraph:
     """The rest of a compile that may have been looked at on its way."""
     folder = config.read().dump
-    if folder:
-        dump(stages, Path(folder) / f"{next(_numbers)}.{_file_name(stages.lowered.name)}")
-    manifest, constants = describe(stages.scheduled, stages.target)
-    return CompiledGraph(manifest, stages.object, constants, stages)
+    with _without_collector():
+        if folder:
+            dump(stages, Path(folder) / f"{next(_numbers)}.{_file_name(stages.lowered.name)}")
+        manifest, constants = describe(stages.scheduled, stages.target)
+        return CompiledGraph(manifest, stages.object, constants, stages)
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Keeps Python from looking for reference cycles again and again while a compile makes many objects that stay."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def load_compiled(compiled: cache.Entry) -> Executable:

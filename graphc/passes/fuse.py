@@ -17,6 +17,9 @@ from graphc.passes.sharing import join_siblings, recompute
 
 _EPILOGUE = 64
 """Operations that may follow a sum of products while its register block is held: each is emitted once per register."""
+_SINGLE = 16
+"""Most nodes of a kernel for single values. An optimizer computes the same few for each parameter: one kernel called
+for each takes as long to run as a kernel for all, and much less to build."""
 
 
 class Reason(Enum):
@@ -31,6 +34,7 @@ class Reason(Enum):
     DOMAIN = "the reader is computed over another domain"
     PLACE = "an element is not at hand where it is read, and is read again or stored, so that it is computed only once"
     ORDER = "the product is needed elsewhere, or in another order of elements"
+    SINGLE = "both compute single values, of which larger kernels would be equal to no other one"
     DETOUR = "a third group lies between the two: it needs the one and is needed by the other"
 
     def text(self, producer: Group, consumer: Group) -> str:
@@ -115,6 +119,8 @@ class _Fuser(Partition):
             return merged
         if merged.kind in ("contraction", "nest") and self._weight(producer, consumer) > _EPILOGUE:
             return Reason.EPILOGUE
+        if merged.kind == "map" and prod(merged.shape) == 1 and len({*producer.nodes, *consumer.nodes}) > _SINGLE:
+            return Reason.SINGLE
         reason = self._misfit(producer, consumer, merged)
         if reason is None and self.reaches(producer, consumer, directly=False):
             reason = Reason.DETOUR

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 from graphc.codegen.target import target_named
-from graphc.compiler.compile import DUMPED, compile_graph, load_compiled
+from graphc.compiler.compile import DUMPED, compile_graph, compile_stages, load_compiled
+from graphc.compiler.stages import Stages
 from graphc.errors import CompileError
 from graphc.ir.interpret import Evaluator, evaluate
 from graphc.ir.parse import parse_graph
@@ -112,3 +114,14 @@ def test_dump_writes_every_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with np.load(folders[0] / "traced.npz") as data:
         graph = parse_graph((folders[0] / "traced.gc").read_text(), dict(data))
     assert graph == lookup()
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_the_garbage_collector_is_as_it_was(on: bool):
+    was_on = gc.isenabled()
+    try:
+        (gc.enable if on else gc.disable)()
+        compile_stages(Stages(mlp()))
+        assert gc.isenabled() is on
+    finally:
+        (gc.enable if was_on else gc.disable)()

@@ -11,6 +11,7 @@ from graphc.ir.graph import Graph
 from graphc.ir.interpret import copy
 from graphc.nn import functional as F
 from graphc.passes.fuse import FusionPlan, Reason, fuse
+from graphc.passes.lower import lower_graph
 from graphc.passes.pipeline import optimize
 from tests.native import Tolerance, check_kernels, check_results, run_graph, run_lowered
 from tests.passes.check_pass import random_arguments
@@ -367,3 +368,17 @@ def test_an_expensive_epilogue_is_refused():
 def test_what_was_merged_later_has_no_reason():
     plan = fuse(optimized(nn.LayerNorm(32), floats(8, 32)))
     assert len(plan.groups) == 1 and plan.refusals == ()
+
+
+def test_single_values_of_an_optimizer_stay_small_kernels():
+    """The same kernel for each of many parameters, although all of them read one value that is computed too."""
+    inputs = ", ".join(f"%t{i}: f32[] state" for i in range(12))
+    steps = [f"%n{i} = add(%t{i}, f32(1.0)) : f32[]\n%m{i} = mul(%n{i}, %l) : f32[]" for i in range(12)]
+    roots = [f"%e{i} = expm1(%m{i}) : f32[]\n%s{i} = sqrt(%e{i}) : f32[]" for i in range(12)]
+    rest = [f"%r{i} = div(%s{i}, %n{i}) : f32[]" for i in range(12)]
+    head = f"graph @steps(%b: f32[], {inputs}) -> ({', '.join(['f32[]'] * 12)}) {{"
+    end = f"return {', '.join(f'%r{i}' for i in range(12))}"
+    text = "\n".join([head, "%l = log(%b) : f32[]", *steps, *roots, *rest, end, "}"])
+    program = lower_graph(graph_of(text))
+    assert len(program.kernels) <= 4 < len(program.calls)
+    assert Reason.SINGLE in {r.reason for r in fuse(graph_of(text)).refusals}

@@ -33,6 +33,7 @@ concat = concatenate = cat
 hstack, vstack, dstack, column_stack = selection.hstack, selection.vstack, selection.dstack, selection.column_stack
 row_stack = vstack
 block_diag, cartesian_prod = selection.block_diag, selection.cartesian_prod
+combinations, vander = selection.combinations, selection.vander
 einsum, tensordot, cdist = algebra.einsum, algebra.tensordot, algebra.cdist
 
 
@@ -186,6 +187,7 @@ __all__ = [
     "cdist",
     "chain_matmul",
     "column_stack",
+    "combinations",
     "concat",
     "concatenate",
     "dstack",
@@ -206,6 +208,7 @@ __all__ = [
     "tril_indices",
     "triu_indices",
     "typename",
+    "vander",
     "var_mean",
     "vstack",
     "where",

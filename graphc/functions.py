@@ -131,6 +131,7 @@ greater = _method("greater")
 greater_equal = _method("greater_equal")
 gt = _method("gt")
 heaviside = _method("heaviside")
+histc = _method("histc")
 hsplit = _method("hsplit")
 hypot = _method("hypot")
 index_add = _method("index_add")
@@ -177,6 +178,7 @@ median = _method("median")
 min = _method("min")
 minimum = _method("minimum")
 mm = _method("mm")
+mode = _method("mode")
 moveaxis = _method("moveaxis")
 movedim = _method("movedim")
 msort = _method("msort")
@@ -185,6 +187,7 @@ multiply = _method("multiply")
 mv = _method("mv")
 nan_to_num = _method("nan_to_num")
 nanmean = _method("nanmean")
+nanmedian = _method("nanmedian")
 nansum = _method("nansum")
 narrow = _method("narrow")
 ne = _method("ne")
@@ -360,6 +363,7 @@ __all__ = [
     "greater_equal",
     "gt",
     "heaviside",
+    "histc",
     "hsplit",
     "hypot",
     "index_add",
@@ -406,6 +410,7 @@ __all__ = [
     "min",
     "minimum",
     "mm",
+    "mode",
     "moveaxis",
     "movedim",
     "msort",
@@ -414,6 +419,7 @@ __all__ = [
     "mv",
     "nan_to_num",
     "nanmean",
+    "nanmedian",
     "nansum",
     "narrow",
     "ne",

@@ -15,13 +15,14 @@ from graphc.methods.arithmetic import Arithmetic
 from graphc.methods.conversion import Conversion
 from graphc.methods.inplace import InPlace
 from graphc.methods.shaping import Shaping
+from graphc.methods.statistics import Statistics
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.state import stop_gradient
 from graphc.tensor_base import BY_NUMPY, edge_of, front, refresh
 
 
-class Tensor(Arithmetic, Shaping, InPlace, Conversion):
+class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
     """A multidimensional array. Made by ``graphc.tensor``, ``graphc.zeros`` and the like."""
 
     __array_priority__ = 1000

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc import composite, indexing, sampling
 from graphc.dims import dim_of
+from graphc.dtypes import float32
 from graphc.errors import ArgumentError, DTypeError, ShapeError
 from graphc.methods.algebra import Algebra
 from graphc.methods.arithmetic import Arithmetic
@@ -237,6 +239,28 @@ class InPlace(TensorBase):
         """Exponentially distributed numbers with rate ``lambd``."""
         u = sampling.uniform(self.shape, self.dtype, generator)
         return self._draw(ew.neg(mathematics.log1p(ew.neg(u))), 1 / lambd, 0.0)
+
+    def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
+        """Numbers whose logarithms are normally distributed."""
+        if std <= 0:
+            raise ArgumentError(f"log_normal_: the standard deviation must be positive, got {std}")
+        drawn = ew.add(ew.mul(sampling.normal(self.shape, self.dtype, generator), std), mean)
+        return _store(self, mathematics.exp(drawn))
+
+    def geometric_(self, p: float, *, generator: Any = None) -> Tensor:
+        """How often something of probability ``p`` is tried until it happens: 1, 2, 3, ..."""
+        if not 0 < p < 1:
+            raise ArgumentError(f"geometric_: a probability lies between 0 and 1, got {p}")
+        u = sampling.uniform(self.shape, self.dtype if self.dtype.kind == "f" else float32, generator)
+        tries = mathematics.ceil(ew.div(mathematics.log1p(ew.neg(u)), math.log1p(-p)))
+        return _store(self, ew.maximum(tries, 1.0))
+
+    def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
+        """Numbers of the Cauchy distribution."""
+        if sigma <= 0:
+            raise ArgumentError(f"cauchy_: sigma must be positive, got {sigma}")
+        angle = ew.mul(ew.sub(sampling.uniform(self.shape, self.dtype, generator), 0.5), math.pi)
+        return self._draw(ew.div(mathematics.sin(angle), mathematics.cos(angle)), sigma, median)
 
     def random_(self, low: int = 0, high: int | None = None, *, generator: Any = None) -> Tensor:
         """Whole numbers from ``low`` up to, not including, ``high``."""

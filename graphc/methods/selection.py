@@ -240,6 +240,33 @@ def _rows(tensors: Sequence[Any], rank: int) -> list[Any]:
     return [at_least(t, rank) for t in tensors]
 
 
+def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
+    """The combinations of ``r`` elements of a vector, one per row, in order; ``with_replacement`` an element counts
+    again."""
+    if len(input.shape) != 1 or r < 0:
+        raise ArgumentError(f"combinations takes a vector and r >= 0, got {list(input.shape)} and {r}")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1, r)
+    if not rows.size:
+        return shape.filled(0, input.dtype, rows.shape if r else (0,))
+    return gather(input, front().constant(rows), axis=0)
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    """The powers of a vector's elements as columns, the highest first unless ``increasing``."""
+    if len(x.shape) != 1 or (N is not None and N < 0):
+        raise ArgumentError(f"vander takes a vector and N >= 0, got {list(x.shape)} and {N}")
+    count = x.shape[0] if N is None else N
+    ones = shape.filled(1, int64 if x.dtype.kind != "f" else x.dtype, x.shape)
+    columns, last = [], ones
+    for _ in range(count):
+        columns.append(shape.reshape(last, shape=(*x.shape, 1)))
+        last = ew.mul(last, x)
+    if not columns:
+        return shape.filled(0, ones.dtype, (*x.shape, 0))
+    return shape.concat(*(columns if increasing else columns[::-1]), axis=1)
+
+
 def at_least(x: Any, rank: int) -> Any:
     """``x`` with at least ``rank`` (1 to 3) dimensions: rows for vectors, a last dimension of 1 for matrices."""
     if len(x.shape) >= rank:

@@ -80,6 +80,8 @@ def _write_strided(t, x):
         ("diag", lambda t, x, y: (t.diag(x), t.diag(y), t.diag(y, 1), x.diag(-1), t.diagflat(y, -2), x.trace()), (X, normal(3))),
         ("diag_embed", lambda t, x: (t.diag_embed(x), x.diag_embed(1), t.diag_embed(x, -1, 0, 2), t.diag_embed(x, dim1=0, dim2=1)), (X,)),
         ("block_diag", lambda t, x, y: t.block_diag(x, y, x), (X, normal(2, 2))),
+        ("combinations", lambda t, x, i: (t.combinations(x), t.combinations(x, 3), t.combinations(x, r=2, with_replacement=True), t.combinations(i, 1)), (normal(5), whole(9, 4))),
+        ("vander", lambda t, x, i: (t.vander(x), t.vander(x, 3), t.vander(x, N=2, increasing=True), t.vander(i, 0), t.vander(i, 4)), (normal(3), whole(4, 3)), 1e-9, 0),
         ("cartesian_prod", lambda t, x, y: t.cartesian_prod(x, y), (normal(2), normal(3))),
         ("meshgrid", lambda t, x, y: (t.meshgrid(x, y, indexing="ij"), t.meshgrid([x, y], indexing="xy")), (normal(2), normal(3))),
         ("broadcast_tensors", lambda t, x, y: t.broadcast_tensors(x, y), (X, normal(5))),

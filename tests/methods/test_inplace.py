@@ -185,3 +185,28 @@ def test_indexed_writes():
     assert x[0, 1].item() == 3
     x.scatter_(1, graphc.tensor([[0]]), 9.0)
     assert x[0].tolist() == [9, 3, 4]
+
+
+def test_more_distributions():
+    graphc.manual_seed(5)
+    x = graphc.empty(200_000, dtype=graphc.float64)
+    logs = np.log(x.log_normal_(0.5, 0.25).numpy())
+    assert abs(logs.mean() - 0.5) < 0.005 and abs(logs.std() - 0.25) < 0.005
+    tries = x.geometric_(0.3).numpy()
+    assert tries.min() == 1 and (tries == np.floor(tries)).all()
+    assert abs(tries.mean() - 1 / 0.3) < 0.05 and abs((tries == 1).mean() - 0.3) < 0.01
+    assert graphc.empty(10, dtype=graphc.int64).geometric_(0.5).dtype is graphc.int64
+    low, middle, high = np.quantile(x.cauchy_(2.0, 3.0).numpy(), [0.25, 0.5, 0.75])
+    assert abs(middle - 2) < 0.1 and abs(low + 1) < 0.1 and abs(high - 5) < 0.1
+    for wrong in (lambda: x.log_normal_(std=0), lambda: x.geometric_(1.0), lambda: x.cauchy_(sigma=0)):
+        with pytest.raises(ArgumentError):
+            wrong()
+
+
+@pytest.mark.parametrize("name", ["log_normal_", "cauchy_"])
+def test_more_distributions_compiled(name: str):
+    draw = lambda x: getattr(x * 1, name)()  # noqa: E731
+    graphc.manual_seed(2)
+    eager = draw(graphc.ones(50))
+    graphc.manual_seed(2)
+    np.testing.assert_allclose(graphc.compile(draw)(graphc.ones(50)).numpy(), eager.numpy(), 2e-5)

@@ -31,7 +31,7 @@ def max_pool1d(
     return_indices: bool = False,
 ) -> Any:
     """Maximum over windows of [batch, channels, length]; see ``max_pool2d``."""
-    return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return maximum_windows("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def max_pool2d(
@@ -48,10 +48,10 @@ def max_pool2d(
     ``stride`` is the window's size when None. ``ceil_mode`` keeps a last window that leaves the input. With
     ``return_indices`` the result is a pair with the position (i64) of each maximum in its flattened plane.
     """
-    return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return maximum_windows("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-def _max_pool(
+def maximum_windows(
     name: str,
     rank: int,
     x: Tensor,
@@ -62,6 +62,7 @@ def _max_pool(
     ceil_mode: bool,
     return_indices: bool,
 ) -> Any:
+    """Maximum over windows of the last ``rank`` dimensions, on request with positions; see ``max_pool2d``."""
     x, added = batched(x, rank, name)
     kernel, strides, pads = _window(name, rank, kernel_size, stride, padding)
     dilations = per_dimension(dilation, rank, "dilation")
@@ -86,7 +87,7 @@ def avg_pool1d(
     count_include_pad: bool = True,
 ) -> Tensor:
     """Mean over windows of [batch, channels, length]; see ``avg_pool2d``."""
-    return _avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+    return average_windows("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
 def avg_pool2d(
@@ -103,10 +104,10 @@ def avg_pool2d(
     ``count_include_pad`` counts padding as elements; ``divisor_override`` divides by a number of its own.
     """
     args = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-    return _avg_pool("avg_pool2d", 2, input, *args)
+    return average_windows("avg_pool2d", 2, input, *args)
 
 
-def _avg_pool(
+def average_windows(
     name: str,
     rank: int,
     x: Tensor,
@@ -117,6 +118,7 @@ def _avg_pool(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Tensor:
+    """Mean over windows of the last ``rank`` dimensions; see ``avg_pool2d``."""
     x, added = batched(x, rank, name)
     kernel, strides, pads = _window(name, rank, kernel_size, stride, padding)
     if divisor_override == 0:

@@ -13,10 +13,11 @@ from graphc.nn.functional.pooling import (
     adaptive_avg_pool2d,
     adaptive_max_pool1d,
     adaptive_max_pool2d,
-    avg_pool1d,
+    average_windows,
     avg_pool2d,
     max_pool1d,
     max_pool2d,
+    maximum_windows,
 )
 from graphc.nn.functional.spatial import IntOrInts, batched, per_dimension, unbatched
 from graphc.ops import elementwise as ew
@@ -130,8 +131,11 @@ def max_pool3d(
     padding: IntOrInts = 0,
     dilation: IntOrInts = 1,
     ceil_mode: bool = False,
-) -> Tensor:
+    return_indices: bool = False,
+) -> Any:
     """Maximum over windows of [batch, channels, depth, height, width]; see ``max_pool2d``."""
+    if return_indices:
+        return maximum_windows("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, True)
     kernel = per_dimension(kernel_size, 3, "kernel_size")
     steps = kernel if stride is None else per_dimension(stride, 3, "stride")
     pads, gaps = per_dimension(padding, 3, "padding"), per_dimension(dilation, 3, "dilation")
@@ -150,16 +154,21 @@ def avg_pool3d(
     padding: IntOrInts = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int | None = None,
 ) -> Tensor:
     """Mean over windows of [batch, channels, depth, height, width]; see ``avg_pool2d``."""
+    # Sums of planes first, where the divisor is given.
+    plane_divisor = None if divisor_override is None else 1
     kernel = per_dimension(kernel_size, 3, "kernel_size")
     steps = kernel if stride is None else per_dimension(stride, 3, "stride")
     pads = per_dimension(padding, 3, "padding")
     return _separable(
         "avg_pool3d",
         input,
-        lambda x: avg_pool2d(x, kernel[1:], steps[1:], pads[1:], ceil_mode, count_include_pad),
-        lambda x: avg_pool1d(x, kernel[0], steps[0], pads[0], ceil_mode, count_include_pad),
+        lambda x: avg_pool2d(x, kernel[1:], steps[1:], pads[1:], ceil_mode, count_include_pad, plane_divisor),
+        lambda x: average_windows(
+            "avg_pool3d", 1, x, kernel[0], steps[0], pads[0], ceil_mode, count_include_pad, divisor_override
+        ),
     )
 
 

@@ -89,8 +89,8 @@ class AvgPool1d(_AvgPool):
         return F.avg_pool1d(input, *args)
 
 
-class AvgPool2d(_AvgPool):
-    """Mean over windows of [batch, channels, height, width]."""
+class _DividedAvgPool(_AvgPool):
+    """Average pooling with a divisor of its own."""
 
     def __init__(
         self,
@@ -103,6 +103,10 @@ class AvgPool2d(_AvgPool):
     ):
         super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
         self.divisor_override = divisor_override
+
+
+class AvgPool2d(_DividedAvgPool):
+    """Mean over windows of [batch, channels, height, width]."""
 
     def forward(self, input: Tensor) -> Tensor:
         """[batch, channels, height, width] to [batch, channels, height', width']."""

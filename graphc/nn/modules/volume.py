@@ -6,7 +6,7 @@ from typing import Any
 
 from graphc.nn import functional as F
 from graphc.nn.modules.convolution import _Conv, _ConvTranspose
-from graphc.nn.modules.pooling import _Adaptive, _AvgPool, _MaxPool
+from graphc.nn.modules.pooling import _Adaptive, _DividedAvgPool, _MaxPool
 from graphc.tensor import Tensor
 
 
@@ -36,18 +36,18 @@ class ConvTranspose3d(_ConvTranspose):
 class MaxPool3d(_MaxPool):
     """Maximum over windows of [batch, channels, depth, height, width]."""
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Any:
         """[batch, channels, depth, height, width] to a smaller volume."""
-        return F.max_pool3d(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
+        return F.max_pool3d(input, *self._args())
 
 
-class AvgPool3d(_AvgPool):
+class AvgPool3d(_DividedAvgPool):
     """Mean over windows of [batch, channels, depth, height, width]."""
 
     def forward(self, input: Tensor) -> Tensor:
         """[batch, channels, depth, height, width] to a smaller volume."""
         args = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
-        return F.avg_pool3d(input, *args)
+        return F.avg_pool3d(input, *args, self.divisor_override)
 
 
 class AdaptiveAvgPool3d(_Adaptive):

@@ -11,7 +11,7 @@ from graphc.codegen.packing import Packing, column_runs
 from graphc.codegen.register_block import Tile
 from graphc.codegen.target import Target
 from graphc.codegen.vectorise import lane_stride
-from graphc.ir.index import Axis, Index, as_index, axes_of, substitute
+from graphc.ir.index import Axis, Index, as_index, axes_of, bounds, substitute
 from graphc.ir.kernel import Acc, Buffer, Const, Kernel, Let, Load, Loop, Prefetch, Read, Stmt, Store
 from graphc.ir.scalar import SCALAR_OPS
 
@@ -33,6 +33,8 @@ def apply_tile(
     across = tile.vector in c.outer
     rest = [x for x in c.outer if x not in (tile.vector, tile.row, tile.column)]
     near = [x for x in rest if across and _is_near(c, x, tile.vector)]
+    if across and not near and not _panels_stay(c, tile, target):
+        near = _passing(c, tile, rest, target)
     rest = [x for x in rest if x not in near]
     body = _lane_nest(c, tile, target, names, packed, near) if across else _dot_nest(c, tile, target, names)
     buffers = kernel.buffers
@@ -51,6 +53,22 @@ def _is_near(c: Contraction, axis: Axis, vector: Axis) -> bool:
     block, so that what is written (and read beside the sum) is still near when its neighbours are."""
     steps = [(abs(lane_stride(s.index, axis) or 0), abs(lane_stride(s.index, vector) or 0)) for s in c.beside]
     return any(isinstance(s, Store) and 0 < a < v for s, (a, v) in zip(c.beside, steps, strict=True))
+
+
+def _passing(c: Contraction, tile: Tile, rest: list[Axis], target: Target) -> list[Axis]:
+    """Loops that pass by a panel while it stays near, where that moves fewer bytes than reading all panels again in
+    each of their iterations."""
+    panel, other = (c.b, c.a) if tile.vector in axes_of(c.b.index) else (c.a, c.b)
+    loops = [x for x in rest if x not in axes_of(panel.index)]
+    turns = prod(x.extent for x in loops)
+    panels = -(-tile.vector.extent // (tile.vectors * target.lanes(c.dtype)))
+    return loops if _span(other) * (panels - 1) < _span(panel) * (turns - 1) else []
+
+
+def _span(load: Load) -> int:
+    """Bytes from the first to the last element that a load reads."""
+    low, high = bounds(load.index)
+    return (high - low + 1) * load.dtype.itemsize
 
 
 def _lane_nest(

@@ -159,3 +159,40 @@ def innermost_loops(lines: list[str]) -> Iterator[list[str]]:
         words = line.split()
         if words and words[-1] in labels and not label:
             yield lines[labels[words[-1]] + 1 : number]
+
+
+@pytest.mark.parametrize(("channels", "inside"), [(512, True), (16, False)])
+def test_images_pass_by_a_panel_when_that_moves_less_memory(channels: int, inside: bool):
+    """Rows of a small image with many channels are loops inside of the panels' loop; weights that fit the cache are
+    read again for each row instead."""
+    image, weights, result = 81 * channels, 9 * channels * channels, 49 * channels
+    kernel = kernel_of(f"""
+        kernel @k(%x: f32[{image}] in, %w: f32[{weights}] in, %y: f32[{result}] out) {{
+          for i in 7 parallel {{
+            for j in 7 parallel {{
+              for o in {channels} parallel {{
+                acc s: f32 = add f32(0.0)
+                for p in 3 reduce {{
+                  for q in 3 reduce {{
+                    for c in {channels} reduce {{
+                      a: f32 = load %x[{9 * channels}*i + {9 * channels}*p + {channels}*j + {channels}*q + c]
+                      b: f32 = load %w[{3 * channels * channels}*p + {channels * channels}*q + {channels}*c + o]
+                      m: f32 = mul(a, b)
+                      update s with m
+                    }}
+                  }}
+                }}
+                v = read s
+                store %y[{7 * channels}*i + {channels}*j + o] = v
+              }}
+            }}
+          }}
+        }}""")
+    c = find_contraction(kernel)
+    assert c is not None
+    tile = choose_tile(c, WIDE)
+    assert tile is not None
+    tiled = apply_tile(c, replace(tile, pack=None), kernel, WIDE, Names(), None)
+    loops = next(around for s, around in walk(tiled.body) if isinstance(s, Update))
+    extents = [x.axis.extent for x in loops if x.kind == "parallel"]
+    assert (extents[0] != 7) is inside, extents

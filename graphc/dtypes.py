@@ -18,8 +18,9 @@ class DType:
     long_name: str
     """The name that users know, e.g. ``float32``."""
     kind: str
-    """``f`` float, ``i`` signed integer, ``u`` unsigned integer, ``b`` boolean, ``h`` half-width float, which is
-    stored, moved and converted to wider types only."""
+    """``f`` float, ``i`` signed integer, ``u`` unsigned integer, ``b`` boolean; in programs also ``h`` half-width
+    float, which is stored, moved and converted to wider types only, and ``p`` pair of bf16, whose products are
+    summed."""
     bits: int
     """Storage size in bits (a boolean takes 8)."""
 
@@ -30,8 +31,9 @@ class DType:
 
     @property
     def numpy(self) -> np.dtype:
-        """The numpy dtype of the same layout. numpy has no bfloat16: its bits are uint16, which graphc has not."""
-        return np.dtype("uint16" if self.name == "bf16" else self.long_name)
+        """The numpy dtype of the same layout. numpy has no bfloat16: its bits are uint16, those of a pair uint32, which
+        graphc has not."""
+        return np.dtype(_BITS.get(self.name, self.long_name))
 
     @property
     def is_floating_point(self) -> bool:
@@ -59,6 +61,8 @@ class DType:
         return self
 
 
+_BITS = {"bf16": "uint16", "bf16x2": "uint32"}
+
 float64 = DType("f64", "float64", "f", 64)
 float32 = DType("f32", "float32", "f", 32)
 int64 = DType("i64", "int64", "i", 64)
@@ -69,10 +73,11 @@ bool_ = DType("bool", "bool", "b", 8)
 
 float16 = DType("f16", "float16", "h", 16)
 bfloat16 = DType("bf16", "bfloat16", "h", 16)
+bfloat16x2 = DType("bf16x2", "bfloat16x2", "p", 32)
 
 ALL = (float64, float32, int64, int32, int8, uint8, bool_)
 """What tensors consist of."""
-STORED = (float16, bfloat16)
+STORED = (float16, bfloat16, bfloat16x2)
 """What weights of programs may be stored as besides."""
 BY_NAME = {name: d for d in (*ALL, *STORED) for name in (d.name, d.long_name)}
 _BY_NUMPY = {d.numpy: d for d in ALL}
@@ -126,6 +131,18 @@ def widen(array: np.ndarray) -> np.ndarray:
     if array.dtype == np.uint16:
         return np.asarray(array.astype(np.uint32) << np.uint32(16)).view(np.float32)
     return array.astype(np.float32)
+
+
+def pair(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Two arrays of float32 rounded to bf16, as pairs (see ``layout_of``)."""
+    bits = (narrow(np.asarray(a, np.float32), bfloat16).astype(np.uint32) for a in (low, high))
+    return np.asarray(next(bits) | (next(bits) << np.uint32(16)))
+
+
+def halves(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first and the second numbers of pairs as float32."""
+    low, high = pairs << np.uint32(16), pairs & np.uint32(0xFFFF0000)
+    return np.asarray(low).view(np.float32), np.asarray(high).view(np.float32)
 
 
 _INT_RANK = {int64: 3, int32: 2, int8: 1}

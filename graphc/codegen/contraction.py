@@ -9,6 +9,9 @@ from graphc.dtypes import DType
 from graphc.ir.index import Axis, Dynamic, atoms
 from graphc.ir.kernel import Acc, Kernel, Let, Load, Loop, Stmt, Store, Update
 
+PRODUCTS = ("mul", "dot2")
+"""Operations on two operands that are summed."""
+
 
 @dataclass(frozen=True)
 class Contraction:
@@ -64,7 +67,9 @@ def _product(inner: tuple[Stmt, ...]) -> tuple[Load, Load] | None:
         if isinstance(source, str) and source in loads:
             loads[s.name] = loads.pop(source)
     products = [s for s in inner if isinstance(s, Let) and s.op != "cast"]
-    if len(updates) != 1 or len(products) != 1 or len(inner) != len(loads) + len(casts) + 2 or products[0].op != "mul":
+    if len(updates) != 1 or len(products) != 1 or products[0].op not in PRODUCTS:
+        return None
+    if len(inner) != len(loads) + len(casts) + 2:
         return None
     a, b = (loads.get(x) if isinstance(x, str) else None for x in products[0].args)
     if a is None or b is None or updates[0].value != products[0].name or products[0].dtype.kind != "f":

@@ -15,6 +15,7 @@ from graphc.ir.kernel import Const
 _REGISTER = {"f32": "float", "f64": "double", "i64": "i64", "i32": "i32", "i8": "i8", "u8": "i8", "bool": "i1"} | {
     "f16": "i16",
     "bf16": "i16",
+    "bf16x2": "i32",
 }
 
 
@@ -39,7 +40,7 @@ def literal(const: Const) -> str:
         return "0x" + struct.pack(">d", value).hex().upper()
     if const.dtype.kind == "b":
         return "true" if const.value else "false"
-    if const.dtype.kind == "h":
+    if const.dtype.name == "f16":
         return str(np.asarray(const.value, const.dtype.numpy).view(np.uint16))
     return str(int(const.value))
 
@@ -252,6 +253,42 @@ class ScalarEmitter:
             return self.line(f"bitcast {whole} {placed} to {kind}")
         return self._widen_by_bits(wide, lanes)
 
+    def _pair(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
+        """Two f32 rounded to bf16, the first one in the low half."""
+        whole = register_type(int32, lanes)
+        low, high = (self._rounded(x, lanes) for x in args)
+        below = self.line(f"lshr {whole} {low}, {self._whole(16, lanes)}")
+        above = self.line(f"and {whole} {high}, {self._whole(-0x10000, lanes)}")
+        return self.line(f"or {whole} {below}, {above}")
+
+    def _rounded(self, value: str, lanes: int) -> str:
+        """The bits of an f32 with the upper half rounded to nearest, ties to even; a NaN stays one."""
+        whole, kind = register_type(int32, lanes), register_type(float32, lanes)
+        bits = self.line(f"bitcast {kind} {value} to {whole}")
+        above = self.line(f"lshr {whole} {bits}, {self._whole(16, lanes)}")
+        odd = self.line(f"and {whole} {above}, {self._whole(1, lanes)}")
+        half = self.line(f"add {whole} {odd}, {self._whole(0x7FFF, lanes)}")
+        rounded = self.line(f"add {whole} {bits}, {half}")
+        quiet = self.line(f"or {whole} {bits}, {self._whole(0x400000, lanes)}")
+        return self.select(self.line(f"fcmp uno {kind} {value}, {value}"), quiet, rounded, int32, lanes)
+
+    def _dot2(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
+        return self.add_dot2(*args, self.constant(0.0, float32, lanes), lanes)
+
+    def add_dot2(self, a: str, b: str, total: str, lanes: int) -> str:
+        """``total`` and the sum of the products of two pairs: one instruction where there is one."""
+        kind, whole = register_type(float32, lanes), register_type(int32, lanes)
+        if self.target.dots and lanes in (4, 8, 16):
+            pairs, name = f"<{2 * lanes} x bfloat>", f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes}"
+            self.declare(name, f"declare {kind} @{name}({kind}, {pairs}, {pairs})")
+            left, right = (self.line(f"bitcast {whole} {x} to {pairs}") for x in (a, b))
+            return self.line(f"call {kind} @{name}({kind} {total}, {pairs} {left}, {pairs} {right})")
+        for op, number in (("and", -0x10000), ("shl", 16)):
+            parts = (self.line(f"{op} {whole} {x}, {self._whole(number, lanes)}") for x in (a, b))
+            left, right = (self.line(f"bitcast {whole} {x} to {kind}") for x in parts)
+            total = self._fma([left, right, total], [float32] * 3, float32, lanes)
+        return total
+
     def _widen_by_bits(self, wide: str, lanes: int) -> str:
         """f16 to f32 without the instruction: exponent and mantissa in their new places, times a power of two that
         corrects the bias (and makes denormals normal); infinities and NaN get the largest exponent."""
@@ -385,4 +422,6 @@ _SPECIAL: dict[str, Callable[..., str]] = {
     "cast": ScalarEmitter._cast,
     "bitcast": ScalarEmitter._bitcast,
     "ldexp": ScalarEmitter._ldexp,
+    "pair": ScalarEmitter._pair,
+    "dot2": ScalarEmitter._dot2,
 }

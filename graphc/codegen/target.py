@@ -49,6 +49,11 @@ class Target:
         """True when an instruction converts f16 to f32."""
         return self.has("f16c") or self.has("avx512f") or self.triple.startswith(("aarch64", "arm64"))
 
+    @property
+    def dots(self) -> bool:
+        """True when an instruction adds up products of pairs of bf16."""
+        return self.has("avx512bf16") and self.has("avx512vl")
+
     def has(self, feature: str) -> bool:
         """True when an LLVM feature such as ``avx512f`` is on."""
         return f"+{feature}" in self.features.split(",")

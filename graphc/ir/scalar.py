@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import DType, bool_, widen
+from graphc.dtypes import DType, bfloat16x2, bool_, float32, halves, pair, widen
 from graphc.errors import VerifyError
 
 
@@ -22,7 +22,8 @@ class ScalarOp:
     rule: str
     """``same``: result type of the operands; ``compare``: bool; ``select``: type of operand 1, operand 0 is bool;
     ``cast``: any type to the type that the statement states; ``ldexp``: type of operand 0, operand 1 is i32 (f32) or
-    i64 (f64), or a float of that type that holds an integer of at most twice the largest exponent."""
+    i64 (f64), or a float of that type that holds an integer of at most twice the largest exponent; ``fixed``: see
+    FIXED."""
     kinds: str
     """Kinds of element type allowed: ``f`` float, ``i`` signed, ``u`` unsigned, ``b`` bool, ``h`` half-width float."""
     reference: Callable[..., Any]
@@ -118,6 +119,13 @@ def _select(c: Any, a: Any, b: Any) -> Any:
 _STORED = (np.dtype(np.float16), np.dtype(np.uint16))
 _ERF = np.vectorize(math.erf, otypes=[np.float64])
 
+
+def _dot2(a: Any, b: Any) -> Any:
+    """The sum of two products of bf16, in f32."""
+    (a0, a1), (b0, b1) = halves(np.asarray(a)), halves(np.asarray(b))
+    return a0 * b0 + a1 * b1
+
+
 _ALL = "fiu"
 _OPS = [
     ScalarOp("add", 2, "same", _ALL, np.add),
@@ -154,6 +162,8 @@ _OPS = [
     ScalarOp("select", 3, "select", "fiub", _select),
     ScalarOp("cast", 1, "cast", "fiubh", cast),
     ScalarOp("bitcast", 1, "cast", "fiu", bitcast),
+    ScalarOp("pair", 2, "fixed", "f", pair),
+    ScalarOp("dot2", 2, "fixed", "p", _dot2),
     ScalarOp("exp", 1, "same", "f", np.exp, True),
     ScalarOp("expm1", 1, "same", "f", np.expm1, True),
     ScalarOp("log", 1, "same", "f", np.log, True),
@@ -166,6 +176,8 @@ _OPS = [
     ScalarOp("pow", 2, "same", "f", _pow, True),
 ]
 SCALAR_OPS = {op.name: op for op in _OPS}
+FIXED = {"pair": ((float32, float32), bfloat16x2), "dot2": ((bfloat16x2, bfloat16x2), float32)}
+"""Types of the operands and of the result of operations that take no others."""
 
 
 def result_type(name: str, types: tuple[DType, ...], stated: DType | None = None) -> DType:
@@ -183,9 +195,18 @@ def result_type(name: str, types: tuple[DType, ...], stated: DType | None = None
             raise VerifyError(f"{name} of {types[0]} to {stated} is not possible")
         assert stated is not None
         return stated
+    if op.rule == "fixed":
+        return _fixed_type(name, types)
     main = types[1] if op.rule == "select" else types[0]
     power = types[-1] if types[-1].is_integer and types[-1].bits == main.bits else main
     expected = {"select": (bool_, main, main), "ldexp": (main, power)}.get(op.rule, (main,) * op.arity)
     if types != expected or main.kind not in op.kinds or main.bits not in op.bits:
         raise VerifyError(f"{name} cannot take ({', '.join(t.name for t in types)})")
     return bool_ if op.rule == "compare" else main
+
+
+def _fixed_type(name: str, types: tuple[DType, ...]) -> DType:
+    wanted, result = FIXED[name]
+    if types != wanted:
+        raise VerifyError(f"{name} cannot take ({', '.join(t.name for t in types)})")
+    return result

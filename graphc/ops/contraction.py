@@ -1,21 +1,24 @@
-"""Matrix product: batched, broadcasting, with either operand transposed."""
+"""Matrix product: batched, broadcasting, with either operand transposed; and pairs of bf16, which it multiplies too."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import float32, float64, int32
-from graphc.errors import DTypeError, ShapeError
+from graphc.dtypes import DType, bfloat16x2, float32, float64, halves, int32, pair
+from graphc.errors import DTypeError, IndexRangeError, ShapeError
 from graphc.ir.index import Index
 from graphc.ir.lowering import LowerContext, OperandRef
-from graphc.ir.nest import Scalar
+from graphc.ir.nest import NestBuilder, Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import shape
 from graphc.ops.define import define
+from graphc.ops.rules import check_axis, check_kind
+from graphc.ops.samples import floats, plain
 
 
 def _infer(a: TensorType, b: TensorType, transpose_a: bool, transpose_b: bool) -> TensorType:
@@ -23,7 +26,7 @@ def _infer(a: TensorType, b: TensorType, transpose_a: bool, transpose_b: bool) -
         raise ShapeError(
             f"matmul: operands need at least 2 dimensions, got {a} and {b}", remedy="add a dimension of size 1"
         )
-    if a.dtype is not b.dtype or a.dtype.kind in "bh":
+    if a.dtype is not b.dtype or a.dtype.kind not in "fiup":
         raise DTypeError(f"matmul: operands must have one numeric element type, got {a.dtype} and {b.dtype}")
     m, ka = a.shape[-2:][::-1] if transpose_a else a.shape[-2:]
     kb, n = b.shape[-2:][::-1] if transpose_b else b.shape[-2:]
@@ -37,9 +40,32 @@ def _infer(a: TensorType, b: TensorType, transpose_a: bool, transpose_b: bool) -
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
         raise ShapeError(f"matmul: batch dimensions {a.shape[:-2]} and {b.shape[:-2]} do not broadcast") from None
-    return TensorType(a.dtype, (*batch, m, n))
+    return TensorType(summed_type(a.dtype), (*batch, m, n))
 
 
+def summed_type(dtype: DType) -> DType:
+    """The element type of sums of products; those of pairs are f32."""
+    return float32 if dtype is bfloat16x2 else dtype
+
+
+def product_of(nest: NestBuilder, a: Scalar, b: Scalar) -> Scalar:
+    """One term of such a sum."""
+    return nest.op("dot2", a, b) if a.dtype is bfloat16x2 else a * b
+
+
+def of_halves(reference: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """A reference of sums of products for pairs too: the sum of those of both halves."""
+
+    def run(a: np.ndarray, b: np.ndarray, **attrs: Any) -> np.ndarray:
+        if a.dtype != bfloat16x2.numpy:
+            return reference(a, b, **attrs)
+        first, second = zip(halves(a), halves(b), strict=True)
+        return reference(*first, **attrs) + reference(*second, **attrs)
+
+    return run
+
+
+@of_halves
 def _reference(a: np.ndarray, b: np.ndarray, transpose_a: bool, transpose_b: bool) -> np.ndarray:
     return np.matmul(a.swapaxes(-1, -2) if transpose_a else a, b.swapaxes(-1, -2) if transpose_b else b)
 
@@ -70,9 +96,10 @@ def _lower(
 
     def product(k: Index) -> Scalar:
         left = c.load(a, (*_batch(a, batch), *((k, m) if transpose_a else (m, k))))
-        return left * c.load(b, (*_batch(b, batch), *((n, k) if transpose_b else (k, n))))
+        right = c.load(b, (*_batch(b, batch), *((n, k) if transpose_b else (k, n))))
+        return product_of(c.nest, left, right)
 
-    return c.nest.reduce("add", 0, a.dtype, [a.shape[-2 if transpose_a else -1]], product)
+    return c.nest.reduce("add", 0, summed_type(a.dtype), [a.shape[-2 if transpose_a else -1]], product)
 
 
 def _batch(operand: OperandRef, batch: tuple[Index, ...]) -> tuple[Index, ...]:
@@ -125,4 +152,50 @@ matmul = define(
         ErrorSample((TensorType(int32, (2, 2)), TensorType(int32, (3, 2))), "inner dimensions differ"),
     ],
     promotes=(0, 1),
+)
+
+
+# ---- pairs
+
+
+def _infer_pairs(x: TensorType, axis: int) -> TensorType:
+    check_kind("bf16_pairs", 0, x.dtype, "f")
+    check_axis("bf16_pairs", axis, x.rank)
+    if x.dtype is not float32 or x.shape[axis] % 2:
+        what = f"bf16_pairs: {x} has no pairs of f32 along axis {axis}"
+        raise ShapeError(what, remedy="an even number of f32")
+    return TensorType(bfloat16x2, (*x.shape[:axis], x.shape[axis] // 2, *x.shape[axis + 1 :]))
+
+
+def _pairs_reference(x: np.ndarray, axis: int) -> np.ndarray:
+    lead = (slice(None),) * axis
+    return pair(x[(*lead, slice(0, None, 2))], x[(*lead, slice(1, None, 2))])
+
+
+def _lower_pairs(c: LowerContext, index: tuple[Index, ...], x: OperandRef, axis: int) -> Scalar:
+    first = index[axis] * 2
+    low, high = (c.load(x, (*index[:axis], place, *index[axis + 1 :])) for place in (first, first + 1))
+    return c.nest.op("pair", low, high)
+
+
+bf16_pairs = define(
+    "bf16_pairs",
+    "Neighbours along an axis rounded to bf16, two and two: what products multiply where weights are stored so.",
+    "x",
+    _infer_pairs,
+    attrs=[Attr("axis", "int", "the dimension whose neighbours are paired")],
+    reference=_pairs_reference,
+    vjp=(None,),
+    lower=_lower_pairs,
+    samples=lambda: [
+        plain(floats((3, 34), "float32"), axis=1),
+        plain(floats((6, 5), "float32"), axis=0),
+        plain(floats((2, 4, 3), "float32"), axis=1),
+        plain(np.array([np.nan, np.inf, -np.inf, -0.0, 1e-40, 3.4e38], np.float32), axis=0),
+    ],
+    error_samples=(
+        ErrorSample((TensorType(float32, (2, 3)),), "no pairs of f32 along axis 1", {"axis": 1}, ShapeError),
+        ErrorSample((TensorType(float32, (2, 4)),), "axis 2 is out of range", {"axis": 2}, IndexRangeError),
+        ErrorSample((TensorType(int32, (4,)),), "signed integer (i32)", {"axis": 0}, DTypeError),
+    ),
 )

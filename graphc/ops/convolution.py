@@ -15,6 +15,7 @@ from graphc.ir.nest import Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import shape
+from graphc.ops.contraction import of_halves, product_of, summed_type
 from graphc.ops.define import define
 from graphc.ops.sliding import DILATION, KERNEL, PADDING, SIZE, STRIDE, Pairs, Sliding, inside
 
@@ -23,7 +24,7 @@ GROUPS = Attr("groups", "int", "number of independent slices of the channels", 1
 
 
 def _check_types(op: str, a: TensorType, b: TensorType, groups: int) -> None:
-    if a.dtype is not b.dtype or a.dtype.kind in "bh":
+    if a.dtype is not b.dtype or a.dtype.kind not in ("fiup" if op == "conv" else "fiu"):
         raise DTypeError(f"{op}: operands must have one numeric element type, got {a.dtype} and {b.dtype}")
     if a.rank < 3 or a.rank != b.rank:
         raise ShapeError(f"{op}: operands need the same number of dimensions, at least 3, got {a} and {b}")
@@ -44,7 +45,7 @@ def _infer_conv(
     if out % groups:
         raise ShapeError(f"conv: {out} output channels (operand 1, dim 0) are no multiple of {groups} groups")
     sizes = Sliding(weight.shape[2:], stride, padding, dilation).output("conv", x.shape[2:])
-    return TensorType(x.dtype, (x.shape[0], out, *sizes))
+    return TensorType(summed_type(x.dtype), (x.shape[0], out, *sizes))
 
 
 def _infer_grad_input(
@@ -99,6 +100,7 @@ def _matrix(weight: np.ndarray, groups: int) -> np.ndarray:
     return weight.reshape(groups, weight.shape[0] // groups, prod(weight.shape[1:]))
 
 
+@of_halves
 def _conv_reference(
     x: np.ndarray, weight: np.ndarray, stride: Ints, padding: Pairs, dilation: Ints, groups: int
 ) -> np.ndarray:
@@ -278,9 +280,9 @@ def _lower_conv(
     def product(channel: Index, *at: Index) -> Scalar:
         place = slide.position(window, at)
         value = c.load(x, (n, first + channel, *place), guard=inside(place, x.shape[2:]))
-        return value * c.load(weight, (out, channel, *at))
+        return product_of(c.nest, value, c.load(weight, (out, channel, *at)))
 
-    return c.nest.reduce("add", 0, x.dtype, [per_group, *slide.kernel], product)
+    return c.nest.reduce("add", 0, summed_type(x.dtype), [per_group, *slide.kernel], product)
 
 
 def _lower_grad_weight(

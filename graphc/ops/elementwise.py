@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import DType, bfloat16, bool_, dtype_of, float32, float64, int32, int64
+from graphc.dtypes import STORED, DType, bfloat16, bool_, dtype_of, float32, float64, int32, int64
 from graphc.errors import DTypeError, ShapeError
 from graphc.ir import scalar
 from graphc.ir.index import Index
@@ -468,8 +468,11 @@ where = define(
 
 
 def _infer_cast(x: TensorType, dtype: DType) -> TensorType:
-    if dtype.kind == "h":
-        raise DTypeError(f"cast: nothing is computed as {dtype.name}", remedy="it is what weights may be stored as")
+    if dtype in STORED or x.dtype.kind == "p":
+        raise DTypeError(
+            f"cast: nothing is computed as {(dtype if dtype in STORED else x.dtype).name}",
+            remedy="it is what weights may be stored as",
+        )
     return TensorType(dtype, x.shape)
 
 

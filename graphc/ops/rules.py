@@ -8,7 +8,14 @@ from graphc.dtypes import ALL, DType
 from graphc.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.ir.types import TensorType
 
-KIND_NAMES = {"f": "floating-point", "i": "signed integer", "u": "unsigned integer", "b": "boolean", "h": "half-width"}
+KIND_NAMES = {
+    "f": "floating-point",
+    "i": "signed integer",
+    "u": "unsigned integer",
+    "b": "boolean",
+    "h": "half-width",
+    "p": "pairs",
+}
 
 
 def show(shape: Sequence[int]) -> str:

@@ -45,7 +45,7 @@ def _infer_pool(op: str, x: TensorType, slide: Sliding) -> TensorType:
 
 
 def _infer_max(x: TensorType, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints) -> TensorType:
-    if x.dtype.kind in "bh":
+    if x.dtype.kind not in "fiu":
         raise DTypeError(f"max_pool: operand must be numeric, got {x.dtype}", remedy="cast it first")
     return _infer_pool("max_pool", x, Sliding(kernel, stride, padding, dilation))
 

@@ -119,7 +119,8 @@ def _product(graph: Graph, value: Value) -> _Product | None:
     op = value.node.op
     if op is not conv.op and not (op is matmul.op and len(value.node.operands[1].shape) == 2):
         return None
-    if is_widening(value.node.operands[1].node):
+    weight = value.node.operands[1]
+    if is_widening(weight.node) or weight.dtype.kind == "p":
         return None
     return _Product(value.node) if _readers(graph, value) == 1 else None
 

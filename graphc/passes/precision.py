@@ -1,4 +1,4 @@
-"""Narrow weights: large weights of products and lookups stored as bf16, f16 or int8, and computed with as f32."""
+"""Narrow weights: large weights of products and lookups stored as bf16, f16 or int8, or multiplied as bf16."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import BY_NAME, DType, float32, int8, narrow
+from graphc.dtypes import DType, bfloat16, bfloat16x2, float16, float32, int8, narrow
 from graphc.errors import ArgumentError
 from graphc.ir.build import emit
 from graphc.ir.graph import CONSTANT, Graph, Node, Value, input_class, input_path
 from graphc.ir.interpret import Reemitter
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
-from graphc.ops.contraction import matmul
+from graphc.ops.contraction import bf16_pairs, matmul
 from graphc.ops.convolution import conv
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.elementwise import cast, mul
@@ -24,8 +24,9 @@ from graphc.ops.index import gather
 from graphc.ops.loop import scan
 from graphc.ops.shape import broadcast_to, flip, reshape, slice, transpose
 
-PRECISIONS = {"bf16": BY_NAME["bf16"], "f16": BY_NAME["f16"], "int8": int8}
-"""What weights may be stored as, by the names that users give."""
+PRECISIONS = {"bf16": bfloat16, "f16": float16, "int8": int8, "bf16_dot": bfloat16x2}
+"""What weights may be stored as, by the names that users give. ``bf16_dot``: what they are multiplied by becomes bf16
+too, and products of pairs are summed as f32."""
 SMALLEST = 4096
 """Elements of the smallest weight that is stored narrow."""
 SCALE = ".scale"
@@ -43,11 +44,13 @@ class Narrow:
 
     dtype: DType
     summed: tuple[int, ...] = ()
-    """int8: the dimensions along which elements share a scale."""
+    """int8: the dimensions along which elements share a scale. bf16_dot: the one whose neighbours are paired."""
 
     def store(self, array: np.ndarray) -> np.ndarray:
         """The narrow elements."""
-        if not self.summed:
+        if self.dtype is bfloat16x2:
+            return np.ascontiguousarray(bf16_pairs.op.evaluate([array], {"axis": self.summed[0]})[0])
+        if self.dtype is not int8:
             return narrow(array, self.dtype)
         scale = self.scale(array)
         with np.errstate(all="ignore"):
@@ -58,13 +61,18 @@ class Narrow:
         """int8: what the narrow elements must be multiplied by, with one element along ``summed``."""
         return np.abs(array).max(axis=self.summed, keepdims=True) / np.float32(127)
 
+    def stored_type(self, type: TensorType) -> TensorType:
+        """The type of what is stored for a weight."""
+        paired = self.summed if self.dtype is bfloat16x2 else ()
+        return TensorType(self.dtype, tuple(n // 2 if d in paired else n for d, n in enumerate(type.shape)))
+
     def scale_type(self, type: TensorType) -> TensorType:
         """The type of the scales of a weight."""
         return TensorType(float32, tuple(1 if d in self.summed else n for d, n in enumerate(type.shape)))
 
     def nbytes(self, type: TensorType) -> int:
         """Bytes of a narrow weight and its scales."""
-        return type.size * self.dtype.itemsize + (self.scale_type(type).nbytes if self.summed else 0)
+        return self.stored_type(type).nbytes + (self.scale_type(type).nbytes if self.dtype is int8 else 0)
 
 
 @dataclass(frozen=True)
@@ -115,7 +123,11 @@ def narrow_weights(graph: Graph, precision: str) -> Narrowed:
 def _plans(graph: Graph, weights: Sequence[Value], dtype: DType) -> dict[Value, Narrow]:
     plans = {}
     for value in weights:
-        plan = _plan(graph, value, dtype) if value.dtype is float32 else None
+        if value.dtype is not float32:
+            continue
+        plan = _plan(graph, value, dtype)
+        if plan is None and dtype is bfloat16x2:
+            plan = _plan(graph, value, bfloat16)
         if plan is not None:
             plans[value] = plan
     return plans
@@ -133,15 +145,27 @@ def _plan(graph: Graph, weight: Value, dtype: DType) -> Narrow | None:
             summed = _summed(node, position)
             if node.op is scan.op and position >= node.attrs["carries"] + node.attrs["sequences"]:
                 stack.append((node.attrs["body"], node.attrs["body"].inputs[position]))
+            elif dtype is bfloat16x2:
+                if not summed or not _takes_pairs(node, value, summed):
+                    return None
+                found.add(summed[:1])
             elif summed:
                 found.add(summed)
             elif dtype is not int8 and node.op in _VIEWS:
                 stack.append((inside, node.results[0]))
             else:
                 return None
-    if not found or (dtype is int8 and len(found) > 1):
+    aligned = dtype in (int8, bfloat16x2)
+    if not found or (aligned and len(found) > 1):
         return None
-    return Narrow(dtype, found.pop() if dtype is int8 else ())
+    return Narrow(dtype, found.pop() if aligned else ())
+
+
+def _takes_pairs(node: Node, weight: Value, summed: tuple[int, ...]) -> bool:
+    """Whether a reader is a product of a matrix, or a convolution, over an even number of elements (channels)."""
+    return (
+        node.op is not gather.op and weight.shape[summed[0]] % 2 == 0 and (node.op is conv.op or weight.type.rank == 2)
+    )
 
 
 def _summed(node: Node, position: int) -> tuple[int, ...]:
@@ -180,7 +204,7 @@ class _Narrower(Reemitter):
         arguments = [self.copy_input(v) for v in graph.inputs]
         for value in graph.inputs:
             plan = self.plans.get(value)
-            if plan is not None and plan.summed:
+            if plan is not None and plan.dtype is int8:
                 path = self._take(input_path(value), SCALE, plan.scale)
                 type, name = plan.scale_type(value.type), value.name + SCALE
                 self.scales[value] = self.target.add_input(type, name, input_class(value), path)
@@ -191,7 +215,7 @@ class _Narrower(Reemitter):
         plan = self.plans.get(value)
         if plan is None:
             return super().copy_input(value)
-        path, type = self._take(input_path(value), "", plan.store), TensorType(plan.dtype, value.shape)
+        path, type = self._take(input_path(value), "", plan.store), plan.stored_type(value.type)
         return self._widened(value, self.target.add_input(type, value.name, input_class(value), path))
 
     def _take(self, path: str, suffix: str, make: Arrays) -> str:
@@ -205,12 +229,22 @@ class _Narrower(Reemitter):
             return (self._constant(node),)
         if node.op is scan.op:
             return self._scan(node, operands)
-        results: Sequence[Value] = self.copy_node(node, operands)
+        results: Sequence[Value] = self.copy_node(node, self._paired(node, operands))
         for position, old in enumerate(node.operands):
             if old in self.scales:
                 with use(GraphDispatcher(self.target, node.location)):
                     results = (mul(results[0], self._factors(node, position, operands)),)
         return results
+
+    def _paired(self, node: Node, operands: list[Any]) -> list[Any]:
+        """The operands of a product, that beside a weight of pairs as pairs too."""
+        for position, old in enumerate(node.operands):
+            if old in self.plans and self.plans[old].dtype is bfloat16x2:
+                other = 1 - position
+                (axis, *_) = _summed(node, other) if node.op is matmul.op else (1,)
+                with use(GraphDispatcher(self.target, node.location)):
+                    return [bf16_pairs(x, axis=axis) if i == other else x for i, x in enumerate(operands)]
+        return operands
 
     def _constant(self, node: Node) -> Value:
         value, array = node.results[0], node.attrs["value"]
@@ -220,12 +254,14 @@ class _Narrower(Reemitter):
             return emit(self.target, CONSTANT, (), {"value": data}, node.location, value.name + suffix)[0]
 
         stored = store(plan.store(array), "")
-        if plan.summed:
+        if plan.dtype is int8:
             self.scales[value] = store(plan.scale(array), SCALE)
         return self._widened(value, stored)
 
     def _widened(self, old: Value, stored: Value) -> Value:
         self.stored[old] = stored
+        if self.plans[old].dtype is bfloat16x2:
+            return stored
         return emit(self.target, cast.op, (stored,), {"dtype": float32}, old.node.location, f"{old.name}.wide")[0]
 
     def _factors(self, node: Node, position: int, operands: Sequence[Any]) -> Any:

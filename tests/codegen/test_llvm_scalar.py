@@ -9,7 +9,7 @@ import pytest
 
 from graphc.codegen.approximate import EXPRESSIONS
 from graphc.codegen.llvm_scalar import literal, memory_type, register_type, splat_literal, suffix
-from graphc.dtypes import STORED, DType, bool_, float32, float64, int8, int32, int64, uint8
+from graphc.dtypes import STORED, DType, bool_, float32, float64, int8, int32, int64, pair, uint8
 from graphc.errors import GraphcError
 from graphc.ir.index import Axis, as_index
 from graphc.ir.kernel import Buffer, Const, Kernel, Let, Load, Loop, Store
@@ -29,6 +29,8 @@ def awkward(dtype: DType) -> np.ndarray:
     if dtype.kind == "f":
         values = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.75, 1e30, -1e30, np.inf, -np.inf, np.nan, 255.0, -129.0, 2.0**31]
         return np.array(values, dtype.numpy)
+    if dtype.kind == "p":
+        return pair(*np.random.default_rng(0).standard_normal((2, 24)).astype(np.float32))
     if dtype.kind == "h":
         bits = [
             *range(0, 1 << 16, 1009),
@@ -123,7 +125,7 @@ def test_operations_agree_with_their_references(name: str, target: str):
                 expected = interpreted(k, memory)["out"]
             got = native(k, memory, machine)["out"]
             message = f"{op} {types} -> {result}, {lanes} lanes"
-            if op == "fma":  # the reference rounds twice
+            if op in ("fma", "dot2"):  # the reference rounds more often
                 np.testing.assert_allclose(got, expected, rtol=2e-7, atol=1e-44, err_msg=message)
             else:
                 np.testing.assert_array_equal(got, expected, err_msg=message)

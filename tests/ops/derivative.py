@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from graphc.dtypes import dtype_of
+from graphc.dtypes import layout_of
 from graphc.ir.build import constant
 from graphc.ir.graph import Graph, Node, Value
 from graphc.ir.interpret import evaluate
@@ -19,7 +19,7 @@ STEP = 1e-6
 
 def array_type(array: np.ndarray) -> TensorType:
     """The type of a numpy array."""
-    return TensorType(dtype_of(array.dtype), array.shape)
+    return TensorType(layout_of(array.dtype), array.shape)
 
 
 def differentiate(graph: Graph, seeds: Sequence[tuple[Value, Value]], wrt: Sequence[Value]) -> list[Value | None]:

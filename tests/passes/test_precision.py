@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from graphc.codegen.target import target_named
 from graphc.compiler.stages import Stages
-from graphc.dtypes import float32, int8, int64, widen
+from graphc.dtypes import DType, bfloat16, float32, halves, int8, int64, widen
 from graphc.errors import ArgumentError
 from graphc.ir.build import constant
 from graphc.ir.graph import CONSTANT, Graph, Value, input_path
@@ -28,8 +31,10 @@ from graphc.passes.precision import PRECISIONS, SMALLEST, Narrow, narrow_weights
 from tests.native import TARGETS, check_native, target_or_skip
 from tests.passes.check_pass import random_arguments
 
-ERROR = {"bf16": 2.0**-8, "f16": 2.0**-11, "int8": 1 / 127}
-"""Largest error of a weight in units of its own magnitude (int8: half a step of the largest of its channel)."""
+ERROR = {"bf16": 2.0**-8, "f16": 2.0**-11, "int8": 1 / 127, "bf16_dot": 2.0**-7}
+"""Largest error of a weight in units of its own magnitude (int8: a step of the largest of its channel; bf16_dot: with
+that of what it is multiplied by)."""
+ZEN4 = target_named("avx512").features + ",+avx512bf16"
 PLAIN = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1}
 
 
@@ -124,7 +129,14 @@ def narrow_arguments(graph: Graph, params: dict, arguments: list[np.ndarray], na
 
 
 def widest(graph: Graph) -> list[np.ndarray]:
-    return [n.attrs["value"] for n in graph.nodes() if n.op is CONSTANT and n.results[0].type.size >= SMALLEST]
+    constants = [n.results[0] for n in graph.nodes() if n.op is CONSTANT]
+    return [v.node.attrs["value"] for v in constants if v.type.nbytes >= SMALLEST]
+
+
+def stored_type(name: str, precision: str) -> DType:
+    """What the weight of a graph is stored as: only products of one matrix and convolutions multiply pairs."""
+    alone = precision == "bf16_dot" and name in ("batched", "tied")
+    return bfloat16 if alone else PRECISIONS[precision]
 
 
 @pytest.mark.parametrize("cls", ["", "param"])
@@ -137,7 +149,7 @@ def test_weights_are_narrow_and_results_near(name: str, precision: str, cls: str
     verify_graph(found.graph)
     assert print_graph(graph) == before
     own = [*(a.dtype for a in widest(found.graph)), *(v.dtype.numpy for v in found.graph.inputs if input_path(v))]
-    assert own.count(PRECISIONS[precision].numpy) == found.count == 1
+    assert own.count(stored_type(name, precision).numpy) == found.count == 1
     assert bool(found.params) == bool(cls) and set(found.params) <= {input_path(v) for v in found.graph.inputs}
     arguments = random_arguments(graph)
     expected = evaluate(graph, arguments)[0]
@@ -160,8 +172,9 @@ def test_no_wide_copy_is_made(name: str, precision: str):
     """Readers convert what they read: nothing in memory is as large as the weights were."""
     graph = narrow_weights(optimize(MAKERS[name]()), precision).graph
     program = Stages(graph).scheduled
-    large = [s for s in program.storages if s.size >= SMALLEST and s.cls in ("temp", "constant")]
-    assert large and {s.dtype for s in large} == {PRECISIONS[precision]}
+    large = [s for s in program.storages if s.nbytes >= SMALLEST and s.cls == "constant"]
+    assert {s.dtype for s in large} == {stored_type(name, precision)}
+    assert all(s.size < SMALLEST for s in program.storages if s.cls == "temp")
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -170,7 +183,7 @@ def test_optimizing_again_and_reading_the_text_keep_it(name: str, precision: str
     graph = narrow_weights(optimize(MAKERS[name]()), precision).graph
     again = parse_graph(print_graph(graph), collect_data(graph))
     assert again == graph
-    assert [a.dtype for a in widest(optimize(again))] == [PRECISIONS[precision].numpy]
+    assert [a.dtype for a in widest(optimize(again))] == [stored_type(name, precision).numpy]
 
 
 def test_a_chain_of_views_is_looked_through():
@@ -247,7 +260,33 @@ def test_bits_of_bf16_are_rounded_weights():
     assert np.abs(widen(after) / before - 1).max() <= 2.0**-8
 
 
+def test_pairs_of_weights():
+    graph = linear()
+    (before,) = widest(graph)
+    (after,) = widest(narrow_weights(graph, "bf16_dot").graph)
+    assert after.shape == (80, 32)
+    for found, given in zip(halves(after), (before[:, ::2], before[:, 1::2]), strict=True):
+        assert np.abs(found / given - 1).max() <= 2.0**-8
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_odd_numbers_have_no_pairs(precision: str):
+    graph = Graph("odd")
+    with use(GraphDispatcher(graph)):
+        graph.set_outputs([matmul(tensor(graph, 3, 65), weight(graph, 80, 65), transpose_b=True)])
+    (found,) = widest(narrow_weights(graph, precision).graph)
+    assert found.dtype == (bfloat16 if precision == "bf16_dot" else PRECISIONS[precision]).numpy
+
+
+def test_products_of_pairs_are_one_instruction_where_there_is_one():
+    graph = narrow_weights(optimize(linear()), "bf16_dot").graph
+    for target, expected in (("avx2", False), ("zen4", True)):
+        machine = replace(target_named("avx512"), features=ZEN4) if target == "zen4" else target_named(target)
+        text = Stages(graph, target=machine).asm
+        assert ("vdpbf16ps" in text) is expected
+
+
 def test_precisions_are_checked():
     with pytest.raises(ArgumentError, match="no precision 'fp8'") as caught:
         narrow_weights(product(), "fp8")
-    assert "bf16, f16, int8" in str(caught.value)
+    assert "bf16, f16, int8, bf16_dot" in str(caught.value)

@@ -39,6 +39,7 @@ from graphc.nn.functional.loss import (
     kl_div,
     nll_loss,
 )
+from graphc.nn.functional.loss_ctc import ctc_loss
 from graphc.nn.functional.loss_multilabel import (
     multi_margin_loss,
     multilabel_margin_loss,
@@ -96,6 +97,13 @@ from graphc.nn.functional.shrinkage import (
     threshold_,
 )
 from graphc.nn.functional.sparse import embedding, embedding_bag, one_hot
+from graphc.nn.functional.unpooling import (
+    fractional_max_pool2d,
+    fractional_max_pool3d,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
+)
 from graphc.nn.functional.vision import (
     channel_shuffle,
     interpolate,
@@ -143,6 +151,7 @@ __all__ = [
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "ctc_loss",
     "dropout",
     "dropout1d",
     "dropout2d",
@@ -153,6 +162,8 @@ __all__ = [
     "embedding_bag",
     "feature_alpha_dropout",
     "fold",
+    "fractional_max_pool2d",
+    "fractional_max_pool3d",
     "gaussian_nll_loss",
     "gelu",
     "glu",
@@ -183,6 +194,9 @@ __all__ = [
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
     "mish",
     "mse_loss",
     "multi_head_attention_forward",

@@ -26,6 +26,7 @@ from graphc.nn.modules.activation import (
     Softsign,
     Tanh,
 )
+from graphc.nn.modules.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from graphc.nn.modules.attention import MultiheadAttention
 from graphc.nn.modules.container import ModuleDict, ModuleList, Sequential
 from graphc.nn.modules.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
@@ -54,6 +55,7 @@ from graphc.nn.modules.loss import (
     BCEWithLogitsLoss,
     CosineEmbeddingLoss,
     CrossEntropyLoss,
+    CTCLoss,
     GaussianNLLLoss,
     HingeEmbeddingLoss,
     HuberLoss,
@@ -109,6 +111,7 @@ from graphc.nn.modules.transformer import (
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+from graphc.nn.modules.unpooling import FractionalMaxPool2d, FractionalMaxPool3d, MaxUnpool1d, MaxUnpool2d, MaxUnpool3d
 from graphc.nn.modules.vision import (
     ChannelShuffle,
     CircularPad1d,
@@ -146,6 +149,7 @@ __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
+    "AdaptiveLogSoftmaxWithLoss",
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",
@@ -159,6 +163,7 @@ __all__ = [
     "BatchNorm2d",
     "BatchNorm3d",
     "Bilinear",
+    "CTCLoss",
     "ChannelShuffle",
     "CircularPad1d",
     "CircularPad2d",
@@ -184,6 +189,8 @@ __all__ = [
     "FeatureAlphaDropout",
     "Flatten",
     "Fold",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
     "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
@@ -226,6 +233,9 @@ __all__ = [
     "MaxPool1d",
     "MaxPool2d",
     "MaxPool3d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
+    "MaxUnpool3d",
     "Mish",
     "Module",
     "ModuleDict",

@@ -251,3 +251,17 @@ class TripletMarginLoss(_Loss):
         """Vectors [..., size] three times."""
         options = (self.margin, self.p, self.eps, self.swap, self.reduction)
         return F.triplet_margin_loss(anchor, positive, negative, *options)
+
+
+class CTCLoss(_Loss):
+    """Minus the log-probability of targets whose alignment is not known (Graves et al. 2006)."""
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
+        super().__init__(reduction=reduction)
+        self.blank = blank
+        self.zero_infinity = zero_infinity
+
+    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
+        """[time, batch, classes], class numbers [batch, length], and how many of each count."""
+        lengths = (input_lengths, target_lengths)
+        return F.ctc_loss(log_probs, targets, *lengths, self.blank, self.reduction, self.zero_infinity)

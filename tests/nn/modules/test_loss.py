@@ -81,3 +81,10 @@ def test_reduction_is_checked_when_it_is_made():
         nn.MSELoss(reduction="all")
     with pytest.warns(UserWarning, match="deprecated"):
         assert nn.L1Loss(size_average=False).reduction == "sum"
+
+
+def test_ctc_is_the_function():
+    logs = graphc.randn(5, 2, 3).log_softmax(-1)
+    targets, lengths = graphc.tensor([[1, 2], [2, 1]]), ([5, 4], [2, 1])
+    loss = nn.CTCLoss(blank=0, reduction="sum")
+    assert loss(logs, targets, *lengths).item() == nn.functional.ctc_loss(logs, targets, *lengths, 0, "sum").item()

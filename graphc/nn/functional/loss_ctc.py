@@ -1,0 +1,143 @@
+"""Connectionist temporal classification (Graves et al. 2006): a loss of sequences whose alignment is not known."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from graphc import composite
+from graphc.errors import AttributeValueError, ShapeError
+from graphc.looping import scan
+from graphc.nn.functional.loss import reduction_of
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.ops import shape as shapes
+from graphc.tensor import Tensor
+from graphc.tensor_base import front
+
+_NEVER = -1e30
+"""The logarithm of a probability of 0, finite so that gradients are numbers."""
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Minus the logarithm of the probability of ``targets`` [batch, length] under ``log_probs`` [time, batch, classes].
+
+    Lengths are tensors or lists, one number per sequence. ``targets`` may be one vector of all, if their lengths are
+    known while tracing. ``mean`` divides by the lengths of the targets first. Sequences that are too short for their
+    target cost infinity, or 0 without gradient with ``zero_infinity``. Without a batch dimension the result has none.
+    """
+    how = reduction_of(reduction)
+    single = len(log_probs.shape) == 2
+    x = log_probs.unsqueeze(1) if single else log_probs
+    if len(x.shape) != 3 or not x.shape[0]:
+        raise ShapeError(f"ctc_loss: log_probs {list(log_probs.shape)} are not [time, batch, classes]")
+    _steps, batch, classes = x.shape
+    if not 0 <= blank < classes:
+        raise AttributeValueError(f"ctc_loss: blank {blank} is none of {classes} classes")
+    inputs, wanted = _lengths("input_lengths", input_lengths, batch), _lengths("target_lengths", target_lengths, batch)
+    labels = _padded_targets(targets, target_lengths, batch, blank)
+    extended = _with_blanks(labels, blank)
+    score = _final_scores(x, extended, _may_skip(extended, blank), inputs, wanted)
+    loss = ew.neg(score)
+    impossible = ew.gt(loss, -0.1 * _NEVER)
+    loss = ew.where(impossible, 0.0 if zero_infinity else math.inf, loss)
+    if how == "mean":
+        loss = composite.mean(ew.div(loss, ew.maximum(wanted, 1).to(loss.dtype)))
+    elif how == "sum":
+        loss = composite.total(loss)
+    return loss.reshape(()) if single else loss
+
+
+def _lengths(name: str, lengths: Any, batch: int) -> Tensor:
+    given = lengths if isinstance(lengths, Tensor) else front().constant(np.asarray(lengths, np.int64))
+    flat = given.reshape(-1)
+    if flat.shape[0] != batch:
+        raise ShapeError(f"ctc_loss: {name} has {flat.shape[0]} numbers for {batch} sequences")
+    return flat.long()
+
+
+def _padded_targets(targets: Tensor, lengths: Any, batch: int, blank: int) -> Tensor:
+    """The targets as i64 [batch, longest]."""
+    labels = targets.long()
+    if len(labels.shape) == 2:
+        if labels.shape[0] != batch:
+            raise ShapeError(f"ctc_loss: targets {list(labels.shape)} for {batch} sequences")
+        return labels
+    counts = np.asarray(lengths.tolist() if isinstance(lengths, Tensor) else lengths, np.int64).reshape(-1)
+    if len(labels.shape) != 1 or (batch > 1 and counts.sum() != labels.shape[0]):
+        raise ShapeError(f"ctc_loss: targets {list(labels.shape)} of lengths {counts.tolist()}")
+    if not labels.shape[0]:
+        return labels.reshape(1, 0).expand(batch, 0)
+    places = (np.cumsum(counts) - counts)[:, None] + np.arange(max(int(counts.max()), 1))[None, :]
+    inside = np.minimum(places, labels.shape[0] - 1)
+    return labels[front().constant(inside.reshape(-1))].reshape(*inside.shape)
+
+
+def _with_blanks(labels: Tensor, blank: int) -> Tensor:
+    """[batch, length] as [batch, 2 length + 1]: a blank before, between and behind the labels."""
+    count = labels.shape[1]
+    if not count:
+        return labels.new_full((labels.shape[0], 1), blank)
+    pairs = shapes.pad(labels.unsqueeze(-1), low=(0, 0, 1), high=(0, 0, 0), interior=(0, 0, 0), value=blank)
+    flat = pairs.reshape(labels.shape[0], 2 * count)
+    return shapes.pad(flat, low=(0, 0), high=(0, 1), interior=(0, 0), value=blank)
+
+
+def _may_skip(extended: Tensor, blank: int) -> Tensor:
+    """Where a path may come from two places before: to a label that differs from the one before it."""
+    count = extended.shape[1]
+    if count < 3:
+        return shapes.filled(False, front().constant(np.zeros(1, bool)).dtype, tuple(extended.shape))
+    differs = ew.logical_and(ew.ne(extended[:, 2:], extended[:, :-2]), ew.ne(extended[:, 2:], blank))
+    return shapes.pad(differs, low=(0, 2), high=(0, 0), interior=(0, 0), value=False)
+
+
+def _shifted(x: Tensor, by: int) -> Tensor:
+    count = x.shape[1]
+    if by >= count:
+        return ew.add(ew.mul(x, 0.0), _NEVER)
+    return shapes.pad(x[:, : count - by], low=(0, by), high=(0, 0), interior=(0, 0), value=_NEVER)
+
+
+def _sum_of(*parts: Tensor) -> Tensor:
+    """The logarithm of the sum of probabilities."""
+    top = parts[0]
+    for part in parts[1:]:
+        top = ew.maximum(top, part)
+    top = top.detach()
+    total = mathematics.exp(ew.sub(parts[0], top))
+    for part in parts[1:]:
+        total = ew.add(total, mathematics.exp(ew.sub(part, top)))
+    return ew.add(top, mathematics.log(total))
+
+
+def _final_scores(x: Tensor, extended: Tensor, skip: Tensor, inputs: Tensor, wanted: Tensor) -> Tensor:
+    """The logarithm of the probability of each target: the sum over all paths, step by step."""
+    steps, batch, _ = x.shape
+    count = extended.shape[1]
+    emitted = ew.maximum(x.gather(2, extended.unsqueeze(0).expand(steps, batch, count)), _NEVER)
+    running = ew.lt(front().constant(np.arange(steps)).reshape(-1, 1), inputs.reshape(1, -1)).unsqueeze(-1)
+    start = np.full((batch, count), _NEVER, x.dtype.numpy)
+    start[:, 0] = 0.0
+
+    def following(alpha: Tensor, slices: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[()]]:
+        emission, runs = slices
+        before = ew.where(skip, _shifted(alpha, 2), _NEVER)
+        reached = ew.add(_sum_of(alpha, _shifted(alpha, 1), before), emission)
+        return ew.where(runs, reached, alpha), ()
+
+    alpha, _ = scan(following, front().constant(start), (emitted, running))
+    end = ew.mul(wanted, 2).reshape(-1, 1)
+    last = alpha.gather(1, end)
+    label = ew.where(ew.gt(end, 0), alpha.gather(1, ew.maximum(ew.sub(end, 1), 0)), _NEVER)
+    return _sum_of(last, label).reshape(-1)

@@ -1,0 +1,168 @@
+"""Maxima put back to where a pooling found them, and pooling over windows at random places."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.creation import rand
+from graphc.errors import ArgumentError, AttributeValueError, ShapeError
+from graphc.nn.functional.spatial import IntOrInts, Ints, batched, per_dimension, unbatched
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.ops.shape import concat
+from graphc.tensor import Tensor
+from graphc.tensor_base import front
+
+
+def max_unpool1d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """Zeros with the elements of [batch, channels, length] at their ``indices``; see ``max_unpool2d``."""
+    return _max_unpool("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """Zeros with the elements of [batch, channels, height, width] at their ``indices`` in the flattened plane, as
+    ``max_pool2d(return_indices=True)`` with the same window gives both. ``output_size`` picks one of the sizes that it
+    brings to the input's size."""
+    return _max_unpool("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """Zeros with the elements of [batch, channels, depth, height, width] at their ``indices``; see ``max_unpool2d``."""
+    return _max_unpool("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
+
+
+def _max_unpool(
+    name: str, rank: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
+) -> Tensor:
+    if tuple(input.shape) != tuple(indices.shape):
+        raise ShapeError(f"{name}: input {list(input.shape)} and indices {list(indices.shape)} differ")
+    x, added = batched(input, rank, name)
+    kernel = per_dimension(kernel_size, rank, "kernel_size")
+    steps = kernel if stride is None else per_dimension(stride, rank, "stride")
+    pads = per_dimension(padding, rank, "padding")
+    sizes = tuple((n - 1) * s - 2 * p + k for n, s, p, k in zip(x.shape[2:], steps, pads, kernel, strict=True))
+    if output_size is not None:
+        wanted = tuple(output_size)[-rank:]
+        if any(abs(w - n) >= s for w, n, s in zip(wanted, sizes, steps, strict=True)):
+            raise AttributeValueError(f"{name}: output_size {list(wanted)} is too far from {list(sizes)}")
+        sizes = wanted
+    lead = tuple(x.shape[:2])
+    zeros = front().constant(np.zeros((*lead, math.prod(sizes)), x.dtype.numpy))
+    result = zeros.scatter(2, indices.reshape(*lead, -1), x.reshape(*lead, -1))
+    return unbatched(result.reshape(*lead, *sizes), added)
+
+
+def fractional_max_pool2d(
+    input: Tensor,
+    kernel_size: IntOrInts,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """Maximum over windows at random places of [batch, channels, height, width], as many as ``output_size`` says, or
+    ``output_ratio`` times the input's size (Graham 2014). With ``return_indices`` a pair as of ``max_pool2d``."""
+    order = (1, 0)
+    return _fractional(
+        "fractional_max_pool2d", order, input, kernel_size, output_size, output_ratio, return_indices, _random_samples
+    )
+
+
+def fractional_max_pool3d(
+    input: Tensor,
+    kernel_size: IntOrInts,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """Maximum over windows at random places of a volume; see ``fractional_max_pool2d``."""
+    order = (0, 1, 2)
+    return _fractional(
+        "fractional_max_pool3d", order, input, kernel_size, output_size, output_ratio, return_indices, _random_samples
+    )
+
+
+def _fractional(
+    name: str,
+    order: Ints,
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any,
+    output_ratio: Any,
+    return_indices: bool,
+    samples: Tensor | None,
+) -> Any:
+    rank = len(order)
+    x, added = batched(input, rank, name)
+    kernel, spatial = per_dimension(kernel_size, rank, "kernel_size"), tuple(x.shape[2:])
+    sizes = _fractional_sizes(name, spatial, output_size, output_ratio)
+    if any(o < 1 or o + k - 1 > n for o, k, n in zip(sizes, kernel, spatial, strict=True)):
+        raise ShapeError(f"{name}: {list(sizes)} windows of {list(kernel)} do not fit {list(spatial)}")
+    lead = tuple(x.shape[:2])
+    if samples is None:
+        samples = rand(*lead, rank, dtype=x.dtype)
+    places: Tensor | None = None
+    for axis, (n, o, k) in enumerate(zip(spatial, sizes, kernel, strict=True)):
+        starts = _starts(samples[:, :, order[axis]], n, o, k)
+        rows = starts.unsqueeze(-1) + front().constant(np.arange(k))
+        shape = [*lead, *(1,) * (2 * rank)]
+        shape[2 + axis], shape[2 + rank + axis] = o, k
+        rows = rows.reshape(*shape)
+        places = rows if places is None else places * n + rows
+    assert places is not None
+    flat = places.reshape(*lead, -1)
+    found = x.reshape(*lead, -1).gather(2, flat).reshape(*lead, *sizes, -1)
+    result, best = found.max(-1)
+    if not return_indices:
+        return unbatched(result, added)
+    indices = flat.reshape(*lead, *sizes, -1).gather(-1, best.unsqueeze(-1)).squeeze(-1)
+    return unbatched(result, added), unbatched(indices, added)
+
+
+def _fractional_sizes(name: str, spatial: Ints, output_size: Any, output_ratio: Any) -> Ints:
+    if (output_size is None) == (output_ratio is None):
+        raise ArgumentError(f"{name}: give either output_size or output_ratio")
+    if output_size is not None:
+        return per_dimension(output_size, len(spatial), "output_size")
+    ratios = tuple(output_ratio) if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * len(spatial)
+    if len(ratios) != len(spatial) or not all(0 < r < 1 for r in ratios):
+        raise AttributeValueError(f"{name}: output_ratio {output_ratio} is not between 0 and 1")
+    return tuple(int(n * r) for n, r in zip(spatial, ratios, strict=True))
+
+
+def _starts(sample: Tensor, extent: int, count: int, kernel: int) -> Tensor:
+    """Where the windows of one dimension begin, i64 [batch, channels, count]."""
+    last = front().constant(np.full((*sample.shape, 1), extent - kernel))
+    if count == 1:
+        return last
+    share = front().constant(np.asarray((extent - kernel) / (count - 1), sample.dtype.numpy))
+    steps = front().constant(np.arange(count - 1).astype(sample.dtype.numpy))
+    offset = sample.unsqueeze(-1)
+    before = ew.sub(mathematics.trunc(ew.mul(ew.add(offset, steps), share)), mathematics.trunc(ew.mul(offset, share)))
+    return concat(before.long(), last, axis=2)

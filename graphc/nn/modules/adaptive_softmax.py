@@ -1,0 +1,106 @@
+"""Adaptive softmax for many classes (Grave et al. 2017): frequent classes first, the others in clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from graphc import composite
+from graphc.errors import AttributeValueError, IndexRangeError, ShapeError
+from graphc.nn.module import Module
+from graphc.nn.modules.container import ModuleList, Sequential
+from graphc.nn.modules.linear import Linear
+from graphc.ops import elementwise as ew
+from graphc.ops.shape import concat
+from graphc.tensor import Tensor
+from graphc.trace import is_tracing
+
+
+class AdaptiveLogSoftmaxOutput(NamedTuple):
+    """What the layer returns."""
+
+    output: Tensor
+    """The logarithm of the probability of each target."""
+    loss: Tensor
+    """Minus their mean."""
+
+
+class AdaptiveLogSoftmaxWithLoss(Module):
+    """Log-probabilities of ``n_classes`` classes, sorted by frequency, of which those from each of ``cutoffs`` on are a
+    cluster; the matrices of cluster i have ``in_features / div_value ** (i + 1)`` rows in between."""
+
+    def __init__(
+        self,
+        in_features: int,
+        n_classes: int,
+        cutoffs: Sequence[int],
+        div_value: float = 4.0,
+        head_bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        limits = list(cutoffs)
+        whole = all(isinstance(c, int) for c in limits)
+        if not limits or not whole or limits != sorted(set(limits)) or limits[0] < 1 or limits[-1] > n_classes - 1:
+            raise AttributeValueError(
+                f"AdaptiveLogSoftmaxWithLoss: cutoffs {limits} are no rising numbers from 1 to {n_classes - 1}"
+            )
+        self.in_features = in_features
+        self.n_classes = n_classes
+        self.cutoffs = [*limits, n_classes]
+        self.div_value = div_value
+        self.head_bias = head_bias
+        self.shortlist_size = limits[0]
+        self.n_clusters = len(limits)
+        self.head_size = self.shortlist_size + self.n_clusters
+        options: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.head = Linear(in_features, self.head_size, bias=head_bias, **options)
+        self.tail = ModuleList()
+        for i, (low, high) in enumerate(zip(self.cutoffs, self.cutoffs[1:], strict=False)):
+            between = int(in_features // div_value ** (i + 1))
+            first = Linear(in_features, between, bias=False, **options)
+            self.tail.append(Sequential(first, Linear(between, high - low, bias=False, **options)))
+
+    def reset_parameters(self) -> None:
+        """Draws all matrices anew."""
+        self.head.reset_parameters()
+        for first, second in self.tail:
+            first.reset_parameters()
+            second.reset_parameters()
+
+    def forward(self, input: Tensor, target: Tensor) -> AdaptiveLogSoftmaxOutput:
+        """[batch, in_features] and class numbers [batch] (or both without the batch) to the log-probabilities of the
+        targets and the loss. Raises IndexRangeError for a target that is no class, unless it is traced."""
+        single = len(target.shape) == 0
+        x, goal = (input.unsqueeze(0), target.unsqueeze(0)) if single else (input, target)
+        if len(goal.shape) != 1 or len(x.shape) != 2 or x.shape[0] != goal.shape[0]:
+            raise ShapeError(
+                f"AdaptiveLogSoftmaxWithLoss: input {list(input.shape)} and target {list(target.shape)} do not fit"
+            )
+        if not is_tracing() and goal.numel() and not 0 <= goal.min().item() <= goal.max().item() < self.n_classes:
+            raise IndexRangeError(f"a target is outside of {self.n_classes} classes")
+        head = composite.log_softmax(self.head(x), 1)
+        column = ew.minimum(goal, self.shortlist_size - 1)
+        output = head.gather(1, column.unsqueeze(1)).squeeze(1)
+        for i, tail in enumerate(self.tail):
+            low, high = self.cutoffs[i], self.cutoffs[i + 1]
+            place = ew.minimum(ew.maximum(ew.sub(goal, low), 0), high - low - 1)
+            inside = composite.log_softmax(tail(x), 1).gather(1, place.unsqueeze(1)).squeeze(1)
+            chosen = ew.logical_and(ew.ge(goal, low), ew.lt(goal, high))
+            output = ew.where(chosen, ew.add(head[:, self.shortlist_size + i], inside), output)
+        loss = ew.neg(composite.mean(output))
+        return AdaptiveLogSoftmaxOutput(output.squeeze(0) if single else output, loss)
+
+    def log_prob(self, input: Tensor) -> Tensor:
+        """[batch, in_features] to the log-probabilities of all classes [batch, n_classes]."""
+        head = composite.log_softmax(self.head(input), 1)
+        parts = [head[:, : self.shortlist_size]]
+        for i, tail in enumerate(self.tail):
+            at = self.shortlist_size + i
+            parts.append(ew.add(composite.log_softmax(tail(input), 1), head[:, at : at + 1]))
+        return concat(*parts, axis=1)
+
+    def predict(self, input: Tensor) -> Tensor:
+        """[batch, in_features] to the most probable class of each."""
+        return self.log_prob(input).argmax(dim=1)

@@ -37,6 +37,11 @@ combinations, vander = selection.combinations, selection.vander
 einsum, tensordot, cdist = algebra.einsum, algebra.tensordot, algebra.cdist
 
 
+def polygamma(n: int, input: Tensor) -> Tensor:
+    """The derivative of order ``n`` of ``digamma``."""
+    return input.polygamma(n)
+
+
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Joins tensors of one shape along a new dimension."""
     return shaping.stacked(tensors, dim)
@@ -199,6 +204,7 @@ __all__ = [
     "meshgrid",
     "multinomial",
     "numel",
+    "polygamma",
     "result_type",
     "row_stack",
     "searchsorted",

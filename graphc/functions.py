@@ -100,6 +100,7 @@ diag_embed = _method("diag_embed")
 diagflat = _method("diagflat")
 diagonal = _method("diagonal")
 diff = _method("diff")
+digamma = _method("digamma")
 dist = _method("dist")
 div = _method("div")
 divide = _method("divide")
@@ -109,6 +110,7 @@ eq = _method("eq")
 equal = _method("equal")
 erf = _method("erf")
 erfc = _method("erfc")
+erfinv = _method("erfinv")
 exp = _method("exp")
 exp2 = _method("exp2")
 expm1 = _method("expm1")
@@ -153,6 +155,7 @@ le = _method("le")
 lerp = _method("lerp")
 less = _method("less")
 less_equal = _method("less_equal")
+lgamma = _method("lgamma")
 log = _method("log")
 log10 = _method("log10")
 log1p = _method("log1p")
@@ -185,6 +188,7 @@ msort = _method("msort")
 mul = _method("mul")
 multiply = _method("multiply")
 mv = _method("mv")
+mvlgamma = _method("mvlgamma")
 nan_to_num = _method("nan_to_num")
 nanmean = _method("nanmean")
 nanmedian = _method("nanmedian")
@@ -332,6 +336,7 @@ __all__ = [
     "diagflat",
     "diagonal",
     "diff",
+    "digamma",
     "dist",
     "div",
     "divide",
@@ -341,6 +346,7 @@ __all__ = [
     "equal",
     "erf",
     "erfc",
+    "erfinv",
     "exp",
     "exp2",
     "expm1",
@@ -385,6 +391,7 @@ __all__ = [
     "lerp",
     "less",
     "less_equal",
+    "lgamma",
     "log",
     "log1p",
     "log2",
@@ -417,6 +424,7 @@ __all__ = [
     "mul",
     "multiply",
     "mv",
+    "mvlgamma",
     "nan_to_num",
     "nanmean",
     "nanmedian",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from graphc import composite
 from graphc.errors import ArgumentError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
+from graphc.ops import special
 from graphc.ops.define import as_type, common_type
 from graphc.tensor_base import TensorBase, front
 
@@ -77,6 +79,30 @@ class Elementary(TensorBase):
     def erfc(self) -> Tensor:
         """1 minus the error function."""
         return ew.sub(1.0, mathematics.erf(self))
+
+    def erfinv(self) -> Tensor:
+        """The number whose error function is the element; infinite at -1 and 1, NaN beyond."""
+        return special.erfinv(self)
+
+    def lgamma(self) -> Tensor:
+        """The logarithm of the absolute value of the gamma function."""
+        return special.lgamma(self)
+
+    def digamma(self) -> Tensor:
+        """The derivative of ``lgamma``."""
+        return special.polygamma(self, n=0)
+
+    def polygamma(self, n: int) -> Tensor:
+        """The derivative of order ``n`` of ``digamma``."""
+        return special.polygamma(self, n=n)
+
+    def mvlgamma(self, p: int) -> Tensor:
+        """The logarithm of the multivariate gamma function of dimension ``p``."""
+        if p < 1:
+            raise ArgumentError(f"mvlgamma: the dimension is {p}, it must be positive")
+        x: Any = _float(self)
+        parts = [special.lgamma(ew.sub(x, 0.5 * k)) for k in range(p)]
+        return ew.add(functools.reduce(ew.add, parts), 0.25 * p * (p - 1) * math.log(math.pi))
 
     def logit(self, eps: float | None = None) -> Tensor:
         """log(x / (1 - x)), with elements first limited to eps..1-eps."""

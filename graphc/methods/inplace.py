@@ -114,6 +114,8 @@ class InPlace(TensorBase):
     tan_, sinh_, cosh_, sinc_ = (_from(getattr(Elementary, n)) for n in ("tan", "sinh", "cosh", "sinc"))
     asinh_, acosh_, atanh_ = (_from(getattr(Elementary, n)) for n in ("asinh", "acosh", "atanh"))
     arcsinh_, arccosh_, arctanh_ = asinh_, acosh_, atanh_
+    erfinv_, lgamma_, digamma_ = (_from(getattr(Elementary, n)) for n in ("erfinv", "lgamma", "digamma"))
+    polygamma_, mvlgamma_ = _from(Elementary.polygamma), _from(Elementary.mvlgamma)
     erfc_, frac_, nan_to_num_ = (_from(getattr(Elementary, n)) for n in ("erfc", "frac", "nan_to_num"))
     deg2rad_, rad2deg_ = _from(Elementary.deg2rad), _from(Elementary.rad2deg)
     fmod_, hypot_, xlogy_ = (_from(getattr(Elementary, n)) for n in ("fmod", "hypot", "xlogy"))

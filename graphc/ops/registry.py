@@ -14,6 +14,7 @@ from graphc.ops import (
     random,
     reduce,
     shape,
+    special,
     state,
     tap,
     window,
@@ -23,6 +24,7 @@ from graphc.ops import (
 FAMILIES = (
     elementwise,
     math,
+    special,
     reduce,
     order,
     shape,

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.torch
 
 UNARY = "abs neg exp expm1 sin cos tanh erf sigmoid relu square sinh cosh exp2 erfc asinh deg2rad rad2deg sinc sgn atan"
 UNARY += " negative absolute positive nan_to_num logcumsumexp0"
-OF_POSITIVE = "log log1p log2 log10 sqrt rsqrt reciprocal logit atanh tan asin acos"
+OF_POSITIVE = "log log1p log2 log10 sqrt rsqrt reciprocal logit atanh tan asin acos erfinv lgamma digamma"
 FLAT = "floor ceil round trunc fix sign frac signbit isnan isinf isfinite isposinf isneginf"
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5])
 X, Y = normal(3, 4), normal(3, 4, seed=1)
@@ -114,6 +114,10 @@ def test_integers(name, kinds):
         ("logit eps", lambda t, x: t.logit(x, eps=0.3), (positive(4, 4),)),
         ("nan_to_num", lambda t, x: (t.nan_to_num(x), t.nan_to_num(x, nan=1.0, posinf=2.0, neginf=-3.0)), (SPECIAL,), 1e-9, 1),
         ("isclose", lambda t, x: (t.isclose(x, x + 1e-9), t.isclose(x, x + 1), t.isclose(x, x, equal_nan=True)), (SPECIAL,), 1e-9, 0),
+        ("erfinv", lambda t, x: (t.erfinv(x), (x * 1).erfinv_()), (np.array([-1.0, -0.999, -0.5, -1e-9, 0.0, 1e-30, 0.3, 0.99, 1.0, 1.5]),), 1e-9, 0),
+        ("gamma functions", lambda t, x: (t.lgamma(x), t.digamma(x), x.polygamma(1), t.polygamma(2, x), x.mvlgamma(2), (x * 1).lgamma_(), (x * 1).digamma_()), (positive(3, 4) * 12 + 0.6,), 1e-8, 1),
+        ("gamma functions below zero", lambda t, x: (t.lgamma(x), t.digamma(x), x.polygamma(1)), (-positive(3, 4) * 5 - 0.01,), 1e-8, 0),
+        ("gamma functions of large numbers", lambda t, x: (t.lgamma(x), t.digamma(x)), (np.array([20.0, 170.0, 1e5, 1e10, 1e-5]),), 1e-9, 0),
         ("acosh", lambda t, x: t.acosh(x), (positive(4) + 1.5,)),
         ("isin", lambda t, x, y: (t.isin(x, y), t.isin(x, y, invert=True)), (whole(9, 3, 4), whole(9, 4, seed=2))),
         ("fmod of negatives", lambda t, x, y: (t.fmod(x, y), t.remainder(x, y), t.fmod(x, 0.7)), (spread(3, 4), spread(4) + 0.11), 1e-8, 1),

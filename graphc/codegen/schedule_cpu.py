@@ -59,7 +59,7 @@ def _tiled(prepared: Kernel, constants: frozenset[str], target: Target) -> tuple
 def constant_buffers(program: Program, kernel: Kernel) -> frozenset[str]:
     """Buffers of a kernel to which every call binds a constant, or what does not change while the call is repeated."""
     varying: set[str] = set()
-    for call in (c for c in program.calls if c.kernel == kernel.name):
+    for call in program.calls_of(kernel.name):
         for i, (buffer, storage) in enumerate(zip(kernel.arguments, call.args, strict=True)):
             constant = program.storage(storage).cls == "constant" and not call.place(i).terms
             if not constant and not _is_fixed(program, call, i):

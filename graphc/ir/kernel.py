@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -266,8 +267,27 @@ class Program:
 
     def storage(self, name: str) -> Storage:
         """The storage of that name."""
-        return next(s for s in self.storages if s.name == name)
+        return self._storages[name]
 
     def kernel(self, name: str) -> Kernel:
         """The kernel of that name."""
-        return next(k for k in self.kernels if k.name == name)
+        return self._kernels[name]
+
+    def calls_of(self, name: str) -> list[Call]:
+        """The calls of the kernel of that name."""
+        return self._calls.get(name, [])
+
+    @cached_property
+    def _storages(self) -> dict[str, Storage]:
+        return {s.name: s for s in self.storages}
+
+    @cached_property
+    def _kernels(self) -> dict[str, Kernel]:
+        return {k.name: k for k in self.kernels}
+
+    @cached_property
+    def _calls(self) -> dict[str, list[Call]]:
+        found: dict[str, list[Call]] = {}
+        for call in self.calls:
+            found.setdefault(call.kernel, []).append(call)
+        return found

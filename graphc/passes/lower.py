@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from graphc.ir.repeat import loop_spans
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.passes.access import broadcast_index, climb, domain_axes, written_value
 from graphc.passes.fuse import FusionPlan, fuse
+from graphc.passes.group_key import group_key
 from graphc.passes.layout import LAYOUTS, image_values, strides_of
 from graphc.passes.one_hot import pick_elements
 from graphc.passes.partition import Group, is_repeated
@@ -36,11 +37,16 @@ def lower_layouts(graph: Graph, layouts: Sequence[str]) -> list[Program]:
     """The program once per layout, fused once."""
     plan = fuse(graph)
     images = image_values(graph) if any(x != LAYOUTS[0] for x in layouts) else set()
-    return [_ProgramBuilder(graph, plan, images, layout).build() for layout in layouts]
+    known: _Known = {}
+    return [_ProgramBuilder(graph, plan, images, layout, known).build() for layout in layouts]
+
+
+_Known = dict[Hashable, tuple[Kernel, tuple[int, ...]]]
+"""Kernels of groups that were lowered, by their keys, and the positions of their arguments among a key's storages."""
 
 
 class _ProgramBuilder:
-    def __init__(self, graph: Graph, plan: FusionPlan, images: set[Value], layout: str):
+    def __init__(self, graph: Graph, plan: FusionPlan, images: set[Value], layout: str, known: _Known):
         self.graph = graph
         self.plan = plan
         self.images = images
@@ -50,6 +56,7 @@ class _ProgramBuilder:
         """Storage that holds a value."""
         self.strides: dict[str, tuple[int, ...]] = {}
         """Strides of storages that are not row-major."""
+        self.known = known
         self.kernels: dict[tuple, Kernel] = {}
         self.calls: list[Call] = []
         self.loops = 0
@@ -66,7 +73,7 @@ class _ProgramBuilder:
             self._add(node.results[0], node.results[0].name, "constant", data=node.attrs["value"])
         in_place = _in_place_candidates(self.graph, self.plan)
         for group in self.plan.groups:
-            self._lower(group, {v: t for v, t in in_place.items() if v in group.outputs and v not in self.place})
+            self._lower(group, {v: in_place[v] for v in group.outputs if v in in_place and v not in self.place})
         for value, name in pending:
             self._emit(self._copy(value, self.place[value], name))
         self._write_states()
@@ -106,14 +113,25 @@ class _ProgramBuilder:
             return
         self.place.update({value: self.place[state] for value, state in in_place.items()})
         self._place_temporaries(group)
-        kernel, args = lower_group(group, self.place, self.plan.realized, self.strides)
+        kernel, args = self._lowered(group)
         unsafe = [v for v in in_place if not _overwrites_own_element(kernel, args, self.place[v])]
         if unsafe:
             for value in unsafe:
                 del self.place[value]
             self._place_temporaries(group)
-            kernel, args = lower_group(group, self.place, self.plan.realized, self.strides)
+            kernel, args = self._lowered(group)
         self._emit((kernel, args), tuple(v.name for n in group.nodes for v in n.results))
+
+    def _lowered(self, group: Group) -> tuple[Kernel, tuple[str, ...]]:
+        """``lower_group``, or the kernel that a group like this one has become."""
+        key, storages = group_key(group, self.place, self.plan.realized, self.strides)
+        found = self.known.get(key)
+        if found is None:
+            kernel, args = lower_group(group, self.place, self.plan.realized, self.strides)
+            self.known[key] = kernel, tuple(storages.index(a) for a in args)
+            return kernel, args
+        kernel, positions = found
+        return replace(kernel, origin=_origin(group)), tuple(storages[i] for i in positions)
 
     def _place_temporaries(self, group: Group) -> None:
         for value in group.outputs:
@@ -273,6 +291,11 @@ def lower_group(
     return _GroupLowering(group, place, realized, strides or {}).run()
 
 
+def _origin(group: Group) -> tuple[str, ...]:
+    """Paths of the modules that a group comes from."""
+    return tuple(dict.fromkeys(n.location.module for n in group.nodes if n.location.module))
+
+
 class _GroupLowering:
     """Computes any value of the group at any index: stored ones are loaded, others computed by their op's rule."""
 
@@ -301,11 +324,10 @@ class _GroupLowering:
         else:
             self._map()
         buffers = (*self.buffers.values(), *self.scratch.values())
-        origin = tuple(dict.fromkeys(n.location.module for n in self.group.nodes if n.location.module))
         body = self.nest.body()
         if self.group.kind == "row":
             body = _merged_rows(body)
-        return Kernel("k", buffers, body, origin), tuple(self.buffers)
+        return Kernel("k", buffers, body, _origin(self.group)), tuple(self.buffers)
 
     # ---- kernel forms
 

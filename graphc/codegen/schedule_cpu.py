@@ -31,6 +31,7 @@ def schedule_program(program: Program, target: Target) -> Program:
 
 def estimate(program: Program, target: Target) -> float:
     """Cycles that a lowered program would take once scheduled, by the estimates from which the schedule chooses."""
+    program = separate_phases(program)
     cycles = {k.name: _estimate_kernel(k, constant_buffers(program, k), target) for k in program.kernels}
     return sum(c.runs * cycles[c.kernel] for c in program.calls)
 

@@ -12,6 +12,7 @@ from graphc.ir.index import Axis, Index, flatten
 from graphc.ir.op import Trait
 from graphc.ir.types import row_major_strides
 from graphc.passes.access import Access, domain_axes, is_virtual, written_value
+from graphc.passes.framing import frame
 from graphc.passes.partition import LARGE, WEIGHTS, Group, Partition, node_axes
 from graphc.passes.sharing import join_siblings, recompute
 
@@ -81,6 +82,7 @@ class _Fuser(Partition):
         self._merge(0)
         recompute(self)
         join_siblings(self)
+        frame(self)
         groups = self.groups()
         for group in groups:
             group.nodes.sort(key=self.position.__getitem__)

@@ -16,6 +16,7 @@ from graphc.ir.op import Trait
 from graphc.ir.repeat import loop_spans
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.passes.access import broadcast_index, climb, domain_axes, written_value
+from graphc.passes.framing import framed_value
 from graphc.passes.fuse import FusionPlan, fuse
 from graphc.passes.group_key import group_key
 from graphc.passes.layout import LAYOUTS, image_values, strides_of
@@ -333,12 +334,40 @@ class _GroupLowering:
 
     def _map(self) -> None:
         outputs, shape = self.group.outputs, self.group.shape
+        inner = [self.framed(v) for v in outputs]
         with self.nest.loops(shape) as index:
             offset = flatten(index, row_major_strides(shape))
-            places = [index if v.shape == shape else unflatten(offset, v.shape) for v in outputs]
-            values = [self.at(v, place) for v, place in zip(outputs, places, strict=True)]
+            places = [index if v.shape == shape else unflatten(offset, v.shape) for v in inner]
+            values = [self.at(v, place) for v, place in zip(inner, places, strict=True)]
             for value, place, scalar in zip(outputs, places, values, strict=True):
-                self._store(value, place, scalar)
+                self._store(value, self.inside(value, place), scalar)
+        self._frames()
+
+    def framed(self, value: Value) -> Value:
+        """What the loops over the domain compute of an output."""
+        return framed_value(value, self.members)
+
+    def inside(self, value: Value, place: Sequence[IndexLike]) -> tuple[Index, ...]:
+        """Where an element of what an output is a frame of lies in that output."""
+        if self.framed(value) is value:
+            return tuple(as_index(i) for i in place)
+        return tuple(as_index(i) + low for i, low in zip(place, value.node.attrs["low"], strict=True))
+
+    def _frames(self) -> None:
+        """What lies around the elements of outputs that are frames: per dimension both sides, or one after the other
+        where they differ."""
+        for value in self.group.outputs:
+            attrs = value.node.attrs
+            if self.framed(value) is value:
+                continue
+            for d, (low, high) in enumerate(zip(attrs["low"], attrs["high"], strict=True)):
+                last = value.shape[d] - high
+                sides = [(2, 0, low)] if low == high else [(1, 0, low), (1, last, high)]
+                for number, start, count in (s for s in sides if s[2]):
+                    with self.nest.loops([*value.shape[:d], number, count, *value.shape[d + 1 :]]) as index:
+                        at = index[d] * last + index[d + 1] + start
+                        element = self.nest.const(attrs["value"], value.dtype)
+                        self._store(value, (*index[:d], at, *index[d + 2 :]), element)
 
     def _row(self) -> None:
         group = self.group
@@ -376,6 +405,7 @@ class _GroupLowering:
         assert node.op.lower_nest is not None, f"{node.op.name} has no kernel rule"
         context = _NestContext(self, node)
         node.op.lower_nest(context, *_operands(node), **node.attrs)
+        self._frames()
 
     # ---- values
 
@@ -520,9 +550,10 @@ class _NestContext(_Context):
         lowering.nest.remember(("value", id(result), place), value)
         lowering.nest.remember(("guarded", id(result), place, guard), value)
         for output in lowering.group.outputs:
-            if output is not result:
-                value = _GuardedReader(lowering, guard).at(output, place) if guard else lowering.at(output, place)
-            offset = lowering._offset(output, place)
+            inner = lowering.framed(output)
+            if inner is not result:
+                value = _GuardedReader(lowering, guard).at(inner, place) if guard else lowering.at(inner, place)
+            offset = lowering._offset(output, lowering.inside(output, place))
             lowering.nest.store_at(lowering._buffer(output, "out"), offset, value, guard, combine)
 
 

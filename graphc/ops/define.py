@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from graphc.dtypes import BY_NAME, DType, float32, promote, scalar_type
-from graphc.errors import ArgumentError
+from graphc.errors import ArgumentError, DTypeError, VerifyError
 from graphc.ir.op import REGISTRY, Attr, ErrorSample, OpDef, Sample, Trait, register
+from graphc.ir.types import TensorType
 from graphc.ops import dispatch
+from graphc.ops.rules import show
 
 Scalar = (bool, int, float, np.bool_, np.integer, np.floating)
 
@@ -135,4 +137,26 @@ def define(
         samples=samples,
         error_samples=tuple(error_samples),
     )
+    if Trait.REDUCTION in op.traits:
+        _check_reduction(op)
     return OpFunction(register(op), promotes, to_float)
+
+
+def _check_reduction(op: OpDef) -> None:
+    """Raises VerifyError for a REDUCTION that is none: fusion takes for granted that its one operand is folded along
+    the dimensions that its attribute names, and that what is left are the others."""
+    known = {a.name for a in op.attrs}
+    attrs = {"axes": (1,)} if "axes" in known else {"axis": 1}
+    remedy = "leave out Trait.REDUCTION"
+    if len(op.operands) != 1 or not attrs.keys() <= known:
+        raise VerifyError(f"{op.name}: a reduction has one operand and an attribute axes or axis", remedy=remedy)
+    given = {a.name: a.default for a in op.attrs if not a.required} | attrs
+    for dtype in (float32, BY_NAME["bool"]):
+        try:
+            found = op.infer(TensorType(dtype, (2, 3)), **given).shape
+        except DTypeError:
+            continue
+        if found not in ((2,), (2, 1)):
+            raise VerifyError(
+                f"{op.name}: folding axis 1 of [2,3] gives {list(found)}, not [2] or [2,1]", remedy=remedy
+            )

@@ -8,7 +8,7 @@ import pytest
 from graphc.dtypes import bool_, float32, float64, int32, int64
 from graphc.errors import ArgumentError, TraceError, VerifyError
 from graphc.ir.graph import Graph
-from graphc.ir.op import REGISTRY, Trait
+from graphc.ir.op import REGISTRY, Attr, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import define, dispatch, elementwise, math, shape
 from tests.ops.apply import traced
@@ -94,3 +94,17 @@ def test_without_a_dispatcher_nothing_is_applied(monkeypatch):
     monkeypatch.setattr(dispatch, "_default", [])
     with pytest.raises(TraceError, match="no dispatcher is active"):
         shape.reshape(*values((float32, (2,))), shape=(1, 2))
+
+
+@pytest.mark.parametrize(
+    "operands,attrs,infer,message",
+    [
+        ("x", [Attr("axis", "int")], lambda x, axis: x, r"gives \[2, 3\], not \[2\] or \[2,1\]"),
+        ("x", [], lambda x: TensorType(x.dtype, ()), "an attribute axes or axis"),
+        ("x y", [Attr("axis", "int")], lambda x, y, axis: TensorType(x.dtype, (2,)), "has one operand"),
+    ],
+)
+def test_a_reduction_must_fold_its_axes(operands, attrs, infer, message):
+    with pytest.raises(VerifyError, match=message):
+        define.define("no_reduction", "", operands, infer, attrs=attrs, traits=Trait.PURE | Trait.REDUCTION)
+    assert "no_reduction" not in REGISTRY

@@ -99,7 +99,7 @@ def test_without_a_dispatcher_nothing_is_applied(monkeypatch):
 @pytest.mark.parametrize(
     "operands,attrs,infer,message",
     [
-        ("x", [Attr("axis", "int")], lambda x, axis: x, r"gives \[2, 3\], not \[2\] or \[2,1\]"),
+        ("x", [Attr("axis", "int")], lambda x, axis: x, r"gives \[2,3\], not \[2\] or \[2,1\]"),
         ("x", [], lambda x: TensorType(x.dtype, ()), "an attribute axes or axis"),
         ("x y", [Attr("axis", "int")], lambda x, y, axis: TensorType(x.dtype, (2,)), "has one operand"),
     ],

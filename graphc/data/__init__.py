@@ -3,10 +3,12 @@
 from graphc.data.collate import default_collate, default_convert
 from graphc.data.csv_file import Table, read_csv
 from graphc.data.dataset import (
+    ChainDataset,
     ConcatDataset,
     Dataset,
     IterableDataset,
     MapDataset,
+    StackDataset,
     Subset,
     TensorDataset,
     random_split,
@@ -26,6 +28,7 @@ from graphc.numpy_file import read_npy, read_npz
 __all__ = [
     "MNIST",
     "BatchSampler",
+    "ChainDataset",
     "ConcatDataset",
     "DataLoader",
     "Dataset",
@@ -34,6 +37,7 @@ __all__ = [
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
+    "StackDataset",
     "Subset",
     "SubsetRandomSampler",
     "Table",

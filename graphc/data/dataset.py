@@ -138,3 +138,34 @@ def random_split(dataset: Any, lengths: Sequence[int | float], generator: Genera
     order = randperm(count, generator=generator).tolist()
     ends = list(itertools.accumulate(sizes))
     return [Subset(dataset, order[end - size : end]) for end, size in zip(ends, sizes, strict=True)]
+
+
+class StackDataset(Dataset):
+    """Sample ``i`` is the tuple of the samples ``i`` of datasets of one length, or, with names, their dictionary."""
+
+    def __init__(self, *datasets: Any, **named: Any):
+        if bool(datasets) == bool(named):
+            raise ArgumentError("StackDataset takes datasets, or datasets with names")
+        self.datasets: tuple[Any, ...] | dict[str, Any] = datasets or named
+        lengths = {len(d) for d in (datasets or named.values())}
+        if len(lengths) > 1:
+            raise ShapeError(f"the datasets have different lengths: {sorted(lengths)}")
+        (self._length,) = lengths
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(self.datasets, dict):
+            return {name: d[index] for name, d in self.datasets.items()}
+        return tuple(d[index] for d in self.datasets)
+
+    def __len__(self) -> int:
+        return self._length
+
+
+class ChainDataset(IterableDataset):
+    """The samples of iterable datasets, one dataset after the other."""
+
+    def __init__(self, datasets: Iterable[Any]):
+        self.datasets = datasets
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.chain.from_iterable(self.datasets)

@@ -81,7 +81,8 @@ def _reshaping(name: str) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         return change_shape(self, lambda before: function(before, *args, **kwargs))
 
-    method.__doc__ = f"In place: {function.__doc__} Other views of the memory keep their shape."
+    said = " ".join((function.__doc__ or "").split())
+    method.__doc__ = f"In place: {said} Other views of the memory keep their shape."
     return method
 
 

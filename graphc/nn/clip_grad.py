@@ -44,10 +44,17 @@ def clip_grad_norm_(
         norm = get_total_norm([p.grad for p in held], norm_type)
         if error_if_nonfinite and not bool(mathematics.isfinite(norm)):
             raise GradientError(f"clip_grad_norm_: the norm of the gradients is {norm.item()}")
-        factor = ew.minimum(ew.div(max_norm, ew.add(norm, 1e-6)), 1.0)
-        for parameter in held:
-            parameter.grad.copy_(ew.mul(parameter.grad, factor))
+    clip_grads_with_norm_(held, max_norm, norm)
     return norm
+
+
+def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor) -> None:
+    """Scales all gradients, in place, as if their norm together were ``total_norm`` and had to be at most
+    ``max_norm``."""
+    with no_grad():
+        factor = ew.minimum(ew.div(max_norm, ew.add(total_norm, 1e-6)), 1.0)
+        for parameter in _with_gradient(parameters):
+            parameter.grad.copy_(ew.mul(parameter.grad, factor))
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:

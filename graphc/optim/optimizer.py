@@ -38,6 +38,7 @@ class Optimizer:
         """How often the parameters were updated, eagerly or by a compiled step."""
         self._step_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
         self._step_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._state_hooks: dict[str, OrderedDict[int, Callable[..., Any]]] = {}
         if isinstance(params, Tensor):
             raise ArgumentError(
                 f"{type(self).__name__}: got one tensor where parameters are expected", remedy="[parameter]"
@@ -196,6 +197,37 @@ class Optimizer:
         self._step_post_hooks[handle.id] = hook
         return handle
 
+    def _add_state_hook(self, table: str, hook: Callable[..., Any], prepend: bool) -> RemovableHandle:
+        hooks = self._state_hooks.setdefault(table, OrderedDict())
+        handle = RemovableHandle(hooks)
+        hooks[handle.id] = hook
+        if prepend:
+            hooks.move_to_end(handle.id, last=False)
+        return handle
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """``hook(optimizer)`` runs before ``state_dict``."""
+        return self._add_state_hook("save", hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """``hook(optimizer, state_dict)`` runs after ``state_dict`` and may return another one."""
+        return self._add_state_hook("saved", hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """``hook(optimizer, state_dict)`` runs before ``load_state_dict`` and may return another one."""
+        return self._add_state_hook("load", hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """``hook(optimizer)`` runs after ``load_state_dict``."""
+        return self._add_state_hook("loaded", hook, prepend)
+
+    def _run_state_hooks(self, table: str, *args: Any) -> Any:
+        """What the hooks of a table make of the state dictionary."""
+        for hook in list(self._state_hooks.get(table, {}).values()):
+            found = hook(self, *args)
+            args = args if found is None or not args else (found,)
+        return args[0] if args else None
+
     # Saving
 
     def _numbers(self) -> dict[int, int]:
@@ -205,16 +237,18 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """State and options, with parameters replaced by their numbers. State tensors are not copied."""
+        self._run_state_hooks("save")
         numbers = self._numbers()
         groups = [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
         state = {numbers[id(param)]: dict(entries) for param, entries in self.state.items() if entries}
-        return {"state": state, "param_groups": groups}
+        return self._run_state_hooks("saved", {"state": state, "param_groups": groups})
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Takes state and options from what ``state_dict`` returned for an optimizer of as many parameters.
 
         Raises StateDictError when groups or shapes do not fit; then nothing has changed.
         """
+        state_dict = self._run_state_hooks("load", {**state_dict})
         saved = list(state_dict["param_groups"])
         sizes = [len(g["params"]) for g in saved], [len(g["params"]) for g in self.param_groups]
         if sizes[0] != sizes[1]:
@@ -229,6 +263,7 @@ class Optimizer:
         self.state = defaultdict(dict, state)
         for group, entries in zip(self.param_groups, saved, strict=True):
             group.update((name, deepcopy(value)) for name, value in entries.items() if name != "params")
+        self._run_state_hooks("loaded")
 
     def _load_state(self, param: Tensor, entries: Mapping[str, Any]) -> State:
         """A copy of saved entries in the element types that a fresh state has."""

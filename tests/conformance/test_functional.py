@@ -97,6 +97,8 @@ def test_activations_and_maps(case):
         ("adaptive_avg_pool", lambda t, x, y: (t.nn.functional.adaptive_avg_pool2d(x, (3, 2)), t.nn.functional.adaptive_avg_pool2d(x, 1), t.nn.functional.adaptive_avg_pool2d(x, (None, 4)), t.nn.functional.adaptive_avg_pool1d(y, 3)), (IMAGE, SEQUENCE)),
         ("adaptive_max_pool", lambda t, x, y: (t.nn.functional.adaptive_max_pool2d(x, (3, 2)), t.nn.functional.adaptive_max_pool2d(x, (4, None)), t.nn.functional.adaptive_max_pool1d(y, 3)), (spread(2, 3, 7, 5), spread(2, 4, 7)), 1e-9, 1),
         ("adaptive_max_pool indices", lambda t, x, y: (t.nn.functional.adaptive_max_pool2d(x, (3, 2), return_indices=True), t.nn.functional.adaptive_max_pool1d(y, 3, return_indices=True)), (spread(2, 3, 7, 5), spread(2, 4, 7)), 1e-9, 1),
+        ("lp_pool3d", lambda t, x: t.nn.functional.lp_pool3d(x, 2, (2, 1, 2)), (positive(2, 3, 4, 4, 5),), 1e-8),
+        ("adaptive_max_pool3d positions", lambda t, x: t.nn.functional.adaptive_max_pool3d(x, (2, None, 3), return_indices=True), (normal(2, 3, 4, 3, 5),), 1e-8, 1),
         ("lp_pool", lambda t, x, y: (t.nn.functional.lp_pool2d(x, 2, 2), t.nn.functional.lp_pool2d(x, 3, (2, 3), stride=1), t.nn.functional.lp_pool1d(y, 2, 3, ceil_mode=True)), (positive(2, 4, 6, 5), positive(2, 4, 7)), 1e-8),
         ("unfold", lambda t, x: (t.nn.functional.unfold(x, 2), t.nn.functional.unfold(x, (3, 2), dilation=(1, 2), padding=1, stride=2), t.nn.functional.unfold(x[0], 3)), (IMAGE,)),
         ("fold", lambda t, x: (t.nn.functional.fold(x, (4, 5), 2), t.nn.functional.fold(x[:, :, :6], (5, 4), 2, stride=(2, 1))), (normal(2, 8, 12),)),

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 import graphc as gc
-from graphc.data import ConcatDataset, Dataset, IterableDataset, MapDataset, Subset, TensorDataset, random_split
+from graphc.data import (
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    MapDataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
 from graphc.errors import ArgumentError, IndexRangeError, ShapeError
 
 
@@ -96,3 +106,26 @@ def test_random_split_by_lengths_and_shares():
 def test_lengths_must_add_up(lengths):
     with pytest.raises(ArgumentError, match="do not add up"):
         random_split(Squares(10), lengths)
+
+
+def test_datasets_side_by_side():
+    pairs = StackDataset(Squares(3), [5, 6, 7])
+    assert len(pairs) == 3 and pairs[2] == (Squares(3)[2], 7)
+    named = StackDataset(x=Squares(3), y=[5, 6, 7])
+    assert named[1] == {"x": Squares(3)[1], "y": 6}
+    with pytest.raises(ArgumentError, match="or datasets with names"):
+        StackDataset([1], y=[2])
+    with pytest.raises(ShapeError, match=r"different lengths: \[1, 2\]"):
+        StackDataset([1], [2, 3])
+
+
+def test_iterable_datasets_one_after_the_other():
+    class Count(IterableDataset):
+        def __init__(self, *numbers):
+            self.numbers = numbers
+
+        def __iter__(self):
+            return iter(self.numbers)
+
+    chained = ChainDataset([Count(1, 2), Count(), Count(3)])
+    assert list(chained) == [1, 2, 3] == list(chained)

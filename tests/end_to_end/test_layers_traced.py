@@ -44,6 +44,25 @@ class MaskedAttention(nn.Module):
         return self.attention(x, x, x, key_padding_mask=keys, attn_mask=mask, average_attn_weights=False)
 
 
+class Unpooled(nn.Module):
+    """Maxima at their places."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pool, self.back = nn.MaxPool2d(2, return_indices=True), nn.MaxUnpool2d(2)
+
+    def forward(self, x: Any) -> Any:
+        return self.back(*self.pool(x), output_size=x.shape)
+
+
+class Transcript(nn.Module):
+    """A loss over all alignments."""
+
+    def forward(self, x: Any) -> Any:
+        targets = graphc.tensor([[1, 2], [3, 3]])
+        return F.ctc_loss(F.log_softmax(x, -1), targets, [5, 4], [2, 2])
+
+
 class Loss(nn.Module):
     """A loss against a fixed target."""
 
@@ -131,6 +150,19 @@ CASES: dict[str, Case] = {
     "Unfold": (lambda: nn.Unfold(3, dilation=1, padding=1, stride=2), (floats(*IMAGE),)),
     "Fold": (lambda: nn.Fold((6, 5), (2, 3)), (floats(2, 12, 15),)),
     "AlphaDropout": (lambda: nn.Sequential(nn.AlphaDropout(0.3), nn.FeatureAlphaDropout(0.2)), (floats(*SEQUENCE),)),
+    "ConvTranspose3d": (lambda: nn.ConvTranspose3d(3, 2, 2, stride=2, padding=1), (floats(1, 3, 2, 3, 2),)),
+    "LSTM projected": (lambda: nn.LSTM(6, 4, proj_size=2), (floats(3, 2, 6),)),
+    "MaxUnpool2d": (Unpooled, (floats(*IMAGE),)),
+    "FractionalMaxPool2d": (
+        lambda: nn.FractionalMaxPool2d(2, 3, _random_samples=graphc.tensor(positive(2, IMAGE[1], 2))),
+        (floats(*IMAGE),),
+    ),
+    "AdaptiveLogSoftmaxWithLoss": (
+        lambda: nn.AdaptiveLogSoftmaxWithLoss(6, 9, [2, 5], 2.0),
+        (floats(4, 6), np.array([0, 3, 8, 4])),
+    ),
+    "ctc_loss": (Transcript, (floats(5, 2, 4),)),
+    "bicubic": (lambda: Call(F.interpolate, size=(4, 7), mode="bicubic"), (floats(*IMAGE),)),
     "LPPool2d": (lambda: nn.LPPool2d(2, 2), (positive(*IMAGE),)),
     "LocalResponseNorm": (lambda: nn.LocalResponseNorm(3), (floats(*IMAGE),)),
     "gumbel_softmax": (lambda: Call(F.gumbel_softmax, hard=True), (floats(*SEQUENCE),)),
@@ -224,7 +256,15 @@ def test_every_layer_is_here():
     layers = {type(m).__name__ for make, _ in CASES.values() for m in make().modules()}
     similar = {"AdaptiveAvgPool1d", "AdaptiveMaxPool1d", "AvgPool1d", "ChannelShuffle", "Dropout1d", "Identity"}
     similar |= {"BatchNorm3d", "InstanceNorm3d", "SyncBatchNorm", "Dropout3d", "FeatureAlphaDropout", "LPPool1d"}
-    similar |= {"AdaptiveAvgPool3d", "AdaptiveMaxPool3d"}
+    similar |= {
+        "AdaptiveAvgPool3d",
+        "AdaptiveMaxPool3d",
+        "LPPool3d",
+        "MaxUnpool1d",
+        "MaxUnpool3d",
+        "FractionalMaxPool3d",
+    }
+    similar |= {n for n in nn.modules.__all__ if n.startswith("Lazy")}
     similar |= {"Threshold", "RNNCellBase", "TransformerDecoder", "TransformerDecoderLayer"}
     similar |= {"InstanceNorm1d", "LSTMCell", "GRUCell", "RNN", "RNNBase", "PixelUnshuffle", "Softmax2d", "Softmin"}
     similar |= {

@@ -247,3 +247,24 @@ def test_rules_are_required():
         optimizer.init_state(optimizer.param_groups[0]["params"][0])
     with pytest.raises(NotImplementedError):
         optimizer.update(*[None] * 4)
+
+
+def test_hooks_of_state_dictionaries():
+    optimizer = SGD(nn.Linear(2, 1).parameters(), lr=0.1, momentum=0.9)
+    seen = []
+    handles = [
+        optimizer.register_state_dict_pre_hook(lambda o: seen.append("save")),
+        optimizer.register_state_dict_post_hook(lambda o, d: {**d, "note": 1}),
+        optimizer.register_state_dict_post_hook(lambda o, d: seen.append(sorted(d)), prepend=True),
+        optimizer.register_load_state_dict_pre_hook(
+            lambda o, d: {**d, "param_groups": [{**d["param_groups"][0], "lr": 9.0}]}
+        ),
+        optimizer.register_load_state_dict_post_hook(lambda o: seen.append("loaded")),
+    ]
+    state = optimizer.state_dict()
+    assert seen == ["save", ["param_groups", "state"]] and state["note"] == 1
+    optimizer.load_state_dict(state)
+    assert seen[2:] == ["loaded"] and optimizer.param_groups[0]["lr"] == 9.0 and state["param_groups"][0]["lr"] == 0.1
+    for handle in handles:
+        handle.remove()
+    assert "note" not in optimizer.state_dict() and seen[3:] == []

@@ -120,6 +120,7 @@ from graphc.nn.functional.volume import (
     avg_pool3d,
     conv3d,
     conv_transpose3d,
+    lp_pool3d,
     max_pool3d,
 )
 
@@ -190,6 +191,7 @@ __all__ = [
     "logsigmoid",
     "lp_pool1d",
     "lp_pool2d",
+    "lp_pool3d",
     "margin_ranking_loss",
     "max_pool1d",
     "max_pool2d",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,7 @@ from graphc.nn.functional.pooling import (
 )
 from graphc.nn.functional.spatial import IntOrInts, batched, per_dimension, unbatched
 from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
 from graphc.ops import shape
 from graphc.tensor import Tensor
 
@@ -139,30 +141,12 @@ def max_pool3d(
     kernel = per_dimension(kernel_size, 3, "kernel_size")
     steps = kernel if stride is None else per_dimension(stride, 3, "stride")
     pads, gaps = per_dimension(padding, 3, "padding"), per_dimension(dilation, 3, "dilation")
-    if return_indices:
-        options = [(kernel[a], steps[a], pads[a], gaps[a], ceil_mode, True) for a in (slice(1, 3), 0)]
-        return _with_places(input, options[0], options[1])
     return _separable(
         "max_pool3d",
         input,
         lambda x: max_pool2d(x, kernel[1:], steps[1:], pads[1:], gaps[1:], ceil_mode),
         lambda x: max_pool1d(x, kernel[0], steps[0], pads[0], gaps[0], ceil_mode),
     )
-
-
-def _with_places(input: Tensor, plane: tuple[Any, ...], depth: tuple[Any, ...]) -> tuple[Tensor, Tensor]:
-    """Maxima and their positions in the flattened volume: first of each plane, then along the depth."""
-    x, added = batched(input, 3, "max_pool3d")
-    batch, channels, count, *area = x.shape
-    best, within = max_pool2d(x.reshape(batch, channels * count, *area), *plane)
-    size = tuple(best.shape[2:])
-    columns, places = (t.reshape(batch, channels, count, -1).transpose(2, 3) for t in (best, within))
-    result, chosen = max_pool1d(columns.reshape(batch, -1, count), *depth)
-    chosen = chosen.reshape(batch, channels, size[0] * size[1], -1)
-    found = chosen * (area[0] * area[1]) + places.gather(3, chosen)
-    shapes = (batch, channels, -1, *size)
-    both = [t.reshape(*chosen.shape).transpose(2, 3).reshape(*shapes) for t in (result, found)]
-    return unbatched(both[0], added), unbatched(both[1], added)
 
 
 def avg_pool3d(
@@ -180,15 +164,6 @@ def avg_pool3d(
     kernel = per_dimension(kernel_size, 3, "kernel_size")
     steps = kernel if stride is None else per_dimension(stride, 3, "stride")
     pads = per_dimension(padding, 3, "padding")
-    length = (kernel[0], 1)
-    if divisor_override is not None:
-        # Planes are divided by it, so what is left along the depth is a sum.
-        return _separable(
-            "avg_pool3d",
-            input,
-            lambda x: avg_pool2d(x, kernel[1:], steps[1:], pads[1:], ceil_mode, True, divisor_override),
-            lambda x: avg_pool2d(x.unsqueeze(-1), length, (steps[0], 1), (pads[0], 0), ceil_mode, True, 1).squeeze(-1),
-        )
     return _separable(
         "avg_pool3d",
         input,
@@ -216,9 +191,45 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     )
 
 
-def adaptive_max_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """Maximum over windows that divide [batch, channels, depth, height, width] into ``output_size`` parts."""
+def lp_pool3d(
+    input: Tensor, norm_type: float, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: bool = False
+) -> Tensor:
+    """The ``norm_type``-th root of the sum of powers over windows of [batch, channels, depth, height, width]."""
+    count = float(math.prod(per_dimension(kernel_size, 3, "kernel_size")))
+    total = ew.mul(avg_pool3d(mathematics.pow(input, float(norm_type)), kernel_size, stride, 0, ceil_mode), count)
+    return ew.mul(ew.sign(total), mathematics.pow(ew.abs(total), 1.0 / norm_type))
+
+
+def _with_places(
+    name: str, input: Tensor, planes: Callable[[Tensor], Any], depths: Callable[[Tensor], Any]
+) -> tuple[Tensor, Tensor]:
+    """Maxima and their positions in the flattened volume: first of each plane, then along the depth."""
+    x, added = batched(input, 3, name)
+    batch, channels, count, *area = x.shape
+    best, within = planes(x.reshape(batch, channels * count, *area))
+    size = tuple(best.shape[2:])
+    columns, places = (t.reshape(batch, channels, count, -1).transpose(2, 3) for t in (best, within))
+    result, chosen = depths(columns.reshape(batch, -1, count))
+    chosen = chosen.reshape(batch, channels, size[0] * size[1], -1)
+    found = chosen * (area[0] * area[1]) + places.gather(3, chosen)
+    shapes = (batch, channels, -1, *size)
+    both = [t.reshape(*chosen.shape).transpose(2, 3).reshape(*shapes) for t in (result, found)]
+    return unbatched(both[0], added), unbatched(both[1], added)
+
+
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """Maximum over windows that divide [batch, channels, depth, height, width] into ``output_size`` parts.
+
+    With ``return_indices`` the result is a pair with the position (i64) of each maximum in its flattened volume.
+    """
     depth, *plane = _three(input, output_size)
+    if return_indices:
+        return _with_places(
+            "adaptive_max_pool3d",
+            input,
+            lambda x: adaptive_max_pool2d(x, tuple(plane), True),
+            lambda x: adaptive_max_pool1d(x, depth, True),
+        )
     return _separable(
         "adaptive_max_pool3d",
         input,

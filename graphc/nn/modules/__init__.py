@@ -135,7 +135,15 @@ from graphc.nn.modules.vision import (
     ZeroPad2d,
     ZeroPad3d,
 )
-from graphc.nn.modules.volume import AdaptiveAvgPool3d, AdaptiveMaxPool3d, AvgPool3d, Conv3d, ConvTranspose3d, MaxPool3d
+from graphc.nn.modules.volume import (
+    AdaptiveAvgPool3d,
+    AdaptiveMaxPool3d,
+    AvgPool3d,
+    Conv3d,
+    ConvTranspose3d,
+    LPPool3d,
+    MaxPool3d,
+)
 
 __all__ = [
     "CELU",
@@ -208,6 +216,7 @@ __all__ = [
     "L1Loss",
     "LPPool1d",
     "LPPool2d",
+    "LPPool3d",
     "LSTMCell",
     "LayerNorm",
     "LazyBatchNorm1d",

@@ -6,7 +6,7 @@ from typing import Any
 
 from graphc.nn import functional as F
 from graphc.nn.modules.convolution import _Conv, _ConvTranspose
-from graphc.nn.modules.pooling import _Adaptive, _DividedAvgPool, _MaxPool
+from graphc.nn.modules.pooling import _Adaptive, _DividedAvgPool, _LPPool, _MaxPool
 from graphc.tensor import Tensor
 
 
@@ -61,6 +61,14 @@ class AdaptiveAvgPool3d(_Adaptive):
 class AdaptiveMaxPool3d(_Adaptive):
     """Maximum over as many equal windows of a volume as ``output_size`` says."""
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Any:
         """[batch, channels, depth, height, width] to [batch, channels, *output_size]."""
-        return F.adaptive_max_pool3d(input, self.output_size)
+        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+
+
+class LPPool3d(_LPPool):
+    """The root of the sum of powers over windows of [batch, channels, depth, height, width]."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, channels, depth, height, width] to a smaller volume."""
+        return F.lp_pool3d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)

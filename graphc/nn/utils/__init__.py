@@ -3,6 +3,7 @@
 from graphc.nn.clip_grad import (
     clip_grad_norm_,
     clip_grad_value_,
+    clip_grads_with_norm_,
     get_total_norm,
     parameters_to_vector,
     vector_to_parameters,
@@ -19,6 +20,7 @@ from graphc.nn.utils.normed_weight import remove_spectral_norm, remove_weight_no
 __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
+    "clip_grads_with_norm_",
     "fuse_conv_bn_eval",
     "fuse_conv_bn_weights",
     "fuse_linear_bn_eval",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from graphc.lazy import exports
 
 if TYPE_CHECKING:
-    from graphc.autograd import forward_ad, graph
+    from graphc.autograd import forward_ad, functional, graph
     from graphc.autograd.engine import backward, grad
     from graphc.autograd.function import Function, Variable, once_differentiable
     from graphc.autograd.grad_mode import (
@@ -35,6 +35,7 @@ __all__ = [
     "detect_anomaly",
     "enable_grad",
     "forward_ad",
+    "functional",
     "get_gradient_edge",
     "grad",
     "gradcheck",
@@ -75,5 +76,5 @@ __getattr__ = exports(
     __name__,
     globals(),
     {name: f"{__name__}.{module}:{name}" for module, names in _MODULES.items() for name in names}
-    | {name: f"{__name__}.{name}" for name in ("forward_ad", "graph")},
+    | {name: f"{__name__}.{name}" for name in ("forward_ad", "functional", "graph")},
 )

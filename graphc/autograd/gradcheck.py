@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.autograd.engine import grad
 from graphc.autograd.forward_ad import dual_level, make_dual, unpack_dual
+from graphc.batched import vmap
 from graphc.dtypes import float64
 from graphc.errors import ArgumentError, GradientError
 from graphc.ops.shape import zeros_like
@@ -63,12 +64,13 @@ def gradcheck(
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
     check_forward_ad: bool = False,
+    check_batched_grad: bool = False,
 ) -> bool:
     """Whether the gradients of ``func`` agree with central differences of step ``eps``.
 
     Two backward passes must agree up to ``nondet_tol``. With ``check_forward_ad`` forward mode must agree with the
-    differences, too. ``inputs`` that require gradients must be f64. Raises GradientError on a difference, or returns
-    False.
+    differences, too, and with ``check_batched_grad`` the gradients of a batch of weights (``vmap``) with those of
+    single ones. ``inputs`` that require gradients must be f64. Raises GradientError on a difference, or returns False.
     """
     given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     tensors = [(i, t) for i, t in enumerate(given) if isinstance(t, Tensor) and t.requires_grad]
@@ -79,6 +81,8 @@ def gradcheck(
             raise ArgumentError(f"gradcheck: input {i} is {tensor.dtype.name}, finite differences need f64")
     try:
         _check(func, given, tensors, eps, (rtol, atol), nondet_tol, check_forward_ad)
+        if check_batched_grad:
+            _check_batched(func, given, tensors, (rtol, atol))
     except _Difference:
         if raise_exception:
             raise
@@ -136,6 +140,25 @@ def _check(
                 worst = float(np.max(np.abs(analytical - again)))
                 raise _Difference(
                     f"two backward passes give gradients of result {o} for input {i} that differ by up to {worst:.3g}"
+                )
+
+
+def _check_batched(func: Callable[..., Any], given: Any, tensors: Any, near: tuple[float, float]) -> None:
+    for o, result in enumerate(_results(func, given)):
+        if not result.requires_grad or not result.numel():
+            continue
+        seeds = Tensor._wrap(np.eye(result.numel()).reshape(result.numel(), *result.shape))
+        for i, tensor in tensors:
+
+            def row(seed: Tensor, result: Tensor = result, tensor: Tensor = tensor) -> Tensor:
+                return grad(result, tensor, seed, retain_graph=True, materialize_grads=True)[0]
+
+            batched = vmap(row)(seeds).detach().numpy().reshape(result.numel(), -1).T
+            single = _analytical(result, tensor)
+            if not np.allclose(batched, single, *near, equal_nan=True):
+                worst = float(np.max(np.abs(batched - single)))
+                raise _Difference(
+                    f"batched gradient of result {o} for input {i} differs from single ones by up to {worst:.3g}"
                 )
 
 

@@ -115,3 +115,22 @@ def test_wrong_tangents_are_found():
         (X, (X * 2).detach().requires_grad_()),
         check_forward_ad=True,
     )
+
+
+def test_gradients_of_batches_are_checked():
+    assert gradcheck(lambda x: (x.exp().cumsum(0), x.sum()), X, check_batched_grad=True)
+    assert gradcheck(lambda x: Scaled.apply(x, 2.0), X, check_batched_grad=True)
+    with pytest.raises(GradientError, match=r"batched gradient of result 0 for input 0 differs .* by up to"):
+        gradcheck(Changing.apply, X, check_batched_grad=True)
+
+
+class Changing(Function):
+    """Its backward gives something else where it is traced."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * (3 if graphc.is_tracing() else 2)

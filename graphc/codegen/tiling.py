@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from graphc.codegen.contraction import Contraction
@@ -22,6 +22,8 @@ _HELD, _LONG = 448, 24
 transcendental function counts for."""
 _SPREAD = 8
 """How many operations an access counts for whose lanes are not neighbours."""
+Run = tuple[int, int, int]
+"""(start, count, size) of equal parts of an axis, or (offset, vectors, lanes) of a piece of one."""
 _SHORT = 8
 """A last reduced axis of at most this extent is written out instead of looped over."""
 
@@ -74,42 +76,83 @@ def _span(load: Load) -> int:
 def _lane_nest(
     c: Contraction, tile: Tile, target: Target, names: Names, packed: Packing | None, near: list[Axis]
 ) -> tuple[Stmt, ...]:
-    """Register blocks over rows and panels. Panels are outside, so that one stays near while all rows pass by it;
-    when all panels together stay near, rows are outside, and what is written (and read beside the sum) is walked
-    through in order."""
-    lanes = target.lanes(c.dtype)
-    result: list[Stmt] = []
-    runs = column_runs(tile.vector.extent, lanes * tile.vectors)
+    """Register blocks over rows and panels. Panels are outside, so that one stays near while all rows pass by it.
+    Where several panels stay near together, rows are outside of these, and what is written (and read beside the sum) is
+    walked through in longer pieces."""
+    runs = column_runs(tile.vector.extent, target.lanes(c.dtype) * tile.vectors)
+    write = _Blocks(c, tile, target, names, packed, near)
     if _panels_stay(c, tile, target):
-        for row_run in _row_runs(tile.row, tile.rows):
-            block = names.axis("r", row_run[1])
+        return write.rows_outside([(run, run[1], as_index(0)) for run in runs])
+    result: list[Stmt] = []
+    for run in runs:
+        together = min(run[1], _panels_together(c, tile, run[2], target))
+        if together == 1:
+            result += write.panels_outside(run)
+            continue
+        for start, number, size in blocks(run[1], together):
+            group = names.axis("g", number)
+            body = write.rows_outside([(run, size, block_index(start, (group, size)))])
+            result += wrap([(group, "parallel")], body)
+    return tuple(result)
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Writes the loops over rows and panels around the register blocks of one contraction."""
+
+    c: Contraction
+    tile: Tile
+    target: Target
+    names: Names
+    packed: Packing | None
+    near: list[Axis]
+
+    def rows_outside(self, panels: list[tuple[Run, int, Index]]) -> tuple[Stmt, ...]:
+        """Panels, given as (run, how many, first one), for each block of rows."""
+        result: list[Stmt] = []
+        for row_run in _row_runs(self.tile.row, self.tile.rows):
+            block = self.names.axis("r", row_run[1])
             inner: list[Stmt] = []
-            for run in runs:
-                panel = names.axis("p", run[1])
-                pieces: list[Stmt] = []
-                for piece in _vector_pieces(run[2], lanes):
-                    pieces += _block(c, tile, names, run, panel, piece, row_run, block, packed, near)
-                inner += wrap([(panel, "parallel")], tuple(pieces))
+            for run, count, first in panels:
+                axis = self.names.axis("p", count)
+                pieces = _vector_pieces(run[2], self.target.lanes(self.c.dtype))
+                bodies = [self.block(self.c, run, first + axis, piece, row_run, block) for piece in pieces]
+                inner += wrap([(axis, "parallel")], tuple(s for body in bodies for s in body))
             result += wrap([(block, "parallel")], tuple(inner))
         return tuple(result)
-    rows, around = _row_runs(tile.row, tile.rows), prod(x.extent for x in near)
-    turns = around * sum(number for _, number, _ in rows)
-    for run in runs:
-        panel = names.axis("p", run[1])
-        inner = []
-        for piece in _vector_pieces(run[2], lanes):
+
+    def panels_outside(self, run: Run) -> tuple[Stmt, ...]:
+        """All blocks of rows for each panel of a run; meanwhile the next panel is asked for."""
+        rows, around = _row_runs(self.tile.row, self.tile.rows), prod(x.extent for x in self.near)
+        turns = around * sum(number for _, number, _ in rows)
+        panel = self.names.axis("p", run[1])
+        inner: list[Stmt] = []
+        for piece in _vector_pieces(run[2], self.target.lanes(self.c.dtype)):
             done = 0
             for row_run in rows:
-                block = names.axis("r", row_run[1])
+                block = self.names.axis("r", row_run[1])
                 turn = as_index(block) + done
-                for x in near:
+                for x in self.near:
                     turn = turn * x.extent + x
-                asking = _asking(c, packed, run, panel, turn, turns, target) if packed and not piece[0] else c
-                body = _block(asking, tile, names, run, panel, piece, row_run, block, packed, near)
+                c = self.c
+                if self.packed is not None and not piece[0]:
+                    c = _asking(c, self.packed, run, panel, turn, turns, self.target)
+                body = self.block(c, run, as_index(panel), piece, row_run, block)
                 inner += wrap([(block, "parallel")], body)
                 done += row_run[1]
-        result += wrap([(panel, "parallel")], tuple(inner))
-    return tuple(result)
+        return wrap([(panel, "parallel")], tuple(inner))
+
+    def block(self, c: Contraction, run: Run, panel: Index, piece: Run, row_run: Run, block: Axis) -> tuple[Stmt, ...]:
+        """One register block inside loops over ``near``; ``panel`` and ``block`` say which."""
+        return _block(c, self.tile, self.names, run, panel, piece, row_run, block, self.packed, self.near)
+
+
+def _panels_together(c: Contraction, tile: Tile, width: int, target: Target) -> int:
+    """How many panels of short sums share a part of the second cache; 1 where one does not fit the first."""
+    panel = c.b if tile.vector in axes_of(c.b.index) else c.a
+    depth = prod(x.extent for x in c.reduced if x in axes_of(panel.index))
+    size = depth * width * panel.dtype.itemsize
+    return max(1, target.l2_bytes // 4 // size) if size <= target.l1_bytes * 2 // 3 else 1
 
 
 _TURNS = 256
@@ -158,7 +201,7 @@ def _block(
     tile: Tile,
     names: Names,
     run: tuple[int, int, int],
-    panel: Axis,
+    panel: Index,
     piece: tuple[int, int, int],
     row_run: tuple[int, int, int],
     block: Axis,
@@ -172,7 +215,7 @@ def _block(
     row = names.axis("u", rows)
     side, lane = names.axis("u", vectors), names.axis("l", lanes)
     within = block_index(offset, (side, lanes), (lane, 1))
-    mapping: dict[Axis, Index] = {tile.vector: block_index(start, (panel, size)) + within}
+    mapping: dict[Axis, Index] = {tile.vector: panel * size + start + within}
     if tile.row is not None:
         mapping[tile.row] = block_index(row_start, (block, rows), (row, 1))
     around = {x: names.axis("n", x.extent) for x in near}
@@ -182,7 +225,7 @@ def _block(
 
         def read(load: Load, copier: BodyCopier) -> tuple[str, Index]:
             point = {x: as_index(copier.axes.get(x, x)) for x in (*packed.outer, *packed.reduced)}
-            return packed.buffer, packed.index(run, as_index(panel), within, point)
+            return packed.buffer, packed.index(run, panel, within, point)
 
         reads = {packed.load.name: read}
     if _through_scratch(c, tile):

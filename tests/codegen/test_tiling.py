@@ -196,3 +196,21 @@ def test_images_pass_by_a_panel_when_that_moves_less_memory(channels: int, insid
     loops = next(around for s, around in walk(tiled.body) if isinstance(s, Update))
     extents = [x.axis.extent for x in loops if x.kind == "parallel"]
     assert (extents[0] != 7) is inside, extents
+
+
+def test_panels_of_short_sums_are_walked_along_in_groups():
+    """An update of 4096 x 4096 elements by a sum of 64 is bound by what it writes: rows are written 1024 at a time."""
+    kernel = plain(512, 4096, 64)
+    c = find_contraction(kernel)
+    assert c is not None
+    tile = choose_tile(c, WIDE)
+    assert tile is not None
+    tiled = apply_tile(c, replace(tile, pack=None), kernel, WIDE, Names(), None)
+    loops = next(around for s, around in walk(tiled.body) if isinstance(s, Update))
+    group, rows, panel = (x.axis for x in loops if x.kind == "parallel")
+    width = tile.vectors * 16
+    assert group.extent * panel.extent * width == 4096 and 512 <= panel.extent * width <= 1024
+    assert rows.extent > 1
+    assert len({s.axis for s, _ in walk(tiled.body) if isinstance(s, Loop)}) == sum(
+        isinstance(s, Loop) for s, _ in walk(tiled.body)
+    ), "no loop shares its axis with another"

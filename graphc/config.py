@@ -58,6 +58,8 @@ class Options:
     """Bytes that the cache may take."""
     logs: str
     """Level of the log on stderr; empty for none."""
+    progress: bool
+    """Whether long compiles show on a terminal what they are doing."""
     explain_recompiles: bool
     """Whether a compiled function tells why it is compiled again."""
     debug: bool
@@ -195,6 +197,14 @@ OPTIONS = (
         "",
         "Writes a log of compiles (stages, sizes, times) to stderr.",
         _one_of("", "info", "debug"),
+    ),
+    Option(
+        "progress",
+        "GRAPHC_PROGRESS",
+        "`on`, `off`",
+        "on",
+        "Whether a compile that takes longer than a second shows on stderr what it is doing, when that is a terminal.",
+        _on_off,
     ),
     Option(
         "explain_recompiles",

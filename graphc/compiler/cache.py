@@ -266,7 +266,7 @@ def _warn(error: Exception) -> None:
 _NO_CODE = frozenset(
     {
         *("verify", "dump", "print_after", "threads", "compile_threads", "spin_us", "logs"),
-        *("explain_recompiles", "debug", "cache", "cache_dir", "cache_size"),
+        *("progress", "explain_recompiles", "debug", "cache", "cache_dir", "cache_size"),
     }
 )
 """Options that do not change the code of a program; all others are part of its key."""

@@ -20,6 +20,7 @@ from graphc.codegen.llvm_build import build_object
 from graphc.codegen.target import Target, host_target
 from graphc.codegen.thread_pool import emit_pool
 from graphc.compiler import cache
+from graphc.compiler.progress import shown
 from graphc.compiler.stages import Stages
 from graphc.container import align
 from graphc.errors import CompileError
@@ -76,7 +77,8 @@ _numbers = itertools.count()
 def compile_stages(stages: Stages) -> CompiledGraph:
     """The rest of a compile that may have been looked at on its way."""
     folder = config.read().dump
-    with _without_collector():
+    with _without_collector(), shown(stages.name) as progress:
+        stages.watch = progress.tell
         if folder:
             dump(stages, Path(folder) / f"{next(_numbers)}.{_file_name(stages.lowered.name)}")
         manifest, constants = describe(stages.scheduled, stages.target)

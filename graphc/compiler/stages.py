@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -37,10 +38,17 @@ class Stages:
         """How long each stage took that has been computed."""
         self.layouts: dict[str, float] = {}
         """Estimated cycles in each layout that was compared (see passes.layout), once ``lowered`` has been computed."""
+        self.watch: Callable[[str], None] = lambda stage: None
+        """Called with the name of each stage when it begins."""
         self._verify = config.read().verify
         self._traced = traced
         if lowered is not None:
             self.__dict__["lowered"] = lowered
+
+    @property
+    def name(self) -> str:
+        """Name of the program."""
+        return self.lowered.name if self._traced is None else self._traced.name
 
     @property
     def has_graph(self) -> bool:
@@ -106,6 +114,7 @@ class Stages:
         return print_program(value) if isinstance(value, Program) else value
 
     def _timed(self, stage: str, compute: Any, *arguments: Any) -> Any:
+        self.watch(stage)
         start = time.perf_counter()
         result = compute(*arguments)
         if self._verify != "off" and isinstance(result, Program):

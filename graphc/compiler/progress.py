@@ -1,0 +1,70 @@
+"""One line on a terminal that tells what a long compile is doing, gone when it is done."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from graphc import config
+
+DELAY, PERIOD = 1.0, 0.25
+"""Seconds after which the line appears, and between its changes."""
+_CLEAR = "\r\x1b[K"
+
+
+class Progress:
+    """What is being compiled, and at which stage."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.stage = ""
+        """What is being made at present."""
+        self._start = time.perf_counter()
+        self._done = threading.Event()
+
+    def line(self) -> str:
+        """The line as it is now."""
+        return f"graphc: compiling {self.name}: {self.stage} ({time.perf_counter() - self._start:.0f} s)"[:100]
+
+    def tell(self, stage: str) -> None:
+        """Says what is being made now."""
+        self.stage = stage
+
+    def run(self) -> None:
+        """Shows the line until ``stop`` is called, but not during the first second."""
+        wait = DELAY
+        while not self._done.wait(wait):
+            self._write(_CLEAR + self.line())
+            wait = PERIOD
+        if wait == PERIOD:
+            self._write(_CLEAR)
+
+    def stop(self) -> None:
+        """Lets ``run`` return."""
+        self._done.set()
+
+    def _write(self, text: str) -> None:
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except (OSError, ValueError):  # the terminal is gone
+            self._done.set()
+
+
+@contextmanager
+def shown(name: str) -> Iterator[Progress]:
+    """Shows the progress of the block on stderr when that is a terminal and GRAPHC_PROGRESS is on."""
+    progress = Progress(name)
+    if not (config.read().progress and sys.stderr is not None and sys.stderr.isatty()):
+        yield progress
+        return
+    thread = threading.Thread(target=progress.run, name="graphc-progress", daemon=True)
+    thread.start()
+    try:
+        yield progress
+    finally:
+        progress.stop()
+        thread.join()

@@ -18,6 +18,7 @@ from graphc.nn.module_hooks import ModuleHooks, call_with_hooks, run_registratio
 from graphc.nn.module_state import ModuleState
 from graphc.nn.module_tree import check_member_name
 from graphc.nn.parameter import Buffer, Parameter
+from graphc.ops.define import no_tensor
 from graphc.tensor import Tensor
 from graphc.trace import is_tracing
 
@@ -86,6 +87,11 @@ class Module(ModuleState, ModuleHooks):
         except GraphcError as error:
             module_path.note_origin(error)
             raise
+        except AttributeError as error:
+            found = _taken_for_tensor(self, args, error)
+            if found is None:
+                raise
+            raise found from error
         finally:
             module_path.leave()
 
@@ -327,6 +333,17 @@ class Module(ModuleState, ModuleHooks):
 
 
 attributes.watch(Module)
+
+
+def _taken_for_tensor(module: Module, args: tuple[Any, ...], error: AttributeError) -> GraphcError | None:
+    """The error for a list, tuple or number among ``args`` of which a tensor's attribute was asked."""
+    for number, value in enumerate(args):
+        plain = isinstance(value, (list, tuple, int, float))
+        if value is error.obj and plain and hasattr(Tensor, error.name or ""):
+            found = no_tensor(f"{type(module).__name__}, argument {number}", value)
+            module_path.note_origin(found)
+            return found
+    return None
 
 
 def no_module(doing: str, value: Any) -> ArgumentError:

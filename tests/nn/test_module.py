@@ -228,6 +228,11 @@ class Outer(nn.Module):
         return self.inner(x)  # the line
 
 
+class Asks(nn.Module):
+    def forward(self, x):
+        return x.other
+
+
 def test_errors_name_the_module_and_the_line():
     for call in (Outer(), lambda x: graphc.trace(Outer(), x), graphc.compile(Outer())):
         with pytest.raises(ShapeError) as caught:
@@ -247,6 +252,13 @@ def test_arrays_are_no_tensors():
     for module in (nn.Conv2d(1, 1, 1), nn.ReLU()):
         with pytest.raises(ArgumentError, match=r"numpy\.ndarray is no tensor\n  from .*\n  try    graphc\.tensor"):
             module(np.ones((1, 1, 2, 2), np.float32))
+    with pytest.raises(
+        ArgumentError, match=r"Linear, argument 0: list is no tensor\n  from   inner, .*\n  try    graphc"
+    ):
+        Outer()([1.0, 2.0, 3.0])
+    with pytest.raises(AttributeError, match="no attribute 'other'") as caught:
+        Asks()([1])
+    assert not isinstance(caught.value, ArgumentError) and caught.value.__cause__ is None
     with pytest.raises(ArgumentError, match=r"cross_entropy: numpy\.ndarray is no tensor"):
         nn.functional.cross_entropy(graphc.ones(2, 3), np.array([0, 1]))
 

@@ -161,6 +161,19 @@ def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux
     return wrapped
 
 
+def grad_and_value(
+    function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """As ``value_and_grad``, but what it returns is (gradient, value)."""
+    both = value_and_grad(function, argnums, has_aux)
+
+    @functools.wraps(function, updated=())
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return both(*args, **kwargs)[::-1]
+
+    return wrapped
+
+
 def jvp(
     function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False
 ) -> tuple[Any, ...]:

@@ -45,6 +45,11 @@ def test_value_and_grad_of_nested_arguments():
     assert value.item() == 20 and ga.tolist() == [2, 3, 4] and gb.tolist() == [1, 2, 3]
 
 
+def test_grad_and_value_is_the_other_order():
+    gradient, (value, extra) = graphc.func.grad_and_value(lambda x: ((x * x).sum(), "extra"), has_aux=True)(X)
+    assert (value.item(), extra, gradient.tolist()) == (14, "extra", [2, 4, 6])
+
+
 def test_aux():
     (value, extra), gradient = graphc.value_and_grad(lambda x: (x.sum(), "extra"), has_aux=True)(X)
     assert (value.item(), extra, gradient.tolist()) == (6, "extra", [1, 1, 1])

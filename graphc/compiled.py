@@ -382,9 +382,9 @@ def compile(target: Any = None, *, precision: str | None = None, freeze: bool = 
     training flags of the modules, and what requires gradients. Parameters and buffers are those of the live model, and
     results are part of eager autograd. Without a target it is a decorator.
 
-    ``precision`` is what large weights are stored as: ``bf16``, ``f16``, ``int8``, or ``bf16_dot``, which also rounds
-    what they are multiplied by (see docs/precision.md). Copies of them are made at the first call and again after an
-    operation has written to them; gradients are not available.
+    ``precision`` is what large weights are stored as: ``bf16``, ``f16``, ``int8``, or ``bf16_dot`` and
+    ``int8_dot``, which also round what they are multiplied by (see docs/precision.md). Copies of them are made at the
+    first call and again after an operation has written to them; gradients are not available.
 
     ``freeze`` makes constants of the parameters and buffers that are only read, as ``export`` does, so that they are
     folded and packed once: faster where weights are large, at the price of compiling again after one was replaced or

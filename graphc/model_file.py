@@ -54,8 +54,8 @@ def export(
     """Traces a module or function on example tensors or arrays, in the mode it is in, and writes it to one file.
 
     The file holds the graph and the present weights, and with ``native`` object code for this machine. With a
-    ``precision`` (``bf16``, ``f16``, ``int8`` or ``bf16_dot``) it holds large weights in that form, as constants of the
-    optimized graph. It is replaced atomically. Raises what tracing raises; ArgumentError when an output is neither a
+    ``precision`` (``bf16``, ``f16``, ``int8``, ``bf16_dot``, ``int8_dot``) it holds large weights in that form, as
+    constants of the optimized graph. It is replaced atomically. Raises what tracing raises; ArgumentError when an output is neither a
     tensor nor None, or for an unknown precision; OSError.
     """
     check_precision(precision)

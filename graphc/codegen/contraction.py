@@ -9,7 +9,7 @@ from graphc.dtypes import DType
 from graphc.ir.index import Axis, Dynamic, atoms
 from graphc.ir.kernel import Acc, Kernel, Let, Load, Loop, Stmt, Store, Update
 
-PRODUCTS = ("mul", "dot2")
+PRODUCTS = ("mul", "dot2", "dot4")
 """Operations on two operands that are summed."""
 
 
@@ -72,7 +72,9 @@ def _product(inner: tuple[Stmt, ...]) -> tuple[Load, Load] | None:
     if len(inner) != len(loads) + len(casts) + 2:
         return None
     a, b = (loads.get(x) if isinstance(x, str) else None for x in products[0].args)
-    if a is None or b is None or updates[0].value != products[0].name or products[0].dtype.kind != "f":
+    if a is None or b is None or updates[0].value != products[0].name:
+        return None
+    if products[0].op == "mul" and products[0].dtype.kind != "f":
         return None
     if any(isinstance(x, Dynamic) for s in (a, b) for x in atoms(s.index)):
         return None

@@ -255,8 +255,8 @@ class KernelEmitter:
         product_of = self.products.get(value) if isinstance(value, str) else None
         if product_of is not None:
             a, b = (self.function.widen(self.operand(r), at, acc.width) for r in product_of.args)
-            if product_of.op == "dot2":
-                return self.scalar.add_dot2(a, b, old, acc.width)
+            if product_of.op != "mul":
+                return self.scalar.add_dot(product_of.op, a, b, old, acc.width)
             return self.scalar.emit("fma", [a, b, old], [acc.dtype] * 3, acc.dtype, acc.width)
         register = self.function.widen(self.operand(value), at, acc.width)
         return self.accumulators.combine(acc.combine, old, register, acc.dtype, acc.width)
@@ -331,7 +331,7 @@ def _fusable_products(kernel: Kernel) -> dict[str, Let]:
     for stmt, _ in walk(kernel.body):
         if isinstance(stmt, Let):
             uses.update(a for a in stmt.args if isinstance(a, str))
-            if stmt.op in PRODUCTS and stmt.dtype.kind == "f":
+            if stmt.op in PRODUCTS and (stmt.op != "mul" or stmt.dtype.kind == "f"):
                 products[stmt.name] = stmt
         elif isinstance(stmt, Acc):
             combines[stmt.name] = stmt.combine

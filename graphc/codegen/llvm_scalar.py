@@ -273,10 +273,31 @@ class ScalarEmitter:
         return self.select(self.line(f"fcmp uno {kind} {value}, {value}"), quiet, rounded, int32, lanes)
 
     def _dot2(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
-        return self.add_dot2(*args, self.constant(0.0, float32, lanes), lanes)
+        return self._add_dot2(*args, self.constant(0.0, float32, lanes), lanes)
 
-    def add_dot2(self, a: str, b: str, total: str, lanes: int) -> str:
-        """``total`` and the sum of the products of two pairs: one instruction where there is one."""
+    def _dot4(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
+        return self._add_dot4(*args, self.constant(0, int32, lanes), lanes)
+
+    def add_dot(self, op: str, a: str, b: str, total: str, lanes: int) -> str:
+        """``total`` and ``dot2`` or ``dot4`` of the others: one instruction where there is one."""
+        return (self._add_dot2 if op == "dot2" else self._add_dot4)(a, b, total, lanes)
+
+    def _add_dot4(self, a: str, b: str, total: str, lanes: int) -> str:
+        whole = register_type(int32, lanes)
+        if self.target.byte_dots and lanes in (4, 8, 16):
+            quads, name = f"<{4 * lanes} x i8>", f"llvm.x86.avx512.vpdpbusd.{32 * lanes}"
+            self.declare(name, f"declare {whole} @{name}({whole}, {quads}, {quads})")
+            left, right = (self.line(f"bitcast {whole} {x} to {quads}") for x in (a, b))
+            return self.line(f"call {whole} @{name}({whole} {total}, {quads} {left}, {quads} {right})")
+        for place in range(0, 32, 8):
+            low = self.line(f"lshr {whole} {a}, {self._whole(place, lanes)}")
+            left = self.line(f"and {whole} {low}, {self._whole(0xFF, lanes)}")
+            high = self.line(f"shl {whole} {b}, {self._whole(24 - place, lanes)}")
+            right = self.line(f"ashr {whole} {high}, {self._whole(24, lanes)}")
+            total = self.line(f"add {whole} {total}, {self.line(f'mul {whole} {left}, {right}')}")
+        return total
+
+    def _add_dot2(self, a: str, b: str, total: str, lanes: int) -> str:
         kind, whole = register_type(float32, lanes), register_type(int32, lanes)
         if self.target.dots and lanes in (4, 8, 16):
             pairs, name = f"<{2 * lanes} x bfloat>", f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes}"
@@ -424,4 +445,5 @@ _SPECIAL: dict[str, Callable[..., str]] = {
     "ldexp": ScalarEmitter._ldexp,
     "pair": ScalarEmitter._pair,
     "dot2": ScalarEmitter._dot2,
+    "dot4": ScalarEmitter._dot4,
 }

@@ -54,6 +54,11 @@ class Target:
         """True when an instruction adds up products of pairs of bf16."""
         return self.has("avx512bf16") and self.has("avx512vl")
 
+    @property
+    def byte_dots(self) -> bool:
+        """True when an instruction adds up products of four bytes."""
+        return self.has("avx512vnni") and self.has("avx512vl")
+
     def has(self, feature: str) -> bool:
         """True when an LLVM feature such as ``avx512f`` is on."""
         return f"+{feature}" in self.features.split(",")

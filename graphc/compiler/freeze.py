@@ -21,7 +21,7 @@ def freeze(graph: Graph, weights: Mapping[str, np.ndarray]) -> Graph:
 
 
 def freeze_narrow(graph: Graph, weights: Mapping[str, np.ndarray], precision: str) -> Narrowed:
-    """The frozen and optimized graph with its large weights stored as ``bf16``, ``f16``, ``int8`` or ``bf16_dot``.
+    """The frozen and optimized graph with its large weights stored in one of PRECISIONS.
 
     Raises ArgumentError for an unknown precision, PassError.
     """

@@ -126,6 +126,12 @@ def _dot2(a: Any, b: Any) -> Any:
     return a0 * b0 + a1 * b1
 
 
+def _dot4(a: Any, b: Any) -> Any:
+    """The sum of four products of bytes, those of ``a`` unsigned and those of ``b`` signed."""
+    left = np.asarray(a, np.int32)[..., None].view(np.uint8).astype(np.int32)
+    return (left * np.asarray(b, np.int32)[..., None].view(np.int8)).sum(-1, dtype=np.int32)
+
+
 _ALL = "fiu"
 _OPS = [
     ScalarOp("add", 2, "same", _ALL, np.add),
@@ -164,6 +170,7 @@ _OPS = [
     ScalarOp("bitcast", 1, "cast", "fiu", bitcast),
     ScalarOp("pair", 2, "fixed", "f", pair),
     ScalarOp("dot2", 2, "fixed", "p", _dot2),
+    ScalarOp("dot4", 2, "same", "i", _dot4, bits=(32,)),
     ScalarOp("exp", 1, "same", "f", np.exp, True),
     ScalarOp("expm1", 1, "same", "f", np.expm1, True),
     ScalarOp("log", 1, "same", "f", np.log, True),

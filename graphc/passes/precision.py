@@ -1,4 +1,4 @@
-"""Narrow weights: large weights of products and lookups stored as bf16, f16 or int8, or multiplied as bf16."""
+"""Narrow weights: large weights of products and lookups stored, or multiplied too, as bf16, f16 or int8."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import DType, bfloat16, bfloat16x2, float16, float32, int8, narrow
+from graphc.dtypes import DType, bfloat16, bfloat16x2, float16, float32, int8, int32, narrow
 from graphc.errors import ArgumentError
 from graphc.ir.build import emit
 from graphc.ir.graph import CONSTANT, Graph, Node, Value, input_class, input_path
 from graphc.ir.interpret import Reemitter
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
-from graphc.ops.contraction import bf16_pairs, matmul
+from graphc.ops import elementwise as e
+from graphc.ops import math, reduce
+from graphc.ops.contraction import bf16_pairs, i8_quads, matmul, quad_matmul
 from graphc.ops.convolution import conv
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.elementwise import cast, mul
@@ -24,9 +26,10 @@ from graphc.ops.index import gather
 from graphc.ops.loop import scan
 from graphc.ops.shape import broadcast_to, flip, reshape, slice, transpose
 
-PRECISIONS = {"bf16": bfloat16, "f16": float16, "int8": int8, "bf16_dot": bfloat16x2}
+PRECISIONS = {"bf16": bfloat16, "f16": float16, "int8": int8, "bf16_dot": bfloat16x2, "int8_dot": int32}
 """What weights may be stored as, by the names that users give. ``bf16_dot``: what they are multiplied by becomes bf16
-too, and products of pairs are summed as f32."""
+too, and products of pairs are summed as f32. ``int8_dot``: rows that they are multiplied by become int8 too, by scales
+of their own, and products of quads are summed as i32."""
 SMALLEST = 4096
 """Elements of the smallest weight that is stored narrow."""
 SCALE = ".scale"
@@ -44,25 +47,36 @@ class Narrow:
 
     dtype: DType
     summed: tuple[int, ...] = ()
-    """int8: the dimensions along which elements share a scale. bf16_dot: the one whose neighbours are paired."""
+    """Of steps of a scale: the dimensions along which elements share it. Of pairs: the one whose neighbours pair."""
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether elements count steps of a scale."""
+        return self.dtype in (int8, int32)
 
     def store(self, array: np.ndarray) -> np.ndarray:
         """The narrow elements."""
         if self.dtype is bfloat16x2:
             return np.ascontiguousarray(bf16_pairs.op.evaluate([array], {"axis": self.summed[0]})[0])
-        if self.dtype is not int8:
+        if not self.is_scaled:
             return narrow(array, self.dtype)
-        scale = self.scale(array)
         with np.errstate(all="ignore"):
-            steps = np.rint(array / scale)
-        return np.where(np.isfinite(steps), steps, 0).astype(np.int8)
+            steps = np.rint(array / self.scale(array))
+        counted = np.where(np.isfinite(steps), steps, 0).astype(np.int8)
+        if self.dtype is int8:
+            return counted
+        rows = np.moveaxis(counted, self.summed[0], -1).astype(np.int16) + 128
+        return np.ascontiguousarray(rows.astype(np.uint8)).view(np.int32)
 
     def scale(self, array: np.ndarray) -> np.ndarray:
-        """int8: what the narrow elements must be multiplied by, with one element along ``summed``."""
+        """What steps must be multiplied by, with one element along ``summed``."""
         return np.abs(array).max(axis=self.summed, keepdims=True) / np.float32(127)
 
     def stored_type(self, type: TensorType) -> TensorType:
         """The type of what is stored for a weight."""
+        if self.dtype is int32:
+            (axis,) = self.summed
+            return TensorType(int32, (type.shape[1 - axis], type.shape[axis] // 4))
         paired = self.summed if self.dtype is bfloat16x2 else ()
         return TensorType(self.dtype, tuple(n // 2 if d in paired else n for d, n in enumerate(type.shape)))
 
@@ -72,7 +86,7 @@ class Narrow:
 
     def nbytes(self, type: TensorType) -> int:
         """Bytes of a narrow weight and its scales."""
-        return self.stored_type(type).nbytes + (self.scale_type(type).nbytes if self.dtype is int8 else 0)
+        return self.stored_type(type).nbytes + (self.scale_type(type).nbytes if self.is_scaled else 0)
 
 
 @dataclass(frozen=True)
@@ -97,11 +111,11 @@ def check_precision(precision: str | None) -> None:
 
 
 def narrow_weights(graph: Graph, precision: str) -> Narrowed:
-    """Needs: an optimized graph. Does: stores every f32 constant and every param that is not written as bf16, f16 or
-    int8, or as pairs of bf16, if it has at least SMALLEST elements and only products and lookups read it, in steps of
+    """Needs: an optimized graph. Does: stores every f32 constant and every param that is not written as bf16, f16,
+    int8, pairs of bf16 or quads of int8, if it has at least SMALLEST elements and only products and lookups read it, in steps of
     scans too. Readers convert elements as they read them; int8 elements count steps of a scale per output channel, by
-    which results are multiplied; pairs are multiplied by pairs. Leaves: everything else as f32, the params of int8
-    followed by those of their scales.
+    which results are multiplied; pairs are multiplied by pairs, quads by quads. Leaves: everything else as f32, the
+    params of steps followed by those of their scales.
 
         %y = matmul(%x, %w) {transpose_b=true}    ->    %w.1 = cast(%w) {dtype=f32}        // %w is bf16
                                                         %y = matmul(%x, %w.1) {transpose_b=true}
@@ -121,14 +135,18 @@ def narrow_weights(graph: Graph, precision: str) -> Narrowed:
 # ---- which weights, and how
 
 
+_ALONE = {bfloat16x2: bfloat16, int32: int8}
+"""What weights are stored as whose products cannot be those of pairs or quads."""
+
+
 def _plans(graph: Graph, weights: Sequence[Value], dtype: DType) -> dict[Value, Narrow]:
     plans = {}
     for value in weights:
         if value.dtype is not float32:
             continue
         plan = _plan(graph, value, dtype)
-        if plan is None and dtype is bfloat16x2:
-            plan = _plan(graph, value, bfloat16)
+        if plan is None and dtype in _ALONE:
+            plan = _plan(graph, value, _ALONE[dtype])
         if plan is not None:
             plans[value] = plan
     return plans
@@ -146,8 +164,9 @@ def _plan(graph: Graph, weight: Value, dtype: DType) -> Narrow | None:
             summed = _summed(node, position)
             if node.op is scan.op and position >= node.attrs["carries"] + node.attrs["sequences"]:
                 stack.append((node.attrs["body"], node.attrs["body"].inputs[position]))
-            elif dtype is bfloat16x2:
-                if not summed or not _takes_pairs(node, value, summed):
+            elif dtype in _ALONE:
+                fits = _takes_pairs if dtype is bfloat16x2 else _takes_quads
+                if not summed or not fits(node, value, summed):
                     return None
                 found.add(summed[:1])
             elif summed:
@@ -156,7 +175,7 @@ def _plan(graph: Graph, weight: Value, dtype: DType) -> Narrow | None:
                 stack.append((inside, node.results[0]))
             else:
                 return None
-    aligned = dtype in (int8, bfloat16x2)
+    aligned = dtype is int8 or dtype in _ALONE
     if not found or (aligned and len(found) > 1):
         return None
     return Narrow(dtype, found.pop() if aligned else ())
@@ -184,6 +203,13 @@ def _summed(node: Node, position: int) -> tuple[int, ...]:
     return ()
 
 
+def _takes_quads(node: Node, weight: Value, summed: tuple[int, ...]) -> bool:
+    """Whether a reader is a product of rows with a matrix over a multiple of four elements."""
+    if node.op is not matmul.op or node.operands[1] is not weight or weight.type.rank != 2:
+        return False
+    return not node.attrs["transpose_a"] and weight.shape[summed[0]] % 4 == 0
+
+
 # ---- the graph with narrow weights
 
 
@@ -205,7 +231,7 @@ class _Narrower(Reemitter):
         arguments = [self.copy_input(v) for v in graph.inputs]
         for value in graph.inputs:
             plan = self.plans.get(value)
-            if plan is not None and plan.dtype is int8:
+            if plan is not None and plan.is_scaled:
                 path = self._take(input_path(value), SCALE, plan.scale)
                 type, name = plan.scale_type(value.type), value.name + SCALE
                 self.scales[value] = self.target.add_input(type, name, input_class(value), path)
@@ -230,22 +256,26 @@ class _Narrower(Reemitter):
             return (self._constant(node),)
         if node.op is scan.op:
             return self._scan(node, operands)
-        results: Sequence[Value] = self.copy_node(node, self._paired(node, operands))
+        results: Sequence[Value] = self._product(node, operands) or self.copy_node(node, operands)
         for position, old in enumerate(node.operands):
             if old in self.scales:
                 with use(GraphDispatcher(self.target, node.location)):
                     results = (mul(results[0], self._factors(node, position, operands)),)
         return results
 
-    def _paired(self, node: Node, operands: list[Any]) -> list[Any]:
-        """The operands of a product, that beside a weight of pairs as pairs too."""
+    def _product(self, node: Node, operands: list[Any]) -> Sequence[Value]:
+        """The product of a weight of pairs or quads with what becomes them too; nothing for other nodes."""
         for position, old in enumerate(node.operands):
-            if old in self.plans and self.plans[old].dtype is bfloat16x2:
-                other = 1 - position
-                (axis, *_) = _summed(node, other) if node.op is matmul.op else (1,)
-                with use(GraphDispatcher(self.target, node.location)):
-                    return [bf16_pairs(x, axis=axis) if i == other else x for i, x in enumerate(operands)]
-        return operands
+            dtype = self.plans[old].dtype if old in self.plans else None
+            with use(GraphDispatcher(self.target, node.location)):
+                if dtype is bfloat16x2:
+                    other = 1 - position
+                    (axis, *_) = _summed(node, other) if node.op is matmul.op else (1,)
+                    pairs = [bf16_pairs(x, axis=axis) if i == other else x for i, x in enumerate(operands)]
+                    return self.copy_node(node, pairs)
+                if dtype is int32:
+                    return (_product_of_quads(operands[0], operands[1]),)
+        return ()
 
     def _constant(self, node: Node) -> Value:
         value, array = node.results[0], node.attrs["value"]
@@ -255,13 +285,13 @@ class _Narrower(Reemitter):
             return emit(self.target, CONSTANT, (), {"value": data}, node.location, value.name + suffix)[0]
 
         stored = store(plan.store(array), "")
-        if plan.dtype is int8:
+        if plan.is_scaled:
             self.scales[value] = store(plan.scale(array), SCALE)
         return self._widened(value, stored)
 
     def _widened(self, old: Value, stored: Value) -> Value:
         self.stored[old] = stored
-        if self.plans[old].dtype is bfloat16x2:
+        if self.plans[old].dtype in _ALONE:
             return stored
         return emit(self.target, cast.op, (stored,), {"dtype": float32}, old.node.location, f"{old.name}.wide")[0]
 
@@ -288,3 +318,14 @@ class _Narrower(Reemitter):
         taken += [self.scales[given[inner]] for inner in inside.scales]
         name = node.results[0].name.removesuffix(".0")
         return emit(self.target, scan.op, taken, {**node.attrs, "body": step}, node.location, name)
+
+
+def _product_of_quads(x: Any, weight: Any) -> Any:
+    """Rows in steps of scales of their own, times a weight whose bytes are 128 too large; not yet times its scales."""
+    last = (len(x.shape) - 1,)
+    largest = reduce.max(e.abs(x), axes=last, keepdims=True)
+    factor = e.where(e.gt(largest, 0.0), e.div(127.0, largest), 0.0)
+    steps = reduce.sum(math.round(e.mul(x, factor)), axes=last, keepdims=True)
+    excess = cast(mul(steps, 128.0), dtype=int32)
+    total = e.sub(quad_matmul(i8_quads(x, factor), weight), excess)
+    return mul(cast(total, dtype=float32), mul(largest, 1 / 127))

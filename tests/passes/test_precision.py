@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from graphc.codegen.target import target_named
+from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.compiler.stages import Stages
-from graphc.dtypes import DType, bfloat16, float32, halves, int8, int64, widen
+from graphc.dtypes import DType, float32, halves, int8, int64, widen
 from graphc.errors import ArgumentError
 from graphc.ir.build import constant
 from graphc.ir.graph import CONSTANT, Graph, Value, input_path
@@ -31,10 +32,10 @@ from graphc.passes.precision import PRECISIONS, SMALLEST, Narrow, narrow_weights
 from tests.native import TARGETS, check_native, target_or_skip
 from tests.passes.check_pass import random_arguments
 
-ERROR = {"bf16": 2.0**-8, "f16": 2.0**-11, "int8": 1 / 127, "bf16_dot": 2.0**-7}
-"""Largest error of a weight in units of its own magnitude (int8: a step of the largest of its channel; bf16_dot: with
+ERROR = {"bf16": 2.0**-8, "f16": 2.0**-11, "int8": 1 / 127, "bf16_dot": 2.0**-7, "int8_dot": 2 / 127}
+"""Largest error of a weight in units of its own magnitude (int8: a step of the largest of its channel; of products with
 that of what it is multiplied by)."""
-ZEN4 = target_named("avx512").features + ",+avx512bf16"
+ZEN4 = target_named("avx512").features + ",+avx512bf16,+avx512vnni"
 PLAIN = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1}
 
 
@@ -133,10 +134,14 @@ def widest(graph: Graph) -> list[np.ndarray]:
     return [v.node.attrs["value"] for v in constants if v.type.nbytes >= SMALLEST]
 
 
+ALONE = {"bf16_dot": {"batched", "tied"}, "int8_dot": {"left", "batched", "tied", "convolution"}}
+"""Where a weight is stored only: pairs are multiplied in products of one matrix and convolutions, quads in products of
+rows with a matrix."""
+
+
 def stored_type(name: str, precision: str) -> DType:
-    """What the weight of a graph is stored as: only products of one matrix and convolutions multiply pairs."""
-    alone = precision == "bf16_dot" and name in ("batched", "tied")
-    return bfloat16 if alone else PRECISIONS[precision]
+    """What the weight of a graph is stored as."""
+    return PRECISIONS[precision.removesuffix("_dot") if name in ALONE.get(precision, ()) else precision]
 
 
 @pytest.mark.parametrize("cls", ["", "param"])
@@ -270,23 +275,40 @@ def test_pairs_of_weights():
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_odd_numbers_have_no_pairs(precision: str):
+def test_odd_numbers_have_no_pairs_or_quads(precision: str):
     graph = Graph("odd")
     with use(GraphDispatcher(graph)):
         graph.set_outputs([matmul(tensor(graph, 3, 65), weight(graph, 80, 65), transpose_b=True)])
     (found,) = widest(narrow_weights(graph, precision).graph)
-    assert found.dtype == (bfloat16 if precision == "bf16_dot" else PRECISIONS[precision]).numpy
+    assert found.dtype == PRECISIONS[precision.removesuffix("_dot")].numpy
 
 
-def test_products_of_pairs_are_one_instruction_where_there_is_one():
-    graph = narrow_weights(optimize(linear()), "bf16_dot").graph
-    for target, expected in (("avx2", False), ("zen4", True)):
-        machine = replace(target_named("avx512"), features=ZEN4) if target == "zen4" else target_named(target)
-        text = Stages(graph, target=machine).asm
-        assert ("vdpbf16ps" in text) is expected
+@pytest.mark.parametrize(("precision", "instruction"), [("bf16_dot", "vdpbf16ps"), ("int8_dot", "vpdpbusd")])
+def test_products_are_one_instruction_where_there_is_one(precision: str, instruction: str):
+    graph = narrow_weights(optimize(linear()), precision).graph
+    zen4 = replace(target_named("avx512"), features=ZEN4)
+    assert instruction in Stages(graph, target=zen4).asm
+    assert instruction not in Stages(graph, target=target_named("avx2")).asm
+    assert Stages(graph, target=target_named("neon")).asm
+
+
+def test_rows_have_scales_of_their_own():
+    """A large row takes nothing from a small one, a row of zeros stays one, and what is not finite is not hidden."""
+    graph = optimize(linear())
+    found = narrow_weights(graph, "int8_dot").graph
+    rows = np.random.default_rng(1).standard_normal((3, 64)).astype(np.float32)
+    scaled = (rows * np.array([[1e-3], [0.0], [1e3]])).astype(np.float32)
+    expected, got = evaluate(graph, [scaled])[0], evaluate(found, [scaled])[0]
+    for a, b in zip(got, expected, strict=True):
+        assert np.abs(a - b).max() <= 0.03 * np.abs(b).max()
+    np.testing.assert_allclose(got[1], expected[1], rtol=1e-6)
+    for wrong in (np.nan, np.inf):
+        rows[1, 5] = wrong
+        for result in (evaluate(found, [rows])[0], load_compiled(compile_graph(found)).run([rows])[0]):
+            assert not np.isfinite(result[1]).any() and np.isfinite(result[[0, 2]]).all()
 
 
 def test_precisions_are_checked():
     with pytest.raises(ArgumentError, match="no precision 'fp8'") as caught:
         narrow_weights(product(), "fp8")
-    assert "bf16, f16, int8, bf16_dot" in str(caught.value)
+    assert "bf16, f16, int8, bf16_dot, int8_dot" in str(caught.value)

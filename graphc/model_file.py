@@ -55,8 +55,8 @@ def export(
 
     The file holds the graph and the present weights, and with ``native`` object code for this machine. With a
     ``precision`` (``bf16``, ``f16``, ``int8``, ``bf16_dot``, ``int8_dot``) it holds large weights in that form, as
-    constants of the optimized graph. It is replaced atomically. Raises what tracing raises; ArgumentError when an output is neither a
-    tensor nor None, or for an unknown precision; OSError.
+    constants of the optimized graph. It is replaced atomically. Raises what tracing raises; ArgumentError when an
+    output is neither a tensor nor None, or for an unknown precision; OSError.
     """
     check_precision(precision)
     traced = snapshot(model, examples, keyword_examples)

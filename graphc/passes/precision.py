@@ -112,10 +112,10 @@ def check_precision(precision: str | None) -> None:
 
 def narrow_weights(graph: Graph, precision: str) -> Narrowed:
     """Needs: an optimized graph. Does: stores every f32 constant and every param that is not written as bf16, f16,
-    int8, pairs of bf16 or quads of int8, if it has at least SMALLEST elements and only products and lookups read it, in steps of
-    scans too. Readers convert elements as they read them; int8 elements count steps of a scale per output channel, by
-    which results are multiplied; pairs are multiplied by pairs, quads by quads. Leaves: everything else as f32, the
-    params of steps followed by those of their scales.
+    int8, pairs of bf16 or quads of int8, if it has at least SMALLEST elements and only products and lookups read it, in
+    steps of scans too. Readers convert elements as they read them; int8 elements count steps of a scale per output
+    channel, by which results are multiplied; pairs are multiplied by pairs, quads by quads. Leaves: everything else as
+    f32, the params of steps followed by those of their scales.
 
         %y = matmul(%x, %w) {transpose_b=true}    ->    %w.1 = cast(%w) {dtype=f32}        // %w is bf16
                                                         %y = matmul(%x, %w.1) {transpose_b=true}

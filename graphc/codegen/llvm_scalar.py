@@ -273,10 +273,10 @@ class ScalarEmitter:
         return self.select(self.line(f"fcmp uno {kind} {value}, {value}"), quiet, rounded, int32, lanes)
 
     def _dot2(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
-        return self._add_dot2(*args, self.constant(0.0, float32, lanes), lanes)
+        return self._add_dot2(args[0], args[1], self.constant(0.0, float32, lanes), lanes)
 
     def _dot4(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
-        return self._add_dot4(*args, self.constant(0, int32, lanes), lanes)
+        return self._add_dot4(args[0], args[1], self.constant(0, int32, lanes), lanes)
 
     def add_dot(self, op: str, a: str, b: str, total: str, lanes: int) -> str:
         """``total`` and ``dot2`` or ``dot4`` of the others: one instruction where there is one."""

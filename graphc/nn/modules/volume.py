@@ -6,7 +6,7 @@ from typing import Any
 
 from graphc.nn import functional as F
 from graphc.nn.modules.convolution import _Conv, _ConvTranspose
-from graphc.nn.modules.pooling import _Adaptive, _DividedAvgPool, _LPPool, _MaxPool
+from graphc.nn.modules.pooling import _Adaptive, _AdaptiveMax, _DividedAvgPool, _LPPool, _MaxPool
 from graphc.tensor import Tensor
 
 
@@ -58,7 +58,7 @@ class AdaptiveAvgPool3d(_Adaptive):
         return F.adaptive_avg_pool3d(input, self.output_size)
 
 
-class AdaptiveMaxPool3d(_Adaptive):
+class AdaptiveMaxPool3d(_AdaptiveMax):
     """Maximum over as many equal windows of a volume as ``output_size`` says."""
 
     def forward(self, input: Tensor) -> Any:

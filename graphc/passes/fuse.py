@@ -73,6 +73,8 @@ class _Fuser(Partition):
     def __init__(self, graph: Graph):
         super().__init__(graph)
         self.refused: dict[tuple[Value, Node], Reason] = {}
+        self.tried: dict[tuple[Value, Node], tuple[Group, Group]] = {}
+        """Groups that were refused to merge; none changes, what they are merged into is another one."""
 
     # ---- merging
 
@@ -98,10 +100,15 @@ class _Fuser(Partition):
                 producer, consumer = self.group_of.get(access.value.node), self.group_of[node]
                 if producer is None or producer is consumer:
                     continue
-                if max(prod(producer.shape), prod(consumer.shape)) * access.value.dtype.itemsize >= nbytes:
-                    reason = self._try_merge(producer, node)
-                    if reason is not None:
-                        self.refused[access.value, node] = reason
+                if max(prod(producer.shape), prod(consumer.shape)) * access.value.dtype.itemsize < nbytes:
+                    continue
+                key = access.value, node
+                if self.tried.get(key) == (producer, consumer):
+                    continue
+                reason = self._try_merge(producer, node)
+                if reason is not None:
+                    self.refused[key] = reason
+                    self.tried[key] = producer, consumer
 
     def _refusals(self) -> Iterator[Refusal]:
         """The refusals that still hold now that all merges are done."""

@@ -119,8 +119,9 @@ class Partition:
         """All groups, by their first nodes."""
         return list(dict.fromkeys(self.group_of[n] for n in self.real))
 
-    def join(self, merged: Group, *parts: Group) -> None:
-        """Puts the nodes of ``parts`` into ``merged``."""
+    def join(self, merged: Group, first: Group, second: Group) -> None:
+        """Puts the nodes of two groups into ``merged``."""
+        parts = (first, second)
         self._number_joined(merged, parts)
         merged.nodes = list(dict.fromkeys(n for part in parts for n in part.nodes))
         for node in merged.nodes:
@@ -181,10 +182,17 @@ class Partition:
             above |= self._above.pop(part)
         above &= ~bits
         both = above | bits
-        for group, known in self._above.items():
-            if known & bits:
-                self._above[group] = known | both
+        if not self._is_chain(parts):
+            for group, known in self._above.items():
+                if known & bits:
+                    self._above[group] = known | both
         self._bits[merged], self._above[merged] = bits, above
+
+    def _is_chain(self, parts: tuple[Group, ...]) -> bool:
+        """Whether only the last of two parts reads the first: then what needs the one needs the other already."""
+        first, last = parts
+        readers = [set(self.reading(n)) for n in first.nodes if self.group_of[n] is first]
+        return any(readers) and all(found <= {last} for found in readers)
 
 
 def node_axes(node: Node) -> tuple[int, ...]:

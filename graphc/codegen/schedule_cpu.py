@@ -16,7 +16,7 @@ from graphc.codegen.split_ranges import split_ranges
 from graphc.codegen.split_reduction import split_reductions
 from graphc.codegen.target import Target
 from graphc.codegen.tiling import apply_tile
-from graphc.codegen.transpose import transposed_tiles
+from graphc.codegen.transpose import holds_transposed, transposed_tiles
 from graphc.codegen.vectorise import choose, vectorise
 from graphc.ir.index import Axis, Div, Index, Mod
 from graphc.ir.kernel import Buffer, Call, Kernel, Load, Loop, Program, Stmt, Storage, Store, walk
@@ -98,7 +98,12 @@ def _lanes(body: tuple[Stmt, ...], target: Target, names: Names) -> tuple[Stmt, 
     result: list[Stmt] = []
     for stmt in body:
         tiled = transposed_tiles(stmt, target, names) if isinstance(stmt, Loop) else None
-        result += vectorise((stmt,), target, names) if tiled is None else tiled
+        if tiled is not None:
+            result += tiled
+        elif isinstance(stmt, Loop) and holds_transposed(stmt, target):
+            result.append(Loop(stmt.axis, stmt.kind, _lanes(stmt.body, target, names)))
+        else:
+            result += vectorise((stmt,), target, names)
     return tuple(result)
 
 

@@ -17,22 +17,23 @@ _LONGEST_BODY = 16
 def transposed_tiles(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ...] | None:
     """The nest in square blocks whose strided reads become register transposes; None when it has no such form: a
     perfect nest of parallel loops in which all writes run along one axis, and some reads along another."""
+    if not _is_transposed(loop, target):
+        return None
     axes, body = _perfect(loop)
     lanes = lanes_of(loop, target)
     pair = _axes(axes, body, lanes)
-    if pair is None or len(body) > _LONGEST_BODY or lanes < 4:
-        return None
+    assert pair is not None
     along, across = pair
     rest = [a for a in axes if a not in pair]
     result: list[Stmt] = []
     whole = across.extent // lanes
     near = max((n for n in _NEAR_BLOCKS if whole % n == 0), default=1)
-    block, next_block, copy = names.axis("o", whole // near), names.axis("o", near), names.axis("u", lanes)
     for start, number, size in (
         (0, along.extent // lanes, lanes),
         (along.extent // lanes * lanes, 1, along.extent % lanes),
     ):
         if number and size:
+            block, next_block, copy = names.axis("o", whole // near), names.axis("o", near), names.axis("u", lanes)
             outer, lane = names.axis("o", number), names.axis("l", size)
             mapping = {
                 across: block_index(0, (block, near * lanes), (next_block, lanes), (copy, 1)),
@@ -46,6 +47,19 @@ def transposed_tiles(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ..
         inner = BodyCopier(names, {across: block_index(whole * lanes, (tail, 1))}).body(body)
         result += wrap([(tail, "parallel")], split_lanes(Loop(along, "parallel", inner), target, names))
     return wrap([(a, "parallel") for a in rest], tuple(result))
+
+
+def holds_transposed(loop: Loop, target: Target) -> bool:
+    """Whether a loop has one inside, beside others, that is a nest for ``transposed_tiles``: an image that is turned
+    while zeros are put around its rows."""
+    inner = [s for s in loop.body if isinstance(s, Loop)] if loop.kind == "parallel" else []
+    return any(_is_transposed(s, target) or holds_transposed(s, target) for s in inner)
+
+
+def _is_transposed(loop: Loop, target: Target) -> bool:
+    axes, body = _perfect(loop)
+    lanes = lanes_of(loop, target)
+    return lanes >= 4 and len(body) <= _LONGEST_BODY and _axes(axes, body, lanes) is not None
 
 
 def _perfect(loop: Loop) -> tuple[list[Axis], tuple[Stmt, ...]]:

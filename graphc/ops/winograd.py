@@ -28,6 +28,8 @@ _HALF_POINTS = (Fraction(3, 5), Fraction(3, 2), Fraction(1), Fraction(3))
 """Absolute values of the interpolation points beside zero, in the order in which they are taken."""
 TILE = Attr("tile", "int", "rows and columns of results that are computed together")
 KERNEL = Attr("kernel", "int", "rows and columns of the weights")
+SPARE = Attr("spare", "int", "tiles of zeros behind the others", 0, False)
+_MOST_SPARE = 8
 
 
 def _points(count: int) -> list[Fraction]:
@@ -88,8 +90,10 @@ def _check_tile(op: str, tile: int, kernel: int) -> None:
         raise AttributeValueError(f"{op}: there are no points for tile {tile} and kernel {kernel}")
 
 
-def _infer_input(x: TensorType, tile: int, kernel: int) -> TensorType:
+def _infer_input(x: TensorType, tile: int, kernel: int, spare: int) -> TensorType:
     _check_tile("winograd_input", tile, kernel)
+    if not 0 <= spare <= _MOST_SPARE:
+        raise AttributeValueError(f"winograd_input: 0 to {_MOST_SPARE} spare tiles, not {spare}")
     if x.rank != 4 or x.dtype.kind != "f":
         raise ShapeError(f"winograd_input: an image [batch, channels, rows, columns] of floats is needed, got {x}")
     counts = []
@@ -99,16 +103,15 @@ def _infer_input(x: TensorType, tile: int, kernel: int) -> TensorType:
             raise ShapeError(f"winograd_input: {size} rows or columns are no whole number of tiles of {tile}")
         counts.append(tiles)
     n = tile + kernel - 1
-    return TensorType(x.dtype, (n * n, x.shape[0] * counts[0] * counts[1], x.shape[1]))
+    return TensorType(x.dtype, (n * n, x.shape[0] * counts[0] * counts[1] + spare, x.shape[1]))
 
 
-def _input_reference(x: np.ndarray, tile: int, kernel: int) -> np.ndarray:
+def _input_reference(x: np.ndarray, tile: int, kernel: int, spare: int) -> np.ndarray:
     n = tile + kernel - 1
     b = matrices(tile, kernel)[2].astype(x.dtype)
     windows = np.lib.stride_tricks.sliding_window_view(x, (n, n), (2, 3))[:, :, ::tile, ::tile]
-    return np.ascontiguousarray(np.einsum("ia,jb,ncpqab->ijnpqc", b, b, windows, optimize=True)).reshape(
-        n * n, -1, x.shape[1]
-    )
+    tiles = np.ascontiguousarray(np.einsum("ia,jb,ncpqab->ijnpqc", b, b, windows, optimize=True))
+    return np.pad(tiles.reshape(n * n, -1, x.shape[1]), ((0, 0), (0, spare), (0, 0)))
 
 
 def _infer_output(products: TensorType, tile: int, kernel: int, shape: Ints) -> TensorType:
@@ -116,7 +119,9 @@ def _infer_output(products: TensorType, tile: int, kernel: int, shape: Ints) -> 
     n = tile + kernel - 1
     batch, channels, *size = shape
     tiles = batch * -(-size[0] // tile) * -(-size[1] // tile)
-    if products.dtype.kind != "f" or products.shape != (n * n, tiles, channels):
+    given = products.shape[1] if products.rank == 3 else 0
+    fits = products.shape == (n * n, given, channels) and tiles <= given <= tiles + _MOST_SPARE
+    if products.dtype.kind != "f" or not fits:
         raise ShapeError(f"winograd_output: {shape} is made from [{n * n},{tiles},{channels}], got {products}")
     return TensorType(products.dtype, shape)
 
@@ -125,7 +130,8 @@ def _output_reference(products: np.ndarray, tile: int, kernel: int, shape: Ints)
     n = tile + kernel - 1
     a = matrices(tile, kernel)[0].astype(products.dtype)
     batch, channels, rows, columns = shape
-    tiles = products.reshape(n, n, batch, -(-rows // tile), -(-columns // tile), channels)
+    counts = (-(-rows // tile), -(-columns // tile))
+    tiles = products[:, : batch * counts[0] * counts[1]].reshape(n, n, batch, *counts, channels)
     whole = np.einsum("ai,bj,ijnpqc->ncpaqb", a, a, tiles, optimize=True)
     image = whole.reshape(batch, channels, tiles.shape[3] * tile, tiles.shape[4] * tile)
     return np.ascontiguousarray(image[:, :, :rows, :columns])
@@ -154,7 +160,7 @@ def _lower_weight(c: LowerContext, weight: OperandRef, tile: int) -> None:
                 c.store((a * n + b, i, o), value)
 
 
-def _lower_input(c: LowerContext, x: OperandRef, tile: int, kernel: int) -> None:
+def _lower_input(c: LowerContext, x: OperandRef, tile: int, kernel: int, spare: int) -> None:
     b = matrices(tile, kernel)[2]
     n = len(b)
     batch, channels, *size = x.shape
@@ -166,6 +172,9 @@ def _lower_input(c: LowerContext, x: OperandRef, tile: int, kernel: int) -> None
         for i in range(n):
             for j, value in enumerate(_apply(c.nest, b, [values[i] for values in down])):
                 c.store((i * n + j, number, channel), value)
+    if spare:
+        with c.nest.loops((n * n, spare, channels)) as (part, number, channel):
+            c.store((part, batch * rows * columns + number, channel), c.nest.const(0, x.dtype))
 
 
 def _lower_output(c: LowerContext, products: OperandRef, tile: int, kernel: int, shape: Ints) -> None:
@@ -239,7 +248,8 @@ def _input_samples() -> list[Sample]:
     for shape, tile, kernel, dtype in cases:
         size = [s - (s - kernel + 1) % tile for s in shape[2:]]
         x = random.standard_normal((*shape[:2], *size)).astype(dtype)
-        samples.append(Sample((x,), {"tile": tile, "kernel": kernel}, differentiable=False))
+        spare = len(samples)
+        samples.append(Sample((x,), {"tile": tile, "kernel": kernel, "spare": spare}, differentiable=False))
     return samples
 
 
@@ -249,7 +259,7 @@ def _output_samples() -> list[Sample]:
     samples = []
     for shape, tile, dtype in cases:
         tiles = shape[0] * -(-shape[2] // tile) * -(-shape[3] // tile)
-        products = random.standard_normal(((tile + 2) ** 2, tiles, shape[1])).astype(dtype)
+        products = random.standard_normal(((tile + 2) ** 2, tiles + len(samples), shape[1])).astype(dtype)
         attrs = {"tile": tile, "kernel": 3, "shape": shape}
         samples.append(Sample((products,), attrs, differentiable=False))
     return samples
@@ -268,7 +278,7 @@ winograd_input = define(
     "that overlap by kernel - 1. Made by the compiler from convolutions, after differentiation.",
     "x",
     _infer_input,
-    attrs=[TILE, KERNEL],
+    attrs=[TILE, KERNEL, SPARE],
     reference=_input_reference,
     lower_nest=_lower_input,
     traits=Trait.PURE,
@@ -276,6 +286,7 @@ winograd_input = define(
     error_samples=[
         ErrorSample((_IMAGE,), "no whole number of tiles of 3", {"tile": 3, "kernel": 3}),
         ErrorSample((_IMAGE,), "there are no points for tile 9", {"tile": 9, "kernel": 3}),
+        ErrorSample((_IMAGE,), "0 to 8 spare tiles, not -1", {"tile": 4, "kernel": 3, "spare": -1}),
         ErrorSample((TensorType(float32, (2, 6, 6)),), "an image", {"tile": 4, "kernel": 3}),
     ],
 )

@@ -198,12 +198,15 @@ class _ProgramBuilder:
     def _place_outputs(self) -> list[tuple[Value, str]]:
         """Gives every output a storage; returns the copies needed where the value already lies elsewhere."""
         pending: list[tuple[Value, str]] = []
+        nests = {v for g in self.plan.groups if g.kind == "nest" for v in g.outputs}
         for number, value in enumerate(self.graph.outputs):
             source = written_value(value)
             name = self._unused(f"out{number}")
             self.storages[name] = Storage(name, value.dtype, value.shape, "output")
             stored_constant = source.node.op is CONSTANT and bool(source.shape)
-            if source in self.place or source.node.op is INPUT or stored_constant:
+            # NOTE: a nest walks through its results in one order; a copy turns images faster than it would write them.
+            turned = source in nests and source in self.images and self.layout != LAYOUTS[0]
+            if source in self.place or source.node.op is INPUT or stored_constant or turned:
                 pending.append((source, name))
             else:
                 self.place[source] = name

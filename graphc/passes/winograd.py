@@ -18,6 +18,7 @@ from graphc.ops.winograd import transform_weights, winograd_input, winograd_outp
 from graphc.passes.base import PassResult
 
 _TILES, _KERNEL = (2, 4), 3
+_PAGE = 4096
 _ADVANTAGE = 1.05
 """By how much the estimate must be better."""
 _TRANSFORM, _WEIGHT, _LIVE_WEIGHT = 20, 16, 48
@@ -60,13 +61,22 @@ def _convolution(graph: Graph, node: Node) -> Value | None:
     if _turned(x.shape, node.result.shape, tile, price) * _ADVANTAGE > direct:
         return None
     with use(GraphDispatcher(graph, node.location)):
-        tiles = winograd_input(_whole_tiles(x, tile), tile=tile, kernel=_KERNEL)
+        tiles = winograd_input(_whole_tiles(x, tile), tile=tile, kernel=_KERNEL, spare=_spare(node, tile))
         if constant:
             turned = transform_weights(np.asarray(weight.node.attrs["value"]), tile)
             (factors,) = emit(graph, CONSTANT, (), {"value": turned}, node.location)
         else:
             factors = winograd_weight(weight, tile=tile)
         return winograd_output(matmul(tiles, factors), tile=tile, kernel=_KERNEL, shape=node.result.shape)
+
+
+def _spare(node: Node, tile: int) -> int:
+    """One tile more where the parts of a transformed tile would lie a multiple of a page apart, and so in one set of a
+    cache."""
+    result = node.result
+    tiles = result.shape[0] * prod(-(-s // tile) for s in result.shape[2:])
+    channels = (node.operands[0].shape[1], result.shape[1])
+    return int(any(tiles * n * result.dtype.itemsize % _PAGE == 0 for n in channels))
 
 
 def _turned(image: tuple[int, ...], result: tuple[int, ...], tile: int, price: int) -> int:

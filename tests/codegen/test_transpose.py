@@ -86,3 +86,28 @@ def test_guards_and_reductions_have_no_such_form():
           }
         }""")
     assert tiles(kernel) is None
+
+
+def test_an_image_is_turned_inside_of_a_frame_of_zeros():
+    """The nest that turns stands beside others in a loop; no two loops share an axis."""
+    kernel = kernel_of("""
+        kernel @k(%x: f32[4096] in, %y: f32[4608] out) {
+          for h in 8 parallel {
+            for z in 32 parallel {
+              store %y[576*h + z] = f32(0.0)
+            }
+            for w in 16 parallel {
+              for c in 32 parallel {
+                v: f32 = load %x[128*c + 16*h + w]
+                store %y[576*h + 32*w + c + 32] = v
+              }
+            }
+            for e in 32 parallel {
+              store %y[576*h + e + 544] = f32(0.0)
+            }
+          }
+        }""")
+    scheduled = check_scheduled(kernel, target_named("avx512")).kernel("k")
+    loops = [s for s, _ in walk(scheduled.body) if isinstance(s, Loop)]
+    assert any(s.kind == "unroll" and s.axis.extent == 16 for s in loops), "a square block of registers"
+    assert len({s.axis for s in loops}) == len(loops)

@@ -20,7 +20,7 @@ def direct(x: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 def by_tiles(x: np.ndarray, w: np.ndarray, tile: int) -> np.ndarray:
     kernel = w.shape[2]
-    (v,) = winograd_input.op.evaluate([x], {"tile": tile, "kernel": kernel})
+    (v,) = winograd_input.op.evaluate([x], {"tile": tile, "kernel": kernel, "spare": tile})
     m = np.matmul(v, transform_weights(w, tile))
     shape = (len(x), len(w), x.shape[2] - kernel + 1, x.shape[3] - kernel + 1)
     return winograd_output.op.evaluate([m], {"tile": tile, "kernel": kernel, "shape": shape})[0]
@@ -56,4 +56,4 @@ def test_rounding_is_about_that_of_the_direct_sum(tile: int, worse: float):
 
 def test_too_many_points():
     with pytest.raises(AttributeValueError, match="there are no points for tile 8 and kernel 5"):
-        winograd_input.op.result_types((TensorType(float32, (1, 1, 12, 12)),), {"tile": 8, "kernel": 5})
+        winograd_input.op.result_types((TensorType(float32, (1, 1, 12, 12)),), {"tile": 8, "kernel": 5, "spare": 0})

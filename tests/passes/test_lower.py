@@ -388,3 +388,16 @@ def test_a_weight_is_updated_after_all_who_read_it():
           return %i
         }""")
     assert len(program.calls) == 2 and not storages(program, "temp")
+
+
+def test_results_of_nests_are_turned_by_a_copy():
+    """What a nest computes tile by tile lies in the layout of images; the caller's array is written afterwards."""
+    graph = graph_of("""
+        graph @g(%m: f32[36,4,32]) -> (f32[1,32,8,8]) {
+          %y = winograd_output(%m) {tile=4, kernel=3, shape=[1,32,8,8]} : f32[1,32,8,8]
+          %z = tanh(%y) : f32[1,32,8,8]
+          return %z
+        }""")
+    assert len(lower_graph(graph).calls) == 1
+    program = lower_graph(graph, "channels_last")
+    assert [c.args[-1] for c in program.calls] == ["z", "out0"]

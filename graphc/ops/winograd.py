@@ -76,10 +76,10 @@ def _inverse(matrix: list[list[Fraction]]) -> list[list[Fraction]]:
 def transform_weights(weight: np.ndarray, tile: int) -> np.ndarray:
     """[out, in, r, r] as [n * n, in, out], computed in f64."""
     _, g, _ = matrices(tile, weight.shape[2])
-    wide = weight.astype(np.float64, copy=False)
-    n = len(g)
-    turned = np.einsum("ia,jb,ocab->ijco", g, g, wide, optimize=True).reshape(n * n, *weight.shape[1::-1])
-    return np.ascontiguousarray(turned.astype(weight.dtype))
+    out, inner, *window = weight.shape
+    taps = weight.transpose(2, 3, 1, 0).reshape(window[0] * window[1], inner * out).astype(np.float64)
+    turned = (np.kron(g, g) @ taps).astype(weight.dtype)
+    return turned.reshape(len(g) ** 2, inner, out)
 
 
 # ---- types and meaning

@@ -98,7 +98,6 @@ _ROWS = (
     Workload("train_mlp_b64", models.build_mlp, (Spec((64, 1024)),), Spec((64,), 1000), "sgd"),
     Workload("train_policy_b256", models.build_policy, (Spec((256, 17)),), Spec((256,), 6), "adam"),
     Workload("train_gpt_b8_t128", models.build_gpt, _tokens(8, 128, 256), Spec((8, 128), 256), "adam"),
-    Workload("train_unet_b4", more_models.build_unet, _images(4, 3, 64), Spec((4, 64, 64), 2), "sgd"),
     Workload("train_vit_b8", more_models.build_vit, _images(8, 3, 224), Spec((8,), 1000), "adam"),
     Workload("train_resnet50_b4", models.build_resnet50, _images(4, 3, 224), Spec((4,), 1000), "sgd"),
 )

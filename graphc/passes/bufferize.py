@@ -15,6 +15,8 @@ def reserved(nbytes: int) -> int:
     return aligned(nbytes) + (_SKEW if nbytes >= _LARGE else 0)
 
 
+_AGAIN, _PLACED, _NEAR = 96, 8000, 1.01
+"""How often an order is mended, about how many temporaries are placed for that, and how near to the bound is enough."""
 _LARGE, _SKEW = 32 * 1024, 5 * ALIGNMENT
 
 _ORDERS: tuple[Callable[[Interval, int], tuple], ...] = (
@@ -27,20 +29,23 @@ _ORDERS: tuple[Callable[[Interval, int], tuple], ...] = (
 
 def plan_memory(program: Program) -> Program:
     """Needs: a lowered, scheduled program. Does: places temporaries by best fit under several orders and keeps the
-    smallest arena, stopping at the lower bound. Leaves: offsets in the storages, the arena's size, kernel
-    scratch at its end."""
+    smallest arena; one that is not near the lower bound is tried again with what lies highest placed first. Leaves:
+    offsets in the storages, the arena's size, kernel scratch at its end."""
     live = intervals(program)
     sizes = {i.storage.name: reserved(i.storage.nbytes) for i in live}
     bound = peak(live, sizes)
     best: dict[str, int] = {}
     best_size = -1
-    for order in _ORDERS:
-        ordered = sorted(live, key=lambda i: (*order(i, sizes[i.storage.name]), i.storage.name))
+    orders = [sorted(live, key=lambda i: (*f(i, sizes[i.storage.name]), i.storage.name)) for f in _ORDERS]
+    for ordered in (*orders, *(o for o in orders for _ in range(min(_AGAIN, _PLACED // (len(live) + 1))))):
         offsets, size = _place(ordered, sizes)
         if best_size < 0 or size < best_size:
             best, best_size = offsets, size
-        if best_size == bound:
+        if best_size <= bound * _NEAR:
             break
+        highest = max(ordered, key=lambda i: offsets[i.storage.name] + sizes[i.storage.name])
+        ordered.remove(highest)
+        ordered.insert(0, highest)
     storages = tuple(replace(s, offset=best[s.name]) if s.name in best else s for s in program.storages)
     scratch = max((_scratch_bytes(program, c.kernel) for c in program.calls), default=0)
     return replace(program, storages=storages, arena=max(0, best_size) + scratch, scratch=scratch)

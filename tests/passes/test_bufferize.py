@@ -75,3 +75,10 @@ def test_a_plan_is_the_same_every_time():
     calls = [tuple(np.random.default_rng(i).permutation(8)[:3].tolist()) for i in range(20)]
     sizes = [64 * (1 + i % 5) for i in range(8)]
     assert plan_memory(program(sizes, calls)) == plan_memory(program(sizes, calls))
+
+
+def test_what_lies_highest_is_placed_first_the_next_time():
+    """None of the orders reaches the bound here; one that was mended does."""
+    sizes = [128, 64, 640, 320, 448, 448, 576, 384]
+    made = program(sizes, [(0, 2), (1, 7), (2, 4), (3, 6), (4, 6), (5, 6), (6, 7)])
+    assert plan_memory(made).arena == peak(intervals(made), {f"t{i}": n for i, n in enumerate(sizes)}) == 1728

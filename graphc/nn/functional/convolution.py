@@ -55,7 +55,7 @@ def _conv(
     dilations = per_dimension(dilation, rank, "dilation")
     pads = _padding(name, padding, strides, dilations, tuple(weight.shape[2:]))
     result = convolution.conv(x, weight, stride=strides, padding=pads, dilation=dilations, groups=groups)
-    return unbatched(_add_bias(name, result, bias, rank), added)
+    return unbatched(add_bias(name, result, bias, rank), added)
 
 
 def _check_weight(name: str, rank: int, weight: Tensor) -> None:
@@ -81,7 +81,8 @@ def same_padding(kernel: Ints, dilation: Ints) -> Pairs:
     return tuple((total // 2, total - total // 2) for total in totals)
 
 
-def _add_bias(name: str, result: Tensor, bias: Tensor | None, rank: int) -> Tensor:
+def add_bias(name: str, result: Tensor, bias: Tensor | None, rank: int) -> Tensor:
+    """The result with a bias per output channel. Raises ShapeError, naming ``name``, for one of another shape."""
     if bias is None:
         return result
     if tuple(bias.shape) != (result.shape[1],):
@@ -154,4 +155,4 @@ def _conv_transpose(
     result = convolution.conv_grad_input(
         x, weight, size=tuple(size), stride=strides, padding=symmetric(pads), dilation=dilations, groups=groups
     )
-    return unbatched(_add_bias(name, result, bias, rank), added)
+    return unbatched(add_bias(name, result, bias, rank), added)

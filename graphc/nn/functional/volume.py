@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphc.errors import AttributeValueError, ShapeError
-from graphc.nn.functional.convolution import conv2d, conv_transpose2d, same_padding
+from graphc.nn.functional.convolution import add_bias, conv2d, conv_transpose2d, same_padding
 from graphc.nn.functional.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -56,8 +56,7 @@ def conv3d(
         parts.append(conv2d(flat, weight[:, :, k], None, steps[1:], pads, gaps[1:], groups))
     total = functools.reduce(ew.add, parts)
     result = total.reshape(x.shape[0], count, *total.shape[1:]).transpose(1, 2)
-    result = result if bias is None else ew.add(result, bias.reshape(-1, 1, 1, 1))
-    return unbatched(result, added)
+    return unbatched(add_bias("conv3d", result, bias, 3), added)
 
 
 def conv_transpose3d(
@@ -98,8 +97,7 @@ def conv_transpose3d(
         low, high, between = (0, before, *none), (0, after, *none), (0, steps[0] - 1, *none)
         parts.append(shape.pad(volume, low=low, high=high, interior=between))
     total = functools.reduce(ew.add, parts)[:, pads[0] : pads[0] + size].transpose(1, 2)
-    result = total if bias is None else ew.add(total, bias.reshape(-1, 1, 1, 1))
-    return unbatched(result, added)
+    return unbatched(add_bias("conv_transpose3d", total, bias, 3), added)
 
 
 def _padded(x: Tensor, padding: Any, kernel: tuple[int, ...], dilation: tuple[int, ...]) -> tuple[Tensor, Any]:

@@ -43,3 +43,10 @@ def test_a_kernel_that_does_not_fit():
         F.conv3d(graphc.ones(1, 1, 2, 5, 5), graphc.ones(1, 1, 3, 1, 1))
     with pytest.raises(ShapeError, match="5 dimensions"):
         F.conv3d(graphc.ones(1, 1, 2, 5, 5), graphc.ones(1, 1, 1, 1))
+
+
+@pytest.mark.parametrize("name", ["conv3d", "conv_transpose3d"])
+def test_a_bias_of_another_shape_is_refused(name: str):
+    x, w = graphc.zeros(1, 2, 3, 3, 3), graphc.zeros(2, 2, 1, 1, 1)
+    with pytest.raises(ShapeError, match=rf"{name}: bias of shape \[1\] for 2 output channels"):
+        getattr(F, name)(x, w, graphc.zeros(1))

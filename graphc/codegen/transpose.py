@@ -17,14 +17,12 @@ _LONGEST_BODY = 16
 def transposed_tiles(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ...] | None:
     """The nest in square blocks whose strided reads become register transposes; None when it has no such form: a
     perfect nest of parallel loops in which all writes run along one axis, and some reads along another."""
-    if not _is_transposed(loop, target):
+    form = _form(loop, target)
+    if form is None:
         return None
-    axes, body = _perfect(loop)
+    axes, body, (along, across) = form
     lanes = lanes_of(loop, target)
-    pair = _axes(axes, body, lanes)
-    assert pair is not None
-    along, across = pair
-    rest = [a for a in axes if a not in pair]
+    rest = [a for a in axes if a not in (along, across)]
     result: list[Stmt] = []
     whole = across.extent // lanes
     near = max((n for n in _NEAR_BLOCKS if whole % n == 0), default=1)
@@ -53,13 +51,15 @@ def holds_transposed(loop: Loop, target: Target) -> bool:
     """Whether a loop has one inside, beside others, that is a nest for ``transposed_tiles``: an image that is turned
     while zeros are put around its rows."""
     inner = [s for s in loop.body if isinstance(s, Loop)] if loop.kind == "parallel" else []
-    return any(_is_transposed(s, target) or holds_transposed(s, target) for s in inner)
+    return any(_form(s, target) is not None or holds_transposed(s, target) for s in inner)
 
 
-def _is_transposed(loop: Loop, target: Target) -> bool:
+def _form(loop: Loop, target: Target) -> tuple[list[Axis], tuple[Stmt, ...], tuple[Axis, Axis]] | None:
+    """Axes and body of a nest that can be turned, with the axis of its writes and that of its strided reads."""
     axes, body = _perfect(loop)
     lanes = lanes_of(loop, target)
-    return lanes >= 4 and len(body) <= _LONGEST_BODY and _axes(axes, body, lanes) is not None
+    pair = _axes(axes, body, lanes) if lanes >= 4 and len(body) <= _LONGEST_BODY else None
+    return None if pair is None else (axes, body, pair)
 
 
 def _perfect(loop: Loop) -> tuple[list[Axis], tuple[Stmt, ...]]:

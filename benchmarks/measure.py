@@ -120,7 +120,10 @@ def measure(
     """Return the row of one workload; `folder` must be empty and holds its files."""
     onnx = any(name in NEED_ONNX for name in processes) and not WORKLOADS[workload].train
     tell(f"{workload}: reference")
-    written = prepare_reference(workload, folder, onnx, environment)
+    try:
+        written = prepare_reference(workload, folder, onnx, environment)
+    except RuntimeError as error:  # told in the table, so that the rows before it are not lost
+        return Row(workload, {name: Figures(problem=str(error)) for name in processes})
     reference = np.load(folder / NUMBERS)
     figures: dict[str, Figures] = {}
     for name, process in processes.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -77,16 +78,15 @@ def build_unet(nn: ModuleType) -> Any:
             a = self.down1(x)
             b = self.down2(F.max_pool2d(a, 2))
             y = self.lift2(self.bottom(F.max_pool2d(b, 2)))
-            y = self.lift1(self.up2(nn_cat(nn, [y, b])))
-            return self.head(self.up1(nn_cat(nn, [y, a])))
+            y = self.lift1(self.up2(_cat(nn, [y, b])))
+            return self.head(self.up1(_cat(nn, [y, a])))
 
     return UNet()
 
 
-def nn_cat(nn: ModuleType, parts: list[Any]) -> Any:
+def _cat(nn: ModuleType, parts: list[Any]) -> Any:
     """``cat`` along channels, from the package that ``nn`` belongs to."""
-    package = __import__(nn.__name__.partition(".")[0])
-    return package.cat(parts, 1)
+    return import_module(nn.__name__.partition(".")[0]).cat(parts, 1)
 
 
 def build_vit(nn: ModuleType) -> Any:

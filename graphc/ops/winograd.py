@@ -29,6 +29,7 @@ _HALF_POINTS = (Fraction(3, 5), Fraction(3, 2), Fraction(1), Fraction(3))
 TILE = Attr("tile", "int", "rows and columns of results that are computed together")
 KERNEL = Attr("kernel", "int", "rows and columns of the weights")
 SPARE = Attr("spare", "int", "tiles of zeros behind the others", 0, False)
+DILATION = Attr("dilation", "int", "rows and columns between neighbours in a tile", 1, False)
 _MOST_SPARE = 8
 
 
@@ -90,50 +91,79 @@ def _check_tile(op: str, tile: int, kernel: int) -> None:
         raise AttributeValueError(f"{op}: there are no points for tile {tile} and kernel {kernel}")
 
 
-def _infer_input(x: TensorType, tile: int, kernel: int, spare: int) -> TensorType:
+def _check_dilation(op: str, dilation: int) -> None:
+    if dilation < 1:
+        raise AttributeValueError(f"{op}: neighbours are at least 1 apart, not {dilation}")
+
+
+def tiles_of(shape: Ints, tile: int, dilation: int) -> int:
+    """How many tiles cover an image [batch, channels, rows, columns] of results: those of each of the ``dilation ** 2``
+    images that every ``dilation``-th row and column make up."""
+    rows, columns = (-(-s // (dilation * tile)) for s in shape[2:])
+    return shape[0] * dilation**2 * rows * columns
+
+
+def _phases(x: np.ndarray, dilation: int) -> np.ndarray:
+    """Every ``dilation``-th row and column as images of their own."""
+    batch, channels, rows, columns = x.shape
+    parts = x.reshape(batch, channels, rows // dilation, dilation, columns // dilation, dilation)
+    return parts.transpose(0, 3, 5, 1, 2, 4).reshape(-1, channels, rows // dilation, columns // dilation)
+
+
+def _whole(x: np.ndarray, dilation: int) -> np.ndarray:
+    """The images of which ``_phases`` are the parts."""
+    count, channels, rows, columns = x.shape
+    parts = x.reshape(count // dilation**2, dilation, dilation, channels, rows, columns)
+    return parts.transpose(0, 3, 4, 1, 5, 2).reshape(-1, channels, rows * dilation, columns * dilation)
+
+
+def _infer_input(x: TensorType, tile: int, kernel: int, spare: int, dilation: int) -> TensorType:
     _check_tile("winograd_input", tile, kernel)
+    _check_dilation("winograd_input", dilation)
     if not 0 <= spare <= _MOST_SPARE:
         raise AttributeValueError(f"winograd_input: 0 to {_MOST_SPARE} spare tiles, not {spare}")
     if x.rank != 4 or x.dtype.kind != "f":
         raise ShapeError(f"winograd_input: an image [batch, channels, rows, columns] of floats is needed, got {x}")
     counts = []
     for size in x.shape[2:]:
-        tiles, rest = divmod(size - kernel + 1, tile)
-        if tiles < 1 or rest:
-            raise ShapeError(f"winograd_input: {size} rows or columns are no whole number of tiles of {tile}")
+        tiles, rest = divmod(size // dilation - kernel + 1, tile)
+        if tiles < 1 or rest or size % dilation:
+            apart = f" with elements {dilation} apart" if dilation > 1 else ""
+            raise ShapeError(f"winograd_input: {size} rows or columns are no whole number of tiles of {tile}{apart}")
         counts.append(tiles)
     n = tile + kernel - 1
-    return TensorType(x.dtype, (n * n, x.shape[0] * counts[0] * counts[1] + spare, x.shape[1]))
+    return TensorType(x.dtype, (n * n, x.shape[0] * dilation**2 * counts[0] * counts[1] + spare, x.shape[1]))
 
 
-def _input_reference(x: np.ndarray, tile: int, kernel: int, spare: int) -> np.ndarray:
+def _input_reference(x: np.ndarray, tile: int, kernel: int, spare: int, dilation: int) -> np.ndarray:
     n = tile + kernel - 1
+    x = _phases(x, dilation)
     b = matrices(tile, kernel)[2].astype(x.dtype)
     windows = np.lib.stride_tricks.sliding_window_view(x, (n, n), (2, 3))[:, :, ::tile, ::tile]
     tiles = np.ascontiguousarray(np.einsum("ia,jb,ncpqab->ijnpqc", b, b, windows, optimize=True))
     return np.pad(tiles.reshape(n * n, -1, x.shape[1]), ((0, 0), (0, spare), (0, 0)))
 
 
-def _infer_output(products: TensorType, tile: int, kernel: int, shape: Ints) -> TensorType:
+def _infer_output(products: TensorType, tile: int, kernel: int, shape: Ints, dilation: int) -> TensorType:
     _check_tile("winograd_output", tile, kernel)
+    _check_dilation("winograd_output", dilation)
     n = tile + kernel - 1
-    batch, channels, *size = shape
-    tiles = batch * -(-size[0] // tile) * -(-size[1] // tile)
+    tiles = tiles_of(shape, tile, dilation)
     given = products.shape[1] if products.rank == 3 else 0
-    fits = products.shape == (n * n, given, channels) and tiles <= given <= tiles + _MOST_SPARE
+    fits = products.shape == (n * n, given, shape[1]) and tiles <= given <= tiles + _MOST_SPARE
     if products.dtype.kind != "f" or not fits:
-        raise ShapeError(f"winograd_output: {shape} is made from [{n * n},{tiles},{channels}], got {products}")
+        raise ShapeError(f"winograd_output: {shape} is made from [{n * n},{tiles},{shape[1]}], got {products}")
     return TensorType(products.dtype, shape)
 
 
-def _output_reference(products: np.ndarray, tile: int, kernel: int, shape: Ints) -> np.ndarray:
+def _output_reference(products: np.ndarray, tile: int, kernel: int, shape: Ints, dilation: int) -> np.ndarray:
     n = tile + kernel - 1
     a = matrices(tile, kernel)[0].astype(products.dtype)
-    batch, channels, rows, columns = shape
-    counts = (-(-rows // tile), -(-columns // tile))
-    tiles = products[:, : batch * counts[0] * counts[1]].reshape(n, n, batch, *counts, channels)
+    channels, rows, columns = shape[1:]
+    counts = [-(-s // (dilation * tile)) for s in (rows, columns)]
+    tiles = products[:, : tiles_of(shape, tile, dilation)].reshape(n, n, -1, *counts, channels)
     whole = np.einsum("ai,bj,ijnpqc->ncpaqb", a, a, tiles, optimize=True)
-    image = whole.reshape(batch, channels, tiles.shape[3] * tile, tiles.shape[4] * tile)
+    image = _whole(whole.reshape(-1, channels, counts[0] * tile, counts[1] * tile), dilation)
     return np.ascontiguousarray(image[:, :, :rows, :columns])
 
 
@@ -160,34 +190,37 @@ def _lower_weight(c: LowerContext, weight: OperandRef, tile: int) -> None:
                 c.store((a * n + b, i, o), value)
 
 
-def _lower_input(c: LowerContext, x: OperandRef, tile: int, kernel: int, spare: int) -> None:
+def _lower_input(c: LowerContext, x: OperandRef, tile: int, kernel: int, spare: int, dilation: int) -> None:
     b = matrices(tile, kernel)[2]
     n = len(b)
     batch, channels, *size = x.shape
-    rows, columns = ((s - kernel + 1) // tile for s in size)
-    with c.nest.loops((batch, rows, columns, channels)) as (image, row, column, channel):
-        at = [[(image, channel, row * tile + i, column * tile + j) for i in range(n)] for j in range(n)]
+    d = dilation
+    rows, columns = ((s // d - kernel + 1) // tile for s in size)
+    with c.nest.loops((batch, d, d, rows, columns, channels)) as (image, above, left, row, column, channel):
+        down_by = [(row * tile + i) * d + above for i in range(n)]
+        at = [[(image, channel, y, (column * tile + j) * d + left) for y in down_by] for j in range(n)]
         down = [_apply(c.nest, b, [c.load(x, place) for place in places]) for places in at]
-        number = (image * rows + row) * columns + column
+        number = (((image * d + above) * d + left) * rows + row) * columns + column
         for i in range(n):
             for j, value in enumerate(_apply(c.nest, b, [values[i] for values in down])):
                 c.store((i * n + j, number, channel), value)
     if spare:
         with c.nest.loops((n * n, spare, channels)) as (part, number, channel):
-            c.store((part, batch * rows * columns + number, channel), c.nest.const(0, x.dtype))
+            c.store((part, batch * d * d * rows * columns + number, channel), c.nest.const(0, x.dtype))
 
 
-def _lower_output(c: LowerContext, products: OperandRef, tile: int, kernel: int, shape: Ints) -> None:
+def _lower_output(c: LowerContext, products: OperandRef, tile: int, kernel: int, shape: Ints, dilation: int) -> None:
     a = matrices(tile, kernel)[0]
     n = a.shape[1]
     batch, channels, *size = shape
-    rows, columns = (-(-s // tile) for s in size)
-    with c.nest.loops((batch, rows, columns, channels)) as (image, row, column, channel):
-        number = (image * rows + row) * columns + column
+    d = dilation
+    rows, columns = (-(-s // (d * tile)) for s in size)
+    with c.nest.loops((batch, d, d, rows, columns, channels)) as (image, above, left, row, column, channel):
+        number = (((image * d + above) * d + left) * rows + row) * columns + column
         down = [_apply(c.nest, a, [c.load(products, (i * n + j, number, channel)) for i in range(n)]) for j in range(n)]
         for i in range(tile):
             for j, value in enumerate(_apply(c.nest, a, [values[i] for values in down])):
-                y, x = row * tile + i, column * tile + j
+                y, x = (row * tile + i) * d + above, (column * tile + j) * d + left
                 c.store((image, channel, y, x), value, (Bound(y, 0, size[0]), Bound(x, 0, size[1])))
 
 
@@ -243,24 +276,35 @@ def _dot(nest: NestBuilder, coefficients: Row, values: list[Scalar]) -> Scalar:
 
 def _input_samples() -> list[Sample]:
     random = np.random.default_rng(9)
-    cases = [((1, 2, 6, 10), 4, 3, np.float32), ((2, 3, 4, 6), 2, 3, np.float64), ((1, 1, 7, 6), 2, 5, np.float32)]
+    cases = [
+        ((1, 2, 6, 10), 4, 3, 1, np.float32),
+        ((2, 3, 4, 6), 2, 3, 1, np.float64),
+        ((1, 1, 6, 6), 2, 5, 1, np.float32),
+        ((2, 2, 12, 8), 2, 3, 2, np.float32),
+        ((1, 17, 18, 18), 4, 3, 3, np.float64),
+    ]
     samples = []
-    for shape, tile, kernel, dtype in cases:
-        size = [s - (s - kernel + 1) % tile for s in shape[2:]]
-        x = random.standard_normal((*shape[:2], *size)).astype(dtype)
-        spare = len(samples)
-        samples.append(Sample((x,), {"tile": tile, "kernel": kernel, "spare": spare}, differentiable=False))
+    for spare, (shape, tile, kernel, dilation, dtype) in enumerate(cases):
+        x = random.standard_normal(shape).astype(dtype)
+        attrs = {"tile": tile, "kernel": kernel, "spare": spare, "dilation": dilation}
+        samples.append(Sample((x,), attrs, differentiable=False))
     return samples
 
 
 def _output_samples() -> list[Sample]:
     random = np.random.default_rng(10)
-    cases = [((1, 3, 4, 8), 4, np.float32), ((2, 2, 5, 3), 2, np.float64), ((1, 20, 7, 6), 4, np.float32)]
+    cases = [
+        ((1, 3, 4, 8), 4, 1, np.float32),
+        ((2, 2, 5, 3), 2, 1, np.float64),
+        ((1, 20, 7, 6), 4, 1, np.float32),
+        ((2, 2, 7, 8), 2, 2, np.float32),
+        ((1, 17, 13, 11), 4, 3, np.float64),
+    ]
     samples = []
-    for shape, tile, dtype in cases:
-        tiles = shape[0] * -(-shape[2] // tile) * -(-shape[3] // tile)
-        products = random.standard_normal(((tile + 2) ** 2, tiles + len(samples), shape[1])).astype(dtype)
-        attrs = {"tile": tile, "kernel": 3, "shape": shape}
+    for spare, (shape, tile, dilation, dtype) in enumerate(cases):
+        tiles = tiles_of(shape, tile, dilation) + spare
+        products = random.standard_normal(((tile + 2) ** 2, tiles, shape[1])).astype(dtype)
+        attrs = {"tile": tile, "kernel": 3, "shape": shape, "dilation": dilation}
         samples.append(Sample((products,), attrs, differentiable=False))
     return samples
 
@@ -275,10 +319,11 @@ _IMAGE = TensorType(float32, (1, 2, 6, 6))
 winograd_input = define(
     "winograd_input",
     "Tiles of an image [batch, channels, rows, columns], transformed: [n * n, tiles, channels] for tiles of n elements "
-    "that overlap by kernel - 1. Made by the compiler from convolutions, after differentiation.",
+    "that overlap by kernel - 1, of each of the images that every dilation-th row and column make up. Made by the "
+    "compiler from convolutions, after differentiation.",
     "x",
     _infer_input,
-    attrs=[TILE, KERNEL, SPARE],
+    attrs=[TILE, KERNEL, SPARE, DILATION],
     reference=_input_reference,
     lower_nest=_lower_input,
     traits=Trait.PURE,
@@ -287,6 +332,8 @@ winograd_input = define(
         ErrorSample((_IMAGE,), "no whole number of tiles of 3", {"tile": 3, "kernel": 3}),
         ErrorSample((_IMAGE,), "there are no points for tile 9", {"tile": 9, "kernel": 3}),
         ErrorSample((_IMAGE,), "0 to 8 spare tiles, not -1", {"tile": 4, "kernel": 3, "spare": -1}),
+        ErrorSample((_IMAGE,), "tiles of 4 with elements 2 apart", {"tile": 4, "kernel": 3, "dilation": 2}),
+        ErrorSample((_IMAGE,), "at least 1 apart, not 0", {"tile": 4, "kernel": 3, "dilation": 0}),
         ErrorSample((TensorType(float32, (2, 6, 6)),), "an image", {"tile": 4, "kernel": 3}),
     ],
 )
@@ -312,7 +359,7 @@ winograd_output = define(
     "tiles and weights.",
     "products",
     _infer_output,
-    attrs=[TILE, KERNEL, Attr("shape", "ints", "shape of the result")],
+    attrs=[TILE, KERNEL, Attr("shape", "ints", "shape of the result"), DILATION],
     reference=_output_reference,
     lower_nest=_lower_output,
     traits=Trait.PURE | Trait.STORES_ONCE,

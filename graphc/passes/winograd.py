@@ -14,7 +14,7 @@ from graphc.ir.rewrite import Rule, apply_rules
 from graphc.ops.contraction import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.shape import pad
-from graphc.ops.winograd import transform_weights, winograd_input, winograd_output, winograd_weight
+from graphc.ops.winograd import tiles_of, transform_weights, winograd_input, winograd_output, winograd_weight
 from graphc.passes.base import PassResult
 
 _TILES, _KERNEL = (2, 4), 3
@@ -31,9 +31,10 @@ class Winograd:
     """Computes convolutions with 4 multiplications where the direct sum takes 9, by the transforms of ops.winograd.
 
     Needs: canonical form with padding as nodes of its own, after folding of constants. Does: a 3x3 convolution with
-    stride, dilation and groups of 1 becomes transform, product, transform where the estimate says that this is faster;
-    constant weights are transformed at once. GRAPHC_WINOGRAD=off leaves all as they are. Leaves: results that differ
-    from the direct sum by rounding, about as much again as that itself does.
+    stride and groups of 1 becomes transform, product, transform where the estimate says that this is faster; constant
+    weights are transformed at once. A dilated one is a plain one of each image that every dilation-th row and column
+    make up. GRAPHC_WINOGRAD=off leaves all as they are. Leaves: results that differ from the direct sum by rounding,
+    about as much again as that itself does.
 
         %y = conv(%x, %w) : f32[1,64,8,8]    ->    %v = winograd_input(%x) {...} : f32[36,4,64]
                                                    %m = matmul(%v, %u) : f32[36,4,64]
@@ -50,45 +51,50 @@ class Winograd:
 def _convolution(graph: Graph, node: Node) -> Value | None:
     """conv(x, constant) -> its tiles times transformed weights, transformed back."""
     x, weight = node.operands
-    plain = all(v == 1 for v in (*node.attrs["stride"], *node.attrs["dilation"], node.attrs["groups"]))
+    plain = all(v == 1 for v in (*node.attrs["stride"], node.attrs["groups"]))
     padded = any(map(any, node.attrs["padding"]))
     if not plain or padded or weight.dtype.kind != "f" or weight.shape[2:] != (_KERNEL, _KERNEL):
         return None
+    dilation, *other = node.attrs["dilation"]
+    if other != [dilation]:
+        return None
     constant = weight.node.op is CONSTANT
     price = _WEIGHT if constant else _LIVE_WEIGHT
-    tile = min(_TILES, key=lambda t: _turned(x.shape, node.result.shape, t, price))
+    tile = min(_TILES, key=lambda t: _turned(x.shape[1], node.result.shape, t, dilation, price))
     direct = _KERNEL**2 * x.shape[1] * node.result.shape[1] * (x.shape[0] * prod(node.result.shape[2:]) + _WEIGHT)
-    if _turned(x.shape, node.result.shape, tile, price) * _ADVANTAGE > direct:
+    if _turned(x.shape[1], node.result.shape, tile, dilation, price) * _ADVANTAGE > direct:
         return None
     with use(GraphDispatcher(graph, node.location)):
-        tiles = winograd_input(_whole_tiles(x, tile), tile=tile, kernel=_KERNEL, spare=_spare(node, tile))
+        spare, image = _spare(node, tile, dilation), _whole_tiles(x, tile, dilation)
+        tiles = winograd_input(image, tile=tile, kernel=_KERNEL, spare=spare, dilation=dilation)
         if constant:
             turned = transform_weights(np.asarray(weight.node.attrs["value"]), tile)
             (factors,) = emit(graph, CONSTANT, (), {"value": turned}, node.location)
         else:
             factors = winograd_weight(weight, tile=tile)
-        return winograd_output(matmul(tiles, factors), tile=tile, kernel=_KERNEL, shape=node.result.shape)
+        products = matmul(tiles, factors)
+        return winograd_output(products, tile=tile, kernel=_KERNEL, shape=node.result.shape, dilation=dilation)
 
 
-def _spare(node: Node, tile: int) -> int:
+def _spare(node: Node, tile: int, dilation: int) -> int:
     """One tile more where the parts of a transformed tile would lie a multiple of a page apart, and so in one set of a
     cache."""
     result = node.result
-    tiles = result.shape[0] * prod(-(-s // tile) for s in result.shape[2:])
+    tiles = tiles_of(result.shape, tile, dilation)
     channels = (node.operands[0].shape[1], result.shape[1])
     return int(any(tiles * n * result.dtype.itemsize % _PAGE == 0 for n in channels))
 
 
-def _turned(image: tuple[int, ...], result: tuple[int, ...], tile: int, price: int) -> int:
+def _turned(channels: int, result: tuple[int, ...], tile: int, dilation: int, price: int) -> int:
     """Multiply-adds, with transforms and the reading of weights (``price`` for each) counted as such."""
-    tiles = result[0] * prod(-(-s // tile) for s in result[2:])
-    weights = image[1] * result[1] * (tiles + price)
-    return (tile + _KERNEL - 1) ** 2 * (weights + _TRANSFORM * tiles * (image[1] + result[1]))
+    tiles = tiles_of(result, tile, dilation)
+    weights = channels * result[1] * (tiles + price)
+    return (tile + _KERNEL - 1) ** 2 * (weights + _TRANSFORM * tiles * (channels + result[1]))
 
 
-def _whole_tiles(x: Value, tile: int) -> Value:
+def _whole_tiles(x: Value, tile: int, dilation: int) -> Value:
     """The image with zeros after the last rows and columns, so that tiles cover it; one padding instead of two."""
-    missing = [-(s - _KERNEL + 1) % tile for s in x.shape[2:]]
+    missing = [-(s - (_KERNEL - 1) * dilation) % (tile * dilation) for s in x.shape[2:]]
     if not any(missing):
         return x
     low, high, source = (0, 0, 0, 0), (0, 0, *missing), x

@@ -14,16 +14,17 @@ from graphc.ops.winograd import matrices, transform_weights, winograd_input, win
 PLAIN = {"stride": (1, 1), "padding": ((0, 0), (0, 0)), "dilation": (1, 1), "groups": 1}
 
 
-def direct(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    return conv.op.evaluate([x, w], conv.op.normalize(PLAIN))[0]
+def direct(x: np.ndarray, w: np.ndarray, dilation: int = 1) -> np.ndarray:
+    return conv.op.evaluate([x, w], conv.op.normalize({**PLAIN, "dilation": (dilation, dilation)}))[0]
 
 
-def by_tiles(x: np.ndarray, w: np.ndarray, tile: int) -> np.ndarray:
+def by_tiles(x: np.ndarray, w: np.ndarray, tile: int, dilation: int = 1) -> np.ndarray:
     kernel = w.shape[2]
-    (v,) = winograd_input.op.evaluate([x], {"tile": tile, "kernel": kernel, "spare": tile})
+    (v,) = winograd_input.op.evaluate([x], {"tile": tile, "kernel": kernel, "spare": tile, "dilation": dilation})
     m = np.matmul(v, transform_weights(w, tile))
-    shape = (len(x), len(w), x.shape[2] - kernel + 1, x.shape[3] - kernel + 1)
-    return winograd_output.op.evaluate([m], {"tile": tile, "kernel": kernel, "shape": shape})[0]
+    shape = (len(x), len(w), *(s - dilation * (kernel - 1) for s in x.shape[2:]))
+    attrs = {"tile": tile, "kernel": kernel, "shape": shape, "dilation": dilation}
+    return winograd_output.op.evaluate([m], attrs)[0]
 
 
 @pytest.mark.parametrize(("tile", "kernel"), [(1, 3), (2, 3), (4, 3), (6, 3), (2, 5), (3, 2)])
@@ -34,12 +35,12 @@ def test_the_matrices_slide_weights_over_elements(tile: int, kernel: int):
     np.testing.assert_allclose(a @ ((g @ w) * (b @ x)), np.correlate(x, w), rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize(("tile", "kernel"), [(2, 3), (4, 3), (2, 5)])
-def test_convolution(tile: int, kernel: int):
+@pytest.mark.parametrize(("tile", "kernel", "dilation"), [(2, 3, 1), (4, 3, 1), (2, 5, 1), (4, 3, 2), (2, 3, 3)])
+def test_convolution(tile: int, kernel: int, dilation: int):
     random = np.random.default_rng(1)
-    x = random.standard_normal((2, 3, 4 * tile + kernel - 1, tile + kernel - 1))
+    x = random.standard_normal((2, 3, dilation * (4 * tile + kernel - 1), dilation * (tile + kernel - 1)))
     w = random.standard_normal((5, 3, kernel, kernel))
-    np.testing.assert_allclose(by_tiles(x, w, tile), direct(x, w), rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(by_tiles(x, w, tile, dilation), direct(x, w, dilation), rtol=1e-10, atol=1e-11)
 
 
 @pytest.mark.parametrize(("tile", "worse"), [(2, 3.0), (4, 6.0)])
@@ -56,4 +57,6 @@ def test_rounding_is_about_that_of_the_direct_sum(tile: int, worse: float):
 
 def test_too_many_points():
     with pytest.raises(AttributeValueError, match="there are no points for tile 8 and kernel 5"):
-        winograd_input.op.result_types((TensorType(float32, (1, 1, 12, 12)),), {"tile": 8, "kernel": 5, "spare": 0})
+        winograd_input.op.result_types(
+            (TensorType(float32, (1, 1, 12, 12)),), {"tile": 8, "kernel": 5, "spare": 0, "dilation": 1}
+        )

@@ -51,6 +51,16 @@ def test_large_enough_ones_change(side: int, tile: int):
     check_equal(before, after, rtol=1e-4, atol=2e-5)
 
 
+@pytest.mark.parametrize(("side", "dilation", "tile"), [(28, 4, 4), (23, 2, 4), (19, 3, 4), (14, 2, 4)])
+def test_dilated_ones_change(side: int, dilation: int, tile: int):
+    around = ((dilation, dilation),) * 2
+    before = convolution(side, 128, batch=2, dilation=(dilation, dilation), padding=around)
+    after = optimize(copy(before))
+    assert names(after) == ["pad", "winograd_input", "matmul", "winograd_output"]
+    assert [n.attrs["tile"] for n in after.nodes() if "tile" in n.attrs] == [tile, tile]
+    check_equal(before, after, rtol=1e-4, atol=2e-5)
+
+
 @pytest.mark.parametrize(
     "given",
     [
@@ -58,7 +68,8 @@ def test_large_enough_ones_change(side: int, tile: int):
         {"side": 4},
         {"kernel": 5},
         {"stride": (2, 2)},
-        {"dilation": (2, 2)},
+        {"dilation": (2, 1)},
+        {"dilation": (9, 9), "padding": ((0, 0), (0, 0))},
         {"groups": 2},
     ],
     ids=str,
@@ -88,19 +99,19 @@ def test_a_second_run_changes_nothing():
 class Block(nn.Module):
     """Two convolutions with what usually surrounds them."""
 
-    def __init__(self, channels: int) -> None:
+    def __init__(self, channels: int, dilation: int) -> None:
         super().__init__()
         self.one = nn.Conv2d(channels, channels, 3, padding=1)
-        self.two = nn.Conv2d(channels, channels, 3, padding=1)
+        self.two = nn.Conv2d(channels, channels, 3, padding=dilation, dilation=dilation)
 
     def forward(self, x: gc.Tensor) -> gc.Tensor:
         return (self.two(self.one(x).relu()) + x).relu()
 
 
-@pytest.mark.parametrize(("side", "batch"), [(12, 1), (13, 2), (15, 9)])
-def test_native_code_with_what_follows(side: int, batch: int, tmp_path: Path):
+@pytest.mark.parametrize(("side", "batch", "dilation"), [(12, 1, 1), (13, 2, 1), (15, 9, 1), (23, 2, 2)])
+def test_native_code_with_what_follows(side: int, batch: int, dilation: int, tmp_path: Path):
     """Whole tiles and cut ones; bias, residual and ReLU in the kernel that transforms back."""
-    model, x = Block(32).eval(), gc.randn(batch, 32, side, side)
+    model, x = Block(32, dilation).eval(), gc.randn(batch, 32, side, side)
     gc.export(model, x, path=tmp_path / "block.gcm")
     run = gc.load(tmp_path / "block.gcm")
     with gc.no_grad():

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from graphc.codegen.approximate import expand
+from graphc.codegen.chains import block_chains
 from graphc.codegen.contraction import Contraction, find_contraction
 from graphc.codegen.loops import Names, drop_trivial, has_divisor, hoist, merge_loops, sort_loops, split_loops
 from graphc.codegen.packing import Packing, make_packing, pack_body
@@ -26,7 +27,7 @@ def schedule_program(program: Program, target: Target) -> Program:
     """Needs: a lowered program. Does: schedules every kernel; operands of products that lie badly are packed by
     kernels of their own, constants at once. Leaves: an equivalent program (see ir.kernel_interpret), ready for memory
     planning."""
-    return _Scheduler(split_reductions(separate_phases(program)), target).run()
+    return _Scheduler(split_reductions(separate_phases(block_chains(program, target))), target).run()
 
 
 def estimate(program: Program, target: Target) -> float:
@@ -63,19 +64,22 @@ def constant_buffers(program: Program, kernel: Kernel) -> frozenset[str]:
     for call in program.calls_of(kernel.name):
         for i, (buffer, storage) in enumerate(zip(kernel.arguments, call.args, strict=True)):
             constant = program.storage(storage).cls == "constant" and not call.place(i).terms
-            if not constant and not _is_fixed(program, call, i):
+            if not constant and _fixed_inside(program, call, i) == len(call.repeats):
                 varying.add(buffer.name)
     return frozenset(b.name for b in kernel.arguments) - varying
 
 
-def _is_fixed(program: Program, call: Call, position: int) -> bool:
-    """Whether an argument of a repeated call is the same in all iterations."""
-    if not call.repeats or call.place(position).terms:
-        return False
-    arguments = {k.name: k.arguments for k in program.kernels}
-    inside = [c for c in program.calls if c.repeats and c.repeats[0] == call.repeats[0]]
-    name = call.args[position]
-    return all(b.role == "in" for c in inside for b, a in zip(arguments[c.kernel], c.args, strict=True) if a == name)
+def _fixed_inside(program: Program, call: Call, position: int) -> int:
+    """In how many of the loops around a call, counted from outside, an argument changes; it is the same in all
+    iterations of those that are left."""
+    depth = max((d + 1 for d, axis in enumerate(call.repeats) if call.place(position).coefficient(axis)), default=0)
+    return max([depth, *(_common(call.repeats, other.repeats) for other in program.writers(call.args[position]))])
+
+
+def _common(first: tuple[Axis, ...], second: tuple[Axis, ...]) -> int:
+    """How many loops around one call are also around another one."""
+    shorter = min(len(first), len(second))
+    return next((d for d in range(shorter) if first[d] != second[d]), shorter)
 
 
 def _prepare(kernel: Kernel, names: Names) -> Kernel:
@@ -122,13 +126,18 @@ class _Scheduler:
         for kernel in self.program.kernels:
             self._schedule(kernel)
         calls: list[Call] = []
-        start, outermost = 0, ()
+        around: tuple[Axis, ...] = ()
+        starts: list[int] = []
+        """Where each of the open loops begins among the calls."""
         for number, call in enumerate(self.program.calls):
-            if not call.repeats or call.repeats[:1] != outermost:
-                start, outermost = len(calls), call.repeats[:1]
+            kept = _common(around, call.repeats)
+            starts[kept:] = [len(calls)] * (len(call.repeats) - kept)
+            around = call.repeats
             *before, main = self._packed_call(call, number) if call.kernel in self.packings else [call]
             for pack in before:
-                calls.insert(len(calls) if pack.repeats else start, pack)
+                depth = len(pack.repeats)
+                calls.insert(starts[depth] if depth < len(starts) else len(calls), pack)
+                starts[depth:] = [start + 1 for start in starts[depth:]]
             calls.append(main)
         calls = self._without_unread(calls)
         used = {a for c in calls for a in c.args}
@@ -199,10 +208,9 @@ class _Scheduler:
             names = Names("y")
             self.kernels[pack.name] = replace(pack, body=_lanes(merge_loops(pack.body, names), self.target, names))
         main = replace(call, args=(*call.args, name), places=places)
-        if not call.repeats or _is_fixed(self.program, call, position):
-            return [Call(pack.name, (source.name, name), call.values), main]
-        given = (call.place(position), Index()) if call.places else ()
-        return [Call(pack.name, (source.name, name), call.values, call.repeats, given), main]
+        repeats = call.repeats[: _fixed_inside(self.program, call, position)]
+        given = (call.place(position), Index()) if call.place(position).terms else ()
+        return [Call(pack.name, (source.name, name), call.values, repeats, given), main]
 
 
 def _with_arguments(call: Call, positions: list[int]) -> Call:

@@ -277,6 +277,10 @@ class Program:
         """The calls of the kernel of that name."""
         return self._calls.get(name, [])
 
+    def writers(self, name: str) -> list[Call]:
+        """The calls that write to the storage of that name."""
+        return self._writers.get(name, [])
+
     @cached_property
     def _storages(self) -> dict[str, Storage]:
         return {s.name: s for s in self.storages}
@@ -290,4 +294,13 @@ class Program:
         found: dict[str, list[Call]] = {}
         for call in self.calls:
             found.setdefault(call.kernel, []).append(call)
+        return found
+
+    @cached_property
+    def _writers(self) -> dict[str, list[Call]]:
+        found: dict[str, list[Call]] = {}
+        for call in self.calls:
+            for buffer, name in zip(self._kernels[call.kernel].arguments, call.args, strict=True):
+                if buffer.role != "in":
+                    found.setdefault(name, []).append(call)
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 from graphc import composite
 from graphc.dtypes import int32
@@ -12,6 +13,9 @@ from graphc.ops import contraction, index
 from graphc.ops import elementwise as ew
 from graphc.ops import shape as shapes
 from graphc.tensor import Tensor
+
+_ROWS, _MOST = 256, 8
+"""Least rows of a stretch of causal attention, and the largest number of stretches."""
 
 
 def scaled_dot_product_attention(
@@ -40,23 +44,43 @@ def scaled_dot_product_attention(
     if enable_gqa:
         key, value = _share_heads(query, key), _share_heads(query, value)
     factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    stretches = _stretches(query.shape[-2], key.shape[-2]) if is_causal else []
+    if len(stretches) < 2:
+        mask = _causal(query.shape[-2], key.shape[-2]) if is_causal else attn_mask
+        return _attend(query, key, value, mask, factor, dropout_p)
+    parts = []
+    for start, stop in stretches:
+        rows, seen, weighed = query[..., start:stop, :], key[..., :stop, :], value[..., :stop, :]
+        parts.append(_attend(rows, seen, weighed, _causal(stop - start, stop, start), factor, dropout_p))
+    return shapes.concat(*parts, axis=query.ndim - 2)
+
+
+def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, factor: float, dropout_p: float) -> Tensor:
+    """``softmax(query key^T * factor + mask) value``; a bool mask keeps where it is True."""
     scores = ew.mul(contraction.matmul(query, key, transpose_b=True), factor)
-    if is_causal:
-        scores = ew.where(_causal(scores), scores, -math.inf)
-    elif attn_mask is not None and attn_mask.dtype.kind == "b":
-        scores = ew.where(attn_mask, scores, -math.inf)
-    elif attn_mask is not None:
-        scores = ew.add(scores, attn_mask)
+    if mask is not None and mask.dtype.kind == "b":
+        scores = ew.where(mask, scores, -math.inf)
+    elif mask is not None:
+        scores = ew.add(scores, mask)
     weights = composite.softmax(scores, -1)
     if dropout_p > 0.0:
         weights = dropout(weights, dropout_p)
     return contraction.matmul(weights, value)
 
 
-def _causal(scores: Tensor) -> Tensor:
-    """True at [i, j] where j is not after i."""
-    size = tuple(scores.shape[-2:])
-    return ew.ge(index.iota(shape=size, axis=0, dtype=int32), index.iota(shape=size, axis=1, dtype=int32))
+def _causal(rows: int, columns: int, first: int = 0) -> Tensor:
+    """True at [i, j] where j is not after ``first`` + i."""
+    size = (rows, columns)
+    row, column = (index.iota(shape=size, axis=axis, dtype=int32) for axis in (0, 1))
+    return ew.ge(ew.add(row, first) if first else row, column)
+
+
+def _stretches(queries: int, keys: int) -> list[tuple[int, int]]:
+    """Rows of long causal attention in stretches, each of which leaves out the keys after its end: of eight
+    stretches, the scores that are computed are 9/16 of all."""
+    count = min(_MOST, min(queries, keys) // _ROWS)
+    ends = [queries * i // count for i in range(1, count)] if queries <= keys else []
+    return list(pairwise([0, *ends, queries]))
 
 
 def _share_heads(query: Tensor, x: Tensor) -> Tensor:

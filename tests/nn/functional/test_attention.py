@@ -70,3 +70,13 @@ def test_errors():
         F.scaled_dot_product_attention(q, k[..., :3], v)
     with pytest.raises(ShapeError, match="3 query heads cannot share 2 heads"):
         F.scaled_dot_product_attention(q, k[:, :2], v[:, :2], enable_gqa=True)
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(520, 520), (513, 700), (600, 512)])
+def test_long_causal_attention_in_stretches(queries: int, keys: int):
+    q, k, v = (graphc.randn(2, n, 8) for n in (queries, keys, keys))
+    got = F.scaled_dot_product_attention(q, k, v, is_causal=True).numpy()
+    scores = q.numpy() @ k.numpy().transpose(0, 2, 1) / np.sqrt(8)
+    weights = np.where(np.tri(queries, keys, dtype=bool), np.exp(scores - scores.max(-1, keepdims=True)), 0)
+    expected = weights / weights.sum(-1, keepdims=True) @ v.numpy()
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)

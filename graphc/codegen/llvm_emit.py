@@ -199,11 +199,7 @@ class KernelEmitter:
         vector = self.memory.vector
         lanes = vector.lanes if vector and varies else 0
         dtype = self.kernel.buffer(stmt.buffer).dtype
-        across = None if stmt.guard or stmt.combine else self.memory.row_axis(stmt.index, axes)
-        if across is not None:
-            for _, at in self.copies(a for a in axes if a != across):
-                rows = [self.function.widen(value, {**at, across: i}, lanes) for i in range(across.extent)]
-                self.memory.store_transposed(stmt.buffer, stmt.index, across, rows, at)
+        if not stmt.guard and not stmt.combine and self._store_together(stmt, value, axes, lanes):
             return
         for _, at in self.copies(axes):
             register = self.function.widen(value, at, lanes)
@@ -211,6 +207,19 @@ class KernelEmitter:
                 old, _ = self.memory.load(stmt.buffer, stmt.index, stmt.guard, Const(0, dtype), at)
                 register = self.accumulators.combine(stmt.combine, old, register, dtype, lanes)
             self.memory.store(stmt.buffer, stmt.index, stmt.guard, register, at)
+
+    def _store_together(self, stmt: Store, value: LaneValue | Const, axes: tuple[Axis, ...], lanes: int) -> bool:
+        """Stores all copies along an axis at once, where lanes lie apart and these copies between them or in rows."""
+        memory = self.memory
+        between = memory.interleaved_axis(stmt.index, axes)
+        across = between or memory.row_axis(stmt.index, axes)
+        if across is None:
+            return False
+        write = memory.store_interleaved if between else memory.store_transposed
+        for _, at in self.copies(a for a in axes if a != across):
+            rows = [self.function.widen(value, {**at, across: i}, lanes) for i in range(across.extent)]
+            write(stmt.buffer, stmt.index, across, rows, at)
+        return True
 
     def prefetch(self, stmt: Prefetch) -> None:
         """A hint; one instruction per copy that differs."""

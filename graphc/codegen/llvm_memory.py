@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from graphc.codegen.llvm_function import Coordinates, FunctionWriter, LaneValue
 from graphc.codegen.llvm_scalar import literal, memory_type, register_type, splat_literal, suffix
-from graphc.codegen.llvm_transpose import transpose_registers
+from graphc.codegen.llvm_transpose import interleave_registers, transpose_registers
 from graphc.codegen.streams import LINE
 from graphc.dtypes import DType, int32, int64
 from graphc.errors import CompileError
@@ -340,6 +340,32 @@ class MemoryWriter:
                     f.statement(f"store {kind} {columns[lane]}, ptr {pointer}, {self._store_options(info, place)}")
                 else:
                     self._store_part(info, columns[lane], len(block), pointer)
+
+    def interleaved_axis(self, index: Index, axes: tuple[Axis, ...]) -> Axis | None:
+        """The unrolled axis whose copies of a vector store lie between its lanes, and fill the gaps."""
+        vector = self.vector
+        stride = self.lane_stride(index) if vector is not None and vector.lanes >= 4 else None
+        if stride not in (2, 3, 4):
+            return None
+        nested = {x for a, _ in index.terms if not isinstance(a, Axis) for x in atoms(Index(((a, 1),)))}
+        fitting = (a for a in axes if a.extent == stride and index.coefficient(a) == 1 and a not in nested)
+        return next(fitting, None)
+
+    def store_interleaved(self, buffer: str, index: Index, across: Axis, copies: list[str], at: Coordinates) -> None:
+        """A register per copy along ``across``: their elements are stored by turns, as whole vectors."""
+        assert self.vector is not None
+        info, lanes = self.buffers[buffer][0], self.vector.lanes
+        kind = memory_type(info.dtype, lanes)
+        copies = [self.to_memory(r, info.dtype, lanes) for r in copies]
+        total = self.vector.axis.extent * len(copies)
+        for start in range(0, total, lanes):
+            mixed = interleave_registers(self.function, copies, start, lanes, info.dtype)
+            place = self.fix(index, {**at, across: 0, self.vector.axis: 0}) + start
+            pointer = self.address(buffer, place, at)
+            if total - start >= lanes:
+                self.function.statement(f"store {kind} {mixed}, ptr {pointer}, {self._store_options(info, place)}")
+            else:
+                self._store_part(info, mixed, total - start, pointer)
 
     def _store_part(self, info: Buffer, register: str, count: int, pointer: str) -> None:
         """The first ``count`` elements of a vector."""

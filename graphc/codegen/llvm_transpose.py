@@ -1,4 +1,4 @@
-"""Square blocks of vector registers transposed by shuffles."""
+"""Vector registers transposed, as square blocks, and interleaved, by shuffles."""
 
 from __future__ import annotations
 
@@ -25,6 +25,19 @@ def transpose_registers(function: FunctionWriter, rows: list[str], dtype: DType)
     return rows
 
 
+def interleave_registers(function: FunctionWriter, copies: list[str], start: int, lanes: int, dtype: DType) -> str:
+    """``lanes`` elements from ``start`` on of the sequence that takes one element of each register by turns."""
+    kind, sources = memory_type(dtype, lanes), [divmod(start + p, len(copies)) for p in range(lanes)]
+    result = copies[0]
+    for number, register in enumerate(copies[1:], start=1):
+        picks = []
+        for place, (lane, copy) in enumerate(sources):
+            before = lane if number == 1 else place
+            picks.append(before if copy < number else lanes + lane if copy == number else -1)
+        result = _shuffle(function, kind, result, register, picks)
+    return result
+
+
 def _shuffle(function: FunctionWriter, kind: str, a: str, b: str, picks: list[int]) -> str:
-    mask = ", ".join(f"i32 {p}" for p in picks)
+    mask = ", ".join("i32 poison" if p < 0 else f"i32 {p}" for p in picks)
     return function.line(f"shufflevector {kind} {a}, {kind} {b}, <{len(picks)} x i32> <{mask}>")

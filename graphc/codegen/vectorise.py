@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from graphc.codegen.loops import BodyCopier, Names, block_index, defined, depends, indices_of, wrap
 from graphc.codegen.target import Target
@@ -22,6 +22,8 @@ _SHORT = 4
 """Iterations of a loop around lanes up to which it may be written out."""
 _CHAINS = 2
 """Long chains of operations done side by side, so that one runs while the other waits."""
+_GAPS = (2, 3, 4)
+"""Distances between the lanes of stores that are filled by shuffles of registers."""
 _FOLD = 8.0
 """Cost of folding the lanes of an accumulator."""
 
@@ -138,7 +140,10 @@ def lane_stride(index: Index, axis: Axis) -> int | None:
 def _lane_cost(body: tuple[Stmt, ...], axis: Axis, lanes: int) -> float:
     cost = 0.0
     for stmt in body:
-        if isinstance(stmt, Loop):
+        if isinstance(stmt, Loop) and _fills_gaps(stmt, axis):
+            plain = tuple(s for s in stmt.body if not isinstance(s, Store))
+            cost += stmt.axis.extent * (_lane_cost(plain, axis, lanes) + 2.0 * (len(stmt.body) - len(plain)))
+        elif isinstance(stmt, Loop):
             cost += stmt.axis.extent * (_lane_cost(stmt.body, axis, lanes) + 1.0)
         elif isinstance(stmt, (Load, Store)):
             strides = {lane_stride(i, axis) for i in indices_of(stmt)}
@@ -206,4 +211,17 @@ def _piece(loop: Loop, names: Names, start: int, number: int, copies: int, lanes
     outer, copy, lane = names.axis("o", number), names.axis("u", copies), names.axis("l", lanes)
     index = block_index(start, (outer, copies * lanes), (copy, lanes), (lane, 1))
     body = BodyCopier(names, {loop.axis: index}).body(loop.body)
+    body = tuple(replace(s, kind="unroll") if isinstance(s, Loop) and _fills_gaps(s, lane) else s for s in body)
     return wrap([(outer, loop.kind), (copy, "unroll"), (lane, "vector")], body)
+
+
+def _fills_gaps(loop: Loop, vector: Axis) -> bool:
+    """Whether what the iterations of a loop inside lanes store lies side by side between the lanes."""
+    stores = [s for s in loop.body if isinstance(s, Store)]
+    leaf = not any(isinstance(s, Loop) for s in loop.body)
+    return leaf and loop.kind == "parallel" and bool(stores) and all(_fills_gap(s, loop.axis, vector) for s in stores)
+
+
+def _fills_gap(store: Store, axis: Axis, vector: Axis) -> bool:
+    gap = axis.extent in _GAPS and lane_stride(store.index, vector) == axis.extent
+    return gap and lane_stride(store.index, axis) == 1 and not (store.guard or store.combine)

@@ -166,3 +166,27 @@ def test_arguments_that_are_only_read_say_so():
     head = emitted(kernel_of(BLOCK)).splitlines()[0]
     assert head.startswith("define internal void @k(ptr noalias nocapture readonly %b0")
     assert head.count("readonly") == 2
+
+
+def interleaving(lanes: int, copies: int, dtype: str) -> Kernel:
+    return kernel_of(f"""
+        kernel @k(%x: {dtype}[{copies * 40}] in, %y: {dtype}[{copies * lanes + 3}] out) {{
+          for l in {lanes} vector {{
+            for u in {copies} unroll {{
+              v: {dtype} = load %x[l + 40*u]
+              store %y[{copies}*l + u + 3] = v
+            }}
+          }}
+        }}""")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["f32", "f64", "i8", "bool"])
+@pytest.mark.parametrize(("lanes", "copies"), [(16, 2), (16, 3), (16, 4), (8, 4), (8, 2), (5, 3), (13, 2), (9, 4)])
+def test_copies_between_lanes(lanes: int, copies: int, dtype: str, target: str):
+    check_native(interleaving(lanes, copies, dtype), target_or_skip(target))
+
+
+def test_copies_between_lanes_are_stored_as_whole_vectors():
+    text = emitted(interleaving(16, 3, "f32"))
+    assert text.count("store <16 x float>") == 3 and "scatter" not in text

@@ -1,4 +1,4 @@
-"""Square blocks of registers transposed by shuffles, for every width and element type."""
+"""Registers transposed and interleaved by shuffles, for every width and element type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from graphc.codegen.entry import ENTRY
 from graphc.codegen.llvm_build import build_object
 from graphc.codegen.llvm_function import FunctionWriter
 from graphc.codegen.llvm_scalar import memory_type
-from graphc.codegen.llvm_transpose import transpose_registers
+from graphc.codegen.llvm_transpose import interleave_registers, transpose_registers
 from graphc.codegen.target import host_target
 from graphc.dtypes import DType, bool_, float32, float64, int8, int64
 from graphc.runtime.loader import load_object
@@ -34,3 +34,21 @@ def test_columns_become_rows(lanes: int, dtype: DType):
     np.testing.assert_array_equal(square, expected)
     shuffles = f.text().count("shufflevector")
     assert shuffles == lanes * (lanes.bit_length() - 1), "log2(lanes) rounds of one shuffle per register"
+
+
+@pytest.mark.parametrize("dtype", [float32, float64, int64, int8, bool_])
+@pytest.mark.parametrize(("copies", "lanes"), [(2, 4), (3, 4), (4, 4), (2, 16), (3, 8), (4, 16)])
+def test_elements_by_turns(copies: int, lanes: int, dtype: DType):
+    f = FunctionWriter({})
+    kind = memory_type(dtype, lanes)
+    places = [f.line(f"getelementptr i8, ptr %b, i64 {i * lanes * dtype.itemsize}") for i in range(copies)]
+    registers = [f.line(f"load {kind}, ptr {p}, align 1") for p in places]
+    for i, place in enumerate(places):
+        mixed = interleave_registers(f, registers, i * lanes, lanes, dtype)
+        f.statement(f"store {kind} {mixed}, ptr {place}, align 1")
+    text = f"define void @{ENTRY}(ptr %b) {{\nentry:\n{f.text()}\n  ret void\n}}\n"
+    library = load_object(build_object(text, host_target()), ENTRY)
+    rows = (np.arange(copies * lanes) % 100).astype(np.int8).astype(dtype.numpy).reshape(copies, lanes)
+    expected = rows.T.reshape(copies, lanes).copy()
+    library.entry(ctypes.c_void_p(rows.ctypes.data))
+    np.testing.assert_array_equal(rows, expected)

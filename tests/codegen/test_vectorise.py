@@ -340,3 +340,26 @@ def test_shared_work_natively(target: str):
     machine = target_or_skip(target)
     for n, groups in ((16, 4), (16, 3), (7, 2)):
         check_native(vectorised(shared_work(n, groups), machine), machine)
+
+
+def between(step: int) -> Kernel:
+    return kernel_of(f"""
+        kernel @k(%x: f32[{3 * 40}] in, %y: f32[{40 * step}] out) {{
+          for i in 40 parallel {{
+            for j in 3 parallel {{
+              v: f32 = load %x[i + 40*j]
+              store %y[{step}*i + j] = v
+            }}
+          }}
+        }}""")
+
+
+def test_what_lies_between_lanes_is_written_out():
+    assert 3 in unrolled(vectorised(between(3), WIDE))
+    assert 3 not in unrolled(vectorised(between(4), WIDE)), "one of four elements stays as it is"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_lies_between_lanes_natively(target: str):
+    machine = target_or_skip(target)
+    check_native(vectorised(between(3), machine), machine)

@@ -18,6 +18,7 @@ from graphc.passes.cse import CommonSubexpressionElimination
 from graphc.passes.dce import DeadCodeElimination
 from graphc.passes.decompose import Decompose
 from graphc.passes.fold import ConstantFolding
+from graphc.passes.recompute import Recompute
 from graphc.passes.scans import MergeScans, OptimizeSteps, PruneScans
 from graphc.passes.winograd import Winograd
 
@@ -50,6 +51,8 @@ PIPELINE: tuple[Pass, ...] = (
     OptimizeSteps(_SIMPLIFY),
     PruneScans(),
     DeadCodeElimination(),
+    # Last, for it makes equal nodes.
+    Recompute(),
 )
 """What ``optimize`` does, top to bottom."""
 

@@ -170,14 +170,14 @@ def build_minilm(nn: ModuleType) -> Any:
     return Encoder()
 
 
-def build_gpt(nn: ModuleType) -> Any:
-    """A byte-level decoder: 4 layers of width 256, 8 heads, 128 positions."""
+def build_gpt(nn: ModuleType, length: int = 128) -> Any:
+    """A byte-level decoder: 4 layers of width 256, 8 heads, ``length`` positions."""
 
     class Gpt(nn.Module):
         def __init__(self):
             super().__init__()
             self.tokens = nn.Embedding(256, 256)
-            self.positions = nn.Embedding(128, 256)
+            self.positions = nn.Embedding(length, 256)
             self.blocks = nn.Sequential(*[_transformer_block(nn, 256, 8, 1024, causal=True) for _ in range(4)])
             self.norm = nn.LayerNorm(256)
             self.head = nn.Linear(256, 256)

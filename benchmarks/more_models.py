@@ -6,6 +6,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from benchmarks import models
+
 
 def build_mobilenet(nn: ModuleType) -> Any:
     """MobileNetV2: inverted residuals of 1x1, depthwise 3x3 and 1x1 convolutions."""
@@ -118,6 +120,11 @@ def build_vit(nn: ModuleType) -> Any:
             return self.head(self.norm(self.blocks(x)).mean(1))
 
     return ViT()
+
+
+def build_long_gpt(nn: ModuleType) -> Any:
+    """The byte-level decoder with 1024 positions."""
+    return models.build_gpt(nn, 1024)
 
 
 def build_gru(nn: ModuleType) -> Any:

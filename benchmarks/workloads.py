@@ -83,6 +83,8 @@ _ROWS = (
     Workload("unet_b1", more_models.build_unet, _images(1, 3, 128)),
     Workload("vit_b1", more_models.build_vit, _images(1, 3, 224)),
     Workload("gpt_b1_t128", models.build_gpt, _tokens(1, 128, 256)),
+    Workload("gpt_b1_t1024", more_models.build_long_gpt, _tokens(1, 1024, 256)),
+    Workload("minilm_b1_t512", models.build_minilm, _tokens(1, 512, 30000)),
     Workload("gru_b8_t64", more_models.build_gru, (Spec((8, 64, 64)),)),
     Workload("autoencoder_b16", more_models.build_autoencoder, _images(16, 3, 64)),
     Workload("tcn_b8", more_models.build_tcn, (Spec((8, 8, 256)),)),
@@ -98,6 +100,7 @@ _ROWS = (
     Workload("train_mlp_b64", models.build_mlp, (Spec((64, 1024)),), Spec((64,), 1000), "sgd"),
     Workload("train_policy_b256", models.build_policy, (Spec((256, 17)),), Spec((256,), 6), "adam"),
     Workload("train_gpt_b8_t128", models.build_gpt, _tokens(8, 128, 256), Spec((8, 128), 256), "adam"),
+    Workload("train_gpt_b1_t1024", more_models.build_long_gpt, _tokens(1, 1024, 256), Spec((1, 1024), 256), "adam"),
     Workload("train_vit_b8", more_models.build_vit, _images(8, 3, 224), Spec((8,), 1000), "adam"),
     Workload("train_resnet50_b4", models.build_resnet50, _images(4, 3, 224), Spec((4,), 1000), "sgd"),
 )

@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 
 from benchmarks import framework as fw
-from benchmarks import models
+from benchmarks import models, more_models
 from benchmarks.prepared import CHECKED_STEPS, NotProvidedError, Prepared
 from benchmarks.workloads import Workload
 
@@ -104,6 +104,7 @@ FORWARDS: dict[object, Forward] = {
     models.build_mlp: mlp,
     models.build_net: net,
     models.build_gpt: gpt,
+    more_models.build_long_gpt: gpt,
 }
 EMBEDDINGS = ("tokens.weight", "positions.weight")
 

@@ -28,6 +28,8 @@ MAX_NAME = 4096
 MAX_DEPTH = 64
 """Deepest nesting of the output structure."""
 
+PREPARED = "%"
+"""How the path of a param begins that another program makes of weights; the rest is the name of its output there."""
 BUFFER_CLASSES = ("input", "param", "state", "output", "constant", "arena")
 SECTIONS = {"manifest": MAX_MANIFEST, "graph": MAX_TEXT, "data": MAX_BYTES, "weights": MAX_BYTES}
 """Sections that every file has, in this order, with their limits."""

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from graphc import config
+from graphc.artifact import PREPARED
 from graphc.autograd.grad_mode import is_grad_enabled
 from graphc.autograd.node import Edge, Node, freed
 from graphc.autograd.record import Snapshot
 from graphc.changes import COUNT
+from graphc.compiler.cache import Entry
 from graphc.compiler.compile import compile_graph, load_compiled
-from graphc.compiler.freeze import freeze
+from graphc.compiler.freeze import freeze, watch
 from graphc.compiler.native_call import native
 from graphc.dtypes import DType, float32
 from graphc.errors import ArgumentError, GradientError
 from graphc.guards import Recompiles
-from graphc.ir.graph import Graph, Value, input_class
-from graphc.live import Binding, Held, Maker, Modules, NarrowBinding, Slot, are_current
+from graphc.ir.graph import Graph, Value, input_class, input_path
+from graphc.live import Binding, Held, Maker, Modules, NarrowBinding, PreparedBinding, Slot, are_current
 from graphc.ops.autodiff import split_forward_backward, vjp_graph
 from graphc.passes.pipeline import optimize
 from graphc.passes.precision import check_precision, narrow_weights
@@ -30,7 +32,7 @@ from graphc.runtime.call import Executable
 from graphc.runtime.fast_call import Gate
 from graphc.structure import Leaf, Structure, flatten, unflatten
 from graphc.tensor import Tensor
-from graphc.tensor_base import edge_of, refresh
+from graphc.tensor_base import edge_of, is_counted, refresh
 from graphc.trace import Traced, graph_name, is_module, modules_of, runs_as_python, trace_function
 
 
@@ -43,6 +45,12 @@ def bound_values(graph: Graph, program: Executable) -> list[Value]:
     """The params and states of a graph in the order in which its program takes them."""
     by_path = {v.node.attrs["path"]: v for v in graph.inputs if input_class(v) != "input"}
     return [by_path[spec.path] for spec in program.bound]
+
+
+def slots_of(traced: Traced, places: Mapping[int, tuple[dict[Any, Any], Any]]) -> dict[str, Slot]:
+    """The tensors outside that a trace uses, by path; ``places`` as ``Modules.places`` gives them."""
+    found = [(a, input_path(a.value)) for a in traced.arguments]
+    return {path: Slot(a.tensor, places.get(id(a.tensor)), f"{input_class(a.value)} {path!r}") for a, path in found}
 
 
 class _Backward(Node):
@@ -140,7 +148,7 @@ class Variant:
         self.single = isinstance(traced.structure, Leaf)
         self.output_types = [(v.shape, v.dtype.numpy) for v in traced.graph.outputs]
         places = modules.places()
-        self._slots = {a.value.node.attrs["path"]: Slot(a.tensor, places.get(id(a.tensor))) for a in traced.arguments}
+        self._slots = slots_of(traced, places)
         self._written = {a.value.node.attrs["path"]: a.written for a in traced.arguments}
         self.differentiable = traced.differentiable if is_grad_enabled() else (False,) * len(self.output_types)
         if any(self.differentiable):
@@ -165,18 +173,36 @@ class Variant:
         if self.weights.precision is not None:
             narrowed = narrow_weights(optimize(graph), self.weights.precision)
             graph, self._made = narrowed.graph, narrowed.params
-        self.program = build(graph)
-        values = bound_values(graph, self.program)
-        self.binding = self._binding(values)
+        if self.weights.watched and not any(self.differentiable):
+            tensors = {path: slot.tensor() for path, slot in self._slots.items()}
+            graph = watch(graph, [path for path, tensor in tensors.items() if is_counted(tensor)])
+        compiled = compile_graph(graph)
+        self.program = load_compiled(compiled)
+        self.binding = self._binding(compiled.preparation)
         self.calls = BoundProgram(self.program, self.binding, self.single and len(graph.outputs) == 1)
 
-    def _binding(self, values: Sequence[Value]) -> Binding:
-        paths = [v.node.attrs["path"] for v in values]
+    def _binding(self, preparation: Entry | None) -> Binding:
+        paths = [spec.path for spec in self.program.bound]
+        if preparation is not None:
+            return self._prepared_binding(paths, load_compiled(preparation))
         sources = [self._made[p][0] if p in self._made else p for p in paths]
         slots, written = [self._slots[p] for p in sources], [self._written[p] for p in sources]
         if not self._made:
             return Binding(slots, written)
         return NarrowBinding(slots, written, [self._made[p][1] if p in self._made else None for p in paths])
+
+    def _prepared_binding(self, paths: Sequence[str], first: Executable) -> PreparedBinding:
+        taken = [spec.path for spec in first.inputs]
+        outside = list(dict.fromkeys([*(p for p in paths if not p.startswith(PREPARED)), *taken]))
+        number = {path: i for i, path in enumerate(outside)}
+        number |= {PREPARED + spec.name: len(outside) + i for i, spec in enumerate(first.outputs)}
+        return PreparedBinding(
+            [self._slots[p] for p in outside],
+            [self._written[p] for p in outside],
+            [number[p] for p in taken],
+            [number[p] for p in paths],
+            first.run,
+        )
 
     def _build_both(self, leaves: Sequence[Tensor]) -> None:
         """Forward and backward as two programs with values that one hands to the other."""
@@ -229,7 +255,24 @@ class Variant:
             return None
         if self._made or self._held is not None:
             return None
+        if isinstance(self.binding, PreparedBinding) and self.binding.versions() is None:
+            return None
         return self.calls.native()
+
+    def versions(self) -> tuple[list[list[int]], list[list[int]]]:
+        """Two lists that stay equal while the shortcut holds."""
+        found = self.binding.versions() if isinstance(self.binding, PreparedBinding) else None
+        return found or ([], [])
+
+    @property
+    def is_hurried(self) -> bool:
+        """Whether its weights were written to between nearly all calls."""
+        return isinstance(self.binding, PreparedBinding) and self.binding.is_hurried()
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether it will not fit again, or should not."""
+        return self.is_hurried or (isinstance(self.binding, PreparedBinding) and self.binding.is_exposed())
 
     def _record(self, leaves: Sequence[Any], results: list[Tensor], residuals: list[np.ndarray]) -> None:
         everything = (*leaves, *self.binding.tensors())
@@ -257,6 +300,13 @@ class Weights(NamedTuple):
 
     precision: str | None = None
     freeze: bool = False
+    live: bool = False
+    """Whether nothing that is made of them is kept from call to call."""
+
+    @property
+    def watched(self) -> bool:
+        """Whether what is made of them is kept until their versions change."""
+        return not (self.live or self.for_inference)
 
     @property
     def for_inference(self) -> bool:
@@ -278,9 +328,12 @@ class _Shortcut(NamedTuple):
     call: Callable[..., Any]
     dtype: DType
     """Of the result."""
+    counters: list[list[int]]
+    versions: list[list[int]]
+    """What the counters are while it may be."""
 
 
-_NO_SHORTCUT = _Shortcut(-1, 0, False, _not_native, float32)
+_NO_SHORTCUT = _Shortcut(-1, 0, False, _not_native, float32, [], [])
 
 
 class Compiled:
@@ -303,8 +356,9 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the variant of this signature, which is traced and built when it is the first time."""
-        count, inputs, grad_enabled, call, dtype = self._shortcut
-        if count == COUNT[0] and not kwargs and is_grad_enabled() is grad_enabled and not runs_as_python():
+        count, inputs, grad_enabled, call, dtype, counters, versions = self._shortcut
+        current = count == COUNT[0] and counters == versions and not kwargs
+        if current and is_grad_enabled() is grad_enabled and not runs_as_python():
             given = [
                 t._data
                 for t in args
@@ -340,7 +394,7 @@ class Compiled:
         variant = next(fitting, None) or self._new_variant(key, modules, args, kwargs)
         result = variant.run(leaves)
         if leaves is args and (call := variant.shortcut()):
-            self._shortcut = _Shortcut(count, len(args), grad_enabled, call, result.dtype)
+            self._shortcut = _Shortcut(count, len(args), grad_enabled, call, result.dtype, *variant.versions())
         return result
 
     def _new_variant(self, key: Any, modules: Modules, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
@@ -351,9 +405,11 @@ class Compiled:
             name = graph_name(self._target)
             self._recompiles.tell(key, self._variants, modules)
             traced = trace_function(self._target, args, kwargs)
-            variant = Variant(name, traced, modules, flatten((args, kwargs))[0], self._weights)
-            variant.fits()
             known = self._variants.setdefault(key, [])
+            weights = self._weights._replace(live=any(v.is_hurried for v in known))
+            variant = Variant(name, traced, modules, flatten((args, kwargs))[0], weights)
+            variant.fits()
+            known[:] = [v for v in known if not v.is_spent]
             if self._weights.freeze:
                 known.clear()  # their constants will not come back
             known.insert(0, variant)
@@ -386,10 +442,13 @@ def compile(target: Any = None, *, precision: str | None = None, freeze: bool = 
     ``int8_dot``, which also round what they are multiplied by (see docs/precision.md). Copies of them are made at the
     first call and again after an operation has written to them; gradients are not available.
 
-    ``freeze`` makes constants of the parameters and buffers that are only read, as ``export`` does, so that they are
-    folded and packed once: faster where weights are large, at the price of compiling again after one was replaced or
-    written to by an operation, and of a copy. Gradients are not available. Neither sees a write through
-    ``parameter.numpy()``. Raises ArgumentError for another precision.
+    Without gradients, what is folded, packed and transformed of parameters and buffers is kept, and made again at the
+    first call after one of them was replaced or written to. Memory that others than tensors can write to (``numpy()``,
+    ``from_numpy``) is read at each call.
+
+    ``freeze`` makes constants of the parameters and buffers that are only read, as ``export`` does, at the price of
+    compiling again after one was replaced or written to by an operation. Gradients are not available. It and
+    ``precision`` do not see a write through ``parameter.numpy()``. Raises ArgumentError for another precision.
     """
     if target is None:
         return functools.partial(Compiled, precision=precision, freeze=freeze)

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphc import config, module_path
 from graphc.autograd.grad_mode import enable_grad, no_grad
-from graphc.compiled import BoundProgram, bound_values, build
+from graphc.compiled import BoundProgram, bound_values, build, slots_of
 from graphc.dtypes import float32
 from graphc.errors import ArgumentError, GradientError, ShapeError
 from graphc.guards import Recompiles
@@ -135,14 +135,15 @@ class _Program:
     def _slots(self, optimizer: Any, parameters: dict[Value, tuple[Value, Tensor]]) -> dict[str, Slot]:
         """The tensors that the program reads and writes, by path; optimizer state is made where it does not exist."""
         places = self.modules.places()
-        slots = {a.value.node.attrs["path"]: Slot(a.tensor, places.get(id(a.tensor))) for a in self.traced.arguments}
+        slots = slots_of(self.traced, places)
         self.states: list[tuple[Any, Any]] = []
         for argument, (_, param) in parameters.items():
             state = optimizer.state_of(param)
             if state:
                 self.states.append((param, state))
             for name, tensor in state.items():
-                slots[_state_path(argument, name)] = Slot(tensor, (state, name))
+                path = _state_path(argument, name)
+                slots[path] = Slot(tensor, (state, name), f"state {path!r}")
         return slots
 
     def _append_update(

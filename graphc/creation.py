@@ -13,7 +13,7 @@ from graphc.dims import common_shape, new_shape
 from graphc.dtypes import DType, dtype_of, float32, float64, int64, python_scalar_type
 from graphc.errors import ArgumentError, DTypeError, ShapeError
 from graphc.tensor import Tensor
-from graphc.tensor_base import BY_NUMPY, front
+from graphc.tensor_base import BY_NUMPY, expose, front
 
 _default: list[DType] = [float32]
 
@@ -45,7 +45,7 @@ def _dtype(dtype: Any) -> np.dtype:
 def array_of(data: Any, dtype: Any = None) -> np.ndarray:
     """A new array of data: numbers, nested sequences, arrays or tensors. Python floats become the default type."""
     if isinstance(data, Tensor):
-        data = data.detach().numpy()
+        data = data._values(force=True)
     elif isinstance(data, (list, tuple)) and any(isinstance(item, Tensor) for item in data):
         data = [array_of(item) for item in data]
     if dtype is not None:
@@ -95,7 +95,9 @@ def from_numpy(array: np.ndarray) -> Tensor:
     if not isinstance(array, np.ndarray):
         raise ArgumentError(f"from_numpy takes a numpy array, got {type(array).__name__}", remedy="graphc.tensor(...)")
     dtype_of(array.dtype)
-    return front().constant(array.view(np.ndarray))
+    result = front().constant(array.view(np.ndarray))
+    expose(result)
+    return result
 
 
 def from_dlpack(source: Any) -> Tensor:

@@ -21,7 +21,7 @@ from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.define import no_tensor
 from graphc.tensor import Tensor
-from graphc.tensor_base import BY_NUMPY, VOLATILE, any_volatile, check_writable, refresh
+from graphc.tensor_base import BY_NUMPY, VOLATILE, any_volatile, check_writable, expose, refresh
 from graphc.views import ALIASES, view_of, write_tangents, write_through
 
 _CHECKED_LIMIT = 20_000
@@ -187,7 +187,11 @@ class EagerDispatcher:
         changes.note()
         tensor._data = self.values(source, "data")
         tensor.dtype = source.dtype
-        tensor._counter = [0] if tensor._counter is None else [tensor._counter[0] + 1]
+        before = -1 if tensor._counter is None else tensor._counter[0]
+        tensor._counter = source._counter
+        if source._counter is None:
+            tensor._counter = [before + 1]
+            expose(tensor)
 
     def layout(self, tensor: Tensor) -> np.ndarray:
         """The tensor's array."""

@@ -12,7 +12,7 @@ from graphc import module_path
 from graphc.autograd.grad_mode import no_grad
 from graphc.errors import ArgumentError
 from graphc.ops import elementwise as ew
-from graphc.tensor_base import front
+from graphc.tensor_base import expose, front
 
 PATH = "graphc.random"
 """Where the state of the default generator is found among the state arguments of a graph."""
@@ -38,6 +38,7 @@ class Generator:
         if self._state is None:
             self._state = front().constant(self._initial)
             self._state._capture_path = PATH
+            expose(self._state)
         return self._state
 
     def manual_seed(self, seed: int) -> Generator:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from graphc import config
-from graphc.live import Modules, Slot
+from graphc.live import Modules, PreparedBinding, Slot
 from graphc.structure import LEAF, Branch, Leaf, Static, Structure
 
 SHOWN = 8
@@ -127,8 +127,12 @@ def _shape(structure: Structure | int) -> str:
 
 def misfits(variant: Any) -> list[str]:
     """Why a variant for the same arguments does not fit any more."""
-    slots = zip(variant.program.bound, variant.binding.slots, strict=True)
-    found = [f"{spec.cls} {spec.path!r}: {_slot(slot)}" for spec, slot in slots if not slot.fits()]
+    binding = variant.binding
+    found = [f"{slot.title}: {_slot(slot)}" for slot in binding.slots if not slot.fits()]
+    if isinstance(binding, PreparedBinding) and binding.is_exposed():
+        found.append("the memory of a parameter or buffer was given out, so that not all writes to it are counted")
+    elif isinstance(binding, PreparedBinding) and binding.is_hurried():
+        found.append("parameters or buffers are written to between nearly all calls")
     if not all(c.is_current() for c in variant.traced.constants):
         found.append("a tensor whose content is part of the code was written to")
     found += variant.traced.attributes.changed()

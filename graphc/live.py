@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from operator import is_, methodcaller
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -68,9 +69,11 @@ class Modules:
 class Slot:
     """Where a tensor outside is found at each call, and what it must be like."""
 
-    __slots__ = ("counted", "dtype", "key", "requires_grad", "shape", "table")
+    __slots__ = ("counted", "dtype", "key", "requires_grad", "shape", "table", "title")
 
-    def __init__(self, tensor: Tensor, place: tuple[dict[Any, Any], Any] | None):
+    def __init__(self, tensor: Tensor, place: tuple[dict[Any, Any], Any] | None, title: str = ""):
+        """``title`` is what messages call the tensor."""
+        self.title = title
         self.table, self.key = place or ({0: tensor}, 0)
         self.counted = place is None or isinstance(self.table, Members)
         """Whether another tensor in this place is counted as a change."""
@@ -207,6 +210,95 @@ class NarrowBinding(Binding):
                 copies[i] = self._copies[i] if same else np.ascontiguousarray(make(given[i]))
             self._given, self._versions, self._copies = given, versions, tuple(copies)
         return self._copies
+
+
+class PreparedBinding(Binding):
+    """A binding of which some arrays are made from tensors by a program, which runs again after one of these tensors
+    was replaced or written to.
+
+    It fits only tensors whose writes are all counted. Where they are written to between nearly all calls, it stops
+    fitting too: then the work is better done with each call.
+    """
+
+    def __init__(
+        self,
+        slots: Sequence[Slot],
+        written: Sequence[bool],
+        takes: Sequence[int],
+        gives: Sequence[int],
+        run: Callable[[list[np.ndarray]], list[np.ndarray]],
+    ):
+        """``takes`` are the numbers of the slots whose arrays ``run`` takes. ``gives`` names each array of the program:
+        a slot's by its number, or one of those that ``run`` makes, counted from the number of slots."""
+        super().__init__(slots, written)
+        self._takes, self._gives, self._run = tuple(takes), tuple(gives), run
+        self._counters: list[list[int]] = []
+        """Of the tensors that are taken."""
+        self._made = _Made([], (), ())
+        self._calls, self._hurries = CALM, 0
+        self._lock = threading.Lock()
+
+    def fits(self) -> bool:
+        """Whether every tensor has the type and flags that the graph was made for, and is watched with profit."""
+        if not super().fits():
+            return False
+        if self._counters == self._made.versions:
+            return True
+        if self.is_exposed() or self.is_hurried():
+            self._made = _Made([], (), ())
+            return False
+        return True
+
+    def is_exposed(self) -> bool:
+        """Whether the memory of a tensor can be written to without its version being counted."""
+        return any([len(c) > 1 for c in self._counters])
+
+    def is_hurried(self) -> bool:
+        """Whether the tensors were written to between nearly all of the last calls."""
+        return self._hurries >= HURRIES
+
+    def _look(self) -> bool:
+        if not super()._look():
+            return False
+        tensors = self.tensors()
+        self._counters = [tensors[i]._counter or [0, 1] for i in self._takes]
+        return True
+
+    def versions(self) -> tuple[list[list[int]], list[list[int]]] | None:
+        """The counters of the tensors that are taken, and what they were when the arrays were made; the arrays hold
+        while the two are equal. None while it is not clear that this is so for several calls."""
+        return None if self._calls < CALM else (self._counters, self._made.versions)
+
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What the program takes; the same tuple while nothing was replaced or written to."""
+        made = self._made
+        if made.given is not self._arrays or made.versions != self._counters:
+            with self._lock:
+                made = self._made
+                if made.given is not self._arrays or made.versions != self._counters:
+                    made = self._made = self._make()
+        self._calls += 1
+        return made.arrays
+
+    def _make(self) -> _Made:
+        self._hurries = self._hurries + 1 if self._calls < CALM else 0
+        self._calls = 0
+        given, versions = self._arrays, [c.copy() for c in self._counters]
+        everything = [*given, *self._run([given[i] for i in self._takes])]
+        return _Made(versions, given, tuple([everything[i] for i in self._gives]))
+
+
+CALM, HURRIES = 2, 8
+"""Calls without a write after which tensors seem to stay as they are, and how often in a row there may be fewer."""
+
+
+class _Made(NamedTuple):
+    """Arrays made from tensors, and when they hold."""
+
+    versions: list[list[int]]
+    given: tuple[np.ndarray, ...]
+    """Arrays of all tensors of the binding."""
+    arrays: tuple[np.ndarray, ...]
 
 
 def _same(now: Sequence[Any], then: Sequence[Any]) -> bool:

@@ -25,7 +25,7 @@ def check(
     """
     traced = snapshot(model, examples)
     tensors, _ = flatten((examples, {}))
-    given = [np.array(t.detach().numpy()) for t in tensors]
+    given = [np.array(t._values(force=True)) for t in tensors]
     state = traced.state()
     if precision is not None:
         return check_narrow(traced.graph, state, given, precision, rtol=rtol, atol=atol)

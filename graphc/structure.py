@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.errors import ArgumentError
 from graphc.tensor import Tensor
-from graphc.tensor_base import front
+from graphc.tensor_base import expose, front
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ def flatten(tree: Any) -> tuple[list[Tensor], Structure]:
 def _take(tree: Any, leaves: list[Tensor]) -> Structure:
     if isinstance(tree, np.ndarray):
         tree = front().constant(tree)
+        expose(tree)
     if isinstance(tree, Tensor):
         leaves.append(tree)
         return LEAF

@@ -19,7 +19,7 @@ from graphc.methods.statistics import Statistics
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.state import stop_gradient
-from graphc.tensor_base import BY_NUMPY, edge_of, front, refresh
+from graphc.tensor_base import BY_NUMPY, edge_of, expose, front, refresh
 
 
 class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
@@ -58,6 +58,12 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
 
         Raises GradientError for a tensor that requires gradients, unless ``force`` (which detaches it).
         """
+        values = self._values(force)
+        expose(self)
+        return values
+
+    def _values(self, force: bool = False) -> np.ndarray:
+        """As ``numpy``, for those who only read."""
         values = front().values(self, "numpy()")
         if self._requires_grad and not force:
             raise GradientError(
@@ -66,8 +72,10 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
         return values
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        array = self.numpy()
-        return np.array(array, dtype=dtype, copy=copy)
+        array = np.array(self._values(), dtype=dtype, copy=copy)
+        if np.may_share_memory(array, self._data):
+            expose(self)
+        return array
 
     def item(self) -> bool | int | float:
         """The only element as a Python number."""
@@ -175,6 +183,11 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
     def __reduce__(self) -> Any:
         return _rebuild, (type(self), front().values(self, "pickling"), self._requires_grad)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if protocol >= 5:  # its buffers may be shared
+            expose(self)
+        return self.__reduce__()
+
     def register_gradient_edge(self) -> Any:
         """The (node, output number) that receives this tensor's gradient."""
         return edge_of(refresh(front().local(self)))
@@ -202,6 +215,7 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
 
     def data_ptr(self) -> int:
         """Address of the first element."""
+        expose(self)
         return front().values(self, "data_ptr()").__array_interface__["data"][0]
 
     def to(self, *args: Any, **kwargs: Any) -> Tensor:

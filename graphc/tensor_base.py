@@ -100,7 +100,8 @@ class TensorBase:
     dtype: DType
     """Element type."""
     _counter: list[int] | None
-    """The version, shared by all tensors that share memory; None for tensors made in inference mode."""
+    """The version, shared by all tensors that share memory, and a second number once others than tensors have seen that
+    memory (see ``expose``); None for tensors made in inference mode."""
     _requires_grad = False
     _grad: Any = None
     _node: Node | None = None
@@ -349,6 +350,19 @@ def bump(tensor: TensorBase) -> None:
     """Notes that the memory of ``tensor`` was written to."""
     if tensor._counter is not None:
         tensor._counter[0] += 1
+
+
+def expose(tensor: TensorBase) -> None:
+    """Notes that the memory of ``tensor`` can be written to without its version being counted, from now on: by NumPy,
+    another library or another process."""
+    counter = tensor._counter
+    if counter is not None and len(counter) == 1:
+        counter.append(1)
+
+
+def is_counted(tensor: TensorBase) -> bool:
+    """Whether every write to the memory of ``tensor`` is counted by its version."""
+    return tensor._counter is not None and len(tensor._counter) == 1
 
 
 def check_writable(tensor: TensorBase) -> None:

@@ -39,10 +39,13 @@ class Constant:
 
     tensor: Tensor
     version: int
+    data: Any
+    """Its array."""
 
     def is_current(self) -> bool:
         """Whether the tensor still has that content."""
-        return self.tensor._counter is not None and self.tensor._counter[0] == self.version
+        tensor = self.tensor
+        return tensor._data is self.data and tensor._counter is not None and tensor._counter[0] == self.version
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,7 @@ def finish(tracer: Tracer, inputs: tuple[Value, ...], results: Sequence[Tensor],
     )
     order = {value: i for i, value in enumerate(tracer.graph.inputs)}
     constants = tuple(
-        Constant(c.tensor, c.tensor._version)
+        Constant(c.tensor, c.tensor._version, c.tensor._data)
         for c in captured
         if c.value.node.op is not INPUT and not tracer.is_inside(c.tensor) and not c.tensor.is_inference()
     )

@@ -83,7 +83,7 @@ def test_a_binding_keeps_its_arrays_while_nothing_is_replaced():
 
 def test_constants():
     table = graphc.ones(2)
-    constants = [Constant(table, table._version)]
+    constants = [Constant(table, table._version, table._data)]
     assert are_current(constants)
     table[0] = 5
     assert not are_current(constants)

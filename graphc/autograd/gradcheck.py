@@ -25,7 +25,7 @@ def _results(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Tensor
 
 
 def _values(function: Callable[..., Any], inputs: Sequence[Any]) -> list[np.ndarray]:
-    return [t.detach().numpy().copy() for t in _results(function, inputs)]
+    return [t._values(force=True).copy() for t in _results(function, inputs)]
 
 
 def _numerical(function: Callable[..., Any], inputs: Sequence[Any], tensor: Tensor, eps: float) -> list[np.ndarray]:

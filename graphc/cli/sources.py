@@ -85,7 +85,7 @@ def example_arrays(stages: Stages, weights: dict[str, np.ndarray]) -> tuple[list
     inputs: list[np.ndarray] = []
     known = dict(weights)
     for i, storage in enumerate(stages.scheduled.storages):
-        if storage.cls in ("input", "param", "state"):
+        if storage.cls in ("input", "param", "state", "weight"):
             spec = TensorSpec(storage.name, storage.dtype.name, storage.shape)
             if storage.cls == "input":
                 inputs.append(random_array(spec, i))

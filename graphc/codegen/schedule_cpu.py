@@ -12,6 +12,7 @@ from graphc.codegen.contraction import Contraction, find_contraction
 from graphc.codegen.loops import Names, drop_trivial, has_divisor, hoist, merge_loops, sort_loops, split_loops
 from graphc.codegen.packing import Packing, make_packing, pack_body
 from graphc.codegen.phases import separate_phases
+from graphc.codegen.preparation import fixed_first, fixed_storages
 from graphc.codegen.register_block import Tile, choose_tile
 from graphc.codegen.split_ranges import split_ranges
 from graphc.codegen.split_reduction import split_reductions
@@ -27,13 +28,14 @@ def schedule_program(program: Program, target: Target) -> Program:
     """Needs: a lowered program. Does: schedules every kernel; operands of products that lie badly are packed by
     kernels of their own, constants at once. Leaves: an equivalent program (see ir.kernel_interpret), ready for memory
     planning."""
-    return _Scheduler(split_reductions(separate_phases(block_chains(program, target))), target).run()
+    return _Scheduler(split_reductions(separate_phases(block_chains(fixed_first(program), target))), target).run()
 
 
 def estimate(program: Program, target: Target) -> float:
     """Cycles that a lowered program would take once scheduled, by the estimates from which the schedule chooses."""
     program = separate_phases(program)
-    cycles = {k.name: _estimate_kernel(k, constant_buffers(program, k), target) for k in program.kernels}
+    fixed = fixed_storages(program)
+    cycles = {k.name: _estimate_kernel(k, constant_buffers(program, k, fixed), target) for k in program.kernels}
     return sum(c.runs * cycles[c.kernel] for c in program.calls)
 
 
@@ -58,12 +60,14 @@ def _tiled(prepared: Kernel, constants: frozenset[str], target: Target) -> tuple
     return None if poor and 2 * _plain_cycles(prepared, target) < tile.cycles else (contraction, tile)
 
 
-def constant_buffers(program: Program, kernel: Kernel) -> frozenset[str]:
-    """Buffers of a kernel to which every call binds a constant, or what does not change while the call is repeated."""
+def constant_buffers(program: Program, kernel: Kernel, fixed: frozenset[str] | None = None) -> frozenset[str]:
+    """Buffers of a kernel to which every call binds what is ``fixed`` (known for the program, or found), or what does
+    not change while the call is repeated."""
+    fixed = fixed_storages(program) if fixed is None else fixed
     varying: set[str] = set()
     for call in program.calls_of(kernel.name):
         for i, (buffer, storage) in enumerate(zip(kernel.arguments, call.args, strict=True)):
-            constant = program.storage(storage).cls == "constant" and not call.place(i).terms
+            constant = storage in fixed and not call.place(i).terms
             if not constant and _fixed_inside(program, call, i) == len(call.repeats):
                 varying.add(buffer.name)
     return frozenset(b.name for b in kernel.arguments) - varying
@@ -120,7 +124,8 @@ class _Scheduler:
         self.packings: dict[str, tuple[Packing, Kernel]] = {}
         """By kernel name: what it wants packed, and the kernel that packs, not scheduled yet."""
         self.packed: dict[tuple[str, str], str] = {}
-        """By (storage, packing kernel): the packed constant."""
+        """By (storage, packing kernel): the packed copy of what is fixed."""
+        self.fixed = fixed_storages(program)
 
     def run(self) -> Program:
         for kernel in self.program.kernels:
@@ -163,7 +168,7 @@ class _Scheduler:
     def _schedule(self, kernel: Kernel) -> None:
         names = Names()
         prepared = _prepare(kernel, names)
-        tiled = _tiled(prepared, constant_buffers(self.program, kernel), self.target)
+        tiled = _tiled(prepared, constant_buffers(self.program, kernel, self.fixed), self.target)
         if tiled is None:
             self.kernels[kernel.name] = _vectorised(prepared, self.target, names)
             return
@@ -194,23 +199,29 @@ class _Scheduler:
         position = [b.name for b in kernel.arguments].index(packing.load.buffer)
         source = self.program.storage(call.args[position])
         places = (*call.places, Index()) if call.places else ()
-        if source.cls == "constant" and not call.place(position).terms:
-            name = self.packed.get((source.name, pack.name))
-            if name is None:
-                name = f"{source.name}.packed{number}"
-                data = run_copy(pack, np.asarray(source.data))
-                self.storages.append(Storage(name, source.dtype, data.shape, "constant", data=data))
-                self.packed[source.name, pack.name] = name
-            return [replace(call, args=(*call.args, name), places=places)]
-        name = f"{source.name}.packed{number}"
-        self.storages.append(Storage(name, source.dtype, (packing.size,), "temp"))
-        if pack.name not in self.kernels:
-            names = Names("y")
-            self.kernels[pack.name] = replace(pack, body=_lanes(merge_loops(pack.body, names), self.target, names))
+        fixed = source.name in self.fixed and not call.place(position).terms
+        name = self.packed.get((source.name, pack.name)) if fixed else None
+        known = name is not None
+        name = name or f"{source.name}.packed{number}"
         main = replace(call, args=(*call.args, name), places=places)
+        if known:
+            return [main]
+        if fixed:
+            self.packed[source.name, pack.name] = name
+        if fixed and source.cls == "constant":
+            data = run_copy(pack, np.asarray(source.data))
+            self.storages.append(Storage(name, source.dtype, data.shape, "constant", data=data))
+            return [main]
+        self.storages.append(Storage(name, source.dtype, (packing.size,), "temp"))
+        self._add_packing(pack)
         repeats = call.repeats[: _fixed_inside(self.program, call, position)]
         given = (call.place(position), Index()) if call.place(position).terms else ()
         return [Call(pack.name, (source.name, name), call.values, repeats, given), main]
+
+    def _add_packing(self, pack: Kernel) -> None:
+        if pack.name not in self.kernels:
+            names = Names("y")
+            self.kernels[pack.name] = replace(pack, body=_lanes(merge_loops(pack.body, names), self.target, names))
 
 
 def _with_arguments(call: Call, positions: list[int]) -> Call:

@@ -17,7 +17,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,8 @@ _MODE = 0o700
 _OTHERS_WRITE = 0o022
 _PAUSE = 0.01
 _SECTIONS = ["manifest", "constants", "object"]
+_FIRST = "first_"
+"""How the names of a preparation's sections begin."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Entry:
     """Object code."""
     constants: np.ndarray
     """The constant block, as bytes."""
+    preparation: Entry | None = field(default=None, kw_only=True)
+    """What runs once for many calls: its outputs are params of the program whose paths begin with PREPARED."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ class Cache:
                 return None
             _check_owner(path, stat.S_ISREG)
             entry = _read(path)
-            if entry.manifest.target != target:
+            if any(e.manifest.target != target for e in (entry, entry.preparation) if e is not None):
                 raise ArtifactError(f"{path}: it was built for another machine")
         except (OSError, ArtifactError) as error:
             _warn(error)
@@ -109,11 +113,12 @@ class Cache:
 
     def store(self, key: str, entry: Entry) -> None:
         """Keeps an entry; the least recently used ones go when there is too much."""
-        size = entry.constants.nbytes + len(entry.object)
+        parts = _sections(entry)
+        size = sum(len(part) for part in parts.values())
         if size > self.limit or not self._is_usable():
             return
         try:
-            sections = {"manifest": [to_json(entry.manifest)], "constants": [entry.constants], "object": [entry.object]}
+            sections = {name: [part] for name, part in parts.items()}
             write_sections(self.path(key), sections, durable=False)  # Damaged entries are found and removed.
             self.evict()
         except (OSError, ArtifactError) as error:
@@ -229,14 +234,28 @@ def _check_owner(path: Path, is_kind: Callable[[int], bool]) -> None:
         raise ArtifactError(f"{path} can be written by other users")
 
 
+def _sections(entry: Entry) -> dict[str, Any]:
+    """An entry as named bytes."""
+    found = {"manifest": to_json(entry.manifest), "constants": entry.constants, "object": entry.object}
+    if entry.preparation is not None:
+        found |= {_FIRST + name: part for name, part in _sections(entry.preparation).items()}
+    return found
+
+
 def _read(path: Path) -> Entry:
     sections = read_sections(path)
-    if list(sections) != _SECTIONS:
+    names = list(sections)
+    if names not in (_SECTIONS, [*_SECTIONS, *(_FIRST + name for name in _SECTIONS)]):
         raise ArtifactError(f"{path}: it has the sections {', '.join(sections)}")
-    manifest: Manifest = from_json(Manifest, sections["manifest"].tobytes())
-    if sections["constants"].size != manifest.constants:
+    preparation = _entry(path, sections, _FIRST) if len(names) > len(_SECTIONS) else None
+    return replace(_entry(path, sections), preparation=preparation)
+
+
+def _entry(path: Path, sections: dict[str, np.ndarray], prefix: str = "") -> Entry:
+    manifest: Manifest = from_json(Manifest, sections[f"{prefix}manifest"].tobytes())
+    if sections[f"{prefix}constants"].size != manifest.constants:
         raise ArtifactError(f"{path}: the constant block has the wrong size")
-    return Entry(manifest, sections["object"].tobytes(), sections["constants"])
+    return Entry(manifest, sections[f"{prefix}object"].tobytes(), sections[f"{prefix}constants"])
 
 
 def _remove(path: Path) -> None:

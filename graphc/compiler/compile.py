@@ -33,6 +33,7 @@ from graphc.runtime.loader import load_object, runs_here
 
 DUMPED = {"traced": "gc", "optimized": "gc", "lowered": "gck", "scheduled": "gck", "llvm": "ll", "asm": "s"}
 """Stages that GRAPHC_DUMP writes, with the suffixes of their files."""
+_GRAPHS = ("traced", "optimized")
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def compile_graph(graph: Graph, target: Target | None = None) -> CompiledGraph:
     if found:
         stages.seconds["cache"] = time.perf_counter() - start
         config.logger("compile").info("%s: found in the cache", graph.name)
-    return CompiledGraph(entry.manifest, entry.object, entry.constants, stages)
+    return CompiledGraph(entry.manifest, entry.object, entry.constants, stages, preparation=entry.preparation)
 
 
 def find_or_build(
@@ -81,8 +82,14 @@ def compile_stages(stages: Stages) -> CompiledGraph:
         stages.watch = progress.tell
         if folder:
             dump(stages, Path(folder) / f"{next(_numbers)}.{_file_name(stages.lowered.name)}")
+        first = None if stages.preparation is None else _entry(stages.preparation)
         manifest, constants = describe(stages.scheduled, stages.target)
-        return CompiledGraph(manifest, stages.object, constants, stages)
+        return CompiledGraph(manifest, stages.object, constants, stages, preparation=first)
+
+
+def _entry(stages: Stages) -> cache.Entry:
+    manifest, constants = describe(stages.scheduled, stages.target)
+    return cache.Entry(manifest, stages.object, constants)
 
 
 @contextmanager
@@ -159,7 +166,8 @@ def target_spec(target: Target) -> TargetSpec:
 
 
 def _buffer(storage: Storage, offset: int, written: bool) -> BufferSpec:
-    return BufferSpec(storage.name, storage.dtype.name, storage.shape, storage.cls, storage.path, offset, written)
+    cls = "param" if storage.cls == "weight" else storage.cls
+    return BufferSpec(storage.name, storage.dtype.name, storage.shape, cls, storage.path, offset, written)
 
 
 def _written(program: Program) -> set[str]:
@@ -180,10 +188,15 @@ def _file_name(name: str) -> str:
 
 
 def dump(stages: Stages, folder: Path) -> list[Path]:
-    """Writes the text of every stage into a folder, constants beside it; returns the files."""
+    """Writes the text of every stage into a folder, constants beside it, and what is computed once for many calls into
+    the folder ``weights`` in it; returns the files."""
     folder.mkdir(parents=True, exist_ok=True)
     files = []
+    if stages.preparation is not None:
+        files += dump(stages.preparation, folder / "weights")
     for stage, suffix in DUMPED.items():
+        if not stages.has_graph and stage in _GRAPHS:
+            continue
         path = folder / f"{stage}.{suffix}"
         path.write_text(stages.text(stage), encoding="utf-8")
         files.append(path)

@@ -1,8 +1,8 @@
-"""Freezing: params and states that a graph only reads become constants, so that passes can fold and pack them."""
+"""Freezing: params and states that a graph only reads become constants, or weights that are watched."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -18,6 +18,12 @@ def freeze(graph: Graph, weights: Mapping[str, np.ndarray]) -> Graph:
     """A copy of the graph in which the params and states found in ``weights`` (by path) are constants, unless the graph
     writes to them. ``weights`` are neither copied nor changed, and must not change while the copy is in use."""
     return _Freezer(graph, weights).transform(graph)
+
+
+def watch(graph: Graph, paths: Collection[str]) -> Graph:
+    """A copy of the graph in which the params and states with these paths are of the class ``weight``, unless the graph
+    writes to them: what depends on them alone becomes a program of its own (see codegen.preparation)."""
+    return _Watcher(graph, paths).transform(graph)
 
 
 def freeze_narrow(graph: Graph, weights: Mapping[str, np.ndarray], precision: str) -> Narrowed:
@@ -46,3 +52,15 @@ class _Freezer(Reemitter):
         array = self.weights[input_path(value)].view()
         array.flags.writeable = False
         return emit(self.target, CONSTANT, (), {"value": array}, name=value.name)[0]
+
+
+class _Watcher(Reemitter):
+    def __init__(self, graph: Graph, paths: Collection[str]):
+        super().__init__()
+        self.paths = paths
+        self.written = written_states(graph)
+
+    def copy_input(self, value: Value) -> Value:
+        if input_class(value) == "input" or value in self.written or input_path(value) not in self.paths:
+            return super().copy_input(value)
+        return self.target.add_input(value.type, value.name, "weight", input_path(value))

@@ -10,6 +10,7 @@ from typing import Any
 from graphc import config
 from graphc.codegen.entry import emit_program
 from graphc.codegen.llvm_build import build_object, emit_assembly
+from graphc.codegen.preparation import split_preparation
 from graphc.codegen.schedule_cpu import estimate, schedule_program
 from graphc.codegen.target import Target, host_target
 from graphc.errors import ArgumentError, CompileError
@@ -42,6 +43,8 @@ class Stages:
         """Called with the name of each stage when it begins."""
         self._verify = config.read().verify
         self._traced = traced
+        self._preparation: Program | None = None
+        self._prepared: Stages | None = None
         if lowered is not None:
             self.__dict__["lowered"] = lowered
 
@@ -87,7 +90,16 @@ class Stages:
         return self._timed("scheduled", self._schedule, self.lowered)
 
     def _schedule(self, program: Program) -> Program:
-        return plan_memory(schedule_program(program, self.target))
+        main, self._preparation = split_preparation(schedule_program(program, self.target))
+        return plan_memory(main)
+
+    @property
+    def preparation(self) -> Stages | None:
+        """The compile of what is computed once for many calls (see codegen.preparation), or None."""
+        if self._prepared is None and self.scheduled is not None and self._preparation is not None:
+            self._prepared = Stages(lowered=self._preparation, target=self.target)
+            self._prepared.__dict__["scheduled"] = plan_memory(self._preparation)
+        return self._prepared
 
     @cached_property
     def llvm(self) -> str:

@@ -25,6 +25,7 @@ COLOURS = {
     "output": ("#d9ead3", "#38761d"),
     "param": ("#fff2cc", "#b08900"),
     "state": ("#fce5cd", "#b45f06"),
+    "weight": ("#fff2cc", "#b08900"),
     "constant": ("#eeeeee", "#777777"),
     "product": ("#cfe2f3", "#1c5a8a"),
     "reduce": ("#d9d2e9", "#5b4a8a"),

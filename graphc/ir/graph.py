@@ -116,7 +116,7 @@ class Graph:
     # ---- building
 
     def add_input(self, type: TensorType, name: str, cls: str = "input", path: str = "") -> Value:
-        """Appends an argument of class ``cls`` (input, param or state)."""
+        """Appends an argument of class ``cls``, one of INPUT_CLASSES."""
         if cls not in INPUT_CLASSES:
             raise VerifyError(f"input class {cls!r} is none of {', '.join(INPUT_CLASSES)}")
         node = self._new_node(INPUT, (), {"cls": cls, "path": path}, UNKNOWN)
@@ -317,12 +317,12 @@ def _networkx() -> Any:
 
 
 def input_class(value: Value) -> str:
-    """``input``, ``param`` or ``state`` for an argument of the graph, else an empty string."""
+    """One of INPUT_CLASSES for an argument of the graph, else an empty string."""
     return value.node.attrs["cls"] if value.node.op is INPUT else ""
 
 
 def input_path(value: Value) -> str:
-    """Qualified name of a param or state argument, else an empty string."""
+    """Qualified name of a param, state or weight argument, else an empty string."""
     return value.node.attrs["path"] if value.node.op is INPUT else ""
 
 

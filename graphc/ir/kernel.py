@@ -194,7 +194,7 @@ def aligned(nbytes: int) -> int:
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
-STORAGE = ("input", "param", "state", "output", "constant", "temp")
+STORAGE = ("input", "param", "state", "weight", "output", "constant", "temp")
 
 
 @dataclass(frozen=True)
@@ -205,9 +205,10 @@ class Storage:
     dtype: DType
     shape: tuple[int, ...]
     cls: str
-    """One of STORAGE. ``param`` and ``state`` are read from and written back to the caller's arrays."""
+    """One of STORAGE. ``param`` and ``state`` are read from and written back to the caller's arrays, ``weight`` is only
+    read, and stays as it is for many calls."""
     path: str = ""
-    """Qualified name of a param or state."""
+    """Qualified name of a param, state or weight."""
     data: Any = field(default=None, compare=False)
     """numpy array of a constant."""
     alias: str = ""

@@ -73,7 +73,7 @@ def run_program(program: Program, arguments: Sequence[np.ndarray]) -> tuple[np.n
     Inputs are not changed; params and states that the program writes are changed in the caller's arrays. With a planned
     arena (offsets of temporaries are set) the temporaries share one array as planned.
     """
-    own = [s for s in program.storages if s.cls in ("input", "param", "state")]
+    own = [s for s in program.storages if s.cls in ("input", "param", "state", "weight")]
     if len(own) != len(arguments):
         raise ArgumentError(f"@{program.name} takes {len(own)} arguments, got {len(arguments)}")
     arena = np.full(program.arena, POISON, dtype=np.uint8)

@@ -396,7 +396,7 @@ class _ProgramVerifier:
             inside = low >= 0 and high + buffer.size <= storage.size
             require(not place.terms or inside, f"%{name} has {storage.size} elements, not {high + buffer.size}")
             require(fits, f"%{name} is {given}, %{buffer.name} of @{call.kernel} is {buffer.dtype}[{buffer.size}]")
-            writable = buffer.role == "in" or root.cls not in ("input", "constant")
+            writable = buffer.role == "in" or root.cls not in ("input", "weight", "constant")
             require(writable, f"{root.cls} %{root.name} is written")
             for other, taken in bound:
                 shared = taken is root and {buffer.role, other.role} != {"in"}
@@ -441,7 +441,7 @@ class _ProgramVerifier:
                 require(free, f"%{first.name} and %{second.name} are in use at once and overlap in the arena")
 
 
-_RANK = {"input": 0, "param": 0, "state": 0, "output": 1, "constant": 2, "temp": 3}
+_RANK = {"input": 0, "param": 0, "state": 0, "weight": 0, "output": 1, "constant": 2, "temp": 3}
 
 
 def require(condition: Any, message: str) -> None:

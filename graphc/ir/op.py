@@ -230,5 +230,6 @@ def register(op: OpDef) -> OpDef:
     return op
 
 
-INPUT_CLASSES = ("input", "param", "state")
-"""Classes of graph inputs: data of a call; trainable parameters; state that a call may also write back."""
+INPUT_CLASSES = ("input", "param", "state", "weight")
+"""Classes of graph inputs: data of a call; trainable parameters; state that a call may also write back; params and
+states that stay as they are for many calls, so that what depends on them alone is computed once and kept."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.dtypes import bool_, dtype_of, float32, float64, int8, int32, int64, uint8
 from graphc.ops import elementwise as ew
-from graphc.tensor_base import TensorBase, front
+from graphc.tensor_base import TensorBase, expose, front
 
 if TYPE_CHECKING:
     from graphc.tensor import Tensor
@@ -65,15 +65,16 @@ class Conversion(TensorBase):
     def share_memory_(self) -> Tensor:
         """Moves this tensor to memory that processes forked from this one share with it; returns it."""
         if not self.is_shared():
-            data = self.detach().numpy()  # type: ignore[attr-defined]
+            data = front().values(self, "share_memory_()")
             array = np.ndarray(data.shape, data.dtype, mmap(-1, max(data.nbytes, 1)))
             array[...] = data
             self.data = front().constant(array)  # type: ignore[attr-defined]
+            expose(self)  # type: ignore[arg-type]
         return self  # type: ignore[return-value]
 
     def is_shared(self) -> builtins.bool:
         """Whether the memory is shared with processes forked from this one."""
-        memory: Any = self.detach().numpy()  # type: ignore[attr-defined]
+        memory: Any = front().values(self, "is_shared()")
         while isinstance(memory, np.ndarray):
             memory = memory.base
         return isinstance(memory, mmap)

@@ -55,7 +55,7 @@ class Writer:
 
 def values_of(value: Any) -> np.ndarray:
     """The values of a tensor, array or number."""
-    return np.asarray(value.detach().numpy() if isinstance(value, Tensor) else value)
+    return np.asarray(value._values(force=True) if isinstance(value, Tensor) else value)
 
 
 def make_histogram(value: Any, bins: int = 30) -> Histogram:

@@ -14,7 +14,7 @@ from graphc.hooks import RemovableHandle
 from graphc.nn.module_tree import ModuleTree
 from graphc.nn.parameter import Parameter
 from graphc.tensor import Tensor
-from graphc.tensor_base import front
+from graphc.tensor_base import expose, front
 
 EXTRA_STATE = "_extra_state"
 """Key suffix of what ``get_extra_state`` returns."""
@@ -150,6 +150,7 @@ class ModuleState(ModuleTree):
         """Loads one entry; returns what is wrong with it, or ''."""
         if isinstance(value, np.ndarray):
             value = front().constant(value)
+            expose(value)
         if not isinstance(value, Tensor):
             return f"expected a tensor, found {type(value).__name__}"
         if current.shape == () and tuple(value.shape) == (1,):

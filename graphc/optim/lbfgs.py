@@ -87,11 +87,12 @@ class _Step:
     # Vectors
 
     def _gradient(self) -> np.ndarray:
-        parts = [np.zeros(p.numel(), p.dtype.numpy) if p.grad is None else p.grad.detach().numpy() for p in self.params]
+        found = ((p, p.grad) for p in self.params)
+        parts = [np.zeros(p.numel(), p.dtype.numpy) if g is None else g._values(force=True) for p, g in found]
         return np.concatenate([part.reshape(-1) for part in parts])
 
     def _values(self) -> np.ndarray:
-        return np.concatenate([p.detach().numpy().reshape(-1) for p in self.params])
+        return np.concatenate([p._values(force=True).reshape(-1) for p in self.params])
 
     def _assign(self, values: np.ndarray) -> None:
         at = 0

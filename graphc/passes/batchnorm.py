@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphc.ir.graph import INPUT, Graph, Node, Value, input_class
+from graphc.ir.graph import Graph, Node, Value
 from graphc.ir.op import Trait
 from graphc.ir.rewrite import Rule, apply_rules
 from graphc.ops.contraction import matmul
@@ -14,6 +14,7 @@ from graphc.ops.elementwise import add, div, mul, sub
 from graphc.ops.shape import reshape
 from graphc.passes.access import is_widening
 from graphc.passes.base import PassResult
+from graphc.passes.fixed import is_fixed, leaf_classes
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class BatchNormFolding:
     constants alone (in training the statistics depend on the input and nothing fits).
     Does: conv(x, w) * s + t -> conv(x, w * s) + t, with shifts before the scale scaled too and shifts in a row added
     up. Only where the product has no other reader (a graph that needs it for gradients keeps it), and where it pays:
-    weights and scale are constants, or the weights are at most a quarter of the result.
+    weights and scale are constants or weights of the graph (class ``weight``), or the weights are at most a quarter
+    of the result.
     Leaves: w * s and t as small nodes; constant folding computes them when they are constants.
 
         %y = conv(%x, %w) {...} : f32[1,8,30,30]        %v = mul(%w, %s.1) : f32[8,3,3,3]
@@ -39,33 +41,13 @@ class BatchNormFolding:
         return PassResult(graph, apply_rules(graph, RULES))
 
 
-MAX_STATIC_NODES = 64
-"""A vector computed by more nodes than this is not looked into."""
 CHEAP = 4
-"""Weights that are not constant are multiplied at run time when the result is this many times larger."""
-
-
-def _leaves(value: Value) -> set[str] | None:
-    """Classes of what a value is computed from (``constant``, ``param``, ``state``, ``input``); None when too deep."""
-    found: set[str] = set()
-    seen: set[Node] = set()
-    stack = [value.node]
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if len(seen) > MAX_STATIC_NODES or not (node.op is INPUT or node.op.has(Trait.PURE)):
-            return None
-        if not node.operands:
-            found.add(input_class(node.results[0]) or "constant")
-        stack.extend(v.node for v in node.operands)
-    return found
+"""Weights that may change with every call are multiplied at run time when the result is this many times larger."""
 
 
 def _is_static(value: Value) -> bool:
-    leaves = _leaves(value)
-    return leaves is not None and "input" not in leaves
+    classes = leaf_classes(value)
+    return classes is not None and "input" not in classes
 
 
 def _readers(graph: Graph, value: Value) -> int:
@@ -97,7 +79,7 @@ class _Product:
 
     def pays(self, scale: Value) -> bool:
         """True when scaling the weights costs nothing at run time, or little beside scaling the result."""
-        if _leaves(self.weight) == {"constant"} == _leaves(scale):
+        if is_fixed(self.weight) and is_fixed(scale):
             return True
         return _is_static(self.weight) and self.weight.type.size * CHEAP <= self.node.result.type.size
 

@@ -36,6 +36,7 @@ class Reason(Enum):
     PLACE = "an element is not at hand where it is read, and is read again or stored, so that it is computed only once"
     ORDER = "the product is needed elsewhere, or in another order of elements"
     SINGLE = "both compute single values, of which larger kernels would be equal to no other one"
+    FIXED = "the one depends on weights alone, and is computed once for many calls"
     DETOUR = "a third group lies between the two: it needs the one and is needed by the other"
 
     def text(self, producer: Group, consumer: Group) -> str:
@@ -119,6 +120,8 @@ class _Fuser(Partition):
     def _try_merge(self, producer: Group, node: Node) -> Reason | None:
         """Merges the two groups, or says why not."""
         consumer = self.group_of[node]
+        if self.is_apart(producer, consumer):
+            return Reason.FIXED
         if "nest" in (producer.kind, consumer.kind) and not _goes_on(producer, consumer):
             return Reason.NEST
         if node.op.has(Trait.CONTRACTION) or node.op.has(Trait.MATERIALIZE) or not _fusable_consumer(node, self.forced):

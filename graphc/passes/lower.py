@@ -80,7 +80,7 @@ class _ProgramBuilder:
         self._write_states()
         used = {a for call in self.calls for a in call.args}
         kept = [s for s in self.storages.values() if s.cls not in ("constant", "temp") or s.name in used]
-        order = {"input": 0, "param": 0, "state": 0, "output": 1, "constant": 2, "temp": 3}
+        order = {"input": 0, "param": 0, "state": 0, "weight": 0, "output": 1, "constant": 2, "temp": 3}
         kept.sort(key=lambda s: order[s.cls])
         return Program(self.graph.name, tuple(kept), tuple(self.kernels.values()), tuple(self.calls))
 

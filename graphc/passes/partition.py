@@ -10,6 +10,7 @@ from graphc.ir.interpret import live_nodes
 from graphc.ir.op import Trait
 from graphc.ops.loop import scan
 from graphc.passes.access import Access, climb, domain_axes, is_virtual, operand_reads, written_value
+from graphc.passes.fixed import fixed_nodes
 
 WEIGHTS = {
     "exp": 12,
@@ -92,6 +93,8 @@ class Partition:
                 readers = self.readers.setdefault(access.value.node, [])
                 if node not in readers:
                     readers.append(node)
+        self.fixed = fixed_nodes(graph)
+        """Nodes that run once for many calls: no group holds these and others."""
         self.escaping = {v.node for v in _kept_values(graph)}
         """Nodes whose values are there after the call."""
         self._bits: dict[Group, int] = {}
@@ -114,6 +117,10 @@ class Partition:
         else:
             direct = operand_reads(node, domain_axes(node.results[0].shape))
         return [found for access in direct for found in climb(access.value, access.index, self.forced, access)]
+
+    def is_apart(self, first: Group, second: Group) -> bool:
+        """Whether one of two groups runs once for many calls and the other with each."""
+        return (first.nodes[0] in self.fixed) != (second.nodes[0] in self.fixed)
 
     def groups(self) -> list[Group]:
         """All groups, by their first nodes."""

@@ -88,6 +88,8 @@ def _reads_in_place(partition: Partition, group: Group, node: Node) -> bool:
     """Whether a group reads a node's elements at the points of its own domain only, each once."""
     if group.kind not in ("map", "row") or group.shape != node.results[0].shape:
         return False
+    if partition.is_apart(group, partition.group_of[node]):
+        return False
     for reader in group.nodes:
         for access in partition.reads[reader]:
             if access.value.node is node and not (reader.op.has_any(_ONCE) and _is_in_place(access)):
@@ -135,7 +137,7 @@ def _present(group: Group, became: dict[Group, Group]) -> Group:
 def _joint(partition: Partition, a: Group, b: Group) -> Group | None:
     """The empty group that two could become, or None."""
     kinds = {a.kind, b.kind}
-    if not kinds <= {"map", "row"} or a.shape != b.shape:
+    if not kinds <= {"map", "row"} or a.shape != b.shape or partition.is_apart(a, b):
         return None
     row = a if a.kind == "row" else b
     if kinds == {"row"} and a.axes != b.axes:

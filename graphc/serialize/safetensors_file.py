@@ -86,7 +86,7 @@ def array_of(name: str, value: Any) -> np.ndarray:
     if not isinstance(value, Tensor | np.ndarray | np.generic):
         raise ArgumentError(f"{name!r} is a {type(value).__name__}, no tensor")
     tensor = value if isinstance(value, Tensor) else as_tensor(np.asarray(value))
-    return np.ascontiguousarray(tensor.detach().numpy()).reshape(tensor.shape)
+    return np.ascontiguousarray(tensor._values(force=True)).reshape(tensor.shape)
 
 
 def _package() -> Any:

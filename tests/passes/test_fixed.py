@@ -1,0 +1,56 @@
+"""What depends on weights and constants alone, and what is not worth keeping."""
+
+from __future__ import annotations
+
+from graphc.passes.fixed import MAX_NODES, fixed_nodes, is_fixed, leaf_classes
+from graphc.passes.fuse import Reason, fuse
+from tests.passes.graph_text import graph_of
+
+TEXT = """
+    graph @g(%x: f32[4,8], %w: f32[8] weight "w", %p: f32[8] param "p", %s: i64[2] state "r") -> (f32[4,8]) {
+      %a = exp(%w) : f32[8]
+      %b = mul(%a, f32(2.0)) : f32[8]
+      %c = mul(%p, %b) : f32[8]
+      %d = mul(%x, %b) : f32[4,8]
+      %e = add(%d, %c) : f32[4,8]
+      return %e
+    }"""
+
+
+def names(nodes) -> set[str]:
+    return {n.results[0].name for n in nodes if n.operands}
+
+
+def test_nodes_of_weights_and_constants_are_fixed():
+    graph = graph_of(TEXT)
+    assert names(fixed_nodes(graph)) == {"a", "b"}
+    values = {v.name: v for n in graph.nodes() for v in n.results}
+    assert [is_fixed(values[n]) for n in "abcde"] == [True, True, False, False, False]
+    assert leaf_classes(values["e"]) == {"input", "weight", "param", "constant"}
+
+
+def test_without_weights_nothing_is():
+    assert fixed_nodes(graph_of(TEXT.replace(" weight ", " param "))) == set()
+
+
+def test_large_results_of_small_weights_are_not_kept():
+    graph = graph_of("""
+        graph @g(%x: f32[1024,1024], %w: f32[1024,1] weight "w", %v: f32[1,1024] weight "v") -> (f32[1024,1024]) {
+          %o = mul(%w, %v) : f32[1024,1024]
+          %e = add(%x, %o) : f32[1024,1024]
+          return %e
+        }""")
+    assert names(fixed_nodes(graph)) == set()
+
+
+def test_long_chains_are_not_looked_into():
+    lines = "".join(f"  %v{i + 1} = exp(%v{i}) : f32[8]\n" for i in range(MAX_NODES))
+    head = 'graph @g(%v0: f32[8] weight "w") -> (f32[8]) {'
+    graph = graph_of(f"{head}\n{lines}  return %v{MAX_NODES}\n}}")
+    assert leaf_classes(graph.outputs[0]) is None and not is_fixed(graph.outputs[0])
+
+
+def test_no_kernel_holds_both():
+    plan = fuse(graph_of(TEXT))
+    assert [names(g.nodes) for g in plan.groups] == [{"a", "b"}, {"c"}, {"d", "e"}]
+    assert {r.reason for r in plan.refusals if r.value.name == "b"} == {Reason.FIXED}

@@ -103,7 +103,10 @@ def _shifted(x: Any, axes: tuple[int, ...]) -> Any:
 def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
     """exp(x) divided by its sum along ``dim``."""
     x = ew.cast(x, dtype=dtype) if dtype is not None else _checked(x, "softmax")
-    axes = (dim_of(dim, len(x.shape)),) if x.shape else ()
+    at = dim_of(dim, len(x.shape))
+    axes = (at,) if x.shape else ()
+    if 0 in x.shape:
+        return ew.mul(x, 1.0)
     powers = mathematics.exp(_shifted(x, axes))
     return ew.div(powers, reduce.sum(powers, axes=axes, keepdims=True))
 
@@ -111,7 +114,10 @@ def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
 def log_softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
     """The logarithm of the softmax along ``dim``, without forming it."""
     x = ew.cast(x, dtype=dtype) if dtype is not None else _checked(x, "log_softmax")
-    axes = (dim_of(dim, len(x.shape)),) if x.shape else ()
+    at = dim_of(dim, len(x.shape))
+    axes = (at,) if x.shape else ()
+    if 0 in x.shape:
+        return ew.mul(x, 1.0)
     shifted = _shifted(x, axes)
     return ew.sub(shifted, mathematics.log(reduce.sum(mathematics.exp(shifted), axes=axes, keepdims=True)))
 
@@ -126,6 +132,8 @@ def logsumexp(x: Any, dim: Dims, keepdim: bool = False) -> Any:
     """log(sum(exp(x))) along ``dim``; minus infinity where every element is."""
     x = to_float(x)
     axes = dims_of(dim, len(x.shape))
+    if 0 in x.shape:
+        return mathematics.log(reduce.sum(x, axes=axes, keepdims=keepdim))
     top = stop_gradient(reduce.max(x, axes=axes, keepdims=True))
     top = ew.where(mathematics.isfinite(top), top, 0)
     powers = mathematics.exp(ew.sub(x, top))

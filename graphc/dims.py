@@ -28,6 +28,14 @@ def dim_of(dim: int, ndim: int) -> int:
     return number % bound
 
 
+def extent_of(dim: int, shape: Sequence[int], name: str) -> tuple[int, int]:
+    """A dimension counted from the front, and its size; raises ShapeError for a tensor without dimensions."""
+    if not shape:
+        raise ShapeError(f"{name} needs a tensor of at least one dimension", remedy="tensor.reshape(1)")
+    at = dim_of(dim, len(shape))
+    return at, shape[at]
+
+
 def dims_of(dim: Dims, ndim: int) -> tuple[int, ...]:
     """Dimensions of a reduction in ascending order: all for None or an empty sequence."""
     if dim is None:

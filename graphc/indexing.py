@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from graphc.dims import common_shape
 from graphc.dtypes import int32, int64
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 from graphc.ops import elementwise as ew
@@ -30,6 +31,15 @@ class Plan(NamedTuple):
     """Dimension in ``shape`` and integer tensor, in ascending order of dimensions."""
 
 
+class Places(NamedTuple):
+    """Where a boolean mask holds, along one of the dimensions that it covers."""
+
+    index: Any
+    extent: int
+    mask: tuple[int, ...]
+    """The shape of the mask."""
+
+
 def _items(index: Any, rank: int) -> list[Any]:
     """The index as a list with one entry per dimension (and None entries), Ellipsis written out, masks replaced."""
     items: list[Any] = []
@@ -48,7 +58,7 @@ def _items(index: Any, rank: int) -> list[Any]:
 
 def _entries(item: Any) -> Sequence[Any]:
     if isinstance(item, (bool, np.bool_)):
-        raise ArgumentError("a bool is no index", remedy="tensor[None] for a new dimension")
+        raise _no_bool()
     if isinstance(item, (list, range)):
         item = np.asarray(item, dtype=np.int64 if not len(item) else None)
     if isinstance(item, np.ndarray):
@@ -57,12 +67,19 @@ def _entries(item: Any) -> Sequence[Any]:
         return (item,)
     if item.dtype.kind == "b":
         mask = front().values(item, "an index by a boolean mask, whose result has a size that depends on values,")
-        return [front().constant(where) for where in np.nonzero(mask)]
+        if not mask.shape:
+            raise _no_bool()
+        found = np.nonzero(mask)
+        return [Places(front().constant(w), s, mask.shape) for w, s in zip(found, mask.shape, strict=True)]
     if item.dtype.kind == "f":
         raise IndexRangeError(f"tensors used as indices must be integers or booleans, got {item.dtype.name}")
     if not item.shape and isinstance(item._data, np.ndarray):
         return (int(item._data),)
     return (item,)
+
+
+def _no_bool() -> ArgumentError:
+    return ArgumentError("a bool is no index", remedy="tensor[None] for a new dimension")
 
 
 def plan(index: Any, extents: tuple[int, ...]) -> Plan:
@@ -75,6 +92,12 @@ def plan(index: Any, extents: tuple[int, ...]) -> Plan:
             kept.append(1)
             continue
         extent = extents[len(ranges)]
+        if isinstance(item, Places):
+            if item.extent != extent:
+                raise IndexRangeError(
+                    f"a mask of shape {list(item.mask)} does not fit a tensor of shape {list(extents)}"
+                )
+            item = item.index
         if isinstance(item, TensorBase):
             tensors.append((len(kept), item))
             item = builtins.slice(None)
@@ -136,6 +159,10 @@ def wrapped(index: Any, extent: int) -> Any:
 
 def _take_tensors(x: Any, tensors: tuple[tuple[int, Any], ...]) -> Any:
     dims = [dim for dim, _ in tensors]
+    try:
+        common_shape(*(index.shape for _, index in tensors))
+    except ShapeError as error:
+        raise IndexRangeError(f"index tensors: {error.what}") from None
     if len(dims) == 1:
         return gather(x, _checked(tensors[0][1], x.shape[dims[0]]), axis=dims[0])
     adjacent = dims == list(range(dims[0], dims[-1] + 1))
@@ -237,7 +264,7 @@ def _replace(flat: Any, places: Any, value: Any) -> Any:
     if kind.kind == "b":
         flat, value = ew.cast(flat, dtype=int32), ew.cast(value, dtype=int32)
     if isinstance(places._data, np.ndarray):
-        value = ew.mul(value, _last(places._data, kind)) if _repeats(places._data) else value
+        value = ew.where(_last(places._data), value, 0) if _repeats(places._data) else value
     zeros = shape.zeros_like(flat)
     hit = scatter_add(zeros, places, shape.filled(1, flat.dtype, places.shape), axis=0)
     result = ew.where(ew.ne(hit, 0), scatter_add(zeros, places, value, axis=0), flat)
@@ -248,12 +275,12 @@ def _repeats(places: np.ndarray) -> bool:
     return np.unique(places).size != places.size
 
 
-def _last(places: np.ndarray, dtype: Any) -> Any:
-    """1 at the last of equal positions, 0 at those before it."""
+def _last(places: np.ndarray) -> Any:
+    """Whether a position is the last of equal ones."""
     flat = places.reshape(-1)[::-1]
     winners = np.zeros(places.size, bool)
     winners[places.size - 1 - np.unique(flat, return_index=True)[1]] = True
-    return front().constant(winners.reshape(places.shape).astype(dtype.numpy))
+    return front().constant(winners.reshape(places.shape))
 
 
 def along(index: Any, dim: int, extents: tuple[int, ...]) -> Any:

@@ -18,6 +18,7 @@ from graphc.errors import AttributeValueError, DTypeError, GradientError
 from graphc.hooks import RemovableHandle
 from graphc.ir.op import OpDef
 from graphc.ops import dispatch
+from graphc.ops.define import no_tensor
 
 BY_NUMPY: dict[Any, DType] = {d.numpy: d for d in ALL}
 """Element types by numpy dtype."""
@@ -298,6 +299,13 @@ class TensorBase:
     def _base(self) -> Any:
         """The tensor whose memory this one is a view of, or None."""
         return self._view.owner if self._view is not None and self._origin is None else None
+
+
+def need_tensor(name: str, *values: Any) -> None:
+    """Raises ArgumentError when one of the arguments of ``name`` is no tensor."""
+    for value in values:
+        if not isinstance(value, TensorBase):
+            raise no_tensor(name, value)
 
 
 def edge_of(tensor: TensorBase) -> Edge:

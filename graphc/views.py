@@ -10,6 +10,7 @@ import numpy as np
 from graphc import changes
 from graphc.autograd import tangents
 from graphc.autograd.grad_mode import is_grad_enabled, set_grad_enabled
+from graphc.dtypes import bool_
 from graphc.errors import GradientError
 from graphc.ir.op import OpDef
 from graphc.ops import elementwise as ew
@@ -34,6 +35,9 @@ def write_through(tensor: Any, value: Any) -> None:
     What is not recorded (no_grad, or a value without gradient) only changes the content of traced tensors.
     """
     recorded = is_grad_enabled() and (value._requires_grad or tensor._requires_grad)
+    if recorded and tensor._node is not None and not value._requires_grad:
+        # What was written over has gradient 0; the tensor keeps its place in the graph.
+        value = ew.where(front().scalar(True, bool_), value, front().before_write(tensor))
     view = tensor._view
     if view is None:
         _take_over(tensor, value, recorded)

@@ -203,3 +203,19 @@ def test_wrong_values():
         graphc.zeros(3)[graphc.tensor([0, 1])] = graphc.ones(3)
     with pytest.raises(IndexRangeError, match="mask of shape"):
         graphc.zeros(3)[graphc.tensor([True, False])] = 1.0
+
+
+def test_masks_and_index_tensors_that_do_not_fit():
+    x = graphc.zeros(3, 1)
+    with pytest.raises(IndexRangeError, match=r"mask of shape \[1\]"):
+        x[..., graphc.tensor([True]), 0]
+    with pytest.raises(IndexRangeError, match="broadcast"):
+        x[graphc.tensor([0, 1, 2]), graphc.tensor([0, 0])]
+    with pytest.raises(ArgumentError, match="a bool is no index"):
+        x[x.sum() > 0]
+
+
+def test_the_last_of_several_values_stays_even_beside_infinity():
+    x = graphc.zeros(2)
+    x[graphc.tensor([0, 0])] = graphc.tensor([float("inf"), 1.0])
+    assert x.tolist() == [1.0, 0.0]

@@ -156,3 +156,25 @@ def test_overlapping_elements_are_not_written_to():
         y.as_strided((3, 2), (1, 1)).add_(1)
     with pytest.raises(ArgumentError, match="row-major"):
         graphc.ones(2, 3).t().as_strided((2,), (1,))
+
+
+def test_a_view_written_over_with_constants_has_no_gradient():
+    x = graphc.ones(3, requires_grad=True)
+    y = x * 2
+    view = y.view(3, 1)
+    view.zero_()
+    assert y.requires_grad and view.requires_grad
+    (y.sum() + view.sum()).backward()
+    assert x.grad.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("offset", [-1, 0, 1])
+def test_diagonals_are_views(offset):
+    for x in (graphc.zeros(3, 4), graphc.zeros(4, 3).t(), graphc.zeros(2, 3, 3)[1]):
+        x.diagonal(offset).fill_(2.0)
+        np.testing.assert_array_equal(x.numpy(), 2.0 * np.eye(*x.shape, offset))
+    x = graphc.ones(3, 3, requires_grad=True)
+    y = x * 1
+    y.diagonal(offset).zero_()
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), 1 - np.eye(3, k=offset))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import DType
+from graphc.dtypes import DType, dtype_of
 from graphc.errors import ArgumentError, AttributeValueError, GraphcError, VerifyError
 from graphc.ir.types import TensorType
 
@@ -85,9 +85,9 @@ def _as_str(value: Any) -> str:
 
 
 def _as_dtype(value: Any) -> DType:
-    if not isinstance(value, DType):
+    if value is None:
         raise ValueError(value)
-    return value
+    return dtype_of(value)
 
 
 def _as_array(value: Any) -> np.ndarray:

@@ -14,7 +14,7 @@ from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape
 from graphc.ops.contraction import matmul
 from graphc.ops.index import iota
-from graphc.tensor_base import TensorBase
+from graphc.tensor_base import TensorBase, need_tensor
 
 if TYPE_CHECKING:
     from graphc.tensor import Tensor
@@ -36,6 +36,7 @@ class Algebra(TensorBase):
 
     def inner(self, other: Tensor) -> Tensor:
         """Sums of products over the last dimensions."""
+        need_tensor("inner", other)
         if not self.shape or not other.shape:
             return ew.mul(self, other)
         return tensordot(self, other, ([-1], [-1]))
@@ -68,6 +69,7 @@ class Algebra(TensorBase):
 
     def kron(self, other: Tensor) -> Tensor:
         """The Kronecker product."""
+        need_tensor("kron", other)
         rank = max(self.ndim, other.ndim)
         a = (1,) * (rank - self.ndim) + self.shape
         b = (1,) * (rank - other.ndim) + other.shape
@@ -77,10 +79,15 @@ class Algebra(TensorBase):
 
     def cross(self, other: Tensor, dim: int | None = None) -> Tensor:
         """The vector product along a dimension of size 3 (the first such for None)."""
+        need_tensor("cross", other)
         sizes = [d for d, s in enumerate(self.shape) if s == 3]
         if dim is None and not sizes:
             raise ShapeError(f"cross needs a dimension of size 3, got {list(self.shape)}")
         at = sizes[0] if dim is None else dim_of(dim, self.ndim)
+        if len(other.shape) != self.ndim or not self.ndim or self.shape[at] != 3 or other.shape[at] != 3:
+            raise ShapeError(
+                f"cross takes tensors of size 3 along dimension {at}, got {list(self.shape)} and {list(other.shape)}"
+            )
         a, b = self, other
         turns = [(a.roll(-1, at), b.roll(-2, at)), (a.roll(-2, at), b.roll(-1, at))]  # type: ignore[attr-defined]
         return ew.sub(ew.mul(*turns[0]), ew.mul(*turns[1]))
@@ -97,10 +104,13 @@ class Algebra(TensorBase):
 
     def cov(self, *, correction: int = 1) -> Tensor:
         """Covariances of the rows."""
-        x = self if self.ndim == 2 else shape.reshape(self, shape=(1, self.numel()))
+        if self.ndim > 2:
+            raise ShapeError(f"cov takes a vector or a matrix, got {list(self.shape)}")
+        x = composite.to_float(self if self.ndim == 2 else shape.reshape(self, shape=(1, self.numel())))
         centred = ew.sub(x, composite.mean(x, 1, keepdim=True))
-        result = ew.mul(matmul(centred, centred, transpose_b=True), 1.0 / max(x.shape[1] - correction, 1))
-        return result if self.ndim == 2 else shape.reshape(result, shape=())
+        free = max(x.shape[1] - correction, 0)
+        result = ew.div(matmul(centred, centred, transpose_b=True), float(free))
+        return shape.reshape(result, shape=()) if x.shape[0] == 1 else result
 
     def corrcoef(self) -> Tensor:
         """Correlations of the rows."""
@@ -142,6 +152,9 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
 
 def cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
     """p-norms of the differences of all rows of ``x1`` [..., P, M] and all of ``x2`` [..., R, M]: [..., P, R]."""
+    need_tensor("cdist", x1, x2)
+    if len(x1.shape) < 2 or len(x2.shape) < 2:
+        raise ShapeError(f"cdist takes matrices, got {list(x1.shape)} and {list(x2.shape)}")
     if x1.shape[-1] != x2.shape[-1]:
         raise ShapeError(f"cdist: rows of {x1.shape[-1]} and {x2.shape[-1]} elements")
     return composite.norm(ew.sub(x1.unsqueeze(-2), x2.unsqueeze(-3)), float(p), -1)

@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from graphc import composite
+from graphc.autograd.grad_mode import is_grad_enabled
 from graphc.dims import Dims, dim_of, dims_of
 from graphc.dtypes import DType, int64
 from graphc.errors import ArgumentError, ShapeError
 from graphc.methods.algebra import Algebra
 from graphc.methods.elementary import Elementary
-from graphc.methods.ordering import Extreme, Ordering
+from graphc.methods.ordering import Extreme, Ordering, not_empty, take_along
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape
 from graphc.ops.contraction import matmul
 from graphc.ops.define import Scalar
-from graphc.tensor_base import TensorBase
+from graphc.tensor_base import TensorBase, need_tensor
 
 if TYPE_CHECKING:
     from graphc.tensor import Tensor
@@ -157,7 +158,7 @@ class Arithmetic(Elementary, Ordering, Algebra):
     logical_and, logical_or, logical_xor = _two(ew.logical_and), _two(ew.logical_or), _two(ew.logical_xor)
     bitwise_and, bitwise_or, bitwise_xor = _two(ew.bit_and), _two(ew.bit_or), _two(ew.bit_xor)
     logical_not, bitwise_not = _unary(ew.logical_not), _unary(ew.bit_not)
-    neg, abs, sign, reciprocal = _unary(ew.neg), _unary(ew.abs), _unary(ew.sign), _unary(ew.reciprocal)
+    neg, abs, reciprocal = _unary(ew.neg), _unary(ew.abs), _unary(ew.reciprocal)
     exp, expm1 = _unary(mathematics.exp), _unary(mathematics.expm1)
     log, log1p = _unary(mathematics.log), _unary(mathematics.log1p)
     sqrt, rsqrt = _unary(mathematics.sqrt), _unary(mathematics.rsqrt)
@@ -169,14 +170,20 @@ class Arithmetic(Elementary, Ordering, Algebra):
     arctan, arcsin, arccos, arctan2 = atan, asin, acos, atan2
     floor, ceil, trunc = (_unary(getattr(mathematics, n)) for n in ("floor", "ceil", "trunc"))
     isnan, isfinite = _unary(mathematics.isnan), _unary(mathematics.isfinite)
-    absolute, negative, not_equal, sgn = abs, neg, ne, sign
+    absolute, negative, not_equal = abs, neg, ne
     less, less_equal, greater, greater_equal = lt, le, gt, ge
     fix = trunc
     relu, sigmoid, silu = _unary(composite.relu), _unary(composite.sigmoid), _unary(composite.silu)
 
-    def rsub(self, other: Any) -> Tensor:
-        """``other`` minus this tensor."""
-        return ew.sub(other, self)
+    def rsub(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """``other`` minus this tensor, which is first multiplied by ``alpha``."""
+        return ew.sub(other, self if alpha == 1 else ew.mul(self, alpha))
+
+    def sign(self) -> Tensor:
+        """-1, 0 or 1; booleans stay as they are."""
+        return ew.mul(self, True) if self.dtype.kind == "b" else ew.sign(self)
+
+    sgn = sign
 
     def div(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """Quotient; ``floor`` and ``trunc`` round it to a whole number and keep integer types."""
@@ -185,8 +192,8 @@ class Arithmetic(Elementary, Ordering, Algebra):
     divide = true_divide = div
 
     def square(self) -> Tensor:
-        """Product with itself."""
-        return ew.mul(self, self)
+        """Product with itself; of booleans, i64."""
+        return ew.mul(self, self) if self.dtype.kind != "b" else ew.cast(self, dtype=int64)
 
     def round(self, *, decimals: int = 0) -> Tensor:
         """The nearest whole number (halves to even), or the nearest with some decimals."""
@@ -260,11 +267,15 @@ class Arithmetic(Elementary, Ordering, Algebra):
 
     def amax(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
         """The largest element along ``dim``."""
-        return reduce.max(self, axes=dims_of(dim, self.ndim), keepdims=keepdim)
+        axes = dims_of(dim, self.ndim)
+        not_empty(self, axes, "amax")
+        return reduce.max(self, axes=axes, keepdims=keepdim)
 
     def amin(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
         """The smallest element along ``dim``."""
-        return reduce.min(self, axes=dims_of(dim, self.ndim), keepdims=keepdim)
+        axes = dims_of(dim, self.ndim)
+        not_empty(self, axes, "amin")
+        return reduce.min(self, axes=axes, keepdims=keepdim)
 
     def argmax(self, dim: int | None = None, keepdim: bool = False) -> Tensor:
         """The index of the first largest element along ``dim`` (None: in the flattened tensor)."""
@@ -283,12 +294,12 @@ class Arithmetic(Elementary, Ordering, Algebra):
         return _extreme(self, dim, keepdim, (reduce.min, reduce.argmin, ew.minimum))
 
     def any(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
-        """Whether some element is not zero."""
-        return reduce.any(self._truth(), axes=dims_of(dim, self.ndim), keepdims=keepdim)
+        """Whether some element is not zero (u8 for u8, as PyTorch has it); no dimension is folded for ``()``."""
+        return _logical(reduce.any, self, dim, keepdim)
 
     def all(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
-        """Whether no element is zero."""
-        return reduce.all(self._truth(), axes=dims_of(dim, self.ndim), keepdims=keepdim)
+        """Whether no element is zero (u8 for u8, as PyTorch has it); no dimension is folded for ``()``."""
+        return _logical(reduce.all, self, dim, keepdim)
 
     def _truth(self) -> Any:
         return self if self.dtype.kind == "b" else ew.ne(self, 0)
@@ -346,10 +357,13 @@ class Arithmetic(Elementary, Ordering, Algebra):
 
     def equal(self, other: Tensor) -> bool:
         """Whether shape and all elements are equal."""
+        need_tensor("equal", other)
         return self.shape == other.shape and bool(ew.eq(self, other).all())
 
     def isclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
         """Whether elements differ by at most ``atol + rtol * |other|``."""
+        if self.dtype.kind == "b" and getattr(other, "dtype", self.dtype).kind == "b":
+            return ew.eq(self, other)
         near = ew.le(ew.abs(ew.sub(self, other)), ew.add(ew.mul(ew.abs(other), rtol), atol))
         near = ew.logical_or(ew.logical_and(near, mathematics.isfinite(other)), ew.eq(self, other))
         if equal_nan:
@@ -366,6 +380,13 @@ def reduce_all(x: Any) -> Any:
     return reduce.all(x, axes=tuple(range(len(x.shape))), keepdims=False)
 
 
+def _logical(fold: Any, x: Any, dim: Dims, keepdim: bool) -> Any:
+    none = isinstance(dim, (tuple, list)) and not dim
+    truth = x._truth()
+    found = truth if none else fold(truth, axes=dims_of(dim, len(x.shape)), keepdims=keepdim)
+    return ew.cast(found, dtype=x.dtype) if x.dtype.kind == "u" else ew.mul(found, True) if found is x else found
+
+
 def _spread_arguments(dim: Any, unbiased: bool | None, correction: float) -> tuple[Any, float]:
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -374,10 +395,14 @@ def _spread_arguments(dim: Any, unbiased: bool | None, correction: float) -> tup
 
 def _position(search: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
     if dim is None or not x.shape:
+        dim_of(0 if dim is None else dim, len(x.shape))
         flat = shape.reshape(x, shape=(x.numel(),))
+        not_empty(flat, (0,), "argmax and argmin")
         found = search(flat, axis=0, keepdims=False)
         return shape.reshape(found, shape=(1,) * len(x.shape)) if keepdim else found
-    return search(x, axis=dim_of(dim, len(x.shape)), keepdims=keepdim)
+    at = dim_of(dim, len(x.shape))
+    not_empty(x, (at,), "argmax and argmin")
+    return search(x, axis=at, keepdims=keepdim)
 
 
 def _extreme(x: Any, dim: Any, keepdim: bool, functions: tuple[Any, Any, Any]) -> Any:
@@ -386,10 +411,17 @@ def _extreme(x: Any, dim: Any, keepdim: bool, functions: tuple[Any, Any, Any]) -
         return pairwise(x, dim)
     if dim is None:
         return fold(x, axes=tuple(range(len(x.shape))), keepdims=False)
-    values = fold(x, axes=dims_of(dim_of(dim, len(x.shape)), len(x.shape)), keepdims=keepdim)
-    return Extreme(values, _position(search, x, dim, keepdim if x.shape else False))
+    indices = _position(search, x, dim, bool(x.shape))
+    if not x.shape:
+        return Extreme(ew.mul(x, True), indices)
+    at = dim_of(dim, len(x.shape))
+    # Of equal elements only the one that the index names has a gradient.
+    picked = x.requires_grad and is_grad_enabled()
+    values = take_along(x, indices, at) if picked else fold(x, axes=(at,), keepdims=True)
+    return Extreme(values, indices) if keepdim else Extreme(values.squeeze(at), indices.squeeze(at))
 
 
 def _check_ranks(name: str, a: Any, b: Any, rank: int) -> None:
+    need_tensor(name, a, b)
     if len(a.shape) != rank or len(b.shape) != rank:
         raise ShapeError(f"{name} takes tensors of {rank} dimensions, got {list(a.shape)} and {list(b.shape)}")

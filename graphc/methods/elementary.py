@@ -14,7 +14,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import special
 from graphc.ops.define import as_type, common_type
-from graphc.tensor_base import TensorBase, front
+from graphc.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from graphc.tensor import Tensor
@@ -67,7 +67,12 @@ class Elementary(TensorBase):
     def acosh(self) -> Tensor:
         """The inverse of the hyperbolic cosine; NaN below 1."""
         x = _float(self)
-        return mathematics.log(ew.add(x, mathematics.sqrt(ew.sub(ew.mul(x, x), 1.0))))
+        # From there on the square may overflow, and 1 is lost beside it.
+        large = ew.gt(x, 1e9)
+        near = ew.where(large, 1.0, x)
+        result = mathematics.log(ew.add(near, mathematics.sqrt(ew.sub(ew.mul(near, near), 1.0))))
+        far = ew.add(mathematics.log(ew.where(large, x, 1.0)), math.log(2.0))
+        return ew.where(large, far, result)
 
     def atanh(self) -> Tensor:
         """The inverse of the hyperbolic tangent."""
@@ -143,20 +148,23 @@ class Elementary(TensorBase):
 
     def copysign(self, other: Any) -> Tensor:
         """The size of each element with the sign of ``other``."""
-        size = ew.abs(_float(self))
+        dtype = common_type([self, other], "copysign")
+        size = ew.abs(_float(as_type(self, dtype)))
         if not isinstance(other, TensorBase):
-            return ew.neg(size) if np.signbit(other) else ew.mul(size, 1.0)
+            return ew.neg(size) if np.signbit(other) else ew.mul(size, True)
         return ew.where(other.signbit(), ew.neg(size), size)  # type: ignore[attr-defined]
 
     def hypot(self, other: Any) -> Tensor:
         """The root of the sum of squares."""
-        result = composite.root(ew.add(ew.mul(self, self), ew.mul(other, other)))
-        infinite = ew.logical_or(ew.eq(ew.abs(self), math.inf), ew.eq(ew.abs(other), math.inf))
+        dtype = common_type([self, other], "hypot")
+        x, y = (as_type(t, dtype) for t in (self, other))
+        result = composite.root(ew.add(ew.mul(x, x), ew.mul(y, y)))
+        infinite = ew.logical_or(ew.eq(ew.abs(x), math.inf), ew.eq(ew.abs(y), math.inf))
         return ew.where(infinite, math.inf, result)
 
     def xlogy(self, other: Any) -> Tensor:
         """``x * log(other)``, 0 where x is 0 (NaN where other is)."""
-        y = _float(other) if isinstance(other, TensorBase) else front().scalar(float(other), _float(self).dtype)
+        y = as_type(other, common_type([self, other, 1.0], "xlogy"))
         endless = ew.logical_or(ew.le(y, 0), ew.eq(y, math.inf))
         vanishing = ew.logical_and(ew.eq(self, 0), endless)
         return ew.where(vanishing, 0.0, ew.mul(self, mathematics.log(ew.where(vanishing, 1.0, y))))
@@ -169,8 +177,8 @@ class Elementary(TensorBase):
 
     def logaddexp2(self, other: Any) -> Tensor:
         """The logarithm to base 2 of 2**x + 2**other."""
-        scale = math.log(2.0)
-        natural = Elementary.logaddexp(ew.mul(self, scale), ew.mul(other, scale))  # type: ignore[arg-type]
+        scale, dtype = math.log(2.0), common_type([self, other, 1.0], "logaddexp2")
+        natural = Elementary.logaddexp(*(ew.mul(as_type(x, dtype), scale) for x in (self, other)))  # type: ignore[arg-type]
         return ew.mul(natural, 1.0 / scale)
 
     def heaviside(self, values: Any) -> Tensor:
@@ -179,16 +187,16 @@ class Elementary(TensorBase):
 
     def fmax(self, other: Any) -> Tensor:
         """The larger of two elements; NaN only where both are."""
-        return ew.where(_missing(self), other, ew.where(_missing(other), self, ew.maximum(self, other)))
+        return _known(self, other, ew.maximum)
 
     def fmin(self, other: Any) -> Tensor:
         """The smaller of two elements; NaN only where both are."""
-        return ew.where(_missing(self), other, ew.where(_missing(other), self, ew.minimum(self, other)))
+        return _known(self, other, ew.minimum)
 
     def nan_to_num(self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
         """NaN replaced by ``nan``, infinities by numbers (the largest of the type when None)."""
         if self.dtype.kind != "f":
-            return ew.mul(self, 1)
+            return ew.mul(self, True)
         info = np.finfo(self.dtype.numpy)
         high = float(info.max) if posinf is None else posinf
         low = float(info.min) if neginf is None else neginf
@@ -231,7 +239,12 @@ class Elementary(TensorBase):
         return ew.shift_right(self, other)
 
 
-def _missing(value: Any) -> Any:
-    if isinstance(value, TensorBase) and value.dtype.kind == "f":
-        return mathematics.isnan(value)
-    return isinstance(value, float) and math.isnan(value)
+def _known(x: Any, other: Any, choose: Any) -> Any:
+    """The chosen one of each pair in which no element is NaN, else the one that is not."""
+    result = choose(x, other)
+    for value, instead in ((other, x), (x, other)):
+        if isinstance(value, TensorBase) and value.dtype.kind == "f":
+            result = ew.where(mathematics.isnan(value), instead, result)
+        elif isinstance(value, float) and math.isnan(value):
+            return ew.mul(x, True)
+    return result

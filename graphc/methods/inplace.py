@@ -101,7 +101,7 @@ class InPlace(TensorBase):
     addcmul_, addcdiv_ = _from(Arithmetic.addcmul), _from(Arithmetic.addcdiv)
     lerp_, addmm_ = _from(Arithmetic.lerp), _from(Arithmetic.addmm)
     clamp_ = clip_ = _from(composite.clamp)
-    neg_, abs_, sign_, reciprocal_ = _from(ew.neg), _from(ew.abs), _from(ew.sign), _from(ew.reciprocal)
+    neg_, abs_, sign_, reciprocal_ = _from(ew.neg), _from(ew.abs), _from(Arithmetic.sign), _from(ew.reciprocal)
     exp_, log_, sqrt_, rsqrt_ = (_from(getattr(mathematics, n)) for n in ("exp", "log", "sqrt", "rsqrt"))
     sin_, cos_, tanh_, erf_ = (_from(getattr(mathematics, n)) for n in ("sin", "cos", "tanh", "erf"))
     atan_, asin_, acos_, atan2_ = (_from(getattr(mathematics, n)) for n in ("atan", "asin", "acos", "atan2"))

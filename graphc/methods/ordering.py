@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from graphc import composite, indexing
-from graphc.dims import Dims, dim_of, dims_of
+from graphc.dims import Dims, dim_of, dims_of, extent_of
 from graphc.dtypes import DType, int64
-from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError
+from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import order, reduce, shape
@@ -68,6 +68,13 @@ def back(x: Any, dim: int) -> Any:
     return shape.transpose(x, permutation=tuple(rest))
 
 
+def not_empty(x: Any, axes: tuple[int, ...], name: str) -> None:
+    """Raises IndexRangeError when there is no element along a dimension of ``axes``."""
+    for d in axes:
+        if not x.shape[d]:
+            raise IndexRangeError(f"{name}: dimension {d} of {list(x.shape)} has no elements")
+
+
 class Ordering(TensorBase):
     """Sorting, running sums, quantiles."""
 
@@ -85,7 +92,7 @@ class Ordering(TensorBase):
         """
         found = self.argsort(dim, descending)
         if not self.shape:
-            return Extreme(ew.mul(self, 1), found)
+            return Extreme(ew.mul(self, True), found)
         return Extreme(take_along(self, found, dim_of(dim, self.ndim)), found)
 
     def msort(self) -> Tensor:
@@ -118,7 +125,9 @@ class Ordering(TensorBase):
     def median(self, dim: int | None = None, keepdim: bool = False) -> Any:
         """The lower median of all elements, or (values, indices) of a dimension; NaN if there is one."""
         if dim is None:
-            flat = self.reshape(-1)  # type: ignore[attr-defined]
+            flat = self.reshape(self.numel())  # type: ignore[attr-defined]
+            if not flat.shape[0] and self.dtype.kind == "f":
+                return shape.filled(math.nan, self.dtype, ())
             return flat.median(0).values
         at = dim_of(dim, self.ndim)
         if not self.shape:
@@ -144,8 +153,10 @@ class Ordering(TensorBase):
         shares = np.asarray(front().values(q, "quantile") if isinstance(q, TensorBase) else q, np.float64)
         if shares.ndim > 1 or not np.all((shares >= 0) & (shares <= 1)):
             raise AttributeValueError("quantile: q is a number or a vector of numbers between 0 and 1")
-        x: Any = self.reshape(-1) if dim is None else self  # type: ignore[attr-defined]
+        x: Any = self.reshape(-1) if dim is None or not self.shape else self  # type: ignore[attr-defined]
         at = dim_of(0 if dim is None else dim, x.ndim)
+        if not x.shape[at]:
+            raise ShapeError("quantile: the tensor has no elements")
         values = x.sort(at).values
         parts = []
         for share in np.atleast_1d(shares) * (x.shape[at] - 1):
@@ -156,7 +167,7 @@ class Ordering(TensorBase):
             a, b = values.narrow(at, low, 1), values.narrow(at, high, 1)
             parts.append(ew.add(a, ew.mul(ew.sub(b, a), weight)) if low != high else a)
         kept = [p if keepdim else p.squeeze(at) for p in parts]
-        if keepdim and dim is None:
+        if keepdim and (dim is None or not self.shape):
             kept = [p.reshape(*(1,) * self.ndim) for p in kept]
         return kept[0] if not shares.ndim else shape.concat(*(p.unsqueeze(0) for p in kept), axis=0)
 
@@ -165,7 +176,7 @@ class Ordering(TensorBase):
         dtype = dtype or (self.dtype if self.dtype.kind == "f" else int64)
         x = self if self.dtype is dtype else ew.cast(self, dtype=dtype)
         at = dim_of(dim, self.ndim)
-        return order.cumsum(x, axis=at) if self.shape else ew.mul(x, 1)
+        return order.cumsum(x, axis=at) if self.shape else ew.mul(x, True)
 
     def cumprod(self, dim: int, *, dtype: DType | None = None) -> Tensor:
         """Running products along ``dim``; integers are multiplied as i64."""
@@ -173,7 +184,7 @@ class Ordering(TensorBase):
         x: Any = self if self.dtype is dtype else ew.cast(self, dtype=dtype)
         at = dim_of(dim, self.ndim)
         if not self.numel() or not self.shape:
-            return ew.mul(x, 1)
+            return ew.mul(x, True)
         rows = up_to(x, at, 1)
         return back(reduce.prod(rows, axes=(len(rows.shape) - 1,)), at)
 
@@ -181,7 +192,7 @@ class Ordering(TensorBase):
         """Logarithms of the running sums of exp(x) along ``dim``."""
         at = dim_of(dim, self.ndim)
         if not self.numel() or not self.shape:
-            return ew.mul(self, 1)
+            return ew.mul(self, True)
         return back(composite.logsumexp(up_to(self, at, -math.inf), -1), at)
 
     def cummax(self, dim: int) -> Extreme:
@@ -196,7 +207,7 @@ class Ordering(TensorBase):
         """Differences of neighbours along ``dim``, ``n`` times."""
         if n < 0:
             raise AttributeValueError(f"diff: n must not be negative, got {n}")
-        at = dim_of(dim, self.ndim)
+        at, _ = extent_of(dim, self.shape, "diff")
         parts = [p for p in (prepend, self, append) if p is not None]
         x: Any = shape.concat(*parts, axis=at) if len(parts) > 1 else self
         for _ in range(n):
@@ -210,6 +221,7 @@ class Ordering(TensorBase):
     def aminmax(self, *, dim: int | None = None, keepdim: bool = False) -> Extremes:
         """(min, max) of all elements or along ``dim``."""
         axes = dims_of(dim, self.ndim)
+        not_empty(self, axes, "aminmax")
         return Extremes(reduce.min(self, axes=axes, keepdims=keepdim), reduce.max(self, axes=axes, keepdims=keepdim))
 
     def nansum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
@@ -270,14 +282,26 @@ class Ordering(TensorBase):
 def _running(x: Any, dim: int, largest: bool) -> Extreme:
     at = dim_of(dim, x.ndim)
     if not x.shape or not x.numel():
-        return Extreme(ew.mul(x, 1), shape.filled(0, int64, x.shape))
-    rows = up_to(x, at, -math.inf if largest and x.dtype.kind == "f" else math.inf if x.dtype.kind == "f" else 0)
+        return Extreme(ew.mul(x, True), shape.filled(0, int64, x.shape))
+    low, high = limits(x.dtype)
+    rows = up_to(x, at, low if largest else high)
+    last = (len(rows.shape) - 1,)
     n = x.shape[at]
+    best = (reduce.max if largest else reduce.min)(rows, axes=last, keepdims=True)
+    hit = ew.eq(rows, best)
+    if x.dtype.kind == "f":
+        hit = ew.logical_or(hit, ew.logical_and(mathematics.isnan(rows), mathematics.isnan(best)))
     seen = ew.le(iota(shape=(n, n), axis=1), iota(shape=(n, n), axis=0))
-    own = shape.flip(rows, axes=(len(rows.shape) - 1,))
-    if x.dtype.kind != "f":
-        info = np.iinfo(x.dtype.numpy)
-        own = shape.flip(ew.where(seen, rows, info.min if largest else info.max), axes=(len(rows.shape) - 1,))
-    search = reduce.argmax if largest else reduce.argmin
-    indices = back(ew.sub(n - 1, search(own, axis=len(rows.shape) - 1)), at)
+    places = ew.where(ew.logical_and(hit, seen), iota(shape=(n, n), axis=1), 0)
+    indices = back(reduce.max(places, axes=last), at)
     return Extreme(take_along(x, indices, at), indices)
+
+
+def limits(dtype: DType) -> tuple[Any, Any]:
+    """The smallest and the largest element of a type."""
+    if dtype.kind == "b":
+        return False, True
+    if dtype.kind == "f":
+        return -math.inf, math.inf
+    info = np.iinfo(dtype.numpy)
+    return int(info.min), int(info.max)

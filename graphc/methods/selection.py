@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc import composite, indexing
-from graphc.dims import common_shape, dim_of, sizes_of
+from graphc.dims import common_shape, dim_of, extent_of, sizes_of
 from graphc.dtypes import int64
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 from graphc.methods import algebra, ordering
@@ -132,7 +132,7 @@ class Selection(TensorBase):
 
     def tensor_split(self, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
         """That many views of nearly equal size, or views between the given positions."""
-        extent = self.shape[dim_of(dim, self.ndim)]
+        _, extent = extent_of(dim, self.shape, "tensor_split")
         if isinstance(indices_or_sections, int):
             if indices_or_sections < 1:
                 raise AttributeValueError(f"tensor_split needs at least one part, got {indices_or_sections}")

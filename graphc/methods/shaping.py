@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc import indexing
-from graphc.dims import common_shape, dim_of, sizes_of, view_shape
+from graphc.dims import common_shape, dim_of, extent_of, sizes_of, view_shape
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 from graphc.methods.selection import Selection
 from graphc.ops import elementwise as ew
@@ -79,17 +79,17 @@ class Shaping(Selection):
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         """Dimensions start_dim..end_dim joined into one."""
+        start, end = dim_of(start_dim, self.ndim), dim_of(end_dim, self.ndim)
         if not self.shape:
             return self.reshape(1)
-        start, end = dim_of(start_dim, self.ndim), dim_of(end_dim, self.ndim)
         if start > end:
             raise AttributeValueError(f"flatten: start_dim {start_dim} lies behind end_dim {end_dim}")
         return self.reshape(*self.shape[:start], prod(self.shape[start : end + 1]), *self.shape[end + 1 :])
 
     def unflatten(self, dim: int, sizes: Sequence[int]) -> Tensor:
         """One dimension split into several."""
-        dim = dim_of(dim, self.ndim)
-        return self.reshape(*self.shape[:dim], *view_shape(sizes_of((sizes,)), self.shape[dim]), *self.shape[dim + 1 :])
+        at, extent = extent_of(dim, self.shape, "unflatten")
+        return self.reshape(*self.shape[:at], *view_shape(sizes_of((sizes,)), extent), *self.shape[at + 1 :])
 
     def ravel(self) -> Tensor:
         """One dimension."""
@@ -123,7 +123,7 @@ class Shaping(Selection):
 
     def adjoint(self) -> Tensor:
         """The last two dimensions exchanged (no element type is complex)."""
-        return self.transpose(-2, -1)
+        return self.transpose(-2, -1) if self.shape else self  # type: ignore[return-value]
 
     @property
     def H(self) -> Tensor:
@@ -232,8 +232,7 @@ class Shaping(Selection):
 
     def narrow(self, dim: int, start: int, length: int) -> Tensor:
         """``length`` entries of a dimension from ``start`` on, as a view."""
-        at = dim_of(dim, self.ndim)
-        extent = self.shape[at]
+        at, extent = extent_of(dim, self.shape, "narrow")
         start = start + extent if start < 0 else start
         if not 0 <= start <= extent or length < 0 or start + length > extent:
             raise IndexRangeError(f"narrow: {start}..{start + length} lies outside of dimension {dim} of size {extent}")
@@ -245,11 +244,11 @@ class Shaping(Selection):
 
     def split(self, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
         """Views of ``split_size`` entries each (the last may be smaller), or of the sizes in a list."""
-        extent = self.shape[dim_of(dim, self.ndim)]
+        _, extent = extent_of(dim, self.shape, "split")
         if isinstance(split_size, int):
-            if split_size <= 0:
+            if split_size < 0 or (split_size == 0 and extent):
                 raise AttributeValueError(f"split size must be positive, got {split_size}")
-            sizes = [min(split_size, extent - at) for at in range(0, extent, split_size)] or [0]
+            sizes = [min(split_size, extent - at) for at in range(0, extent, split_size or 1)] or [0]
         else:
             sizes = list(split_size)
             if sum(sizes) != extent:
@@ -261,24 +260,32 @@ class Shaping(Selection):
         """At most ``chunks`` views of equal size (the last may be smaller)."""
         if chunks <= 0:
             raise AttributeValueError(f"chunk needs a positive number of chunks, got {chunks}")
-        extent = self.shape[dim_of(dim, self.ndim)]
-        return self.split(max(1, -(-extent // chunks)), dim)
+        _, extent = extent_of(dim, self.shape, "chunk")
+        return self.split(-(-extent // chunks) if extent else [0] * chunks, dim)
 
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
         """The entries of a dimension as views."""
+        if not self.shape:
+            raise IndexRangeError("unbind needs a tensor of at least one dimension")
         return tuple(self.select(dim, i) for i in range(self.shape[dim_of(dim, self.ndim)]))
 
     def flip(self, *dims: Any) -> Tensor:
         """Elements in reverse order along dimensions."""
-        return shape.flip(self, axes=tuple(sorted(dim_of(d, self.ndim) for d in sizes_of(dims))))
+        axes = tuple(sorted(dim_of(d, self.ndim) for d in sizes_of(dims)))
+        return shape.flip(self, axes=axes if self.shape else ())
 
     def roll(self, shifts: Any, dims: Any = None) -> Tensor:
         """Elements moved along dimensions (the flattened tensor for None); what leaves one end enters the other."""
-        if dims is None:
-            return self.flatten().roll(shifts, 0).reshape(self.shape)
-        pairs = zip(*(v if isinstance(v, (tuple, list)) else (v,) for v in (shifts, dims)), strict=True)
+        moves = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
+        places = () if dims is None else dims if isinstance(dims, (tuple, list)) else (dims,)
+        if not places and len(moves) == 1:
+            return self.flatten().roll(moves, (0,)).reshape(self.shape)
+        if len(moves) != len(places):
+            raise AttributeValueError(f"roll: {len(moves)} shifts for {len(places)} dimensions")
+        if not self.shape:
+            raise IndexRangeError("roll along a dimension needs a tensor of at least one")
         result: Any = self
-        for shift, dim in pairs:
+        for shift, dim in zip(moves, places, strict=True):
             extent = self.shape[dim_of(dim, self.ndim)]
             cut = -shift % extent if extent else 0
             if cut:
@@ -291,7 +298,7 @@ class Shaping(Selection):
             raise ShapeError(f"a triangle needs at least 2 dimensions, got {self.ndim}")
         size = self.shape[-2:]
         row, column = iota(shape=size, axis=0), iota(shape=size, axis=1)
-        return ew.where(compare(column, ew.add(row, diagonal)), self, 0)
+        return ew.where(compare(column, ew.add(row, diagonal)), self, False)
 
     def tril(self, diagonal: int = 0) -> Tensor:
         """The lower triangle of matrices, zero above the diagonal."""
@@ -302,14 +309,20 @@ class Shaping(Selection):
         return self._triangle(diagonal, ew.ge)
 
     def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-        """The diagonal of two dimensions, as a new last dimension."""
+        """The diagonal of two dimensions, as a new last dimension; a view where the two can be viewed as one."""
         a, b = dim_of(dim1, self.ndim), dim_of(dim2, self.ndim)
+        if a == b:
+            raise AttributeValueError(f"diagonal: dimensions {dim1} and {dim2} are the same")
+        if self.stride(a) < self.stride(b):  # type: ignore[attr-defined]
+            a, b, offset = b, a, -offset
         x = self.movedim((a, b), (-2, -1))
         rows, columns = x.shape[-2:]
         top, left = max(-offset, 0), max(offset, 0)
         count = max(0, min(rows - top, columns - left))
-        steps = iota(shape=(count,), axis=0)
-        return indexing.take(x, (..., ew.add(steps, top), ew.add(steps, left)))
+        start = min(top * columns + left, rows * columns)
+        stop = start + (count - 1) * (columns + 1) + 1 if count else start
+        flat = x.reshape(*x.shape[:-2], rows * columns)
+        return indexing.take(flat, (..., slice(start, stop, columns + 1)))
 
     # ---- indexing
 
@@ -383,10 +396,10 @@ class Shaping(Selection):
 
     def nonzero(self, as_tuple: bool = False) -> Any:
         """Indices of the elements that are not zero; needs values."""
-        found = np.nonzero(front().values(self, "nonzero(), whose result has a size that depends on values,"))
+        values = front().values(self, "nonzero(), whose result has a size that depends on values,")
         if as_tuple:
-            return tuple(front().constant(i) for i in found)
-        return front().constant(np.stack(found, 1) if found else np.zeros((int(self._data != 0), 0), np.int64))
+            return tuple(front().constant(i) for i in np.nonzero(np.atleast_1d(values)))
+        return front().constant(np.argwhere(values))
 
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where the mask is true, in one dimension; needs the mask's values."""

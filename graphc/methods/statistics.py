@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from graphc.dims import dim_of
-from graphc.dtypes import DType, int64
+from graphc.dtypes import int64
 from graphc.errors import AttributeValueError, DTypeError
-from graphc.methods.ordering import Extreme, Ordering, take_along
+from graphc.methods.ordering import Extreme, Ordering, limits, not_empty, take_along
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape
@@ -30,15 +28,13 @@ class Statistics(TensorBase):
         """
         at = dim_of(dim, self.ndim)
         if not self.shape:
-            return Extreme(ew.mul(self, 1), shape.filled(0, int64, ()))
-        extent = self.shape[at]
-        if not extent:
-            raise AttributeValueError("mode: the dimension has no elements")
+            return Extreme(ew.mul(self, True), shape.filled(0, int64, ()))
+        not_empty(self, (at,), "mode")
         row = shape.reshape(self, shape=(*self.shape[: at + 1], 1, *self.shape[at + 1 :]))
         column = shape.reshape(self, shape=(*self.shape[:at], 1, *self.shape[at:]))
         counts = reduce.sum(ew.cast(ew.eq(row, column), dtype=int64), axes=(at + 1,))
         most = ew.eq(counts, reduce.max(counts, axes=(at,), keepdims=True))
-        smallest = reduce.min(ew.where(most, self, _largest(self.dtype)), axes=(at,), keepdims=True)
+        smallest = reduce.min(ew.where(most, self, limits(self.dtype)[1]), axes=(at,), keepdims=True)
         places = iota(shape=self.shape, axis=at)
         hit = ew.logical_and(most, ew.eq(self, smallest))
         indices = reduce.max(ew.where(hit, places, 0), axes=(at,), keepdims=True)
@@ -48,7 +44,8 @@ class Statistics(TensorBase):
         """The lower median of the elements that are not NaN, or (values, indices) of a dimension; NaN if there are
         none."""
         if dim is None:
-            return Statistics.nanmedian(self.reshape(-1), 0).values  # type: ignore[attr-defined]
+            flat = shape.reshape(self, shape=(self.numel(),))
+            return Statistics.nanmedian(flat, 0).values if flat.numel() else flat.median()
         if self.dtype.kind != "f":
             return self.median(dim, keepdim)  # type: ignore[attr-defined]
         at = dim_of(dim, self.ndim)
@@ -73,17 +70,11 @@ class Statistics(TensorBase):
             return shape.filled(0, self.dtype, (bins,))
         x = shape.reshape(self, shape=(self.numel(),))
         low, width = _limits(x, min, max)
-        position = mathematics.floor(ew.mul(ew.div(ew.sub(x, low), width), float(bins)))
+        position = mathematics.floor(ew.div(ew.mul(ew.sub(x, low), float(bins)), width))
         inside = ew.logical_and(ew.ge(x, low), ew.le(x, ew.add(low, width)))
         safe = ew.where(inside, ew.minimum(ew.maximum(position, 0), bins - 1), 0)
         counted = ew.cast(inside, dtype=self.dtype)
         return scatter_add(shape.filled(0, self.dtype, (bins,)), ew.cast(safe, dtype=int64), counted, axis=0)
-
-
-def _largest(dtype: DType) -> Any:
-    if dtype.kind == "b":
-        return True
-    return np.inf if dtype.kind == "f" else int(np.iinfo(dtype.numpy).max)
 
 
 def _picked(x: Any, indices: Any, at: int, keepdim: bool) -> Extreme:

@@ -94,8 +94,16 @@ def as_type(operand: Any, dtype: DType) -> Any:
     """``operand`` as ``dtype``: scalars become constants, others are cast when they differ."""
     if isinstance(operand, Scalar):
         value = operand.item() if isinstance(operand, np.generic) else operand
-        return dispatch.current().scalar(value, dtype)
+        return dispatch.current().scalar(_wrapped(value, dtype) if dtype.kind in "iu" else value, dtype)
     return operand if operand.dtype is dtype else dispatch.apply(REGISTRY["cast"], (operand,), {"dtype": dtype})
+
+
+def _wrapped(value: Any, dtype: DType) -> Any:
+    """A Python int as an element of an integer type takes it: modulo its range, as arithmetic goes."""
+    if not -(2**63) <= value < 2**63:
+        raise ArgumentError(f"{value} lies outside of the range of i64", remedy="a float")
+    low = 0 if dtype.kind == "u" else -(1 << dtype.bits - 1)
+    return (int(value) - low) % (1 << dtype.bits) + low
 
 
 def define(

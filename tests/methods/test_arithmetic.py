@@ -176,3 +176,29 @@ def test_values_and_gradients_are_those_of_pytorch(name):
     y.sum().backward()
     z.sum().backward()
     np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_numbers_wrap_around_in_unsigned_types():
+    x = graphc.tensor([1, 255], dtype=graphc.uint8)
+    assert (x + -1).tolist() == [0, 254] and (x == -1).tolist() == [False, True]
+    with pytest.raises(ArgumentError, match="range of i64"):
+        graphc.tensor([1]) + 2**64
+
+
+def test_only_the_named_one_of_equal_elements_has_a_gradient():
+    x = graphc.ones(2, 3, requires_grad=True)
+    x.max(1).values.sum().backward()
+    assert x.grad.tolist() == [[1, 0, 0], [1, 0, 0]]
+
+
+def test_element_types_by_any_name():
+    x = graphc.ones(3)
+    assert all(x.sum(dtype=d).dtype is graphc.float64 for d in ("f64", "float64", np.float64, graphc.float64))
+    with pytest.raises(AttributeValueError, match="dtype"):
+        x.sum(dtype="f61")
+
+
+def test_what_is_no_tensor_is_refused_by_name():
+    for call in (lambda x: x.mm(3), lambda x: x.kron([1]), lambda x: x.equal(1.0), lambda x: graphc.cdist(x, 2)):
+        with pytest.raises(ArgumentError, match="is no tensor"):
+            call(graphc.ones(2, 2))

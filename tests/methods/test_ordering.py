@@ -172,3 +172,21 @@ def test_bincount():
     for wrong in (graphc.tensor([-1]), graphc.tensor([0.5]), graphc.tensor([[1]])):
         with pytest.raises(ArgumentError, match="whole numbers"):
             wrong.bincount()
+
+
+def test_running_extremes_of_the_smallest_numbers_there_are():
+    low = -math.inf
+    for values, largest in (([low, 5.0, low], [low, 5.0, 5.0]), ([0.0, math.nan, 1.0], [0.0, math.nan, math.nan])):
+        found = graphc.tensor(values).cummax(0)
+        np.testing.assert_array_equal(found.values.numpy(), largest)
+    assert graphc.tensor([0, 1, 0], dtype=graphc.uint8).cummax(0).indices.tolist() == [0, 1, 1]
+    assert graphc.tensor([True, False]).cummin(0).values.tolist() == [True, False]
+
+
+def test_no_elements():
+    assert math.isnan(graphc.zeros(0).median().item()) and math.isnan(graphc.zeros(0, 2).nanmedian().item())
+    assert graphc.zeros(0, 3).logsumexp(0).tolist() == [-math.inf] * 3
+    with pytest.raises(IndexError, match="no elements"):
+        graphc.zeros(0).amax()
+    with pytest.raises(RuntimeError, match="at least one dimension"):
+        graphc.tensor(1.0).diff()

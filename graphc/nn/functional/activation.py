@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from graphc import composite
+from graphc.dims import extent_of
 from graphc.errors import AttributeValueError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
@@ -36,7 +37,9 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """x limited to ``min_val``..``max_val``; the gradient is 0 at the limits."""
+    """x limited to ``min_val``..``max_val``; the gradient is 0 at the limits. Integers stay integers."""
+    if input.dtype.kind in "iu":
+        min_val, max_val = int(min_val), int(max_val)
     inner = ew.where(ew.le(input, min_val), min_val, ew.where(ew.ge(input, max_val), max_val, input))
     return _put(input, inner, inplace)
 
@@ -126,9 +129,10 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along ``dim`` times the sigmoid of the second; raises ShapeError for an odd size."""
-    if input.shape[dim] % 2:
-        raise ShapeError(f"glu: dimension {dim} has an odd size {input.shape[dim]}")
-    half = input.shape[dim] // 2
+    _, extent = extent_of(dim, input.shape, "glu")
+    if extent % 2:
+        raise ShapeError(f"glu: dimension {dim} has an odd size {extent}")
+    half = extent // 2
     return ew.mul(input.narrow(dim, 0, half), composite.sigmoid(input.narrow(dim, half, half)))
 
 

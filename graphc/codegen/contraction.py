@@ -7,7 +7,7 @@ from math import prod
 
 from graphc.dtypes import DType
 from graphc.ir.index import Axis, Dynamic, atoms
-from graphc.ir.kernel import Acc, Kernel, Let, Load, Loop, Stmt, Store, Update
+from graphc.ir.kernel import Acc, IndexLet, Kernel, Let, Load, Loop, Stmt, Store, Update
 
 PRODUCTS = ("mul", "dot2", "dot4")
 """Operations on two operands that are summed."""
@@ -54,7 +54,22 @@ def find_contraction(kernel: Kernel) -> Contraction | None:
         return None
     beside = tuple(s for s in body if isinstance(s, (Load, Store)))
     dtype = next(s.dtype for s in body if isinstance(s, Acc))
-    return Contraction(tuple(outer), tuple(reduced), *pair, body, beside, dtype)
+    return Contraction(tuple(outer), tuple(reduced), *pair, _sums_first(body), beside, dtype)
+
+
+def _sums_first(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """The statements with those after the sum that it does not need: a value read before would take up registers, or
+    wait in memory, while the sum runs."""
+    needed = {s.init for s in body if isinstance(s, Acc)}
+    first: list[Stmt] = []
+    later: list[Stmt] = []
+    for stmt in reversed(body[: next(i for i, s in enumerate(body) if isinstance(s, Loop))]):
+        if isinstance(stmt, Acc) or (isinstance(stmt, Let | Load | IndexLet) and stmt.name in needed):
+            needed.update(stmt.args if isinstance(stmt, Let) else ())
+            first.insert(0, stmt)
+        else:
+            later.insert(0, stmt)
+    return (*first, body[len(first) + len(later)], *later, *body[len(first) + len(later) + 1 :])
 
 
 def _product(inner: tuple[Stmt, ...]) -> tuple[Load, Load] | None:

@@ -489,11 +489,12 @@ class MemoryWriter:
         return self.function.line(f"zext {register_type(dtype, lanes)} {value} to {memory_type(dtype, lanes)}")
 
     def prefetch(self, buffer: str, index: Index, at: Coordinates) -> None:
-        """Asks for a line of memory to be brought to the second cache."""
-        f = self.function
+        """Asks for a line of memory to be brought to the second cache; that of the first lane."""
+        f, vector = self.function, self.vector
+        index = Index(tuple((a, c) for a, c in index.terms if vector is None or a != vector.axis), index.constant)
         f.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         pointer = self._masked_base(self.buffers[buffer][0], self.fix(index, at), at)
-        f.statement(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 2, i32 1)")
+        f.statement(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
 
     def store(self, buffer: str, index: Index, guard: Guard, value: str, at: Coordinates) -> None:
         """Stores a register that has one element per lane (or is a scalar where nothing varies)."""

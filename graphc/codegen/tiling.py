@@ -22,6 +22,8 @@ _HELD, _LONG = 448, 24
 transcendental function counts for."""
 _SPREAD = 8
 """How many operations an access counts for whose lanes are not neighbours."""
+_CORE = (Prefetch, Acc, Loop, Read)
+"""Statements that make up the sums."""
 Run = tuple[int, int, int]
 """(start, count, size) of equal parts of an axis, or (offset, vectors, lanes) of a piece of one."""
 _SHORT = 8
@@ -38,12 +40,19 @@ def apply_tile(
     if across and not near and not _panels_stay(c, tile, target):
         near = _passing(c, tile, rest, target)
     rest = [x for x in rest if x not in near]
+    c = replace(c, body=(*_asked_before(c, tile, target), *c.body)) if across else c
     body = _lane_nest(c, tile, target, names, packed, near) if across else _dot_nest(c, tile, target, names)
     buffers = kernel.buffers
     if across and _through_scratch(c, tile):
         size = tile.rows * tile.vectors * target.lanes(c.dtype)
         buffers = (*buffers, Buffer(SCRATCH, c.dtype, size, "scratch"))
     return replace(kernel, buffers=buffers, body=wrap([(x, "parallel") for x in rest], body))
+
+
+def _asked_before(c: Contraction, tile: Tile, target: Target) -> list[Prefetch]:
+    """What asks, before the sums, for rows that are read after them and do not lie near."""
+    loads = [s for s in c.beside if isinstance(s, Load) and not s.guard and _span(s) > target.l1_bytes]
+    return [Prefetch(s.buffer, s.index) for s in loads if lane_stride(s.index, tile.vector) == 1]
 
 
 def _row_runs(row: Axis | None, most: int) -> list[tuple[int, int, int]]:
@@ -238,7 +247,7 @@ def _block(
 
 def _through_scratch(c: Contraction, tile: Tile) -> bool:
     """True when so much follows the sum that code for it should exist once per row, not once per register."""
-    rest = [s for s in c.body if not isinstance(s, (Acc, Loop, Read))]
+    rest = [s for s in c.body if not isinstance(s, _CORE)]
     length = sum(_LONG if isinstance(s, Let) and SCALAR_OPS[s.op].transcendental else 1 for s in rest)
     spread = [s for s in c.beside if lane_stride(s.index, tile.vector) not in (0, 1)]
     fixed = all(isinstance(s.init, Const) for s in c.body if isinstance(s, Acc))
@@ -262,8 +271,8 @@ def _block_through_scratch(
     """A register block whose sums are put into a scratch tile, and a loop for what follows: over its rows, or over its
     vectors where results are contiguous along rows."""
     row, side, lane = lanes
-    core = tuple(s for s in c.body if isinstance(s, (Acc, Loop, Read)))
-    rest = tuple(s for s in c.body if not isinstance(s, (Acc, Loop, Read)))
+    core = tuple(s for s in c.body if isinstance(s, _CORE))
+    rest = tuple(s for s in c.body if not isinstance(s, _CORE))
     copier = BodyCopier(names, mapping, reads)
     total = next(s for s in core if isinstance(s, Read))
     dtype = next(s for s in core if isinstance(s, Acc)).dtype

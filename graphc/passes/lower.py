@@ -19,7 +19,7 @@ from graphc.passes.access import broadcast_index, climb, domain_axes, written_va
 from graphc.passes.framing import framed_value
 from graphc.passes.fuse import FusionPlan, fuse
 from graphc.passes.group_key import group_key
-from graphc.passes.layout import LAYOUTS, image_values, strides_of
+from graphc.passes.layout import LAYOUTS, image_values, strides_of, turned_strides
 from graphc.passes.one_hot import pick_elements
 from graphc.passes.partition import Group, is_repeated
 from graphc.passes.repetition import Part, Repetition
@@ -140,6 +140,8 @@ class _ProgramBuilder:
                 name = self._add(value, value.name, "temp")
                 if value in self.images and self.layout != LAYOUTS[0]:
                     self.strides[name] = strides_of(value.shape, self.layout)
+                elif value not in self.images and (strides := turned_strides(self.graph, value)):
+                    self.strides[name] = strides
 
     def _repeat(self, node: Node) -> None:
         """The kernels of a scan's body, called once per step: carries lie where they shall be in the end, and are

@@ -214,3 +214,30 @@ def test_panels_of_short_sums_are_walked_along_in_groups():
     assert len({s.axis for s, _ in walk(tiled.body) if isinstance(s, Loop)}) == sum(
         isinstance(s, Loop) for s, _ in walk(tiled.body)
     ), "no loop shares its axis with another"
+
+
+@pytest.mark.parametrize(("rows", "asks"), [(30, False), (3000, True)])
+def test_what_is_added_to_a_sum_is_read_after_it(rows: int, asks: bool):
+    kernel = kernel_of(f"""
+        kernel @k(%a: f32[{20 * rows}] in, %b: f32[1280] in, %r: f32[{64 * rows}] in, %c: f32[{64 * rows}] out) {{
+          for i in {rows} parallel {{
+            for j in 64 parallel {{
+              v: f32 = load %r[64*i + j]
+              acc s: f32 = add f32(0.0)
+              for l in 20 reduce {{
+                x: f32 = load %a[20*i + l]
+                y: f32 = load %b[64*l + j]
+                p: f32 = mul(x, y)
+                update s with p
+              }}
+              t = read s
+              w: f32 = add(v, t)
+              store %c[64*i + j] = w
+            }}
+          }}
+        }}""")
+    scheduled = check_scheduled(kernel, WIDE, natively=rows < 100).kernel("k")
+    lanes = next(s for s, _ in walk(scheduled.body) if isinstance(s, Loop) and s.kind == "vector")
+    kinds = [type(s).__name__ for s in lanes.body]
+    assert kinds.index("Load") > kinds.index("Loop")
+    assert ("Prefetch" in kinds[: kinds.index("Loop")]) is asks

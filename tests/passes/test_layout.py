@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphc.codegen.target import target_named
+from graphc.ir.kernel import Store, walk
 from graphc.ir.kernel_interpret import run_program
 from graphc.ir.kernel_verify import verify_program
 from graphc.ir.types import row_major_strides
-from graphc.passes.layout import LAYOUTS, dimension_order, image_values, possible_layouts, strides_of
+from graphc.passes.layout import LAYOUTS, dimension_order, image_values, possible_layouts, strides_of, turned_strides
 from graphc.passes.lower import lower_graph, lower_layouts
-from tests.native import Native, Tolerance, run_graph, scheduled, target_or_skip
+from tests.native import Native, Tolerance, check_results, run_graph, run_native, scheduled, target_or_skip
 from tests.passes.check_pass import random_arguments
 from tests.passes.graph_text import graph_of
 
@@ -72,3 +73,41 @@ def test_layouts_differ_in_temporaries_only():
     assert len({p.kernels for p in programs}) == len(LAYOUTS)
     for program in programs:
         scheduled(program, target_named("sse2"))
+
+
+HEADS = """
+    graph @heads(%a: f32[2,3,5,5], %v: f32[2,3,5,4]) -> (f32[2,5,12]) {
+      %o = matmul(%a, %v) : f32[2,3,5,4]
+      %t = transpose(%o) {permutation=[0,2,1,3]} : f32[2,5,3,4]
+      %r = reshape(%t) {shape=[2,5,12]} : f32[2,5,12]
+      %s = sum(%r) {axes=[2], keepdims=true} : f32[2,5,1]
+      %d = sub(%r, %s) : f32[2,5,12]
+      return %d
+    }"""
+
+
+def test_heads_lie_side_by_side():
+    graph = graph_of(HEADS)
+    product = graph.nodes()[0]
+    assert turned_strides(graph, product.result) == (60, 4, 12, 1)
+    product_kernel = lower_graph(graph).kernel("k0")
+    stored = next(s for s, _ in walk(product_kernel.body) if isinstance(s, Store))
+    assert sorted(c for _, c in stored.index.terms) == [1, 4, 12, 60]
+    arguments = random_arguments(graph)
+    check_results(
+        run_native(graph, arguments, target_or_skip("host")), run_graph(graph, arguments), Tolerance(1e-5, 1e-5)
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("return %d", "return %o"),  # users see the order of the shape
+        ("%d = sub(%r, %s)", "%f = reshape(%o) {shape=[2,5,12]} : f32[2,5,12]\n      %d = sub(%r, %f)"),
+        ("[0,2,1,3]} : f32[2,5,3,4]", "[0,2,3,1]} : f32[2,5,4,3]"),  # rows would fall apart
+    ],
+)
+def test_other_values_lie_as_they_are(old: str, new: str):
+    text = HEADS.replace(old, new)
+    graph = graph_of(text.replace("-> (f32[2,5,12])", "-> (f32[2,3,5,4])") if "return %o" in text else text)
+    assert turned_strides(graph, graph.nodes()[0].result) is None

@@ -199,9 +199,8 @@ def _copies(loop: Loop, vectors: int) -> int:
     most = 4 if size <= 16 else 2 if size <= 60 else 1
     sums = sum(isinstance(s, Acc) for s in loop.body)
     if size <= _SMALL_SUM * sums and any(isinstance(s, Loop) for s in loop.body):
-        most = (
-            16 >> (sums - 1).bit_length()
-        )  # NOTE: sums of columns read longer pieces of each row, which memory delivers faster.
+        # NOTE: sums of columns read longer pieces of each row, which memory delivers faster.
+        most = max(1, 16 >> (sums - 1).bit_length())
     while most > 1 and vectors < most:
         most //= 2
     return most

@@ -266,6 +266,21 @@ def test_sums_of_columns_read_long_pieces_of_each_row():
     assert copies == [16]
 
 
+@pytest.mark.parametrize("sums", [16, 17, 40])
+def test_many_sums_of_columns_at_once(sums: int):
+    results = ", ".join(f"%y{s}: f32[40] out" for s in range(sums))
+    parts = [
+        f"kernel @k(%x: f32[360] in, {results}) {{ for i in 40 parallel {{",
+        *(f"acc a{s}: f32 = add f32(0.0)" for s in range(sums)),
+        "for k in 9 reduce {",
+        *(f"v{s}: f32 = load %x[40*k + i]\nupdate a{s} with v{s}" for s in range(sums)),
+        "}",
+        *(f"r{s} = read a{s}\nstore %y{s}[i] = r{s}" for s in range(sums)),
+        "} }",
+    ]
+    assert vectors(vectorised(kernel_of("\n".join(parts)), WIDE)) == [16, 8]
+
+
 def test_running_sums_of_rows_far_apart_stay_scalar():
     kernel = kernel_of(
         """

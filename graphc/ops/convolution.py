@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -199,8 +200,11 @@ def _decompose_grad_input(
 
     With a stride, ``stride`` neighbouring results per dimension read the same elements of the gradient through other
     taps: they are channels of one smaller convolution, and are put side by side behind it. Kernels of one tap reach
-    every ``stride``-th result only. What else there is convolves the gradient spread out by the stride.
+    every ``stride``-th result only. What else there is convolves the gradient spread out by the stride. Dimensions with
+    one window only are taken out first.
     """
+    if any(x == 1 < n for x, n in zip(g.shape[2:], size, strict=True)):
+        return _of_one_window(g, weight, size, stride, padding, dilation, groups)
     kernel = weight.shape[2:]
     strided = any(s > 1 for s in stride) and all(d == 1 for d in dilation)
     if strided and all(k >= s for k, s in zip(kernel, stride, strict=True)):
@@ -217,6 +221,38 @@ def _decompose_grad_input(
     pairs = [(b, n + r - b - x) for b, n, r, x in zip(before, size, reach, spread, strict=True)]
     spread_g = _pad_spatial(g, tuple(pairs), tuple(s - 1 for s in stride))
     return conv(spread_g, _exchange(weight, groups), **attrs)
+
+
+def _of_one_window(g: Any, weight: Any, size: Ints, stride: Ints, padding: Pairs, dilation: Ints, groups: int) -> Any:
+    """Along a dimension with one window every result has one tap: the results are further channels, and nothing is
+    summed over zeros around the gradient."""
+    rank, (out, inner) = len(size), weight.shape[:2]
+    one = [x == 1 < n for x, n in zip(g.shape[2:], size, strict=True)]
+
+    def where_one(chosen: Sequence[Any], otherwise: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(a if i else b for i, a, b in zip(one, chosen, otherwise, strict=True))
+
+    reach = [d * (k - 1) + 1 for d, k in zip(dilation, weight.shape[2:], strict=True)]
+    pairs = where_one(
+        [(-low, n + low - r) for n, r, (low, _) in zip(size, reach, padding, strict=True)], [(0, 0)] * rank
+    )
+    taps = _pad_spatial(weight, pairs, where_one([d - 1 for d in dilation], [0] * rank))
+    channels, spatial = [i for i in range(rank) if one[i]], [i for i in range(rank) if not one[i]]
+    taps = shape.transpose(taps, permutation=(0, 1, *(2 + i for i in channels), *(2 + i for i in spatial)))
+    results = [size[i] for i in channels]
+    taps = shape.reshape(taps, shape=(out, inner * prod(results), *where_one([1] * rank, weight.shape[2:])))
+    y = _decompose_grad_input(
+        g,
+        taps,
+        size=where_one([1] * rank, size),
+        stride=where_one([1] * rank, stride),
+        padding=where_one([(0, 0)] * rank, padding),
+        dilation=where_one([1] * rank, dilation),
+        groups=groups,
+    )
+    y = shape.reshape(y, shape=(y.shape[0], groups * inner, *results, *(size[i] for i in spatial)))
+    order = [*channels, *spatial]
+    return shape.transpose(y, permutation=(0, 1, *(2 + order.index(i) for i in range(rank))))
 
 
 def _side_by_side(g: Any, weight: Any, size: Ints, stride: Ints, padding: Pairs, groups: int) -> Any:
@@ -318,6 +354,8 @@ _CASES: list[tuple[Ints, Ints, Ints, Pairs, Ints, int, Any]] = [
     ((2, 3, 11), (4, 3, 4), (2,), ((2, 1),), (2,), 1, np.float64),
     ((1, 1, 1), (1, 1, 1), (1,), ((0, 0),), (1,), 1, np.float32),
     ((2, 2, 4, 4), (5, 2, 1, 1), (1, 1), ((2, 2), (0, 3)), (1, 1), 1, np.float32),
+    ((2, 4, 5, 6), (6, 2, 2, 6), (1, 3), ((0, 0), (0, 2)), (1, 1), 2, np.float32),
+    ((2, 3, 4, 5), (2, 3, 3, 2), (2, 5), ((1, 0), (2, 1)), (2, 3), 1, np.float64),
 ]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import log, prod
 
 from graphc.codegen.loops import BodyCopier, Names, wrap
+from graphc.codegen.preparation import fixed_storages
 from graphc.codegen.target import Target
 from graphc.ir.index import Axis, Index, as_index, axes_of
 from graphc.ir.index_range import guarded_bounds
@@ -242,12 +243,14 @@ class _Blocker:
 
     def spans(self) -> dict[str, tuple[int, int]]:
         """The first and the last call of each temporary that is too large, where calls are neither repeated nor far
-        apart."""
+        apart. What depends on weights alone is left as it is: it is going to run once."""
         spans: dict[str, tuple[int, int]] = {}
+        fixed = fixed_storages(self.program)
         for number, call in enumerate(self.program.calls):
             for name in call.args:
                 storage = self.storages[name]
-                if storage.cls == "temp" and storage.nbytes > self.limit and not storage.alias:
+                large = storage.cls == "temp" and storage.nbytes > self.limit and not storage.alias
+                if large and name not in fixed:
                     spans[name] = spans.get(name, (number, number))[0], number
         return {name: (a, b) for name, (a, b) in spans.items() if a < b < a + LONGEST}
 

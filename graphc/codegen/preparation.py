@@ -28,11 +28,11 @@ def fixed_first(program: Program) -> Program:
     """The program with the calls that depend on weights and constants alone before all others, where it has weights."""
     if all(s.cls != "weight" for s in program.storages):
         return program
-    early, rest = _parted(program)
+    early, rest = parted(program)
     return replace(program, calls=(*early, *rest))
 
 
-def _parted(program: Program) -> tuple[list[Call], list[Call]]:
+def parted(program: Program) -> tuple[list[Call], list[Call]]:
     """The calls that compute something fixed, and the others."""
     fixed = fixed_storages(program) & {s.name for s in program.storages if s.cls == "temp"}
     steps = [_Step(program, call) for call in program.calls]
@@ -46,7 +46,7 @@ def split_preparation(program: Program) -> tuple[Program, Program | None]:
     into a program whose inputs are those weights and whose outputs are what the rest reads; there these are weights
     with the path PREPARED and the output's name. Leaves: two programs, or the given one and None where there is
     nothing to move."""
-    first, rest = _parted(program)
+    first, rest = parted(program)
     if not first or all(s.cls != "weight" for s in program.storages):
         return program, None
     temps = {s.name for s in program.storages if s.cls == "temp"}

@@ -12,7 +12,7 @@ from graphc.codegen.contraction import Contraction, find_contraction
 from graphc.codegen.loops import Names, drop_trivial, has_divisor, hoist, merge_loops, sort_loops, split_loops
 from graphc.codegen.packing import Packing, make_packing, pack_body
 from graphc.codegen.phases import separate_phases
-from graphc.codegen.preparation import fixed_first, fixed_storages
+from graphc.codegen.preparation import fixed_first, fixed_storages, parted
 from graphc.codegen.register_block import Tile, choose_tile
 from graphc.codegen.split_ranges import split_ranges
 from graphc.codegen.split_reduction import split_reductions
@@ -32,11 +32,12 @@ def schedule_program(program: Program, target: Target) -> Program:
 
 
 def estimate(program: Program, target: Target) -> float:
-    """Cycles that a lowered program would take once scheduled, by the estimates from which the schedule chooses."""
+    """Cycles that a lowered program would take once scheduled, by the estimates from which the schedule chooses; what
+    depends on weights alone costs nothing."""
     program = separate_phases(program)
     fixed = fixed_storages(program)
     cycles = {k.name: _estimate_kernel(k, constant_buffers(program, k, fixed), target) for k in program.kernels}
-    return sum(c.runs * cycles[c.kernel] for c in program.calls)
+    return sum(c.runs * cycles[c.kernel] for c in parted(program)[1])
 
 
 def _estimate_kernel(kernel: Kernel, constants: frozenset[str], target: Target) -> float:

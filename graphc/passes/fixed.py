@@ -8,8 +8,9 @@ from graphc.passes.access import is_virtual
 
 MAX_NODES = 64
 """A value computed by more nodes than this is not looked into."""
-LIMIT = 1 << 20
-"""Bytes up to which a result may be larger than its operands when it is kept."""
+LIMIT, GROWTH = 1 << 20, 4
+"""Bytes up to which any result is kept, and how many times larger than its operands (as transformed weights are) a
+larger one may be."""
 FIXED = frozenset({"constant", "weight"})
 """Classes of what does not change from call to call."""
 
@@ -57,4 +58,4 @@ def _depends_on(node: Node, known: set[Node]) -> bool:
 
 def _is_worth_keeping(node: Node) -> bool:
     given, made = (sum(v.type.nbytes for v in values) for values in (node.operands, node.results))
-    return made <= given or made <= LIMIT
+    return made <= GROWTH * given or made <= LIMIT

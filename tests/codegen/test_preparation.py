@@ -91,3 +91,17 @@ def test_outputs_made_of_weights_alone_are_made_by_each_call():
         }""")
     main, first = split_preparation(program)
     assert first is None and main is program
+
+
+def test_large_transformed_weights_are_prepared():
+    program = scheduled("""
+        graph @conv(%x: f32[1,512,9,9], %w: f32[512,512,3,3] weight "w", %s: f32[512,1,1,1] weight "s")
+            -> (f32[1,512,7,7]) {
+          %v = mul(%w, %s) : f32[512,512,3,3]
+          %y = conv(%x, %v) {stride=[1,1], padding=[[0,0],[0,0]], dilation=[1,1], groups=1} : f32[1,512,7,7]
+          return %y
+        }""")
+    main, first = split_preparation(program)
+    assert first is not None and not any(c.repeats for c in first.calls)
+    assert {v for c in main.calls for v in c.values}.isdisjoint({"v", "winograd_weight"})
+    assert [s.path[0] for s in main.storages if s.cls == "weight"] == [PREPARED]

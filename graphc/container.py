@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import os
@@ -53,6 +54,8 @@ def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[Bi
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise ArtifactError(f"{os.fspath(path)!r} is not a regular file and will not be replaced")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder to write to", str(target.parent))
     temporary = target.parent / f".{target.name[:50]}.{secrets.token_hex(8)}.tmp"
     try:
         with open(temporary, "xb") as file:

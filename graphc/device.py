@@ -13,7 +13,7 @@ class device:
         self.type, _, number = name.partition(":")
         self.index = int(number) if number else index
         if self.type != "cpu":
-            raise ArgumentError(f"tensors live on the cpu, not on {name!r}", remedy="device('cpu')")
+            raise ArgumentError(f"tensors live on the cpu, not on {name!r}", remedy="'cpu', or no device at all")
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"

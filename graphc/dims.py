@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -12,6 +13,20 @@ import numpy as np
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 
 Dims = int | Sequence[int] | None
+
+
+def numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function with arguments ``dim`` and ``keepdim`` that takes ``axis`` and ``keepdims`` for them."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if "axis" in kwargs:
+            kwargs["dim"] = kwargs.pop("axis")
+        if "keepdims" in kwargs:
+            kwargs["keepdim"] = kwargs.pop("keepdims")
+        return function(*args, **kwargs)
+
+    return call
 
 
 def dim_of(dim: int, ndim: int) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc import sampling
-from graphc.dims import common_shape
+from graphc.dims import common_shape, numpy_names
 from graphc.errors import ArgumentError
 from graphc.methods import algebra, selection, shaping
 from graphc.methods.arithmetic import product
@@ -24,6 +24,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     return product(input, other)
 
 
+@numpy_names
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Joins tensors along a dimension."""
     return shaping.concatenate(tensors, dim)
@@ -42,6 +43,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     return input.polygamma(n)
 
 
+@numpy_names
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Joins tensors of one shape along a new dimension."""
     return shaping.stacked(tensors, dim)

@@ -29,6 +29,7 @@ def _method(name: str) -> Callable[..., Any]:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = getattr(Tensor, name).__doc__
+    function.__wrapped__ = getattr(Tensor, name)  # type: ignore[attr-defined]  # its signature is shown
     return function
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from graphc.absent import PACKAGE, missing
+
 
 def exports(package: str, namespace: dict[str, Any], names: Mapping[str, str]) -> Callable[[str], Any]:
     """The ``__getattr__`` of a package: ``names`` maps each name to ``module`` (the name itself is a submodule) or to
@@ -15,9 +17,8 @@ def exports(package: str, namespace: dict[str, Any], names: Mapping[str, str]) -
     def load(name: str) -> Any:
         target = names.get(name)
         if target is None:
-            raise AttributeError(
-                f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules.get(package)
-            )
+            known = PACKAGE if "." not in package else {}
+            raise missing(f"module {package!r}", name, known, sys.modules.get(package))
         module, _, attribute = target.partition(":")
         found = import_module(module)
         namespace[name] = getattr(found, attribute) if attribute else found

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from graphc import changes
+from graphc.absent import TENSOR, missing
 from graphc.device import CPU, device
+from graphc.dims import numpy_names
 from graphc.dtypes import BY_NAME, bool_, dtype_of, float32, int64
 from graphc.errors import ArgumentError, GradientError
 from graphc.methods.arithmetic import Arithmetic
@@ -50,6 +52,9 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
         tensor._data, tensor.dtype, tensor._counter = data._data, data.dtype, data._counter
         tensor._requires_grad = requires_grad
         return tensor
+
+    def __getattr__(self, name: str) -> Any:
+        raise missing("'Tensor' object", name, TENSOR, self)
 
     # ---- values
 
@@ -263,6 +268,17 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
     def new_empty(self, *size: Any, dtype: Any = None) -> Tensor:
         """Elements of this type with any value."""
         return self.new_full(_sizes(size), 0, dtype)
+
+
+def _take_names_of_numpy() -> None:
+    """Methods that have ``dim`` and ``keepdim`` also take ``axis`` and ``keepdims``."""
+    for name in dir(Tensor):
+        code = getattr(getattr(Tensor, name), "__code__", None)
+        if code is not None and "dim" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+            setattr(Tensor, name, numpy_names(getattr(Tensor, name)))
+
+
+_take_names_of_numpy()
 
 
 def _sizes(size: tuple[Any, ...]) -> Any:

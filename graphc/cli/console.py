@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any, TextIO
 
@@ -37,6 +38,14 @@ class UserCodeError(GraphcError):
 
 class CompileFailure(GraphcError):
     """Tracing or compiling a model failed; the cause is the error, whose message this one has."""
+
+
+def open_streams() -> None:
+    """Makes stdout and stderr writable where they are closed, and warnings one line of talk."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  # it stays open as long as the process
+    warnings.showwarning = lambda message, *_, **__: say(f"{paint('warning:', '33', sys.stderr)} {message}")
 
 
 def emit(text: str) -> None:

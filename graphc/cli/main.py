@@ -29,6 +29,10 @@ COMMANDS = (compile, run, ir, bench, profile, explain, inspect, summary, viz, ca
 class Parser(argparse.ArgumentParser):
     """A parser that names the command whose arguments are wrong, and the argument that was meant."""
 
+    def format_help(self) -> str:
+        """As of the base class, without the marks of code in descriptions."""
+        return super().format_help().replace("``", "")
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # type: ignore[override]
         """As of the base class, but what is not known is an error here and not in the parser above."""
         found, unknown = super().parse_known_args(args, namespace)
@@ -57,8 +61,13 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code. Errors become messages on stderr, never a traceback
     (GRAPHC_DEBUG=1 shows it)."""
+    console.open_streams()
+    parser = build_parser()
+    if not (sys.argv[1:] if argv is None else argv):
+        parser.print_help(sys.stderr)
+        return console.USAGE
     try:
-        options = build_parser().parse_args(argv)
+        options = parser.parse_args(argv)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else console.USAGE
     try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from graphc import composite
 from graphc.autograd.grad_mode import is_grad_enabled
 from graphc.dims import Dims, dim_of, dims_of
@@ -17,20 +19,26 @@ from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape
 from graphc.ops.contraction import matmul
 from graphc.ops.define import Scalar
-from graphc.tensor_base import TensorBase, need_tensor
+from graphc.tensor_base import TensorBase, dtype_from, front, need_tensor
 
 if TYPE_CHECKING:
     from graphc.tensor import Tensor
 
 
-def _operand(value: Any) -> bool:
-    """Whether an operator can use ``value``; otherwise Python may ask the other operand."""
-    return isinstance(value, (TensorBase, Scalar))
+def operand(value: Any) -> Any:
+    """What an operator takes ``value`` for: arrays become tensors; NotImplemented lets Python ask the other operand."""
+    if isinstance(value, (TensorBase, Scalar)):
+        return value
+    if isinstance(value, np.ndarray):
+        dtype_from(value)
+        return front().constant(value.copy())
+    return NotImplemented
 
 
 def _binary(function: Any, doc: str) -> Any:
     def method(self: Any, other: Any) -> Any:
-        return function(self, other) if _operand(other) else NotImplemented
+        other = operand(other)
+        return NotImplemented if other is NotImplemented else function(self, other)
 
     method.__doc__ = doc
     return method
@@ -38,7 +46,8 @@ def _binary(function: Any, doc: str) -> Any:
 
 def _reflected(function: Any, doc: str) -> Any:
     def method(self: Any, other: Any) -> Any:
-        return function(other, self) if _operand(other) else NotImplemented
+        other = operand(other)
+        return NotImplemented if other is NotImplemented else function(other, self)
 
     method.__doc__ = doc
     return method
@@ -143,7 +152,12 @@ class Arithmetic(Elementary, Ordering, Algebra):
         return self  # type: ignore[return-value]
 
     def __matmul__(self, other: Any) -> Tensor:
+        other = operand(other)
         return product(self, other) if _is_tensor(other) else NotImplemented
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        other = operand(other)
+        return product(other, self) if _is_tensor(other) else NotImplemented
 
     add = _scaled(ew.add, "Sum; ``other`` is first multiplied by ``alpha``.")
     sub = subtract = _scaled(ew.sub, "Difference; ``other`` is first multiplied by ``alpha``.")

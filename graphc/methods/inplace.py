@@ -12,7 +12,7 @@ from graphc.dims import dim_of
 from graphc.dtypes import float32
 from graphc.errors import ArgumentError, DTypeError, ShapeError
 from graphc.methods.algebra import Algebra
-from graphc.methods.arithmetic import Arithmetic
+from graphc.methods.arithmetic import Arithmetic, operand
 from graphc.methods.elementary import Elementary
 from graphc.methods.ordering import Ordering
 from graphc.methods.selection import Selection
@@ -20,7 +20,6 @@ from graphc.methods.shaping import Shaping
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import shape
-from graphc.ops.define import Scalar
 from graphc.tensor_base import TensorBase, front
 from graphc.views import change_shape
 
@@ -66,7 +65,8 @@ def _from(function: Any) -> Any:
 
 def _operator(function: Any) -> Any:
     def method(self: Any, other: Any) -> Any:
-        if not isinstance(other, (TensorBase, Scalar)):
+        other = operand(other)
+        if other is NotImplemented:
             return NotImplemented
         return write(self, function(front().before_write(self), other))
 

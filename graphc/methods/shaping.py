@@ -16,15 +16,23 @@ from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.define import as_type, common_type
 from graphc.ops.index import as_strided, gather, iota, scatter_add
-from graphc.tensor_base import TensorBase, front
+from graphc.tensor_base import TensorBase, front, need_tensor
 
 if TYPE_CHECKING:
     from graphc.tensor import Tensor
 
 
+def _several(name: str, tensors: Any) -> list[Any]:
+    if isinstance(tensors, TensorBase):
+        raise ArgumentError(f"{name} takes a list of tensors, got one tensor", remedy=f"{name}([a, b])")
+    listed = list(tensors)
+    need_tensor(name, *listed)
+    return listed
+
+
 def concatenate(tensors: Sequence[Any], dim: int = 0) -> Any:
     """Joins tensors along a dimension; empty one-dimensional ones are left out, element types are promoted."""
-    tensors = list(tensors)
+    tensors = _several("cat", tensors)
     if not tensors:
         raise ArgumentError("cat needs at least one tensor")
     kept = [t for t in tensors if t.shape != (0,)] or tensors[:1]
@@ -36,7 +44,7 @@ def concatenate(tensors: Sequence[Any], dim: int = 0) -> Any:
 
 def stacked(tensors: Sequence[Any], dim: int = 0) -> Any:
     """Joins tensors of one shape along a new dimension."""
-    tensors = list(tensors)
+    tensors = _several("stack", tensors)
     if not tensors:
         raise ArgumentError("stack needs at least one tensor")
     first = tensors[0].shape
@@ -108,7 +116,11 @@ class Shaping(Selection):
         swap = {a: b, b: a}
         return shape.transpose(self, permutation=tuple(swap.get(d, d) for d in range(self.ndim)))
 
-    swapaxes = swapdims = transpose
+    swapdims = transpose
+
+    def swapaxes(self, axis0: int, axis1: int) -> Tensor:
+        """Two dimensions exchanged."""
+        return self.transpose(axis0, axis1)
 
     def t(self) -> Tensor:
         """The transpose of a matrix (vectors stay as they are)."""

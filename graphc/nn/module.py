@@ -350,7 +350,12 @@ def no_module(doing: str, value: Any) -> ArgumentError:
     """The error for a value that should have been a module."""
     if isinstance(value, type) and issubclass(value, Module):
         return ArgumentError(f"{doing}: {value.__name__} is a class", remedy=f"{value.__name__}(...), a module of it")
-    return ArgumentError(f"{doing}: {type(value).__name__} is not a Module")
+    remedy = None
+    if isinstance(value, (list, tuple)):
+        remedy = "Sequential(*layers)"
+    elif callable(value):
+        remedy = "a layer such as nn.ReLU(), or the function in forward()"
+    return ArgumentError(f"{doing}: {type(value).__name__} is not a Module", remedy=remedy)
 
 
 def _conversion_target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> DType | None:

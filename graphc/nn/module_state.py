@@ -110,7 +110,8 @@ class ModuleState(ModuleTree):
         unexpected keys (both only when ``strict``) and everything else that does not fit, such as shapes.
         """
         if not isinstance(state_dict, Mapping):
-            raise ArgumentError(f"load_state_dict: expected a mapping of names to tensors, got {type(state_dict)}")
+            what = f"load_state_dict: expected a mapping of names to tensors, got {type(state_dict).__name__}"
+            raise ArgumentError(what, remedy="graphc.load_state(path), which reads one from a file")
         metadata = getattr(state_dict, "_metadata", {})
         entries = OrderedDict(state_dict)
         report = _Report(metadata, strict, assign)

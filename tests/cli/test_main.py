@@ -153,3 +153,24 @@ def test_an_interrupt_ends_quietly_and_leaves_nothing(models: Path):
     _, err = process.communicate()
     assert (process.returncode, err) == (console.INTERRUPTED, "interrupted\n")
     assert not list(models.parent.glob("*.gcm")) and not list(models.parent.glob(".*"))
+
+
+def test_closed_streams(net: Path):
+    command = f"{sys.executable} -m graphc"
+    for line, code in ((f"run {net} --input x=ones >&- <&-", 0), (f"run {net}.none 2>&-", console.USAGE)):
+        done = subprocess.run(f"{command} {line}", shell=True, env=ENVIRONMENT, capture_output=True, text=True)
+        assert (done.returncode, done.stderr, done.stdout) == (code, "", "")
+
+
+def test_warnings_are_one_line(net: Path):
+    process = spawn(
+        "run", net, "--input", "x=ones", env={**ENVIRONMENT, "GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": "/dev/null/x"}
+    )
+    out, err = process.communicate()
+    assert process.returncode == 0 and out.startswith("output")
+    assert err.startswith("warning: the cache of compiled programs") and err.count("\n") == 1
+
+
+def test_without_a_command_all_are_listed(graphc: Graphc):
+    done = graphc()
+    assert done.code == console.USAGE and not done.out and "trace a model and write it to a file" in done.err

@@ -202,3 +202,26 @@ def test_what_is_no_tensor_is_refused_by_name():
     for call in (lambda x: x.mm(3), lambda x: x.kron([1]), lambda x: x.equal(1.0), lambda x: graphc.cdist(x, 2)):
         with pytest.raises(ArgumentError, match="is no tensor"):
             call(graphc.ones(2, 2))
+
+
+def test_arrays_beside_tensors():
+    x = graphc.ones(2, 3, requires_grad=True)
+    row = np.arange(3, dtype=np.float32)
+    for found in (x * row, row * x, graphc.compile(lambda t: t * row)(x)):
+        assert found.tolist() == [[0, 1, 2]] * 2 and found.requires_grad
+    assert (x @ row).tolist() == [3, 3] and (row[:2] @ x).tolist() == [1, 1, 1]
+    assert (row - x.detach()).dtype is graphc.float32
+    y = graphc.zeros(3)
+    y += row
+    row[:] = 7
+    assert y.tolist() == [0, 1, 2]
+    with pytest.raises(AttributeValueError, match="complex128"):
+        x * np.ones(3, complex)
+
+
+def test_names_that_numpy_has():
+    x = floats(2, 3)
+    for name in ("sum", "amax", "softmax", "argmin", "cumsum", "std"):
+        assert graphc.equal(getattr(x, name)(axis=1), getattr(graphc, name)(x, dim=1))
+    assert x.mean(axis=0, keepdims=True).shape == (1, 3)
+    assert graphc.cat([x, x], axis=1).shape == (2, 6) and graphc.stack([x, x], axis=2).shape == (2, 3, 2)

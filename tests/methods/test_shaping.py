@@ -201,3 +201,12 @@ def test_length_and_iteration():
         len(graphc.tensor(1.0))
     with pytest.raises(ArgumentError):
         iter(graphc.tensor(1.0))
+
+
+def test_joining_takes_lists():
+    x = graphc.ones(2)
+    for call in (lambda: graphc.cat(x, x), lambda: graphc.stack(x)):
+        with pytest.raises(ArgumentError, match="takes a list of tensors"):
+            call()
+    with pytest.raises(ArgumentError, match="is no tensor"):
+        graphc.cat([x, 1.0])

@@ -17,6 +17,8 @@ _LINE, _PAGE = 64, 4096
 """Bytes of a cache line and of a page."""
 _WAYS = 8
 """Lines of one set of the first cache that can be counted on."""
+_NEAR_READ = 0.5
+"""Cycles to read a vector from the first cache."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,9 @@ def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
             used = _used_lanes(axis.extent, lanes)
             factor = _row_conflicts(a, row, rows) * _page_misses(c, a, target)
             tile = Tile(0.0, axis, row, None, rows, vectors)
+            near = _panel_read(c, b, vectors, target, False) == _NEAR_READ
             for pack in (None, b):
-                if pack is None and lane_stride(b.index, axis) != 1:
+                if pack is None and (lane_stride(b.index, axis) != 1 or (b.buffer in free and not near)):
                     continue
                 reads = rows if broadcast else rows * vectors
                 step = _step_cycles(
@@ -126,7 +129,7 @@ def _panel_read(c: Contraction, b: Load, vectors: int, target: Target, packed: b
         lines *= x.extent
     step = min((s for s in steps if s), default=0)
     apart = _LINE if packed or step < _LINE else step & -step
-    for size, ways, cycles in ((target.l1_bytes, 12, 0.5), (target.l2_bytes, 16, 1.5)):
+    for size, ways, cycles in ((target.l1_bytes, 12, _NEAR_READ), (target.l2_bytes, 16, 1.5)):
         sets = max(1, size // ways // max(apart, _LINE))
         if lines <= sets * ways * 0.6:
             return cycles

@@ -54,15 +54,16 @@ class Packing:
         within = panel * (self.depth * lanes) + row * lanes + lane
         return position * (self.depth * self.vector.extent) + start * self.depth + within
 
-    def ahead(self, run: tuple[int, int, int], panel: Index, turn: Index, turns: int) -> Index:
-        """What to ask for while a panel is read for the ``turn``-th of ``turns`` times: each turn brings a part of the
-        next panel near. In terms of the packed operand's axes, as the body of the contraction is."""
+    def ahead(self, run: tuple[int, int, int], panel: Index, lanes: int, turn: Index, turns: int) -> Index:
+        """What to ask for while a panel is read for the ``turn``-th of ``turns`` times: each turn brings a part of that
+        panel near which lies ``lanes`` lanes behind it. In terms of the packed operand's axes, as the body of the
+        contraction is."""
         row = as_index(0)
         for x in self.reduced:
             row = row * x.extent + x
         part = -(-run[2] // turns)
-        start = self.index(run, panel + 1, as_index(0), {x: as_index(x if x in self.outer else 0) for x in self.axes})
-        return start + (turn * self.depth + row) * part
+        start = self.index(run, panel, as_index(0), {x: as_index(x if x in self.outer else 0) for x in self.axes})
+        return start + lanes * self.depth + (turn * self.depth + row) * part
 
     @property
     def axes(self) -> tuple[Axis, ...]:

@@ -118,16 +118,26 @@ class _Blocks:
 
     def rows_outside(self, panels: list[tuple[Run, int, Index]]) -> tuple[Stmt, ...]:
         """Panels, given as (run, how many, first one), for each block of rows."""
+        rows = _row_runs(self.tile.row, self.tile.rows)
+        turns = sum(number for _, number, _ in rows)
+        lanes = sum(count * run[2] for run, count, _ in panels)
         result: list[Stmt] = []
-        for row_run in _row_runs(self.tile.row, self.tile.rows):
+        done = 0
+        for row_run in rows:
             block = self.names.axis("r", row_run[1])
             inner: list[Stmt] = []
             for run, count, first in panels:
                 axis = self.names.axis("p", count)
-                pieces = _vector_pieces(run[2], self.target.lanes(self.c.dtype))
-                bodies = [self.block(self.c, run, first + axis, piece, row_run, block) for piece in pieces]
+                bodies: list[tuple[Stmt, ...]] = []
+                for piece in _vector_pieces(run[2], self.target.lanes(self.c.dtype)):
+                    c = self.c
+                    if self.packed is not None and lanes * self.packed.depth < self.packed.size and not piece[0]:
+                        next_group = self.packed.ahead(run, first + axis, lanes, as_index(block) + done, turns)
+                        c = _asking(c, self.packed, run, next_group, turns, self.target)
+                    bodies.append(self.block(c, run, first + axis, piece, row_run, block))
                 inner += wrap([(axis, "parallel")], tuple(s for body in bodies for s in body))
             result += wrap([(block, "parallel")], tuple(inner))
+            done += row_run[1]
         return tuple(result)
 
     def panels_outside(self, run: Run) -> tuple[Stmt, ...]:
@@ -145,7 +155,8 @@ class _Blocks:
                     turn = turn * x.extent + x
                 c = self.c
                 if self.packed is not None and not piece[0]:
-                    c = _asking(c, self.packed, run, panel, turn, turns, self.target)
+                    next_panel = self.packed.ahead(run, as_index(panel), run[2], turn, turns)
+                    c = _asking(c, self.packed, run, next_panel, turns, self.target)
                 body = self.block(c, run, as_index(panel), piece, row_run, block)
                 inner += wrap([(block, "parallel")], body)
                 done += row_run[1]
@@ -169,14 +180,14 @@ _TURNS = 256
 
 
 def _asking(
-    c: Contraction, packed: Packing, run: tuple[int, int, int], panel: Axis, turn: Index, turns: int, target: Target
+    c: Contraction, packed: Packing, run: tuple[int, int, int], place: Index, turns: int, target: Target
 ) -> Contraction:
-    """The contraction asking for the next panel while this one is read for the ``turn``-th of ``turns`` times."""
+    """The contraction asking for another panel, at ``place``, while one is read for one of ``turns`` times."""
     near = run[2] * packed.depth * packed.load.dtype.itemsize <= target.l2_bytes // 2
     large = packed.size * packed.load.dtype.itemsize > target.l2_bytes // 16
     if not (near and large and 2 <= turns <= _TURNS and packed.reduced == c.reduced):
         return c
-    return replace(c, body=_in_sum(c.body, Prefetch(packed.buffer, packed.ahead(run, as_index(panel), turn, turns))))
+    return replace(c, body=_in_sum(c.body, Prefetch(packed.buffer, place)))
 
 
 def _in_sum(body: tuple[Stmt, ...], first: Stmt) -> tuple[Stmt, ...]:

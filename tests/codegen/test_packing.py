@@ -55,7 +55,7 @@ def test_all_turns_together_ask_for_the_next_panel():
     panel = 24 * run[2]
     asked = set()
     for turn in range(5):
-        ahead = packing.ahead(run, as_index(0), as_index(turn), 5)
+        ahead = packing.ahead(run, as_index(0), run[2], as_index(turn), 5)
         for k in range(24):
             asked.add(substitute(ahead, lambda _, k=k: as_index(k)).constant // 16)
     assert asked >= set(range(panel // 16, 2 * panel // 16))

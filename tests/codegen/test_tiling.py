@@ -109,6 +109,37 @@ def test_the_next_panel_of_a_large_operand_is_asked_for(rows: int, asks: bool):
     assert any(isinstance(s, Prefetch) for s, _ in walk(tiled.body)) is asks
 
 
+@pytest.mark.parametrize(("points", "asks"), [(6, True), (1, False)])
+def test_the_panels_of_the_next_product_are_asked_for(points: int, asks: bool):
+    """Of a batch of small products: while rows pass by all panels of one, those of the next come near."""
+    kernel = kernel_of(f"""
+        kernel @k(%a: f32[{points * 5000}] in, %b: f32[{points * 6400}] in, %c: f32[{points * 3200}] out) {{
+          for p in {points} parallel {{
+            for i in 50 parallel {{
+              for j in 64 parallel {{
+                acc s: f32 = add f32(0.0)
+                for l in 100 reduce {{
+                  x: f32 = load %a[5000*p + 100*i + l]
+                  y: f32 = load %b[6400*p + 64*l + j]
+                  v: f32 = mul(x, y)
+                  update s with v
+                }}
+                r = read s
+                store %c[3200*p + 64*i + j] = r
+              }}
+            }}
+          }}
+        }}""")
+    c = find_contraction(kernel)
+    assert c is not None
+    tile = choose_tile(c, WIDE, frozenset({"b"}))
+    assert tile is not None and tile.pack is not None
+    tiled = apply_tile(c, tile, kernel, WIDE, Names(), make_packing(c, tile, WIDE, "packed"))
+    asked = [s.index.constant for s, _ in walk(tiled.body) if isinstance(s, Prefetch)]
+    assert bool(asked) is asks
+    assert all(place >= 6400 for place in asked), "what lies a whole product further on"
+
+
 def test_windows_that_share_elements_are_not_written_out():
     """Neighbouring rows of a convolution read the same elements for different taps: one step is emitted, not three."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -51,21 +52,18 @@ def take_along(x: Any, index: Any, dim: int) -> Any:
     return gather(shape.reshape(x, shape=(math.prod(x.shape),)), places, axis=0)
 
 
-def up_to(x: Any, dim: int, fill: Any) -> Any:
-    """``x`` with a new last dimension: at i of ``dim`` stand the elements up to i, and ``fill`` after them."""
-    n = x.shape[dim]
-    order_ = (*(d for d in range(len(x.shape)) if d != dim), dim)
-    rows = shape.transpose(x, permutation=order_)
-    wide = shape.broadcast_to(shape.reshape(rows, shape=(*rows.shape[:-1], 1, n)), shape=(*rows.shape[:-1], n, n))
-    seen = ew.le(iota(shape=(n, n), axis=1), iota(shape=(n, n), axis=0))
-    return ew.where(seen, wide, fill)
-
-
-def back(x: Any, dim: int) -> Any:
-    """The last dimension moved to ``dim``."""
-    rest = list(range(len(x.shape) - 1))
-    rest.insert(dim, len(x.shape) - 1)
-    return shape.transpose(x, permutation=tuple(rest))
+def running(x: Any, dim: int, combine: Callable[[Any, Any], Any], neutral: Any) -> Any:
+    """The elements up to each one along ``dim``, combined; after step k the last 2**k of them are (Hillis and Steele,
+    Data Parallel Algorithms, 1986), so that work grows with n log n."""
+    reach, n = 1, x.shape[dim]
+    none = [0] * len(x.shape)
+    while reach < n:
+        stops = [n - reach if d == dim else s for d, s in enumerate(x.shape)]
+        low = [reach if d == dim else 0 for d in range(len(x.shape))]
+        before = shape.slice(x, starts=none, stops=stops, steps=[1] * len(none))
+        x = combine(shape.pad(before, low=low, high=none, interior=none, value=neutral), x)
+        reach *= 2
+    return x
 
 
 def not_empty(x: Any, axes: tuple[int, ...], name: str) -> None:
@@ -185,15 +183,14 @@ class Ordering(TensorBase):
         at = dim_of(dim, self.ndim)
         if not self.numel() or not self.shape:
             return ew.mul(x, True)
-        rows = up_to(x, at, 1)
-        return back(reduce.prod(rows, axes=(len(rows.shape) - 1,)), at)
+        return running(x, at, ew.mul, 1)
 
     def logcumsumexp(self, dim: int) -> Tensor:
         """Logarithms of the running sums of exp(x) along ``dim``."""
         at = dim_of(dim, self.ndim)
         if not self.numel() or not self.shape:
             return ew.mul(self, True)
-        return back(composite.logsumexp(up_to(self, at, -math.inf), -1), at)
+        return running(self, at, lambda a, b: a.logaddexp(b), -math.inf)
 
     def cummax(self, dim: int) -> Extreme:
         """(values, indices) of the largest element so far along ``dim``, the last of equal ones."""
@@ -284,16 +281,12 @@ def _running(x: Any, dim: int, largest: bool) -> Extreme:
     if not x.shape or not x.numel():
         return Extreme(ew.mul(x, True), shape.filled(0, int64, x.shape))
     low, high = limits(x.dtype)
-    rows = up_to(x, at, low if largest else high)
-    last = (len(rows.shape) - 1,)
-    n = x.shape[at]
-    best = (reduce.max if largest else reduce.min)(rows, axes=last, keepdims=True)
-    hit = ew.eq(rows, best)
+    best = running(x, at, ew.maximum if largest else ew.minimum, low if largest else high)
+    hit = ew.eq(x, best)
     if x.dtype.kind == "f":
-        hit = ew.logical_or(hit, ew.logical_and(mathematics.isnan(rows), mathematics.isnan(best)))
-    seen = ew.le(iota(shape=(n, n), axis=1), iota(shape=(n, n), axis=0))
-    places = ew.where(ew.logical_and(hit, seen), iota(shape=(n, n), axis=1), 0)
-    indices = back(reduce.max(places, axes=last), at)
+        hit = ew.logical_or(hit, mathematics.isnan(x))
+    # NOTE: the last place so far whose element was the best one is where the present best one lies.
+    indices = running(ew.where(hit, iota(shape=x.shape, axis=at), 0), at, ew.maximum, 0)
     return Extreme(take_along(x, indices, at), indices)
 
 

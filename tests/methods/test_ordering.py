@@ -10,7 +10,7 @@ import pytest
 import graphc
 from graphc.autograd import gradcheck
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError
-from graphc.methods.ordering import back, sorted_positions, take_along, up_to
+from graphc.methods.ordering import running, sorted_positions, take_along
 
 NAN = math.nan
 TIED = np.array([[3.0, 1.0, 3.0, 2.0], [0.0, 0.0, -1.0, 0.0]])
@@ -46,8 +46,7 @@ def test_pieces():
     found = sorted_positions(x, 1, False)
     np.testing.assert_array_equal(found.numpy(), np.argsort(DISTINCT, 1))
     np.testing.assert_array_equal(take_along(x, found, 1).numpy(), np.sort(DISTINCT, 1))
-    assert up_to(graphc.tensor([1, 2, 3]), 0, 9).tolist() == [[1, 9, 9], [1, 2, 9], [1, 2, 3]]
-    np.testing.assert_array_equal(back(x, 1).numpy(), np.moveaxis(DISTINCT, -1, 1))
+    assert running(graphc.tensor([3, 1, 2, 5]), 0, graphc.minimum, 9).tolist() == [3, 1, 1, 1]
 
 
 @pytest.mark.parametrize("k", [0, 1, 3])
@@ -108,6 +107,20 @@ def test_running_extremes_name_the_last_of_equal_ones():
     x = graphc.tensor([1, 3, 3, 2])
     assert x.cummax(0).indices.tolist() == [0, 1, 2, 2]
     assert graphc.tensor([2.0, 1.0, 1.0, 5.0]).cummin(0).indices.tolist() == [0, 1, 2, 2]
+
+
+def test_running_values_take_no_square_of_the_length():
+    def all_of(x):
+        return x.cumprod(0), x.logcumsumexp(0), *x.cummax(0), *x.cummin(0)
+
+    graph = graphc.trace(all_of, graphc.ones(1000))
+    assert max(v.type.size for node in graph.nodes() for v in node.results) <= 1000
+
+
+def test_products_behind_a_zero_have_gradients():
+    x = graphc.tensor([2.0, 0.0, 3.0], requires_grad=True)
+    x.cumprod(0).sum().backward()
+    assert x.grad.tolist() == [1.0, 8.0, 0.0]
 
 
 def test_running_values_of_whole_numbers_and_of_nothing():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
+from graphc.codegen.loops import map_indices
 from graphc.dtypes import DType
-from graphc.ir.index import Axis, Dynamic, atoms
-from graphc.ir.kernel import Acc, IndexLet, Kernel, Let, Load, Loop, Stmt, Store, Update
+from graphc.ir.index import Axis, Dynamic, Index, atoms, substitute
+from graphc.ir.kernel import Acc, IndexLet, Kernel, Let, Load, Loop, Stmt, Store, Update, walk
 
 PRODUCTS = ("mul", "dot2", "dot4")
 """Operations on two operands that are summed."""
@@ -27,6 +28,19 @@ class Contraction:
     """Memory accesses of the body outside of the sum, once per point."""
     dtype: DType
     """What is multiplied and summed; a load of something narrower is converted first."""
+
+    def with_axis(self, axis: Axis, axes: tuple[Axis, ...], place: Index) -> Contraction:
+        """The same with an outer axis replaced by others; ``place`` says where they are along it."""
+        outer = tuple(y for x in self.outer for y in (axes if x == axis else (x,)))
+
+        def moved(index: Index) -> Index:
+            return substitute(index, lambda a: place if a == axis else None)
+
+        body = map_indices(self.body, moved)
+        accesses = {s.name: s for s, _ in walk(body) if isinstance(s, Load)}
+        beside = tuple(s for s in body if isinstance(s, (Load, Store)))
+        a, b = accesses[self.a.name], accesses[self.b.name]
+        return replace(self, outer=outer, a=a, b=b, body=body, beside=beside)
 
     @property
     def work(self) -> float:

@@ -274,6 +274,22 @@ def defined(s: Stmt) -> set[str]:
 # ---- blocks
 
 
+def map_indices(body: tuple[Stmt, ...], change: Callable[[Index], Index]) -> tuple[Stmt, ...]:
+    """The statements with every index, those of guards too, replaced by what ``change`` makes of it; names stay."""
+    result: list[Stmt] = []
+    for s in body:
+        if isinstance(s, Loop):
+            result.append(replace(s, body=map_indices(s.body, change)))
+        elif isinstance(s, Load | Store):
+            guard = tuple(replace(b, index=change(b.index)) for b in s.guard)
+            result.append(replace(s, index=change(s.index), guard=guard))
+        elif isinstance(s, IndexLet | Prefetch):
+            result.append(replace(s, index=change(s.index)))
+        else:
+            result.append(s)
+    return tuple(result)
+
+
 def blocks(extent: int, largest: int) -> list[tuple[int, int, int]]:
     """(start, count, size) of equal-sized runs that cover ``extent`` with blocks of at most ``largest``: 49 by 14 is
     one block of 13 and three of 12."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 
 from graphc.codegen.contraction import Contraction
 from graphc.codegen.loops import blocks
@@ -15,6 +16,9 @@ from graphc.ir.kernel import Load, Store
 
 _LINE, _PAGE = 64, 4096
 """Bytes of a cache line and of a page."""
+_FAR_ROWS = 1.06
+"""How much longer it takes to read rows from beyond the second cache for each panel that is not packed. For packed ones
+they are put in groups (see codegen.tiling)."""
 _WAYS = 8
 """Lines of one set of the first cache that can be counted on."""
 _NEAR_READ = 0.5
@@ -90,9 +94,20 @@ def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
                 )
                 cycles = c.work / (rows * vectors * lanes * used) * step * factor
                 cycles += _scatter_cycles(scattered, row, points)
-                cycles += 0.0 if pack is None else _packing_cycles(c, b, axis, free)
+                if pack is not None:
+                    cycles += _packing_cycles(c, b, axis, free)
+                elif row is not None and rows_are_far(c, b, row, axis, target):
+                    cycles *= _FAR_ROWS
                 tiles.append(replace(tile, cycles=cycles, pack=pack))
     return tiles
+
+
+def rows_are_far(c: Contraction, b: Load, row: Axis, vector: Axis, target: Target) -> bool:
+    """Whether all rows are far more, and all panels of ``b`` more, than stays in the second cache: then it counts how
+    often they come from beyond it."""
+    depth = prod(x.extent for x in c.reduced)
+    panels = depth * vector.extent * b.dtype.itemsize
+    return depth * row.extent * c.dtype.itemsize > 4 * target.l2_bytes and panels > target.l2_bytes // 2
 
 
 def _scatter_cycles(accesses: Sequence[Load | Store], row: Axis | None, points: float) -> float:

@@ -8,7 +8,7 @@ from math import prod
 from graphc.codegen.contraction import Contraction
 from graphc.codegen.loops import BodyCopier, Names, block_index, blocks, wrap
 from graphc.codegen.packing import Packing, column_runs
-from graphc.codegen.register_block import Tile
+from graphc.codegen.register_block import Tile, rows_are_far
 from graphc.codegen.target import Target
 from graphc.codegen.vectorise import lane_stride
 from graphc.ir.index import Axis, Index, as_index, axes_of, bounds, substitute
@@ -26,6 +26,8 @@ _CORE = (Prefetch, Acc, Loop, Read)
 """Statements that make up the sums."""
 Run = tuple[int, int, int]
 """(start, count, size) of equal parts of an axis, or (offset, vectors, lanes) of a piece of one."""
+_FEWEST = 4
+"""Blocks of rows that pass by a panel, at least, while the next one arrives."""
 _SHORT = 8
 """A last reduced axis of at most this extent is written out instead of looped over."""
 
@@ -34,6 +36,18 @@ def apply_tile(
     c: Contraction, tile: Tile, kernel: Kernel, target: Target, names: Names, packed: Packing | None
 ) -> Kernel:
     """The kernel with its nest cut into register blocks."""
+    body: list[Stmt] = []
+    buffers = kernel.buffers
+    parts = _row_groups(c, tile, target, names)
+    for part, block in parts:
+        body += _nest(part, block, target, names, packed)
+    if tile.vector in c.outer and any(_through_scratch(part, block) for part, block in parts):
+        size = tile.rows * tile.vectors * target.lanes(c.dtype)
+        buffers = (*buffers, Buffer(SCRATCH, c.dtype, size, "scratch"))
+    return replace(kernel, buffers=buffers, body=tuple(body))
+
+
+def _nest(c: Contraction, tile: Tile, target: Target, names: Names, packed: Packing | None) -> tuple[Stmt, ...]:
     across = tile.vector in c.outer
     rest = [x for x in c.outer if x not in (tile.vector, tile.row, tile.column)]
     near = [x for x in rest if across and _is_near(c, x, tile.vector)]
@@ -42,11 +56,38 @@ def apply_tile(
     rest = [x for x in rest if x not in near]
     c = replace(c, body=(*_asked_before(c, tile, target), *c.body)) if across else c
     body = _lane_nest(c, tile, target, names, packed, near) if across else _dot_nest(c, tile, target, names)
-    buffers = kernel.buffers
-    if across and _through_scratch(c, tile):
-        size = tile.rows * tile.vectors * target.lanes(c.dtype)
-        buffers = (*buffers, Buffer(SCRATCH, c.dtype, size, "scratch"))
-    return replace(kernel, buffers=buffers, body=wrap([(x, "parallel") for x in rest], body))
+    return wrap([(x, "parallel") for x in rest], body)
+
+
+def _row_groups(c: Contraction, tile: Tile, target: Target, names: Names) -> list[tuple[Contraction, Tile]]:
+    """The contraction with its rows in groups, each of which passes by all panels while it stays in the second cache,
+    where all rows would come from farther away for each panel. In two parts where groups are of two sizes."""
+    row, together = tile.row, _rows_together(c, tile, target)
+    if row is None or together >= row.extent or any(_is_near(c, x, tile.vector) for x in c.outer):
+        return [(c, tile)]
+    parts = []
+    for start, number, size in blocks(row.extent, together):
+        group, inside = names.axis("g", number), names.axis("m", size)
+        place = block_index(start, (group, size), (inside, 1))
+        rows = max(s for _, _, s in blocks(size, tile.rows))
+        parts.append((c.with_axis(row, (group, inside), place), replace(tile, row=inside, rows=rows)))
+    return parts
+
+
+def _rows_together(c: Contraction, tile: Tile, target: Target) -> int:
+    """How many rows to pass by all panels before the next ones do: all, unless those of a group can stay in the second
+    cache, and panels, which are asked for in time, can come from farther away at less cost than all rows."""
+    everything = tile.row.extent if tile.row else 1
+    if tile.pack is None or tile.row is None or not rows_are_far(c, tile.pack, tile.row, tile.vector, target):
+        return everything
+    width = tile.vectors * target.lanes(c.dtype)
+    panels, depth = -(-tile.vector.extent // width), prod(x.extent for x in c.reduced)
+    panel, row = depth * width * tile.pack.dtype.itemsize, depth * c.dtype.itemsize
+    together = max(_FEWEST * tile.rows, target.l2_bytes * 3 // 4 // row)
+    groups = -(-everything // together)
+    fewer = panels * panel * (groups - 1) < everything * row * (panels - 1)
+    alone = _panels_together(c, tile, width, target) == 1 and panel <= target.l2_bytes // 2
+    return together if fewer and alone and not _panels_stay(c, tile, target) else everything
 
 
 def _asked_before(c: Contraction, tile: Tile, target: Target) -> list[Prefetch]:

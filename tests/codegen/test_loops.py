@@ -16,10 +16,11 @@ from graphc.codegen.loops import (
     drop_trivial,
     hoist,
     indices_of,
+    map_indices,
     merge_loops,
     wrap,
 )
-from graphc.ir.index import Axis, Index, as_index
+from graphc.ir.index import Axis, Index, as_index, substitute
 from graphc.ir.kernel import Kernel, Let, Load, Loop, Store, walk
 from tests.codegen.kernel_native import check_equivalent, kernel_of
 
@@ -272,3 +273,22 @@ def test_wrapping_leaves_out_single_iterations_but_keeps_a_vector_of_one_lane():
 def test_block_index():
     a, b = Axis("a", 3), Axis("b", 4)
     assert block_index(5, (a, 4), (b, 1)) == Index(((a, 4), (b, 1)), 5)
+
+
+def test_every_index_is_replaced():
+    kernel = kernel_of("""
+        kernel @k(%x: f32[20] in, %y: f32[20] out) {
+          for i in 4 parallel {
+            n: i32 = index i
+            for j in 3 reduce {
+              v: f32 = load %x[i + 4*j] if 1 <= i < 3 else f32(0.0)
+              store %y[i + 5*j] = v if 0 <= i < 2
+            }
+          }
+        }""")
+    (loop,) = kernel.body
+    assert isinstance(loop, Loop)
+    moved = map_indices(
+        loop.body, lambda index: substitute(index, lambda a: as_index(a) + 7 if a == loop.axis else None)
+    )
+    assert [i.constant for s, _ in walk(moved) for i in indices_of(s)] == [7] * 5

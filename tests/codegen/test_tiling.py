@@ -15,12 +15,13 @@ from graphc.codegen.loops import Names
 from graphc.codegen.packing import make_packing
 from graphc.codegen.register_block import Tile, choose_tile
 from graphc.codegen.schedule_cpu import schedule_program
-from graphc.codegen.target import target_named
+from graphc.codegen.target import Target, target_named
 from graphc.codegen.tiling import SCRATCH, apply_tile
 from graphc.ir.kernel import Kernel, Loop, Prefetch, Update, walk
 from graphc.passes.bufferize import plan_memory
 from tests.codegen.kernel_native import check_equivalent, check_native, check_scheduled, kernel_of, program_of
 from tests.codegen.products import plain, transposed_b
+from tests.native import TARGETS, target_or_skip
 
 WIDE = target_named("avx512")
 
@@ -272,3 +273,34 @@ def test_what_is_added_to_a_sum_is_read_after_it(rows: int, asks: bool):
     kinds = [type(s).__name__ for s in lanes.body]
     assert kinds.index("Load") > kinds.index("Loop")
     assert ("Prefetch" in kinds[: kinds.index("Loop")]) is asks
+
+
+SMALL = {"l1_bytes": 256, "l2_bytes": 4096}
+"""Caches so small that matrices of a small product do not fit them."""
+
+
+def loops_around_sums(rows: int, target: Target) -> list[list[Loop]]:
+    """Loops around each sum of a product of packed columns that is computed as it should be."""
+    program = check_scheduled(transposed_b(rows, 70, 16), target, natively=False)
+    kernel = program.kernel("k")
+    assert any(b.name == "packed" for b in kernel.buffers)
+    return [list(around) for s, around in walk(kernel.body) if isinstance(s, Update)]
+
+
+@pytest.mark.parametrize(("rows", "groups"), [(280, [5]), (281, [5, 1])])
+def test_rows_that_do_not_stay_near_pass_by_all_panels_in_groups(rows: int, groups: list[int]):
+    found = loops_around_sums(rows, replace(WIDE, **SMALL))
+    extents = {x.axis: x.axis.extent for around in found for x in around if x.axis.name.startswith("g")}
+    assert list(extents.values()) == [n for n in groups if n > 1]
+    assert [x.axis.extent for x in found[0] if x.kind == "parallel"][:2] == [groups[0], 2]
+
+
+def test_rows_that_stay_near_are_no_groups():
+    found = loops_around_sums(280, replace(WIDE, l1_bytes=256))
+    assert [x.axis.extent for x in found[0] if x.kind == "parallel"] == [20, 2]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("rows", [1000, 1001])
+def test_groups_of_rows_natively(rows: int, target: str):
+    check_scheduled(transposed_b(rows, 70, 16), replace(target_or_skip(target), **SMALL))

@@ -364,6 +364,7 @@ def test_tensors_without_a_version_are_read_at_each_call():
 
 
 def test_programs_in_the_cache_prepare_too(tmp_path, monkeypatch, counted):
+    monkeypatch.setenv("GRAPHC_CACHE", "on")
     monkeypatch.setenv("GRAPHC_CACHE_DIR", str(tmp_path))
     for _ in range(2):
         mine = Counted(counted.model, counted.x)
@@ -373,4 +374,4 @@ def test_programs_in_the_cache_prepare_too(tmp_path, monkeypatch, counted):
         with graphc.no_grad():
             mine.model.fc1.weight.mul_(2)
         assert mine.check() == 1
-    assert len(list(tmp_path.glob("*.program"))) <= 2  # the model's, and that of the native caller
+    assert 1 <= len(list(tmp_path.glob("*.program"))) <= 2  # the model's, and that of the native caller

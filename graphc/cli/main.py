@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc import config
-from graphc.cli import bench, cache, compile, console, explain, inspect, ir, profile, run, summary, viz
+from graphc.cli import bench, cache, compile, console, explain, inspect, ir, profile, run, summary, tune, viz
 from graphc.cli.console import UsageError
 from graphc.errors import (
     ArgumentError,
@@ -23,7 +23,7 @@ from graphc.errors import (
     TargetError,
 )
 
-COMMANDS = (compile, run, ir, bench, profile, explain, inspect, summary, viz, cache)
+COMMANDS = (compile, run, ir, bench, profile, tune, explain, inspect, summary, viz, cache)
 
 
 class Parser(argparse.ArgumentParser):

@@ -42,10 +42,28 @@ class Tile:
     pack: Load | None = None
     """A load that must first be copied so that its lanes are neighbours."""
 
+    @property
+    def label(self) -> str:
+        """What distinguishes it from other blocks of its contraction: size, axes, the packed operand."""
+        axes = "/".join(axis.name if axis else "-" for axis in (self.vector, self.row, self.column))
+        return f"{self.rows}x{self.vectors} {axes}" + (f" packed {self.pack.buffer}" if self.pack else "")
+
 
 def choose_tile(c: Contraction, target: Target, free: frozenset[str] = frozenset()) -> Tile | None:
     """The register block with the lowest estimated time; None when nothing fits. Packing costs nothing for the
     buffers ``free`` (constants)."""
+    return min(_tiles(c, target, free), key=lambda t: t.cycles, default=None)
+
+
+def rank_tiles(c: Contraction, target: Target, free: frozenset[str] = frozenset()) -> list[Tile]:
+    """All different register blocks, as ``choose_tile`` ranks them: the best one first."""
+    found: dict[str, Tile] = {}
+    for tile in sorted(_tiles(c, target, free), key=lambda t: t.cycles):
+        found.setdefault(tile.label, tile)
+    return list(found.values())
+
+
+def _tiles(c: Contraction, target: Target, free: frozenset[str]) -> list[Tile]:
     tiles: list[Tile] = []
     for a, b in ((c.a, c.b), (c.b, c.a)):
         for axis in c.outer:
@@ -55,7 +73,7 @@ def choose_tile(c: Contraction, target: Target, free: frozenset[str] = frozenset
                 continue
             tiles.extend(_lane_tiles(c, a, b, axis, target, free))
     tiles.extend(_dot_tiles(c, target))
-    return min(tiles, key=lambda t: t.cycles, default=None)
+    return tiles
 
 
 def _row_axes(c: Contraction, a: Load, b: Load) -> list[Axis | None]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from types import MappingProxyType
 
 import numpy as np
 
@@ -13,7 +16,7 @@ from graphc.codegen.loops import Names, drop_trivial, has_divisor, hoist, merge_
 from graphc.codegen.packing import Packing, make_packing, pack_body
 from graphc.codegen.phases import separate_phases
 from graphc.codegen.preparation import fixed_first, fixed_storages, parted
-from graphc.codegen.register_block import Tile, choose_tile
+from graphc.codegen.register_block import Tile, choose_tile, rank_tiles
 from graphc.codegen.split_ranges import split_ranges
 from graphc.codegen.split_reduction import split_reductions
 from graphc.codegen.target import Target
@@ -22,13 +25,52 @@ from graphc.codegen.transpose import holds_transposed, transposed_tiles
 from graphc.codegen.vectorise import choose, vectorise
 from graphc.ir.index import Axis, Div, Index, Mod
 from graphc.ir.kernel import Buffer, Call, Kernel, Load, Loop, Program, Stmt, Storage, Store, walk
+from graphc.ir.kernel_text import print_kernel
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
-def schedule_program(program: Program, target: Target) -> Program:
+def schedule_program(program: Program, target: Target, tuned: Mapping[str, str] = NOTHING) -> Program:
     """Needs: a lowered program. Does: schedules every kernel; operands of products that lie badly are packed by
-    kernels of their own, constants at once. Leaves: an equivalent program (see ir.kernel_interpret), ready for memory
-    planning."""
-    return _Scheduler(split_reductions(separate_phases(block_chains(fixed_first(program), target))), target).run()
+    kernels of their own, constants at once. ``tuned`` holds labels of register blocks by the keys of ``find_blocks``,
+    which are taken instead of those with the best estimate. Leaves: an equivalent program (see ir.kernel_interpret),
+    ready for memory planning."""
+    return _Scheduler(_divided(program, target), target, tuned).run()
+
+
+def _divided(program: Program, target: Target) -> Program:
+    """The program with the kernels that are scheduled one by one."""
+    return split_reductions(separate_phases(block_chains(fixed_first(program), target)))
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The register blocks that a kernel can have."""
+
+    key: str
+    """The same for equal kernels of all programs."""
+    labels: tuple[str, ...]
+    """By estimated time, the one that is taken first."""
+
+
+def find_blocks(program: Program, target: Target) -> dict[str, Blocks]:
+    """Of a lowered program the kernels that become register blocks, by the names that they have once scheduled (what
+    packs for one is named so with ``_pack`` behind)."""
+    divided = _divided(program, target)
+    fixed = fixed_storages(divided)
+    found: dict[str, Blocks] = {}
+    for kernel in divided.kernels:
+        prepared, constants = _prepare(kernel, Names()), constant_buffers(divided, kernel, fixed)
+        tiled = _tiled(prepared, constants, target)
+        if tiled is not None:
+            labels = tuple(tile.label for tile in rank_tiles(tiled[0], target, constants))
+            found[kernel.name] = Blocks(_key(prepared, constants), labels)
+    return found
+
+
+def _key(prepared: Kernel, constants: frozenset[str]) -> str:
+    text = print_kernel(replace(prepared, name="k", origin=()))
+    return sha256(f"{text}\n{sorted(constants)}".encode()).hexdigest()
 
 
 def estimate(program: Program, target: Target) -> float:
@@ -50,10 +92,17 @@ def _plain_cycles(prepared: Kernel, target: Target) -> float:
     return 0.5 * sum(choose(s, target).cost for s in prepared.body if isinstance(s, Loop))
 
 
-def _tiled(prepared: Kernel, constants: frozenset[str], target: Target) -> tuple[Contraction, Tile] | None:
-    """The contraction that a kernel is, with its best register block; None when it has none, or one so poor that loops
-    with plain lanes are expected to take less than half of its time (they are estimated less well)."""
+def _tiled(
+    prepared: Kernel, constants: frozenset[str], target: Target, tuned: Mapping[str, str] = NOTHING
+) -> tuple[Contraction, Tile] | None:
+    """The contraction that a kernel is, with its ``tuned`` or best register block; None when it has none, or one so
+    poor that loops with plain lanes are expected to take less than half of its time (they are estimated less well)."""
     contraction = find_contraction(prepared)
+    label = tuned.get(_key(prepared, constants)) if tuned and contraction else None
+    if contraction and label:
+        for tile in rank_tiles(contraction, target, constants):
+            if tile.label == label:
+                return contraction, tile
     tile = choose_tile(contraction, target, constants) if contraction else None
     if contraction is None or tile is None:
         return None
@@ -117,9 +166,10 @@ def _lanes(body: tuple[Stmt, ...], target: Target, names: Names) -> tuple[Stmt, 
 
 
 class _Scheduler:
-    def __init__(self, program: Program, target: Target):
+    def __init__(self, program: Program, target: Target, tuned: Mapping[str, str]):
         self.program = program
         self.target = target
+        self.tuned = tuned
         self.storages = list(program.storages)
         self.kernels: dict[str, Kernel] = {}
         self.packings: dict[str, tuple[Packing, Kernel]] = {}
@@ -169,7 +219,7 @@ class _Scheduler:
     def _schedule(self, kernel: Kernel) -> None:
         names = Names()
         prepared = _prepare(kernel, names)
-        tiled = _tiled(prepared, constant_buffers(self.program, kernel, self.fixed), self.target)
+        tiled = _tiled(prepared, constant_buffers(self.program, kernel, self.fixed), self.target, self.tuned)
         if tiled is None:
             self.kernels[kernel.name] = _vectorised(prepared, self.target, names)
             return

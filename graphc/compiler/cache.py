@@ -10,12 +10,13 @@ from __future__ import annotations
 import fcntl
 import functools
 import hashlib
+import json
 import os
 import stat
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -30,7 +31,8 @@ from graphc.artifact import Manifest, TargetSpec, from_json, to_json
 from graphc.container import read_sections, write_sections
 from graphc.errors import ArtifactError
 
-SUFFIX = ".program"
+SUFFIX, TUNED = ".program", ".tuned"
+_CHOICES = "choices"
 LOCKS = ".locks"
 """Folder with the lock files, of which there are at most 256."""
 LOCK_SECONDS = 120.0
@@ -156,11 +158,42 @@ class Cache:
                     _remove(Path(item.path))
         return found
 
+    def choices(self, target: TargetSpec) -> dict[str, str]:
+        """What was measured to be faster than the schedule's own choice, by the keys of codegen.schedule_cpu."""
+        path = self._choices_path(target)
+        try:
+            if not path.exists() or not self._is_usable():
+                return {}
+            _check_owner(path, stat.S_ISREG)
+            found = json.loads(read_sections(path)[_CHOICES].tobytes())
+            return {str(key): str(label) for key, label in found.items()}
+        except (OSError, ArtifactError, ValueError, KeyError, AttributeError) as error:
+            _warn(error)
+            _remove(path)
+            return {}
+
+    def choose(self, target: TargetSpec, found: Mapping[str, str | None]) -> None:
+        """Keeps choices from now on, and drops those that are None."""
+        if not self._is_usable():
+            return
+        with self._lock("00"):
+            kept = {**self.choices(target), **found}
+            text = json.dumps({key: label for key, label in sorted(kept.items()) if label is not None})
+            try:
+                write_sections(self._choices_path(target), {_CHOICES: [text.encode()]})
+            except (OSError, ArtifactError) as error:
+                _warn(error)
+
+    def _choices_path(self, target: TargetSpec) -> Path:
+        return self.folder / f"{hashlib.sha256(repr(target).encode()).hexdigest()}{TUNED}"
+
     def clear(self) -> int:
-        """Removes all entries; returns how many. Raises OSError."""
+        """Removes all entries and choices; returns how many entries. Raises OSError."""
         if not self.folder.exists():
             return 0
         files = self._files()
+        for path in self.folder.glob(f"*{TUNED}"):
+            path.unlink(missing_ok=True)
         for _, _, path in files:
             path.unlink(missing_ok=True)
         return len(files)
@@ -347,3 +380,9 @@ def current() -> Cache | None:
 @functools.cache
 def _open(folder: str, limit: int) -> Cache:
     return Cache(Path(os.path.expanduser(folder)), limit)
+
+
+def choices(target: TargetSpec) -> dict[str, str]:
+    """The choices of the cache of this process; none where there is no cache."""
+    disk = current()
+    return {} if disk is None else disk.choices(target)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from graphc import config
-from graphc.artifact import BufferSpec, Manifest, TargetSpec
+from graphc.artifact import BufferSpec, Manifest
 from graphc.codegen.cost import program_ns
 from graphc.codegen.entry import ENTRY, THREADS, bound_storages
 from graphc.codegen.llvm_build import build_object
@@ -21,7 +21,7 @@ from graphc.codegen.target import Target, host_target
 from graphc.codegen.thread_pool import emit_pool
 from graphc.compiler import cache
 from graphc.compiler.progress import shown
-from graphc.compiler.stages import Stages
+from graphc.compiler.stages import Stages, target_spec
 from graphc.container import align
 from graphc.errors import CompileError
 from graphc.ir import kernel_text, text
@@ -69,6 +69,9 @@ def find_or_build(
     if disk is None:
         return build(), False
     spec = target_spec(target or host_target())
+    chosen = disk.choices(spec)
+    if chosen:
+        parts = (*parts, repr(sorted(chosen.items())))
     return disk.get(cache.key_of(spec, parts), spec, build)
 
 
@@ -157,12 +160,6 @@ def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:
     built_by = cache.versions()
     manifest = Manifest(program.name, ENTRY, tuple(buffers), program.arena, end, spec, built_by, expected)
     return manifest, constants
-
-
-def target_spec(target: Target) -> TargetSpec:
-    """A target as manifests name it."""
-    features = tuple(sorted(f[1:] for f in target.features.split(",") if f.startswith("+")))
-    return TargetSpec(target.triple, target.cpu, features)
 
 
 def _buffer(storage: Storage, offset: int, written: bool) -> BufferSpec:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
 from graphc import config
+from graphc.artifact import TargetSpec
 from graphc.codegen.entry import emit_program
 from graphc.codegen.llvm_build import build_object, emit_assembly
 from graphc.codegen.preparation import split_preparation
 from graphc.codegen.schedule_cpu import estimate, schedule_program
 from graphc.codegen.target import Target, host_target
+from graphc.compiler import cache
 from graphc.errors import ArgumentError, CompileError
 from graphc.ir.graph import Graph
 from graphc.ir.kernel import Program
@@ -31,7 +33,14 @@ STAGES = ("traced", "optimized", "lowered", "scheduled", "llvm", "asm")
 class Stages:
     """One compile. It starts from a traced graph, or from a lowered program."""
 
-    def __init__(self, traced: Graph | None = None, lowered: Program | None = None, target: Target | None = None):
+    def __init__(
+        self,
+        traced: Graph | None = None,
+        lowered: Program | None = None,
+        target: Target | None = None,
+        tuned: Mapping[str, str] | None = None,
+    ):
+        """``tuned`` as ``schedule_program`` takes it; what the disk cache holds when it is None."""
         if (traced is None) == (lowered is None):
             raise ArgumentError("a compile starts from a graph or from a lowered program")
         self.target = target or host_target()
@@ -42,6 +51,7 @@ class Stages:
         self.watch: Callable[[str], None] = lambda stage: None
         """Called with the name of each stage when it begins."""
         self._verify = config.read().verify
+        self._tuned = tuned
         self._traced = traced
         self._preparation: Program | None = None
         self._prepared: Stages | None = None
@@ -90,7 +100,8 @@ class Stages:
         return self._timed("scheduled", self._schedule, self.lowered)
 
     def _schedule(self, program: Program) -> Program:
-        main, self._preparation = split_preparation(schedule_program(program, self.target))
+        tuned = cache.choices(target_spec(self.target)) if self._tuned is None else self._tuned
+        main, self._preparation = split_preparation(schedule_program(program, self.target, tuned))
         return plan_memory(main)
 
     @property
@@ -134,3 +145,9 @@ class Stages:
         self.seconds[stage] = time.perf_counter() - start
         config.logger("compile").info("%s: %.1f ms", stage, 1e3 * self.seconds[stage])
         return result
+
+
+def target_spec(target: Target) -> TargetSpec:
+    """A target as manifests name it."""
+    features = tuple(sorted(f[1:] for f in target.features.split(",") if f.startswith("+")))
+    return TargetSpec(target.triple, target.cpu, features)

@@ -22,7 +22,7 @@ _CALIBRATION = 0.02
 
 @dataclass(frozen=True)
 class Times:
-    """Medians over the rounds, in seconds."""
+    """Figures over the rounds, in seconds."""
 
     calls: tuple[float, ...]
     """One per call of a kernel, without the cost of taking the time; at least one count of the counter."""
@@ -32,11 +32,16 @@ class Times:
 
 
 def time_calls(
-    program: Executable, inputs: Sequence[np.ndarray], bound: Sequence[np.ndarray], seconds: float, rounds: int
+    program: Executable,
+    inputs: Sequence[np.ndarray],
+    bound: Sequence[np.ndarray],
+    seconds: float,
+    rounds: int,
+    quantile: float = 0.5,
 ) -> Times:
     """Times the kernels of a stamped program (see codegen.entry), whose last output holds the stamps. It runs for about
     ``seconds``, at least three times and at most ``rounds`` times, after one time that does not count; outputs lie in
-    the same memory each time."""
+    the same memory each time. The figures are medians, or another ``quantile`` (0 is the best round)."""
     bound = tuple(bound)
     out = program.run(inputs, bound)
     rows: list[np.ndarray] = []
@@ -49,14 +54,14 @@ def time_calls(
     while end - begin < _CALIBRATION:
         last = program.run(inputs, bound, out)[-1][-1]
         end = time.perf_counter()
-    return _medians(np.stack(rows), (end - begin) / max(1, int(last) - int(first)))
+    return _figures(np.stack(rows), (end - begin) / max(1, int(last) - int(first)), quantile)
 
 
-def _medians(stamps: np.ndarray, tick: float) -> Times:
+def _figures(stamps: np.ndarray, tick: float, quantile: float) -> Times:
     """``stamps``: i64[rounds, calls + 2]; ``tick``: seconds per count."""
     steps = np.diff(stamps, axis=1)
-    calls = np.median(np.maximum(steps[:, 1:] - steps[:, :1], 1), axis=0) * tick
-    total = float(np.median(stamps[:, -1] - stamps[:, 1])) * tick
+    calls = np.quantile(np.maximum(steps[:, 1:] - steps[:, :1], 1), quantile, axis=0) * tick
+    total = float(np.quantile(stamps[:, -1] - stamps[:, 1], quantile)) * tick
     return Times(tuple(float(c) for c in calls), total, len(stamps))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphc.codegen.contraction import find_contraction
-from graphc.codegen.register_block import choose_tile
+from graphc.codegen.register_block import choose_tile, rank_tiles
 from graphc.codegen.target import target_named
 from tests.codegen.products import plain, transposed_b
 
@@ -45,3 +45,13 @@ def test_one_row_reads_packed_weights_in_order():
     assert contraction is not None
     tile = choose_tile(contraction, target_named("avx512"), frozenset({"b"}))
     assert tile is not None and tile.pack is not None and tile.vector in contraction.outer
+
+
+def test_all_blocks_are_ranked():
+    wide = target_named("avx512")
+    contraction = find_contraction(transposed_b(64, 256, 256))
+    assert contraction is not None
+    ranked = rank_tiles(contraction, wide)
+    assert ranked[0] == choose_tile(contraction, wide)
+    assert [t.cycles for t in ranked] == sorted(t.cycles for t in ranked)
+    assert len({t.label for t in ranked}) == len(ranked) > 10

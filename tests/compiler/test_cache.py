@@ -539,3 +539,34 @@ def test_code_with_features_that_this_machine_lacks_never_runs(on: Path):
     assert again.manifest == compiled.manifest
     with pytest.raises(CompileError, match="imaginary"):
         load_compiled(Entry(foreign, compiled.object, compiled.constants))
+
+
+# ---- choices
+
+
+def test_choices_are_kept_by_target(disk: Cache):
+    other = replace(TARGET, cpu="another-cpu")
+    assert disk.choices(TARGET) == {}
+    disk.choose(TARGET, {"a": "1x2", "b": "3x4"})
+    disk.choose(other, {"a": "5x6"})
+    disk.choose(TARGET, {"a": None, "c": "7x8"})
+    assert disk.choices(TARGET) == {"b": "3x4", "c": "7x8"} and disk.choices(other) == {"a": "5x6"}
+    disk.clear()
+    assert disk.choices(TARGET) == {}
+
+
+def test_damaged_choices_are_removed(disk: Cache):
+    disk.choose(TARGET, {"a": "1x2"})
+    (path,) = disk.folder.glob("*.tuned")
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 1
+    path.write_bytes(data)
+    assert "damaged" in one_warning(lambda: disk.choices(TARGET))
+    assert disk.choices(TARGET) == {} and not path.exists()
+
+
+def test_choices_of_others_are_not_used(disk: Cache):
+    disk.choose(TARGET, {"a": "1x2"})
+    (path,) = disk.folder.glob("*.tuned")
+    path.chmod(0o666)
+    assert "can be written by other users" in one_warning(lambda: disk.choices(TARGET))

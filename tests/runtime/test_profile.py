@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 
 from graphc.compiler.profile import measure_machine
-from graphc.runtime.profile import COPY_BYTES, _medians, copy_bandwidth
+from graphc.runtime.profile import COPY_BYTES, _figures, copy_bandwidth
 
 
-def test_medians_without_the_cost_of_a_stamp():
+def test_figures_without_the_cost_of_a_stamp():
     stamps = np.array([[0, 10, 110, 320], [1000, 1010, 1110, 1320], [5000, 5010, 5110, 5620]], np.int64)
-    times = _medians(stamps, 0.5)
+    times = _figures(stamps, 0.5, 0.5)
     assert times.calls == (45.0, 100.0) and times.total == 155.0 and times.rounds == 3
+    assert _figures(stamps, 0.5, 0.0).calls == (45.0, 100.0)
 
 
 def test_what_is_shorter_than_a_stamp_takes_one_count():
-    assert _medians(np.array([[0, 30, 50]], np.int64), 0.25).calls == (0.25,)
+    assert _figures(np.array([[0, 30, 50]], np.int64), 0.25, 0.5).calls == (0.25,)
 
 
 def test_bandwidth_is_that_of_memory():

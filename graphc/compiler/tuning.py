@@ -1,0 +1,165 @@
+"""Tuning: register blocks of a program's products are timed, and those that are faster than the estimate's are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from graphc.codegen.schedule_cpu import Blocks, find_blocks
+from graphc.compiler.cache import Cache
+from graphc.compiler.profile import load_stamped
+from graphc.compiler.stages import Stages, target_spec
+from graphc.ir.kernel import Program
+from graphc.runtime.call import Executable
+from graphc.runtime.profile import time_calls
+
+GAIN, TICKS = 1.03, 5e-8
+"""How many times faster than the estimate's choice another one must be to be kept, and by how many seconds per call."""
+TURNS, ROUNDS = 3, 1000
+"""How often the candidates take turns, and how many runs a turn has at most; the best one of each counts."""
+
+
+@dataclass(frozen=True)
+class TunedKernel:
+    """What was found for one kernel that is a sum of products."""
+
+    kernel: str
+    """Name in the program, as ``explain`` shows it."""
+    key: str
+    calls: int
+    candidates: int
+    """How many register blocks were timed."""
+    estimated: str
+    """The one that the estimate takes: rows x vectors, axes, what is packed."""
+    chosen: str
+    estimated_seconds: float
+    """All calls in one run of the program, with packing."""
+    seconds: float
+
+    @property
+    def gain(self) -> float:
+        """How many times faster the chosen one is."""
+        return self.estimated_seconds / self.seconds if self.seconds else 1.0
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What was found for a program."""
+
+    name: str
+    kernels: tuple[TunedKernel, ...]
+    before: float
+    """Seconds of the whole program with the estimate's choices, on one thread."""
+    after: float
+    """With the chosen ones."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether the program as a whole became faster, so that what was chosen is used from now on."""
+        return self.after < self.before and any(k.chosen != k.estimated for k in self.kernels)
+
+    def choices(self) -> dict[str, str | None]:
+        """Labels by key, None where the estimate's choice stays."""
+        return {k.key: k.chosen if self.kept and k.chosen != k.estimated else None for k in self.kernels}
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        kernels = [{**asdict(k), "gain": k.gain} for k in self.kernels]
+        return {"name": self.name, "before": self.before, "after": self.after, "kept": self.kept, "kernels": kernels}
+
+
+def tune(
+    stages: Stages,
+    inputs: Sequence[np.ndarray],
+    weights: Mapping[str, np.ndarray],
+    disk: Cache | None = None,
+    candidates: int = 6,
+    seconds: float = 0.3,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Tuning:
+    """Times the best ``candidates`` register blocks of every product of a program, in place and on one thread, for
+    about ``seconds`` each time, and keeps those that win in ``disk``.
+
+    ``inputs`` and ``weights`` as for ``profile``. ``tell`` is told what is done at present. Raises CompileError on
+    machines whose cycle counter cannot be read.
+    """
+    blocks = find_blocks(stages.lowered, stages.target)
+    bench = _Bench(stages, inputs, weights, seconds)
+    most = min(candidates, max((len(b.labels) for b in blocks.values()), default=1))
+    trials: list[_Trial] = []
+    for number in range(most):
+        tell(f"building candidate {number + 1} of {most}")
+        trials.append(bench.trial({b.key: b.labels[number] for b in blocks.values() if number < len(b.labels)}))
+    for turn in range(TURNS if most > 1 else 1):
+        for number, trial in enumerate(trials):
+            tell(f"timing candidate {number + 1} of {most}, turn {turn + 1} of {TURNS}")
+            bench.time(trial)
+    kernels = tuple(_decide(name, found, trials) for name, found in blocks.items())
+    chosen = {k.key: k.chosen for k in kernels if k.chosen != k.estimated}
+    before = after = trials[0].total
+    if chosen:
+        tell("timing the choice")
+        last = bench.trial(chosen)
+        for _ in range(TURNS):
+            bench.time(trials[0])
+            bench.time(last)
+        before, after = trials[0].total, last.total
+    found = Tuning(stages.scheduled.name, kernels, before, after)
+    if disk is not None:
+        disk.choose(target_spec(stages.target), found.choices())
+    return found
+
+
+@dataclass
+class _Trial:
+    """A program with one choice for each kernel."""
+
+    program: Program
+    executable: Executable
+    bound: tuple[np.ndarray, ...]
+    calls: np.ndarray
+    """Best seconds of each call so far."""
+
+    @property
+    def total(self) -> float:
+        """Seconds of all calls."""
+        return float(self.calls.sum())
+
+    def of(self, kernel: str) -> float:
+        """Seconds of all calls of a kernel, and of what packs for it."""
+        names = (kernel, f"{kernel}_pack")
+        return float(sum(t for t, call in zip(self.calls, self.program.calls, strict=True) if call.kernel in names))
+
+
+class _Bench:
+    """Builds and times programs that differ in their register blocks only."""
+
+    def __init__(self, stages: Stages, inputs: Sequence[np.ndarray], weights: Mapping[str, np.ndarray], seconds: float):
+        self.stages, self.inputs, self.weights, self.seconds = stages, inputs, weights, seconds
+
+    def trial(self, chosen: Mapping[str, str]) -> _Trial:
+        """The program with these choices."""
+        stages = Stages(lowered=self.stages.lowered, target=self.stages.target, tuned=chosen)
+        executable = load_stamped(stages)
+        bound = tuple(np.array(self.weights[spec.path]) for spec in executable.bound)
+        count = len(stages.scheduled.calls)
+        return _Trial(stages.scheduled, executable, bound, np.full(count, np.inf))
+
+    def time(self, trial: _Trial) -> None:
+        """Times a program once more."""
+        times = time_calls(trial.executable, self.inputs, trial.bound, self.seconds, ROUNDS, quantile=0.0)
+        trial.calls = np.minimum(trial.calls, times.calls)
+
+
+def _decide(name: str, blocks: Blocks, trials: Sequence[_Trial]) -> TunedKernel:
+    """The fastest candidate of a kernel, or the estimate's where none is clearly faster."""
+    timed = list(zip(blocks.labels, (trial.of(name) for trial in trials), strict=False))
+    estimated, spent = timed[0]
+    label, best = min(timed, key=lambda item: item[1])
+    calls = sum(call.kernel == name for call in trials[0].program.calls)
+    if best * GAIN > spent or spent - best < TICKS * calls:
+        label, best = estimated, spent
+    return TunedKernel(name, blocks.key, calls, len(timed), estimated, label, spent, best)

@@ -12,6 +12,7 @@ import numpy as np
 from graphc.codegen.approximate import expand
 from graphc.codegen.chains import block_chains
 from graphc.codegen.contraction import Contraction, find_contraction
+from graphc.codegen.far_reads import far_reads
 from graphc.codegen.loops import Names, drop_trivial, has_divisor, hoist, merge_loops, sort_loops, split_loops
 from graphc.codegen.packing import Packing, make_packing, pack_body
 from graphc.codegen.phases import separate_phases
@@ -148,10 +149,13 @@ def _prepare(kernel: Kernel, names: Names) -> Kernel:
 def _vectorised(kernel: Kernel, target: Target, names: Names) -> Kernel:
     stored = {s.buffer for s, _ in walk(kernel.body) if isinstance(s, Store)}
     body = hoist(split_ranges(kernel.body, names), stored)
-    return expand(replace(kernel, body=_lanes(body, target, names)))
+    far = far_reads(replace(kernel, body=body), target)
+    return expand(replace(kernel, body=_lanes(body, target, names, far)))
 
 
-def _lanes(body: tuple[Stmt, ...], target: Target, names: Names) -> tuple[Stmt, ...]:
+def _lanes(
+    body: tuple[Stmt, ...], target: Target, names: Names, far: frozenset[Axis] = frozenset()
+) -> tuple[Stmt, ...]:
     """Every nest either as square blocks with register transposes, or with its cheapest axes across lanes."""
     result: list[Stmt] = []
     for stmt in body:
@@ -159,9 +163,9 @@ def _lanes(body: tuple[Stmt, ...], target: Target, names: Names) -> tuple[Stmt, 
         if tiled is not None:
             result += tiled
         elif isinstance(stmt, Loop) and holds_transposed(stmt, target):
-            result.append(Loop(stmt.axis, stmt.kind, _lanes(stmt.body, target, names)))
+            result.append(Loop(stmt.axis, stmt.kind, _lanes(stmt.body, target, names, far)))
         else:
-            result += vectorise((stmt,), target, names)
+            result += vectorise((stmt,), target, names, far)
     return tuple(result)
 
 

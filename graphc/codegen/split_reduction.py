@@ -5,10 +5,11 @@ The stretches depend on the size of the reduction only, so the result is the sam
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from graphc.codegen.column_sums import ColumnSums, is_column_sum
 from graphc.codegen.llvm_accumulator import identity
 from graphc.codegen.loops import BodyCopier, Names, block_index, blocks, merge_loops, wrap
 from graphc.ir.index import Axis, Index, as_index
@@ -20,6 +21,8 @@ STRETCH = 1 << 15
 """About how many iterations compute the partial results of one stretch."""
 FEW = 16
 """A kernel with more results than this has enough to share without it."""
+ROWS_FROM, ROWS_STRETCH = 1 << 20, 1 << 18
+"""The same numbers where rows are added up to a row of sums, which also reads them as they lie."""
 
 
 def split_reductions(program: Program) -> Program:
@@ -38,12 +41,12 @@ def split_reductions(program: Program) -> Program:
         bound = dict(zip((b.name for b in program.kernel(call.kernel).arguments), call.args, strict=True))
         places = {name: call.place(i) for i, name in enumerate(bound)}
         for piece in split[call.kernel]:
-            for buffer in piece.buffers:
+            for buffer in piece.arguments:
                 if buffer.name not in bound:
                     bound[buffer.name] = _fresh(f"{buffer.name}.{len(names)}", names)
                     storages.append(Storage(bound[buffer.name], buffer.dtype, (buffer.size,), "temp"))
-            args = tuple(bound[b.name] for b in piece.buffers)
-            at = tuple(places.get(b.name, Index()) for b in piece.buffers) if call.places else ()
+            args = tuple(bound[b.name] for b in piece.arguments)
+            at = tuple(places.get(b.name, Index()) for b in piece.arguments) if call.places else ()
             calls.append(Call(piece.name, args, call.values, call.repeats, at))
     return replace(program, storages=tuple(storages), kernels=tuple(kernels), calls=tuple(calls))
 
@@ -72,9 +75,11 @@ class _Partial:
     buffer: Buffer
     acc: Acc
     count: int
+    apart: int
+    """Elements between the partial results of one result: neighbours in memory are what is computed side by side."""
 
     def index(self, result: Index, number: Index) -> Index:
-        return result * self.count + number
+        return result + number * self.apart if self.apart > 1 else result * self.count + number
 
 
 class _KernelSplitter:
@@ -90,14 +95,15 @@ class _KernelSplitter:
         while len(body) == 1 and isinstance(body[0], Loop) and body[0].kind == "parallel":
             self.outer.append(body[0].axis)
             body = body[0].body
-        if prod(a.extent for a in self.outer) > FEW or len(self.kernel.arguments) != len(self.kernel.buffers):
+        self.many = prod(a.extent for a in self.outer) > FEW
+        if len(self.kernel.arguments) != len(self.kernel.buffers):
             return None
         kernels: list[Kernel] = []
         statements = list(merge_loops(body, self.names))
         for position, stmt in enumerate(statements):
             if any(isinstance(s, Store) for s, _ in walk((stmt,))):
                 break
-            if isinstance(stmt, Loop) and stmt.kind == "reduce" and self.is_long(stmt):
+            if isinstance(stmt, Loop) and stmt.kind == "reduce" and self.is_long(stmt, statements[:position]):
                 before = tuple(statements[:position])
                 kernels.append(self.partial_kernel(before, stmt, len(kernels)))
                 statements[position] = self.combined(stmt)
@@ -106,20 +112,25 @@ class _KernelSplitter:
         rest = wrap([(a, "parallel") for a in self.outer], tuple(statements))
         return [*kernels, self.kernel_of(self.kernel.name, rest)]
 
-    def is_long(self, loop: Loop) -> bool:
+    def is_long(self, loop: Loop, before: list[Stmt]) -> bool:
         """Whether a reduction is worth splitting."""
-        return loop.axis.extent > 1 and _trips((loop,)) * prod(a.extent for a in self.outer) >= LONG
+        trips = _trips((loop,)) * prod(a.extent for a in self.outer)
+        if self.many:
+            return trips >= ROWS_FROM and is_column_sum(self.outer[-1], before, loop)
+        return loop.axis.extent > 1 and trips >= LONG
 
     def partial_kernel(self, before: tuple[Stmt, ...], loop: Loop, number: int) -> Kernel:
         """The kernel that computes the partial results of a loop; notes where they lie."""
         results = prod(a.extent for a in self.outer)
-        runs = blocks(loop.axis.extent, max(1, STRETCH // (_trips(loop.body) * results)))
+        stretch = ROWS_STRETCH if self.many else STRETCH
+        runs = blocks(loop.axis.extent, max(1, stretch // (_trips(loop.body) * results)))
         count = sum(n for _, n, _ in runs)
         updated = {s.acc for s, _ in walk(loop.body) if isinstance(s, Update)}
         partials = []
         for acc in (s for s in before if isinstance(s, Acc) and s.name in updated):
             name = f"partial{len(self.partials) + len(partials)}"
-            partials.append(_Partial(Buffer(name, acc.dtype, count * results, "out"), acc, count))
+            buffer = Buffer(name, acc.dtype, count * results, "out")
+            partials.append(_Partial(buffer, acc, count, results if self.many else 1))
         from_identity = tuple(
             replace(s, init=identity(s.combine, s.dtype)) if isinstance(s, Acc) and s.name in updated else s
             for s in before
@@ -127,10 +138,15 @@ class _KernelSplitter:
         self.partials += partials
         body: list[Stmt] = []
         done = 0
+        sums = ColumnSums(self.names, self.outer[-1], from_identity, loop) if self.many else None
         for run in runs:
-            body += self.stretches(from_identity, loop, run, done, partials)
+            if sums is None:
+                body += self.stretches(from_identity, loop, run, done, partials)
+            else:
+                body += self.row_stretches(sums, run, done, partials)
             done += run[1]
-        return self.kernel_of(f"{self.kernel.name}_partial{number}", tuple(body))
+        scratch = sums.scratch if sums is not None else []
+        return self.kernel_of(f"{self.kernel.name}_partial{number}", tuple(body), scratch)
 
     def stretches(
         self, before: tuple[Stmt, ...], loop: Loop, run: tuple[int, int, int], done: int, partials: list[_Partial]
@@ -149,6 +165,22 @@ class _KernelSplitter:
             body.append(Store(partial.buffer.name, partial.index(result, as_index(stretch) + done), value))
         return wrap([(stretch, "parallel"), *((a, "parallel") for a in outer.values())], tuple(body))
 
+    def row_stretches(
+        self, sums: ColumnSums, run: tuple[int, int, int], done: int, partials: list[_Partial]
+    ) -> tuple[Stmt, ...]:
+        """The same, with whole rows added up."""
+        start, count, size = run
+        stretch = self.names.axis("s", count)
+        outer = {a: self.names.axis("o", a.extent) for a in self.outer[:-1]}
+        found = {p.acc.name: p for p in partials}
+
+        def target(acc: Acc, column: Index) -> tuple[str, Index]:
+            result = _flat(outer.values()) * self.outer[-1].extent + column
+            return found[acc.name].buffer.name, found[acc.name].index(result, as_index(stretch) + done)
+
+        body = sums.nest(outer, block_index(start, (stretch, size)), size, target)
+        return wrap([(stretch, "parallel"), *((a, "parallel") for a in outer.values())], body)
+
     def combined(self, loop: Loop) -> Loop:
         """The loop that combines the partial results of a loop that was split last."""
         updated = {s.acc for s, _ in walk(loop.body) if isinstance(s, Update)}
@@ -162,14 +194,14 @@ class _KernelSplitter:
             body.append(Update(partial.acc.name, value))
         return Loop(number, "reduce", tuple(body))
 
-    def kernel_of(self, name: str, body: tuple[Stmt, ...]) -> Kernel:
+    def kernel_of(self, name: str, body: tuple[Stmt, ...], scratch: Sequence[Buffer] = ()) -> Kernel:
         """A kernel with the buffers that its body uses."""
         stored = {s.buffer for s, _ in walk(body) if isinstance(s, Store)}
         used = stored | {s.buffer for s, _ in walk(body) if isinstance(s, Load)}
         buffers = [b if b.name in stored else replace(b, role="in") for b in self.kernel.buffers if b.name in used]
         extra = [p.buffer for p in self.partials if p.buffer.name in used]
         buffers += [b if b.name in stored else replace(b, role="in") for b in extra]
-        return Kernel(name, tuple(buffers), body, self.kernel.origin)
+        return Kernel(name, (*buffers, *scratch), body, self.kernel.origin)
 
 
 def _trips(body: tuple[Stmt, ...]) -> int:

@@ -33,6 +33,9 @@ class Target:
     stream_bytes: int = 0
     """Bytes that a kernel touches from which results that are not read again are written past the caches, where they
     would not stay; 0 where that does not pay."""
+    read_bytes: int = 0
+    """Bytes that a loop which only reads should take from a far cache at a time, where that is faster than whole
+    vectors; 0 where it is not."""
 
     def lanes(self, dtype: DType) -> int:
         """Elements of ``dtype`` in one vector register."""
@@ -110,7 +113,7 @@ def _describe(triple: str, cpu: str, features: str) -> Target:
     on = set(features.split(","))
     if triple.startswith("x86_64"):
         if "+avx512f" in on and "+avx512vl" in on:
-            return Target(triple, cpu, features, 64, 32, True, True, True, 48 * 1024, 1024 * 1024, 24 << 20)
+            return Target(triple, cpu, features, 64, 32, True, True, True, 48 * 1024, 1024 * 1024, 24 << 20, 32)
         if "+avx2" in on and "+fma" in on:
             return Target(triple, cpu, features, 32, 16, True, False, True)
         return Target(triple, cpu, features, 16, 16, False, False, False)

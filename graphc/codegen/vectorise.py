@@ -36,22 +36,26 @@ class Choice:
     vectorise: bool
 
 
-def vectorise(body: tuple[Stmt, ...], target: Target, names: Names) -> tuple[Stmt, ...]:
-    """Every loop nest of ``body`` with its cheapest axes split into lanes."""
+def vectorise(
+    body: tuple[Stmt, ...], target: Target, names: Names, far: frozenset[Axis] = frozenset()
+) -> tuple[Stmt, ...]:
+    """Every loop nest of ``body`` with its cheapest axes split into lanes; those of ``far`` (see codegen.far_reads)
+    into parts of a vector."""
     result: list[Stmt] = []
     for stmt in body:
         if not isinstance(stmt, Loop):
             result.append(stmt)
         elif choose(stmt, target).vectorise:
-            result.extend(split_lanes(stmt, target, names))
+            parts = target.vector_bytes // target.read_bytes if stmt.axis in far else 1
+            result.extend(split_lanes(stmt, target, names, parts))
         elif _shares_work(stmt, target):
-            result.append(Loop(stmt.axis, "unroll", vectorise(stmt.body, target, names)))
+            result.append(Loop(stmt.axis, "unroll", vectorise(stmt.body, target, names, far)))
         elif _is_chain(stmt, target):
             outer, copy = names.axis("o", stmt.axis.extent // _CHAINS), names.axis("u", _CHAINS)
             copied = BodyCopier(names, {stmt.axis: block_index(0, (outer, _CHAINS), (copy, 1))}).body(stmt.body)
-            result += wrap([(outer, stmt.kind), (copy, "unroll")], vectorise(copied, target, names))
+            result += wrap([(outer, stmt.kind), (copy, "unroll")], vectorise(copied, target, names, far))
         else:
-            result.append(Loop(stmt.axis, stmt.kind, vectorise(stmt.body, target, names)))
+            result.append(Loop(stmt.axis, stmt.kind, vectorise(stmt.body, target, names, far)))
     return tuple(result)
 
 
@@ -165,10 +169,11 @@ def _access_cost(strides: set[int | None], load: bool, lanes: int) -> float:
     return (_GATHER if load else _SCATTER) * lanes * (2.0 if conflict else 1.0)
 
 
-def split_lanes(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ...]:
-    """The loop as: blocks of several vectors, single vectors, and a tail of fewer lanes."""
-    lanes, extent = lanes_of(loop, target), loop.axis.extent
-    copies = _copies(loop, extent // lanes)
+def split_lanes(loop: Loop, target: Target, names: Names, parts: int = 1) -> tuple[Stmt, ...]:
+    """The loop as: blocks of several vectors, single vectors, and a tail of fewer lanes; with ``parts`` of each vector
+    for itself."""
+    lanes, extent = max(1, lanes_of(loop, target) // parts), loop.axis.extent
+    copies = _copies(loop, extent // lanes, parts)
     full = extent // lanes // copies
     result: list[Stmt] = []
     done = full * copies * lanes
@@ -193,10 +198,10 @@ def _tail(rest: int, target: Target) -> list[int]:
     return [1 << bit for bit in reversed(range(rest.bit_length())) if rest >> bit & 1]
 
 
-def _copies(loop: Loop, vectors: int) -> int:
+def _copies(loop: Loop, vectors: int, parts: int) -> int:
     """Independent vectors in flight: enough to hide latency, few enough for the registers."""
     size = sum(1 for _ in walk(loop.body))
-    most = 4 if size <= 16 else 2 if size <= 60 else 1
+    most = parts * (4 if size <= 16 else 2 if size <= 60 else 1)
     sums = sum(isinstance(s, Acc) for s in loop.body)
     if size <= _SMALL_SUM * sums and any(isinstance(s, Loop) for s in loop.body):
         # NOTE: sums of columns read longer pieces of each row, which memory delivers faster.

@@ -1,0 +1,136 @@
+"""Sums over rows that are read as they lie: a few rows at a time are added to a row of sums in scratch memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from graphc.codegen.contraction import PRODUCTS
+from graphc.codegen.llvm_accumulator import identity
+from graphc.codegen.loops import BodyCopier, Names, block_index, blocks, wrap
+from graphc.codegen.vectorise import lane_stride
+from graphc.ir.index import Axis, Index, as_index
+from graphc.ir.kernel import Acc, Buffer, IndexLet, Let, Load, Loop, Read, Stmt, Store, Update
+
+_WIDE = 256
+"""Columns up to which a block of accumulators in registers covers whole rows."""
+_HIGH = 64
+"""Rows from which a row of sums in memory is worth its traffic."""
+_ROW_BYTES = 16 * 1024
+"""Most bytes of sums that lie in scratch memory while rows pass by: half of a near cache."""
+_ROWS = 8
+"""Most rows that are added at a time."""
+_STATEMENTS = 32
+"""About as many statements are written out for all rows of a step."""
+
+
+def is_column_sum(columns: Axis | None, before: Sequence[Stmt], loop: Loop) -> bool:
+    """Whether a reduction for each of many columns reads rows in which the columns lie side by side, longer ones than
+    accumulators in registers cover. A matrix times a vector is left to codegen.contraction."""
+    if columns is None or columns.extent <= _WIDE or loop.axis.extent < _HIGH:
+        return False
+    if not all(isinstance(s, Acc | Let | IndexLet | Load) for s in before):
+        return False
+    body = leaf(loop)[1]
+    loads = [s for s in body if isinstance(s, Load)]
+    strides = [lane_stride(s.index, columns) for s in loads]
+    plain = all(isinstance(s, Load | Let | IndexLet | Update) and not getattr(s, "guard", ()) for s in body)
+    product = 0 in strides and any(isinstance(s, Let) and s.op in PRODUCTS for s in body) and len(body) == 4
+    return plain and not product and 1 in strides and set(strides) <= {0, 1}
+
+
+def leaf(loop: Loop) -> tuple[list[Axis], tuple[Stmt, ...]]:
+    """Axes and innermost body of a perfect nest of reductions."""
+    axes, body = [loop.axis], loop.body
+    while len(body) == 1 and isinstance(body[0], Loop) and body[0].kind == "reduce":
+        axes.append(body[0].axis)
+        body = body[0].body
+    return axes, body
+
+
+class ColumnSums:
+    """Adds up the rows of a reduction. ``before`` declares the accumulators of one column, ``loop`` updates them."""
+
+    def __init__(self, names: Names, columns: Axis, before: Sequence[Stmt], loop: Loop):
+        self.names = names
+        self.columns = columns
+        self.loop = loop
+        self.axes, self.body = leaf(loop)
+        updated = {s.acc for s in self.body if isinstance(s, Update)}
+        self.accs = [s for s in before if isinstance(s, Acc) and s.name in updated]
+        self.before = tuple(s for s in before if not isinstance(s, Acc))
+        self.widths = blocks(columns.extent, _ROW_BYTES // sum(a.dtype.itemsize for a in self.accs))
+        longest = max(size for _, _, size in self.widths)
+        self.scratch = [Buffer(f"sums{i}", a.dtype, longest, "scratch") for i, a in enumerate(self.accs)]
+        self.rows = next(r for r in (_ROWS, 4, 2, 1) if r * len(self.body) <= _STATEMENTS or r == 1)
+
+    def nest(
+        self, axes: dict[Axis, Axis], start: Index, rows: int, target: Callable[[Acc, Index], tuple[str, Index]]
+    ) -> tuple[Stmt, ...]:
+        """Adds up ``rows`` rows from ``start`` on. ``axes`` renames the loops around; ``target`` gives for an
+        accumulator and a column where the sum goes."""
+        result: list[Stmt] = []
+        for first, count, size in self.widths:
+            number = self.names.axis("b", count)
+            place = block_index(first, (number, size))
+            self.renamed = {**axes, self.columns: place}
+            body = [
+                *self.each(size, self.reset),
+                *self.add(size, start, rows),
+                *self.each(size, lambda c, place=place: self.flush(c, place, target)),
+            ]
+            result += wrap([(number, "parallel")], tuple(body))
+        return tuple(result)
+
+    def each(self, size: int, make: Callable[[Index], list[Stmt]]) -> tuple[Stmt, ...]:
+        """A loop over a block of columns."""
+        column = self.names.axis("c", size)
+        return wrap([(column, "parallel")], tuple(make(as_index(column))))
+
+    def reset(self, column: Index) -> list[Stmt]:
+        """Sums of nothing."""
+        return [
+            Store(b.name, column, identity(a.combine, a.dtype)) for a, b in zip(self.accs, self.scratch, strict=True)
+        ]
+
+    def flush(self, column: Index, place: Index, target: Callable[[Acc, Index], tuple[str, Index]]) -> list[Stmt]:
+        """Writes the sums where they go."""
+        result: list[Stmt] = []
+        for acc, sums in zip(self.accs, self.scratch, strict=True):
+            value = self.names.scalar("p")
+            buffer, index = target(acc, place + column)
+            result += [Load(value, sums.name, column, acc.dtype), Store(buffer, index, value)]
+        return result
+
+    def add(self, size: int, start: Index, rows: int) -> tuple[Stmt, ...]:
+        """Loops over the rows, some of them at a time."""
+        step, *inner = [self.names.axis("k", rows), *(self.names.axis("k", a.extent) for a in self.axes[1:])]
+        places = {self.axes[0]: start + as_index(step), **dict(zip(self.axes[1:], inner, strict=True))}
+        around, last = [step, *inner][:-1], [step, *inner][-1]
+        base = start if not inner else as_index(0)
+        result: list[Stmt] = []
+        full = last.extent // self.rows
+        for first, count, together in ((0, full, self.rows), (full * self.rows, 1, last.extent % self.rows)):
+            if not count or not together:
+                continue
+            number = self.names.axis("k", count)
+            at = [base + block_index(first + r, (number, together)) for r in range(together)]
+            body = self.each(size, lambda c, at=at: self.add_rows(c, places, at))
+            result += wrap([(number, "serial")], body)
+        return wrap([(a, "serial") for a in around], tuple(result))
+
+    def add_rows(self, column: Index, places: dict[Axis, Index | Axis], at: list[Index]) -> list[Stmt]:
+        """The sums of one column with the elements of some rows added."""
+        copier = BodyCopier(self.names, {**self.renamed, **places})
+        copier.axes[self.columns] = as_index(self.renamed[self.columns]) + column
+        result: list[Stmt] = list(copier.body(self.before))
+        for acc, sums in zip(self.accs, self.scratch, strict=True):
+            value = self.names.scalar("p")
+            result.append(Load(value, sums.name, column, acc.dtype))
+            result.append(Acc(copier.define(acc.name), acc.dtype, acc.combine, value))
+        for place in at:
+            copier.axes[self.axes[-1]] = place
+            result += copier.body(self.body)
+        for acc, sums in zip(self.accs, self.scratch, strict=True):
+            value = self.names.scalar("p")
+            result += [Read(value, copier.renamed[acc.name]), Store(sums.name, column, value)]
+        return result

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from graphc.codegen.contraction import PRODUCTS
 from graphc.codegen.llvm_accumulator import identity
 from graphc.codegen.loops import BodyCopier, Names, block_index, blocks, wrap
 from graphc.codegen.vectorise import lane_stride
-from graphc.ir.index import Axis, Index, as_index
+from graphc.ir.index import Axis, Index, IndexLike, as_index
 from graphc.ir.kernel import Acc, Buffer, IndexLet, Let, Load, Loop, Read, Stmt, Store, Update
 
 _WIDE = 256
@@ -19,8 +21,10 @@ _ROW_BYTES = 16 * 1024
 """Most bytes of sums that lie in scratch memory while rows pass by: half of a near cache."""
 _ROWS = 8
 """Most rows that are added at a time."""
-_STATEMENTS = 32
-"""About as many statements are written out for all rows of a step."""
+_STATEMENTS = 40
+"""At most as many statements are written out for all rows of a step."""
+Ahead = Callable[[Index, int], tuple[Stmt, ...]]
+"""What comes before some rows are added: takes the first row and how many there are."""
 
 
 def is_column_sum(columns: Axis | None, before: Sequence[Stmt], loop: Loop) -> bool:
@@ -47,21 +51,52 @@ def leaf(loop: Loop) -> tuple[list[Axis], tuple[Stmt, ...]]:
     return axes, body
 
 
+def nothing_ahead(_start: Index, _count: int) -> tuple[Stmt, ...]:
+    """No statements."""
+    return ()
+
+
+@dataclass(frozen=True)
 class ColumnSums:
     """Adds up the rows of a reduction. ``before`` declares the accumulators of one column, ``loop`` updates them."""
 
-    def __init__(self, names: Names, columns: Axis, before: Sequence[Stmt], loop: Loop):
-        self.names = names
-        self.columns = columns
-        self.loop = loop
-        self.axes, self.body = leaf(loop)
+    names: Names
+    columns: Axis
+    before: Sequence[Stmt]
+    loop: Loop
+    ahead: Ahead = nothing_ahead
+
+    @cached_property
+    def axes(self) -> list[Axis]:
+        """The reduced axes, outermost first."""
+        return leaf(self.loop)[0]
+
+    @cached_property
+    def body(self) -> tuple[Stmt, ...]:
+        """What is done for one element."""
+        return leaf(self.loop)[1]
+
+    @cached_property
+    def accs(self) -> list[Acc]:
+        """The accumulators of one column."""
         updated = {s.acc for s in self.body if isinstance(s, Update)}
-        self.accs = [s for s in before if isinstance(s, Acc) and s.name in updated]
-        self.before = tuple(s for s in before if not isinstance(s, Acc))
-        self.widths = blocks(columns.extent, _ROW_BYTES // sum(a.dtype.itemsize for a in self.accs))
+        return [s for s in self.before if isinstance(s, Acc) and s.name in updated]
+
+    @cached_property
+    def widths(self) -> list[tuple[int, int, int]]:
+        """(start, count, size) of blocks of columns."""
+        return blocks(self.columns.extent, _ROW_BYTES // sum(a.dtype.itemsize for a in self.accs))
+
+    @cached_property
+    def scratch(self) -> list[Buffer]:
+        """The rows of sums."""
         longest = max(size for _, _, size in self.widths)
-        self.scratch = [Buffer(f"sums{i}", a.dtype, longest, "scratch") for i, a in enumerate(self.accs)]
-        self.rows = next(r for r in (_ROWS, 4, 2, 1) if r * len(self.body) <= _STATEMENTS or r == 1)
+        return [Buffer(f"sums{i}", a.dtype, longest, "scratch") for i, a in enumerate(self.accs)]
+
+    @property
+    def rows(self) -> int:
+        """How many rows are added at a time."""
+        return next(r for r in (_ROWS, 4, 2, 1) if r * len(self.body) <= _STATEMENTS or r == 1)
 
     def nest(
         self, axes: dict[Axis, Axis], start: Index, rows: int, target: Callable[[Acc, Index], tuple[str, Index]]
@@ -72,10 +107,9 @@ class ColumnSums:
         for first, count, size in self.widths:
             number = self.names.axis("b", count)
             place = block_index(first, (number, size))
-            self.renamed = {**axes, self.columns: place}
             body = [
                 *self.each(size, self.reset),
-                *self.add(size, start, rows),
+                *self.add(size, {**axes, self.columns: place}, start, rows),
                 *self.each(size, lambda c, place=place: self.flush(c, place, target)),
             ]
             result += wrap([(number, "parallel")], tuple(body))
@@ -101,10 +135,10 @@ class ColumnSums:
             result += [Load(value, sums.name, column, acc.dtype), Store(buffer, index, value)]
         return result
 
-    def add(self, size: int, start: Index, rows: int) -> tuple[Stmt, ...]:
+    def add(self, size: int, axes: dict[Axis, IndexLike], start: Index, rows: int) -> tuple[Stmt, ...]:
         """Loops over the rows, some of them at a time."""
         step, *inner = [self.names.axis("k", rows), *(self.names.axis("k", a.extent) for a in self.axes[1:])]
-        places = {self.axes[0]: start + as_index(step), **dict(zip(self.axes[1:], inner, strict=True))}
+        places = {**axes, self.axes[0]: start + as_index(step), **dict(zip(self.axes[1:], inner, strict=True))}
         around, last = [step, *inner][:-1], [step, *inner][-1]
         base = start if not inner else as_index(0)
         result: list[Stmt] = []
@@ -114,15 +148,15 @@ class ColumnSums:
                 continue
             number = self.names.axis("k", count)
             at = [base + block_index(first + r, (number, together)) for r in range(together)]
-            body = self.each(size, lambda c, at=at: self.add_rows(c, places, at))
+            body = (*self.ahead(at[0], together), *self.each(size, lambda c, at=at: self.add_rows(c, places, at)))
             result += wrap([(number, "serial")], body)
         return wrap([(a, "serial") for a in around], tuple(result))
 
-    def add_rows(self, column: Index, places: dict[Axis, Index | Axis], at: list[Index]) -> list[Stmt]:
+    def add_rows(self, column: Index, places: dict[Axis, IndexLike], at: list[Index]) -> list[Stmt]:
         """The sums of one column with the elements of some rows added."""
-        copier = BodyCopier(self.names, {**self.renamed, **places})
-        copier.axes[self.columns] = as_index(self.renamed[self.columns]) + column
-        result: list[Stmt] = list(copier.body(self.before))
+        copier = BodyCopier(self.names, places)
+        copier.axes[self.columns] = as_index(places[self.columns]) + column
+        result: list[Stmt] = list(copier.body(tuple(s for s in self.before if not isinstance(s, Acc))))
         for acc, sums in zip(self.accs, self.scratch, strict=True):
             value = self.names.scalar("p")
             result.append(Load(value, sums.name, column, acc.dtype))

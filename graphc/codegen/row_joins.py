@@ -1,13 +1,14 @@
-"""A kernel that goes over rows and sums over the same rows as one kernel, which reads every row from far memory once."""
+"""A kernel that goes over rows and sums over the same rows become one kernel, which reads far memory once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from graphc.codegen.column_sums import Ahead, ColumnSums
 from graphc.codegen.loops import BodyCopier, Names, block_index, merge_loops, wrap
 from graphc.ir.index import Axis, Index, bounds
-from graphc.ir.kernel import Buffer, Call, Kernel, Load, Loop, Program, Stmt, Storage, Store, walk
+from graphc.ir.kernel import Buffer, Call, Kernel, Load, Loop, Program, Stmt, Store, walk
 
 _LONGER = 2
 """How many times longer than a row of what is summed the loops of a row may be."""
@@ -15,14 +16,22 @@ _LONGER = 2
 
 @dataclass(frozen=True)
 class RowSums:
-    """A kernel that adds up ``rows`` rows of ``width`` elements, all of them in order (see codegen.column_sums)."""
+    """A kernel that adds up rows, all of them in order."""
 
     kernel: Kernel
-    rows: int
-    width: int
-    build: Callable[[Callable[[Index, int], tuple[Stmt, ...]]], Kernel]
-    """The same kernel with statements ahead of some rows being added: what makes them takes the first row and how many
-    there are."""
+    sums: ColumnSums
+    build: Callable[[Ahead], Kernel]
+    """The same kernel with statements ahead of rows being added."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return self.sums.loop.axis.extent
+
+    @property
+    def width(self) -> int:
+        """Elements of a row."""
+        return self.sums.columns.extent
 
 
 def join_rows(program: Program, rows: Kernel, first: Call, sums: RowSums, second: Call) -> tuple[Kernel, Call] | None:
@@ -78,8 +87,8 @@ def _meet_as_rows(
     program: Program, rows: Kernel, bound: Mapping[str, str], sums: RowSums, summed: Mapping[str, str], nest: Loop
 ) -> bool:
     """Whether the sums read little else than the rows touch, and of what these write only the same row."""
-    storages = [program.storage(s) for s in {*bound.values()} | {*summed.values()} if s in _stored(program)]
-    if any(s.alias for s in program.storages if s in storages or any(s.alias == t.name for t in storages)):
+    shared = {*bound.values(), *summed.values()}
+    if any(s.alias and (s.name in shared or s.alias in shared) for s in program.storages):
         return False
     touched = {storage: rows.buffer(name) for name, storage in bound.items()}
     for buffer in sums.kernel.arguments:
@@ -94,27 +103,22 @@ def _meet_as_rows(
     return True
 
 
-def _stored(program: Program) -> set[str]:
-    return {s.name for s in program.storages}
-
-
 def _same_rows(nest: Loop, written: str, sums: RowSums, read: str) -> bool:
     """Whether row by row one kernel writes what the other reads."""
     buffer = sums.kernel.buffer(read)
     apart, rest = divmod(buffer.size, sums.rows)
     if rest or not apart:
         return False
-    for stmt, _ in walk(nest.body):
-        if isinstance(stmt, Store | Load) and stmt.buffer == written and not _in_row(stmt.index, nest.axis, apart):
-            return False
-    return True
+    done = [(s.index, nest.axis) for s, _ in walk(nest.body) if isinstance(s, Store | Load) and s.buffer == written]
+    used = [(s.index, sums.sums.loop.axis) for s in sums.sums.body if isinstance(s, Load) and s.buffer == read]
+    return all(_in_row(index, row, apart) for index, row in (*done, *used))
 
 
 def _in_row(index: Index, row: Axis, apart: int) -> bool:
     """Whether an index stays within ``apart`` elements from a multiple of the row on."""
     inside = index - block_index(0, (row, index.coefficient(row)))
     low, high = bounds(inside)
-    return index.coefficient(row) == apart and 0 <= low and high < apart
+    return index.coefficient(row) == apart and low >= 0 and high < apart
 
 
 def _renamed(stmt: Stmt, names: Mapping[str, str]) -> Stmt:

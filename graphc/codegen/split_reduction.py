@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from graphc.codegen.column_sums import ColumnSums, is_column_sum
+from graphc.codegen.column_sums import Ahead, ColumnSums, is_column_sum, nothing_ahead
 from graphc.codegen.llvm_accumulator import identity
 from graphc.codegen.loops import BodyCopier, Names, block_index, blocks, merge_loops, wrap
+from graphc.codegen.row_joins import RowSums, join_rows
 from graphc.ir.index import Axis, Index, as_index
 from graphc.ir.kernel import Acc, Buffer, Call, Kernel, Load, Loop, Program, Read, Stmt, Storage, Store, Update, walk
 
@@ -26,29 +27,71 @@ ROWS_FROM, ROWS_STRETCH = 1 << 20, 1 << 18
 
 
 def split_reductions(program: Program) -> Program:
-    """Needs: a lowered program. Does: gives each long reduction with few results a kernel for partial results. Leaves:
-    an equivalent program, but for the order in which sums are rounded."""
-    split = {k.name: found for k in program.kernels if (found := _KernelSplitter(k).run()) is not None}
-    if not split:
-        return program
-    kernels = [piece for k in program.kernels for piece in split.get(k.name, [k])]
-    storages, calls = list(program.storages), []
-    names = {s.name for s in storages}
-    for call in program.calls:
-        if call.kernel not in split:
-            calls.append(call)
-            continue
-        bound = dict(zip((b.name for b in program.kernel(call.kernel).arguments), call.args, strict=True))
+    """Needs: a lowered program. Does: gives each long reduction with few results a kernel for partial results, which
+    goes along with what the kernel before does to the same rows. Leaves: an equivalent program, but for the order in
+    which sums are rounded."""
+    splitters = {k.name: _KernelSplitter(k) for k in program.kernels}
+    split = {name: found for name, s in splitters.items() if (found := s.run()) is not None}
+    return (
+        _Calls(program, split, {n: r for s in splitters.values() for n, r in s.row_sums.items()}).run()
+        if split
+        else program
+    )
+
+
+class _Calls:
+    """The calls of a program with those of split kernels replaced by those of their pieces."""
+
+    def __init__(self, program: Program, split: dict[str, list[Kernel]], row_sums: dict[str, RowSums]):
+        self.program = program
+        self.split = split
+        self.row_sums = row_sums
+        self.kernels = {p.name: p for k in program.kernels for p in split.get(k.name, [k])}
+        self.joined: dict[tuple[str, str, tuple[int, ...]], str] = {}
+        """By two kernels and where arguments of the second are among those of the first: the name of both as one."""
+        self.storages = list(program.storages)
+        self.names = {s.name for s in program.storages}
+        self.calls: list[Call] = []
+
+    def run(self) -> Program:
+        """The program of the pieces."""
+        for call in self.program.calls:
+            if call.kernel in self.split:
+                self.add_pieces(call)
+            else:
+                self.calls.append(call)
+        called = {c.kernel for c in self.calls}
+        kernels = tuple(k for k in self.kernels.values() if k.name in called)
+        return replace(self.program, storages=tuple(self.storages), kernels=kernels, calls=tuple(self.calls))
+
+    def add_pieces(self, call: Call) -> None:
+        """Appends the calls of the pieces of a kernel."""
+        bound = dict(zip((b.name for b in self.program.kernel(call.kernel).arguments), call.args, strict=True))
         places = {name: call.place(i) for i, name in enumerate(bound)}
-        for piece in split[call.kernel]:
+        for piece in self.split[call.kernel]:
             for buffer in piece.arguments:
                 if buffer.name not in bound:
-                    bound[buffer.name] = _fresh(f"{buffer.name}.{len(names)}", names)
-                    storages.append(Storage(bound[buffer.name], buffer.dtype, (buffer.size,), "temp"))
+                    bound[buffer.name] = _fresh(f"{buffer.name}.{len(self.names)}", self.names)
+                    self.storages.append(Storage(bound[buffer.name], buffer.dtype, (buffer.size,), "temp"))
             args = tuple(bound[b.name] for b in piece.arguments)
             at = tuple(places.get(b.name, Index()) for b in piece.arguments) if call.places else ()
-            calls.append(Call(piece.name, args, call.values, call.repeats, at))
-    return replace(program, storages=tuple(storages), kernels=tuple(kernels), calls=tuple(calls))
+            self.add(Call(piece.name, args, call.values, call.repeats, at))
+
+    def add(self, call: Call) -> None:
+        """Appends a call, or joins it with the last one."""
+        last = self.calls[-1] if self.calls else None
+        plain = last is not None and not (last.repeats or call.repeats or last.places or call.places)
+        if last is not None and plain and call.kernel in self.row_sums:
+            joined = join_rows(self.program, self.kernels[last.kernel], last, self.row_sums[call.kernel], call)
+            if joined is not None:
+                shared = tuple(last.args.index(a) if a in last.args else -1 for a in call.args)
+                name = self.joined.setdefault(
+                    (last.kernel, call.kernel, shared), f"{joined[0].name}_{len(self.joined)}"
+                )
+                self.kernels.setdefault(name, replace(joined[0], name=name))
+                self.calls[-1] = replace(joined[1], kernel=name)
+                return
+        self.calls.append(call)
 
 
 def _fresh(name: str, taken: set[str]) -> str:
@@ -88,6 +131,8 @@ class _KernelSplitter:
         self.names = _PlainNames()
         self.outer: list[Axis] = []
         self.partials: list[_Partial] = []
+        self.row_sums: dict[str, RowSums] = {}
+        """By name, the kernels that may be joined with one that goes over the same rows."""
 
     def run(self) -> list[Kernel] | None:
         """The kernels of partial results, and the one that is left; None when there is nothing to split."""
@@ -138,15 +183,31 @@ class _KernelSplitter:
         self.partials += partials
         body: list[Stmt] = []
         done = 0
-        sums = ColumnSums(self.names, self.outer[-1], from_identity, loop) if self.many else None
+        name = f"{self.kernel.name}_partial{number}"
+        if self.many:
+            return self.row_kernel(name, ColumnSums(self.names, self.outer[-1], from_identity, loop), runs, partials)
         for run in runs:
-            if sums is None:
-                body += self.stretches(from_identity, loop, run, done, partials)
-            else:
-                body += self.row_stretches(sums, run, done, partials)
+            body += self.stretches(from_identity, loop, run, done, partials)
             done += run[1]
-        scratch = sums.scratch if sums is not None else []
-        return self.kernel_of(f"{self.kernel.name}_partial{number}", tuple(body), scratch)
+        return self.kernel_of(name, tuple(body))
+
+    def row_kernel(
+        self, name: str, sums: ColumnSums, runs: list[tuple[int, int, int]], partials: list[_Partial]
+    ) -> Kernel:
+        """The same, with whole rows added up."""
+
+        def build(ahead: Ahead) -> Kernel:
+            body: list[Stmt] = []
+            done = 0
+            for run in runs:
+                body += self.row_stretches(replace(sums, ahead=ahead), run, done, partials)
+                done += run[1]
+            return self.kernel_of(name, tuple(body), sums.scratch)
+
+        kernel = build(nothing_ahead)
+        if len(self.outer) == len(sums.widths) == len(sums.axes) == 1:
+            self.row_sums[name] = RowSums(kernel, sums, build)
+        return kernel
 
     def stretches(
         self, before: tuple[Stmt, ...], loop: Loop, run: tuple[int, int, int], done: int, partials: list[_Partial]
@@ -168,7 +229,7 @@ class _KernelSplitter:
     def row_stretches(
         self, sums: ColumnSums, run: tuple[int, int, int], done: int, partials: list[_Partial]
     ) -> tuple[Stmt, ...]:
-        """The same, with whole rows added up."""
+        """The nest over stretches of rows of equal length."""
         start, count, size = run
         stretch = self.names.axis("s", count)
         outer = {a: self.names.axis("o", a.extent) for a in self.outer[:-1]}

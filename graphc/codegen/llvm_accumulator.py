@@ -10,7 +10,7 @@ from graphc.codegen.llvm_function import FunctionWriter
 from graphc.codegen.llvm_scalar import ScalarEmitter, register_type, splat_literal
 from graphc.dtypes import DType
 from graphc.ir.index import Axis
-from graphc.ir.kernel import Acc, Const, Kernel, Loop, Update, walk
+from graphc.ir.kernel import Acc, Const, Kernel, Loop, Read, Update, walk
 
 Key = tuple[tuple[int, ...], int]
 """(coordinates along the unrolled axes around the declaration, number of the extra copy)."""
@@ -22,6 +22,8 @@ class Spread:
 
     copies: int = 1
     lanes: int = 0
+    running: bool = False
+    """Whether it is read in the loop over lanes that updates it: each lane then sees what came up to it."""
 
 
 @dataclass
@@ -38,6 +40,10 @@ class Accumulator:
     """Lanes at the declaration (0: scalar)."""
     spread: Spread
     registers: dict[Key, str] = field(default_factory=dict)
+    """Of one that runs: the value after the last lane, in every lane."""
+    prefixes: dict[Key, str] = field(default_factory=dict)
+    """Of one that runs: the value after each lane of the vector axis ``along``."""
+    along: Axis | None = None
 
     @property
     def width(self) -> int:
@@ -77,6 +83,7 @@ def analyse(kernel: Kernel) -> tuple[dict[str, Spread], dict[Axis, int]]:
         if isinstance(s, Loop) and s.kind == "vector"
     }
     shared: dict[str, list[Axis]] = {}
+    seen: dict[str, list[Axis]] = {}
     for stmt, loops in walk(kernel.body):
         if isinstance(stmt, Acc):
             declared[stmt.name] = loops
@@ -86,10 +93,14 @@ def analyse(kernel: Kernel) -> tuple[dict[str, Spread], dict[Axis, int]]:
             copies = prod(loop.axis.extent for loop in inside if loop.kind == "unroll")
             spreads[stmt.acc].copies = max(spreads[stmt.acc].copies, copies)
             shared.setdefault(stmt.acc, []).extend(loop.axis for loop in inside if loop.kind == "vector")
+        elif isinstance(stmt, Read):
+            inside = loops[len(declared[stmt.acc]) :]
+            seen.setdefault(stmt.acc, []).extend(loop.axis for loop in inside if loop.kind == "vector")
     shared = {name: axes for name, axes in shared.items() if axes}
     _equalize(lanes, list(shared.values()))
     for name, axes in shared.items():
         spreads[name].lanes = lanes[axes[0]]
+        spreads[name].running = not set(axes).isdisjoint(seen.get(name, []))
     return spreads, lanes
 
 
@@ -122,7 +133,7 @@ class AccumulatorWriter:
     ) -> None:
         """Fills the registers with the initial value; extra copies and lanes start from the identity."""
         neutral = splat_literal(identity(acc.combine, acc.dtype), acc.width)
-        spread = acc.spread.copies > 1 or bool(acc.spread.lanes)
+        spread = not acc.spread.running and (acc.spread.copies > 1 or bool(acc.spread.lanes))
         for c in coordinates:
             first = init(c)
             for extra in range(acc.spread.copies):
@@ -131,6 +142,8 @@ class AccumulatorWriter:
     def fold(self, acc: Accumulator, c: tuple[int, ...], init: str) -> str:
         """The value of one declared copy: extra copies and lanes combined in a tree, then the initial value."""
         parts = [acc.registers[c, extra] for extra in range(acc.spread.copies)]
+        if acc.spread.running:
+            return self.function.line(f"extractelement {register_type(acc.dtype, acc.width)} {parts[0]}, i64 0")
         while len(parts) > 1:
             pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
             parts = [self.combine(acc.combine, *p, acc.dtype, acc.width) if len(p) == 2 else p[0] for p in pairs]
@@ -142,6 +155,24 @@ class AccumulatorWriter:
         ):
             value = self.combine(acc.combine, value, init, acc.dtype, acc.lanes)
         return value
+
+    def run(self, acc: Accumulator, key: Key, value: str, along: Axis) -> None:
+        """Combines the lanes of a value one after the other, in a logarithmic number of steps."""
+        f, lanes, kind = self.function, acc.width, register_type(acc.dtype, acc.width)
+        neutral = splat_literal(identity(acc.combine, acc.dtype), lanes)
+        step = 1
+        while step < lanes:
+            # NOTE: upper halves get the last lane of lower ones; shifts of all lanes would take slower shuffles.
+            places = ", ".join(f"i32 {i // step * step - 1 if i & step else lanes}" for i in range(lanes))
+            moved = f.line(f"shufflevector {kind} {value}, {kind} {neutral}, <{lanes} x i32> <{places}>")
+            value = self.combine(acc.combine, moved, value, acc.dtype, lanes)
+            step *= 2
+        last = ", ".join([f"i32 {lanes - 1}"] * lanes)
+        total = f.line(f"shufflevector {kind} {value}, {kind} poison, <{lanes} x i32> <{last}>")
+        acc.along = along
+        acc.prefixes[key] = self.combine(acc.combine, acc.registers[key], value, acc.dtype, lanes)
+        # NOTE: the next vector waits for this one operation only.
+        acc.registers[key] = self.combine(acc.combine, acc.registers[key], total, acc.dtype, lanes)
 
     def fold_lanes(self, op: str, value: str, dtype: DType, lanes: int) -> str:
         """All lanes combined by halving, a fixed order."""

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 
 from graphc.codegen.contraction import PRODUCTS
-from graphc.codegen.llvm_accumulator import Accumulator, AccumulatorWriter, analyse
+from graphc.codegen.llvm_accumulator import Accumulator, AccumulatorWriter, Key, analyse, identity
 from graphc.codegen.llvm_function import Coordinates, FunctionWriter, LaneValue
 from graphc.codegen.llvm_memory import MemoryWriter, VectorAxis
-from graphc.codegen.llvm_scalar import ScalarEmitter, register_type
+from graphc.codegen.llvm_scalar import ScalarEmitter, register_type, splat_literal
 from graphc.codegen.llvm_share import ShareWriter
 from graphc.codegen.parallel import Split
 from graphc.codegen.target import Target
@@ -242,7 +242,8 @@ class KernelEmitter:
         init = self.operand(stmt.init)
         self.inits[stmt.name] = stmt.init
         copies = dict(self.copies(acc.axes))
-        self.accumulators.start(acc, list(copies), lambda c: self.function.widen(init, copies[c], lanes))
+        width = acc.width if acc.spread.running else lanes
+        self.accumulators.start(acc, list(copies), lambda c: self.function.widen(init, copies[c], width))
         self.live[stmt.name] = acc
 
     def update(self, stmt: Update) -> None:
@@ -253,12 +254,27 @@ class KernelEmitter:
         masked = vector is not None and vector.partial and bool(acc.spread.lanes)
         for _, at in self.copies(self.unroll):
             key = (tuple(at[a] for a in acc.axes), _flat([(at[a], a.extent) for a in extra]))
+            if acc.spread.running:
+                self._run(acc, key, stmt.value, at)
+                continue
             old = acc.registers[key]
             new = self._combined(acc, stmt.value, old, at)
             if masked:
                 assert vector is not None
                 new = self.scalar.select(vector.mask(), new, old, acc.dtype, acc.width)
             acc.registers[key] = new
+
+    def _run(self, acc: Accumulator, key: Key, value: Ref, at: Coordinates) -> None:
+        vector = self.memory.vector
+        register = self.function.widen(self.operand(value), at, acc.width)
+        if vector is None:
+            old = acc.registers[key]
+            acc.registers[key] = self.accumulators.combine(acc.combine, old, register, acc.dtype, acc.width)
+            return
+        if vector.partial:
+            neutral = splat_literal(identity(acc.combine, acc.dtype), acc.width)
+            register = self.scalar.select(vector.mask(), register, neutral, acc.dtype, acc.width)
+        self.accumulators.run(acc, key, register, vector.axis)
 
     def _combined(self, acc: Accumulator, value: Ref, old: str, at: Coordinates) -> str:
         product_of = self.products.get(value) if isinstance(value, str) else None
@@ -274,6 +290,11 @@ class KernelEmitter:
     def read(self, stmt: Read) -> None:
         """The present value of an accumulator."""
         acc = self.live[stmt.acc]
+        vector = self.memory.vector
+        if vector is not None and acc.along == vector.axis:
+            parts = {c: register for (c, _), register in acc.prefixes.items()}
+            self.values[stmt.name] = LaneValue(acc.dtype, acc.axes, acc.width, parts, depth=self.function.depth)
+            return
         result = LaneValue(acc.dtype, acc.axes, acc.lanes, depth=self.function.depth)
         for c, at in self.copies(acc.axes):
             init = self.function.widen(self.operand(self.inits[stmt.acc]), at, acc.lanes)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from graphc.codegen.loops import BodyCopier, Names, block_index, defined, depends, indices_of, wrap
 from graphc.codegen.target import Target
 from graphc.ir.index import Axis, Dynamic, Index, atoms
-from graphc.ir.kernel import Acc, Let, Load, Loop, Stmt, Store, Update, walk
+from graphc.ir.kernel import Acc, Let, Load, Loop, Read, Stmt, Store, Update, walk
 from graphc.ir.scalar import SCALAR_OPS
 
 _GATHER = 1.5
@@ -48,6 +48,8 @@ def vectorise(
         elif choose(stmt, target).vectorise:
             parts = target.vector_bytes // target.read_bytes if stmt.axis in far else 1
             result.extend(split_lanes(stmt, target, names, parts))
+        elif _runs(stmt, target):
+            result.extend(_pieces(stmt, names, target, lanes_of(stmt, target), 1))
         elif _shares_work(stmt, target):
             result.append(Loop(stmt.axis, "unroll", vectorise(stmt.body, target, names, far)))
         elif _is_chain(stmt, target):
@@ -57,6 +59,29 @@ def vectorise(
         else:
             result.append(Loop(stmt.axis, stmt.kind, vectorise(stmt.body, target, names, far)))
     return tuple(result)
+
+
+def _runs(loop: Loop, target: Target) -> bool:
+    """Whether a loop in order keeps running sums (or the like) of what it reads side by side, so that lanes can."""
+    if loop.kind != "serial" or not 1 < lanes_of(loop, target) <= loop.axis.extent:
+        return False
+    updated: list[str] = []
+    stored = {s.buffer for s in loop.body if isinstance(s, Store)}
+    for stmt in loop.body:
+        if isinstance(stmt, Update):
+            updated.append(stmt.acc)
+        elif isinstance(stmt, Read):
+            if stmt.acc not in updated:
+                return False
+        elif isinstance(stmt, Load | Store):
+            near = (1,) if isinstance(stmt, Store) else (0, 1)
+            if stmt.guard or lane_stride(stmt.index, loop.axis) not in near:
+                return False
+            if stmt.buffer in stored and (isinstance(stmt, Load) or stmt.combine):
+                return False
+        elif not isinstance(stmt, Let):
+            return False
+    return 0 < len(updated) == len(set(updated))
 
 
 def _is_chain(loop: Loop, target: Target) -> bool:
@@ -173,7 +198,11 @@ def split_lanes(loop: Loop, target: Target, names: Names, parts: int = 1) -> tup
     """The loop as: blocks of several vectors, single vectors, and a tail of fewer lanes; with ``parts`` of each vector
     for itself."""
     lanes, extent = max(1, lanes_of(loop, target) // parts), loop.axis.extent
-    copies = _copies(loop, extent // lanes, parts)
+    return _pieces(loop, names, target, lanes, _copies(loop, extent // lanes, parts))
+
+
+def _pieces(loop: Loop, names: Names, target: Target, lanes: int, copies: int) -> tuple[Stmt, ...]:
+    extent = loop.axis.extent
     full = extent // lanes // copies
     result: list[Stmt] = []
     done = full * copies * lanes
@@ -212,6 +241,8 @@ def _copies(loop: Loop, vectors: int, parts: int) -> int:
 
 
 def _piece(loop: Loop, names: Names, start: int, number: int, copies: int, lanes: int) -> tuple[Stmt, ...]:
+    if loop.kind == "serial" and number == lanes == 1:
+        return BodyCopier(names, {loop.axis: start}).body(loop.body)
     outer, copy, lane = names.axis("o", number), names.axis("u", copies), names.axis("l", lanes)
     index = block_index(start, (outer, copies * lanes), (copy, lanes), (lane, 1))
     body = BodyCopier(names, {loop.axis: index}).body(loop.body)

@@ -10,7 +10,7 @@ from graphc.codegen.loops import Names, hoist
 from graphc.codegen.target import Target, target_named
 from graphc.codegen.vectorise import choose, lane_stride, lanes_of, split_lanes, vectorise
 from graphc.ir.index import Axis, Dynamic, Index, as_index
-from graphc.ir.kernel import Kernel, Loop, Store, walk
+from graphc.ir.kernel import Kernel, Load, Loop, Store, walk
 from tests.codegen.kernel_native import check_equivalent, check_native, kernel_of
 from tests.native import TARGETS, target_or_skip
 
@@ -266,6 +266,7 @@ def test_sums_of_columns_read_long_pieces_of_each_row():
     assert copies == [16]
 
 
+<<<<<<< HEAD
 @pytest.mark.parametrize("sums", [16, 17, 40])
 def test_many_sums_of_columns_at_once(sums: int):
     results = ", ".join(f"%y{s}: f32[40] out" for s in range(sums))
@@ -282,6 +283,9 @@ def test_many_sums_of_columns_at_once(sums: int):
 
 
 def test_running_sums_of_rows_far_apart_stay_scalar():
+=======
+def test_running_sums_of_rows_far_apart_take_lanes_along_the_rows():
+>>>>>>> a4f507d (codegen: running sums along a row take lanes)
     kernel = kernel_of(
         """
         kernel @k(%x: f32[65536] in, %y: f32[65536] out) {
@@ -297,7 +301,8 @@ def test_running_sums_of_rows_far_apart_stay_scalar():
         }"""
     )
     body = vectorise(kernel.body, target_named("avx512"), Names("z"))
-    assert not any(isinstance(s, Loop) and s.kind == "vector" for s, _ in walk(body))
+    loads = [(s, loops[-1]) for s, loops in walk(body) if isinstance(s, Load)]
+    assert [(loop.kind, s.index.coefficient(loop.axis)) for s, loop in loads] == [("vector", 1)]
 
 
 # ---- work that a short loop around lanes shares
@@ -357,6 +362,7 @@ def test_shared_work_natively(target: str):
         check_native(vectorised(shared_work(n, groups), machine), machine)
 
 
+<<<<<<< HEAD
 def between(step: int) -> Kernel:
     return kernel_of(f"""
         kernel @k(%x: f32[{3 * 40}] in, %y: f32[{40 * step}] out) {{
@@ -364,11 +370,30 @@ def between(step: int) -> Kernel:
             for j in 3 parallel {{
               v: f32 = load %x[i + 40*j]
               store %y[{step}*i + j] = v
+=======
+# ---- running sums
+
+
+def running(n: int, dtype: str = "f32", op: str = "add", step: int = 1) -> Kernel:
+    place = f"k + {n}*i" if step > 0 else f"{n}*i - k + {n - 1}"
+    start = {"add": 0, "mul": 1, "max": -5}[op]
+    literal = f"{dtype}({start}.0)" if dtype[0] == "f" else f"{dtype}({start})"
+    return kernel_of(f"""
+        kernel @k(%x: {dtype}[{3 * n}] in, %y: {dtype}[{3 * n}] out) {{
+          for i in 3 parallel {{
+            acc a: {dtype} = {op} {literal}
+            for k in {n} serial {{
+              v: {dtype} = load %x[{place}]
+              update a with v
+              w = read a
+              store %y[{place}] = w
+>>>>>>> a4f507d (codegen: running sums along a row take lanes)
             }}
           }}
         }}""")
 
 
+<<<<<<< HEAD
 def test_what_lies_between_lanes_is_written_out():
     assert 3 in unrolled(vectorised(between(3), WIDE))
     assert 3 not in unrolled(vectorised(between(4), WIDE)), "one of four elements stays as it is"
@@ -378,3 +403,25 @@ def test_what_lies_between_lanes_is_written_out():
 def test_what_lies_between_lanes_natively(target: str):
     machine = target_or_skip(target)
     check_native(vectorised(between(3), machine), machine)
+=======
+def test_running_sums_along_a_row_take_lanes():
+    assert vectors(vectorised(running(64), WIDE)) == [16]
+    assert vectors(vectorised(running(77), WIDE)) == [16, 13]
+    assert vectors(vectorised(running(77), NARROW)) == [4]
+
+
+@pytest.mark.parametrize("kernel", [running(7), running(64, step=-1)])
+def test_short_rows_and_rows_from_the_end_stay_in_order(kernel: Kernel):
+    assert vectors(vectorised(kernel, WIDE)) == []
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("n", [16, 17, 77])
+@pytest.mark.parametrize(
+    ("dtype", "op"), [("f32", "add"), ("f64", "max"), ("i32", "mul"), ("i64", "add"), ("i8", "max")]
+)
+def test_running_sums_natively(target: str, n: int, dtype: str, op: str):
+    kernel = running(n, dtype, op)
+    machine = target_or_skip(target)
+    check_native(vectorised(kernel, machine), machine)
+>>>>>>> a4f507d (codegen: running sums along a row take lanes)

@@ -148,7 +148,7 @@ class _KernelSplitter:
         for position, stmt in enumerate(statements):
             if any(isinstance(s, Store) for s, _ in walk((stmt,))):
                 break
-            if isinstance(stmt, Loop) and stmt.kind == "reduce" and self.is_long(stmt, statements[:position]):
+            if isinstance(stmt, Loop) and stmt.kind == "reduce" and self.is_long(statements, position):
                 before = tuple(statements[:position])
                 kernels.append(self.partial_kernel(before, stmt, len(kernels)))
                 statements[position] = self.combined(stmt)
@@ -157,12 +157,16 @@ class _KernelSplitter:
         rest = wrap([(a, "parallel") for a in self.outer], tuple(statements))
         return [*kernels, self.kernel_of(self.kernel.name, rest)]
 
-    def is_long(self, loop: Loop, before: list[Stmt]) -> bool:
-        """Whether a reduction is worth splitting."""
+    def is_long(self, statements: Sequence[Stmt], position: int) -> bool:
+        """Whether the reduction at a position is worth splitting: not the one of many results whose rows are read again
+        once it is done, from a nearer cache where that is done block by block."""
+        loop, rest = statements[position], statements[position + 1 :]
+        assert isinstance(loop, Loop)
         trips = _trips((loop,)) * prod(a.extent for a in self.outer)
-        if self.many:
-            return trips >= ROWS_FROM and is_column_sum(self.outer[-1], before, loop)
-        return loop.axis.extent > 1 and trips >= LONG
+        if not self.many:
+            return loop.axis.extent > 1 and trips >= LONG
+        again = _loaded((loop,)) & _loaded([s for s in rest if isinstance(s, Loop)])
+        return trips >= ROWS_FROM and not again and is_column_sum(self.outer[-1], statements[:position], loop)
 
     def partial_kernel(self, before: tuple[Stmt, ...], loop: Loop, number: int) -> Kernel:
         """The kernel that computes the partial results of a loop; notes where they lie."""
@@ -263,6 +267,11 @@ class _KernelSplitter:
         extra = [p.buffer for p in self.partials if p.buffer.name in used]
         buffers += [b if b.name in stored else replace(b, role="in") for b in extra]
         return Kernel(name, (*buffers, *scratch), body, self.kernel.origin)
+
+
+def _loaded(body: Sequence[Stmt]) -> set[str]:
+    """Buffers that statements read."""
+    return {s.buffer for s, _ in walk(tuple(body)) if isinstance(s, Load)}
 
 
 def _trips(body: tuple[Stmt, ...]) -> int:

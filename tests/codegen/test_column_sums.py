@@ -57,6 +57,16 @@ def test_small_narrow_and_flat_ones_stay(rows: int, width: int):
     assert names(columns(rows, width)) == ["k0"]
 
 
+def test_rows_that_are_read_again_block_by_block_stay():
+    text = """
+        graph @g(%x: f32[2048,1024]) -> (f32[2048,1024]) {
+          %m = sum(%x) {axes=[0], keepdims=true} : f32[1,1024]
+          %y = sub(%x, %m) : f32[2048,1024]
+          return %y
+        }"""
+    assert names(text) == ["k0"]
+
+
 def test_a_matrix_times_a_vector_stays_a_product():
     text = """
         graph @g(%x: f32[1,2048], %w: f32[2048,1024]) -> (f32[1,1024]) {

@@ -75,7 +75,7 @@ def split(text: str) -> Program:
     return program
 
 
-@pytest.mark.parametrize(("text", "kernels"), [(ROWS, 2), (MAP, 2), (TWICE, 2), (FLIPPED, 3), (PRODUCT, 3), (OTHER, 3)])
+@pytest.mark.parametrize(("text", "kernels"), [(ROWS, 2), (MAP, 1), (TWICE, 2), (FLIPPED, 3), (PRODUCT, 3), (OTHER, 3)])
 def test_which_kernels_are_joined(text: str, kernels: int):
     program = split(text)
     assert len(program.kernels) == kernels

@@ -266,7 +266,6 @@ def test_sums_of_columns_read_long_pieces_of_each_row():
     assert copies == [16]
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize("sums", [16, 17, 40])
 def test_many_sums_of_columns_at_once(sums: int):
     results = ", ".join(f"%y{s}: f32[40] out" for s in range(sums))
@@ -282,10 +281,7 @@ def test_many_sums_of_columns_at_once(sums: int):
     assert vectors(vectorised(kernel_of("\n".join(parts)), WIDE)) == [16, 8]
 
 
-def test_running_sums_of_rows_far_apart_stay_scalar():
-=======
 def test_running_sums_of_rows_far_apart_take_lanes_along_the_rows():
->>>>>>> a4f507d (codegen: running sums along a row take lanes)
     kernel = kernel_of(
         """
         kernel @k(%x: f32[65536] in, %y: f32[65536] out) {
@@ -362,7 +358,6 @@ def test_shared_work_natively(target: str):
         check_native(vectorised(shared_work(n, groups), machine), machine)
 
 
-<<<<<<< HEAD
 def between(step: int) -> Kernel:
     return kernel_of(f"""
         kernel @k(%x: f32[{3 * 40}] in, %y: f32[{40 * step}] out) {{
@@ -370,7 +365,22 @@ def between(step: int) -> Kernel:
             for j in 3 parallel {{
               v: f32 = load %x[i + 40*j]
               store %y[{step}*i + j] = v
-=======
+            }}
+          }}
+        }}""")
+
+
+def test_what_lies_between_lanes_is_written_out():
+    assert 3 in unrolled(vectorised(between(3), WIDE))
+    assert 3 not in unrolled(vectorised(between(4), WIDE)), "one of four elements stays as it is"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_lies_between_lanes_natively(target: str):
+    machine = target_or_skip(target)
+    check_native(vectorised(between(3), machine), machine)
+
+
 # ---- running sums
 
 
@@ -387,23 +397,11 @@ def running(n: int, dtype: str = "f32", op: str = "add", step: int = 1) -> Kerne
               update a with v
               w = read a
               store %y[{place}] = w
->>>>>>> a4f507d (codegen: running sums along a row take lanes)
             }}
           }}
         }}""")
 
 
-<<<<<<< HEAD
-def test_what_lies_between_lanes_is_written_out():
-    assert 3 in unrolled(vectorised(between(3), WIDE))
-    assert 3 not in unrolled(vectorised(between(4), WIDE)), "one of four elements stays as it is"
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_what_lies_between_lanes_natively(target: str):
-    machine = target_or_skip(target)
-    check_native(vectorised(between(3), machine), machine)
-=======
 def test_running_sums_along_a_row_take_lanes():
     assert vectors(vectorised(running(64), WIDE)) == [16]
     assert vectors(vectorised(running(77), WIDE)) == [16, 13]
@@ -424,4 +422,3 @@ def test_running_sums_natively(target: str, n: int, dtype: str, op: str):
     kernel = running(n, dtype, op)
     machine = target_or_skip(target)
     check_native(vectorised(kernel, machine), machine)
->>>>>>> a4f507d (codegen: running sums along a row take lanes)

@@ -284,8 +284,7 @@ class KernelEmitter:
                 return self.scalar.add_dot(product_of.op, a, b, old, acc.width)
             return self.scalar.emit("fma", [a, b, old], [acc.dtype] * 3, acc.dtype, acc.width)
         register = self.function.widen(self.operand(value), at, acc.width)
-        # NOTE: which of two is NaN is asked of the first one, and the value does not wait for the accumulator.
-        return self.accumulators.combine(acc.combine, register, old, acc.dtype, acc.width)
+        return self.accumulators.combine(acc.combine, old, register, acc.dtype, acc.width)
 
     def read(self, stmt: Read) -> None:
         """The present value of an accumulator."""

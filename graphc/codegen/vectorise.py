@@ -20,7 +20,7 @@ _SMALL_SUM = 8
 """Statements for each sum in a loop around another one up to which it is nothing but sums."""
 _SHORT = 4
 """Iterations of a loop around lanes up to which it may be written out."""
-_CHAINS = 2
+_CHAINS = (4, 2)
 """Long chains of operations done side by side, so that one runs while the other waits."""
 _GAPS = (2, 3, 4)
 """Distances between the lanes of stores that are filled by shuffles of registers."""
@@ -52,9 +52,9 @@ def vectorise(
             result.extend(_pieces(stmt, names, target, lanes_of(stmt, target), 1))
         elif _shares_work(stmt, target):
             result.append(Loop(stmt.axis, "unroll", vectorise(stmt.body, target, names, far)))
-        elif _is_chain(stmt, target):
-            outer, copy = names.axis("o", stmt.axis.extent // _CHAINS), names.axis("u", _CHAINS)
-            copied = BodyCopier(names, {stmt.axis: block_index(0, (outer, _CHAINS), (copy, 1))}).body(stmt.body)
+        elif number := _chains(stmt, target):
+            outer, copy = names.axis("o", stmt.axis.extent // number), names.axis("u", number)
+            copied = BodyCopier(names, {stmt.axis: block_index(0, (outer, number), (copy, 1))}).body(stmt.body)
             result += wrap([(outer, stmt.kind), (copy, "unroll")], vectorise(copied, target, names, far))
         else:
             result.append(Loop(stmt.axis, stmt.kind, vectorise(stmt.body, target, names, far)))
@@ -84,11 +84,14 @@ def _runs(loop: Loop, target: Target) -> bool:
     return 0 < len(updated) == len(set(updated))
 
 
-def _is_chain(loop: Loop, target: Target) -> bool:
-    """Whether iterations are better done side by side: they are around work that is shared, which is a long chain."""
+def _chains(loop: Loop, target: Target) -> int:
+    """How many iterations are better done side by side: those around work that is shared, which is a long chain; 0 for
+    other loops."""
     inner = loop.body[-1] if loop.body else None
-    divides = loop.kind != "serial" and loop.axis.extent % _CHAINS == 0
-    return divides and isinstance(inner, Loop) and inner.kind == loop.kind and _shares_work(inner, target)
+    if loop.kind == "serial" or not isinstance(inner, Loop) or inner.kind != loop.kind:
+        return 0
+    number = next((n for n in _CHAINS if loop.axis.extent % n == 0), 0)
+    return number if number and _shares_work(inner, target) else 0
 
 
 def _shares_work(loop: Loop, target: Target) -> bool:

@@ -334,7 +334,8 @@ def test_a_short_loop_around_shared_work_is_written_out():
     assert unrolled(vectorised(shared_work(5, 3), WIDE)) == [4]
 
 
-def test_two_iterations_of_shared_work_run_side_by_side():
+def test_iterations_of_shared_work_run_side_by_side():
+    assert unrolled(vectorised(shared_work(16, 8), WIDE)) == [4, 4]
     assert unrolled(vectorised(shared_work(16, 6), WIDE)) == [2, 4]
 
 

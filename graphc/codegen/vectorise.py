@@ -204,6 +204,12 @@ def split_lanes(loop: Loop, target: Target, names: Names, parts: int = 1) -> tup
     return _pieces(loop, names, target, lanes, _copies(loop, extent // lanes, parts))
 
 
+def _is_long(body: tuple[Stmt, ...]) -> bool:
+    """Whether values take so many operations, one after the other, that the machine sees few of them at a time."""
+    sums = any(isinstance(s, Update) for s in body)
+    return not sums and any(isinstance(s, Let) and SCALAR_OPS[s.op].transcendental for s in body)
+
+
 def _pieces(loop: Loop, names: Names, target: Target, lanes: int, copies: int) -> tuple[Stmt, ...]:
     extent = loop.axis.extent
     full = extent // lanes // copies
@@ -233,7 +239,7 @@ def _tail(rest: int, target: Target) -> list[int]:
 def _copies(loop: Loop, vectors: int, parts: int) -> int:
     """Independent vectors in flight: enough to hide latency, few enough for the registers."""
     size = sum(1 for _ in walk(loop.body))
-    most = parts * (4 if size <= 16 else 2 if size <= 60 else 1)
+    most = parts * (4 if size <= 16 else 2 if size <= 60 else 1) * (2 if _is_long(loop.body) else 1)
     sums = sum(isinstance(s, Acc) for s in loop.body)
     if size <= _SMALL_SUM * sums and any(isinstance(s, Loop) for s in loop.body):
         # NOTE: sums of columns read longer pieces of each row, which memory delivers faster.

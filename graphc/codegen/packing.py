@@ -25,6 +25,8 @@ class Packing:
     vector: Axis
     panels: tuple[tuple[int, int, int], ...]
     """(start, count, lanes) of runs of equal panels along the vector axis."""
+    room: int
+    """Lanes for which the last panel has room, if it is not a whole number of vectors."""
 
     @property
     def depth(self) -> int:
@@ -37,22 +39,32 @@ class Packing:
     @property
     def size(self) -> int:
         """Elements of the packed operand."""
-        product = self.depth * self.vector.extent
+        product = self.depth * self._lanes
         for x in self.outer:
             product *= x.extent
         return product
 
+    @property
+    def _lanes(self) -> int:
+        """Lanes of all panels together."""
+        start, _, lanes = self.panels[-1]
+        return max(self.vector.extent, start + self.width(lanes))
+
+    def width(self, lanes: int) -> int:
+        """Lanes for which a panel of so many has room."""
+        return max(lanes, self.room) if lanes == self.panels[-1][2] else lanes
+
     def index(self, run: tuple[int, int, int], panel: Index, lane: Index, point: dict[Axis, Index]) -> Index:
         """Where the element of a panel's row and lane lies; ``point`` maps outer and reduced axes to indices."""
-        start, _, lanes = run
+        start, width = run[0], self.width(run[2])
         position = as_index(0)
         for x in self.outer:
             position = position * x.extent + point[x]
         row = as_index(0)
         for x in self.reduced:
             row = row * x.extent + point[x]
-        within = panel * (self.depth * lanes) + row * lanes + lane
-        return position * (self.depth * self.vector.extent) + start * self.depth + within
+        within = panel * (self.depth * width) + row * width + lane
+        return position * (self.depth * self._lanes) + start * self.depth + within
 
     def ahead(self, run: tuple[int, int, int], panel: Index, lanes: int, turn: Index, turns: int) -> Index:
         """What to ask for while a panel is read for the ``turn``-th of ``turns`` times: each turn brings a part of that
@@ -75,15 +87,25 @@ def make_packing(c: Contraction, tile: Tile, target: Target, buffer: str) -> Pac
     """The packed layout that suits a tile."""
     assert tile.pack is not None
     used = axes_of(tile.pack.index)
-    lanes = target.lanes(c.dtype) * tile.vectors
+    lanes = target.lanes(c.dtype)
+    panels = column_runs(tile.vector.extent, lanes * tile.vectors)
     return Packing(
         tile.pack,
         buffer,
         tuple(x for x in c.outer if x in used and x != tile.vector),
         tuple(x for x in c.reduced if x in used),
         tile.vector,
-        tuple(column_runs(tile.vector.extent, lanes)),
+        tuple(panels),
+        _room(c, tile, panels[-1][2], lanes) if target.masked else 0,
     )
+
+
+def _room(c: Contraction, tile: Tile, last: int, lanes: int) -> int:
+    """Lanes of the vectors that hold a last panel of more than one vector: all of them are then summed side by side,
+    and those beside the panel are not stored."""
+    other = c.b if tile.pack is c.a else c.a
+    broadcast = tile.vector not in axes_of(other.index)
+    return -(-last // lanes) * lanes if broadcast and last > lanes and last % lanes else 0
 
 
 def column_runs(extent: int, width: int) -> list[tuple[int, int, int]]:

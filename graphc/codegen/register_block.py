@@ -21,6 +21,8 @@ _FAR_ROWS = 1.06
 they are put in groups (see codegen.tiling)."""
 _WAYS = 8
 """Lines of one set of the first cache that can be counted on."""
+_SHARED = 16
+"""Lanes that lie less than so many elements apart share cache lines."""
 _NEAR_READ = 0.5
 """Cycles to read a vector from the first cache."""
 
@@ -111,7 +113,7 @@ def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
                     rows * vectors, reads, vectors * _panel_read(c, b, vectors, target, pack is not None)
                 )
                 cycles = c.work / (rows * vectors * lanes * used) * step * factor
-                cycles += _scatter_cycles(scattered, row, points)
+                cycles += _scatter_cycles(scattered, axis, row, points)
                 if pack is not None:
                     cycles += _packing_cycles(c, b, axis, free)
                 elif row is not None and rows_are_far(c, b, row, axis, target):
@@ -128,10 +130,16 @@ def rows_are_far(c: Contraction, b: Load, row: Axis, vector: Axis, target: Targe
     return depth * row.extent * c.dtype.itemsize > 4 * target.l2_bytes and panels > target.l2_bytes // 2
 
 
-def _scatter_cycles(accesses: Sequence[Load | Store], row: Axis | None, points: float) -> float:
-    """Time of accesses whose lanes lie apart: register transposes when rows are neighbours, else element by element."""
-    side_by_side = [row is not None and row.extent >= 4 and lane_stride(s.index, row) == 1 for s in accesses]
-    return points * sum(0.5 if fine else 1.5 for fine in side_by_side)
+def _scatter_cycles(accesses: Sequence[Load | Store], axis: Axis, row: Axis | None, points: float) -> float:
+    """Time of accesses whose lanes lie apart: register transposes when rows are neighbours, else element by element,
+    from lines that several lanes share or from one for each."""
+    cycles = 0.0
+    for s in accesses:
+        if row is not None and row.extent >= 4 and lane_stride(s.index, row) == 1:
+            cycles += 0.5
+        else:
+            cycles += 1.5 if abs(lane_stride(s.index, axis) or _PAGE) < _SHARED else 4.0
+    return points * cycles
 
 
 def _step_cycles(sums: int, reads: int, panel: float) -> float:

@@ -12,7 +12,7 @@ from graphc.codegen.register_block import Tile, rows_are_far
 from graphc.codegen.target import Target
 from graphc.codegen.vectorise import lane_stride
 from graphc.ir.index import Axis, Index, as_index, axes_of, bounds, substitute
-from graphc.ir.kernel import Acc, Buffer, Const, Kernel, Let, Load, Loop, Prefetch, Read, Stmt, Store
+from graphc.ir.kernel import Acc, Bound, Buffer, Const, Kernel, Let, Load, Loop, Prefetch, Read, Stmt, Store
 from graphc.ir.scalar import SCALAR_OPS
 
 SCRATCH = "sums"
@@ -170,7 +170,7 @@ class _Blocks:
             for run, count, first in panels:
                 axis = self.names.axis("p", count)
                 bodies: list[tuple[Stmt, ...]] = []
-                for piece in _vector_pieces(run[2], self.target.lanes(self.c.dtype)):
+                for piece in self.pieces(run):
                     c = self.c
                     if self.packed is not None and lanes * self.packed.depth < self.packed.size and not piece[0]:
                         next_group = self.packed.ahead(run, first + axis, lanes, as_index(block) + done, turns)
@@ -187,7 +187,7 @@ class _Blocks:
         turns = around * sum(number for _, number, _ in rows)
         panel = self.names.axis("p", run[1])
         inner: list[Stmt] = []
-        for piece in _vector_pieces(run[2], self.target.lanes(self.c.dtype)):
+        for piece in self.pieces(run):
             done = 0
             for row_run in rows:
                 block = self.names.axis("r", row_run[1])
@@ -203,9 +203,26 @@ class _Blocks:
                 done += row_run[1]
         return wrap([(panel, "parallel")], tuple(inner))
 
+    def pieces(self, run: Run) -> list[Run]:
+        """What is summed side by side of a panel: all of its vectors where it has room for a whole number of them."""
+        size = run[2] if self.packed is None else self.packed.width(run[2])
+        return _vector_pieces(size, self.target.lanes(self.c.dtype))
+
     def block(self, c: Contraction, run: Run, panel: Index, piece: Run, row_run: Run, block: Axis) -> tuple[Stmt, ...]:
         """One register block inside loops over ``near``; ``panel`` and ``block`` say which."""
+        if piece[1] * piece[2] > run[2]:
+            c = replace(c, body=tuple(_only_within(s, self.tile.vector) for s in c.body))
         return _block(c, self.tile, self.names, run, panel, piece, row_run, block, self.packed, self.near)
+
+
+def _only_within(stmt: Stmt, axis: Axis) -> Stmt:
+    """A memory access beside a sum, where a panel may have more lanes than there are elements along ``axis``."""
+    if not isinstance(stmt, Load | Store) or axis not in axes_of(stmt.index):
+        return stmt
+    guard = (*stmt.guard, Bound(as_index(axis), 0, axis.extent))
+    if isinstance(stmt, Store):
+        return replace(stmt, guard=guard)
+    return replace(stmt, guard=guard, other=stmt.other or Const(stmt.dtype.numpy.type(0).item(), stmt.dtype))
 
 
 def _panels_together(c: Contraction, tile: Tile, width: int, target: Target) -> int:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from graphc.codegen.contraction import find_contraction
 from graphc.codegen.loops import Names
 from graphc.codegen.packing import column_runs, make_packing, pack_body
-from graphc.codegen.register_block import choose_tile
+from graphc.codegen.register_block import Tile, choose_tile
 from graphc.codegen.target import target_named
+from graphc.codegen.tiling import apply_tile
 from graphc.ir.index import as_index, substitute
-from graphc.ir.kernel import Buffer, Kernel
+from graphc.ir.kernel import Buffer, Kernel, Store, walk
 from graphc.ir.kernel_interpret import run_kernel
+from tests.codegen.kernel_native import check_scheduled
 from tests.codegen.products import transposed_b
 
 
@@ -60,3 +65,21 @@ def test_all_turns_together_ask_for_the_next_panel():
             asked.add(substitute(ahead, lambda _, k=k: as_index(k)).constant // 16)
     assert asked >= set(range(panel // 16, 2 * panel // 16))
     assert max(asked) <= 2 * panel // 16 + 24 * 5 // 16 + 1
+
+
+@pytest.mark.parametrize(("columns", "room"), [(20, 32), (50, 32), (64, 0), (70, 0), (9, 0)])
+def test_a_last_panel_of_several_vectors_has_room_for_all_of_them(columns: int, room: int):
+    """20 columns are two vectors side by side, of which four lanes of the second are stored."""
+    kernel = transposed_b(40, columns, 30)
+    wide = target_named("avx512")
+    contraction = find_contraction(kernel)
+    assert contraction is not None
+    tile = Tile(0.0, contraction.outer[1], contraction.outer[0], None, 8, 2, contraction.b)
+    packing = make_packing(contraction, tile, wide, "packed")
+    assert packing.room == room
+    buffers = (*kernel.buffers, Buffer("packed", kernel.buffers[0].dtype, packing.size, "in"))
+    tiled = apply_tile(contraction, tile, replace(kernel, buffers=buffers), wide, Names(), packing)
+    guarded = [s for s, _ in walk(tiled.body) if isinstance(s, Store) and s.guard]
+    assert bool(guarded) is bool(room)
+    assert make_packing(contraction, tile, target_named("avx2"), "packed").room == 0
+    check_scheduled(kernel, wide)

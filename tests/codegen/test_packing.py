@@ -81,5 +81,5 @@ def test_a_last_panel_of_several_vectors_has_room_for_all_of_them(columns: int, 
     tiled = apply_tile(contraction, tile, replace(kernel, buffers=buffers), wide, Names(), packing)
     guarded = [s for s, _ in walk(tiled.body) if isinstance(s, Store) and s.guard]
     assert bool(guarded) is bool(room)
-    assert make_packing(contraction, tile, target_named("avx2"), "packed").room == 0
+    assert make_packing(contraction, tile, target_named("sse2"), "packed").room == 0, "masked stores are slow there"
     check_scheduled(kernel, wide)

@@ -40,12 +40,12 @@ class ExampleTracer(Tracer):
 
 
 def vmap(
-    function: Callable[..., Any],
+    func: Callable[..., Any],
     in_dims: Any = 0,
     out_dims: Any = 0,
     randomness: str = "error",
 ) -> Callable[..., Any]:
-    """A function that computes ``function`` for every entry of a batch, without a loop.
+    """A function that computes ``func`` for every entry of a batch, without a loop.
 
     ``in_dims``: for each argument the dimension that counts the entries, or None for one that all entries share; one
     for all arguments, or nested as the arguments are. Keyword arguments are batched along dimension 0. ``out_dims``
@@ -58,7 +58,7 @@ def vmap(
     if randomness not in RANDOMNESS:
         raise AttributeValueError(f"vmap: randomness is one of {', '.join(RANDOMNESS)}, got {randomness!r}")
 
-    @functools.wraps(function, updated=())
+    @functools.wraps(func, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = flatten((args, kwargs))
         dims = _dims_of(structure, in_dims, len(args), len(leaves))
@@ -68,7 +68,7 @@ def vmap(
         examples = [_example(tracer, e, i) for i, e in enumerate(entries)]
         with dispatch.use(tracer):
             inputs, keywords = unflatten(structure, examples)
-            found, shape = flatten(function(*inputs, **keywords))
+            found, shape = flatten(func(*inputs, **keywords))
             results = [refresh(tracer.local(t))._data for t in found]
             writes = [(c, refresh(c.image)._data) for c in tracer.written()]
         tracer.graph.set_outputs([*results, *(value for _, value in writes)])

@@ -253,6 +253,16 @@ def bernoulli(input: Tensor, *, generator: Any = None) -> Tensor:
     return sampling.bernoulli(input, input.shape, generator).to_dtype(input.dtype)
 
 
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """Poisson-distributed counts whose rates are the elements of ``input``; needs their values."""
+    rates = front().values(input, "poisson(), which draws until enough is drawn,")
+    if input.dtype.kind != "f" or not np.all(rates >= 0):
+        raise ArgumentError("poisson takes floating-point rates that are not negative")
+    seed = front().values(sampling.integers(0, 1 << 31, (4,), generator), "poisson()")
+    counts = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed.tolist()))).poisson(rates)
+    return front().constant(np.asarray(counts, rates.dtype))
+
+
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None) -> Tensor:
     """Normally distributed numbers; mean and deviation are numbers (with ``size``) or tensors."""
     shapes = [v.shape for v in (mean, std) if isinstance(v, Tensor)]
@@ -279,6 +289,7 @@ __all__ = [
     "normal",
     "ones",
     "ones_like",
+    "poisson",
     "rand",
     "rand_like",
     "randint",

@@ -253,9 +253,9 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
         """A new tensor of data with this element type."""
         return front().constant(np.array(data, (dtype_of(dtype) if dtype else self.dtype).numpy))
 
-    def new_full(self, size: Sequence[Any], value: Any, dtype: Any = None) -> Tensor:
+    def new_full(self, size: Sequence[Any], fill_value: Any, dtype: Any = None) -> Tensor:
         """A new tensor of one value."""
-        return front().constant(np.full(tuple(size), value, (dtype_of(dtype) if dtype else self.dtype).numpy))
+        return front().constant(np.full(tuple(size), fill_value, (dtype_of(dtype) if dtype else self.dtype).numpy))
 
     def new_zeros(self, *size: Any, dtype: Any = None) -> Tensor:
         """Zeros of this element type."""

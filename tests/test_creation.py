@@ -130,3 +130,18 @@ def test_names_of_types_and_numbers():
 def test_arange_by_keyword():
     assert graphc.arange(start=1, end=4).tolist() == [1, 2, 3]
     assert graphc.arange(0, end=5, step=2).tolist() == [0, 2, 4]
+
+
+def test_poisson():
+    rates = graphc.tensor([0.0, 0.5, 4.0, 1000.0]).expand(5000, 4)
+    graphc.manual_seed(0)
+    drawn = graphc.poisson(rates)
+    graphc.manual_seed(0)
+    assert graphc.equal(graphc.poisson(rates), drawn) and drawn.dtype is graphc.float32
+    assert not graphc.equal(graphc.poisson(rates), drawn)
+    counts = drawn.numpy()
+    np.testing.assert_allclose(counts.mean(0), rates[0].numpy(), rtol=0.05)
+    np.testing.assert_allclose(counts.var(0), rates[0].numpy(), rtol=0.1)
+    assert np.all(counts == np.floor(counts))
+    with pytest.raises(ArgumentError, match="not negative"):
+        graphc.poisson(graphc.tensor([-1.0]))

@@ -63,8 +63,8 @@ def gradcheck(
     rtol: float = 1e-3,
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
-    check_forward_ad: bool = False,
     check_batched_grad: bool = False,
+    check_forward_ad: bool = False,
 ) -> bool:
     """Whether the gradients of ``func`` agree with central differences of step ``eps``.
 

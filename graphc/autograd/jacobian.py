@@ -65,10 +65,8 @@ def _split(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, arg
     return of_chosen, [args[n] for n in chosen]
 
 
-def jacrev(
-    function: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_aux: bool = False
-) -> Callable[..., Any]:
-    """A function that returns the Jacobian of ``function`` with respect to argument ``argnums`` (a tuple for several).
+def jacrev(func: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that returns the Jacobian of ``func`` with respect to argument ``argnums`` (a tuple for several).
 
     For every tensor that the function returns, nested as it returns them, there is one tensor of shape
     ``output.shape + input.shape`` per tensor of the argument, nested as in the argument. With ``has_aux`` the function
@@ -76,9 +74,9 @@ def jacrev(
     a trace, one for all.
     """
 
-    @functools.wraps(function, updated=())
+    @functools.wraps(func, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        of_chosen, primals = _split(function, args, kwargs, argnums)
+        of_chosen, primals = _split(func, args, kwargs, argnums)
         output, pull, *extra = vjp(of_chosen, *primals, has_aux=has_aux)
         results, outer = flatten(output)
         inputs, inner = flatten(tuple(primals))
@@ -102,14 +100,12 @@ def _tree(blocks: Sequence[Any], inner: Structure, argnums: int | Sequence[int])
     return trees[0] if isinstance(argnums, int) else trees
 
 
-def jacfwd(
-    function: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_aux: bool = False
-) -> Callable[..., Any]:
-    """As ``jacrev``, in forward mode: a call of ``function`` per element of the arguments; in a trace, one for all."""
+def jacfwd(func: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_aux: bool = False) -> Callable[..., Any]:
+    """As ``jacrev``, in forward mode: a call of ``func`` per element of the arguments; in a trace, one for all."""
 
-    @functools.wraps(function, updated=())
+    @functools.wraps(func, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        of_chosen, primals = _split(function, args, kwargs, argnums)
+        of_chosen, primals = _split(func, args, kwargs, argnums)
         inputs, inner = flatten(tuple(primals))
         seen: list[Any] = []
 
@@ -136,6 +132,6 @@ def _last(columns: Any, x: Any) -> Any:
     return reshape(turned, shape=(*columns.shape[1:], *x.shape))
 
 
-def hessian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """A function that returns the second derivatives of ``function``, as ``jacfwd`` of ``jacrev``."""
-    return jacfwd(jacrev(function, argnums), argnums)
+def hessian(func: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """A function that returns the second derivatives of ``func``, as ``jacfwd`` of ``jacrev``."""
+    return jacfwd(jacrev(func, argnums), argnums)

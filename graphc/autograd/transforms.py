@@ -125,17 +125,17 @@ def _reaches_others(results: Sequence[Tensor], own: Sequence[Node]) -> bool:
 
 
 def value_and_grad(
-    function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+    func: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """A function that returns (value, gradient) of ``function``, which returns one number.
+    """A function that returns (value, gradient) of ``func``, which returns one number.
 
     The gradient is with respect to argument ``argnums`` (a tuple for several): a tensor, or nested containers of them
     in the argument's structure. With ``has_aux`` the function returns (number, anything), and so does the value.
     """
 
-    @functools.wraps(function, updated=())
+    @functools.wraps(func, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        call = _Call(function, argnums, args, kwargs)
+        call = _Call(func, argnums, args, kwargs)
         value = call.output
         if has_aux and not (isinstance(value, tuple) and len(value) == 2):
             raise ArgumentError("with has_aux the function returns (number, anything)")
@@ -146,14 +146,14 @@ def value_and_grad(
     return wrapped
 
 
-def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that returns the gradient of ``function``, which returns one number; see ``value_and_grad``.
+def grad(func: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that returns the gradient of ``func``, which returns one number; see ``value_and_grad``.
 
     With ``has_aux`` it returns (gradient, anything).
     """
-    both = value_and_grad(function, argnums, has_aux)
+    both = value_and_grad(func, argnums, has_aux)
 
-    @functools.wraps(function, updated=())
+    @functools.wraps(func, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         value, gradient = both(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
@@ -162,12 +162,12 @@ def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux
 
 
 def grad_and_value(
-    function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+    func: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
     """As ``value_and_grad``, but what it returns is (gradient, value)."""
-    both = value_and_grad(function, argnums, has_aux)
+    both = value_and_grad(func, argnums, has_aux)
 
-    @functools.wraps(function, updated=())
+    @functools.wraps(func, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         return both(*args, **kwargs)[::-1]
 
@@ -175,7 +175,7 @@ def grad_and_value(
 
 
 def jvp(
-    function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False
+    func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False
 ) -> tuple[Any, ...]:
     """(output, tangent): the directional derivative of ``function(*primals)`` along ``tangents``, which are nested as
     the primals are. With ``has_aux`` the function returns (output, anything), and the anything comes third.
@@ -189,7 +189,7 @@ def jvp(
         raise ArgumentError("the tangents of jvp must be tensors nested as the primals are")
     with dual_level() as level:
         duals = [make_dual(x, t, level=level) for x, t in zip(variables, given, strict=True)]
-        output, extra = _with_aux(function(*unflatten(structure, duals)), has_aux)
+        output, extra = _with_aux(func(*unflatten(structure, duals)), has_aux)
         results, nested = flatten(output)
         pairs = [unpack_dual(r, level=level) for r in results]
         pushed = [zeros_like(r) if t is None else t for r, t in pairs]
@@ -205,10 +205,10 @@ def _with_aux(result: Any, has_aux: bool) -> tuple[Any, Any]:
     return result
 
 
-def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """(output, pull): ``pull(weights)``, with weights in the structure of the output, gives a tuple with the gradient
     of each primal. With ``has_aux`` the function returns (output, anything), and the anything comes third."""
-    call = _Call(function, tuple(range(len(primals))), primals, {})
+    call = _Call(func, tuple(range(len(primals))), primals, {})
     output, extra = _with_aux(call.output, has_aux)
     results, structure = flatten(output)
 

@@ -162,7 +162,6 @@ class Arithmetic(Elementary, Ordering, Algebra):
     add = _scaled(ew.add, "Sum; ``other`` is first multiplied by ``alpha``.")
     sub = subtract = _scaled(ew.sub, "Difference; ``other`` is first multiplied by ``alpha``.")
     mul = multiply = _two(ew.mul)
-    pow = _two(mathematics.pow)
     floor_divide = _two(ew.floor_div)
     remainder = _two(ew.mod)
     maximum = _two(ew.maximum)
@@ -204,6 +203,10 @@ class Arithmetic(Elementary, Ordering, Algebra):
         return divide(self, other, rounding_mode)
 
     divide = true_divide = div
+
+    def pow(self, exponent: Any) -> Tensor:
+        """Each element raised to the power ``exponent``, a number or a tensor."""
+        return mathematics.pow(self, exponent)
 
     def square(self) -> Tensor:
         """Product with itself; of booleans, i64."""
@@ -322,9 +325,10 @@ class Arithmetic(Elementary, Ordering, Algebra):
         """How many elements are not zero."""
         return composite.total(self._truth(), dim)
 
-    def norm(self, p: Any = 2.0, dim: Dims = None, keepdim: bool = False) -> Tensor:
-        """The p-norm along ``dim`` (``fro`` is the 2-norm)."""
-        return composite.norm(self, 2.0 if p in (None, "fro") else float(p), dim, keepdim)
+    def norm(self, p: Any = "fro", dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
+        """The p-norm along ``dim`` (``fro`` is the 2-norm), in ``dtype`` where it is given."""
+        x = self if dtype is None else ew.cast(self, dtype=dtype)
+        return composite.norm(x, 2.0 if p in (None, "fro") else float(p), dim, keepdim)
 
     # ---- products
 

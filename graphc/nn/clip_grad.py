@@ -21,12 +21,21 @@ def _with_gradient(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     return [p for p in given if p.grad is not None]
 
 
-def get_total_norm(tensors: Iterable[Tensor], norm_type: float = 2.0) -> Tensor:
-    """The ``norm_type``-norm of all elements of all tensors together, without dimensions."""
-    norms = [composite.norm(t.detach(), norm_type).reshape(1) for t in tensors]
+def get_total_norm(
+    tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
+    """The ``norm_type``-norm of all elements of all tensors together, without dimensions.
+
+    ``error_if_nonfinite`` raises GradientError when that is infinite or not a number.
+    """
+    given = [tensors] if isinstance(tensors, Tensor) else tensors
+    norms = [composite.norm(t.detach(), norm_type).reshape(1) for t in given]
     if not norms:
         return front().scalar(0.0, float32)
-    return composite.norm(concat(*norms, axis=0), norm_type)
+    norm = composite.norm(concat(*norms, axis=0), norm_type)
+    if error_if_nonfinite and not bool(mathematics.isfinite(norm)):
+        raise GradientError(f"the norm of the gradients is {norm.item()}")
+    return norm
 
 
 def clip_grad_norm_(
@@ -41,9 +50,7 @@ def clip_grad_norm_(
     """
     held = _with_gradient(parameters)
     with no_grad():
-        norm = get_total_norm([p.grad for p in held], norm_type)
-        if error_if_nonfinite and not bool(mathematics.isfinite(norm)):
-            raise GradientError(f"clip_grad_norm_: the norm of the gradients is {norm.item()}")
+        norm = get_total_norm([p.grad for p in held], norm_type, error_if_nonfinite)
     clip_grads_with_norm_(held, max_norm, norm)
     return norm
 

@@ -105,7 +105,9 @@ def poisson_nll_loss(
     target: Tensor,
     log_input: bool = True,
     full: bool = False,
+    size_average: bool | None = None,
     eps: float = 1e-8,
+    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """``exp(input) - target * input`` (``input - target log(input)`` without ``log_input``); ``full`` adds Stirling's
@@ -120,37 +122,58 @@ def poisson_nll_loss(
         stirling = ew.sub(ew.mul(safe, mathematics.log(safe)), safe)
         stirling = ew.add(stirling, ew.mul(mathematics.log(ew.mul(safe, 6.283185307179586)), 0.5))
         loss = ew.add(loss, ew.where(large, stirling, 0))
-    return reduced(loss, reduction_of(reduction))
+    return reduced(loss, reduction_of(reduction, size_average, reduce))
 
 
-def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+def soft_margin_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Tensor:
     """``log(1 + exp(-target * input))`` for targets 1 and -1."""
     margin = ew.neg(ew.mul(target, input))
     tail = mathematics.log1p(mathematics.exp(ew.neg(ew.abs(margin))))
-    return reduced(ew.add(ew.maximum(margin, 0), tail), reduction_of(reduction))
+    return reduced(ew.add(ew.maximum(margin, 0), tail), reduction_of(reduction, size_average, reduce))
 
 
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """x where the target is 1, ``max(0, margin - x)`` where it is -1."""
     loss = ew.where(ew.eq(target, 1), input, composite.relu(ew.sub(margin, input)))
-    return reduced(loss, reduction_of(reduction))
+    return reduced(loss, reduction_of(reduction, size_average, reduce))
 
 
 def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """``max(0, -target (input1 - input2) + margin)``: target 1 wants input1 larger, -1 smaller."""
     loss = composite.relu(ew.add(ew.mul(ew.neg(target), ew.sub(input1, input2)), margin))
-    return reduced(loss, reduction_of(reduction))
+    return reduced(loss, reduction_of(reduction, size_average, reduce))
 
 
 def cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
     cosine = cosine_similarity(input1, input2, dim=-1, eps=1e-8)
     loss = ew.where(ew.eq(target, 1), ew.sub(1.0, cosine), composite.relu(ew.sub(cosine, margin)))
-    return reduced(loss, reduction_of(reduction))
+    return reduced(loss, reduction_of(reduction, size_average, reduce))
 
 
 def triplet_margin_loss(
@@ -161,6 +184,8 @@ def triplet_margin_loss(
     p: float = 2.0,
     eps: float = 1e-6,
     swap: bool = False,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """``max(0, |anchor - positive| - |anchor - negative| + margin)``; ``swap`` lets the positive stand for the
@@ -169,4 +194,4 @@ def triplet_margin_loss(
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = ew.minimum(far, pairwise_distance(positive, negative, p, eps))
-    return reduced(composite.relu(ew.add(ew.sub(near, far), margin)), reduction_of(reduction))
+    return reduced(composite.relu(ew.add(ew.sub(near, far), margin)), reduction_of(reduction, size_average, reduce))

@@ -197,8 +197,10 @@ class GaussianNLLLoss(_Loss):
 class MarginRankingLoss(_Loss):
     """``max(0, -target (input1 - input2) + margin)``."""
 
-    def __init__(self, margin: float = 0.0, reduction: str = "mean"):
-        super().__init__(reduction=reduction)
+    def __init__(
+        self, margin: float = 0.0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+    ):
+        super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
@@ -209,8 +211,10 @@ class MarginRankingLoss(_Loss):
 class HingeEmbeddingLoss(_Loss):
     """x where the target is 1, ``max(0, margin - x)`` where it is -1."""
 
-    def __init__(self, margin: float = 1.0, reduction: str = "mean"):
-        super().__init__(reduction=reduction)
+    def __init__(
+        self, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+    ):
+        super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -221,8 +225,10 @@ class HingeEmbeddingLoss(_Loss):
 class CosineEmbeddingLoss(_Loss):
     """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
 
-    def __init__(self, margin: float = 0.0, reduction: str = "mean"):
-        super().__init__(reduction=reduction)
+    def __init__(
+        self, margin: float = 0.0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+    ):
+        super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
@@ -239,9 +245,11 @@ class TripletMarginLoss(_Loss):
         p: float = 2.0,
         eps: float = 1e-6,
         swap: bool = False,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
         reduction: str = "mean",
     ):
-        super().__init__(reduction=reduction)
+        super().__init__(size_average, reduce, reduction)
         self.margin = margin
         self.p = p
         self.eps = eps
@@ -249,8 +257,8 @@ class TripletMarginLoss(_Loss):
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         """Vectors [..., size] three times."""
-        options = (self.margin, self.p, self.eps, self.swap, self.reduction)
-        return F.triplet_margin_loss(anchor, positive, negative, *options)
+        options = (self.margin, self.p, self.eps, self.swap)
+        return F.triplet_margin_loss(anchor, positive, negative, *options, reduction=self.reduction)
 
 
 class CTCLoss(_Loss):

@@ -38,6 +38,8 @@ class _BatchNorm(Module):
         track_running_stats: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ):
         super().__init__()
         self.num_features = num_features
@@ -47,7 +49,7 @@ class _BatchNorm(Module):
         self.track_running_stats = track_running_stats
         size = (num_features,)
         self.register_parameter("weight", empty_parameter(size, dtype, device) if affine else None)
-        self.register_parameter("bias", empty_parameter(size, dtype, device) if affine else None)
+        self.register_parameter("bias", empty_parameter(size, dtype, device) if affine and bias else None)
         self.register_buffer("running_mean", filled(size, 0.0, dtype, device) if track_running_stats else None)
         self.register_buffer("running_var", filled(size, 1.0, dtype, device) if track_running_stats else None)
         self.register_buffer("num_batches_tracked", filled((), 0, int64, device) if track_running_stats else None)
@@ -64,8 +66,9 @@ class _BatchNorm(Module):
     def reset_parameters(self) -> None:
         """Scale 1, shift 0, and fresh running statistics."""
         self.reset_running_stats()
-        if self.weight is not None and self.bias is not None:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -229,6 +232,8 @@ class GroupNorm(Module):
         affine: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ):
         super().__init__()
         if num_channels % num_groups:
@@ -238,13 +243,15 @@ class GroupNorm(Module):
         self.eps = eps
         self.affine = affine
         self.register_parameter("weight", empty_parameter((num_channels,), dtype, device) if affine else None)
-        self.register_parameter("bias", empty_parameter((num_channels,), dtype, device) if affine else None)
+        with_bias = affine and bias
+        self.register_parameter("bias", empty_parameter((num_channels,), dtype, device) if with_bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Scale 1, shift 0."""
-        if self.weight is not None and self.bias is not None:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -268,8 +275,10 @@ class _InstanceNorm(_BatchNorm):
         track_running_stats: bool = False,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def forward(self, input: Tensor) -> Tensor:
         """[batch, num_features, ...] to the same shape (also without the batch dimension)."""

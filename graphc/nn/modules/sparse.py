@@ -59,13 +59,21 @@ class Embedding(Module):
 
     @classmethod
     def from_pretrained(
-        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, **options: Any
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
     ) -> Embedding:
         """A layer with the given table [count, size], not trained when ``freeze``."""
         if len(embeddings.shape) != 2:
             raise ShapeError(f"Embedding.from_pretrained: a matrix is needed, got {list(embeddings.shape)}")
         count, size = embeddings.shape
-        return cls(count, size, padding_idx, _weight=embeddings, _freeze=freeze, **options)
+        options = (padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+        return cls(count, size, *options, _weight=embeddings, _freeze=freeze)
 
     def forward(self, input: Tensor) -> Tensor:
         """Integers of any shape to [*shape, embedding_dim]."""
@@ -126,11 +134,24 @@ class EmbeddingBag(Module):
                 self.weight[self.padding_idx].fill_(0)
 
     @classmethod
-    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> EmbeddingBag:
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> EmbeddingBag:
         """A layer with the given table [count, size], not trained when ``freeze``."""
         if len(embeddings.shape) != 2:
             raise ShapeError(f"EmbeddingBag.from_pretrained: a matrix is needed, got {list(embeddings.shape)}")
-        layer = cls(*embeddings.shape, _weight=embeddings, **options)
+        options = (max_norm, norm_type, scale_grad_by_freq, mode, sparse)
+        more = {"include_last_offset": include_last_offset, "padding_idx": padding_idx}
+        layer = cls(*embeddings.shape, *options, _weight=embeddings, **more)
         layer.weight.requires_grad_(not freeze)
         return layer
 

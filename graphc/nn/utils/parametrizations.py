@@ -9,6 +9,7 @@ from graphc.errors import AttributeValueError, IndexRangeError
 from graphc.nn import functional as F
 from graphc.nn.module import Module
 from graphc.nn.modules.convolution import _ConvTranspose
+from graphc.nn.utils.orthogonal import orthogonal
 from graphc.nn.utils.parametrize import register_parametrization
 from graphc.tensor import Tensor
 
@@ -111,3 +112,6 @@ def spectral_norm(
         raise AttributeValueError(f"{type(module).__name__} has no parameter or buffer {name!r}")
     rows = default_dim(module) if dim is None else dim
     return register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, rows, eps))
+
+
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]

@@ -1,0 +1,162 @@
+"""Matrices with orthonormal columns (or rows) as functions of matrices without a condition on them.
+
+Three maps: reflections (Householder 1958), the exponential of a skew-symmetric matrix, and Cayley's transform of one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphc.autograd.grad_mode import no_grad
+from graphc.creation import eye, from_numpy, randn
+from graphc.errors import ArgumentError, AttributeValueError, ShapeError
+from graphc.free_functions import cat, where
+from graphc.nn.module import Module
+from graphc.nn.utils.parametrize import register_parametrization
+from graphc.tensor import Tensor
+
+_TERMS = 13
+"""Terms of the series of exp for matrices of norm 1/2; the next one is below the rounding of f64."""
+_SQUARINGS = 12
+
+
+def exponential(matrix: Tensor) -> Tensor:
+    """exp of square matrices [..., n, n]: the power series of a small part of them, squared again and again."""
+    with no_grad():
+        size = matrix.detach().abs().sum(-2).amax(-1)[..., None, None]
+        halvings = (size.clamp(min=0.5).log2().ceil() + 1).clamp(max=_SQUARINGS)
+    small = matrix * (-halvings).exp2()
+    one = eye(matrix.shape[-1], dtype=matrix.dtype)
+    result = one + small / _TERMS
+    for k in range(_TERMS - 1, 0, -1):
+        result = one + small @ result / k
+    for k in range(_SQUARINGS):
+        result = where(halvings > k, result @ result, result)
+    return result
+
+
+def quotient(left: Tensor, right: Tensor) -> Tensor:
+    """``left**-1 @ right`` for matrices [..., n, n] whose symmetric part is positive definite, which need no pivots."""
+    n = left.shape[-1]
+    both = cat([left, right], -1)
+    columns = eye(n, dtype=left.dtype)
+    for i in range(n):
+        row = both[..., i : i + 1, :] / both[..., i : i + 1, i : i + 1]
+        both = both - (both[..., i : i + 1] - columns[:, i : i + 1]) * row
+    return both[..., n:]
+
+
+def reflected(vectors: Tensor) -> Tensor:
+    """The product of the reflections by the columns of [..., n, k] below their diagonal, on which ones are thought:
+    its first k columns."""
+    n, k = vectors.shape[-2:]
+    below = vectors.tril(-1)
+    result = eye(n, k, dtype=vectors.dtype).expand(*vectors.shape)
+    columns = eye(n, k, dtype=vectors.dtype)
+    for i in range(k - 1, -1, -1):
+        v = below[..., i : i + 1] + columns[:, i : i + 1]
+        scale = 2.0 / (v * v).sum((-2, -1), keepdim=True)
+        result = result - scale * v * (v.mT @ result)
+    return result
+
+
+def _skew(weight: Tensor) -> Tensor:
+    n, k = weight.shape[-2:]
+    lower = weight.tril()
+    if n != k:
+        lower = cat([lower, lower.new_zeros(*lower.shape[:-1], n - k)], -1)
+    return lower - lower.mT
+
+
+def _cayley(weight: Tensor) -> Tensor:
+    half, one = _skew(weight) * 0.5, eye(weight.shape[-2], dtype=weight.dtype)
+    return quotient(one - half, one + half)[..., : weight.shape[-1]]
+
+
+def _householder(weight: Tensor) -> Tensor:
+    signs = weight.detach().diagonal(0, -2, -1).int().to(weight.dtype)
+    return reflected(weight) * signs.unsqueeze(-2)
+
+
+MAPS = {
+    "matrix_exp": lambda weight: exponential(_skew(weight))[..., : weight.shape[-1]],
+    "cayley": _cayley,
+    "householder": _householder,
+}
+
+
+def _orthonormal(values: np.ndarray) -> np.ndarray:
+    """The nearest basis in the sense of Gram and Schmidt."""
+    q, r = np.linalg.qr(values)
+    return q * np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0, -1, 1)[..., None, :]
+
+
+class Orthogonal(Module):
+    """The parametrization; ``base``, if there is one, is the matrix that the map's result is multiplied with."""
+
+    base: Tensor | None
+
+    def __init__(self, weight: Tensor, orthogonal_map: str, *, use_trivialization: bool = True):
+        super().__init__()
+        self.size = tuple(weight.shape)
+        self.orthogonal_map = orthogonal_map
+        self.use_trivialization = use_trivialization
+        if use_trivialization:
+            self.register_buffer("base", None)
+
+    def forward(self, weight: Tensor) -> Tensor:
+        """Orthonormal columns, or rows where there are fewer of them."""
+        wide = weight.shape[-2] < weight.shape[-1]
+        result = MAPS[self.orthogonal_map](weight.mT if wide else weight)
+        if self.use_trivialization and self.base is not None:
+            result = self.base @ result
+        return result.mT if wide else result
+
+    def right_inverse(self, value: Tensor) -> Tensor:
+        """What the parametrization gives ``value`` for, made orthonormal where it is not."""
+        if tuple(value.shape) != self.size:
+            raise ShapeError(f"orthogonal: a matrix of shape {list(value.shape)} for one of {list(self.size)}")
+        wide = value.shape[-2] < value.shape[-1]
+        tall = (value.mT if wide else value).detach().numpy()
+        if self.use_trivialization:
+            self.base = from_numpy(self._whole(tall))
+            start = -eye(*self.size[-2:], dtype=value.dtype)
+            return start.expand(*self.size).clone()
+        if self.orthogonal_map != "householder":
+            raise NotImplementedError(f"{self.orthogonal_map} cannot be assigned to with use_trivialization=False")
+        found, scales = np.linalg.qr(tall, mode="raw")
+        vectors = np.array(np.swapaxes(found, -2, -1))
+        at = np.arange(tall.shape[-1])
+        vectors[..., at, at] = np.sign(vectors[..., at, at]) * np.where(scales == 0, -1, 1)
+        result = from_numpy(np.ascontiguousarray(vectors))
+        return result.mT if wide else result
+
+    def _whole(self, tall: np.ndarray) -> np.ndarray:
+        """A square orthogonal matrix that begins with the columns of ``tall``, made orthonormal."""
+        n, k = tall.shape[-2:]
+        if n != k:
+            more = randn(*tall.shape[:-2], n, n - k).numpy().astype(tall.dtype)
+            return _orthonormal(np.concatenate([tall, more], -1))
+        distance = np.abs(np.swapaxes(tall, -2, -1) @ tall - np.eye(n)).max(initial=0.0)
+        return tall.copy() if distance <= 10 * n * np.finfo(tall.dtype).eps else _orthonormal(tall)
+
+
+def orthogonal(
+    module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
+) -> Module:
+    """Keeps the columns of a weight [..., n, k] orthonormal (its rows for n < k) while it is trained.
+
+    ``orthogonal_map`` is ``matrix_exp`` (the default for square matrices), ``cayley`` or ``householder``. With
+    ``use_trivialization`` (Lezcano-Casado 2019) the map starts at the present weight, made orthonormal.
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, Tensor):
+        raise AttributeValueError(f"{type(module).__name__} has no parameter or buffer {name!r}")
+    if len(weight.shape) < 2:
+        raise AttributeValueError(f"orthogonal takes matrices, got {list(weight.shape)}")
+    if orthogonal_map is None:
+        orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] else "householder"
+    if orthogonal_map not in MAPS:
+        raise ArgumentError(f"orthogonal: {orthogonal_map!r} is no map", remedy=" or ".join(MAPS))
+    parametrization = Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
+    return register_parametrization(module, name, parametrization, unsafe=True)

@@ -67,9 +67,8 @@ def relu(x: Any) -> Any:
 
 
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x)), as a hyperbolic tangent, which never overflows."""
-    x = to_float(x)
-    return ew.add(ew.mul(mathematics.tanh(ew.mul(x, 0.5)), 0.5), 0.5)
+    """1 / (1 + exp(-x))."""
+    return mathematics.sigmoid(to_float(x))
 
 
 def silu(x: Any) -> Any:

@@ -180,6 +180,15 @@ rsqrt = _function(
 sin = _function("sin", "The sine of x radians.", np.sin, lambda g, y, x: mul(g, cos(x)), -4, 4)
 cos = _function("cos", "The cosine of x radians.", np.cos, lambda g, y, x: neg(mul(g, sin(x))), -4, 4)
 tanh = _function("tanh", "The hyperbolic tangent.", np.tanh, lambda g, y, x: mul(g, sub(1, mul(y, y))), -3, 3)
+sigmoid = _function(
+    "sigmoid",
+    "The logistic function 1 / (1 + exp(-x)), accurate where it is small, too.",
+    lambda x: np.divide(x.dtype.type(1), 1 + np.exp(-x)),
+    lambda g, y, x: mul(g, mul(y, sub(1, y))),
+    -6,
+    6,
+    lowered(lambda nest, x: 1 / (nest.op("exp", -x) + 1)),
+)
 erf = _function(
     "erf",
     "The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.",

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import graphc
 from graphc.ops import math as m
 from tests.ops.apply import gradients, run, traced
 
@@ -90,3 +91,18 @@ def test_nan_and_infinity():
     np.testing.assert_array_equal(run(m.isfinite, x), [0, 0, 0, 1, 1])
     np.testing.assert_array_equal(run(m.log, np.array([0.0, -1.0])), [-INF, NAN])
     np.testing.assert_array_equal(run(m.rsqrt, np.array([0.0, INF])), [INF, 0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sigmoid_keeps_its_digits_where_it_is_small(dtype: type):
+    x = np.linspace(-85, 20, 1001).astype(dtype)
+    exact = 1 / (1 + np.exp(-x.astype(np.longdouble)))
+    compiled = graphc.compile(graphc.sigmoid)(graphc.tensor(x)).numpy()
+    for got in (graphc.sigmoid(graphc.tensor(x)).numpy(), compiled):
+        assert float(np.max(np.abs(got - exact) / np.spacing(exact.astype(dtype)))) < 3
+
+
+def test_gradient_of_sigmoid_far_out():
+    x = graphc.tensor([-200.0, -90.0, 0.0, 90.0, 200.0], requires_grad=True)
+    graphc.sigmoid(x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [0, 0, 0.25, 0, 0], atol=1e-38)

@@ -7,6 +7,7 @@ an op without a rule is applied to one entry after the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from graphc.ops.control import call
 from graphc.ops.convolution import conv, conv_grad_input, conv_grad_weight
 from graphc.ops.dispatch import GraphDispatcher
 from graphc.ops.elementwise import add, mul
-from graphc.ops.index import as_strided, gather, iota, scatter_add
+from graphc.ops.index import as_strided, gather, iota, scatter_add, scatter_extreme
 from graphc.ops.loop import scan
 from graphc.ops.random import random_bits
 from graphc.ops.reduce import sum as add_up
@@ -190,18 +191,19 @@ def _gather(size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
     return _move(found, 1, rank, 1 + axis)
 
 
-def _scatter_add(size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _scatter(op: Any, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+    """Of ``scatter_add`` and ``scatter_extreme``."""
     x, indices, updates = operands
     axis, rank = attrs["axis"], len(indices.shape)
     target, added = spread(x, size), spread(updates, size)
     if not indices.batched:
-        return scatter_add(target, indices.value, added, axis=axis + 1)
+        return op(target, indices.value, added, **{**attrs, "axis": axis + 1})
     front, added = _move(target, axis + 1, 1, 1), _move(added, axis + 1, rank, 1)
     extent, rest = front.shape[1], front.shape[2:]
     if not extent:
         return target
     flat = reshape(front, shape=(size * extent, *rest))
-    found = scatter_add(flat, _rows_of(size, extent, indices.value), added, axis=0)
+    found = op(flat, _rows_of(size, extent, indices.value), added, **{**attrs, "axis": 0})
     return _move(reshape(found, shape=(size, extent, *rest)), 1, 1, 1 + axis)
 
 
@@ -357,7 +359,8 @@ RULES: dict[str, Rule] = {
     "pad": _pad,
     "as_strided": _as_strided,
     "gather": _gather,
-    "scatter_add": _scatter_add,
+    "scatter_add": partial(_scatter, scatter_add),
+    "scatter_extreme": partial(_scatter, scatter_extreme),
     "random_bits": _random_bits,
     "matmul": _matmul,
     "conv": _convolution(conv),

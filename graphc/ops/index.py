@@ -1,4 +1,4 @@
-"""Ops that read and write at computed positions: gather, as_strided, scatter_add, iota."""
+"""Ops that read and write at computed positions: gather, as_strided, scatter_add, scatter_extreme, iota."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphc.ir.nest import NestBuilder, Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.define import define
-from graphc.ops.elementwise import add, mul
+from graphc.ops.elementwise import add, cast, div, eq, maximum, mul
 from graphc.ops.rules import check_axis, check_kind, check_one_dtype, check_sizes, show
 from graphc.ops.samples import array, booleans, floats, integers, plain
 from graphc.ops.shape import filled, reshape, zeros_like
@@ -202,28 +202,44 @@ as_strided = define(
 # ---- scatter_add
 
 
-def _infer_scatter_add(x: TensorType, indices: TensorType, updates: TensorType, axis: int) -> TensorType:
-    _check_indices("scatter_add", x, indices, axis)
-    check_kind("scatter_add", 0, x.dtype, "fiu")
+def _infer_scatter(name: str, x: TensorType, indices: TensorType, updates: TensorType, axis: int) -> TensorType:
+    _check_indices(name, x, indices, axis)
+    check_kind(name, 0, x.dtype, "fiu")
     if updates.dtype is not x.dtype:
-        check_one_dtype("scatter_add", (x, x, updates))
+        check_one_dtype(name, (x, x, updates))
     expected = gathered_shape(x.shape, indices.shape, axis)
     if updates.shape != expected:
-        what = f"scatter_add: updates are {show(updates.shape)}, but x {show(x.shape)} at indices {show(indices.shape)}"
+        what = f"{name}: updates are {show(updates.shape)}, but x {show(x.shape)} at indices {show(indices.shape)}"
         raise ShapeError(f"{what} along axis {axis} takes {show(expected)}", remedy="reshape or broadcast the updates")
     return x
 
 
+def _infer_scatter_add(x: TensorType, indices: TensorType, updates: TensorType, axis: int) -> TensorType:
+    return _infer_scatter("scatter_add", x, indices, updates, axis)
+
+
 def _scatter_add_reference(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, axis: int) -> np.ndarray:
-    _check_range("scatter_add", indices, x.shape[axis])
+    return _scattered("scatter_add", np.add, x, indices, updates, axis)
+
+
+def _scattered(
+    name: str, combine: np.ufunc, x: np.ndarray, indices: np.ndarray, updates: np.ndarray, axis: int
+) -> np.ndarray:
+    _check_range(name, indices, x.shape[axis])
     result = x.copy()
     place: Any = (*(np.s_[:],) * axis, indices.astype(np.int64))
-    np.add.at(result, place, updates)
+    combine.at(result, place, updates)
     return result
 
 
 def _nest_scatter_add(c: LowerContext, x: OperandRef, indices: OperandRef, updates: OperandRef, axis: int) -> None:
-    """Copies x, then adds the updates one index after the other (two may name one place)."""
+    _nest_scatter(c, x, indices, updates, axis, "add")
+
+
+def _nest_scatter(
+    c: LowerContext, x: OperandRef, indices: OperandRef, updates: OperandRef, axis: int, combine: str
+) -> None:
+    """Copies x, then combines it with the updates one index after the other (two may name one place)."""
     with c.nest.loops(x.shape) as index:
         c.store(index, c.load(x, index))
     if not x.shape[axis]:
@@ -235,7 +251,7 @@ def _nest_scatter_add(c: LowerContext, x: OperandRef, indices: OperandRef, updat
         nest.loops(updates.shape[axis + rank :]) as inner,
     ):
         position = _position(c, indices, at, x.shape[axis])
-        c.store((*outer, position, *inner), c.load(updates, (*outer, *at, *inner)), combine="add")
+        c.store((*outer, position, *inner), c.load(updates, (*outer, *at, *inner)), combine=combine)
 
 
 scatter_add = define(
@@ -271,6 +287,77 @@ scatter_add = define(
         ErrorSample(
             (_F, _I, TensorType(float64, (4, 3))), "f32 (operand 0) and f64 (operand 2)", {"axis": 0}, DTypeError
         ),
+        ErrorSample((TensorType(bool_, (3,)), _I, TensorType(bool_, (4,))), "boolean", {"axis": 0}, DTypeError),
+    ],
+)
+
+
+# ---- scatter_extreme
+
+
+def _infer_scatter_extreme(
+    x: TensorType, indices: TensorType, updates: TensorType, axis: int, largest: bool
+) -> TensorType:
+    return _infer_scatter("scatter_extreme", x, indices, updates, axis)
+
+
+def _scatter_extreme_reference(
+    x: np.ndarray, indices: np.ndarray, updates: np.ndarray, axis: int, largest: bool
+) -> np.ndarray:
+    return _scattered("scatter_extreme", np.maximum if largest else np.minimum, x, indices, updates, axis)
+
+
+def _nest_scatter_extreme(
+    c: LowerContext, x: OperandRef, indices: OperandRef, updates: OperandRef, axis: int, largest: bool
+) -> None:
+    _nest_scatter(c, x, indices, updates, axis, "max" if largest else "min")
+
+
+def _shares(g: Any, result: Any, x: Any, indices: Any, updates: Any, axis: int) -> tuple[Any, Any, Any]:
+    """The gradient divided by the number of elements that are the extreme, and which those of x and of the updates
+    are (1 or 0)."""
+    own = cast(eq(x, result), dtype=x.dtype)
+    given = cast(eq(updates, gather(result, indices, axis=axis)), dtype=x.dtype)
+    return div(g, maximum(scatter_add(own, indices, given, axis=axis), 1)), own, given
+
+
+def _scatter_extreme_vjp_x(g: Any, result: Any, x: Any, indices: Any, updates: Any, axis: int, largest: bool) -> Any:
+    share, own, _ = _shares(g, result, x, indices, updates, axis)
+    return mul(share, own)
+
+
+def _scatter_extreme_vjp_updates(
+    g: Any, result: Any, x: Any, indices: Any, updates: Any, axis: int, largest: bool
+) -> Any:
+    share, _, given = _shares(g, result, x, indices, updates, axis)
+    return mul(gather(share, indices, axis=axis), given)
+
+
+scatter_extreme = define(
+    "scatter_extreme",
+    "x with the larger (or smaller) of what is there and the updates at positions along one axis, as scatter_add takes "
+    "them. Elements that are equal to the result share its gradient.",
+    "x indices updates",
+    _infer_scatter_extreme,
+    attrs=[_AXIS, Attr("largest", "bool", "the larger one counts", True, False)],
+    reference=_scatter_extreme_reference,
+    vjp=(_scatter_extreme_vjp_x, None, _scatter_extreme_vjp_updates),
+    lower_nest=_nest_scatter_extreme,
+    traits=Trait.PURE | Trait.MATERIALIZE,
+    samples=lambda: [
+        Sample((floats((5, 3)), integers((4,), "int64", 0, 4), floats((4, 3), seed=1)), {"axis": 0}),
+        Sample(
+            (floats((2, 6, 3), "float32"), integers((2, 2), "int32", 0, 5), floats((2, 2, 2, 3), "float32", seed=1)),
+            {"axis": 1, "largest": False},
+        ),
+        Sample((floats((2, 3)), array([2, 2, 0, 2, 1], "uint8"), floats((2, 5), seed=1)), {"axis": 1}),
+        Sample((floats((3, 2)), integers((0,), "int64"), floats((0, 2))), {"axis": 0}),
+        plain(array([1, 2, np.nan], "float32"), array([1, 0, 2], "int64"), array([np.nan, -1, 5], "float32"), axis=0),
+        plain(integers((4,), "int8"), array([1, 1, 1], "int64"), array([100, -100, 1], "int8"), axis=0, largest=False),
+        plain(integers((4,), "int64"), array([3, 0, 3], "int8"), integers((3,), "int64", seed=2), axis=0),
+    ],
+    error_samples=[
+        ErrorSample((_F, _I, _F), "scatter_extreme: updates are [2,3], but x [2,3]", {"axis": 0}, ShapeError),
         ErrorSample((TensorType(bool_, (3,)), _I, TensorType(bool_, (4,))), "boolean", {"axis": 0}, DTypeError),
     ],
 )

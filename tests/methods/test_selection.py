@@ -82,6 +82,25 @@ def test_scatter_reduce(how: str, include_self: bool, whole: bool):
     assert found.dtype is graphc.tensor(base).dtype
 
 
+def test_elements_equal_to_a_scattered_extreme_share_its_gradient():
+    x = graphc.tensor([-2.0, 0.0, 5.0], requires_grad=True)
+    updates = graphc.tensor([-1.0, 0.0, -0.0, 5.0], requires_grad=True)
+    index = graphc.tensor([0, 1, 1, 2])
+    x.scatter_reduce(0, index, updates, "amax").sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [0, 1 / 3, 1 / 2], rtol=1e-6)
+    np.testing.assert_allclose(updates.grad.numpy(), [1, 1 / 3, 1 / 3, 1 / 2], rtol=1e-6)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+def test_scattered_extremes_do_not_compare_all_pairs(include_self: bool):
+    def largest(x, index, updates):
+        return x.scatter_reduce(0, index, updates, "amax", include_self=include_self)
+
+    index = graphc.zeros(900, dtype=graphc.int64)
+    graph = graphc.trace(largest, graphc.zeros(800), index, graphc.zeros(900))
+    assert max(v.type.size for node in graph.nodes() for v in node.results) <= 900
+
+
 def test_scatter_reduce_refuses():
     x, index = graphc.zeros(2, 2), graphc.zeros(1, 2, dtype=graphc.int64)
     with pytest.raises(AttributeValueError, match="'median' is not known"):

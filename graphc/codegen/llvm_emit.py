@@ -12,6 +12,7 @@ from graphc.codegen.llvm_function import Coordinates, FunctionWriter, LaneValue
 from graphc.codegen.llvm_memory import MemoryWriter, VectorAxis
 from graphc.codegen.llvm_scalar import ScalarEmitter, register_type, splat_literal
 from graphc.codegen.llvm_share import ShareWriter
+from graphc.codegen.llvm_strided import Place, merge_spans
 from graphc.codegen.parallel import Split
 from graphc.codegen.target import Target
 from graphc.errors import CompileError
@@ -128,8 +129,24 @@ class KernelEmitter:
 
     def body(self, statements: tuple[Stmt, ...]) -> None:
         """Emits statements in order."""
+        before = self.memory.spans
+        if self.memory.vector is not None:
+            self.memory.spans = merge_spans(self._strided_reads(statements))
         for stmt in statements:
             _EMIT[type(stmt)](self, stmt)
+        self.memory.spans = before
+
+    def _strided_reads(self, statements: tuple[Stmt, ...]) -> Iterator[tuple[Place, int, int]]:
+        """What the statements read at short strides from buffers that do not change."""
+        for stmt in statements:
+            if not isinstance(stmt, Load) or stmt.guard or self.kernel.buffer(stmt.buffer).role != "in":
+                continue
+            if any(isinstance(a, Dynamic) for a in atoms(stmt.index)):
+                continue
+            for _, at in self.copies(self.used_axes((), (stmt.index,))):
+                read = self.memory.strided_read(stmt.buffer, stmt.index, at)
+                if read is not None:
+                    yield read
 
     def let(self, stmt: Let) -> None:
         """A scalar operation."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from graphc.codegen.llvm_function import Coordinates, FunctionWriter, LaneValue
 from graphc.codegen.llvm_scalar import literal, memory_type, register_type, splat_literal, suffix
+from graphc.codegen.llvm_strided import SHORT_STRIDES, Place, Spans, vectors_of
 from graphc.codegen.llvm_transpose import interleave_registers, transpose_registers
 from graphc.codegen.streams import LINE
 from graphc.dtypes import DType, int32, int64
@@ -43,6 +44,8 @@ class MemoryWriter:
         self.streamed: frozenset[str] = frozenset()
         """Buffers that start at a cache line and whose whole lines are written past the caches."""
         self.vector: VectorAxis | None = None
+        self.spans: Spans = {}
+        """What the strided loads of the present statements read together."""
 
     # ---- indices
 
@@ -345,7 +348,7 @@ class MemoryWriter:
         """The unrolled axis whose copies of a vector store lie between its lanes, and fill the gaps."""
         vector = self.vector
         stride = self.lane_stride(index) if vector is not None and vector.lanes >= 4 else None
-        if stride not in (2, 3, 4):
+        if stride not in SHORT_STRIDES:
             return None
         nested = {x for a, _ in index.terms if not isinstance(a, Axis) for x in atoms(Index(((a, 1),)))}
         fitting = (a for a in axes if a.extent == stride and index.coefficient(a) == 1 and a not in nested)
@@ -416,7 +419,7 @@ class MemoryWriter:
             f.declare(name, f"declare {kind} @{name}(ptr, i32, <{lanes} x i1>, {kind})")
             pointer = self._masked_base(info, lowest, at)
             return f.line(f"call {kind} @{name}(ptr {pointer}, i32 {align}, <{lanes} x i1> {mask}, {kind} {fill})")
-        if not mask_given and stride in (2, 3, 4) and lanes >= 4:
+        if not mask_given and stride in SHORT_STRIDES and lanes >= 4:
             value = self._load_strided(info, index, stride, at)
             if value:
                 return value
@@ -428,27 +431,36 @@ class MemoryWriter:
             f"call {kind} @{name}(<{lanes} x ptr> {pointers}, i32 {align}, <{lanes} x i1> {mask}, {kind} {fill})"
         )
 
+    def strided_read(self, buffer: str, index: Index, at: Coordinates) -> tuple[Place, int, int] | None:
+        """Where a load at a short stride reads: the place but for a constant, the first element, and the one behind the
+        last; None for other loads."""
+        index = self.fix(index, at)
+        stride = self.lane_stride(index)
+        if self.vector is None or stride not in SHORT_STRIDES:
+            return None
+        terms = tuple((a, c) for a, c in index.terms if a != self.vector.axis)
+        return (buffer, terms), index.constant, index.constant + stride * (self.vector.axis.extent - 1) + 1
+
     def _load_strided(self, info: Buffer, index: Index, stride: int, at: Coordinates) -> str:
         """A short stride: the span is read in whole vectors (the last one ends at its last element, so that nothing
-        beyond it is touched), and the lanes are picked out of them. Empty when the span is shorter than a vector."""
-        assert self.vector is not None
+        beyond it is touched), and the lanes are picked out of them. Loads whose spans overlap share the vectors. Empty
+        when the span is shorter than one."""
+        read = self.strided_read(info.name, index, at)
+        assert self.vector is not None and read is not None
         lanes, f = self.vector.lanes, self.function
-        span = stride * (self.vector.axis.extent - 1) + 1
-        if span < lanes:
+        place, low, high = read
+        shared = next((s for s in self.spans.get(place, ()) if s[0] <= low and high <= s[1]), None)
+        first, end = shared or (low, high)
+        if end - first < lanes:
             return ""
-        lowest = Index(tuple((a, c) for a, c in index.terms if a != self.vector.axis), index.constant)
-        kind = memory_type(info.dtype, lanes)
-        result, known = "poison", 0
-        for start in (*range(0, span - lanes, lanes), span - lanes):
-            pointer = self.address(info.name, lowest + start, at)
-            piece = f.line(f"load {kind}, ptr {pointer}, align {info.dtype.itemsize}")
-            picks = []
-            for lane in range(lanes):
-                position = lane * stride - start
-                fresh = lane >= known and lane < self.vector.axis.extent and 0 <= position < lanes
-                picks.append(f"i32 {lanes + position}" if fresh else f"i32 {lane}" if lane < known else "i32 poison")
-                known += fresh
-            result = f.line(f"shufflevector {kind} {result}, {kind} {piece}, <{lanes} x i32> <{', '.join(picks)}>")
+        kind, result = memory_type(info.dtype, lanes), "poison"
+        positions = [low - first + stride * lane for lane in range(self.vector.axis.extent)]
+        for start, picks in vectors_of(positions, end - first, lanes):
+            pointer = self.address(info.name, Index(place[1], first + start), at)
+            load = f"load {kind}, ptr {pointer}, align {info.dtype.itemsize}"
+            piece = f.memo(f.depth, ("strided", pointer, lanes), load) if shared else f.line(load)
+            mask = ", ".join("i32 poison" if p is None else f"i32 {p}" for p in picks)
+            result = f.line(f"shufflevector {kind} {result}, {kind} {piece}, <{lanes} x i32> <{mask}>")
         return result
 
     def _load_uniform(self, info: Buffer, index: Index, mask: str, fill: str, at: Coordinates) -> str:

@@ -24,6 +24,9 @@ from graphc.ir.kernel import (
     walk,
 )
 
+_SHORT = 8
+"""A last reduced axis of at most this extent is written out instead of looped over."""
+
 
 class Names:
     """Fresh names for axes and scalars of one kernel."""
@@ -272,6 +275,22 @@ def defined(s: Stmt) -> set[str]:
 
 
 # ---- blocks
+
+
+def write_out(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
+    """Short innermost reduce loops written out, so that a window of 3 or 5 costs no loop."""
+    result: list[Stmt] = []
+    for stmt in body:
+        if not isinstance(stmt, Loop):
+            result.append(stmt)
+            continue
+        leaf = not any(isinstance(s, Loop) for s in stmt.body)
+        if leaf and stmt.kind == "reduce" and stmt.axis.extent <= _SHORT:
+            for i in range(stmt.axis.extent):
+                result += BodyCopier(names, {stmt.axis: i}).body(stmt.body)
+        else:
+            result.append(Loop(stmt.axis, stmt.kind, write_out(stmt.body, names)))
+    return tuple(result)
 
 
 def map_indices(body: tuple[Stmt, ...], change: Callable[[Index], Index]) -> tuple[Stmt, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from graphc.codegen.contraction import Contraction
-from graphc.codegen.loops import BodyCopier, Names, block_index, blocks, wrap
+from graphc.codegen.loops import BodyCopier, Names, block_index, blocks, wrap, write_out
 from graphc.codegen.packing import Packing, column_runs
 from graphc.codegen.register_block import Tile, rows_are_far
 from graphc.codegen.target import Target
@@ -28,8 +28,6 @@ Run = tuple[int, int, int]
 """(start, count, size) of equal parts of an axis, or (offset, vectors, lanes) of a piece of one."""
 _FEWEST = 4
 """Blocks of rows that pass by a panel, at least, while the next one arrives."""
-_SHORT = 8
-"""A last reduced axis of at most this extent is written out instead of looped over."""
 
 
 def apply_tile(
@@ -405,19 +403,3 @@ def _written_out(c: Contraction, tile: Tile, body: tuple[Stmt, ...], names: Name
     step, across = lane_stride(a.index, c.reduced[-1]), lane_stride(a.index, tile.row)
     shared = step and across and any(i * step % across == 0 for i in range(1, c.reduced[-1].extent))
     return body if shared else write_out(body, names)
-
-
-def write_out(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
-    """Short innermost reduce loops written out, so that a window of 3 or 5 costs no loop."""
-    result: list[Stmt] = []
-    for stmt in body:
-        if not isinstance(stmt, Loop):
-            result.append(stmt)
-            continue
-        leaf = not any(isinstance(s, Loop) for s in stmt.body)
-        if leaf and stmt.kind == "reduce" and stmt.axis.extent <= _SHORT:
-            for i in range(stmt.axis.extent):
-                result += BodyCopier(names, {stmt.axis: i}).body(stmt.body)
-        else:
-            result.append(Loop(stmt.axis, stmt.kind, write_out(stmt.body, names)))
-    return tuple(result)

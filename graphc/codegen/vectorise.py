@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from graphc.codegen.loops import BodyCopier, Names, block_index, defined, depends, indices_of, wrap
+from graphc.codegen.loops import BodyCopier, Names, block_index, defined, depends, indices_of, wrap, write_out
 from graphc.codegen.target import Target
 from graphc.ir.index import Axis, Dynamic, Index, atoms
 from graphc.ir.kernel import Acc, Let, Load, Loop, Read, Stmt, Store, Update, walk
@@ -256,7 +256,19 @@ def _piece(loop: Loop, names: Names, start: int, number: int, copies: int, lanes
     index = block_index(start, (outer, copies * lanes), (copy, lanes), (lane, 1))
     body = BodyCopier(names, {loop.axis: index}).body(loop.body)
     body = tuple(replace(s, kind="unroll") if isinstance(s, Loop) and _fills_gaps(s, lane) else s for s in body)
+    if _windows_share(body, lane):
+        body = write_out(body, names)
     return wrap([(outer, loop.kind), (copy, "unroll"), (lane, "vector")], body)
+
+
+def _windows_share(body: tuple[Stmt, ...], vector: Axis) -> bool:
+    """Whether steps of a loop inside lanes read elements that lie between those of other steps: written out, they share
+    what is read."""
+    for stmt, around in walk(body):
+        stride = lane_stride(stmt.index, vector) if isinstance(stmt, Load) and around and not stmt.guard else None
+        if isinstance(stmt, Load) and stride in _GAPS and around[-1].kind == "reduce":
+            return 0 < abs(lane_stride(stmt.index, around[-1].axis) or 0) < stride
+    return False
 
 
 def _fills_gaps(loop: Loop, vector: Axis) -> bool:

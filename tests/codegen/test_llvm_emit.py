@@ -190,3 +190,53 @@ def test_copies_between_lanes(lanes: int, copies: int, dtype: str, target: str):
 def test_copies_between_lanes_are_stored_as_whole_vectors():
     text = emitted(interleaving(16, 3, "f32"))
     assert text.count("store <16 x float>") == 3 and "scatter" not in text
+
+
+def windows(lanes: int, taps: int, stride: int, copies: int = 1) -> Kernel:
+    """Sums of ``taps`` neighbours, ``stride`` apart, with all loads of a step side by side."""
+    size = stride * (lanes * copies - 1) + taps
+    steps = "".join(
+        f"""
+              x{t}: f32 = load %x[{stride}*l + {stride * lanes}*u + {t}]
+              update s with x{t}"""
+        for t in range(taps)
+    )
+    return kernel_of(f"""
+        kernel @k(%x: f32[{size}] in, %y: f32[{lanes * copies}] out) {{
+          for u in {copies} unroll {{
+            for l in {lanes} vector {{
+              acc s: f32 = add f32(0.0){steps}
+              r = read s
+              store %y[l + {lanes}*u] = r
+            }}
+          }}
+        }}""")
+
+
+def test_windows_share_what_they_read():
+    assert emitted(windows(16, 3, 2)).count("load <16 x float>") == 3, "33 elements"
+    assert emitted(windows(16, 3, 2, 2)).count("load <16 x float>") == 5, "65 elements"
+    assert emitted(windows(16, 1, 2, 2)).count("load <16 x float>") == 4, "no overlap"
+
+
+def test_what_the_kernel_writes_is_read_by_each_load():
+    text = emitted(
+        kernel_of("""
+        kernel @k(%x: f32[40] inout) {
+          for l in 16 vector {
+            a: f32 = load %x[2*l]
+            b: f32 = load %x[2*l + 2]
+            c: f32 = add(a, b)
+            store %x[2*l + 1] = c
+          }
+        }""")
+    )
+    assert text.count("load <16 x float>") == 4
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("lanes", "taps", "stride", "copies"), [(16, 3, 2, 1), (16, 5, 3, 2), (7, 3, 2, 1), (8, 4, 4, 3)]
+)
+def test_windows_natively(lanes: int, taps: int, stride: int, copies: int, target: str):
+    check_native(windows(lanes, taps, stride, copies), target_or_skip(target))

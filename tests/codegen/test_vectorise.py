@@ -423,3 +423,38 @@ def test_running_sums_natively(target: str, n: int, dtype: str, op: str):
     kernel = running(n, dtype, op)
     machine = target_or_skip(target)
     check_native(vectorised(kernel, machine), machine)
+
+
+# ---- windows
+
+
+def pool(step: int, taps: int) -> Kernel:
+    return kernel_of(f"""
+        kernel @k(%x: f32[{39 * step + 2 * taps}] in, %y: f32[40] out) {{
+          for i in 40 parallel {{
+            acc m: f32 = max f32(-inf)
+            for j in {taps} reduce {{
+              v: f32 = load %x[{step}*i + j]
+              update m with v
+            }}
+            r = read m
+            store %y[i] = r
+          }}
+        }}""")
+
+
+def reduced(kernel: Kernel) -> list[int]:
+    return [s.axis.extent for s, _ in walk(kernel.body) if isinstance(s, Loop) and s.kind == "reduce"]
+
+
+def test_windows_with_common_elements_are_written_out():
+    assert reduced(vectorised(pool(2, 3), WIDE)) == []
+    assert reduced(vectorised(pool(1, 3), WIDE)) != [], "whole vectors are read anyhow"
+    assert reduced(vectorised(pool(2, 30), WIDE)) != [], "too many steps"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("step", "taps"), [(2, 2), (2, 3), (3, 5), (4, 3)])
+def test_windows_natively(step: int, taps: int, target: str):
+    machine = target_or_skip(target)
+    check_native(vectorised(pool(step, taps), machine), machine)

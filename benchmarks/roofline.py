@@ -1,0 +1,149 @@
+"""Where the time of a workload goes, kernel by kernel, and what the machine allows: ``python -m benchmarks.roofline``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import graphc
+from benchmarks import framework as fw
+from benchmarks.sweep import restart_on_one_thread, tell
+from benchmarks.workloads import WORKLOADS, Workload
+from graphc.compiler.freeze import freeze
+from graphc.compiler.profile import KernelTime, Profile, profile
+from graphc.compiler.stages import Stages
+from graphc.ir.graph import INPUT, Value, input_class, input_path
+
+CASES = ("resnet50_b1", "minilm_b1_t128", "train_gpt_b8_t128")
+
+
+@dataclass
+class Row:
+    """All calls of a kernel."""
+
+    kernel: str
+    kind: str
+    ops: str
+    calls: int = 0
+    seconds: float = 0.0
+    flops: int = 0
+    bytes: int = 0
+    floor: float = 0.0
+    """Seconds that the operations at the machine's peak, or the bytes at the speed of a copy, take at least."""
+    modules: list[str] = field(default_factory=list)
+
+    def add(self, call: KernelTime, found: Profile) -> None:
+        """Counts a call."""
+        machine = found.machine
+        self.calls += 1
+        self.seconds += call.seconds
+        self.flops += call.report.flops
+        self.bytes += call.report.bytes
+        if call.report.kind == "contraction":
+            self.floor += call.report.flops / machine.flops
+        else:
+            self.floor += call.report.bytes / machine.bandwidth
+        self.modules += [m for m in call.report.modules[-1:] if m not in self.modules]
+
+
+def profile_workload(workload: Workload, seconds: float) -> Profile:
+    """The profile of a model with constant weights, or of a training step."""
+    graphc.manual_seed(0)
+    model = fw.build_model(graphc, workload)
+    examples = fw.convert_inputs(graphc, workload)
+    if not workload.train:
+        weights = {name: t.detach().numpy() for name, t in model.state_dict().items()}
+        with graphc.no_grad():
+            graph = freeze(graphc.trace(model, *examples), weights)
+        return profile(Stages(graph), workload.draw_inputs(), {}, seconds)
+    step = graphc.compile_step(model, fw.make_loss(graphc, workload), fw.make_optimizer(graphc, workload, model))
+    step(*examples)
+    (graph,) = step.graphs
+    arrays = [e.numpy() for e in examples]
+    given = [v for v in graph.inputs if v.node.op is INPUT and input_class(v) == "input"]
+    inputs = [*arrays, *(np.full(v.shape, 1e-3, v.dtype.numpy) for v in given[len(arrays) :])]
+    return profile(Stages(graph), inputs, _state(model, graph.inputs), seconds)
+
+
+def _state(model: Any, values: Sequence[Value]) -> dict[str, np.ndarray]:
+    """Weights by path, and zeros for what an optimizer keeps."""
+    known = {name: t.detach().numpy() for name, t in model.state_dict().items()}
+    bound = {input_path(v): v for v in values if input_class(v) != "input"}
+    return {path: known.get(path, np.zeros(v.shape, v.dtype.numpy)) for path, v in bound.items()}
+
+
+def rows_of(found: Profile) -> list[Row]:
+    """One row per kernel, the longest first."""
+    rows: dict[str, Row] = {}
+    for call in found.calls:
+        report = call.report
+        row = rows.setdefault(report.kernel, Row(report.kernel, report.kind, ", ".join(report.ops) or report.kind))
+        row.add(call, found)
+    return sorted(rows.values(), key=lambda r: -r.seconds)
+
+
+def format_profile(name: str, found: Profile, most: int) -> str:
+    """A table in Markdown, and what all kernels together could still gain."""
+    machine, rows = found.machine, rows_of(found)
+    total = sum(r.seconds for r in rows)
+    floor = sum(min(r.floor, r.seconds) for r in rows)
+    lines = [
+        f"{name}: {1e3 * found.seconds:.3g} ms, {len(found.calls)} calls of {len(rows)} kernels; one core, peak "
+        f"{machine.flops / 1e9:.0f} GFLOP/s, copy {machine.bandwidth / 1e9:.0f} GB/s; floor of all kernels "
+        f"{floor / total:.0%}",
+        "",
+        "| kernel | calls | ms | share | GFLOP/s | GB/s | of floor | what |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows[:most]:
+        lines.append(_line(row.kernel, row, total, f"{row.kind}: {row.ops}"[:60]))
+    if rows[most:]:
+        rest = Row("others", "", "")
+        for row in rows[most:]:
+            rest.calls += row.calls
+            rest.seconds += row.seconds
+            rest.flops += row.flops
+            rest.bytes += row.bytes
+            rest.floor += row.floor
+        lines.append(_line("others", rest, total, f"{len(rows) - most} kernels"))
+    return "\n".join(lines)
+
+
+def _line(name: str, row: Row, total: float, what: str) -> str:
+    spent = row.seconds or float("inf")
+    cells = [name, str(row.calls), f"{1e3 * row.seconds:.3g}", f"{row.seconds / total:.1%}"]
+    cells += [f"{row.flops / spent / 1e9:.0f}", f"{row.bytes / spent / 1e9:.1f}", f"{row.floor / spent:.0%}", what]
+    return f"| {' | '.join(cells)} |"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser("python -m benchmarks.roofline", description=__doc__)
+    parser.add_argument("cases", nargs="*", default=CASES, metavar="WORKLOAD", help=f"default: {' '.join(CASES)}")
+    parser.add_argument("--rows", type=int, default=12, help="kernels that are listed (default: 12)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="about how long each runs (default: 3)")
+    parser.add_argument("--json", action="store_true", help="print all kernels as JSON")
+    options = parser.parse_args(argv)
+    unknown = [name for name in options.cases if name not in WORKLOADS]
+    if unknown:
+        parser.error(f"there is no workload {unknown[0]!r}: one of {', '.join(WORKLOADS)}")
+    found = {}
+    for name in options.cases:
+        tell(name)
+        found[name] = profile_workload(WORKLOADS[name], options.seconds)
+    if options.json:
+        print(json.dumps({name: [vars(r) for r in rows_of(p)] for name, p in found.items()}, indent=1))
+    else:
+        print("\n\n".join(format_profile(name, p, options.rows) for name, p in found.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    restart_on_one_thread("benchmarks.roofline")
+    sys.exit(main())

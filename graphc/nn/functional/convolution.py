@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphc.errors import AttributeValueError, ShapeError
 from graphc.nn.functional.spatial import IntOrInts, Ints, Pairs, batched, per_dimension, symmetric, unbatched
-from graphc.ops import convolution
+from graphc.ops import convolution, shape
 from graphc.tensor import Tensor
 
 
@@ -148,11 +148,17 @@ def _conv_transpose(
     for e, s, d in zip(extra, strides, dilations, strict=True):
         if e >= max(s, d):
             raise AttributeValueError(f"{name}: output_padding {e} must be smaller than stride {s} or dilation {d}")
-    size = [
-        (n - 1) * s - 2 * p + d * (k - 1) + e + 1
-        for n, s, p, d, k, e in zip(x.shape[2:], strides, pads, dilations, weight.shape[2:], extra, strict=True)
-    ]
-    result = convolution.conv_grad_input(
-        x, weight, size=tuple(size), stride=strides, padding=symmetric(pads), dilation=dilations, groups=groups
+    # Elements that no stride reaches: less padding behind, and zeros where there is none left.
+    behind = [e if e >= s else 0 for e, s in zip(extra, strides, strict=True)]
+    pairs = tuple((p, max(p - b, 0)) for p, b in zip(pads, behind, strict=True))
+    zeros = tuple(max(b - p, 0) for p, b in zip(pads, behind, strict=True))
+    spans = zip(x.shape[2:], strides, dilations, weight.shape[2:], strict=True)
+    size = tuple(
+        (n - 1) * s - sum(pair) + d * (k - 1) + e - b + 1
+        for (n, s, d, k), pair, e, b in zip(spans, pairs, extra, behind, strict=True)
     )
+    options = {"stride": strides, "padding": pairs, "dilation": dilations, "groups": groups}
+    result = convolution.conv_grad_input(x, weight, size=size, **options)
+    if any(zeros):
+        result = shape.pad(result, low=(0,) * (rank + 2), high=(0, 0, *zeros), interior=(0,) * (rank + 2))
     return unbatched(add_bias(name, result, bias, rank), added)

@@ -235,7 +235,12 @@ def kl_div(
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
-    """``(log(var) + (input - target)^2 / var) / 2``, ``var`` being at least ``eps``; ``full`` adds the constant."""
+    """``(log(var) + (input - target)^2 / var) / 2``, ``var`` being at least ``eps``; ``full`` adds the constant.
+
+    ``var`` has the shape of ``input``, with a last dimension of 1 or without it where one variance stands for a row.
+    """
+    if isinstance(var, Tensor) and var.shape != input.shape and var.shape == input.shape[:-1]:
+        var = var.unsqueeze(-1)
     spread = ew.where(ew.lt(var, eps), eps, var) if isinstance(var, Tensor) else max(var, eps)
     difference = ew.sub(input, target)
     log = mathematics.log(spread) if isinstance(spread, Tensor) else float(np.log(spread))

@@ -142,8 +142,9 @@ def hinge_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """x where the target is 1, ``max(0, margin - x)`` where it is -1."""
-    loss = ew.where(ew.eq(target, 1), input, composite.relu(ew.sub(margin, input)))
+    """x where the target is 1, ``max(0, margin - x)`` where it is -1, and both for any other target."""
+    far = ew.where(ew.eq(target, 1), 0, composite.relu(ew.sub(margin, input)))
+    loss = ew.add(far, ew.where(ew.eq(target, -1), 0, input))
     return reduced(loss, reduction_of(reduction, size_average, reduce))
 
 

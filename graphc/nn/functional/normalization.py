@@ -143,7 +143,8 @@ def group_norm(
     if len(input.shape) < 2 or input.shape[1] % num_groups:
         raise ShapeError(f"group_norm: {num_groups} groups do not divide the channels of {list(input.shape)}")
     _check_channels("group_norm", input, weight, bias)
-    parts = input.reshape(input.shape[0], num_groups, -1)
+    rest = prod(input.shape[1:]) // num_groups
+    parts = input.reshape(input.shape[0], num_groups, rest)
     normal = _standardized(parts, (2,), eps).reshape(*input.shape)
     return _scaled(normal, _per_channel(weight, input), _per_channel(bias, input))
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from graphc.errors import AttributeValueError, ShapeError
+from graphc.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d
 from graphc.nn.functional.spatial import per_dimension
+from graphc.nn.functional.volume import adaptive_avg_pool3d
 from graphc.ops import elementwise as ew
 from graphc.ops import index
 from graphc.ops import shape as shapes
@@ -49,6 +51,10 @@ def _as_type(value: float, x: Tensor) -> bool | int | float:
 def _pad_axis(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
     if not before and not after:
         return x
+    if mode == "circular" and min(before, after) < 0:
+        start = max(-before, 0)
+        cut = x.narrow(axis, start, max(x.shape[axis] - start - max(-after, 0), 0))
+        return _pad_axis(cut, axis, max(before, 0), max(after, 0), mode)
     extent = x.shape[axis]
     limit = {"reflect": extent - 1, "circular": extent, "replicate": math.inf if extent else 0}[mode]
     if max(before, after) > limit:
@@ -84,23 +90,14 @@ def interpolate(
 ) -> Tensor:
     """Resizes the spatial dimensions of [batch, channels, ...] to ``size``, or by ``scale_factor``.
 
-    ``nearest`` and ``nearest-exact`` (any number of dimensions), ``linear`` (one), ``bilinear`` and ``bicubic`` (two),
-    ``trilinear`` (three), all but the first two with ``align_corners`` when the corner points of both grids shall
-    coincide.
+    ``nearest``, ``nearest-exact`` and ``area`` (any number of dimensions), ``linear`` (one), ``bilinear`` and
+    ``bicubic`` (two), ``trilinear`` (three), all but the first three with ``align_corners`` when the corner points of
+    both grids shall coincide.
     """
-    rank = len(input.shape) - 2
-    if (size is None) == (scale_factor is None):
-        raise AttributeValueError("interpolate: give either size or scale_factor")
-    if mode.startswith("nearest") and align_corners is not None:
-        raise AttributeValueError(f"interpolate: align_corners means nothing for mode {mode!r}")
-    if _RANKS.get(mode, rank) != rank or mode not in (*_RANKS, "nearest", "nearest-exact"):
-        raise AttributeValueError(f"interpolate: mode {mode!r} does not fit {rank} spatial dimensions")
-    if size is not None:
-        sizes, scales = per_dimension(size, rank, "size"), [None] * rank
-    else:
-        factors = [float(f) for f in _spread(scale_factor, rank)]
-        sizes = tuple(math.floor(n * f) for n, f in zip(input.shape[2:], factors, strict=True))
-        scales = [None] * rank if recompute_scale_factor else [1.0 / f for f in factors]
+    sizes, scales = _target(input, size, scale_factor, mode, align_corners, bool(recompute_scale_factor))
+    if mode == "area":
+        pools = {1: adaptive_avg_pool1d, 2: adaptive_avg_pool2d, 3: adaptive_avg_pool3d}
+        return pools[len(sizes)](input, sizes)
     for axis, (wanted, step) in enumerate(zip(sizes, scales, strict=True), start=2):
         extent = input.shape[axis]
         step = extent / wanted if step is None else step
@@ -111,6 +108,30 @@ def interpolate(
         else:
             input = _linear(input, axis, wanted, step, bool(align_corners))
     return input
+
+
+def _target(
+    x: Tensor, size: Any, scale_factor: Any, mode: str, align_corners: bool | None, recompute: bool
+) -> tuple[tuple[int, ...], list[float | None]]:
+    """The sizes that ``interpolate`` brings ``x`` to, and the steps between places where they do not follow."""
+    rank = len(x.shape) - 2
+    if not 1 <= rank <= 3:
+        raise ShapeError(f"interpolate takes [batch, channels, ...] with 1 to 3 more dimensions, got {list(x.shape)}")
+    if (size is None) == (scale_factor is None):
+        raise AttributeValueError("interpolate: give either size or scale_factor")
+    if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
+        raise AttributeValueError(f"interpolate: align_corners means nothing for mode {mode!r}")
+    if _RANKS.get(mode, rank) != rank or mode not in (*_RANKS, "nearest", "nearest-exact", "area"):
+        raise AttributeValueError(f"interpolate: mode {mode!r} does not fit {rank} spatial dimensions")
+    if size is not None:
+        sizes, scales = per_dimension(size, rank, "size"), [None] * rank
+    else:
+        factors = [float(f) for f in _spread(scale_factor, rank)]
+        sizes = tuple(math.floor(n * f) for n, f in zip(x.shape[2:], factors, strict=True))
+        scales = [None] * rank if recompute else [1.0 / f for f in factors]
+    if min((*sizes, *x.shape[2:])) < 1:
+        raise ShapeError(f"interpolate: {list(x.shape[2:])} cannot be resized to {list(sizes)}")
+    return sizes, scales  # type: ignore[return-value]
 
 
 def _spread(value: Any, rank: int) -> tuple[float, ...]:
@@ -189,9 +210,16 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 
+def _image(name: str, x: Tensor) -> tuple[int, ...]:
+    """The shape of [..., channels, height, width]; raises ShapeError."""
+    if len(x.shape) < 3:
+        raise ShapeError(f"{name} takes [..., channels, height, width], got {list(x.shape)}")
+    return x.shape
+
+
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """[..., c r r, h, w] as [..., c, h r, w r]; raises ShapeError when r r does not divide the channels."""
-    *lead, channels, height, width = input.shape
+    *lead, channels, height, width = _image("pixel_shuffle", input)
     r = upscale_factor
     if r < 1 or channels % (r * r):
         raise ShapeError(f"pixel_shuffle: factor {r} does not fit {channels} channels")
@@ -203,7 +231,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """[..., c, h r, w r] as [..., c r r, h, w]; raises ShapeError when r does not divide the size."""
-    *lead, channels, height, width = input.shape
+    *lead, channels, height, width = _image("pixel_unshuffle", input)
     r = downscale_factor
     if r < 1 or height % r or width % r:
         raise ShapeError(f"pixel_unshuffle: factor {r} does not divide {height} x {width}")

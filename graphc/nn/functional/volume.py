@@ -174,6 +174,8 @@ def avg_pool3d(
 
 def _three(input: Tensor, output_size: Any) -> tuple[Any, Any, Any]:
     sizes = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * 3
+    if len(sizes) != 3 or len(input.shape) < 4:
+        raise ShapeError(f"an input {list(input.shape)} cannot be pooled to {sizes} in 3 dimensions")
     own = tuple(input.shape[-3:])
     return tuple(n if s is None else s for s, n in zip(sizes, own, strict=True))  # type: ignore[return-value]
 

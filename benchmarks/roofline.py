@@ -1,4 +1,4 @@
-"""Where the time of a workload goes, kernel by kernel, and what the machine allows: ``python -m benchmarks.roofline``."""
+"""Where the time of a workload goes by kernel, and what the machine allows: ``python -m benchmarks.roofline``."""
 
 from __future__ import annotations
 

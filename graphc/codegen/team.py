@@ -16,7 +16,7 @@ from graphc.ir.repeat import blocks, executions, loop_spans
 
 SPLIT_NS = 2_000
 """A kernel that is expected to take less time is left to one thread: others would only fetch its data."""
-REPEATED_NS = 50_000
+REPEATED_NS = 8_000
 """A kernel that runs in a loop over calls, where threads meet in each iteration, is left to one thread up to here."""
 TEAM_NS = 50_000
 """A program of which less time can be shared is run by one thread."""

@@ -118,14 +118,15 @@ def choose(loop: Loop, target: Target) -> Choice:
     for stmt in loop.body:
         inner += choose(stmt, target).cost if isinstance(stmt, Loop) else _scalar_cost(stmt)
     plain = loop.axis.extent * (inner + 1.0)
-    if not _legal(loop):
+    inside = defined(loop)
+    if not _legal(loop, inside):
         return Choice(plain, False)
     lanes = lanes_of(loop, target)
     if lanes == 1:
         return Choice(plain, False)
     width = min(lanes, loop.axis.extent)
     steps = -(-loop.axis.extent // lanes)
-    across = steps * (_lane_cost(loop.body, loop.axis, width) + 1.0)
+    across = steps * (_lane_cost(loop.body, loop.axis, width, inside) + 1.0)
     across += _FOLD * sum(isinstance(s, Update) for s in loop.body)
     return Choice(across, True) if across < plain else Choice(plain, False)
 
@@ -143,14 +144,14 @@ def _scalar_cost(stmt: Stmt) -> float:
     return 10.0 if isinstance(stmt, Let) and SCALAR_OPS[stmt.op].transcendental else 1.0
 
 
-def _legal(loop: Loop) -> bool:
+def _legal(loop: Loop, inside: set[str]) -> bool:
     leaf = not any(isinstance(s, Loop) for s in loop.body)
     if loop.kind == "serial" or (loop.kind == "reduce" and not leaf):
         return False
     declared = {s.name for s, _ in walk(loop.body) if isinstance(s, Acc)}
     for stmt, _ in walk(loop.body):
         if isinstance(stmt, Store):
-            stride = lane_stride(stmt.index, loop.axis)
+            stride = lane_stride(stmt.index, loop.axis, inside)
             if stride == 0 or (stmt.combine and stride is None):
                 return False
         if isinstance(stmt, Update) and stmt.acc not in declared and loop.kind != "reduce":
@@ -158,27 +159,28 @@ def _legal(loop: Loop) -> bool:
     return True
 
 
-def lane_stride(index: Index, axis: Axis) -> int | None:
-    """Elements between neighbouring lanes; None when the index is not affine in the axis (or depends on data)."""
+def lane_stride(index: Index, axis: Axis, inside: set[str] | None = None) -> int | None:
+    """Elements between neighbouring lanes; None when the index is not affine in the axis, or depends on data (given the
+    scalars defined ``inside`` of the loop, on those)."""
     for atom, _ in index.terms:
         if isinstance(atom, Axis):
             continue
-        inside = atoms(Index(((atom, 1),)))
-        if any(a == axis or isinstance(a, Dynamic) for a in inside):
-            return None
+        for a in atoms(Index(((atom, 1),))):
+            if a == axis or (isinstance(a, Dynamic) and (inside is None or a.name in inside)):
+                return None
     return index.coefficient(axis)
 
 
-def _lane_cost(body: tuple[Stmt, ...], axis: Axis, lanes: int) -> float:
+def _lane_cost(body: tuple[Stmt, ...], axis: Axis, lanes: int, inside: set[str]) -> float:
     cost = 0.0
     for stmt in body:
         if isinstance(stmt, Loop) and _fills_gaps(stmt, axis):
             plain = tuple(s for s in stmt.body if not isinstance(s, Store))
-            cost += stmt.axis.extent * (_lane_cost(plain, axis, lanes) + 2.0 * (len(stmt.body) - len(plain)))
+            cost += stmt.axis.extent * (_lane_cost(plain, axis, lanes, inside) + 2.0 * (len(stmt.body) - len(plain)))
         elif isinstance(stmt, Loop):
-            cost += stmt.axis.extent * (_lane_cost(stmt.body, axis, lanes) + 1.0)
+            cost += stmt.axis.extent * (_lane_cost(stmt.body, axis, lanes, inside) + 1.0)
         elif isinstance(stmt, (Load, Store)):
-            strides = {lane_stride(i, axis) for i in indices_of(stmt)}
+            strides = {lane_stride(i, axis, inside) for i in indices_of(stmt)}
             cost += _access_cost(strides, isinstance(stmt, Load), lanes)
         else:
             cost += _scalar_cost(stmt)

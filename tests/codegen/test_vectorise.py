@@ -211,6 +211,8 @@ def test_lane_stride():
     assert lane_stride(as_index(i) // 3, i) is None
     assert lane_stride(as_index(j) // 3 + as_index(i), i) == 1
     assert lane_stride(Index(((Dynamic("d", 0, 4), 1),)), i) is None
+    assert lane_stride(Index(((Dynamic("d", 0, 4), 1),)) + as_index(i), i, {"e"}) == 1
+    assert lane_stride(Index(((Dynamic("d", 0, 4), 1),)) + as_index(i), i, {"d"}) is None
 
 
 def test_lanes_fit_the_widest_type():
@@ -458,3 +460,47 @@ def test_windows_with_common_elements_are_written_out():
 def test_windows_natively(step: int, taps: int, target: str):
     machine = target_or_skip(target)
     check_native(vectorised(pool(step, taps), machine), machine)
+
+
+# ---- rows that data choose
+
+
+def chosen_rows(n: int, dtype: str = "f32") -> Kernel:
+    """Rows are added to other rows, which are found in memory."""
+    return kernel_of(f"""
+        kernel @k(%y: {dtype}[{5 * n}] inout, %at: i64[7] in, %x: {dtype}[{7 * n}] in) {{
+          for m in 7 serial {{
+            p: i64 = load %at[m]
+            q: i64 = max(p, i64(0))
+            r: i64 = min(q, i64(4))
+            for i in {n} parallel {{
+              v: {dtype} = load %x[{n}*m + i]
+              store %y[{n}*[r:0..4] + i] add= v
+            }}
+          }}
+        }}""")
+
+
+def test_rows_that_data_choose_take_lanes():
+    assert vectors(vectorised(chosen_rows(64), WIDE)) == [16]
+    assert vectors(vectorised(chosen_rows(21), WIDE)) == [16, 5]
+
+
+def test_elements_that_data_choose_do_not():
+    kernel = kernel_of("""
+        kernel @k(%y: f32[5] inout, %at: i64[64] in) {
+          for i in 64 serial {
+            p: i64 = load %at[i]
+            q: i64 = max(p, i64(0))
+            r: i64 = min(q, i64(4))
+            store %y[[r:0..4]] add= f32(1.0)
+          }
+        }""")
+    assert vectors(vectorised(kernel, WIDE)) == []
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("n", "dtype"), [(16, "f32"), (21, "f32"), (9, "f64"), (33, "i32")])
+def test_rows_that_data_choose_natively(target: str, n: int, dtype: str):
+    machine = target_or_skip(target)
+    check_native(vectorised(chosen_rows(n, dtype), machine), machine)

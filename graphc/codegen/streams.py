@@ -1,4 +1,4 @@
-"""Which results are written past the caches: large ones that nothing in the program reads again."""
+"""Which results are written past the caches: large ones that nothing reads again, and those that no cache holds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from graphc.codegen.target import Target
 from graphc.ir.index import Axis, Index
 from graphc.ir.kernel import Buffer, Call, Kernel, Load, Program, Store, walk
 
+_VAST = 1.5
+"""How many times as large as the far cache a buffer is of which nothing stays there."""
 LINE = 64
 """Bytes of a cache line."""
 _LONGEST = 200
@@ -16,17 +18,17 @@ _LARGE = 8
 
 def streamed_buffers(program: Program, target: Target) -> dict[str, frozenset[str]]:
     """By kernel, the buffers whose stores may go past the caches in every call: they hold large outputs that are
-    written once, line by line, and read by no kernel, and the kernel touches at least ``target.stream_bytes``, so that
-    they would not stay in the caches."""
+    written once, line by line, and read by no kernel (or what is larger than any cache), and the kernel touches at
+    least ``target.stream_bytes``, so that they would not stay in the caches."""
     kernels = [k for k in program.kernels if target.stream_bytes and _bytes(*k.arguments) >= target.stream_bytes]
     found: dict[str, frozenset[str]] = {}
-    unread = _unread_outputs(program) if kernels else set()
+    gone = _unread_outputs(program) | _vast(program, target) if kernels else set()
     for kernel in kernels:
         calls = [c for c in program.calls if c.kernel == kernel.name]
         buffers = frozenset(
             b.name
             for i, b in enumerate(kernel.arguments)
-            if all(_is_whole(c) and c.args[i] in unread for c in calls)
+            if all(_is_whole(c) and c.args[i] in gone for c in calls)
             and _bytes(b) * _LARGE >= target.stream_bytes
             and _is_written_once(kernel, b.name, target)
         )
@@ -45,6 +47,13 @@ def _unread_outputs(program: Program) -> set[str]:
     read = {a for c in program.calls for a, b in zip(c.args, arguments[c.kernel], strict=True) if b.role != "out"}
     shared = {s.alias for s in program.storages if s.alias}
     return {s.name for s in program.storages if s.cls == "output" and not s.alias} - read - shared
+
+
+def _vast(program: Program, target: Target) -> set[str]:
+    """Storages of which nothing is left in a cache when they have been written."""
+    shared = {s.alias for s in program.storages if s.alias}
+    large = [s for s in program.storages if s.nbytes >= _VAST * target.stream_bytes and not s.alias]
+    return {s.name for s in large if s.cls in ("output", "temp")} - shared
 
 
 def _is_whole(call: Call) -> bool:

@@ -38,23 +38,35 @@ def test_small_kernels_and_other_machines(target: Target):
     assert streamed(MAP, target) == []
 
 
-def test_what_a_kernel_reads_again_stays():
-    text = """
-        graph @g(%x: f32[64,64], %w: f32[64,64]) -> (f32[64,64], f32[64,64]) {
-          %y = exp(%x) : f32[64,64]
-          %z = matmul(%y, %w) : f32[64,64]
-          return %y, %z
-        }"""
-    p = program(text)
-    outputs = [s.name for s in p.storages if s.cls == "output"]
-    found = streamed_buffers(p, WIDE)
+AGAIN = """
+    graph @g(%x: f32[64,64], %w: f32[64,64]) -> (f32[64,64], f32[64,64]) {
+      %y = exp(%x) : f32[64,64]
+      %z = matmul(%y, %w) : f32[64,64]
+      return %y, %z
+    }"""
+
+
+def written_past_caches(text: str, target: Target) -> tuple[set[str], list[str]]:
+    """Storages that are written past the caches, and the names of the outputs."""
+    p = program(text, target)
+    found = streamed_buffers(p, target)
     written = {
         a
         for c in p.calls
         for b, a in zip(p.kernel(c.kernel).arguments, c.args, strict=True)
         if b.name in found.get(c.kernel, ())
     }
+    return written, [s.name for s in p.storages if s.cls == "output"]
+
+
+def test_what_a_kernel_reads_again_stays():
+    written, outputs = written_past_caches(AGAIN, replace(WIDE, stream_bytes=16384))
     assert outputs[0] not in written
+
+
+def test_what_no_cache_holds_goes_though_a_kernel_reads_it_again():
+    written, outputs = written_past_caches(AGAIN, replace(WIDE, stream_bytes=8192))
+    assert outputs[0] in written
 
 
 def test_rows_that_end_inside_a_line_stay():

@@ -7,11 +7,15 @@ import time
 from pathlib import Path
 
 import numpy as np
-from tqdm import trange
 
 import graphc as gc
 from graphc import nn
 from graphc.nn import functional as F
+
+try:
+    from tqdm import trange
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}; this example needs: pip install '.[examples]'") from None
 
 
 def make_spirals(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

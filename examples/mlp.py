@@ -12,11 +12,6 @@ import graphc as gc
 from graphc import nn
 from graphc.nn import functional as F
 
-try:
-    from tqdm import trange
-except ModuleNotFoundError as error:
-    raise SystemExit(f"{error}; this example needs: pip install '.[examples]'") from None
-
 
 def make_spirals(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return `count` points in the plane, float32 [count, 2], and which spiral each lies on, int64 [count]."""
@@ -48,7 +43,7 @@ def train(step, steps: int, name: str) -> None:
     """Run `step` on fresh batches, and print the last loss and the time."""
     loss = float("nan")
     start = time.perf_counter()
-    for index in trange(steps, desc=name):
+    for index in range(steps):
         x, y = make_spirals(256, seed=index)
         loss = step(gc.tensor(x), gc.tensor(y)).item()
     seconds = time.perf_counter() - start

@@ -171,8 +171,10 @@ def arange(
     numbers = [b.item() if isinstance(b, Tensor) else b for b in bounds]
     if not 1 <= len(numbers) <= 3:
         raise ArgumentError(f"arange takes 1 to 3 numbers, got {len(numbers)}")
-    if len(numbers) == 3 and numbers[2] == 0:
-        raise ArgumentError("arange: the step must not be 0")
+    low, high = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
+    step = numbers[2] if len(numbers) == 3 else 1
+    if step == 0 or (high - low) / step < 0:
+        raise ArgumentError(f"arange: steps of {step} do not lead from {low} to {high}")
     if dtype is None:
         dtype = int64 if all(isinstance(n, (int, np.integer)) for n in numbers) else _default[0]
     return _finish(np.arange(*numbers).astype(dtype_of(dtype).numpy), requires_grad, device)

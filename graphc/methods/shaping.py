@@ -55,6 +55,18 @@ def stacked(tensors: Sequence[Any], dim: int = 0) -> Any:
     return concatenate([t.unsqueeze(axis) for t in tensors], axis)
 
 
+def _repeated(numbers: Any, extent: int) -> Any:
+    """The index of each entry as often as ``numbers`` says, one for each of ``extent`` entries."""
+    known = isinstance(numbers, TensorBase)
+    purpose = "repeat_interleave(), whose result has a size that depends on values,"
+    values = np.asarray(front().values(numbers, purpose) if known else numbers)
+    if values.dtype.kind not in "iu" or values.size not in (1, extent) or np.any(values < 0):
+        raise AttributeValueError(
+            f"repeat_interleave: repeats are a whole number, or one for each of {extent} entries", remedy="repeats >= 0"
+        )
+    return front().constant(np.repeat(np.arange(extent), np.broadcast_to(values.reshape(-1), (extent,))))
+
+
 class Shaping(Selection):
     """Views, joining, splitting and indexing."""
 
@@ -233,10 +245,20 @@ class Shaping(Selection):
         counts = sizes_of(sizes)
         return self.repeat((1,) * (self.ndim - len(counts)) + counts)
 
-    def repeat_interleave(self, repeats: int, dim: int | None = None) -> Tensor:
-        """Each element repeated next to itself."""
+    def repeat_interleave(
+        self, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+    ) -> Tensor:
+        """Each entry of a dimension (of the flattened tensor for None) repeated next to itself.
+
+        ``repeats`` is a number, or one number per entry, whose values are needed. Without it this tensor holds the
+        numbers, and the result is the index of each repeated entry. ``output_size`` is not needed.
+        """
         x = self.flatten() if dim is None else self
         at = 0 if dim is None else dim_of(dim, self.ndim)
+        if not isinstance(repeats, int):
+            numbers = x if repeats is None else repeats
+            places = _repeated(numbers, x.shape[at])
+            return places if repeats is None else gather(x, places, axis=at)
         wide = x.unsqueeze(at + 1).expand(*x.shape[: at + 1], repeats, *x.shape[at + 1 :])
         return wide.flatten(at, at + 1)
 

@@ -210,3 +210,18 @@ def test_joining_takes_lists():
             call()
     with pytest.raises(ArgumentError, match="is no tensor"):
         graphc.cat([x, 1.0])
+
+
+def test_entries_repeated_by_numbers_of_their_own():
+    x = counting(3, 2).requires_grad_()
+    for repeats in (graphc.tensor([2, 0, 1]), [2, 0, 1]):
+        np.testing.assert_array_equal(
+            x.repeat_interleave(repeats, 0).detach().numpy(), np.repeat(counting(3, 2).numpy(), [2, 0, 1], 0)
+        )
+    x.repeat_interleave(graphc.tensor([2, 0, 1]), 0).sum().backward()
+    assert x.grad.tolist() == [[2, 2], [0, 0], [1, 1]]
+    assert graphc.repeat_interleave(graphc.tensor([1, 0, 2])).tolist() == [0, 2, 2]
+    with pytest.raises(AttributeValueError, match="one for each of 3 entries"):
+        x.repeat_interleave(graphc.tensor([1, 2]), 0)
+    with pytest.raises(AttributeValueError, match="one for each"):
+        x.repeat_interleave([1, 2, -1], 0)

@@ -135,12 +135,14 @@ class _ProgramBuilder:
         return replace(kernel, origin=_origin(group)), tuple(storages[i] for i in positions)
 
     def _place_temporaries(self, group: Group) -> None:
+        # NOTE: the steps of a loop write parts of its results, whose places count in row-major order.
+        free = not any(is_repeated(node) for node in group.nodes)
         for value in group.outputs:
             if value not in self.place:
                 name = self._add(value, value.name, "temp")
-                if value in self.images and self.layout != LAYOUTS[0]:
+                if free and value in self.images and self.layout != LAYOUTS[0]:
                     self.strides[name] = strides_of(value.shape, self.layout)
-                elif value not in self.images and (strides := turned_strides(self.graph, value)):
+                elif free and value not in self.images and (strides := turned_strides(self.graph, value)):
                     self.strides[name] = strides
 
     def _repeat(self, node: Node) -> None:

@@ -44,6 +44,18 @@ graph @exchange(%a: f32[3], %b: f32[3], %x: f32[5,3]) -> (f32[3], f32[3], f32[5,
   return %s.0, %s.1, %s.2, %s.3, %s.4
 }
 """
+TURNED = """
+graph @turned(%h: f32[4,64], %x: f32[10,4,64], %v: f32[64,32]) -> (f32[4,64], f32[4,10,32]) {
+  %scan.0, %scan.1 = scan(%h, %x) {body=graph @step(%h: f32[4,64], %x: f32[4,64]) -> (f32[4,64], f32[4,64]) {
+    %a = add(%h, %x) : f32[4,64]
+    %t = tanh(%a) : f32[4,64]
+    return %t, %t
+  }, carries=1, sequences=1, length=10, reverse=false} : f32[4,64], f32[10,4,64]
+  %b = transpose(%scan.1) {permutation=[1,0,2]} : f32[4,10,64]
+  %y = matmul(%b, %v) : f32[4,10,32]
+  return %scan.0, %y
+}
+"""
 
 
 NESTED = """
@@ -72,7 +84,7 @@ def arrays(graph: Graph) -> list[np.ndarray]:
     return [(0.1 * rng.standard_normal(v.shape)).astype(v.dtype.numpy) for v in graph.inputs]
 
 
-@pytest.mark.parametrize("text", [NETWORK, EXCHANGE, NESTED])
+@pytest.mark.parametrize("text", [NETWORK, EXCHANGE, NESTED, TURNED])
 def test_every_stage_gives_what_the_graph_means(text: str):
     graph = parse_graph(text)
     native.check_all(graph, arrays(graph))

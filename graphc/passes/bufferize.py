@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from graphc.ir.kernel import ALIGNMENT, Program, aligned
 from graphc.passes.liveness import Interval, intervals, peak
 
@@ -58,23 +60,22 @@ def _scratch_bytes(program: Program, kernel: str) -> int:
 
 def _place(ordered: list[Interval], sizes: dict[str, int]) -> tuple[dict[str, int], int]:
     """Best fit: the smallest gap that holds the temporary among those alive at the same time."""
-    offsets: dict[str, int] = {}
-    placed: list[Interval] = []
-    total = 0
-    for interval in ordered:
+    offsets = np.zeros(len(ordered), np.int64)
+    ends = np.zeros(len(ordered), np.int64)
+    first, last = (np.array([getattr(i, name) for i in ordered], np.int64) for name in ("first", "last"))
+    for number, interval in enumerate(ordered):
         size = sizes[interval.storage.name]
-        taken = sorted((offsets[p.storage.name], sizes[p.storage.name]) for p in placed if p.overlaps(interval))
-        offsets[interval.storage.name] = _best_gap(taken, size)
-        total = max(total, offsets[interval.storage.name] + size)
-        placed.append(interval)
-    return offsets, total
+        meets = np.flatnonzero((first[:number] <= interval.last) & (last[:number] >= interval.first))
+        offsets[number] = _best_gap(offsets[meets], ends[meets], size)
+        ends[number] = offsets[number] + size
+    places = {i.storage.name: offset for i, offset in zip(ordered, offsets.tolist(), strict=True)}
+    return places, int(ends.max(initial=0))
 
 
-def _best_gap(taken: list[tuple[int, int]], size: int) -> int:
-    best_offset, best_gap, end = -1, -1, 0
-    for offset, length in taken:
-        gap = offset - end
-        if gap >= size and (best_gap < 0 or gap < best_gap):
-            best_offset, best_gap = end, gap
-        end = max(end, offset + length)
-    return end if best_offset < 0 else best_offset
+def _best_gap(starts: np.ndarray, ends: np.ndarray, size: int) -> int:
+    """Where the smallest gap of at least ``size`` bytes between pieces of memory begins."""
+    order = np.argsort(starts, kind="stable")
+    free = np.concatenate(([0], np.maximum.accumulate(ends[order])))
+    gaps = starts[order] - free[:-1]
+    fitting = np.flatnonzero(gaps >= size)
+    return int(free[fitting[np.argmin(gaps[fitting])]] if fitting.size else free[-1])

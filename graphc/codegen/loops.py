@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import count
 
 from graphc.ir.index import Axis, Div, Dynamic, Index, IndexLike, Mod, as_index, atoms, axes_of, substitute
 from graphc.ir.kernel import (
@@ -31,17 +30,22 @@ _SHORT = 8
 class Names:
     """Fresh names for axes and scalars of one kernel."""
 
-    def __init__(self, prefix: str = "") -> None:
-        self._count = count()
+    def __init__(self, prefix: str = "", first: int = 0) -> None:
+        self.next = first
+        """Number in the next name."""
         self._prefix = prefix
+
+    def _number(self) -> int:
+        self.next += 1
+        return self.next - 1
 
     def axis(self, prefix: str, extent: int) -> Axis:
         """A new axis."""
-        return Axis(f"{prefix}{self._prefix}_{next(self._count)}", extent)
+        return Axis(f"{prefix}{self._prefix}_{self._number()}", extent)
 
     def scalar(self, old: str) -> str:
         """A new name for a scalar or accumulator."""
-        return f"{old.split('.')[0]}.{self._prefix}{next(self._count)}"
+        return f"{old.split('.')[0]}.{self._prefix}{self._number()}"
 
 
 class BodyCopier:

@@ -31,12 +31,50 @@ from graphc.ir.kernel_text import print_kernel
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
-def schedule_program(program: Program, target: Target, tuned: Mapping[str, str] = NOTHING) -> Program:
+@dataclass(frozen=True)
+class _Form:
+    """A nest in its canonical form, and what the schedule makes of it."""
+
+    source: Kernel
+    body: tuple[Stmt, ...]
+    names: int
+    """Number of the first name that the body does not use."""
+    tiled: tuple[Contraction, Tile] | None
+
+    def cycles(self, target: Target) -> float:
+        """The estimate from which the schedule chooses."""
+        return self.tiled[1].cycles if self.tiled else _plain_cycles(self.body, target)
+
+
+class Forms:
+    """The forms of kernels for one target, each found once for all programs that share its nest: most kernels are the
+    same in every layout that is compared, and the one that is chosen is scheduled after it was estimated."""
+
+    def __init__(self, target: Target):
+        self.target = target
+        self._known: dict[tuple, _Form] = {}
+
+    def find(self, kernel: Kernel, constants: frozenset[str]) -> _Form:
+        """The form of a kernel to which calls bind constants as the buffers ``constants``."""
+        # NOTE: nests are compared by identity, which a form that keeps its source makes safe; hashing one takes longer.
+        key = id(kernel.body), kernel.buffers, constants
+        found = self._known.get(key)
+        if found is None:
+            names = Names()
+            prepared = _prepare(kernel, names)
+            found = _Form(kernel, prepared.body, names.next, _tiled(prepared, constants, self.target))
+            self._known[key] = found
+        return found
+
+
+def schedule_program(
+    program: Program, target: Target, tuned: Mapping[str, str] = NOTHING, forms: Forms | None = None
+) -> Program:
     """Needs: a lowered program. Does: schedules every kernel; operands of products that lie badly are packed by
     kernels of their own, constants at once. ``tuned`` holds labels of register blocks by the keys of ``find_blocks``,
-    which are taken instead of those with the best estimate. Leaves: an equivalent program (see ir.kernel_interpret),
-    ready for memory planning."""
-    return _Scheduler(_divided(program, target), target, tuned).run()
+    which are taken instead of those with the best estimate; ``forms`` are those that ``estimate`` found. Leaves: an
+    equivalent program (see ir.kernel_interpret), ready for memory planning."""
+    return _Scheduler(_divided(program, target), tuned, forms or Forms(target)).run()
 
 
 def _divided(program: Program, target: Target) -> Program:
@@ -74,23 +112,18 @@ def _key(prepared: Kernel, constants: frozenset[str]) -> str:
     return sha256(f"{text}\n{sorted(constants)}".encode()).hexdigest()
 
 
-def estimate(program: Program, target: Target) -> float:
+def estimate(program: Program, forms: Forms) -> float:
     """Cycles that a lowered program would take once scheduled, by the estimates from which the schedule chooses; what
     depends on weights alone costs nothing."""
     program = separate_phases(program)
     fixed = fixed_storages(program)
-    cycles = {k.name: _estimate_kernel(k, constant_buffers(program, k, fixed), target) for k in program.kernels}
+    found = {k.name: forms.find(k, constant_buffers(program, k, fixed)) for k in program.kernels}
+    cycles = {name: form.cycles(forms.target) for name, form in found.items()}
     return sum(c.runs * cycles[c.kernel] for c in parted(program)[1])
 
 
-def _estimate_kernel(kernel: Kernel, constants: frozenset[str], target: Target) -> float:
-    prepared = _prepare(kernel, Names())
-    tiled = _tiled(prepared, constants, target)
-    return tiled[1].cycles if tiled else _plain_cycles(prepared, target)
-
-
-def _plain_cycles(prepared: Kernel, target: Target) -> float:
-    return 0.5 * sum(choose(s, target).cost for s in prepared.body if isinstance(s, Loop))
+def _plain_cycles(body: tuple[Stmt, ...], target: Target) -> float:
+    return 0.5 * sum(choose(s, target).cost for s in body if isinstance(s, Loop))
 
 
 def _tiled(
@@ -108,7 +141,7 @@ def _tiled(
     if contraction is None or tile is None:
         return None
     poor = tile.cycles > 4 * contraction.work / (2 * target.lanes(contraction.dtype))
-    return None if poor and 2 * _plain_cycles(prepared, target) < tile.cycles else (contraction, tile)
+    return None if poor and 2 * _plain_cycles(prepared.body, target) < tile.cycles else (contraction, tile)
 
 
 def constant_buffers(program: Program, kernel: Kernel, fixed: frozenset[str] | None = None) -> frozenset[str]:
@@ -170,10 +203,11 @@ def _lanes(
 
 
 class _Scheduler:
-    def __init__(self, program: Program, target: Target, tuned: Mapping[str, str]):
+    def __init__(self, program: Program, tuned: Mapping[str, str], forms: Forms):
         self.program = program
-        self.target = target
+        self.target = forms.target
         self.tuned = tuned
+        self.forms = forms
         self.storages = list(program.storages)
         self.kernels: dict[str, Kernel] = {}
         self.packings: dict[str, tuple[Packing, Kernel]] = {}
@@ -221,9 +255,10 @@ class _Scheduler:
         return [_with_arguments(c, kept[c.kernel]) if c.kernel in kept else c for c in calls]
 
     def _schedule(self, kernel: Kernel) -> None:
-        names = Names()
-        prepared = _prepare(kernel, names)
-        tiled = _tiled(prepared, constant_buffers(self.program, kernel, self.fixed), self.target, self.tuned)
+        constants = constant_buffers(self.program, kernel, self.fixed)
+        form = self.forms.find(kernel, constants)
+        names, prepared = Names(first=form.names), replace(kernel, body=form.body)
+        tiled = _tiled(prepared, constants, self.target, self.tuned) if self.tuned else form.tiled
         if tiled is None:
             self.kernels[kernel.name] = _vectorised(prepared, self.target, names)
             return

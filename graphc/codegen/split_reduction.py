@@ -105,10 +105,10 @@ class _PlainNames(Names):
     """Names that neither a lowered kernel nor the schedule uses."""
 
     def axis(self, prefix: str, extent: int) -> Axis:
-        return Axis(f"{prefix}r{next(self._count)}", extent)
+        return Axis(f"{prefix}r{self._number()}", extent)
 
     def scalar(self, old: str) -> str:
-        return f"{old}r{next(self._count)}"
+        return f"{old}r{self._number()}"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from graphc.artifact import TargetSpec
 from graphc.codegen.entry import emit_program
 from graphc.codegen.llvm_build import build_object, emit_assembly
 from graphc.codegen.preparation import split_preparation
-from graphc.codegen.schedule_cpu import estimate, schedule_program
+from graphc.codegen.schedule_cpu import Forms, estimate, schedule_program
 from graphc.codegen.target import Target, host_target
 from graphc.compiler import cache
 from graphc.errors import ArgumentError, CompileError
@@ -50,6 +50,7 @@ class Stages:
         """Estimated cycles in each layout that was compared (see passes.layout), once ``lowered`` has been computed."""
         self.watch: Callable[[str], None] = lambda stage: None
         """Called with the name of each stage when it begins."""
+        self._forms = Forms(self.target)
         self._verify = config.read().verify
         self._tuned = tuned
         self._traced = traced
@@ -91,7 +92,7 @@ class Stages:
         if len(layouts) == 1:
             return lower_graph(graph)
         programs = dict(zip(layouts, lower_layouts(graph, layouts), strict=True))
-        self.layouts = {layout: estimate(program, self.target) for layout, program in programs.items()}
+        self.layouts = {layout: estimate(program, self._forms) for layout, program in programs.items()}
         return programs[min(layouts, key=self.layouts.__getitem__)]
 
     @cached_property
@@ -101,7 +102,7 @@ class Stages:
 
     def _schedule(self, program: Program) -> Program:
         tuned = cache.choices(target_spec(self.target)) if self._tuned is None else self._tuned
-        main, self._preparation = split_preparation(schedule_program(program, self.target, tuned))
+        main, self._preparation = split_preparation(schedule_program(program, self.target, tuned, self._forms))
         return plan_memory(main)
 
     @property

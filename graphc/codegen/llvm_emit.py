@@ -329,7 +329,8 @@ class KernelEmitter:
             if self.memory.vector is not None:
                 raise CompileError(f"@{self.kernel.name}: vector loop {stmt.axis} inside another one")
             self.memory.vector = VectorAxis(stmt.axis, self.lanes[stmt.axis])
-            self.body(stmt.body)
+            if not self._copied(stmt):
+                self.body(stmt.body)
             self.memory.vector = None
         elif stmt.kind == "unroll":
             self.unroll.append(stmt.axis)
@@ -339,6 +340,19 @@ class KernelEmitter:
             self._shared_loop(stmt, self.share)
         else:
             self._run_time_loop(stmt)
+
+    def _copied(self, stmt: Loop) -> bool:
+        """Emits a lane loop that only copies a square block, from rows along unrolled copies to rows along the lanes;
+        False when it is no such loop."""
+        load, store = stmt.body if len(stmt.body) == 2 else (None, None)
+        if not isinstance(load, Load) or not isinstance(store, Store) or store.value != load.name or not self.unroll:
+            return False
+        across = self.unroll[-1]
+        if not self.memory.is_turned(load, store, across):
+            return False
+        for _, at in self.copies(a for a in self.used_axes((), (load.index, store.index)) if a != across):
+            self.memory.copy_turned(load, store, across, at)
+        return True
 
     def _shared_loop(self, stmt: Loop, share: ShareWriter) -> None:
         loop = self.function.open_loop(stmt.axis, *share.bounds(stmt.axis))

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from graphc.codegen.llvm_function import Coordinates, FunctionWriter, LaneValue
 from graphc.codegen.llvm_scalar import literal, memory_type, register_type, splat_literal, suffix
 from graphc.codegen.llvm_strided import SHORT_STRIDES, Place, Spans, vectors_of
-from graphc.codegen.llvm_transpose import interleave_registers, transpose_registers
+from graphc.codegen.llvm_transpose import interleave_registers, transpose_registers, turning_function
 from graphc.codegen.streams import LINE
 from graphc.dtypes import DType, int32, int64
 from graphc.errors import CompileError
 from graphc.ir.index import Atom, Axis, Div, Dynamic, Index, Mod, atoms, bounds, substitute
-from graphc.ir.kernel import Buffer, Const, Guard
+from graphc.ir.kernel import Buffer, Const, Guard, Load, Store
+
+_OPAQUE = "llvm.strip.invariant.group.p0"
 
 
 @dataclass(frozen=True)
@@ -203,6 +205,8 @@ class MemoryWriter:
             pointer = self.function.memo(
                 depth, ("gep", pointer, offset), f"getelementptr inbounds {element}, ptr {pointer}, i64 {offset}"
             )
+            if depth < self.function.depth:
+                pointer = self.opaque(pointer, depth)
         if index.constant:
             pointer = self.function.memo(
                 self.function.depth,
@@ -210,6 +214,13 @@ class MemoryWriter:
                 f"getelementptr inbounds {element}, ptr {pointer}, i64 {index.constant}",
             )
         return pointer
+
+    def opaque(self, pointer: str, depth: int) -> str:
+        """The same pointer for the loops inside of loop depth ``depth``, which need not know how it comes about."""
+        # NOTE: otherwise LLVM's strength reduction looks in every loop at each address inside as a function of all
+        # counters, a tenth of its time. The intrinsic goes right after that, and aliasing sees through it.
+        self.function.declare(_OPAQUE, f"declare ptr @{_OPAQUE}(ptr)")
+        return self.function.memo(depth, ("opaque", pointer), f"call ptr @{_OPAQUE}(ptr {pointer})")
 
     def _addresses(self, buffer: str, index: Index, at: Coordinates, masked: bool) -> str:
         """A vector of pointers for a gather or scatter."""
@@ -315,6 +326,28 @@ class MemoryWriter:
             rows.append(self.function.line(f"load {kind}, ptr {pointer}, align {info.dtype.itemsize}"))
         columns = transpose_registers(self.function, rows, info.dtype)
         return [self._from_memory(c, info.dtype, self.vector.lanes) for c in columns]
+
+    def copy_turned(self, load: Load, store: Store, across: Axis, at: Coordinates) -> None:
+        """A square block goes from rows along ``across`` to rows along the lanes, by one function of the module."""
+        assert self.vector is not None
+        info, first = self.buffers[load.buffer][0], {**at, across: 0, self.vector.axis: 0}
+        name, text = turning_function(info.dtype, self.vector.lanes)
+        self.function.declare(name, text)
+        steps = load.index.coefficient(self.vector.axis), store.index.coefficient(across)
+        pointers = (self.address(s.buffer, self.fix(s.index, first), at) for s in (load, store))
+        given = [f"ptr {p}, i64 {n * info.dtype.itemsize}" for p, n in zip(pointers, steps, strict=True)]
+        self.function.statement(f"call void @{name}({', '.join(given)})")
+
+    def is_turned(self, load: Load, store: Store, across: Axis) -> bool:
+        """Whether a nest over ``across`` and the lanes that only copies is one for ``copy_turned``."""
+        info, vector = self.buffers[store.buffer][0], self.vector
+        if vector is None or vector.partial or load.guard or store.guard or store.combine:
+            return False
+        if load.dtype.kind == "b" or store.buffer in self.streamed or store.buffer == load.buffer:
+            return False
+        nested = [a for x, _ in store.index.terms if not isinstance(x, Axis) for a in atoms(Index(((x, 1),)))]
+        whole = info.dtype == load.dtype and across not in nested and self.lane_stride(store.index) == 1
+        return whole and self.transposed_axis(load.index, (across,)) == across
 
     def row_axis(self, index: Index, axes: tuple[Axis, ...]) -> Axis | None:
         """The unrolled axis along which a scattered vector store runs through memory."""

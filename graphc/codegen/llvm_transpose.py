@@ -38,6 +38,31 @@ def interleave_registers(function: FunctionWriter, copies: list[str], start: int
     return result
 
 
+def turning_function(dtype: DType, lanes: int) -> tuple[str, str]:
+    """(name, text) of a function of (source, bytes between its rows, target, bytes between its rows) that copies a
+    square block of ``lanes`` rows so that rows become columns. Its shuffles take LLVM long, so a module has it once."""
+    name, kind = f"graphc_turn.{lanes}.{memory_type(dtype)}", memory_type(dtype, lanes)
+    f = FunctionWriter({})
+    rows = [f.line(f"load {kind}, ptr {p}, align {dtype.itemsize}") for p in _row_pointers(f, "%x", "%a", lanes)]
+    columns = transpose_registers(f, rows, dtype)
+    for column, pointer in zip(columns, _row_pointers(f, "%y", "%b", lanes), strict=True):
+        f.statement(f"store {kind} {column}, ptr {pointer}, align {dtype.itemsize}")
+    parameters = "ptr noalias nocapture readonly %x, i64 %a, ptr noalias nocapture %y, i64 %b"
+    return name, f"define internal void @{name}({parameters}) #0 {{\nentry:\n{f.text()}\n  ret void\n}}\n"
+
+
+def _row_pointers(function: FunctionWriter, base: str, step: str, rows: int) -> list[str]:
+    """Addresses ``step`` bytes apart: every fourth one is computed, the others are sums that instructions take."""
+    steps = [step, *(function.line(f"mul i64 {step}, {k}") for k in (2, 3, 4))]
+    pointers = []
+    for row in range(rows):
+        if row and row % 4 == 0:
+            base = function.line(f"getelementptr inbounds i8, ptr {base}, i64 {steps[3]}")
+        near = f"getelementptr inbounds i8, ptr {base}, i64 {steps[row % 4 - 1]}"
+        pointers.append(function.line(near) if row % 4 else base)
+    return pointers
+
+
 def _shuffle(function: FunctionWriter, kind: str, a: str, b: str, picks: list[int]) -> str:
     mask = ", ".join("i32 poison" if p < 0 else f"i32 {p}" for p in picks)
     return function.line(f"shufflevector {kind} {a}, {kind} {b}, <{len(picks)} x i32> <{mask}>")

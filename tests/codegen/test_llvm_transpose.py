@@ -11,7 +11,7 @@ from graphc.codegen.entry import ENTRY
 from graphc.codegen.llvm_build import build_object
 from graphc.codegen.llvm_function import FunctionWriter
 from graphc.codegen.llvm_scalar import memory_type
-from graphc.codegen.llvm_transpose import interleave_registers, transpose_registers
+from graphc.codegen.llvm_transpose import interleave_registers, transpose_registers, turning_function
 from graphc.codegen.target import host_target
 from graphc.dtypes import DType, bool_, float32, float64, int8, int64
 from graphc.runtime.loader import load_object
@@ -52,3 +52,21 @@ def test_elements_by_turns(copies: int, lanes: int, dtype: DType):
     expected = rows.T.reshape(copies, lanes).copy()
     library.entry(ctypes.c_void_p(rows.ctypes.data))
     np.testing.assert_array_equal(rows, expected)
+
+
+@pytest.mark.parametrize("dtype", [float32, float64, int8])
+@pytest.mark.parametrize("lanes", [4, 16])
+def test_the_turning_function_copies_between_rows_of_other_lengths(lanes: int, dtype: DType):
+    name, text = turning_function(dtype, lanes)
+    size = dtype.itemsize
+    call = f"call void @{name}(ptr %b, i64 {(lanes + 3) * size}, ptr %y, i64 {(lanes + 1) * size})"
+    place = f"%y = getelementptr i8, ptr %b, i64 {lanes * (lanes + 3) * size}"
+    text += f"define void @{ENTRY}(ptr %b) {{\nentry:\n  {place}\n  {call}\n  ret void\n}}\n"
+    text += "attributes #0 = { nounwind }\n"
+    library = load_object(build_object(text, host_target()), ENTRY)
+    data = (np.arange(lanes * (2 * lanes + 4)) % 100).astype(dtype.numpy)
+    source = data[: lanes * (lanes + 3)].reshape(lanes, lanes + 3)
+    expected = data.copy()
+    expected[source.size :].reshape(lanes, lanes + 1)[:, :lanes] = source[:, :lanes].T
+    library.entry(ctypes.c_void_p(data.ctypes.data))
+    np.testing.assert_array_equal(data, expected)

@@ -6,12 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from graphc.codegen.entry import emit_program
 from graphc.codegen.loops import Names
 from graphc.codegen.target import target_named
 from graphc.codegen.transpose import transposed_tiles
 from graphc.ir.kernel import Kernel, Loop, walk
+from graphc.ir.parse import parse_graph
+from graphc.passes.lower import lower_graph
 from tests.codegen.kernel_native import check_equivalent, check_scheduled, kernel_of
-from tests.native import TARGETS, target_or_skip
+from tests.native import TARGETS, scheduled, target_or_skip
 
 WIDE = target_named("avx512")
 
@@ -111,3 +114,18 @@ def test_an_image_is_turned_inside_of_a_frame_of_zeros():
     loops = [s for s, _ in walk(scheduled.body) if isinstance(s, Loop)]
     assert any(s.kind == "unroll" and s.axis.extent == 16 for s in loops), "a square block of registers"
     assert len({s.axis for s in loops}) == len(loops)
+
+
+def test_copies_of_a_program_share_one_function():
+    graph = parse_graph("""
+        graph @turned(%x: f32[32,48], %y: f32[64,80], %z: f32[16,32]) -> (f32[48,32], f32[80,64], f32[32,16]) {
+          %a = transpose(%x) {permutation=[1,0]} : f32[48,32]
+          %b = transpose(%y) {permutation=[1,0]} : f32[80,64]
+          %t = transpose(%z) {permutation=[1,0]} : f32[32,16]
+          %c = mul(%t, f32(2.0)) : f32[32,16]
+          return %a, %b, %c
+        }""")
+    shared, *kernels = emit_program(scheduled(lower_graph(graph), WIDE), WIDE).split("define ")[1:]
+    assert shared.startswith("internal void @graphc_turn.16.float(")
+    assert [k.count("call void @graphc_turn.16.float(") for k in kernels] == [1, 1, 0, 0]
+    assert [bool(k.count("shufflevector")) for k in kernels] == [False, False, True, False], "a product turns its own"

@@ -133,7 +133,10 @@ class Index:
 
     def coefficient(self, axis: Axis) -> int:
         """The factor of ``axis`` among the affine terms (0 when it does not occur there)."""
-        return next((c for a, c in self.terms if a == axis), 0)
+        for atom, coefficient in self.terms:
+            if atom is axis or atom == axis:
+                return coefficient
+        return 0
 
     @property
     def is_constant(self) -> bool:
@@ -237,7 +240,15 @@ def atoms(index: Index) -> Iterable[Axis | Dynamic]:
 
 def axes_of(index: Index) -> set[Axis]:
     """The loop axes that occur anywhere in the expression."""
-    return {a for a in atoms(index) if isinstance(a, Axis)}
+    found: set[Axis] = set()
+    stack = [index]
+    while stack:
+        for atom, _ in stack.pop().terms:
+            if isinstance(atom, Axis):
+                found.add(atom)
+            elif not isinstance(atom, Dynamic):
+                stack.append(atom.operand)
+    return found
 
 
 def substitute(index: Index, replace: Callable[[Axis | Dynamic], IndexLike | None]) -> Index:

@@ -183,15 +183,19 @@ class Partition:
 
     def _number_joined(self, merged: Group, parts: tuple[Group, ...]) -> None:
         """The bits of a group are those of its parts; all that needs one of these now needs what any of them does."""
-        bits = above = 0
+        bits = above = complete = 0
         for part in parts:
-            bits |= self._bits.pop(part)
-            above |= self._above.pop(part)
+            bits |= self._bits[part]
+            above |= self._above[part]
+        for part in parts:
+            if self._above[part] & bits:  # it needs the other part, so what needs it needs that already
+                complete |= self._bits[part]
+            del self._bits[part], self._above[part]
         above &= ~bits
         both = above | bits
         if not self._is_chain(parts):
             for group, known in self._above.items():
-                if known & bits:
+                if known & bits and not known & complete:
                     self._above[group] = known | both
         self._bits[merged], self._above[merged] = bits, above
 

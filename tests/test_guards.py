@@ -11,6 +11,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.guards import structure_differences
+from graphc.live import HURRIES
 from graphc.nn import functional as F
 from graphc.structure import flatten
 
@@ -124,3 +125,19 @@ def test_structures(old: object, new: object, expected: list[str]):
 
 def test_counts_of_tensors():
     assert structure_differences(1, 2) == ["arguments: 1 tensors -> 2 tensors"]
+
+
+def test_weights_that_can_change_unseen(told: Callable[[], list[str]]):
+    model = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 48))
+    compiled = gc.compile(model)
+    with gc.no_grad():
+        compiled(floats(32, 64))
+        model[0].weight.detach().numpy()[0] = 2
+        compiled(floats(32, 64))
+        (message,) = told()
+        assert "the memory of a parameter or buffer was given out" in message
+        for _ in range(HURRIES + 2):
+            model[1].weight.mul_(2)
+            compiled(floats(32, 64))
+    (message,) = told()
+    assert "parameters or buffers are written to between nearly all calls" in message

@@ -110,7 +110,8 @@ class Stages:
         """The compile of what is computed once for many calls (see codegen.preparation), or None."""
         if self._prepared is None and self.scheduled is not None and self._preparation is not None:
             self._prepared = Stages(lowered=self._preparation, target=self.target)
-            self._prepared.__dict__["scheduled"] = plan_memory(self._preparation)
+            planned = self._timed("preparation", plan_memory, self._preparation)
+            self._prepared.__dict__["scheduled"] = planned
         return self._prepared
 
     @cached_property

@@ -27,9 +27,10 @@ Ahead = Callable[[Index, int], tuple[Stmt, ...]]
 """What comes before some rows are added: takes the first row and how many there are."""
 
 
-def is_column_sum(columns: Axis | None, before: Sequence[Stmt], loop: Loop) -> bool:
+def is_column_sum(columns: Axis | None, before: Sequence[Stmt], loop: Loop, once: frozenset[str] = frozenset()) -> bool:
     """Whether a reduction for each of many columns reads rows in which the columns lie side by side, longer ones than
-    accumulators in registers cover. A matrix times a vector is left to codegen.contraction."""
+    accumulators in registers cover. A matrix times a vector is one if the matrix is among the buffers that are read
+    ``once``; others are left to codegen.contraction."""
     if columns is None or columns.extent <= _WIDE or loop.axis.extent < _HIGH:
         return False
     if not all(isinstance(s, Acc | Let | IndexLet | Load) for s in before):
@@ -39,7 +40,8 @@ def is_column_sum(columns: Axis | None, before: Sequence[Stmt], loop: Loop) -> b
     strides = [lane_stride(s.index, columns) for s in loads]
     plain = all(isinstance(s, Load | Let | IndexLet | Update) and not getattr(s, "guard", ()) for s in body)
     product = 0 in strides and any(isinstance(s, Let) and s.op in PRODUCTS for s in body) and len(body) == 4
-    return plain and not product and 1 in strides and set(strides) <= {0, 1}
+    again = any(s.buffer not in once for s, stride in zip(loads, strides, strict=True) if stride == 1)
+    return plain and not (product and again) and 1 in strides and set(strides) <= {0, 1}
 
 
 def leaf(loop: Loop) -> tuple[list[Axis], tuple[Stmt, ...]]:

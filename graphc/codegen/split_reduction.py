@@ -12,6 +12,7 @@ from math import prod
 from graphc.codegen.column_sums import Ahead, ColumnSums, is_column_sum, nothing_ahead
 from graphc.codegen.llvm_accumulator import identity
 from graphc.codegen.loops import BodyCopier, Names, block_index, blocks, merge_loops, wrap
+from graphc.codegen.preparation import fixed_storages
 from graphc.codegen.row_joins import RowSums, join_rows
 from graphc.ir.index import Axis, Index, as_index
 from graphc.ir.kernel import Acc, Buffer, Call, Kernel, Load, Loop, Program, Read, Stmt, Storage, Store, Update, walk
@@ -30,7 +31,8 @@ def split_reductions(program: Program) -> Program:
     """Needs: a lowered program. Does: gives each long reduction with few results a kernel for partial results, which
     goes along with what the kernel before does to the same rows. Leaves: an equivalent program, but for the order in
     which sums are rounded."""
-    splitters = {k.name: _KernelSplitter(k) for k in program.kernels}
+    fixed = fixed_storages(program)
+    splitters = {k.name: _KernelSplitter(k, _read_once(program, k, fixed)) for k in program.kernels}
     split = {name: found for name, s in splitters.items() if (found := s.run()) is not None}
     return (
         _Calls(program, split, {n: r for s in splitters.values() for n, r in s.row_sums.items()}).run()
@@ -125,9 +127,18 @@ class _Partial:
         return result + number * self.apart if self.apart > 1 else result * self.count + number
 
 
+def _read_once(program: Program, kernel: Kernel, fixed: frozenset[str]) -> frozenset[str]:
+    """Buffers to which no call binds what could be packed once for many calls."""
+    calls = program.calls_of(kernel.name)
+    packed = {b.name for c in calls for b, a in zip(kernel.arguments, c.args, strict=True) if a in fixed or c.repeats}
+    return frozenset(b.name for b in kernel.arguments) - packed
+
+
 class _KernelSplitter:
-    def __init__(self, kernel: Kernel):
+    def __init__(self, kernel: Kernel, once: frozenset[str] = frozenset()):
         self.kernel = kernel
+        self.once = once
+        """Buffers of which no copy is kept from call to call."""
         self.names = _PlainNames()
         self.outer: list[Axis] = []
         self.partials: list[_Partial] = []
@@ -166,7 +177,8 @@ class _KernelSplitter:
         if not self.many:
             return loop.axis.extent > 1 and trips >= LONG
         again = _loaded((loop,)) & _loaded([s for s in rest if isinstance(s, Loop)])
-        return trips >= ROWS_FROM and not again and is_column_sum(self.outer[-1], statements[:position], loop)
+        once = self.once if len(self.outer) == 1 else frozenset()
+        return trips >= ROWS_FROM and not again and is_column_sum(self.outer[-1], statements[:position], loop, once)
 
     def partial_kernel(self, before: tuple[Stmt, ...], loop: Loop, number: int) -> Kernel:
         """The kernel that computes the partial results of a loop; notes where they lie."""

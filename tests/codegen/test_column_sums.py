@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -67,13 +69,37 @@ def test_rows_that_are_read_again_block_by_block_stay():
     assert names(text) == ["k0"]
 
 
-def test_a_matrix_times_a_vector_stays_a_product():
-    text = """
-        graph @g(%x: f32[1,2048], %w: f32[2048,1024]) -> (f32[1,1024]) {
-          %y = matmul(%x, %w) : f32[1,1024]
+def vector_times_matrix(rows: int, width: int, vectors: int = 1, kind: str = "") -> str:
+    return f"""
+        graph @g(%x: f32[{vectors},{rows}], %w: f32[{rows},{width}]{kind}) -> (f32[{vectors},{width}]) {{
+          %y = matmul(%x, %w) : f32[{vectors},{width}]
           return %y
-        }"""
-    assert not any("partial" in name for name in names(text))
+        }}"""
+
+
+def test_one_vector_times_a_matrix_that_is_new_in_each_call_adds_up_its_rows():
+    assert names(vector_times_matrix(2048, 1024)) == ["k0_partial0", "k0"]
+
+
+def test_products_with_several_vectors_or_weights_stay():
+    assert not any("partial" in name for name in names(vector_times_matrix(2048, 1024, 2)))
+    program = lowered(graph_of(vector_times_matrix(2048, 1024)))
+    weights = [replace(s, cls="weight") if s.name == "w" else s for s in program.storages]
+    kept = scheduled(replace(program, storages=tuple(weights)), target_named("avx512"))
+    assert not any("partial" in k.name for k in kept.kernels)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("shape", [(9, 64), (67, 77), (128, 33)])
+def test_a_vector_times_a_matrix(shape: tuple[int, int]):
+    program = lowered(graph_of(vector_times_matrix(*shape)))
+    target = target_or_skip("host")
+    found = scheduled(program, target)
+    assert any("partial" in k.name for k in found.kernels)
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((1, shape[0])).astype(np.float32), rng.standard_normal(shape).astype(np.float32)
+    (got,) = Native(found, target)([x, w])
+    np.testing.assert_allclose(got, x.astype(np.float64) @ w, rtol=1e-5, atol=1e-5)
 
 
 def test_eight_rows_pass_at_a_time_side_by_side():

@@ -42,6 +42,15 @@ print([m for m in ("networkx", "llvmlite", "graphc.codegen", "graphc.passes", "g
     assert run(code) == "[]"
 
 
+def test_eager_modules_load_no_compiler():
+    code = """
+import sys, graphc
+graphc.nn.functional.relu(graphc.nn.Linear(3, 4)(graphc.ones(2, 3))).sum().backward()
+print([m for m in ("networkx", "llvmlite", "graphc.codegen", "graphc.passes") if m in sys.modules])
+"""
+    assert run(code) == "[]"
+
+
 def test_public_names_do_not_depend_on_the_order_of_imports():
     code = """
 import graphc.tensor, graphc.trace, graphc.compiled, graphc.autograd.engine, graphc.model_summary, graphc.drawing.show

@@ -9,13 +9,15 @@ import numpy as np
 
 from graphc import composite
 from graphc.errors import AttributeValueError, ShapeError
-from graphc.looping import scan
+from graphc.lazy import deferred
 from graphc.nn.functional.loss import reduction_of
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import shape as shapes
 from graphc.tensor import Tensor
 from graphc.tensor_base import front
+
+scan = deferred("graphc.looping:scan")
 
 _NEVER = -1e30
 """The logarithm of a probability of 0, finite so that gradients are numbers."""

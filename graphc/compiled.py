@@ -336,12 +336,19 @@ class _Shortcut(NamedTuple):
 _NO_SHORTCUT = _Shortcut(-1, 0, False, _not_native, float32, [], [])
 
 
+def no_class(doing: str, value: Any) -> None:
+    """Raises ArgumentError for a class in the place of an object of it."""
+    if isinstance(value, type):
+        raise ArgumentError(f"{doing}: {value.__name__} is a class", remedy=f"{value.__name__}(...), an object of it")
+
+
 class Compiled:
     """A module or function that runs as native code. Attributes are those of what was compiled."""
 
     def __init__(self, target: Callable[..., Any], precision: str | None = None, freeze: bool = False):
         if not callable(target):
             raise ArgumentError(f"a module or a function can be compiled, not {type(target).__name__}")
+        no_class("compile", target)
         check_precision(precision)
         self._target = target
         self._weights = Weights(precision, freeze)

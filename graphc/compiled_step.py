@@ -12,7 +12,7 @@ import numpy as np
 
 from graphc import config, module_path
 from graphc.autograd.grad_mode import enable_grad, no_grad
-from graphc.compiled import BoundProgram, bound_values, build, slots_of
+from graphc.compiled import BoundProgram, bound_values, build, no_class, slots_of
 from graphc.dtypes import float32
 from graphc.errors import ArgumentError, GradientError, ShapeError
 from graphc.guards import Recompiles
@@ -219,6 +219,8 @@ class CompiledStep:
     def __init__(self, model: Any, loss: Callable[..., Any], optimizer: Any):
         if not callable(model) or not callable(loss):
             raise ArgumentError("compile_step takes a model, a callable loss, and an optimizer")
+        for value in (model, loss):
+            no_class("compile_step", value)
         if not hasattr(optimizer, "update") or not hasattr(optimizer, "param_groups"):
             raise ArgumentError(
                 f"compile_step: {type(optimizer).__name__} has no update rule", remedy="an optimizer of graphc.optim"

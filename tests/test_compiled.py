@@ -338,3 +338,13 @@ def test_what_cannot_be_compiled():
         graphc.compile(lambda x: x if x.sum() > 0 else -x)(graphc.ones(2))
     with pytest.raises(AttributeError):
         _ = graphc.compile(lambda x: x).missing
+
+
+def test_a_class_in_the_place_of_a_module():
+    optimizer = graphc.optim.SGD(graphc.nn.Linear(1, 1).parameters(), lr=0.1)
+    for call in (
+        lambda: graphc.compile(graphc.nn.Linear),
+        lambda: graphc.compile_step(graphc.nn.Linear(1, 1), graphc.nn.MSELoss, optimizer),
+    ):
+        with pytest.raises(ArgumentError, match="is a class"):
+            call()

@@ -260,9 +260,11 @@ class _Report:
             lines.append("missing keys: " + ", ".join(map(repr, result.missing_keys)))
         if self.strict and result.unexpected_keys:
             lines.append("unexpected keys: " + ", ".join(map(repr, result.unexpected_keys)))
+        remedy = "strict=False takes what fits by name" if lines and not self.errors else None
         lines.extend(self.errors)
         if lines:
-            raise StateDictError("\n    ".join([f"loading the state dictionary into {name} failed:", *lines]))
+            what = "\n    ".join([f"loading the state dictionary into {name} failed:", *lines])
+            raise StateDictError(what, remedy=remedy)
 
 
 def _as_member(value: Tensor, current: Tensor) -> Tensor:

@@ -23,8 +23,7 @@ def block_chains(program: Program, target: Target) -> Program:
     """Needs: a lowered program. Does: puts loops around chains of calls whose kernels share outer parallel loops, so
     that of a temporary between them, if it is too large for a cache, only a block exists at a time. Leaves: an
     equivalent program; every element is computed as before."""
-    blocker = _Blocker(program, target.l2_bytes // 2)
-    return blocker.run()
+    return _Blocker(program, target.l2_bytes // 2).run()
 
 
 class _Facts:
@@ -135,8 +134,14 @@ class _Chain:
         return [loop for _, loop in sorted(found, key=lambda item: -item[0])]
 
     def _moves(self, number: int, axis: Axis) -> dict[str, int]:
+        """By what steps a call goes through each storage that is shared; 0 where its buffers disagree."""
         steps = self.facts[number].steps[axis]
-        return {name: steps.get(b.name, 0) for b, name in self.arguments[number] if name in self.shared}
+        found: dict[str, int] = {}
+        for buffer, name in self.arguments[number]:
+            if name in self.shared:
+                step = steps.get(buffer.name, 0)
+                found[name] = step if found.get(name, step) == step else 0
+        return found
 
     def _fits(self, number: int, axis: Axis, first: Axis, moves: Mapping[str, int]) -> bool:
         """Whether a call's axis goes through what it shares with the calls before as these do."""

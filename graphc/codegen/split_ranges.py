@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
+from math import prod
 
-from graphc.codegen.loops import BodyCopier, Names, drop_trivial
+from graphc.codegen.loops import BodyCopier, Names, drop_trivial, write_out
 from graphc.ir.index import Dynamic, Index, as_index, atoms, bounds
 from graphc.ir.kernel import Acc, Bound, Const, Guard, IndexLet, Let, Load, Loop, Ref, Stmt, Store, Update, walk
 from graphc.ir.nest import simplify
@@ -15,6 +16,8 @@ PIECES = 5
 """A loop that would fall into more is left as it is."""
 LONG = 128
 """Iterations that a loop along neighbours in memory has at least: cutting a short one only leaves shorter vectors."""
+WINDOW = 9
+"""Steps of the longest sum of guarded reads that is written out."""
 STATEMENTS = 400
 """Most statements that cutting may leave of one nest."""
 _COMPARE = {"lt": (None, 0), "le": (None, 1), "gt": (1, None), "ge": (0, None)}
@@ -24,7 +27,23 @@ _COMPARE = {"lt": (None, 0), "le": (None, 1), "gt": (1, None), "ge": (0, None)}
 def split_ranges(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
     """Every parallel loop cut where conditions on its axis alone change; what is then always true or false is decided,
     and what nobody needs any more is dropped."""
-    return _used(_split(body, names, STATEMENTS), frozenset())
+    return _used(_split(tuple(_windows_out(s, names) for s in body), names, STATEMENTS), frozenset())
+
+
+def _windows_out(stmt: Stmt, names: Names) -> Stmt:
+    """A nest with its short sums of guarded reads written out (windows over padded images), so that their guards are
+    conditions on one axis each."""
+    if not isinstance(stmt, Loop):
+        return stmt
+    windows = [around for s, around in walk((stmt,)) if isinstance(s, Load) and s.guard and around[-1].kind == "reduce"]
+    steps = [prod(x.axis.extent for x in around if x.kind == "reduce") for around in windows]
+    size = sum(1 for _ in walk(stmt.body))
+    if not steps or max(steps) > WINDOW or max(steps) * size > STATEMENTS // 2:
+        return stmt
+    body = stmt.body
+    for _ in range(max(sum(x.kind == "reduce" for x in around) for around in windows)):
+        body = write_out(body, names)
+    return replace(stmt, body=body)
 
 
 def _split(body: tuple[Stmt, ...], names: Names, room: int) -> tuple[Stmt, ...]:

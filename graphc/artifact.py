@@ -8,6 +8,7 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -302,11 +303,18 @@ def _decode(kind: Any, value: Any, where: str) -> Any:
 
 
 def _decode_record(cls: Any, value: Any, where: str) -> Any:
-    hints = typing.get_type_hints(cls)
-    names = {f.name for f in fields(cls)}
+    hints = _types_of(cls)
+    names = set(hints)
     if not isinstance(value, dict) or set(value) != names:
         raise ArtifactError(f"{where} does not have exactly the fields {', '.join(sorted(names))}")
     return cls(**{name: _decode(hints[name], value[name], f"{where}.{name}") for name in names})
+
+
+@cache
+def _types_of(cls: Any) -> dict[str, Any]:
+    """The types of a record's fields by their names."""
+    hints = typing.get_type_hints(cls)
+    return {f.name: hints[f.name] for f in fields(cls)}
 
 
 # ---- models

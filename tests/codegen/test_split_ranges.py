@@ -153,7 +153,7 @@ def test_windows_over_padding_are_written_out():
               acc s: f32 = add f32(0.0)
               for y in 3 reduce {
                 for x in 3 reduce {
-                  v: f32 = load %a[28*i + 28*y + j + x - 29] if 0 <= i + y - 1 < 20 and 0 <= j + x - 1 < 28 else f32(0.0)
+            v: f32 = load %a[28*i + 28*y + j + x - 29] if 0 <= i + y - 1 < 20 and 0 <= j + x - 1 < 28 else f32(0.0)
                   update s with v
                 }
               }

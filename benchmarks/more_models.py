@@ -86,9 +86,14 @@ def build_unet(nn: ModuleType) -> Any:
     return UNet()
 
 
+def _package(nn: ModuleType) -> ModuleType:
+    """The package that ``nn`` belongs to."""
+    return import_module(nn.__name__.partition(".")[0])
+
+
 def _cat(nn: ModuleType, parts: list[Any]) -> Any:
-    """``cat`` along channels, from the package that ``nn`` belongs to."""
-    return import_module(nn.__name__.partition(".")[0]).cat(parts, 1)
+    """``cat`` along channels."""
+    return _package(nn).cat(parts, 1)
 
 
 def build_vit(nn: ModuleType) -> Any:
@@ -188,3 +193,97 @@ def build_tcn(nn: ModuleType) -> Any:
             return self.head(self.blocks(self.lift(x)).mean(2))
 
     return Tcn()
+
+
+def build_textcnn(nn: ModuleType) -> Any:
+    """A sentence classifier: convolutions as wide as the embeddings over 3, 4 and 5 of 60 words, their maxima."""
+    F = nn.functional
+
+    class TextCnn(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words = nn.Embedding(2000, 100)
+            self.convs = nn.ModuleList([nn.Conv2d(1, 64, (size, 100)) for size in (3, 4, 5)])
+            self.head = nn.Linear(192, 5)
+
+        def forward(self, ids):
+            x = self.words(ids).unsqueeze(1)
+            found = [F.relu(conv(x)).squeeze(3) for conv in self.convs]
+            return self.head(_cat(nn, [y.amax(2) for y in found]))
+
+    return TextCnn()
+
+
+def build_dlrm(nn: ModuleType) -> Any:
+    """A recommender: 13 numbers and 8 bags of 4 indices, inner products of all pairs, two small perceptrons."""
+    package = _package(nn)
+
+    class Dlrm(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tables = nn.ModuleList([nn.EmbeddingBag(1000, 32, mode="sum") for _ in range(8)])
+            self.bottom = nn.Sequential(nn.Linear(13, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU())
+            self.top = nn.Sequential(nn.Linear(32 + 36, 128), nn.ReLU(), nn.Linear(128, 1))
+
+        def forward(self, numbers, indices):
+            x = self.bottom(numbers)
+            rows = [x, *(table(indices[:, i]) for i, table in enumerate(self.tables))]
+            z = package.stack(rows, 1)
+            first, second = package.tril_indices(9, 9, offset=-1)
+            return self.top(_cat(nn, [x, (z @ z.transpose(1, 2))[:, first, second]]))
+
+    return Dlrm()
+
+
+def build_llama(nn: ModuleType) -> Any:
+    """A decoder of LLaMA's kind: RMS norms, rotary positions, 8 heads on 2 keys, gated perceptrons; 3 layers of 256."""
+    F, package = nn.functional, _package(nn)
+    width, heads, keys, size = 256, 8, 2, 32
+
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm1, self.norm2 = nn.RMSNorm(width, eps=1e-6), nn.RMSNorm(width, eps=1e-6)
+            self.query, self.out = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
+            self.key, self.value = (nn.Linear(width, keys * size, bias=False) for _ in range(2))
+            self.gate, self.up = nn.Linear(width, 688, bias=False), nn.Linear(width, 688, bias=False)
+            self.down = nn.Linear(688, width, bias=False)
+
+        def split(self, x, count):
+            return x.view(x.shape[0], x.shape[1], count, size).transpose(1, 2)
+
+        def turn(self, x, cos, sin):
+            half = size // 2
+            return x * cos + package.cat((-x[..., half:], x[..., :half]), -1) * sin
+
+        def attend(self, x, cos, sin):
+            query = self.turn(self.split(self.query(x), heads), cos, sin)
+            key = self.turn(self.split(self.key(x), keys), cos, sin)
+            key, value = (t.repeat_interleave(heads // keys, 1) for t in (key, self.split(self.value(x), keys)))
+            y = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+            return self.out(y.transpose(1, 2).reshape(x.shape))
+
+        def forward(self, x, cos, sin):
+            x = x + self.attend(self.norm1(x), cos, sin)
+            y = self.norm2(x)
+            return x + self.down(F.silu(self.gate(y)) * self.up(y))
+
+    class Llama(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tokens = nn.Embedding(4000, width)
+            self.layers = nn.ModuleList([Layer() for _ in range(3)])
+            self.norm, self.head = nn.RMSNorm(width, eps=1e-6), nn.Linear(width, 4000, bias=False)
+            rates = 10000.0 ** (-package.arange(0, size, 2).float() / size)
+            angles = package.outer(package.arange(128).float(), rates)
+            angles = package.cat((angles, angles), -1)
+            self.register_buffer("cos", angles.cos())
+            self.register_buffer("sin", angles.sin())
+
+        def forward(self, ids):
+            x, length = self.tokens(ids), ids.shape[1]
+            for layer in self.layers:
+                x = layer(x, self.cos[:length], self.sin[:length])
+            return self.head(self.norm(x))
+
+    return Llama()

@@ -88,6 +88,9 @@ _ROWS = (
     Workload("gru_b8_t64", more_models.build_gru, (Spec((8, 64, 64)),)),
     Workload("autoencoder_b16", more_models.build_autoencoder, _images(16, 3, 64)),
     Workload("tcn_b8", more_models.build_tcn, (Spec((8, 8, 256)),)),
+    Workload("textcnn_b8", more_models.build_textcnn, _tokens(8, 60, 2000)),
+    Workload("dlrm_b8", more_models.build_dlrm, (Spec((8, 13)), Spec((8, 8, 4), 1000))),
+    Workload("llama_b1_t64", more_models.build_llama, _tokens(1, 64, 4000)),
     Workload(
         "train_net_b64",
         models.build_net,
@@ -101,6 +104,7 @@ _ROWS = (
     Workload("train_policy_b256", models.build_policy, (Spec((256, 17)),), Spec((256,), 6), "adam"),
     Workload("train_gpt_b8_t128", models.build_gpt, _tokens(8, 128, 256), Spec((8, 128), 256), "adam"),
     Workload("train_gpt_b1_t1024", more_models.build_long_gpt, _tokens(1, 1024, 256), Spec((1, 1024), 256), "adam"),
+    Workload("train_textcnn_b8", more_models.build_textcnn, _tokens(8, 60, 2000), Spec((8,), 5), "adam"),
     Workload("train_vit_b8", more_models.build_vit, _images(8, 3, 224), Spec((8,), 1000), "adam"),
     Workload("train_resnet50_b4", models.build_resnet50, _images(4, 3, 224), Spec((4,), 1000), "sgd"),
 )

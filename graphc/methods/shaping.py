@@ -217,8 +217,9 @@ class Shaping(Selection):
         if lead < 0 or any(s == -1 for s in wanted[:lead]):
             raise ShapeError(f"expand: {list(wanted)} does not fit a tensor of shape {list(self.shape)}")
         full = (*wanted[:lead], *(s if w == -1 else w for w, s in zip(wanted[lead:], self.shape, strict=True)))
-        # The same shape stays writable memory.
-        return shape.reshape(self, shape=full) if full == self.shape else shape.broadcast_to(self, shape=full)
+        # NOTE: where nothing is repeated, the memory stays writable.
+        alike = full == (1,) * lead + tuple(self.shape)
+        return shape.reshape(self, shape=full) if alike else shape.broadcast_to(self, shape=full)
 
     def expand_as(self, other: Tensor) -> Tensor:
         """Expanded to the shape of another tensor."""

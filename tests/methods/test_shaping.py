@@ -90,6 +90,9 @@ def test_expand_and_repeat():
         x.expand(4)
     with pytest.raises(ArgumentError, match="share memory"):
         x.expand(3, 4).add_(1)
+    x.expand(1, 1, -1, -1).add_(1)
+    assert x.flatten().tolist() == [1, 2, 3]
+    x.sub_(1)
     np.testing.assert_array_equal(x.repeat(2, 1, 3).numpy(), np.tile(x.numpy(), (2, 1, 3)))
     np.testing.assert_array_equal(counting(2, 2).repeat_interleave(2, 1).numpy(), [[0, 0, 1, 1], [2, 2, 3, 3]])
     assert not np.shares_memory(x.repeat(1, 1).numpy(), x.numpy())

@@ -11,6 +11,7 @@ from graphc.ir.graph import Graph, Node, Value
 from graphc.ir.index import Axis, Index, flatten
 from graphc.ir.op import Trait
 from graphc.ir.types import row_major_strides
+from graphc.ops.convolution import conv_grad_weight
 from graphc.passes.access import Access, domain_axes, is_virtual, written_value
 from graphc.passes.framing import frame
 from graphc.passes.partition import LARGE, WEIGHTS, Group, Partition, node_axes
@@ -34,6 +35,7 @@ class Reason(Enum):
     EPILOGUE = "what follows the product is too expensive to be written out once per register"
     DOMAIN = "the reader is computed over another domain"
     PLACE = "an element is not at hand where it is read, and is read again or stored, so that it is computed only once"
+    APART = "the product's neighbours lie apart in its result: what else is read there is read in order afterwards"
     ORDER = "the product is needed elsewhere, or in another order of elements"
     SINGLE = "both compute single values, of which larger kernels would be equal to no other one"
     FIXED = "the one depends on weights alone, and is computed once for many calls"
@@ -129,6 +131,8 @@ class _Fuser(Partition):
         merged = self._merged(producer, consumer)
         if isinstance(merged, Reason):
             return merged
+        if merged.kind == "contraction" and self._reads_apart(producer, consumer):
+            return Reason.APART
         if merged.kind in ("contraction", "nest") and self._weight(producer, consumer) > _EPILOGUE:
             return Reason.EPILOGUE
         if merged.kind == "map" and prod(merged.shape) == 1 and len({*producer.nodes, *consumer.nodes}) > _SINGLE:
@@ -155,6 +159,15 @@ class _Fuser(Partition):
             reshaped = a.kind == "contraction" and prod(a.shape) == prod(b.shape)
             return Group([], "contraction", b.shape) if a.shape == b.shape or reshaped else Reason.SHAPE
         return Group([], "nest", a.shape) if _goes_on(a, b) and a.shape == b.shape else Reason.KINDS
+
+    def _reads_apart(self, producer: Group, consumer: Group) -> bool:
+        """Whether what follows a sum whose lanes lie apart in its result (the gradient of a window's weights) reads
+        more of that size, as an optimizer does: lane by lane, which takes longer than a kernel of its own."""
+        if not any(n.op is conv_grad_weight.op and prod(n.attrs["kernel"]) > 1 for n in producer.nodes):
+            return False
+        size, members = prod(producer.shape), {*producer.nodes, *consumer.nodes}
+        reads = [access.value for n in consumer.nodes for access in self.reads[n]]
+        return any(v.type.size == size and v.node not in members for v in reads)
 
     def _weight(self, *groups: Group) -> int:
         """Vector operations per element beside products, views and generators that are read included."""

@@ -382,3 +382,17 @@ def test_single_values_of_an_optimizer_stay_small_kernels():
     program = lower_graph(graph_of(text))
     assert len(program.kernels) <= 4 < len(program.calls)
     assert Reason.SINGLE in {r.reason for r in fuse(graph_of(text)).refusals}
+
+
+@pytest.mark.parametrize(("kernel", "apart"), [(3, True), (1, False)])
+def test_an_optimizer_follows_the_gradient_of_a_window_by_itself(kernel: int, apart: bool):
+    """Lanes of the gradient run along channels, between which the taps of a window lie: weights and moments are read
+    in order by a kernel of their own."""
+    model = nn.Conv2d(4, 8, kernel, bias=False)
+    step = gc.compile_step(model, F.mse_loss, gc.optim.SGD(model.parameters(), lr=0.1, momentum=0.9))
+    x = floats(2, 4, 6, 6)
+    step(x, gc.zeros(2, 8, 7 - kernel, 7 - kernel))
+    plan = fuse(optimize(step.graphs[0]))
+    assert (Reason.APART in {r.reason for r in plan.refusals}) is apart
+    gradient = next(g for g in plan.groups if any(n.op.name == "conv_grad_weight" for n in g.nodes))
+    assert any(v.node.op.name in ("sub", "add") for v in gradient.outputs) is not apart

@@ -35,6 +35,7 @@ OP = OpDef(
         ("ints", range(3), (0, 1, 2)),
         ("pairs", [[0, 1], (2, 3)], ((0, 1), (2, 3))),
         ("dtype", int64, int64),
+        ("dtype", "f32", float32),
         ("scalar", np.float32(0.5), 0.5),
         ("scalar", True, True),
         ("scalar", 7, 7),
@@ -55,7 +56,7 @@ def test_normal_form(kind: str, value: Any, normal: Any):
         ("str", 1),
         ("ints", 5),
         ("ints", [1.5]),
-        ("dtype", "f32"),
+        ("dtype", None),
     ],
 )
 def test_wrong_kind(kind: str, value: Any):

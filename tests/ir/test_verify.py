@@ -101,7 +101,7 @@ def repeat_path(graph: Graph) -> None:
 
 
 def break_class(graph: Graph) -> None:
-    value(graph, "w").node.attrs["cls"] = "weight"
+    value(graph, "w").node.attrs["cls"] = "output"
 
 
 def lose_input(graph: Graph) -> None:
@@ -132,7 +132,7 @@ BROKEN: list[tuple[Callable[[Graph], None], str, int]] = [
     (write_twice, "%s is written twice", 8),
     (write_input, "state_write writes to %x, which is no param or state argument", 6),
     (repeat_path, "%s: another input has the path 'w'", 1),
-    (break_class, "%w: class weight is none of input, param, state", 1),
+    (break_class, "%w: class output is none of input, param, state, weight", 1),
     (lose_input, "3 input nodes, 2 inputs", 1),
     (foreign_input, "input %x belongs to another graph", 1),
     (swap_effects, "tap was made before the effect that it follows", 5),

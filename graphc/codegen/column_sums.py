@@ -39,7 +39,8 @@ def is_column_sum(columns: Axis | None, before: Sequence[Stmt], loop: Loop, once
     loads = [s for s in body if isinstance(s, Load)]
     strides = [lane_stride(s.index, columns) for s in loads]
     plain = all(isinstance(s, Load | Let | IndexLet | Update) and not getattr(s, "guard", ()) for s in body)
-    product = 0 in strides and any(isinstance(s, Let) and s.op in PRODUCTS for s in body) and len(body) == 4
+    lets = [s for s in body if isinstance(s, Let) and s.op != "cast"]
+    product = 0 in strides and [s.op in PRODUCTS for s in lets] == [True] and len(loads) == 2
     again = any(s.buffer not in once for s, stride in zip(loads, strides, strict=True) if stride == 1)
     return plain and not (product and again) and 1 in strides and set(strides) <= {0, 1}
 

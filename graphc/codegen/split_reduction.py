@@ -25,6 +25,8 @@ FEW = 16
 """A kernel with more results than this has enough to share without it."""
 ROWS_FROM, ROWS_STRETCH = 1 << 20, 1 << 18
 """The same numbers where rows are added up to a row of sums, which also reads them as they lie."""
+FEWEST = 8
+"""Rows that a row of partial sums is made of at least."""
 
 
 def split_reductions(program: Program) -> Program:
@@ -176,6 +178,8 @@ class _KernelSplitter:
         trips = _trips((loop,)) * prod(a.extent for a in self.outer)
         if not self.many:
             return loop.axis.extent > 1 and trips >= LONG
+        if prod(a.extent for a in self.outer) * FEWEST > ROWS_STRETCH:
+            return False
         again = _loaded((loop,)) & _loaded([s for s in rest if isinstance(s, Loop)])
         once = self.once if len(self.outer) == 1 else frozenset()
         return trips >= ROWS_FROM and not again and is_column_sum(self.outer[-1], statements[:position], loop, once)

@@ -40,6 +40,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """The form of large arrays for small ones."""
     monkeypatch.setattr(split_reduction, "ROWS_FROM", 1)
     monkeypatch.setattr(split_reduction, "ROWS_STRETCH", 1024)
+    monkeypatch.setattr(split_reduction, "FEWEST", 1)
     monkeypatch.setattr(column_sums, "_HIGH", 2)
     monkeypatch.setattr(column_sums, "_WIDE", 8)
     monkeypatch.setattr(column_sums, "_ROW_BYTES", 256)
@@ -87,6 +88,21 @@ def test_products_with_several_vectors_or_weights_stay():
     weights = [replace(s, cls="weight") if s.name == "w" else s for s in program.storages]
     kept = scheduled(replace(program, storages=tuple(weights)), target_named("avx512"))
     assert not any("partial" in k.name for k in kept.kernels)
+
+
+def test_products_with_narrow_weights_stay():
+    """A conversion beside the product changes nothing: these sums were once made of partial ones of 285 MB."""
+    text = """
+        graph @g(%x: f32[16,17,512], %w: bf16[16,512,512]) -> (f32[16,17,512]) {
+          %v = cast(%w) {dtype=f32} : f32[16,512,512]
+          %y = matmul(%x, %v) : f32[16,17,512]
+          return %y
+        }"""
+    assert not any("partial" in name for name in names(text))
+
+
+def test_rows_of_partial_sums_are_made_of_several():
+    assert names(columns(128, 65536)) == ["k0"]
 
 
 @pytest.mark.usefixtures("small")

@@ -14,7 +14,7 @@ from graphc.ir.index_range import guarded_bounds
 from graphc.ir.kernel import Buffer, Call, Guard, IndexLet, Kernel, Load, Loop, Program, Store, walk
 
 LONGEST = 32
-"""Calls of the longest chain that is looked at."""
+"""Calls between the first and the last use of a temporary up to which it may belong to a chain."""
 _FAR = 8.0
 """How many times smaller or larger than wanted a block may be."""
 

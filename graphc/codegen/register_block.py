@@ -9,13 +9,14 @@ from math import prod
 
 from graphc.codegen.contraction import Contraction
 from graphc.codegen.loops import blocks
+from graphc.codegen.streams import LINE
 from graphc.codegen.target import Target
 from graphc.codegen.vectorise import lane_stride
 from graphc.ir.index import Axis, axes_of
 from graphc.ir.kernel import Load, Store
 
-_LINE, _PAGE = 64, 4096
-"""Bytes of a cache line and of a page."""
+_PAGE = 4096
+"""Bytes of a page."""
 _FAR_ROWS = 1.06
 """How much longer it takes to read rows from beyond the second cache for each panel that is not packed. For packed ones
 they are put in groups (see codegen.tiling)."""
@@ -169,9 +170,9 @@ def _panel_read(c: Contraction, b: Load, vectors: int, target: Target, packed: b
     for x in c.reduced:
         lines *= x.extent
     step = min((s for s in steps if s), default=0)
-    apart = _LINE if packed or step < _LINE else step & -step
+    apart = LINE if packed or step < LINE else step & -step
     for size, ways, cycles in ((target.l1_bytes, 12, _NEAR_READ), (target.l2_bytes, 16, 1.5)):
-        sets = max(1, size // ways // max(apart, _LINE))
+        sets = max(1, size // ways // max(apart, LINE))
         if lines <= sets * ways * 0.6:
             return cycles
     return 5.0 if packed or step < _PAGE else 12.0

@@ -36,11 +36,10 @@ def split_reductions(program: Program) -> Program:
     fixed = fixed_storages(program)
     splitters = {k.name: _KernelSplitter(k, _read_once(program, k, fixed)) for k in program.kernels}
     split = {name: found for name, s in splitters.items() if (found := s.run()) is not None}
-    return (
-        _Calls(program, split, {n: r for s in splitters.values() for n, r in s.row_sums.items()}).run()
-        if split
-        else program
-    )
+    if not split:
+        return program
+    row_sums = {name: sums for s in splitters.values() for name, sums in s.row_sums.items()}
+    return _Calls(program, split, row_sums).run()
 
 
 class _Calls:

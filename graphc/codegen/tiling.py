@@ -9,6 +9,7 @@ from graphc.codegen.contraction import Contraction
 from graphc.codegen.loops import BodyCopier, Names, block_index, blocks, wrap, write_out
 from graphc.codegen.packing import Packing, column_runs
 from graphc.codegen.register_block import Tile, rows_are_far
+from graphc.codegen.streams import LINE
 from graphc.codegen.target import Target
 from graphc.codegen.vectorise import lane_stride
 from graphc.ir.index import Axis, Index, as_index, axes_of, bounds, substitute
@@ -20,8 +21,6 @@ SCRATCH = "sums"
 _HELD, _LONG = 448, 24
 """Operations after the sum, over all registers of a block, that are emitted with the sums in registers; and how many a
 transcendental function counts for."""
-_LINE = 64
-"""Bytes of a cache line."""
 _SPREAD = 8
 """How many operations an access counts for whose lanes are not neighbours."""
 _CORE = (Prefetch, Acc, Loop, Read)
@@ -93,7 +92,7 @@ def _rows_together(c: Contraction, tile: Tile, target: Target) -> int:
 def _asked_before(c: Contraction, tile: Tile, target: Target) -> list[Prefetch]:
     """What asks, before the sums, for rows that are read after them and do not lie near; nothing where several vectors
     share a line, which would be asked for as often."""
-    if target.vector_bytes < _LINE:
+    if target.vector_bytes < LINE:
         return []
     loads = [s for s in c.beside if isinstance(s, Load) and not s.guard and _span(s) > target.l1_bytes]
     return [Prefetch(s.buffer, s.index) for s in loads if lane_stride(s.index, tile.vector) == 1]

@@ -117,18 +117,25 @@ def test_native_code_of_a_chain():
     check_results(run_native(graph, arguments, small(1200)), run_graph(graph, arguments), Tolerance(1e-4, 2e-5))
 
 
-@settings(max_examples=60, deadline=None, database=None, derandomize=True, phases=[Phase.generate, Phase.shrink])
-@given(random_graphs())
-def test_random_graphs(case: tuple[Graph, list[np.ndarray]]):
-    graph, arguments = case
-    program = lowered(graph)
-    blocked = block_chains(program, small(16))
-    verify_program(blocked)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = [run_program(p, [a.copy() for a in arguments]) for p in (blocked, program)]
-    for got, expected in zip(*results, strict=True):
-        np.testing.assert_array_equal(got, expected)
+def test_random_graphs():
+    chained: list[bool] = []
+
+    @settings(max_examples=60, deadline=None, database=None, derandomize=True, phases=[Phase.generate, Phase.shrink])
+    @given(random_graphs())
+    def check(case: tuple[Graph, list[np.ndarray]]) -> None:
+        graph, arguments = case
+        program = lowered(graph)
+        blocked = block_chains(program, small(16))
+        chained.append(blocked is not program)
+        verify_program(blocked)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            results = [run_program(p, [a.copy() for a in arguments]) for p in (blocked, program)]
+        for got, expected in zip(*results, strict=True):
+            np.testing.assert_array_equal(got, expected)
+
+    check()
+    assert any(chained)
 
 
 def test_training_step_of_attention():

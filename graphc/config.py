@@ -48,6 +48,8 @@ class Options:
     """How many threads build object code at once; 0: one per core."""
     spin_us: int
     """Microseconds for which an idle worker looks for work before it sleeps."""
+    eager: str
+    """What eager mode computes ops by: ``auto`` or ``reference``."""
     winograd: bool
     """Whether convolutions may be computed by Winograd's method."""
     cache: bool
@@ -130,6 +132,15 @@ OPTIONS = (
         "",
         "Prints the graph to stderr after these passes.",
         _names,
+    ),
+    Option(
+        "eager",
+        "GRAPHC_EAGER",
+        "`auto`, `reference`",
+        "auto",
+        "What eager mode computes each op by: `reference` is always the op's numpy reference, against which all other "
+        "ways are compared; `auto` leaves the choice to graphc. Read when graphc is imported.",
+        _one_of("auto", "reference"),
     ),
     Option(
         "winograd",

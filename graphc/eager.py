@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc import changes
+from graphc import changes, config
 from graphc.autograd import engine
 from graphc.autograd.forward_ad import propagate
 from graphc.autograd.grad_mode import is_grad_enabled, is_inference_mode_enabled
@@ -31,6 +32,8 @@ class Checked(NamedTuple):
     """What is known of an op with certain operand types and attributes: it fits, and how to run it."""
 
     attrs: dict[str, Any]
+    compute: Callable[..., Any]
+    """Arrays and attributes to the array of the result, or a tuple of arrays."""
     aliases: bool
     """Whether the results may share memory with operand 0 and count as its views."""
     views: bool
@@ -40,8 +43,15 @@ class Checked(NamedTuple):
 class EagerDispatcher:
     """Computes with numpy."""
 
-    def __init__(self) -> None:
+    def __init__(self, mode: str = "auto") -> None:
+        self.mode = mode
+        """``reference``: an op is computed by its reference and by nothing else; ``auto`` may choose."""
         self._checked: dict[Any, Checked] = {}
+
+    def set_mode(self, mode: str) -> None:
+        """Changes what ops are computed by, from the next one on."""
+        self.mode = mode
+        self._checked.clear()
 
     # ---- applying ops
 
@@ -63,7 +73,7 @@ class EagerDispatcher:
             raise
         checked = self._check(op, operands, arrays, attrs)
         with np.errstate(all="ignore"):
-            found = op.reference(*arrays, **checked.attrs)  # type: ignore[misc]
+            found = checked.compute(*arrays, **checked.attrs)
         if found.__class__ is tuple:
             results = tuple([self._wrap(array, checked, arrays) for array in found])
         else:
@@ -99,9 +109,14 @@ class EagerDispatcher:
         except GraphcError as error:
             error.where = error.where or describe(op, operands, attrs)
             raise
+        return Checked(full, self._implementation(op), op.name in ALIASES, op.has(Trait.VIEW))
+
+    def _implementation(self, op: OpDef) -> Callable[..., Any]:
+        """What computes the op. The reference is the only way there is, in ``auto`` too; a second one is chosen here
+        and nowhere else, and never where ``mode`` is ``reference``."""
         if op.reference is None:
             raise GraphcError(f"op {op.name} cannot run eagerly")
-        return Checked(full, op.name in ALIASES, op.has(Trait.VIEW))
+        return op.reference
 
     def _wrap(self, array: Any, checked: Checked, arrays: list[np.ndarray]) -> Tensor:
         if array.__class__ is not np.ndarray:
@@ -225,5 +240,16 @@ def escaped(tensor: Any) -> TraceError:
     )
 
 
-EAGER = EagerDispatcher()
+EAGER = EagerDispatcher(config.read().eager)
 dispatch.set_default(EAGER)
+
+
+@contextmanager
+def references() -> Iterator[None]:
+    """Inside, eager mode computes every op by its numpy reference, as with GRAPHC_EAGER=reference, in all threads."""
+    before = EAGER.mode
+    EAGER.set_mode("reference")
+    try:
+        yield
+    finally:
+        EAGER.set_mode(before)

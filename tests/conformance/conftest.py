@@ -1,10 +1,18 @@
-"""PyTorch computes in one thread: the operands are tiny, and threads that wait would take time from other tests."""
+"""PyTorch computes in one thread, for the operands are tiny; graphc computes by the references of its ops."""
 
 from __future__ import annotations
 
 import pytest
 
+from graphc import eager
+
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread():
     pytest.importorskip("torch").set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def references():
+    with eager.references():
+        yield

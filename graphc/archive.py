@@ -17,6 +17,10 @@ from graphc.errors import ArtifactError
 MAX_MEMBERS = 1 << 20
 LARGEST_RATIO = 1032
 """Most bytes that one byte of a deflate stream can stand for."""
+FREE_BYTES = 1 << 28
+"""An archive may grow to this many bytes however small it is."""
+RATIO = 100
+"""Most bytes that one byte of a larger archive may stand for; trained weights compress to half at best."""
 _KINDS = {zipfile.ZIP_STORED: "stored", zipfile.ZIP_DEFLATED: "deflated"}
 
 
@@ -53,7 +57,16 @@ class Archive:
             raise self.error("the archive is too large")
         for entry in entries:
             self._check_member(entry)
+        self._check_growth(sum(e.file_size for e in entries))
         return members
+
+    def _check_growth(self, total: int) -> None:
+        size = os.path.getsize(self.path)
+        if total > max(FREE_BYTES, RATIO * size):
+            raise self.error(
+                f"its {size} bytes grow to {total}, more than {RATIO} times as many",
+                remedy="save it without compression (numpy.savez, graphc.save_state) if its origin is trusted",
+            )
 
     def _check_member(self, entry: zipfile.ZipInfo) -> None:
         if entry.flag_bits & 1:

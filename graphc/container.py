@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import io
 import os
 import secrets
 import stat
 import struct
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,6 +29,10 @@ ALIGNMENT = 64
 MAX_BYTES = 1 << 36
 """Largest file."""
 MAX_SECTIONS = 16
+STALE_SECONDS = 60.0
+"""Age from which a temporary file that nobody holds locked is taken to be left by a process that died."""
+_NAME_KEPT = 50
+"""Characters of a file's name that its temporary files keep."""
 
 _HEADER = struct.Struct("<8sIIQ8x32s")
 _NAME_BYTES = 16
@@ -48,7 +54,8 @@ def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[Bi
     """A binary file that takes the place of ``path`` when the block ends without an error; otherwise nothing changes.
 
     It is written beside ``path``, synced and renamed; a file that is there already passes its mode on. What is not
-    ``durable`` is not synced: after a loss of power it may be damaged.
+    ``durable`` is not synced: after a loss of power it may be damaged. What writers of ``path`` that were killed left
+    beside it is removed.
     Raises ArtifactError when ``path`` is a device or a folder; OSError.
     """
     target = Path(os.path.realpath(path))
@@ -56,9 +63,11 @@ def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[Bi
         raise ArtifactError(f"{os.fspath(path)!r} is not a regular file and will not be replaced")
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder to write to", str(target.parent))
-    temporary = target.parent / f".{target.name[:50]}.{secrets.token_hex(8)}.tmp"
+    sweep(target)
+    temporary = target.parent / f"{_temporary_prefix(target)}{secrets.token_hex(8)}.tmp"
     try:
         with open(temporary, "xb") as file:
+            _hold(file.fileno())
             if target.exists():
                 os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
             yield file
@@ -76,6 +85,43 @@ def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[Bi
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _temporary_prefix(target: Path) -> str:
+    return f".{target.name[:_NAME_KEPT]}."
+
+
+def _hold(file: int) -> bool:
+    """Marks a temporary file as one whose writer lives; False when another process has done so."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # A file system without locks: age alone decides.
+        return True
+    return True
+
+
+def sweep(target: Path) -> None:
+    """Removes the temporary files of ``target`` whose writers died; where that fails they stay."""
+    prefix, oldest = _temporary_prefix(target), time.time() - STALE_SECONDS
+    with suppress(OSError), os.scandir(target.parent) as items:
+        for item in items:
+            if item.name.startswith(prefix) and item.name.endswith(".tmp"):
+                with suppress(OSError):
+                    _sweep_one(item, oldest)
+
+
+def _sweep_one(item: os.DirEntry[str], oldest: float) -> None:
+    status = item.stat(follow_symlinks=False)
+    if not stat.S_ISREG(status.st_mode) or status.st_mtime > oldest or status.st_uid != os.geteuid():
+        return
+    file = os.open(item.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        if _hold(file):
+            os.unlink(item.path)
+    finally:
+        os.close(file)
 
 
 def align(offset: int) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graphc import archive as module
 from graphc.archive import Archive
 from graphc.errors import ArtifactError
 
@@ -125,3 +126,17 @@ def test_what_is_no_file_is_refused(tmp_path: Path):
     np.save(tmp_path / "a.npy", np.zeros(3))
     with pytest.raises(ArtifactError, match="no zip archive"):
         Archive(tmp_path / "a.npy")
+
+
+def test_small_files_that_grow_without_measure_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    zeros = np.zeros(1 << 20, np.uint8)
+    np.savez_compressed(tmp_path / "small.npz", a=zeros)
+    with Archive(tmp_path / "small.npz") as archive:
+        assert archive.size("a.npy") > 1 << 20
+    monkeypatch.setattr(module, "FREE_BYTES", 1 << 20)
+    np.savez_compressed(tmp_path / "large.npz", a=zeros)
+    with pytest.raises(ArtifactError, match=r"bytes grow to (?s:.*)try .*without compression"):
+        Archive(tmp_path / "large.npz")
+    np.savez(tmp_path / "stored.npz", a=zeros)
+    with Archive(tmp_path / "stored.npz") as archive:
+        assert archive.size("a.npy") > 1 << 20

@@ -222,6 +222,46 @@ def test_a_kill_while_saving_leaves_the_old_or_the_new_file(tmp_path: Path):
     assert sections["a"].size == 1 << 20
 
 
+def test_what_killed_writers_left_is_removed_by_the_next_one(tmp_path: Path):
+    path = tmp_path / "a.gcm"
+    left = []
+    for _ in range(3):
+        child = subprocess.Popen([sys.executable, "-c", SAVER, str(path)], cwd=ROOT, stdout=subprocess.PIPE)
+        assert child.stdout is not None
+        child.stdout.readline()
+        while not (left := list(tmp_path.glob("*.tmp"))):
+            time.sleep(0.001)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+    left = [*tmp_path.glob("*.tmp"), tmp_path / ".a.gcm.0.tmp"]
+    left[-1].write_bytes(b"half")
+    other = tmp_path / ".b.gcm.0123.tmp"
+    other.write_bytes(b"of another file")
+    for file in [*left, other]:
+        os.utime(file, (0, 0))
+    container.write_sections(path, {"a": [b"1"]})
+    assert sorted(tmp_path.iterdir()) == sorted([other, path])
+
+
+def test_what_living_writers_hold_stays(tmp_path: Path):
+    path = tmp_path / "a.gcm"
+    with container.replacing(path) as file:
+        file.write(b"first")
+        (held,) = tmp_path.glob("*.tmp")
+        os.utime(held, (0, 0))
+        container.write_sections(path, {"a": [b"second"]})
+        assert held.exists()
+    assert path.read_bytes() == b"first"
+
+
+def test_fresh_files_of_writers_stay(tmp_path: Path):
+    fresh = tmp_path / ".a.gcm.0123.tmp"
+    fresh.write_bytes(b"")
+    container.write_sections(tmp_path / "a.gcm", {"a": [b"1"]})
+    assert fresh.exists()
+
+
 def test_one_digest_stands_for_all_sections(tmp_path: Path):
     path = tmp_path / "a"
     digests = set()

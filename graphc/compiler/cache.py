@@ -209,6 +209,7 @@ class Cache:
             try:
                 self.folder.mkdir(mode=_MODE, parents=True, exist_ok=True)
                 _check_owner(self.folder, stat.S_ISDIR)
+                _check_parents(self.folder)
                 self._usable = True
             except (OSError, ArtifactError) as error:
                 _warn(error)
@@ -238,8 +239,9 @@ class Cache:
         try:
             folder = self.folder / LOCKS
             folder.mkdir(mode=_MODE, exist_ok=True)
+            _check_owner(folder, stat.S_ISDIR)
             return os.open(folder / key[:2], os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
+        except (OSError, ArtifactError) as error:
             _warn(error)
             return -1
 
@@ -265,6 +267,16 @@ def _check_owner(path: Path, is_kind: Callable[[int], bool]) -> None:
         raise ArtifactError(f"{path} belongs to another user")
     if status.st_mode & _OTHERS_WRITE:
         raise ArtifactError(f"{path} can be written by other users")
+
+
+def _check_parents(folder: Path) -> None:
+    """Raises ArtifactError when others could put a folder of their own in the place of one that leads to ``folder``."""
+    for parent in Path(os.path.realpath(folder)).parents:
+        status = os.stat(parent)
+        if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
+            raise ArtifactError(f"{parent}, in which {folder} lies, can be written by all users and is not sticky")
+        if status.st_uid not in (0, os.geteuid()):
+            raise ArtifactError(f"{parent}, in which {folder} lies, belongs to another user")
 
 
 def _sections(entry: Entry) -> dict[str, Any]:

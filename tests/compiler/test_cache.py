@@ -255,8 +255,17 @@ def make_folder_entry(folder: Path) -> None:
     (folder / f"{KEY}.program").mkdir()
 
 
+def make_open_parent(folder: Path) -> None:
+    fill(folder)
+    folder.parent.chmod(0o777)
+
+
 @pytest.mark.parametrize(
-    "make", [make_link, make_file, make_writable, make_link_entry, make_writable_entry, make_folder_entry]
+    "make",
+    [
+        *(make_link, make_file, make_writable, make_link_entry, make_writable_entry, make_folder_entry),
+        make_open_parent,
+    ],
 )
 def test_what_others_could_have_made_is_not_used(make: Callable[[Path], None], tmp_path: Path):
     folder = tmp_path / "cache"
@@ -272,6 +281,22 @@ def test_what_others_could_have_made_is_not_used(make: Callable[[Path], None], t
         get()
         get()
     assert len(caught) == 1 and "GRAPHC_CACHE=off" in str(caught[0].message)
+
+
+def test_parents_that_others_write_to_are_taken_when_sticky(tmp_path: Path):
+    tmp_path.chmod(0o1777)
+    disk = Cache(tmp_path / "cache", 1 << 20)
+    disk.store(KEY, entry())
+    assert disk.load(KEY, TARGET) is not None
+
+
+def test_locks_in_a_linked_folder_are_not_taken(disk: Cache, tmp_path: Path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    disk.folder.mkdir(mode=0o700)
+    (disk.folder / module.LOCKS).symlink_to(elsewhere)
+    assert "is a link" in one_warning(lambda: disk.get(KEY, TARGET, entry))
+    assert not list(elsewhere.iterdir())
 
 
 @pytest.mark.parametrize("what", ["folder", "entry"])

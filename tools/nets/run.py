@@ -1,0 +1,149 @@
+"""The runner that all nets share: which cases are left, a file of results from which a run resumes, and a summary."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+EQUAL, REFUSED, DIFFERENT, FAILED, CRASHED = "equal", "refused", "different", "failed", "crashed"
+"""Outcomes of a case: the same numbers; a typed error of graphc says why not; other numbers; another error; the
+process ended while it ran."""
+BAD = frozenset({DIFFERENT, FAILED, CRASHED})
+_RUNNING, _INTERRUPTED = "running", "interrupted"
+_PROGRESS_SECONDS = 5.0
+"""How often a line of progress is written."""
+
+
+class Outcome(NamedTuple):
+    """What became of a case."""
+
+    kind: str
+    """One of the constants of this module."""
+    detail: str = ""
+    """For people: what differs, or the error."""
+
+
+class Net(NamedTuple):
+    """A kind of programs, and how one of them is judged."""
+
+    name: str
+    doc: str
+    cases: Callable[[int], Iterable[str]]
+    """Names of cases for a seed, without end perhaps; a name stands for the same program in every run."""
+    judge: Callable[[str], Outcome]
+    """Runs the case of that name."""
+
+
+class Results:
+    """Outcomes by case, and the file of JSON lines that they are kept in."""
+
+    def __init__(self, path: Path | None):
+        self.outcomes: dict[str, Outcome] = {}
+        self._file: TextIO | None = None
+        if path is not None:
+            self._read(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("a", encoding="utf-8")
+
+    def _read(self, path: Path) -> None:
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        for line in text.splitlines():
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue  # the last line of a run that was killed while it wrote
+            self.outcomes[entry["case"]] = Outcome(entry["outcome"], entry.get("detail", ""))
+        for case, outcome in list(self.outcomes.items()):
+            if outcome.kind == _RUNNING:
+                self.outcomes[case] = Outcome(CRASHED, "the process ended while this case ran")
+            elif outcome.kind == _INTERRUPTED:
+                del self.outcomes[case]
+
+    def start(self, case: str) -> None:
+        """Notes that a case begins, so that one which ends the process is known."""
+        self._write({"case": case, "outcome": _RUNNING})
+
+    def finish(self, case: str, outcome: Outcome, seconds: float) -> None:
+        """Keeps what became of it."""
+        if outcome.kind != _INTERRUPTED:
+            self.outcomes[case] = outcome
+        entry = {"case": case, "outcome": outcome.kind, "seconds": round(seconds, 3)}
+        self._write(entry | ({"detail": outcome.detail} if outcome.detail else {}))
+
+    def _write(self, entry: dict[str, Any]) -> None:
+        if self._file is not None:
+            self._file.write(json.dumps(entry) + "\n")
+            self._file.flush()
+
+
+def run(net: Net, cases: Iterable[str], results: Results, seconds: float, progress: TextIO | None = None) -> None:
+    """Judges the cases that have no outcome yet, until the time is over."""
+    end = time.monotonic() + seconds
+    told = time.monotonic()
+    for case in cases:
+        now = time.monotonic()
+        if now >= end:
+            break
+        if progress is not None and now - told >= _PROGRESS_SECONDS:
+            told = now
+            bad = sum(o.kind in BAD for o in results.outcomes.values())
+            progress.write(f"{net.name}: {len(results.outcomes)} cases, {bad} bad, {end - now:.0f} s left\n")
+        if case not in results.outcomes:
+            _judge(net, case, results, now)
+
+
+def _judge(net: Net, case: str, results: Results, begin: float) -> None:
+    results.start(case)
+    try:
+        outcome = net.judge(case)
+    except KeyboardInterrupt:
+        results.finish(case, Outcome(_INTERRUPTED), time.monotonic() - begin)
+        raise
+    results.finish(case, outcome, time.monotonic() - begin)
+
+
+def summary(net: Net, results: Results) -> dict[str, Any]:
+    """Counts of outcomes, and the bad ones."""
+    counts = Counter(outcome.kind for outcome in results.outcomes.values())
+    bad = {case: outcome.detail for case, outcome in sorted(results.outcomes.items()) if outcome.kind in BAD}
+    return {"net": net.name, "cases": len(results.outcomes), "outcomes": dict(sorted(counts.items())), "bad": bad}
+
+
+def main(net: Net, argv: Sequence[str] | None = None) -> int:
+    """The command of a net; 0 when no case is bad, 1 otherwise."""
+    parser = argparse.ArgumentParser(prog=f"python -m tools.nets.{net.name}", description=net.doc)
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long to search (60)")
+    parser.add_argument("--seed", type=int, default=0, help="which cases, and in which order (0)")
+    parser.add_argument("--results", type=Path, help="file of JSON lines: cases in it are not run again")
+    parser.add_argument("--only", default="*", help="a pattern for the names of cases, such as '*/freeze'")
+    parser.add_argument("--json", action="store_true", help="the summary as JSON")
+    options = parser.parse_args(argv)
+    # Programs of nets are small and many, and each is built once.
+    os.environ["GRAPHC_CACHE"] = "off"
+    results = Results(options.results)
+    found: Iterator[str] = (case for case in net.cases(options.seed) if fnmatch(case, options.only))
+    try:
+        run(net, found, results, options.seconds, sys.stderr)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+    _print(summary(net, results), options.json)
+    return int(any(outcome.kind in BAD for outcome in results.outcomes.values()))
+
+
+def _print(found: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(found))
+        return
+    counts = ", ".join(f"{number} {kind}" for kind, number in found["outcomes"].items())
+    print(f"{found['net']}: {found['cases']} cases: {counts or 'none'}")
+    for case, detail in found["bad"].items():
+        first = (detail.splitlines() or [""])[0]
+        print(f"  {case}: {first}")

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.dims import common_shape
-from graphc.dtypes import int32, int64
+from graphc.dtypes import bool_, int64
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
-from graphc.ops.index import gather, iota, scatter_add
+from graphc.ops.index import gather, iota, scatter, scatter_add
 from graphc.tensor_base import TensorBase, front
 
 
@@ -192,7 +192,7 @@ def _checked(index: Any, extent: int) -> Any:
 
 def put(x: Any, index: Any, value: Any, accumulate: bool = False) -> None:
     """``x[index] = value`` in place; ``value`` is broadcast. With ``accumulate`` it is added, repeatedly where an index
-    repeats; otherwise the last of several values for one element stays (under trace indices must not repeat)."""
+    repeats; otherwise the last of several values for one element stays."""
     if isinstance(index, TensorBase) and index.dtype.kind == "b" and not accumulate and _is_single(value):
         _put_mask(x, index, value)
         return
@@ -208,8 +208,17 @@ def put(x: Any, index: Any, value: Any, accumulate: bool = False) -> None:
     value = _broadcast(value, part.dtype, places.shape)
     content = front().before_write(part)
     flat = shape.reshape(content, shape=(part.numel(),))
-    result = _add(flat, places, value) if accumulate else _replace(flat, places, value)
+    result = (scatter_add if accumulate else scatter)(flat, places, value, axis=0)
     front().assign(part, shape.reshape(result, shape=part.shape))
+
+
+def fill(x: Any, dim: int, index: Any, value: Any) -> None:
+    """The entries of a dimension that ``index`` names become ``value`` (one element) in place. A gradient of ``value``
+    counts every element once, however often ``index`` names it."""
+    extent = x.shape[dim]
+    places = _checked(index, extent)
+    hit = scatter(shape.filled(False, bool_, (extent,)), places, shape.filled(True, bool_, places.shape), axis=0)
+    _put_where(shape.reshape(hit, shape=(extent,) + (1,) * (len(x.shape) - dim - 1)), x, value)
 
 
 def _is_same_view(part: Any, value: Any) -> bool:
@@ -227,6 +236,10 @@ def _put_mask(x: Any, mask: Any, value: Any) -> None:
     if mask.shape != x.shape[: len(mask.shape)]:
         raise IndexRangeError(f"mask of shape {list(mask.shape)} does not fit a tensor of shape {list(x.shape)}")
     mask = shape.reshape(mask, shape=mask.shape + (1,) * (len(x.shape) - len(mask.shape)))
+    _put_where(mask, x, value)
+
+
+def _put_where(mask: Any, x: Any, value: Any) -> None:
     value = shape.reshape(_broadcast(value, x.dtype, getattr(value, "shape", ())), shape=())
     front().assign(x, ew.where(mask, value, front().before_write(x)))
 
@@ -253,34 +266,6 @@ def _broadcast(value: Any, dtype: Any, extents: tuple[int, ...]) -> Any:
 
 def _positions(extents: tuple[int, ...]) -> Any:
     return shape.reshape(iota(shape=(prod(extents),), axis=0, dtype=int64), shape=extents)
-
-
-def _add(flat: Any, places: Any, value: Any) -> Any:
-    return scatter_add(flat, places, value, axis=0)
-
-
-def _replace(flat: Any, places: Any, value: Any) -> Any:
-    kind = flat.dtype
-    if kind.kind == "b":
-        flat, value = ew.cast(flat, dtype=int32), ew.cast(value, dtype=int32)
-    if isinstance(places._data, np.ndarray):
-        value = ew.where(_last(places._data), value, 0) if _repeats(places._data) else value
-    zeros = shape.zeros_like(flat)
-    hit = scatter_add(zeros, places, shape.filled(1, flat.dtype, places.shape), axis=0)
-    result = ew.where(ew.ne(hit, 0), scatter_add(zeros, places, value, axis=0), flat)
-    return result if result.dtype is kind else ew.cast(result, dtype=kind)
-
-
-def _repeats(places: np.ndarray) -> bool:
-    return np.unique(places).size != places.size
-
-
-def _last(places: np.ndarray) -> Any:
-    """Whether a position is the last of equal ones."""
-    flat = places.reshape(-1)[::-1]
-    winners = np.zeros(places.size, bool)
-    winners[places.size - 1 - np.unique(flat, return_index=True)[1]] = True
-    return front().constant(winners.reshape(places.shape))
 
 
 def along(index: Any, dim: int, extents: tuple[int, ...]) -> Any:

@@ -219,3 +219,87 @@ def test_the_last_of_several_values_stays_even_beside_infinity():
     x = graphc.zeros(2)
     x[graphc.tensor([0, 0])] = graphc.tensor([float("inf"), 1.0])
     assert x.tolist() == [1.0, 0.0]
+
+
+# ---- repeated indices: the last update stays, in every mode
+
+PLACES = np.array([0, 4, 0, 2, 4, 0])
+UPDATES = np.arange(1.0, 7.0)
+REPEATED = {
+    "assignment": lambda x, i, v: _assigned(x, i, v),
+    "index_put": lambda x, i, v: x.index_put((i,), v),
+    "index_put of two dimensions": lambda x, i, v: x.reshape(5, 1).index_put((i, i * 0), v).reshape(5),
+    "index_copy": lambda x, i, v: x.index_copy(0, i, v),
+    "scatter": lambda x, i, v: x.scatter(0, i, v),
+    "scatter in place": lambda x, i, v: x.clone().scatter_(0, i, v),
+}
+
+
+def _assigned(x, i, v):
+    x = x.clone()
+    x[i] = v
+    return x
+
+
+@pytest.mark.parametrize("how", REPEATED)
+@pytest.mark.parametrize("constant", [False, True])
+def test_the_last_of_several_updates_stays_in_compiled_code(how, constant):
+    indices = graphc.tensor(PLACES)
+    function = (lambda x, i, v: REPEATED[how](x, indices, v)) if constant else REPEATED[how]
+    compiled = graphc.compile(function)
+    found = []
+    for call in (function, compiled):
+        x = graphc.full((5,), 9.0, requires_grad=True)
+        v = graphc.tensor(UPDATES.astype(np.float32), requires_grad=True)
+        y = call(x, indices, v)
+        y.backward(graphc.tensor([1.0, 2, 3, 4, 5]))
+        found.append((y.tolist(), x.grad.tolist(), v.grad.tolist()))
+    assert found[0] == found[1]
+    assert found[0] == ([6, 9, 4, 9, 5], [0, 2, 0, 4, 0], [1, 5, 1, 3, 5, 1])
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float64"])
+def test_a_value_for_repeated_indices_is_put_once(dtype):
+    kind, i = getattr(graphc, dtype), graphc.tensor([0, 0, 1])
+    for function in (
+        lambda x, i: x.scatter(0, i, 1),
+        lambda x, i: x.index_fill(0, i, 1),
+        lambda x, i: _assigned(x, i, 1),
+        lambda x, i: x.index_copy(0, i, graphc.ones(3, dtype=kind)),
+    ):
+        for call in (function, graphc.compile(function)):
+            assert call(graphc.zeros(3, dtype=kind), i).tolist() == [1, 1, 0]
+
+
+def test_unpooling_of_repeated_indices_keeps_the_last():
+    def unpool(x, i):
+        return graphc.nn.functional.max_unpool1d(x, i, 2)
+
+    x, i = graphc.tensor([[[1.0, 2.0]]]), graphc.tensor([[[3, 3]]])
+    for call in (unpool, graphc.compile(unpool)):
+        assert call(x, i).tolist() == [[[0, 0, 0, 2]]]
+
+
+def test_a_filled_value_counts_each_element_once_in_its_gradient():
+    for call in (lambda x, i, v: x.index_fill(0, i, v), graphc.compile(lambda x, i, v: x.index_fill(0, i, v))):
+        x, v = graphc.zeros(3, requires_grad=True), graphc.tensor(5.0, requires_grad=True)
+        call(x, graphc.tensor([0, 0, -2]), v).backward(graphc.tensor([10.0, 20.0, 30.0]))
+        assert (x.grad.tolist(), v.grad.item()) == ([0, 0, 30], 30)
+
+
+def test_the_tangent_of_an_update_that_did_not_stay_is_left_out():
+    i = graphc.tensor([0, 0, 1])
+    put = lambda x, v: x.scatter(0, i, v)  # noqa: E731
+    _, tangent = graphc.func.jvp(put, (graphc.zeros(3), graphc.ones(3)), (graphc.ones(3), graphc.tensor([1.0, 2, 3])))
+    assert tangent.tolist() == [2, 3, 1]
+
+
+def test_an_exported_model_keeps_the_last_update(tmp_path):
+    def put(x, i, v):
+        return _assigned(x, i, v)
+
+    graphc.export(
+        put, graphc.zeros(5), graphc.tensor(PLACES), graphc.tensor(UPDATES.astype(np.float32)), path=tmp_path / "m.gcm"
+    )
+    found = graphc.load(tmp_path / "m.gcm")(np.zeros(5, np.float32), PLACES, UPDATES.astype(np.float32))
+    assert found.tolist() == [6, 0, 4, 0, 5]

@@ -57,6 +57,8 @@ def propagate_by(
 def _pushed(
     op: OpDef, attrs: Mapping[str, Any], operands: Sequence[Any], results: Sequence[Any], tangents: Sequence[Any]
 ) -> Sequence[Any]:
+    if op.jvp is not None:
+        return [op.jvp(tangents, results[0], *operands, **attrs)]
     create = is_grad_enabled()
     with enable_grad():
         weights = [filled(0, r.dtype, r.shape).requires_grad_() if r.dtype.kind == "f" else None for r in results]

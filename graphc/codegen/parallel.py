@@ -175,7 +175,8 @@ class _Uses:
         self.stored: set[str] = set()
         self.loaded: set[str] = set()
         self.combining: list[Store] = []
-        """Stores that combine, into buffers that all threads see."""
+        """Stores that combine, into buffers that all threads see, and stores whose place depends on data: what is
+        there before them counts."""
         self.closed = True
         """False when it stores and also updates an accumulator from outside."""
         declared: set[str] = set()
@@ -183,7 +184,7 @@ class _Uses:
         for s, _ in walk((stmt,)):
             if isinstance(s, Store):
                 self.stored.add(s.buffer)
-                if s.combine:
+                if s.combine or any(isinstance(a, Dynamic) for a in atoms(s.index)):
                     self.combining.append(s)
             elif isinstance(s, Load):
                 self.loaded.add(s.buffer)

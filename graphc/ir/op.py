@@ -154,6 +154,9 @@ class OpDef:
     """Gradient rule, written in ops. A tuple has one entry per operand: ``rule(g, result, *operands, **attrs)`` ->
     gradient of that operand (None: not differentiable); for ops with several results ``g`` and ``result`` are tuples,
     with None in ``g`` for results without gradient. A single callable (for variadic ops) returns all gradients."""
+    jvp: Callable[..., Any] | None = None
+    """Forward rule of an op with one result where it is not what follows from ``vjp``: ``jvp(tangents, result,
+    *operands, **attrs)`` -> tangent of the result; a tangent is None for an operand without one."""
     lower: Callable[..., Any] | None = None
     """Kernel rule: ``lower(c, index, *operands, **attrs)`` -> scalar of the result at ``index`` (see ir.lowering)."""
     lower_nest: Callable[..., None] | None = None

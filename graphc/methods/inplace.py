@@ -195,8 +195,7 @@ class InPlace(TensorBase):
 
     def index_fill_(self, dim: int, index: Tensor, value: Any) -> Tensor:
         """Fills the entries of a dimension that ``index`` names."""
-        at = dim_of(dim, self.ndim)
-        indexing.put(self, (slice(None),) * at + (index,), value)
+        indexing.fill(self, dim_of(dim, self.ndim), index, value)
         return self  # type: ignore[return-value]
 
     def index_put_(self, indices: Any, values: Any, accumulate: bool = False) -> Tensor:

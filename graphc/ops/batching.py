@@ -24,7 +24,7 @@ from graphc.ops.control import call
 from graphc.ops.convolution import conv, conv_grad_input, conv_grad_weight
 from graphc.ops.dispatch import GraphDispatcher
 from graphc.ops.elementwise import add, mul
-from graphc.ops.index import as_strided, gather, iota, scatter_add, scatter_extreme
+from graphc.ops.index import as_strided, gather, iota, scatter, scatter_add, scatter_extreme
 from graphc.ops.loop import scan
 from graphc.ops.random import random_bits
 from graphc.ops.reduce import sum as add_up
@@ -192,7 +192,7 @@ def _gather(size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
 
 
 def _scatter(op: Any, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
-    """Of ``scatter_add`` and ``scatter_extreme``."""
+    """Of ``scatter``, ``scatter_add`` and ``scatter_extreme``."""
     x, indices, updates = operands
     axis, rank = attrs["axis"], len(indices.shape)
     target, added = spread(x, size), spread(updates, size)
@@ -359,6 +359,7 @@ RULES: dict[str, Rule] = {
     "pad": _pad,
     "as_strided": _as_strided,
     "gather": _gather,
+    "scatter": partial(_scatter, scatter),
     "scatter_add": partial(_scatter, scatter_add),
     "scatter_extreme": partial(_scatter, scatter_extreme),
     "random_bits": _random_bits,

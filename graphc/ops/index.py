@@ -1,8 +1,9 @@
-"""Ops that read and write at computed positions: gather, as_strided, scatter_add, scatter_extreme, iota."""
+"""Ops that read and write at computed positions: gather, as_strided, scatter and its kinds, iota."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -202,9 +203,11 @@ as_strided = define(
 # ---- scatter_add
 
 
-def _infer_scatter(name: str, x: TensorType, indices: TensorType, updates: TensorType, axis: int) -> TensorType:
+def _infer_scatter(
+    name: str, x: TensorType, indices: TensorType, updates: TensorType, axis: int, kinds: str = "fiu"
+) -> TensorType:
     _check_indices(name, x, indices, axis)
-    check_kind(name, 0, x.dtype, "fiu")
+    check_kind(name, 0, x.dtype, kinds)
     if updates.dtype is not x.dtype:
         check_one_dtype(name, (x, x, updates))
     expected = gathered_shape(x.shape, indices.shape, axis)
@@ -237,9 +240,10 @@ def _nest_scatter_add(c: LowerContext, x: OperandRef, indices: OperandRef, updat
 
 
 def _nest_scatter(
-    c: LowerContext, x: OperandRef, indices: OperandRef, updates: OperandRef, axis: int, combine: str
+    c: LowerContext, x: OperandRef, indices: OperandRef, updates: OperandRef, axis: int, combine: str | None
 ) -> None:
-    """Copies x, then combines it with the updates one index after the other (two may name one place)."""
+    """Copies x, then stores the updates there, or combines it with them, one index after the other (two may name one
+    place)."""
     with c.nest.loops(x.shape) as index:
         c.store(index, c.load(x, index))
     if not x.shape[axis]:
@@ -288,6 +292,73 @@ scatter_add = define(
             (_F, _I, TensorType(float64, (4, 3))), "f32 (operand 0) and f64 (operand 2)", {"axis": 0}, DTypeError
         ),
         ErrorSample((TensorType(bool_, (3,)), _I, TensorType(bool_, (4,))), "boolean", {"axis": 0}, DTypeError),
+    ],
+)
+
+
+# ---- scatter
+
+
+def _infer_scatter_last(x: TensorType, indices: TensorType, updates: TensorType, axis: int) -> TensorType:
+    return _infer_scatter("scatter", x, indices, updates, axis, "fiub")
+
+
+def _scatter_reference(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, axis: int) -> np.ndarray:
+    _check_range("scatter", indices, x.shape[axis])
+    result = x.copy()
+    # NOTE: what numpy leaves of several values for one element it does not promise where it reorders its loops.
+    places, first_from_the_end = np.unique(indices.reshape(-1)[::-1], return_index=True)
+    rows = updates.reshape(*x.shape[:axis], indices.size, *x.shape[axis + 1 :])
+    lead = (np.s_[:],) * axis
+    result[(*lead, places.astype(np.int64))] = rows[(*lead, indices.size - 1 - first_from_the_end)]
+    return result
+
+
+def _scatter_vjp_x(g: Any, result: Any, x: Any, indices: Any, updates: Any, axis: int) -> Any:
+    return scatter(g, indices, filled(0, g.dtype, updates.shape), axis=axis)
+
+
+def _scatter_jvp(tangents: Sequence[Any], result: Any, x: Any, indices: Any, updates: Any, axis: int) -> Any:
+    of_x, _, of_updates = tangents
+    of_x = filled(0, x.dtype, x.shape) if of_x is None else of_x
+    of_updates = filled(0, x.dtype, updates.shape) if of_updates is None else of_updates
+    return scatter(of_x, indices, of_updates, axis=axis)
+
+
+scatter = define(
+    "scatter",
+    "x with updates in the place of what is at positions along one axis; of updates for equal positions the last one "
+    "(in the order of the indices) stays. Shapes as of scatter_add. Backwards every update gets the gradient of its "
+    "position, as in PyTorch, also one that did not stay; forwards only those that stay count.",
+    "x indices updates",
+    _infer_scatter_last,
+    attrs=[_AXIS],
+    reference=_scatter_reference,
+    vjp=(
+        _scatter_vjp_x,
+        None,
+        lambda g, result, x, indices, updates, axis: gather(g, indices, axis=axis),
+    ),
+    jvp=_scatter_jvp,
+    lower_nest=lambda c, x, indices, updates, axis: _nest_scatter(c, x, indices, updates, axis, None),
+    traits=Trait.PURE | Trait.MATERIALIZE,
+    samples=lambda: [
+        Sample((floats((5, 3)), array([4, 0, 2], "int64"), floats((3, 3), seed=1)), {"axis": 0}),
+        Sample(
+            (floats((2, 6), "float32"), array([[5, 1], [0, 3]], "int32"), floats((2, 2, 2), "float32", 1)), {"axis": 1}
+        ),
+        Sample((floats((7,)), array(3, "int64"), floats((), seed=1)), {"axis": 0}),
+        Sample((floats((3, 2)), integers((0,), "int64"), floats((0, 2))), {"axis": 0}),
+        Sample((floats((0, 2)), integers((0,), "int64"), floats((0, 2))), {"axis": 0}),
+        plain(floats((5, 3)), array([4, 0, 4, 0], "int64"), floats((4, 3), seed=1), axis=0),
+        plain(floats((2, 3, 2)), array([[2, 2], [0, 2]], "uint8"), floats((2, 2, 2, 2), seed=1), axis=1),
+        plain(floats((2, 40), "float32"), array([[7] * 9, [3] * 9], "int64"), floats((2, 2, 9), "float32"), axis=1),
+        plain(integers((4,), "int8"), array([1, 1, 1], "int64"), array([100, 7, 1], "int8"), axis=0),
+        plain(booleans((4,)), array([3, 0, 3], "int8"), booleans((3,), 1), axis=0),
+    ],
+    error_samples=[
+        ErrorSample((_F, _I, _F), "scatter: updates are [2,3], but x [2,3] at indices [4]", {"axis": 0}, ShapeError),
+        ErrorSample((_F, _I, TensorType(float64, (4, 3))), "f32 (operand 0) and f64", {"axis": 0}, DTypeError),
     ],
 )
 

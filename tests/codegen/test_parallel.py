@@ -250,6 +250,17 @@ def test_combining_stores_must_lie_apart():
     assert {name: found is not None for name, found in shared.items()} == {"apart": True, "same": False, "near": False}
 
 
+def test_stores_at_places_from_data_wait_for_what_lies_there():
+    copy_first = """graph @g(%x: f32[4096], %i: i64[], %u: f32[]) -> (f32[4096]) {
+  %y = scatter(%x, %i, %u) {axis=0} : f32[4096]
+  return %y
+}"""
+    program = separate_phases(lowered(parse_graph(copy_first)))
+    (kernel,) = program.kernels
+    assert sum(isinstance(s, Loop) for s in kernel.body) == 1, "one loop copies, a statement outside of it stores"
+    assert split_kernel(kernel, Costs()) is None
+
+
 def test_one_iteration_is_not_shared():
     a, b = axis(1), axis(9)
     assert split(parallel(a, parallel(b, *copy(b), kind="serial"))) is None

@@ -455,8 +455,7 @@ STEPS = (
 )
 
 
-@st.composite
-def random_graphs(draw: Callable, largest: int = 12) -> tuple[Graph, list[np.ndarray]]:
+def grow(draw: Callable, largest: int = 12) -> tuple[Graph, list[np.ndarray]]:
     """A graph and one array per input."""
     b = Builder(draw)
     for _ in range(draw(st.integers(0, largest))):
@@ -470,3 +469,6 @@ def random_graphs(draw: Callable, largest: int = 12) -> tuple[Graph, list[np.nda
     b.graph.set_outputs(outputs)
     assert all(dtype_of(a.dtype) is v.dtype for a, v in zip(b.arguments, b.graph.inputs, strict=True))
     return b.graph, b.arguments
+
+
+random_graphs = st.composite(grow)

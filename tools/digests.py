@@ -1,0 +1,129 @@
+"""Digests of all that graphc makes of known models: whether a change of the code changes what is compiled.
+
+``python -m tools.digests`` prints SHA-256 for every graph of ``tools.cases`` and each of ``--targets`` (named ones,
+whose facts are fixed, so that all machines agree): of the scheduled program and its LLVM text, both with numbered
+names, and of its object code; ``--quick``: of few graphs, without object code. ``--json`` prints what ``--compare
+FILE`` compares with: that lists what differs and exits 1 if anything does, with ``--first`` as soon as something does.
+What a pass raises ends the command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from graphc.codegen.target import NAMED, target_named
+from graphc.compiler.stages import Stages
+from graphc.ir.graph import Graph
+from tools import cases
+from tools.canonical import canonical_llvm, canonical_program
+
+Digests = dict[str, str]
+"""By ``model/form target kind``."""
+
+
+def digest(data: str | bytes) -> str:
+    """SHA-256 in hexadecimal."""
+    return sha256(data.encode() if isinstance(data, str) else data).hexdigest()
+
+
+def graph_digests(name: str, graph: Graph, targets: Sequence[str], code: bool) -> Iterator[tuple[str, str]]:
+    """The digests of one graph on each target; of object code only where ``code``."""
+    first: Stages | None = None
+    for target in targets:
+        stages = Stages(graph, target=target_named(target), tuned={})
+        if first is not None:
+            stages.__dict__["optimized"] = first.optimized
+        first = first or stages
+        for part, whole in (("", stages), ("/prepared", stages.preparation)):
+            if whole is None:
+                continue
+            yield f"{name}{part} {target} program", digest(canonical_program(whole.scheduled))
+            yield f"{name}{part} {target} llvm", digest(canonical_llvm(whole.llvm))
+            if code:
+                yield f"{name}{part} {target} object", digest(whole.object)
+
+
+def compute(models: Sequence[str], targets: Sequence[str], quick: bool = False) -> Iterator[tuple[str, str]]:
+    """All digests of these models."""
+    for name, graph in cases.graphs(models, quick):
+        yield from graph_digests(name, graph, targets, code=not quick)
+
+
+def until_first(found: Iterator[tuple[str, str]], old: Digests) -> Digests:
+    """The digests up to the first one that differs from ``old``; all of them where none does."""
+    digests: Digests = {}
+    for key, value in found:
+        digests[key] = value
+        if old.get(key) != value:
+            break
+    return digests
+
+
+def differences(old: Digests, new: Digests) -> list[str]:
+    """One line for each digest that differs, that is gone, or that is new."""
+    lines = []
+    for key in sorted(old.keys() | new.keys()):
+        if key not in new:
+            lines.append(f"gone: {key}")
+        elif key not in old:
+            lines.append(f"new: {key}")
+        elif old[key] != new[key]:
+            lines.append(f"differs: {key}")
+    return lines
+
+
+def report(old: Digests, found: Iterator[tuple[str, str]], first: bool) -> int:
+    """Print what differs; return the exit status."""
+    new = until_first(found, old) if first else dict(found)
+    lines = differences({k: v for k, v in old.items() if k in new} if first else old, new)
+    if first and not lines:
+        lines = differences(old, new)
+    print("\n".join([*lines, f"{len(new)} digests, {len(lines)} differ"]))
+    return 1 if lines else 0
+
+
+def names_of(known: Sequence[str]):
+    """A parser of comma-separated names out of ``known``."""
+
+    def parse(text: str) -> list[str]:
+        found = [name for name in text.split(",") if name]
+        unknown = [name for name in found if name not in known]
+        if unknown or not found:
+            raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; known: {', '.join(known)}")
+        return found
+
+    return parse
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print or compare; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tools.digests", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--targets", type=names_of(NAMED), default=["avx512", "avx2", "sse2", "neon"], metavar="A,B")
+    parser.add_argument("--models", type=names_of(cases.names()), metavar="A,B", help="of the models, examples, random")
+    parser.add_argument("--quick", action="store_true", help="few graphs, no object code")
+    parser.add_argument("--json", action="store_true", help="print JSON for --compare")
+    parser.add_argument("--compare", type=Path, metavar="FILE", help="exit 1 when something differs from this JSON")
+    parser.add_argument("--first", action="store_true", help="with --compare: stop at the first difference")
+    options = parser.parse_args(argv)
+    os.environ.update(GRAPHC_CACHE="off", GRAPHC_COMPILE_THREADS="1", GRAPHC_PROGRESS="off")
+    models = options.models or ([*cases.QUICK, cases.RANDOM] if options.quick else cases.names())
+    found = compute(models, options.targets, options.quick)
+    if options.compare:
+        return report(json.loads(options.compare.read_text(encoding="utf-8")), found, options.first)
+    if options.json:
+        json.dump(dict(found), sys.stdout, indent=1, sort_keys=True)
+        print()
+    else:
+        for key, value in found:
+            print(value, key, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

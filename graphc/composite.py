@@ -7,11 +7,12 @@ from math import prod
 from typing import Any
 
 from graphc.dims import Dims, dim_of, dims_of
-from graphc.dtypes import DType, float32, int64
+from graphc.dtypes import DType, float32, int64, limits
 from graphc.errors import ArgumentError, DTypeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce
+from graphc.ops.define import common_type
 from graphc.ops.shape import reshape
 from graphc.ops.state import stop_gradient
 
@@ -22,12 +23,17 @@ def to_float(x: Any) -> Any:
 
 
 def total(x: Any, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
-    """The sum; integers and booleans are summed as i64."""
-    if dtype is None and x.dtype.kind != "f":
-        dtype = int64
-    if dtype is not None and dtype is not x.dtype:
-        x = ew.cast(x, dtype=dtype)
-    return reduce.sum(x, axes=dims_of(dim, len(x.shape)), keepdims=keepdim)
+    """The sum; integers and booleans are summed as i64 unless ``dtype`` says otherwise."""
+    return folded(reduce.sum, x, dim, keepdim, dtype)
+
+
+def folded(fold: Any, x: Any, dim: Dims, keepdim: bool, dtype: DType | None) -> Any:
+    """The sum or product of elements that become ``dtype`` first (None: i64 for integers and booleans, else their
+    own); integers wrap around in that type."""
+    dtype = dtype or (x.dtype if x.dtype.kind == "f" else int64)
+    given = x if x.dtype is dtype else ew.cast(x, dtype=dtype)
+    result = fold(given, axes=dims_of(dim, len(x.shape)), keepdims=keepdim)
+    return result if result.dtype is dtype else ew.cast(result, dtype=dtype)
 
 
 def mean(x: Any, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
@@ -144,9 +150,9 @@ def clamp(x: Any, low: Any = None, high: Any = None) -> Any:
     """``x`` limited to low..high (either may be None; numbers or tensors)."""
     if low is None and high is None:
         raise ArgumentError("clamp needs min, max or both")
-    if low is not None:
-        x = ew.where(ew.lt(x, low), low, x)
-    return x if high is None else ew.where(ew.gt(x, high), high, x)
+    dtype = common_type([x, *(bound for bound in (low, high) if bound is not None)], "clamp")
+    least, most = limits(dtype)
+    return mathematics.clamp(x, least if low is None else low, most if high is None else high)
 
 
 def norm(x: Any, p: float = 2.0, dim: Dims = None, keepdim: bool = False) -> Any:
@@ -158,14 +164,27 @@ def norm(x: Any, p: float = 2.0, dim: Dims = None, keepdim: bool = False) -> Any
     if p == -math.inf:
         return reduce.min(ew.abs(x), axes=axes, keepdims=keepdim)
     if p == 0:
-        return reduce.sum(ew.cast(ew.ne(x, 0), dtype=x.dtype), axes=axes, keepdims=keepdim)
+        return reduce.sum(_counted(x), axes=axes, keepdims=keepdim)
     if p == 1:
         return reduce.sum(ew.abs(x), axes=axes, keepdims=keepdim)
     if p == 2:
         squares = reduce.sum(ew.mul(x, x), axes=axes, keepdims=keepdim)
         return root(squares)
-    powers = reduce.sum(mathematics.pow(ew.abs(x), p), axes=axes, keepdims=keepdim)
-    return mathematics.pow(powers, 1.0 / p)
+    powers = reduce.sum(_power(ew.abs(x), p), axes=axes, keepdims=keepdim)
+    return _power(powers, 1.0 / p)
+
+
+def _counted(x: Any) -> Any:
+    """1 for elements that are not zero, else 0, with a gradient of zeros."""
+    return ew.where(mathematics.isnan(x), 1, ew.abs(ew.sign(x)))
+
+
+def _power(x: Any, exponent: float) -> Any:
+    """``x**exponent`` of what is not negative, with gradient 0 at 0, where that of a root is infinite."""
+    if exponent > 1:
+        return mathematics.pow(x, exponent)
+    zero = ew.eq(x, 0)
+    return ew.where(zero, 0 if exponent > 0 else math.inf, mathematics.pow(ew.where(zero, 1, x), exponent))
 
 
 def root(squares: Any) -> Any:

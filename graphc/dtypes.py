@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,6 +114,16 @@ def layout_of(dtype: np.dtype) -> DType:
     Raises DTypeError when there is none.
     """
     return _BY_LAYOUT.get(dtype) or dtype_of(dtype)
+
+
+def limits(dtype: DType) -> tuple[bool | int | float, bool | int | float]:
+    """The smallest and the largest element of a type; infinities for floats."""
+    if dtype.kind == "b":
+        return False, True
+    if dtype.kind == "f":
+        return -math.inf, math.inf
+    info = np.iinfo(dtype.numpy)
+    return int(info.min), int(info.max)
 
 
 def narrow(array: np.ndarray, dtype: DType) -> np.ndarray:

@@ -157,6 +157,8 @@ def cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
         raise ShapeError(f"cdist takes matrices, got {list(x1.shape)} and {list(x2.shape)}")
     if x1.shape[-1] != x2.shape[-1]:
         raise ShapeError(f"cdist: rows of {x1.shape[-1]} and {x2.shape[-1]} elements")
+    if p < 0:
+        raise AttributeValueError(f"cdist: p must not be negative, got {p}")
     return composite.norm(ew.sub(x1.unsqueeze(-2), x2.unsqueeze(-3)), float(p), -1)
 
 

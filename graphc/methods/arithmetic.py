@@ -18,7 +18,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape
 from graphc.ops.contraction import matmul
-from graphc.ops.define import Scalar
+from graphc.ops.define import Scalar, common_type
 from graphc.tensor_base import TensorBase, dtype_from, front, need_tensor
 
 if TYPE_CHECKING:
@@ -104,10 +104,17 @@ def divide(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
     if rounding_mode == "floor":
         return ew.floor_div(x, y)
     if rounding_mode == "trunc":
-        quotient = mathematics.trunc(ew.div(x, y))
-        kept = ew.mul(x, y).dtype
-        return quotient if kept.kind == "f" else ew.cast(quotient, dtype=kept)
+        whole = common_type([x, y], "div").kind != "f"
+        return _truncated_quotient(x, y) if whole else mathematics.trunc(ew.div(x, y))
     raise ArgumentError(f"rounding_mode must be None, 'floor' or 'trunc', got {rounding_mode!r}")
+
+
+def _truncated_quotient(x: Any, y: Any) -> Any:
+    """Of integers, without going through floats: one more than the floor where a negative quotient has a rest."""
+    negative = ew.ne(ew.lt(x, 0), ew.lt(y, 0))
+    rest = ew.logical_and(negative, ew.mod(x, y))
+    floor = ew.floor_div(x, y)
+    return ew.add(floor, ew.cast(rest, dtype=floor.dtype))
 
 
 class Arithmetic(Elementary, Ordering, Algebra):
@@ -255,7 +262,7 @@ class Arithmetic(Elementary, Ordering, Algebra):
     # ---- reductions
 
     def sum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-        """The sum along ``dim`` (None: of all elements); integers are summed as i64."""
+        """The sum along ``dim`` (None: of all elements); integers are summed as i64 unless ``dtype`` says otherwise."""
         return composite.total(self, dim, keepdim, dtype)
 
     def mean(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
@@ -277,10 +284,8 @@ class Arithmetic(Elementary, Ordering, Algebra):
         return composite.std(self, dim, correction, keepdim)
 
     def prod(self, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-        """The product along ``dim``; integers are multiplied as i64."""
-        dtype = dtype or (self.dtype if self.dtype.kind == "f" else int64)
-        x = self if dtype is self.dtype else ew.cast(self, dtype=dtype)
-        return reduce.prod(x, axes=dims_of(dim, self.ndim), keepdims=keepdim)
+        """The product along ``dim``; integers are multiplied as i64 unless ``dtype`` says otherwise."""
+        return composite.folded(reduce.prod, self, dim, keepdim, dtype)
 
     def amax(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
         """The largest element along ``dim``."""

@@ -187,11 +187,11 @@ class Elementary(TensorBase):
 
     def fmax(self, other: Any) -> Tensor:
         """The larger of two elements; NaN only where both are."""
-        return _known(self, other, ew.maximum)
+        return _known(self, other, ew.ge)
 
     def fmin(self, other: Any) -> Tensor:
         """The smaller of two elements; NaN only where both are."""
-        return _known(self, other, ew.minimum)
+        return _known(self, other, ew.le)
 
     def nan_to_num(self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
         """NaN replaced by ``nan``, infinities by numbers (the largest of the type when None)."""
@@ -239,12 +239,11 @@ class Elementary(TensorBase):
         return ew.shift_right(self, other)
 
 
-def _known(x: Any, other: Any, choose: Any) -> Any:
-    """The chosen one of each pair in which no element is NaN, else the one that is not."""
-    result = choose(x, other)
-    for value, instead in ((other, x), (x, other)):
-        if isinstance(value, TensorBase) and value.dtype.kind == "f":
-            result = ew.where(mathematics.isnan(value), instead, result)
-        elif isinstance(value, float) and math.isnan(value):
-            return ew.mul(x, True)
-    return result
+def _known(x: Any, other: Any, wins: Any) -> Any:
+    """``x`` where it wins against ``other`` or that is NaN, else ``other``; at ties x has all of the gradient."""
+    if isinstance(other, float) and math.isnan(other):
+        return ew.mul(x, True)
+    taken = wins(x, other)
+    if isinstance(other, TensorBase) and other.dtype.kind == "f":
+        taken = ew.logical_or(taken, mathematics.isnan(other))
+    return ew.where(taken, x, other)

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc import composite, indexing
 from graphc.dims import Dims, dim_of, dims_of, extent_of
-from graphc.dtypes import DType, int64
+from graphc.dtypes import DType, int64, limits
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
@@ -142,7 +142,7 @@ class Ordering(TensorBase):
     def quantile(
         self, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
-        """The value below which a share ``q`` (a number or a vector) of the elements lies."""
+        """The value below which a share ``q`` (a number or a vector) of the elements lies; NaN where one is NaN."""
         rounding = {"linear": None, "lower": np.floor, "higher": np.ceil, "nearest": np.rint, "midpoint": None}
         if interpolation not in rounding:
             raise AttributeValueError(
@@ -156,14 +156,18 @@ class Ordering(TensorBase):
         if not x.shape[at]:
             raise ShapeError("quantile: the tensor has no elements")
         values = x.sort(at).values
+        last = values.narrow(at, x.shape[at] - 1, 1)  # NaN if there is one
         parts = []
-        for share in np.atleast_1d(shares) * (x.shape[at] - 1):
+        for i, share in enumerate(np.atleast_1d(shares) * (x.shape[at] - 1)):
             if rounding[interpolation] is not None:
                 share = rounding[interpolation](share)  # type: ignore[misc]
             low, high = math.floor(share), math.ceil(share)
-            weight = 0.5 if interpolation == "midpoint" and low != high else float(share - low)
+            weight: Any = 0.5 if interpolation == "midpoint" and low != high else float(share - low)
+            if interpolation == "linear" and getattr(q, "requires_grad", False):
+                weight = ew.sub(ew.mul(q.reshape(-1).narrow(0, i, 1).squeeze(0), x.shape[at] - 1), low)
             a, b = values.narrow(at, low, 1), values.narrow(at, high, 1)
-            parts.append(ew.add(a, ew.mul(ew.sub(b, a), weight)) if low != high else a)
+            between = a if isinstance(weight, float) and low == high else ew.add(a, ew.mul(ew.sub(b, a), weight))
+            parts.append(ew.where(mathematics.isnan(last), last, between))
         kept = [p if keepdim else p.squeeze(at) for p in parts]
         if keepdim and (dim is None or not self.shape):
             kept = [p.reshape(*(1,) * self.ndim) for p in kept]
@@ -272,8 +276,13 @@ class Ordering(TensorBase):
         values = input if isinstance(input, TensorBase) else front().scalar(input, self.dtype)
         rows = shape.reshape(self, shape=(*self.shape[:-1], 1, self.shape[-1]))
         places = shape.reshape(values, shape=(*values.shape, 1))
-        before = ew.le(rows, places) if right else ew.lt(rows, places)
-        return composite.total(before, -1).reshape(*values.shape)
+        # The first element behind which it must not go; NaN, which is behind none, goes to the end.
+        behind = ew.gt(rows, places) if right else ew.ge(rows, places)
+        extent = self.shape[-1]
+        if not extent:
+            return shape.filled(0, int64, tuple(values.shape))
+        first = ew.where(behind, iota(shape=(extent,), axis=0, dtype=int64), extent)
+        return reduce.min(first, axes=(len(first.shape) - 1,)).reshape(*values.shape)
 
 
 def _running(x: Any, dim: int, largest: bool) -> Extreme:
@@ -288,13 +297,3 @@ def _running(x: Any, dim: int, largest: bool) -> Extreme:
     # NOTE: the last place so far whose element was the best one is where the present best one lies.
     indices = running(ew.where(hit, iota(shape=x.shape, axis=at), 0), at, ew.maximum, 0)
     return Extreme(take_along(x, indices, at), indices)
-
-
-def limits(dtype: DType) -> tuple[Any, Any]:
-    """The smallest and the largest element of a type."""
-    if dtype.kind == "b":
-        return False, True
-    if dtype.kind == "f":
-        return -math.inf, math.inf
-    info = np.iinfo(dtype.numpy)
-    return int(info.min), int(info.max)

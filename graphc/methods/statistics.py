@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from graphc.dims import dim_of
-from graphc.dtypes import int64
+from graphc.dtypes import int64, limits
 from graphc.errors import AttributeValueError, DTypeError
-from graphc.methods.ordering import Extreme, Ordering, limits, not_empty, take_along
+from graphc.methods.ordering import Extreme, Ordering, not_empty, take_along
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape
@@ -69,9 +69,9 @@ class Statistics(TensorBase):
         if not self.numel():
             return shape.filled(0, self.dtype, (bins,))
         x = shape.reshape(self, shape=(self.numel(),))
-        low, width = _limits(x, min, max)
-        position = mathematics.floor(ew.div(ew.mul(ew.sub(x, low), float(bins)), width))
-        inside = ew.logical_and(ew.ge(x, low), ew.le(x, ew.add(low, width)))
+        low, high = _limits(x, min, max)
+        position = mathematics.floor(ew.div(ew.mul(ew.sub(x, low), float(bins)), ew.sub(high, low)))
+        inside = ew.logical_and(ew.ge(x, low), ew.le(x, high))
         safe = ew.where(inside, ew.minimum(ew.maximum(position, 0), bins - 1), 0)
         counted = ew.cast(inside, dtype=self.dtype)
         return scatter_add(shape.filled(0, self.dtype, (bins,)), ew.cast(safe, dtype=int64), counted, axis=0)
@@ -84,10 +84,9 @@ def _picked(x: Any, indices: Any, at: int, keepdim: bool) -> Extreme:
 
 
 def _limits(x: Any, low: float, high: float) -> tuple[Any, Any]:
-    """The lower limit and the distance of the upper one; of equal elements, 1 to both sides."""
+    """The lower and the upper limit; of equal elements, 1 to both sides."""
     if low != high:
-        return low, high - low
+        return low, shape.filled(high, x.dtype, ())
     smallest, largest = (fold(x, axes=(0,)) for fold in (reduce.min, reduce.max))
     equal = ew.eq(smallest, largest)
-    smallest = ew.where(equal, ew.sub(smallest, 1), smallest)
-    return smallest, ew.sub(ew.where(equal, ew.add(largest, 1), largest), smallest)
+    return ew.where(equal, ew.sub(smallest, 1), smallest), ew.where(equal, ew.add(largest, 1), largest)

@@ -8,23 +8,31 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import bool_, int64
-from graphc.errors import DTypeError
+from graphc.dtypes import bool_, float32, int32, int64, limits
+from graphc.errors import DTypeError, ShapeError
+from graphc.ir.index import Index
 from graphc.ir.kernel import Const
+from graphc.ir.lowering import LowerContext, OperandRef
 from graphc.ir.nest import NestBuilder, Scalar
-from graphc.ir.op import ErrorSample, Sample
+from graphc.ir.op import Attr, ErrorSample, Sample
 from graphc.ir.scalar import SCALAR_OPS
 from graphc.ir.types import TensorType
 from graphc.ops.define import EVERY, define
 from graphc.ops.elementwise import (
     ELEMENTWISE,
     MISMATCH,
+    abs,
     add,
     div,
     eq,
     ge,
+    gt,
+    le,
     logical_and,
+    logical_not,
+    logical_or,
     lowered,
+    lt,
     mul,
     neg,
     scalar_op,
@@ -48,6 +56,7 @@ from graphc.ops.samples import (
 from graphc.ops.shape import zeros_like
 
 _INTEGER = (ErrorSample((TensorType(int64, (2,)),), "operand 0 is signed integer (i64)", {}, DTypeError),)
+_F, _WIDE, _I, _B = (TensorType(*t) for t in ((float32, (3,)), (float32, (4,)), (int32, (3,)), (bool_, (3,))))
 _BOOLEAN = (ErrorSample((TensorType(bool_, (2,)),), "operand 0 is boolean (bool)", {}, DTypeError),)
 
 
@@ -89,8 +98,8 @@ def _integer_pow(nest: NestBuilder, x: Scalar, y: Scalar) -> Scalar:
 
 
 def _base_gradient(g: Any, result: Any, x: Any, y: Any) -> Any:
-    """y * x**(y - 1), and 0 where both are 0."""
-    flat = logical_and(eq(x, 0), eq(y, 0))
+    """y * x**(y - 1), and 0 where y is 0 and x is 0 or NaN."""
+    flat = logical_and(eq(y, 0), logical_not(gt(abs(x), 0)))
     return mul(g, mul(y, pow(where(flat, 1, x), sub(y, 1))))
 
 
@@ -242,7 +251,9 @@ acos = _function(
 
 
 def _per_square(g: Any, y: Any, x: Any) -> Any:
-    return div(g, add(mul(x, x), mul(y, y)))
+    """g / (x * x + y * y), and g at the origin, where it is then multiplied by 0."""
+    square = add(mul(x, x), mul(y, y))
+    return div(g, where(eq(square, 0), 1, square))
 
 
 atan2 = define(
@@ -290,6 +301,85 @@ floor = _rounding("floor", "The largest whole number not above x.", np.floor, "f
 ceil = _rounding("ceil", "The smallest whole number not below x.", np.ceil, "ceil")
 round = _rounding("round", "The nearest whole number; halves go to the even one.", np.rint, "roundeven")
 trunc = _rounding("trunc", "x without its fraction: rounded toward zero.", np.trunc, "trunc")
+
+
+# ---- limits
+
+
+def _clamp_reference(x: np.ndarray, low: np.ndarray, high: np.ndarray, strict: bool) -> np.ndarray:
+    x = np.where((x < low) | (low != low), low, x)
+    return np.where((x > high) | (high != high), high, x)
+
+
+def _lower_clamp(c: LowerContext, index: tuple[Index, ...], *operands: OperandRef, strict: bool) -> Scalar:
+    x, low, high = (c.broadcast(v, index) for v in operands)
+    return _limited(c.nest, _limited(c.nest, x, low, "lt", 0), high, "gt", 1)
+
+
+def _limited(nest: NestBuilder, x: Scalar, bound: Scalar, beyond: str, end: int) -> Scalar:
+    """``x``, or the bound where x lies beyond it or the bound is NaN; literals that limit nothing cost nothing."""
+    literal = bound.ref.value if isinstance(bound.ref, Const) else None
+    if literal is not None and literal == limits(x.dtype)[end]:
+        return x
+    outside = nest.op(beyond, x, bound)
+    known = x.dtype.kind != "f" or (literal is not None and literal == literal)
+    return nest.select(outside if known else outside | bound.ne(bound), bound, x)
+
+
+def _clamp_gradients() -> tuple[Any, Any, Any]:
+    """To x where it lies between the limits (strictly, for ``strict``), else to the limit that was taken; to none
+    where x is NaN."""
+
+    def of_x(g: Any, result: Any, x: Any, low: Any, high: Any, strict: bool) -> Any:
+        inside = logical_and(gt(x, low), lt(x, high)) if strict else logical_and(ge(x, low), le(x, high))
+        return where(inside, g, 0)
+
+    def of_low(g: Any, result: Any, x: Any, low: Any, high: Any, strict: bool) -> Any:
+        return where(logical_and(lt(x, low), lt(low, high)), g, 0)
+
+    def of_high(g: Any, result: Any, x: Any, low: Any, high: Any, strict: bool) -> Any:
+        return where(logical_or(gt(x, high), lt(high, low)), g, 0)
+
+    return of_x, of_low, of_high
+
+
+def _clamp_samples() -> list[Sample]:
+    found = [
+        Sample((floats((3, 4)), array(-0.75, "float64"), array(1.1, "float64"))),
+        Sample((floats((2, 3), "float32"), floats((3,), "float32", -1, 0, 1), floats((2, 1), "float32", 0, 1, 2))),
+        Sample((floats((5,), "float32"), array(-0.75, "float32"), array(1.1, "float32")), {"strict": True}),
+        Sample((floats((0, 4)), array(0, "float64"), array(1, "float64"))),
+    ]
+    for dtype in FLOATS:
+        column, row = pairs(array(SPECIAL, dtype))
+        found += [plain(column, row, array(high, dtype)) for high in (np.inf, np.nan, 1)]
+        found += [plain(column, array(low, dtype), row) for low in (-np.inf, np.nan, 1)]
+    for dtype in INTEGERS:
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        column, row = pairs(extremes(dtype))
+        found += [plain(column, row, array(high, dtype)), plain(column, array(low, dtype), row)]
+    return found
+
+
+clamp = define(
+    "clamp",
+    "x limited to low..high: high where low is above it; NaN where one of them is NaN. ``strict`` concerns the "
+    "gradient only: it is 0 at the limits, too.",
+    "x low high",
+    lambda x, low, high, strict: elementwise("clamp", "fiu")(x, low, high),
+    attrs=[Attr("strict", "bool", "no gradient at the limits", False, False)],
+    reference=_clamp_reference,
+    vjp=_clamp_gradients(),
+    lower=_lower_clamp,
+    traits=ELEMENTWISE,
+    samples=_clamp_samples,
+    error_samples=(
+        ErrorSample((_B, _B, _B), "operand 0 is boolean (bool)", {}, DTypeError),
+        ErrorSample((_F, _F, _I), "f32 (operand 0) and i32 (operand 2)", {}, DTypeError),
+        ErrorSample((_F, _F, _WIDE), "do not broadcast: 3 and 4", {}, ShapeError),
+    ),
+    promotes=EVERY,
+)
 
 
 # ---- tests

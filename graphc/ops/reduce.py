@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import DType, bool_, float32, int32, int64
+from graphc.dtypes import DType, bool_, float32, int32, int64, limits
 from graphc.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.ir.index import Index
 from graphc.ir.lowering import LowerContext, OperandRef
@@ -88,14 +88,6 @@ def _lower_fold(combine: str, initial: Callable[[DType], Any]) -> Callable[..., 
         return c.nest.reduce(combine, initial(dtype), dtype, [x.shape[a] for a in axes], element)
 
     return lower
-
-
-def _lowest(dtype: DType) -> Any:
-    return -math.inf if dtype.kind == "f" else False if dtype is bool_ else int(np.iinfo(dtype.numpy).min)
-
-
-def _highest(dtype: DType) -> Any:
-    return math.inf if dtype.kind == "f" else True if dtype is bool_ else int(np.iinfo(dtype.numpy).max)
 
 
 # ---- gradients
@@ -242,8 +234,8 @@ def _extreme(name: str, word: str, reference: Any, initial: Callable[[DType], An
     )
 
 
-max = _extreme("max", "largest element", np.max, _lowest)
-min = _extreme("min", "smallest element", np.min, _highest)
+max = _extreme("max", "largest element", np.max, lambda dtype: limits(dtype)[0])
+min = _extreme("min", "smallest element", np.min, lambda dtype: limits(dtype)[1])
 
 
 def _truth(name: str, word: str, reference: Any, combine: str, initial: bool) -> Any:
@@ -337,8 +329,8 @@ def _position(name: str, word: str, reference: Any, combine: str, initial: Calla
     )
 
 
-argmax = _position("argmax", "largest", np.argmax, "max", _lowest)
-argmin = _position("argmin", "smallest", np.argmin, "min", _highest)
+argmax = _position("argmax", "largest", np.argmax, "max", lambda dtype: limits(dtype)[0])
+argmin = _position("argmin", "smallest", np.argmin, "min", lambda dtype: limits(dtype)[1])
 
 
 # ---- un-broadcasting

@@ -225,3 +225,68 @@ def test_names_that_numpy_has():
         assert graphc.equal(getattr(x, name)(axis=1), getattr(graphc, name)(x, dim=1))
     assert x.mean(axis=0, keepdims=True).shape == (1, 3)
     assert graphc.cat([x, x], axis=1).shape == (2, 6) and graphc.stack([x, x], axis=2).shape == (2, 3, 2)
+
+
+def integer_pairs(dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    """Every pair of some numbers of an integer type, its ends among them, with divisors that are not 0."""
+    info = np.iinfo(dtype)
+    values = np.unique(np.array([info.min, info.min + 1, -7, -2, -1, 0, 1, 2, 7, info.max - 1, info.max], object))
+    kept = [int(v) for v in values if info.min <= v <= info.max]
+    x, y = np.meshgrid(np.array(kept, dtype), np.array([v for v in kept if v], dtype), indexing="ij")
+    return x.ravel(), y.ravel()
+
+
+@pytest.mark.parametrize("mode", ["trunc", "floor"])
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int8", "uint8"])
+def test_quotients_of_integers_are_exact(mode: str, dtype: str):
+    x, y = integer_pairs(dtype)
+    bits = np.iinfo(dtype).bits
+    wanted = []
+    for a, b in zip(x.tolist(), y.tolist(), strict=True):
+        quotient = a // b if mode == "floor" else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+        wanted.append(np.array(quotient % (1 << bits), np.uint64).astype(f"u{bits // 8}").astype(dtype))
+
+    def divide(a, b):
+        return graphc.div(a, b, rounding_mode=mode)
+
+    for function in (divide, graphc.compile(divide)):
+        found = function(graphc.from_numpy(x), graphc.from_numpy(y))
+        assert found.dtype is graphc.from_numpy(x).dtype
+        np.testing.assert_array_equal(found.numpy(), wanted)
+
+
+def test_a_large_integer_is_divided_without_floats():
+    x, y = graphc.tensor([2050533773, 2**62 + 1]), graphc.tensor([1, 1])
+    assert graphc.div(x, y, rounding_mode="trunc").tolist() == [2050533773, 2**62 + 1]
+    assert graphc.div(x, 0, rounding_mode="trunc").tolist() == [0, 0]
+    assert graphc.div(graphc.tensor([-7.5]), 2, rounding_mode="trunc").tolist() == [-3.0]
+
+
+@pytest.mark.parametrize("fold", ["sum", "prod", "nansum"])
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int32", "int64", "float32", "float64"])
+def test_folds_have_the_type_that_is_asked_for(fold: str, dtype: str):
+    given = getattr(graphc, dtype)
+    values = np.array([[100, 100, 101], [3, 0, 200]])
+    for x in (values, values.astype(np.float32) / 2, values > 100):
+        reference = getattr(np, "sum" if fold == "nansum" else fold)
+        first = (
+            x.astype(np.int32).astype(dtype) if x.dtype.kind == "f" and dtype in ("int8", "uint8") else x.astype(dtype)
+        )
+        if dtype == "int8" and x.dtype.kind == "f":
+            first = np.clip(np.trunc(x), -128, 127).astype(dtype)
+        logical = {"sum": np.any, "nansum": np.any, "prod": np.all}[fold]
+        wanted = logical(first, 1) if dtype == "bool" else reference(first, 1, dtype=dtype)
+
+        def folded(t):
+            return getattr(t, fold)(1, dtype=given)
+
+        for function in (folded, graphc.compile(folded)):
+            found = function(graphc.from_numpy(x))
+            assert found.dtype is given
+            np.testing.assert_array_equal(found.numpy(), wanted)
+
+
+def test_powers_of_a_norm_below_one_have_a_gradient_of_zeros_at_zero():
+    x = graphc.zeros(3).requires_grad_()
+    x.norm(0.5).backward()
+    assert x.grad is not None and x.grad.tolist() == [0, 0, 0]

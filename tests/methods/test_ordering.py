@@ -203,3 +203,29 @@ def test_no_elements():
         graphc.zeros(0).amax()
     with pytest.raises(RuntimeError, match="at least one dimension"):
         graphc.tensor(1.0).diff()
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.75, 1.0])
+def test_a_quantile_has_a_gradient_for_a_tensor_of_shares(share: float):
+    x = graphc.tensor([3.0, 1.0, 2.0, 5.0, 4.0], dtype=graphc.float64)
+    q = graphc.tensor(share, dtype=graphc.float64).requires_grad_()
+    x.quantile(q).backward()
+    slope = 0.0 if share * 4 == int(share * 4) else 4.0
+    assert q.grad is not None and q.grad.item() == slope
+    many = graphc.tensor([share, 0.3], dtype=graphc.float64).requires_grad_()
+    x.quantile(many).sum().backward()
+    assert many.grad is not None and many.grad.tolist() == [slope, 4.0]
+    lower = graphc.tensor(share, dtype=graphc.float64).requires_grad_()
+    assert not x.quantile(lower, interpolation="lower").requires_grad
+
+
+def test_a_quantile_of_nan_is_nan():
+    x = graphc.tensor([[1.0, np.nan, 3.0], [1.0, 2.0, 3.0]])
+    assert np.isnan(x.quantile(0.25, dim=1).numpy()).tolist() == [True, False]
+
+
+def test_nan_is_behind_every_element_of_a_sequence():
+    sequence = graphc.tensor([1.0, 2.0, 3.0])
+    for right in (False, True):
+        assert sequence.searchsorted(graphc.tensor([np.nan, 2.0]), right=right).tolist() == [3, 1 + right]
+    assert graphc.tensor([]).searchsorted(graphc.tensor([1.0])).tolist() == [0]

@@ -66,3 +66,15 @@ def test_histograms_at_the_edges():
         graphc.ones(1).histc(0)
     with pytest.raises(AttributeValueError, match="from 2 to 1"):
         graphc.ones(1).histc(3, 2, 1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_histogram_counts_the_largest_element(dtype: str):
+    for seed in range(200):
+        values = np.random.default_rng(seed).uniform(-7, 9, 30).astype(dtype)
+        found = graphc.from_numpy(values).histc(5).numpy()
+        assert found.sum() == 30
+    x = graphc.tensor([-2.5, 0.0, 1.0, 3.7], dtype=getattr(graphc, dtype))
+    assert x.histc(5).tolist() == [1, 0, 2, 0, 1]
+    assert graphc.compile(lambda t: t.histc(5))(x).tolist() == [1, 0, 2, 0, 1]
+    assert x.histc(4, -2.5, 3.7).tolist() == [1, 1, 1, 1]

@@ -40,8 +40,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """x limited to ``min_val``..``max_val``; the gradient is 0 at the limits. Integers stay integers."""
     if input.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
-    inner = ew.where(ew.le(input, min_val), min_val, ew.where(ew.ge(input, max_val), max_val, input))
-    return _put(input, inner, inplace)
+    return _put(input, mathematics.clamp(input, min_val, max_val, strict=True), inplace)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:

@@ -33,8 +33,8 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """x where it exceeds ``threshold``, else ``value``."""
-    result = ew.where(ew.gt(input, threshold), input, value)
+    """x, but ``value`` where it does not exceed ``threshold``."""
+    result = ew.where(ew.le(input, threshold), value, input)
     return input.copy_(result) if inplace else result
 
 
@@ -83,7 +83,7 @@ def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Ten
 
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     """``threshold`` in place."""
-    return input.copy_(ew.where(ew.gt(input, threshold), input, value))
+    return input.copy_(ew.where(ew.le(input, threshold), value, input))
 
 
 def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Tensor:

@@ -1,0 +1,92 @@
+"""Values and gradients where PyTorch follows a convention: ties, kinks, limits, NaN and infinities; eager, compiled."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphc
+
+pytestmark = pytest.mark.torch
+
+NAN, INF = np.nan, np.inf
+SPECIAL = np.array([NAN, INF, -INF, 0.0, -0.0, 1.0, -1.0, 2.0])
+LEFT, RIGHT = (g.ravel() for g in np.meshgrid(SPECIAL, SPECIAL, indexing="ij"))
+TRIPLES = [g.ravel() for g in np.meshgrid([NAN, 0.0, 1.0], [0.0, 1.0], [1.0, 2.0, NAN], indexing="ij")]
+ROWS = np.array([[0.0, 0.0, 3.0, -3.0], [0.0, 0.0, 0.0, 0.0], [1.0, -2.0, 2.0, 0.5]])
+POINTS = np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([[0.0, 1.0], [2.0, 3.5], [5.0, 5.0]])
+SEQUENCE, PLACES = np.array([1.0, 2.0, 3.0]), np.array([NAN, INF, -INF, 2.0, 0.0])
+
+
+def name_of(name: str) -> Callable[..., Any]:
+    return lambda t, *x: getattr(t, name)(*x)
+
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
+    **{n: (name_of(n), (LEFT, RIGHT)) for n in "fmax fmin maximum minimum atan2 pow float_power".split()},
+    **{n: (name_of(n), (SPECIAL,)) for n in "abs sign relu sigmoid sqrt rsqrt exp log reciprocal square".split()},
+    "clamp": (lambda t, x: t.clamp(x, min=-1.0, max=1.0), (SPECIAL,)),
+    "clamp from below": (lambda t, x: t.clamp(x, min=1.0), (SPECIAL,)),
+    "clamp from above": (lambda t, x: t.clamp(x, max=1.0), (SPECIAL,)),
+    "clamp by NaN from below": (lambda t, x: t.clamp(x, min=NAN), (SPECIAL,)),
+    "clamp by NaN from above": (lambda t, x: t.clamp(x, min=1.0, max=NAN), (SPECIAL,)),
+    "clamp to nothing": (lambda t, x: t.clamp(x, min=1.0, max=-1.0), (SPECIAL,)),
+    "clamp by tensors": (lambda t, x, y, z: t.clamp(x, y, z), tuple(TRIPLES)),
+    "clamp by one tensor": (lambda t, x, y: t.clamp(x, max=y), (LEFT[RIGHT > -INF], RIGHT[RIGHT > -INF])),
+    "threshold": (lambda t, x: t.nn.functional.threshold(x, 0.15, -9.0), (SPECIAL,)),
+    "hardtanh": (lambda t, x: t.nn.functional.hardtanh(x), (SPECIAL,)),
+    "relu6": (lambda t, x: t.nn.functional.relu6(x * 6), (SPECIAL,)),
+    "hardswish": (lambda t, x: t.nn.functional.hardswish(x * 3), (SPECIAL[3:],)),
+    **{f"norm {p}": (lambda t, x, p=p: x.norm(p), (ROWS[0],)) for p in (0, 0.5, 1, 1.5, 2, 3, INF, -INF)},
+    **{f"norm {p} of rows": (lambda t, x, p=p: x.norm(p, dim=1), (ROWS,)) for p in (0, 0.5, 1, 1.5, 2, 3, INF)},
+    **{f"cdist {p}": (lambda t, x, y, p=p: t.cdist(x, y, p=p), POINTS) for p in (0, 0.5, 1, 1.5, 2, 3)},
+    **{
+        f"searchsorted, right={r}": (lambda t, s, x, r=r: t.searchsorted(s, x, right=r), (SEQUENCE, PLACES))
+        for r in (False, True)
+    },
+    **{
+        f"searchsorted in NaN, right={r}": (
+            lambda t, s, x, r=r: t.searchsorted(s, x, right=r),
+            (np.array([1.0, 2.0, NAN]), PLACES),
+        )
+        for r in (False, True)
+    },
+    "bucketize": (lambda t, s, x: t.bucketize(x, s), (SEQUENCE, PLACES)),
+}
+
+
+def results(
+    library: Any, function: Callable[..., Any], arrays: tuple[np.ndarray, ...]
+) -> tuple[np.ndarray, list[np.ndarray | None]]:
+    """What a function gives, and the gradients of its sum."""
+    operands = [library.tensor(a).requires_grad_() for a in arrays]
+    found = function(*operands)
+    if not found.requires_grad:
+        return found.numpy(), []
+    gradients = library.autograd.grad([found.sum()], operands, allow_unused=True)
+    return found.detach().numpy(), [None if g is None else g.numpy() for g in gradients]
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_gradients_are_those_of_pytorch(name: str, compiled: bool):
+    torch = pytest.importorskip("torch")
+    expression, arrays = CASES[name]
+
+    def ours(*operands: Any) -> Any:
+        return expression(graphc, *operands)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        value, gradients = results(graphc, graphc.compile(ours) if compiled else ours, arrays)
+        wanted, wanted_gradients = results(torch, lambda *x: expression(torch, *x), arrays)
+    np.testing.assert_allclose(value, wanted, rtol=1e-12)
+    for i, (found, other) in enumerate(zip(gradients, wanted_gradients, strict=True)):
+        zero = np.zeros_like(arrays[i])
+        np.testing.assert_allclose(
+            zero if found is None else found, zero if other is None else other, rtol=1e-12, err_msg=f"operand {i}"
+        )

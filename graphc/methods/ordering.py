@@ -164,7 +164,7 @@ class Ordering(TensorBase):
             low, high = math.floor(share), math.ceil(share)
             weight: Any = 0.5 if interpolation == "midpoint" and low != high else float(share - low)
             if interpolation == "linear" and getattr(q, "requires_grad", False):
-                weight = ew.sub(ew.mul(q.reshape(-1).narrow(0, i, 1).squeeze(0), x.shape[at] - 1), low)
+                weight = ew.sub(ew.mul(q.reshape(-1)[i], x.shape[at] - 1), low)  # type: ignore[attr-defined]
             a, b = values.narrow(at, low, 1), values.narrow(at, high, 1)
             between = a if isinstance(weight, float) and low == high else ew.add(a, ew.mul(ew.sub(b, a), weight))
             parts.append(ew.where(mathematics.isnan(last), last, between))

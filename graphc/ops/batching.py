@@ -347,7 +347,7 @@ def _scan(size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
 _REDUCTIONS = ("sum", "prod", "max", "min", "any", "all")
 RULES: dict[str, Rule] = {
     **{name: _shifted(name, axes=_all_one_more) for name in (*_REDUCTIONS, "flip")},
-    **{name: _shifted(name, axis=_one_more) for name in ("argmax", "argmin", "cumsum", "rank", "concat")},
+    **{name: _shifted(name, axis=_one_more) for name in ("argmax", "argmin", "cumsum", "rank", "concat", "part_sum")},
     **{
         name: _leading(name)
         for name in ("max_pool", "max_pool_grad", "max_pool_pick", "avg_pool", "avg_pool_grad", "stop_gradient", "tap")

@@ -79,7 +79,7 @@ def _max_reference(x: np.ndarray, **attrs: Any) -> np.ndarray:
 
 
 def _first_max(x: np.ndarray, slide: Sliding) -> np.ndarray:
-    """Row-major place in its window of the first maximum (NaN is larger than all), never in the padding; -1 if none."""
+    """Row-major place in its window of the first maximum, or of the last NaN, never in the padding; -1 if none."""
     low = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     windows = slide.windows(x, low)
     valid = slide.windows(np.ones(_sizes_of(x, slide), bool), False)
@@ -87,7 +87,7 @@ def _first_max(x: np.ndarray, slide: Sliding) -> np.ndarray:
     best = np.full(first.shape, low, x.dtype)
     for number, at in enumerate(np.ndindex(*slide.kernel)):
         value = windows[(..., *at)]
-        better = valid[(..., *at)] & ((first < 0) | (value > best) | ((value != value) & (best == best)))
+        better = valid[(..., *at)] & ((first < 0) | (value > best) | (value != value))
         first[better] = number
         best = np.where(better, value, best)
     return first
@@ -154,7 +154,7 @@ class _Window:
         return enumerate(np.ndindex(*self.slide.kernel))
 
     def first_max(self) -> Scalar:
-        """Number of the first maximum as an i32 scalar; -1 when every element is padding."""
+        """Number of the first maximum, or of the last NaN, as an i32 scalar; -1 when every element is padding."""
         if prod(self.slide.kernel) <= _WRITTEN_OUT:
             return self._compare_in_turn()
         return self._compare_by_loops()
@@ -180,7 +180,7 @@ class _Window:
     def _better(self, value: Scalar, best: Scalar) -> Scalar:
         if self.x.dtype.kind != "f":
             return value > best
-        return ~(value <= best) & best.eq(best)  # larger, or the first NaN
+        return (value > best) | value.ne(value)  # larger, or a later NaN, as in PyTorch
 
     def _compare_by_loops(self) -> Scalar:
         nest, low, kernel = self.c.nest, lowest(self.x.dtype), self.slide.kernel
@@ -189,11 +189,14 @@ class _Window:
 
         def candidate(*at: Index) -> Scalar:
             value = self.load(self.x, at, low)
-            found = (value.eq(best) | value.ne(value)) & nest.condition(self.place(at)[1])
-            number = flatten(at, row_major_strides(kernel))
-            return nest.select(found, nest.index(number, int32), nest.const(count, int32))
+            number = nest.index(flatten(at, row_major_strides(kernel)), int32)
+            there = nest.condition(self.place(at)[1])
+            found = nest.select(value.eq(best) & there, number, nest.const(count, int32))
+            # The last NaN gives the least of all numbers.
+            return nest.select(value.ne(value) & there, -1 - number, found) if self.x.dtype.kind == "f" else found
 
         first = nest.reduce("min", count, int32, kernel, candidate)
+        first = nest.select(first < 0, -1 - first, first) if self.x.dtype.kind == "f" else first
         return nest.select(first.eq(count), nest.const(-1, int32), first)
 
 

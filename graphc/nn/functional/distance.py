@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphc import composite
-from graphc.dims import dim_of
+from graphc.dims import dims_of
 from graphc.ops import elementwise as ew
 from graphc.ops import reduce
 from graphc.ops.shape import broadcast_to, concat
@@ -13,7 +13,7 @@ from graphc.tensor import Tensor
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The dot product along ``dim`` divided by both norms, each of which counts as at least ``eps``."""
     product = ew.mul(x1, x2)
-    dot = reduce.sum(product, axes=(dim_of(dim, len(product.shape)),), keepdims=False)
+    dot = reduce.sum(product, axes=dims_of(dim, len(product.shape)), keepdims=False)
     full = tuple(product.shape)
     wide = [x if tuple(x.shape) == full else broadcast_to(x, shape=full) for x in (x1, x2)]
     norms = [ew.maximum(composite.norm(x, 2.0, dim), eps) for x in wide]

@@ -39,10 +39,12 @@ def batch_norm(
         return _by_running_statistics(input, running_mean, running_var, weight, bias, eps)
     axes = (0, *range(2, len(input.shape)))
     count = prod(input.shape[a] for a in axes)
-    if count <= 1:
+    if count == 1:
         raise AttributeValueError(
             f"batch_norm: one value per channel in training, input {list(input.shape)}", remedy="a larger batch"
         )
+    if not input.numel():  # No statistics: the running ones stay, and all gradients are 0.
+        return _scaled(ew.mul(input, 1.0), _per_channel(weight, input), _per_channel(bias, input))
     mean = composite.mean(input, axes, keepdim=True)
     centred = ew.sub(input, mean)
     var = composite.mean(ew.mul(centred, centred), axes, keepdim=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -11,12 +12,14 @@ import numpy as np
 
 from graphc import composite
 from graphc.dtypes import float64, int64
-from graphc.errors import AttributeValueError
+from graphc.errors import AttributeValueError, DTypeError, ShapeError
 from graphc.nn.functional.spatial import IntOrInts, Ints, Pairs, batched, per_dimension, unbatched
-from graphc.ops import contraction, shape, window
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
+from graphc.ops import shape, window
 from graphc.ops.index import gather
+from graphc.ops.parts import part_sum, parts_of
+from graphc.ops.sliding import Sliding
 from graphc.tensor import Tensor
 from graphc.tensor_base import front
 
@@ -122,8 +125,11 @@ def average_windows(
     x, added = batched(x, rank, name)
     kernel, strides, pads = _window(name, rank, kernel_size, stride, padding)
     if divisor_override == 0:
-        raise AttributeValueError(f"{name}: divisor_override is 0")
+        raise AttributeValueError(f"{name}: divisor_override is 0", remedy="a divisor that is not 0, or None")
     pairs = _pairs(tuple(x.shape[2:]), kernel, strides, pads, (1,) * rank, ceil_mode)
+    if x.dtype is int64:
+        slide = Sliding(kernel, strides, pairs, (1,) * rank)
+        return unbatched(_whole_means(name, x, slide, pads, count_include_pad, divisor_override), added)
     if divisor_override is not None:
         total = window.avg_pool(x, kernel=kernel, stride=strides, padding=pairs, count_include_pad=True)
         return unbatched(total * (float(np.prod(kernel)) / divisor_override), added)
@@ -135,6 +141,32 @@ def average_windows(
         count_include_pad = False
     result = window.avg_pool(x, kernel=kernel, stride=strides, padding=pairs, count_include_pad=count_include_pad)
     return unbatched(result, added)
+
+
+def _whole_means(
+    name: str, x: Tensor, slide: Sliding, pads: Ints, count_include_pad: bool, divisor: int | None
+) -> Tensor:
+    """Means of whole numbers, rounded towards 0 as PyTorch rounds them."""
+    sizes = tuple(x.shape[2:])
+    counts = slide.output(name, sizes)
+    low, high = zip((0, 0), (0, 0), *slide.padding, strict=True)
+    wide = shape.pad(x, low=low, high=high, interior=(0,) * len(low), value=0)
+    total: Any = None
+    for at in itertools.product(*(range(k) for k in slide.kernel)):
+        window = tuple(slice(a, a + (n - 1) * s + 1, s) for a, n, s in zip(at, counts, slide.stride, strict=True))
+        part = wide[(..., *window)]
+        total = part if total is None else ew.add(total, part)
+    if divisor is None:
+        ends = [p if count_include_pad else 0 for p in pads]
+        covered = [
+            [min(i * s - p + k, n + e) - max(i * s - p, -e) for i in range(count)]
+            for count, k, s, p, n, e in zip(counts, slide.kernel, slide.stride, pads, sizes, ends, strict=True)
+        ]
+        elements: Any = front().constant(functools.reduce(np.multiply, np.ix_(*(np.asarray(c) for c in covered))))
+    else:
+        elements = divisor
+    quotient = ew.floor_div(ew.abs(total), ew.abs(elements) if divisor is None else abs(elements))
+    return ew.mul(ew.mul(quotient, ew.sign(total)), 1 if divisor is None or divisor > 0 else -1)
 
 
 def _window(
@@ -176,32 +208,24 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 
 def _adaptive_avg_pool(name: str, rank: int, x: Tensor, output_size: Any) -> Tensor:
     x, added = batched(x, rank, name)
-    wanted = _output_size(name, rank, x, output_size)
-    sizes = tuple(x.shape[2:])
+    return unbatched(average_parts(x, output_sizes(name, rank, x, output_size)), added)
+
+
+def average_parts(x: Tensor, wanted: Ints) -> Tensor:
+    """Means over the parts into which the spatial dimensions of [batch, channels, *spatial] are divided."""
+    rank, sizes = len(wanted), tuple(x.shape[2:])
+    if x.dtype.kind != "f":
+        raise DTypeError(f"means need a floating-point input, got {x.dtype.name}", remedy="input.float()")
     if all(n == 1 for n in wanted):
-        result = x.mean(tuple(range(2, rank + 2)), keepdim=True)
-    elif all(n % m == 0 for n, m in zip(sizes, wanted, strict=True)):
+        return x.mean(tuple(range(2, rank + 2)), keepdim=True)
+    if all(m and n % m == 0 for n, m in zip(sizes, wanted, strict=True)):
         kernel = tuple(n // m for n, m in zip(sizes, wanted, strict=True))
-        attrs = {"kernel": kernel, "stride": kernel, "padding": ((0, 0),) * rank, "count_include_pad": True}
-        result = window.avg_pool(x, **attrs)
-    else:
-        result = _weighted_windows(x, sizes, wanted)
-    return unbatched(result, added)
-
-
-def _weighted_windows(x: Tensor, sizes: Ints, wanted: Ints) -> Tensor:
-    """Windows of unequal size, as products with constant matrices."""
-    for axis, (n, m) in enumerate(zip(sizes, wanted, strict=True)):
-        weights = np.zeros((n, m), x.dtype.numpy)
-        for i, (start, stop) in enumerate(_parts(n, m)):
-            weights[start:stop, i] = 1.0 / (stop - start)
-        moved = x.transpose(axis + 2, -1)
-        x = contraction.matmul(moved, front().constant(weights)).transpose(axis + 2, -1)
+        return window.avg_pool(x, kernel=kernel, stride=kernel, padding=((0, 0),) * rank, count_include_pad=True)
+    for axis, (n, m) in enumerate(zip(sizes, wanted, strict=True), start=2):
+        counts = np.array([stop - start for start, stop in parts_of(n, m)], x.dtype.numpy)
+        counts = counts.reshape(-1, *(1,) * (rank + 1 - axis))
+        x = ew.div(part_sum(x, axis=axis, count=m), front().constant(counts))
     return x
-
-
-def _parts(extent: int, parts: int) -> list[tuple[int, int]]:
-    return [(i * extent // parts, -(-(i + 1) * extent // parts)) for i in range(parts)]
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: IntOrInts, return_indices: bool = False) -> Any:
@@ -219,27 +243,32 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
 
 def _adaptive_max_pool(name: str, rank: int, x: Tensor, output_size: Any, return_indices: bool) -> Any:
     x, added = batched(x, rank, name)
-    sizes = tuple(x.shape[2:])
-    wanted = _output_size(name, rank, x, output_size)
-    windows = [
-        x[(..., *(slice(a, b) for a, b in parts))].flatten(2)
-        for parts in itertools.product(*(_parts(n, m) for n, m in zip(sizes, wanted, strict=True)))
-    ]
-    columns = [w.amax(2, keepdim=True) for w in windows]
-    result = shape.concat(*columns, axis=2).reshape(*x.shape[:2], *wanted)
-    if not return_indices:
-        return unbatched(result, added)
+    wanted, sizes = output_sizes(name, rank, x, output_size), tuple(x.shape[2:])
+    if 0 in wanted:
+        nothing = x.narrow(2, 0, 0).reshape(*x.shape[:2], *wanted)
+        return unbatched(nothing, added) if not return_indices else (unbatched(nothing, added),) * 2
+    if all(n % m == 0 for n, m in zip(sizes, wanted, strict=True)):
+        kernel = tuple(n // m for n, m in zip(sizes, wanted, strict=True))
+        found = maximum_windows(name, rank, x, kernel, None, 0, 1, False, return_indices)
+    else:
+        found = _largest_of_parts(x, wanted, return_indices)
+    return tuple(unbatched(t, added) for t in found) if return_indices else unbatched(found, added)
+
+
+def _largest_of_parts(x: Tensor, wanted: Ints, return_indices: bool) -> Any:
+    """Maxima of parts of different sizes, each a window by itself, on request with their positions in the plane."""
+    sizes, rank = tuple(x.shape[2:]), len(wanted)
     planes = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes)
-    places = [
-        planes[tuple(slice(a, b) for a, b in parts)].reshape(-1)
-        for parts in itertools.product(*(_parts(n, m) for n, m in zip(sizes, wanted, strict=True)))
-    ]
-    found = [
-        gather(front().constant(place), w.argmax(2, keepdim=True), axis=0)
-        for place, w in zip(places, windows, strict=True)
-    ]
-    indices = shape.concat(*found, axis=2).reshape(*x.shape[:2], *wanted)
-    return unbatched(result, added), unbatched(indices, added)
+    columns, places = [], []
+    for part in itertools.product(*(parts_of(n, m) for n, m in zip(sizes, wanted, strict=True))):
+        at = tuple(slice(start, stop) for start, stop in part)
+        window_size = tuple(stop - start for start, stop in part)
+        best = maximum_windows("", rank, x[(..., *at)], window_size, None, 0, 1, False, return_indices)
+        columns.append((best[0] if return_indices else best).flatten(2))
+        if return_indices:
+            places.append(gather(front().constant(planes[at].reshape(-1)), best[1].flatten(2), axis=0))
+    result = shape.concat(*columns, axis=2).reshape(*x.shape[:2], *wanted)
+    return (result, shape.concat(*places, axis=2).reshape(*x.shape[:2], *wanted)) if return_indices else result
 
 
 def lp_pool1d(
@@ -266,12 +295,17 @@ def _lp_pool(
     return ew.mul(ew.sign(total), mathematics.pow(composite.relu(ew.abs(total)), 1.0 / p))
 
 
-def _output_size(name: str, rank: int, x: Tensor, output_size: Any) -> Ints:
+def output_sizes(name: str, rank: int, x: Tensor, output_size: Any) -> Ints:
+    """``output_size`` per spatial dimension of [batch, channels, *spatial]: None stands for the size that there is."""
     sizes = x.shape[2:]
     given = (output_size,) * rank if output_size is None or isinstance(output_size, int) else tuple(output_size)
     if len(given) != rank:
         raise AttributeValueError(f"{name}: output_size is one number or {rank}, got {given}")
     wanted = tuple(n if m is None else m for n, m in zip(sizes, given, strict=True))
-    if any(m < 1 for m in wanted):
-        raise AttributeValueError(f"{name}: output_size {wanted} must be positive")
+    if any(m < 0 for m in wanted):
+        raise AttributeValueError(f"{name}: output_size {wanted} is negative", remedy="sizes of 0 or more, or None")
+    if 0 in sizes:
+        raise ShapeError(
+            f"{name}: the input {list(x.shape)} has no elements to pool", remedy="spatial dimensions of size 1 or more"
+        )
     return wanted

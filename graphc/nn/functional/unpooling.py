@@ -73,7 +73,8 @@ def _max_unpool(
         sizes = wanted
     lead = tuple(x.shape[:2])
     zeros = front().constant(np.zeros((*lead, math.prod(sizes)), x.dtype.numpy))
-    result = zeros.scatter(2, indices.reshape(*lead, -1), x.reshape(*lead, -1))
+    count = math.prod(x.shape[2:])
+    result = zeros.scatter(2, indices.reshape(*lead, count), x.reshape(*lead, count))
     return unbatched(result.reshape(*lead, *sizes), added)
 
 
@@ -136,12 +137,12 @@ def _fractional(
         rows = rows.reshape(*shape)
         places = rows if places is None else places * n + rows
     assert places is not None
-    flat = places.reshape(*lead, -1)
-    found = x.reshape(*lead, -1).gather(2, flat).reshape(*lead, *sizes, -1)
+    flat = places.reshape(*lead, math.prod((*sizes, *kernel)))
+    found = x.reshape(*lead, math.prod(spatial)).gather(2, flat).reshape(*lead, *sizes, math.prod(kernel))
     result, best = found.max(-1)
     if not return_indices:
         return unbatched(result, added)
-    indices = flat.reshape(*lead, *sizes, -1).gather(-1, best.unsqueeze(-1)).squeeze(-1)
+    indices = flat.reshape(*lead, *sizes, math.prod(kernel)).gather(-1, best.unsqueeze(-1)).squeeze(-1)
     return unbatched(result, added), unbatched(indices, added)
 
 

@@ -10,15 +10,15 @@ from typing import Any
 from graphc.errors import AttributeValueError, ShapeError
 from graphc.nn.functional.convolution import add_bias, conv2d, conv_transpose2d, same_padding
 from graphc.nn.functional.pooling import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
     adaptive_max_pool1d,
     adaptive_max_pool2d,
+    average_parts,
     average_windows,
     avg_pool2d,
     max_pool1d,
     max_pool2d,
     maximum_windows,
+    output_sizes,
 )
 from graphc.nn.functional.spatial import IntOrInts, batched, per_dimension, unbatched
 from graphc.ops import elementwise as ew
@@ -119,9 +119,11 @@ def _separable(name: str, x: Tensor, planes: Callable[[Tensor], Tensor], depths:
     x, added = batched(x, 3, name)
     batch, channels, depth = x.shape[:3]
     flat = planes(x.reshape(batch, channels * depth, *x.shape[3:]))
-    columns = flat.reshape(batch, channels, depth, -1).transpose(2, 3).reshape(batch, -1, depth)
-    pooled = depths(columns).reshape(batch, channels, flat.shape[2] * flat.shape[3], -1).transpose(2, 3)
-    return unbatched(pooled.reshape(batch, channels, -1, *flat.shape[2:]), added)
+    area = math.prod(flat.shape[2:])
+    columns = flat.reshape(batch, channels, depth, area).transpose(2, 3).reshape(batch, channels * area, depth)
+    pooled = depths(columns)
+    planes_left = pooled.reshape(batch, channels, area, pooled.shape[2]).transpose(2, 3)
+    return unbatched(planes_left.reshape(batch, channels, pooled.shape[2], *flat.shape[2:]), added)
 
 
 def max_pool3d(
@@ -157,6 +159,9 @@ def avg_pool3d(
     divisor_override: int | None = None,
 ) -> Tensor:
     """Mean over windows of [batch, channels, depth, height, width]; see ``avg_pool2d``."""
+    if input.dtype.kind != "f":  # Means of means would be rounded twice.
+        args = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        return average_windows("avg_pool3d", 3, input, *args)
     # Sums of planes first, where the divisor is given.
     plane_divisor = None if divisor_override is None else 1
     kernel = per_dimension(kernel_size, 3, "kernel_size")
@@ -172,23 +177,10 @@ def avg_pool3d(
     )
 
 
-def _three(input: Tensor, output_size: Any) -> tuple[Any, Any, Any]:
-    sizes = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * 3
-    if len(sizes) != 3 or len(input.shape) < 4:
-        raise ShapeError(f"an input {list(input.shape)} cannot be pooled to {sizes} in 3 dimensions")
-    own = tuple(input.shape[-3:])
-    return tuple(n if s is None else s for s, n in zip(sizes, own, strict=True))  # type: ignore[return-value]
-
-
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """Mean over windows that divide [batch, channels, depth, height, width] into ``output_size`` parts."""
-    depth, *plane = _three(input, output_size)
-    return _separable(
-        "adaptive_avg_pool3d",
-        input,
-        lambda x: adaptive_avg_pool2d(x, tuple(plane)),
-        lambda x: adaptive_avg_pool1d(x, depth),
-    )
+    x, added = batched(input, 3, "adaptive_avg_pool3d")
+    return unbatched(average_parts(x, output_sizes("adaptive_avg_pool3d", 3, x, output_size)), added)
 
 
 def lp_pool3d(
@@ -208,11 +200,11 @@ def _with_places(
     batch, channels, count, *area = x.shape
     best, within = planes(x.reshape(batch, channels * count, *area))
     size = tuple(best.shape[2:])
-    columns, places = (t.reshape(batch, channels, count, -1).transpose(2, 3) for t in (best, within))
-    result, chosen = depths(columns.reshape(batch, -1, count))
-    chosen = chosen.reshape(batch, channels, size[0] * size[1], -1)
+    columns, places = (t.reshape(batch, channels, count, math.prod(size)).transpose(2, 3) for t in (best, within))
+    result, chosen = depths(columns.reshape(batch, channels * math.prod(size), count))
+    chosen = chosen.reshape(batch, channels, math.prod(size), chosen.shape[2])
     found = chosen * (area[0] * area[1]) + places.gather(3, chosen)
-    shapes = (batch, channels, -1, *size)
+    shapes = (batch, channels, chosen.shape[3], *size)
     both = [t.reshape(*chosen.shape).transpose(2, 3).reshape(*shapes) for t in (result, found)]
     return unbatched(both[0], added), unbatched(both[1], added)
 
@@ -222,7 +214,7 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 
     With ``return_indices`` the result is a pair with the position (i64) of each maximum in its flattened volume.
     """
-    depth, *plane = _three(input, output_size)
+    depth, *plane = output_sizes("adaptive_max_pool3d", 3, batched(input, 3, "adaptive_max_pool3d")[0], output_size)
     if return_indices:
         return _with_places(
             "adaptive_max_pool3d",

@@ -92,7 +92,7 @@ def test_equal_windows_are_means():
         (lambda x: F.max_pool2d(x, (2, 2, 2)), AttributeValueError, "kernel_size is one number or 2"),
         (lambda x: F.avg_pool2d(x, 2, divisor_override=0), AttributeValueError, "divisor_override is 0"),
         (lambda x: F.adaptive_avg_pool2d(x, (1, 2, 3)), AttributeValueError, "output_size is one number or 2"),
-        (lambda x: F.adaptive_max_pool2d(x, 0), AttributeValueError, "must be positive"),
+        (lambda x: F.adaptive_max_pool2d(x, -1), AttributeValueError, "is negative"),
         (lambda x: F.max_pool2d(x, 9), ShapeError, "does not fit"),
         (lambda x: F.max_pool1d(x, 2), ShapeError, "max_pool1d: the input has 4 dimensions"),
     ],

@@ -1,0 +1,130 @@
+"""Operands at the edges of functions: infinities in windows, no dimensions, nothing in a batch, whole numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.conformance.compare import cases, check, normal, whole
+
+pytestmark = pytest.mark.torch
+
+
+def broken(*shape: int) -> np.ndarray:
+    """Numbers some of which are infinite or not a number."""
+    x = normal(*shape)
+    return np.where(x > 1.2, np.inf, np.where(x < -1.5, np.nan, np.where(x < -1.1, -np.inf, x)))
+
+
+VECTOR, IMAGE, VOLUME = broken(2, 3, 7), broken(2, 3, 7, 9), broken(2, 2, 5, 6, 7)
+NONE = [normal(0, 3, *(5, 4, 6)[:rank]) for rank in (1, 2, 3)]
+COUNTS = [whole(9, 2, 3, *(6, 5, 4)[:rank], low=-9) for rank in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    "case",
+    cases(
+        (
+            "one infinity",
+            lambda t, x: t.nn.functional.adaptive_avg_pool2d(x, (1, 5)),
+            (np.float64([[[1, np.inf, 2]]]),),
+        ),
+        ("means of parts, 1d", lambda t, x: t.nn.functional.adaptive_avg_pool1d(x, 3), (VECTOR,)),
+        ("means of more parts, 1d", lambda t, x: t.nn.functional.adaptive_avg_pool1d(x, 9), (VECTOR,)),
+        ("means of parts, 2d", lambda t, x: t.nn.functional.adaptive_avg_pool2d(x, (3, 4)), (IMAGE,)),
+        ("means of whole rows", lambda t, x: t.nn.functional.adaptive_avg_pool2d(x, (None, 4)), (IMAGE,)),
+        ("means of parts, 3d", lambda t, x: t.nn.functional.adaptive_avg_pool3d(x, (2, 4, 3)), (VOLUME,)),
+        ("means of equal parts, 3d", lambda t, x: t.nn.functional.adaptive_avg_pool3d(x, (5, 3, 1)), (VOLUME,)),
+        ("means by area", lambda t, x: t.nn.functional.interpolate(x, (5, 4), mode="area"), (IMAGE,)),
+        ("means of windows", lambda t, x: t.nn.functional.avg_pool2d(x, 3, 2, 1, True, False), (IMAGE,)),
+        ("means of windows, 3d", lambda t, x: t.nn.functional.avg_pool3d(x, 3, 2, 1, True), (VOLUME,)),
+        ("maxima of parts", lambda t, x: t.nn.functional.adaptive_max_pool2d(x, (3, 4), True), (IMAGE,), 1e-9, 1),
+        ("maxima of parts, 3d", lambda t, x: t.nn.functional.adaptive_max_pool3d(x, (3, 4, 2)), (VOLUME,), 1e-9, 1),
+        ("maxima of equal parts", lambda t, x: t.nn.functional.adaptive_max_pool2d(x, (7, 3), True), (IMAGE,), 1e-9, 1),
+        ("the last NaN", lambda t, x: t.nn.functional.max_pool2d(x, 3, 2, 1, return_indices=True), (IMAGE,), 1e-9, 1),
+        ("the last NaN of many", lambda t, x: t.nn.functional.max_pool2d(x, 5, return_indices=True), (IMAGE,), 1e-9, 1),
+        (
+            "maxima of ties",
+            lambda t, x: t.nn.functional.adaptive_max_pool1d(x, 3),
+            (np.float64([[[1, 2, 2, 3, 3, 3, 1]]]),),
+        ),
+    ),
+)
+def test_infinities_and_nan_stay_in_their_windows(case):
+    check(case)
+
+
+def _both_pools(rank):
+    def pools(t, x):
+        f = t.nn.functional
+        named = [getattr(f, f"{kind}_pool{rank}d") for kind in ("avg", "max", "adaptive_avg", "adaptive_max")]
+        return [pool(x, 2) for pool in named]
+
+    return pools
+
+
+@pytest.mark.parametrize(
+    "case",
+    cases(
+        *((f"pools, {rank}d", _both_pools(rank), (NONE[rank - 1],)) for rank in (1, 2, 3)),
+        ("means of parts", lambda t, x: t.nn.functional.adaptive_avg_pool3d(x, (2, 3, 5)), (NONE[2],)),
+        ("positions", lambda t, x: t.nn.functional.adaptive_max_pool3d(x, 3, True), (NONE[2],), 1e-9, 1),
+        ("norms of windows", lambda t, x: t.nn.functional.lp_pool3d(x, 2, 2), (NONE[2],)),
+        (
+            "windows at random places",
+            lambda t, x, s: t.nn.functional.fractional_max_pool3d(x, 2, 2, _random_samples=s.detach()),
+            (NONE[2], np.zeros((0, 3, 3))),
+            1e-9,
+            1,
+        ),
+        ("to nothing", lambda t, x: t.nn.functional.adaptive_max_pool2d(x, (0, 2)), (normal(2, 3, 4, 5),), 1e-9, 0),
+        ("to no part", lambda t, x: t.nn.functional.adaptive_avg_pool2d(x, (0, 2)), (normal(2, 3, 4, 5),), 1e-9, 0),
+        (
+            "batch norm",
+            lambda t, x, m, v, w: [t.nn.functional.batch_norm(x, m.detach(), v.detach(), w, training=True), m, v],
+            (NONE[1], normal(3), normal(3) ** 2, normal(3, seed=1)),
+            1e-9,
+            1,
+        ),
+    ),
+)
+def test_an_empty_batch_is_pooled(case):
+    check(case)
+
+
+@pytest.mark.parametrize(
+    "case",
+    cases(
+        *(
+            (f"{rank}d, {options}", lambda t, x, r=rank, o=options: _pool(t, r)(x, 3, 2, **o), (COUNTS[rank - 1],))
+            for rank in (1, 2, 3)
+            for options in (
+                {},
+                {"padding": 1},
+                {"padding": 1, "count_include_pad": False},
+                {"padding": 1, "ceil_mode": True},
+                *([{"divisor_override": 4}] if rank > 1 else []),
+            )
+        )
+    ),
+)
+def test_means_of_whole_numbers_are_rounded_towards_zero(case):
+    check(case)
+
+
+def _pool(t, rank):
+    return getattr(t.nn.functional, f"avg_pool{rank}d")
+
+
+SCALARS = (normal(seed=1), normal(seed=2))
+
+
+@pytest.mark.parametrize(
+    "case",
+    cases(
+        ("cosine", lambda t, x, y: t.nn.functional.cosine_similarity(x, y, dim=0), SCALARS),
+        ("cosine, last", lambda t, x, y: t.nn.functional.cosine_similarity(x, y, dim=-1), SCALARS),
+    ),
+)
+def test_tensors_without_dimensions_are_taken(case):
+    check(case)

@@ -1,0 +1,189 @@
+"""Budgets: figures of what is compiled that must not rise unseen, counted and not timed.
+
+``python -m tools.budgets`` compares the figures of all benchmark models with ``tests/end_to_end/budgets.json`` and
+exits 1 where one differs; ``--write --reason "..."`` records those that differ with the reason why they do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypedDict
+
+import llvmlite
+
+from benchmarks.workloads import WORKLOADS
+from graphc.codegen.schedule_cpu import Forms, estimate
+from graphc.codegen.target import target_named
+from graphc.compiler.stages import Stages
+from tools.cases import workload_graph
+from tools.digests import names_of
+
+ROOT = Path(__file__).resolve().parent.parent
+FILE = ROOT / "tests" / "end_to_end" / "budgets.json"
+TARGET = "avx512"
+"""The machine that models are compiled for: its facts are fixed, so that every machine counts the same."""
+IMPORT = "import"
+CODE = "code_bytes"
+"""The one figure that depends on LLVM too."""
+
+Figures = dict[str, int]
+"""By name."""
+
+
+class Change(TypedDict):
+    """A figure that became another one."""
+
+    model: str
+    figure: str
+    value: int
+    reason: str
+
+
+class Record(TypedDict):
+    """What the file holds: figures as they were at a commit, and every change since."""
+
+    commit: str
+    llvmlite: str
+    """Version with which code was measured."""
+    figures: dict[str, Figures]
+    changes: list[Change]
+
+
+def model_figures(name: str) -> Figures:
+    """Figures of a benchmark model, frozen or as a training step:
+
+    ``kernels``, ``arena_bytes``, ``cycles`` (the schedule's own estimate), ``code_bytes`` (of the object), and
+    ``packed_bytes`` (constants that were put into another order).
+    """
+    target = target_named(TARGET)
+    stages = Stages(workload_graph(WORKLOADS[name]), target=target, tuned={})
+    lowered, scheduled = stages.lowered, stages.scheduled
+    given = {s.name for s in lowered.storages if s.cls == "constant"}
+    packed = [s for s in scheduled.storages if s.cls == "constant" and s.name not in given]
+    return {
+        "kernels": len(scheduled.kernels),
+        "arena_bytes": scheduled.arena,
+        "cycles": round(estimate(lowered, Forms(target))),
+        CODE: len(stages.object),
+        "packed_bytes": sum(s.nbytes for s in packed),
+    }
+
+
+def import_figures() -> Figures:
+    """How many modules of graphc ``import graphc`` loads, and how many packages of others."""
+    code = "import graphc, sys; print(*sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    modules = done.stdout.split()
+    bare = subprocess.run([sys.executable, "-c", "import sys; print(*sys.modules)"], stdout=subprocess.PIPE, text=True)
+    before = {name.partition(".")[0] for name in bare.stdout.split()} | set(sys.stdlib_module_names)
+    others = {name.partition(".")[0] for name in modules} - before
+    return {
+        "graphc_modules": sum(name.partition(".")[0] == "graphc" for name in modules),
+        "other_packages": len(others - {"graphc"}),
+    }
+
+
+def measure(name: str) -> Figures:
+    """The figures of a model, or of IMPORT."""
+    return import_figures() if name == IMPORT else model_figures(name)
+
+
+def read(path: Path = FILE) -> Record:
+    """The record."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def allowed(record: Record, name: str) -> Figures:
+    """The figures that a model may have now."""
+    figures = dict(record["figures"].get(name, {}))
+    figures.update({c["figure"]: c["value"] for c in record["changes"] if c["model"] == name})
+    return figures
+
+
+def comparable(record: Record, figures: Figures) -> Figures:
+    """The figures without code's where that was measured with another LLVM."""
+    if record["llvmlite"] == llvmlite.__version__:
+        return figures
+    return {figure: value for figure, value in figures.items() if figure != CODE}
+
+
+def differences(record: Record, name: str, figures: Figures) -> list[str]:
+    """One line for each figure of a model that is not as recorded."""
+    limits = allowed(record, name)
+    lines = []
+    for figure, value in comparable(record, figures).items():
+        limit = limits.get(figure)
+        if limit is None:
+            lines.append(f"{name}: {figure} is {value} and not recorded")
+        elif value != limit:
+            lines.append(f"{name}: {figure} {'rose' if value > limit else 'fell'} from {limit} to {value}")
+    return lines
+
+
+def recorded(record: Record, name: str, figures: Figures, reason: str) -> Record:
+    """The record with what differs in it."""
+    limits = allowed(record, name)
+    changes: list[Change] = [
+        {"model": name, "figure": figure, "value": value, "reason": reason}
+        for figure, value in comparable(record, figures).items()
+        if limits.get(figure) != value
+    ]
+    return {**record, "changes": [*record["changes"], *changes]}
+
+
+def write(record: Record, path: Path = FILE) -> None:
+    """Stores the record, one model or change a line."""
+    models = _lines(f"{json.dumps(name)}: {json.dumps(figures)}" for name, figures in record["figures"].items())
+    changes = _lines(json.dumps(change) for change in record["changes"])
+    head = f'"commit": {json.dumps(record["commit"])},\n "llvmlite": {json.dumps(record["llvmlite"])}'
+    text = f'{{\n {head},\n "figures": {{{models}}},\n "changes": [{changes}]\n}}\n'
+    assert json.loads(text) == record
+    path.write_text(text, encoding="utf-8")
+
+
+def _lines(items: Iterable[str]) -> str:
+    text = ",\n".join(f"  {item}" for item in items)
+    return f"\n{text}\n " if text else ""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Compare or record; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tools.budgets", description=(__doc__ or "").partition("\n")[0])
+    known = [IMPORT, *WORKLOADS]
+    parser.add_argument("--models", type=names_of(known), default=known, metavar="A,B", help="of models, and import")
+    parser.add_argument("--write", action="store_true", help="record what differs")
+    parser.add_argument("--reason", default="", help="why it differs, in one line")
+    parser.add_argument("--json", action="store_true", help="print the figures, compare nothing")
+    options = parser.parse_args(argv)
+    if options.write and not options.reason.strip():
+        parser.error("a new figure needs a line of reason: --reason TEXT")
+    os.environ.update(GRAPHC_CACHE="off", GRAPHC_PROGRESS="off")
+    if options.json:
+        print(json.dumps({name: measure(name) for name in options.models}, indent=1))
+        return 0
+    return _compare(options.models, options.reason.strip() if options.write else "")
+
+
+def _compare(models: Sequence[str], reason: str) -> int:
+    record: Any = read()
+    lines: list[str] = []
+    for name in models:
+        figures = measure(name)
+        lines += differences(record, name, figures)
+        record = recorded(record, name, figures, reason)
+    print("\n".join([*lines, f"{len(models)} models, {len(lines)} figures differ"]))
+    if reason:
+        write(record)
+        return 0
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -6,14 +6,14 @@ import functools
 import threading
 from collections.abc import Callable, Sequence
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from graphc import config, module_path
 from graphc.autograd.grad_mode import enable_grad, no_grad
 from graphc.compiled import BoundProgram, bound_values, build, no_class, slots_of
-from graphc.dtypes import float32
+from graphc.dtypes import float32, float64
 from graphc.errors import ArgumentError, GradientError, ShapeError
 from graphc.guards import Recompiles
 from graphc.ir.build import emit
@@ -22,8 +22,9 @@ from graphc.ir.types import TensorType
 from graphc.live import Binding, Modules, Slot, are_current
 from graphc.ops import dispatch
 from graphc.ops.autodiff import vjp_graph
+from graphc.ops.define import as_type
 from graphc.ops.state import state_write
-from graphc.structure import Leaf, flatten, unflatten
+from graphc.structure import Branch, Leaf, flatten, unflatten
 from graphc.tensor import Tensor
 from graphc.trace import graph_name, modules_of, trace_function
 from graphc.tracer import Tracer
@@ -31,21 +32,32 @@ from graphc.tracer import Tracer
 Number = bool | int | float
 
 
+class _Argument(NamedTuple):
+    """A number of an optimizer's group that is an argument of the program."""
+
+    group: dict[str, Any]
+    name: str
+    dtype: np.dtype
+
+
 class _Rule:
-    """The numbers of one parameter group: those that are arguments of the program, and those that are part of it."""
+    """The numbers of one parameter group: those that are arguments of the program, in the precision of the group's
+    parameters, and those that are part of it."""
 
     def __init__(self, optimizer: Any, index: int, graph: Graph):
         group = optimizer.param_groups[index]
         self.values: dict[str, Any] = dict(optimizer.hyper(group))
-        self.inputs: list[tuple[dict[str, Any], str]] = []
-        """Group and name of each number that is an argument, in order."""
+        self.inputs: list[_Argument] = []
+        """The numbers that are arguments, in order."""
+        wide = any(p.dtype is float64 for p in group["params"])
+        dtype = float64 if wide else float32
         for name in optimizer.schedulable:
             value = self.values.get(name)
             if _is_static(value):
                 continue
-            argument = graph.add_input(TensorType(float32), f"group{index}.{name}")
+            argument = graph.add_input(TensorType(dtype), f"group{index}.{name}")
             self.values[name] = Tensor._wrap(argument)
-            self.inputs.append((group, name))
+            self.inputs.append(_Argument(group, name, dtype.numpy))
 
 
 def _is_static(value: Any) -> bool:
@@ -104,7 +116,7 @@ class _Program:
         written = {n.operands[0].node.attrs["path"] for n in graph.nodes() if n.op is state_write.op}
         self.binding = Binding([slots[p] for p in order], [p in written for p in order])
         self.calls = BoundProgram(self.program, self.binding)
-        self.single = isinstance(self.output_structure, Leaf)
+        self.single = self.traced.structure == Branch(tuple, (), (Leaf(), Leaf()))
 
     def _differentiate(self, optimizer: Any) -> tuple[Graph, dict[Value, tuple[Value, Tensor]]]:
         """The graph with gradients; for each parameter to update its argument, with gradient and tensor."""
@@ -114,7 +126,6 @@ class _Program:
             raise ShapeError(f"the loss must be one number, got {value.type}", remedy="loss.mean() or loss.sum()")
         if not traced.differentiable[0]:
             raise GradientError("the loss does not depend on any parameter that requires gradients")
-        self.output_structure = traced.structure.children[1]  # type: ignore[union-attr]
         known = {id(p) for group in optimizer.param_groups for p in group["params"]}
         wanted = [a for a in traced.arguments if id(a.tensor) in known and a.tensor._requires_grad]
         if not wanted:
@@ -148,9 +159,9 @@ class _Program:
 
     def _append_update(
         self, optimizer: Any, graph: Graph, parameters: dict[Value, tuple[Value, Tensor]]
-    ) -> list[tuple[dict[str, Any], str]]:
+    ) -> list[_Argument]:
         """Traces the update rule for every parameter; returns the numbers that became arguments, in order."""
-        numbers: list[tuple[dict[str, Any], str]] = []
+        numbers: list[_Argument] = []
         by_param = {id(param): (value, gradient) for value, (gradient, param) in parameters.items()}
         tracer = Tracer(graph)
         tracer.differentiable = False
@@ -174,14 +185,17 @@ class _Program:
             and all([optimizer.state.get(param) is state for param, state in self.states])
         )
 
-    def run(self, leaves: Sequence[Any]) -> list[Tensor]:
-        """One step; the outputs of the graph."""
-        numbers = [_array(self.number(group, name)) for group, name in self.hyper]
-        return [Tensor._wrap(a) for a in self.calls.run([*[t._data for t in leaves], *numbers])]
+    def run(self, leaves: Sequence[Any]) -> tuple[Any, Any]:
+        """One step; what the loss and what the model returned."""
+        numbers = [_array(self.number(group, name), dtype) for group, name, dtype in self.hyper]
+        found = [Tensor._wrap(a) for a in self.calls.run([*[t._data for t in leaves], *numbers])]
+        if self.single:
+            return found[0], found[1]
+        return unflatten(self.traced.structure, found)
 
 
-def _array(value: Any) -> np.ndarray:
-    return np.asarray(value._data if isinstance(value, Tensor) else value, np.float32)
+def _array(value: Any, dtype: np.dtype) -> np.ndarray:
+    return np.asarray(value._data if isinstance(value, Tensor) else value, dtype)
 
 
 def _state_path(argument: Value, name: str) -> str:
@@ -203,14 +217,22 @@ def _update(tracer: Tracer, optimizer: Any, param: Any, values: tuple[Value, Val
 
 
 def _write(tracer: Tracer, argument: Value, tensor: Tensor) -> None:
-    value = tracer.local(tensor)._data
+    tensor = tracer.local(tensor)
+    value = as_type(tensor, argument.dtype)._data
     if value is not argument:
         emit(tracer.graph, state_write.op, (argument, value), {}, name=f"{argument.name}.next")
 
 
 def _forward(model: Any, loss: Any, x: Any, y: Any) -> tuple[Any, Any]:
     output = model(*x)
-    return loss(output, *y), output
+    found = loss(output, *y)
+    first = found[0] if isinstance(found, (tuple, list)) and found else found
+    if not isinstance(first, Tensor):
+        raise ArgumentError(
+            f"compile_step: the loss returned {type(first).__name__} where the loss should be",
+            remedy="return the loss, or a tuple that begins with it: return loss, {'accuracy': accuracy}",
+        )
+    return found, output
 
 
 class CompiledStep:
@@ -235,9 +257,9 @@ class CompiledStep:
         self._lock = threading.RLock()
         self._log = config.logger("compile")
 
-    def __call__(self, x: Any, *y: Any) -> Tensor:
-        """Trains on one batch and returns the loss. ``x`` is the model's input, a tuple for several; ``y`` is given to
-        ``loss(output, *y)``."""
+    def __call__(self, x: Any, *y: Any) -> Any:
+        """Trains on one batch and returns what the loss returned. ``x`` is the model's input, a tuple for several;
+        ``y`` is given to ``loss(output, *y)``."""
         args = x if isinstance(x, tuple) else (x,)
         structure: Any = (len(args), len(y))
         leaves: Sequence[Any] = (*args, *y)
@@ -253,9 +275,8 @@ class CompiledStep:
         if program is None:
             program = self._new(key, modules, args, y)
         self._run_hooks("_step_pre_hooks")
-        loss, *outputs = program.run(leaves)
+        loss, self.last_output = program.run(leaves)
         self.optimizer.step_count += 1
-        self.last_output = outputs[0] if program.single else unflatten(program.output_structure, outputs)
         self._run_hooks("_step_post_hooks")
         return loss
 
@@ -288,7 +309,7 @@ class CompiledStep:
 
 def compile_step(model: Any, loss: Callable[..., Any], optimizer: Any) -> CompiledStep:
     """A callable ``step(x, y)`` that runs forward, ``loss(output, y)``, backward and the optimizer's update as one
-    native call and returns the loss.
+    native call and returns what the loss returned: the loss, or a tuple or list that begins with it.
 
     ``x`` is the model's input (a tuple for several). Parameters, buffers, random state and optimizer state are updated
     in place. Numbers that schedulers change are arguments of the program, so a change needs no new trace. Gradients

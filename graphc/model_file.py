@@ -6,6 +6,7 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from graphc import artifact
 from graphc import structure as structures
 from graphc.artifact import Artifact, ModelManifest, Structure, TensorSpec
-from graphc.autograd.grad_mode import no_grad
+from graphc.autograd.grad_mode import is_grad_enabled, no_grad
 from graphc.compiler import cache
 from graphc.compiler.compile import (
     CompiledGraph,
@@ -27,7 +28,7 @@ from graphc.compiler.freeze import freeze, freeze_narrow
 from graphc.compiler.native_call import native
 from graphc.compiler.stages import Stages
 from graphc.container import MAX_BYTES
-from graphc.errors import ArgumentError, ArtifactError, GraphcError
+from graphc.errors import ArgumentError, ArtifactError, GradientError, GraphcError, TraceError
 from graphc.ir.graph import Graph, Value, input_class, input_path
 from graphc.ir.op import REGISTRY
 from graphc.ir.parse import parse_graph
@@ -38,6 +39,7 @@ from graphc.passes.precision import check_precision
 from graphc.runtime.call import Executable
 from graphc.runtime.fast_call import Gate
 from graphc.runtime.loader import load_object, runs_here
+from graphc.tensor import Tensor
 from graphc.trace import Traced, trace_function
 
 assert registry.FAMILIES, "reading a graph needs every op to be defined"
@@ -56,14 +58,28 @@ def export(
     The file holds the graph and the present weights, and with ``native`` object code for this machine. With a
     ``precision`` (``bf16``, ``f16``, ``int8``, ``bf16_dot``, ``int8_dot``) it holds large weights in that form, as
     constants of the optimized graph. It is replaced atomically. Raises what tracing raises; ArgumentError when an
-    output is neither a tensor nor None, or for an unknown precision; OSError.
+    output is neither a tensor nor None, for an unknown precision, or for another suffix than ``.gcm``; OSError.
     """
     check_precision(precision)
+    check_path(path)
     traced = snapshot(model, examples, keyword_examples)
     graph, state = traced.graph, traced.state()
     if precision is not None:
         graph = freeze_narrow(graph, state, precision).graph
     return save_graph(graph, state, path, structure=nesting(traced.structure), native=native)
+
+
+SUFFIX = ".gcm"
+"""Of model files."""
+
+
+def check_path(path: str | os.PathLike[str]) -> None:
+    """Raises ArgumentError for a path whose suffix promises another format."""
+    suffix = Path(path).suffix
+    if suffix not in ("", SUFFIX):
+        raise ArgumentError(
+            f"{os.fspath(path)}: graphc writes no {suffix} files", remedy=f"{Path(path).with_suffix(SUFFIX).name}"
+        )
 
 
 def snapshot(model: Any, examples: Sequence[Any], keyword_examples: Mapping[str, Any] | None = None) -> Traced:
@@ -105,8 +121,9 @@ def save_graph(
 
     ``structure`` says how a call nests the outputs; without it one output stands by itself and several are a tuple.
     ``native`` adds object code: True for that of this machine, or what has been compiled from the frozen graph already.
-    Raises ArgumentError when an array is missing.
+    Raises ArgumentError when an array is missing, or for another suffix than ``.gcm``.
     """
+    check_path(path)
     if structure is None:
         count = len(graph.outputs)
         structure = 0 if count == 1 else {"tuple": list(range(count))}
@@ -184,8 +201,29 @@ class _PythonCall:
         results = self.listed(*(self._order(arrays, named) if named else arrays), out=out)
         return artifact.nest(self.manifest.structure, results)
 
-    def listed(self, *arrays: np.ndarray, out: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
-        """The outputs in order."""
+    def listed(self, *arrays: Any, out: Sequence[np.ndarray] | None = None) -> list[Any]:
+        """The outputs in order; tensors where some input is one."""
+        if any(isinstance(a, Tensor) for a in arrays):
+            return [Tensor._wrap(a) for a in self._run([self._array(a) for a in arrays], out)]
+        return self._run(arrays, out)
+
+    def _array(self, value: Any) -> Any:
+        """The array of a tensor; raises GradientError where gradients would be lost, TraceError under trace."""
+        if not isinstance(value, Tensor):
+            return value
+        title = self.manifest.name
+        if not isinstance(value._data, np.ndarray):
+            raise TraceError(
+                f"the loaded model {title} cannot be part of a compiled function", remedy="the module it was made of"
+            )
+        if is_grad_enabled() and value.requires_grad:
+            raise GradientError(
+                f"the loaded model {title} computes no gradients, but an input requires them",
+                remedy="x.detach(), or with graphc.no_grad(): ...",
+            )
+        return value._data
+
+    def _run(self, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray] | None) -> list[np.ndarray]:
         if self.gate is None:
             return self.program.run(arrays, self.bound, out)
         with self.gate.alone():
@@ -219,7 +257,8 @@ class _PythonCall:
 
 
 class LoadedModel:
-    """A model from a file: numpy arrays in, numpy arrays out. Several threads may call it at once.
+    """A model from a file: numpy arrays in, numpy arrays out (or tensors in, tensors out, without gradients). Several
+    threads may call it at once.
 
     States that the model writes (batch statistics, random counter) are its own and live as long as it does.
     """
@@ -229,7 +268,7 @@ class LoadedModel:
 
     __call__: Callable[..., Any]
     """``model(*arrays, out=None, **named)``: the outputs for arrays in order or by name, nested as the model nests
-    them. ``out`` is the array, or the list or tuple of arrays, to write them to.
+    them. ``out`` is the array, or the list or tuple of arrays, to write them to. For tensors the outputs are tensors.
 
     Raises ArgumentError (count, name, kind, sharing of memory), ShapeError and DTypeError."""
 

@@ -194,3 +194,64 @@ def test_wrong_uses(net):
         graphc.compile_step(net, F.cross_entropy, object())
     with pytest.raises(ArgumentError, match="a callable loss"):
         graphc.compile_step(net, None, optimizer)
+
+
+ALL_RULES = ("SGD", "Adam", "AdamW", "NAdam", "RAdam", "RMSprop", "Rprop", "Adagrad", "Adadelta", "Adamax", "ASGD")
+
+
+@pytest.mark.parametrize("name", [*ALL_RULES, "Adafactor", "Muon"])
+def test_numbers_of_the_optimizer_are_as_precise_as_the_parameters(name):
+    graphc.manual_seed(0)
+    model = nn.Sequential(nn.Linear(5, 7, bias=False), nn.Tanh(), nn.Linear(7, 1, bias=False)).double()
+    other = copy.deepcopy(model)
+    more = {"momentum": 0.9, "weight_decay": 0.01} if name == "SGD" else {}
+    first, second = (getattr(optim, name)(m.parameters(), lr=0.0123, **more) for m in (model, other))
+    x, y = graphc.randn(16, 5, dtype=graphc.float64), graphc.randn(16, 1, dtype=graphc.float64)
+    step = graphc.compile_step(model, F.mse_loss, first)
+    for _ in range(20):
+        step(x, y)
+        second.zero_grad()
+        F.mse_loss(other(x), y).backward()
+        second.step()
+    for a, b in zip(model.parameters(), other.parameters(), strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["dictionary", "list", "model with several outputs"])
+def test_what_a_loss_returns_beside_the_loss_is_returned_too(kind):
+    model = nn.Linear(6, 3)
+
+    class Pair(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = model
+
+        def forward(self, x):
+            return {"scores": self.inner(x), "mean": x.mean()}
+
+    def loss(output, y):
+        scores = output["scores"] if isinstance(output, dict) else output
+        hits = (scores.argmax(1) == y).float().mean()
+        found = F.cross_entropy(scores, y)
+        return [found, hits] if kind == "list" else (found, {"hits": hits, "name": "train"})
+
+    whole = Pair() if kind.startswith("model") else model
+    x, y = batch()
+    expected = loss(whole(x), y)
+    step = graphc.compile_step(whole, loss, optim.SGD(whole.parameters(), lr=0.1))
+    found = step(x, y)
+    assert type(found) is type(expected) and len(found) == 2
+    assert found[0].item() == pytest.approx(expected[0].item())
+    if kind == "list":
+        assert found[1].item() == expected[1].item()
+    else:
+        assert found[1]["hits"].item() == expected[1]["hits"].item() and found[1]["name"] == "train"
+    assert step(x, y)[0].item() < found[0].item()
+    assert (step.last_output["scores"] if kind.startswith("model") else step.last_output).shape == (8, 3)
+
+
+def test_a_loss_that_returns_no_loss_first_is_refused():
+    model = nn.Linear(6, 3)
+    for wrong in (lambda o, y: {"loss": F.cross_entropy(o, y)}, lambda o, y: ("loss", o.sum()), lambda o, y: ()):
+        with pytest.raises(ArgumentError, match="where the loss should be"):
+            graphc.compile_step(model, wrong, optim.SGD(model.parameters(), lr=0.1))(*batch())

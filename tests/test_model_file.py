@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import graphc
 from graphc import artifact, model_file
 from graphc.artifact import Artifact
-from graphc.errors import ArgumentError, ArtifactError, DTypeError, ShapeError
+from graphc.errors import ArgumentError, ArtifactError, DTypeError, GradientError, ShapeError, TraceError
 from graphc.ir.interpret import evaluate
 from graphc.ir.parse import parse_graph
 from graphc.model_file import LoadedModel, load, output_names, save_graph
@@ -248,3 +249,27 @@ def test_native_code_that_does_not_fit_is_compiled_again(tmp_path: Path, stored:
     whole = dataclasses.replace(stored, manifest=dataclasses.replace(stored.manifest, native=changed), **rest)
     artifact.save(tmp_path / "b.gcm", whole)
     assert load(tmp_path / "b.gcm", trust=True).seconds
+
+
+def test_a_loaded_model_takes_tensors_and_gives_tensors(tmp_path):
+    graphc.export(lambda x, y: {"sum": x + y, "both": (x, y)}, graphc.zeros(2), graphc.ones(2), path=tmp_path / "m.gcm")
+    model = graphc.load(tmp_path / "m.gcm")
+    found = model(graphc.ones(2), np.ones(2, np.float32))
+    assert isinstance(found["sum"], graphc.Tensor) and found["sum"].tolist() == [2, 2]
+    assert isinstance(found["both"][1], graphc.Tensor)
+    assert isinstance(model(np.ones(2, np.float32), np.ones(2, np.float32))["sum"], np.ndarray)
+    with graphc.no_grad():
+        assert model(graphc.ones(2, requires_grad=True), graphc.ones(2))["sum"].tolist() == [2, 2]
+    with pytest.raises(GradientError, match="computes no gradients"):
+        model(graphc.ones(2, requires_grad=True), graphc.ones(2))
+    with pytest.raises(TraceError, match="cannot be part of a compiled function"):
+        graphc.compile(model)(graphc.ones(2), graphc.ones(2))
+
+
+def test_other_suffixes_than_gcm_are_refused_before_anything_is_traced(tmp_path):
+    calls = []
+    for name in ("m.onnx", "m.pt", "m.npz"):
+        with pytest.raises(ArgumentError, match=rf"graphc writes no {name[1:]} files[\s\S]*m.gcm"):
+            graphc.export(lambda x: calls.append(x) or x, graphc.zeros(2), path=tmp_path / name)
+    assert not calls and not list(tmp_path.iterdir())
+    graphc.export(lambda x: x, graphc.zeros(2), path=tmp_path / "plain")

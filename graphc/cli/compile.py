@@ -11,7 +11,8 @@ from graphc.artifact import ModelManifest
 from graphc.cli import console, targets
 from graphc.compiler.compile import compile_graph
 from graphc.compiler.freeze import freeze, freeze_narrow
-from graphc.model_file import nesting, save_graph, snapshot
+from graphc.errors import ArgumentError
+from graphc.model_file import check_path, nesting, save_graph, snapshot
 from graphc.nn.module import Module
 from graphc.passes.precision import PRECISIONS
 
@@ -44,12 +45,19 @@ def add_model_arguments(parser: argparse.ArgumentParser, target: str = "target")
     parser.add_argument(
         "--weights", metavar="FILE", help="parameters and buffers from a .npz, .safetensors, .pt or model file"
     )
+    parser.add_argument(
+        "--no-strict", action="store_true", help="take of --weights what fits by name (default: all names must fit)"
+    )
     parser.add_argument("--train", action="store_true", help="trace in training mode (default: evaluation mode)")
 
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     start = time.perf_counter()
+    try:
+        check_path(options.output)
+    except ArgumentError as error:
+        raise console.UsageError(error.what, remedy=error.remedy) from None
     model, examples = prepare(options)
     place = Path(options.output)
     if not place.resolve().parent.is_dir():
@@ -85,7 +93,7 @@ def prepare(options: argparse.Namespace, target: str = "target") -> tuple[Any, l
     text = getattr(options, target)
     model = targets.resolve(text)
     if options.weights:
-        targets.load_weights(model, options.weights)
+        targets.load_weights(model, options.weights, strict=not options.no_strict)
     if isinstance(model, Module):
         model.train(options.train)
     return model, targets.examples(model, options.input)

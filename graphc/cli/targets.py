@@ -21,7 +21,7 @@ from graphc.cli.arrays import parse_type
 from graphc.cli.console import CompileFailure, UsageError, UserCodeError
 from graphc.creation import from_numpy
 from graphc.dtypes import BY_NAME
-from graphc.errors import ArtifactError, GraphcError, TargetError
+from graphc.errors import ArtifactError, GraphcError, StateDictError, TargetError
 from graphc.nn.module import Module
 from graphc.serialize.pt_file import state_of
 from graphc.serialize.state_file import READABLE, load_state
@@ -213,8 +213,14 @@ def read_weights(path: str) -> dict[str, np.ndarray]:
     return {name: tensor.numpy() for name, tensor in state_of(load_state(path), path).items()}
 
 
-def load_weights(model: Callable[..., Any], path: str) -> None:
-    """Copies weights from a file into a module; raises StateDictError when they do not fit."""
+def load_weights(model: Callable[..., Any], path: str, strict: bool = True) -> None:
+    """Copies weights from a file into a module; raises StateDictError when they do not fit. Unless ``strict``, names
+    that only one of the two has are left out."""
     if not isinstance(model, Module):
         raise UsageError("--weights needs a Module, the target is a function")
-    model.load_state_dict({name: from_numpy(array) for name, array in read_weights(path).items()})
+    entries = {name: from_numpy(array) for name, array in read_weights(path).items()}
+    try:
+        model.load_state_dict(entries, strict=strict)
+    except StateDictError as error:
+        error.remedy = error.remedy and "--no-strict takes what fits by name"
+        raise

@@ -105,9 +105,10 @@ class ModuleState(ModuleTree):
     ) -> IncompatibleKeys:
         """Copies the entries of ``state_dict`` into the parameters and buffers of the same names.
 
-        Entries are tensors or numpy arrays; a value is cast to the type of what it is copied into. With ``assign`` the
-        entries take the place of parameters and buffers instead. Raises one StateDictError that lists missing keys,
-        unexpected keys (both only when ``strict``) and everything else that does not fit, such as shapes.
+        Entries are tensors, numpy arrays, or tensors of another library that numpy reads; a value is cast to the type
+        of what it is copied into. With ``assign`` the entries take the place of parameters and buffers instead. Raises
+        one StateDictError that lists missing keys, unexpected keys (both only when ``strict``) and everything else that
+        does not fit, such as shapes.
         """
         if not isinstance(state_dict, Mapping):
             what = f"load_state_dict: expected a mapping of names to tensors, got {type(state_dict).__name__}"
@@ -149,9 +150,10 @@ class ModuleState(ModuleTree):
 
     def _load_entry(self, name: str, current: Tensor, value: Any, assign: bool) -> str:
         """Loads one entry; returns what is wrong with it, or ''."""
-        if isinstance(value, np.ndarray):
-            value = front().constant(value)
-            expose(value)
+        try:
+            value = _as_tensor(value)
+        except Exception as error:
+            return f"reading failed: {type(error).__name__}: {error}"
         if not isinstance(value, Tensor):
             return f"expected a tensor, found {type(value).__name__}"
         if current.shape == () and tuple(value.shape) == (1,):
@@ -265,6 +267,15 @@ class _Report:
         if lines:
             what = "\n    ".join([f"loading the state dictionary into {name} failed:", *lines])
             raise StateDictError(what, remedy=remedy)
+
+
+def _as_tensor(value: Any) -> Any:
+    """An array, or the tensor of another library, as a tensor that shares its memory; other values as they are."""
+    if isinstance(value, Tensor) or not hasattr(value, "__array__"):
+        return value
+    found = front().constant(np.asarray(value.detach() if hasattr(value, "detach") else value))
+    expose(found)
+    return found
 
 
 def _as_member(value: Tensor, current: Tensor) -> Tensor:

@@ -42,18 +42,19 @@ class ASGD(Optimizer):
         rate = float(self.group_of(param)["lr"])
         return {
             "step": step_counter(),
-            "eta": front().constant(np.asarray(rate, np.float32)),
-            "mu": front().constant(np.ones((), np.float32)),
+            "eta": front().constant(np.asarray(rate, param.dtype.numpy)),
+            "mu": front().constant(np.ones((), param.dtype.numpy)),
             "ax": front().constant(np.zeros(param.shape, param.dtype.numpy)),
         }
 
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
         """One step."""
         grad = decayed_gradient(param, grad, hyper)
-        eta, mu = state["eta"].to(param.dtype), state["mu"].to(param.dtype)
+        eta, mu = state["eta"], state["mu"]
         value = param * (1.0 - eta * hyper["lambd"]) - grad * eta
         mean = ew.where(ew.eq(mu, 1), value, state["ax"] + (value - state["ax"]) * mu)
         step = state["step"] + 1
-        slowed = mathematics.pow(step * (hyper["lr"] * hyper["lambd"]) + 1.0, hyper["alpha"])
-        weight = ew.reciprocal(ew.maximum(step - hyper["t0"], 1.0))
+        count = step.to(param.dtype)
+        slowed = mathematics.pow(count * (hyper["lr"] * hyper["lambd"]) + 1.0, hyper["alpha"])
+        weight = ew.reciprocal(ew.maximum(count - hyper["t0"], 1.0))
         return value, {"step": step, "eta": ew.div(hyper["lr"], slowed), "mu": weight, "ax": mean}

@@ -109,3 +109,21 @@ def test_a_failed_compile_leaves_the_old_file(models: Path, net: Path, graphc: G
     before = net.read_bytes()
     assert graphc("compile", f"{models}:Net", "--input", "x:f32[2,7]", "-o", net).code == console.COMPILE
     assert net.read_bytes() == before
+
+
+def test_the_suffix_of_another_format_is_refused(models: Path, tmp_path: Path, graphc: Graphc):
+    done = graphc("compile", f"{models}:double", "--input", "x:f64[3]", "-o", tmp_path / "m.onnx")
+    assert done.code == console.USAGE and not list(tmp_path.glob("m.*"))
+    assert "graphc writes no .onnx files" in done.err and "m.gcm" in done.err
+
+
+def test_weights_with_more_names_than_the_model_say_which_option_takes_them(
+    models: Path, tmp_path: Path, graphc: Graphc
+):
+    model = targets.resolve(f"{models}:Net").eval()
+    np.savez(tmp_path / "w.npz", extra=np.ones(3), **{k: v.numpy() for k, v in model.state_dict().items()})
+    arguments = ["compile", f"{models}:Net", "--input", "x:f32[2,6]", "--weights", tmp_path / "w.npz"]
+    refused = graphc(*arguments, "-o", tmp_path / "n.gcm")
+    assert refused.code != console.OK
+    assert "unexpected keys: 'extra'" in refused.err and "--no-strict" in refused.err
+    assert graphc(*arguments, "-o", tmp_path / "n.gcm", "--no-strict").code == console.OK

@@ -187,3 +187,18 @@ def test_state_goes_to_torch_and_back():
     np.testing.assert_allclose(a, theirs.eval()(torch.tensor(x)).detach().numpy(), rtol=1e-5, atol=1e-6)
     report = ours.load_state_dict({k: v.numpy() for k, v in theirs.state_dict().items()})
     assert not report.missing_keys and not report.unexpected_keys
+
+
+def test_the_state_of_a_pytorch_module_is_loaded():
+    torch = pytest.importorskip("torch")
+    theirs, ours = torch.nn.BatchNorm1d(3), nn.BatchNorm1d(3)
+    with torch.no_grad():
+        theirs.weight.copy_(torch.tensor([1.0, 2.0, 3.0]))
+    theirs(torch.randn(4, 3))
+    result = ours.load_state_dict(theirs.state_dict())
+    assert not result.missing_keys and ours.weight.tolist() == [1, 2, 3]
+    np.testing.assert_array_equal(ours.running_mean.numpy(), theirs.running_mean.numpy())
+    assert ours.num_batches_tracked.item() == 1
+    ours.load_state_dict({**dict(theirs.named_parameters()), **dict(theirs.named_buffers())})
+    with pytest.raises(StateDictError, match="size mismatch"):
+        ours.load_state_dict(torch.nn.BatchNorm1d(4).state_dict())

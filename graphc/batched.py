@@ -9,6 +9,7 @@ from typing import Any
 from graphc.autograd.tangents import has_tangents
 from graphc.dims import dim_of
 from graphc.errors import AttributeValueError, ShapeError, TraceError
+from graphc.interruptions import kept_outside
 from graphc.ir.graph import Graph
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
@@ -66,7 +67,7 @@ def vmap(
         outer = front()
         tracer = ExampleTracer(Graph("vmap"), outer)
         examples = [_example(tracer, e, i) for i, e in enumerate(entries)]
-        with dispatch.use(tracer):
+        with kept_outside(), dispatch.use(tracer):
             inputs, keywords = unflatten(structure, examples)
             found, shape = flatten(func(*inputs, **keywords))
             results = [refresh(tracer.local(t))._data for t in found]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ from graphc.errors import ArgumentError, GradientError
 from graphc.guards import Recompiles
 from graphc.ir.graph import Graph, Value, input_class, input_path
 from graphc.live import Binding, Held, Maker, Modules, NarrowBinding, PreparedBinding, Slot, are_current
+from graphc.locks import Lock
 from graphc.ops.autodiff import split_forward_backward, vjp_graph
 from graphc.passes.pipeline import optimize
 from graphc.passes.precision import check_precision, narrow_weights
@@ -355,7 +355,7 @@ class Compiled:
         self._variants: dict[Any, list[Variant]] = {}
         self._modules: Modules | None = None
         self._shortcut = _NO_SHORTCUT
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._log = config.logger("compile")
         self._recompiles = Recompiles(graph_name(target))
         if not is_module(target):

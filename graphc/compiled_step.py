@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Any, NamedTuple
@@ -16,10 +15,12 @@ from graphc.compiled import BoundProgram, bound_values, build, no_class, slots_o
 from graphc.dtypes import float32, float64
 from graphc.errors import ArgumentError, GradientError, ShapeError
 from graphc.guards import Recompiles
+from graphc.interruptions import kept_outside
 from graphc.ir.build import emit
 from graphc.ir.graph import Graph, Value
 from graphc.ir.types import TensorType
 from graphc.live import Binding, Modules, Slot, are_current
+from graphc.locks import Lock
 from graphc.ops import dispatch
 from graphc.ops.autodiff import vjp_graph
 from graphc.ops.define import as_type
@@ -165,7 +166,7 @@ class _Program:
         by_param = {id(param): (value, gradient) for value, (gradient, param) in parameters.items()}
         tracer = Tracer(graph)
         tracer.differentiable = False
-        with dispatch.use(tracer), module_path.outside(), no_grad():
+        with kept_outside(), dispatch.use(tracer), module_path.outside(), no_grad():
             for index, group in enumerate(optimizer.param_groups):
                 present = [p for p in group["params"] if id(p) in by_param]
                 rule = _Rule(optimizer, index, graph) if present else None
@@ -254,7 +255,7 @@ class CompiledStep:
         """What the model gave in the last step."""
         self._programs: dict[Any, list[_Program]] = {}
         self._modules: Modules | None = None
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._log = config.logger("compile")
 
     def __call__(self, x: Any, *y: Any) -> Any:

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from graphc.absent import PACKAGE, missing
+from graphc.locks import section
 
 
 def exports(package: str, namespace: dict[str, Any], names: Mapping[str, str]) -> Callable[[str], Any]:
@@ -20,7 +21,8 @@ def exports(package: str, namespace: dict[str, Any], names: Mapping[str, str]) -
             known = PACKAGE if "." not in package else {}
             raise missing(f"module {package!r}", name, known, sys.modules.get(package))
         module, _, attribute = target.partition(":")
-        found = import_module(module)
+        with section():
+            found = import_module(module)
         namespace[name] = getattr(found, attribute) if attribute else found
         return namespace[name]
 
@@ -32,6 +34,8 @@ def deferred(target: str) -> Callable[..., Any]:
     module, _, attribute = target.partition(":")
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return getattr(import_module(module), attribute)(*args, **kwargs)
+        with section():
+            function = getattr(import_module(module), attribute)
+        return function(*args, **kwargs)
 
     return call

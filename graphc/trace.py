@@ -14,6 +14,7 @@ from graphc import module_path
 from graphc.attributes import Reads, recording
 from graphc.autograd.tangents import USED, levels
 from graphc.errors import ArgumentError, GraphcError, TraceError
+from graphc.interruptions import kept_outside
 from graphc.ir.graph import INPUT, Graph, Value
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
@@ -110,7 +111,7 @@ def trace_function(
     graph = Graph(name or graph_name(target))
     tracer = start(graph, modules_of(target) if modules is None else modules)
     images = [_input(graph, leaf, hint) for leaf, hint in zip(leaves, _input_names(target, structure), strict=True)]
-    with dispatch.use(tracer), module_path.outside(), recording() as reads:
+    with kept_outside(), dispatch.use(tracer), module_path.outside(), recording() as reads:
         inputs, keywords = unflatten(structure, images)
         output = _call(target, inputs, keywords)
         found, outputs = flatten(output)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from graphc.codegen.contraction import PRODUCTS
 from graphc.codegen.llvm_accumulator import identity
@@ -12,6 +11,7 @@ from graphc.codegen.loops import BodyCopier, Names, block_index, blocks, wrap
 from graphc.codegen.vectorise import lane_stride
 from graphc.ir.index import Axis, Index, IndexLike, as_index
 from graphc.ir.kernel import Acc, Buffer, IndexLet, Let, Load, Loop, Read, Stmt, Store, Update
+from graphc.locks import cached_property
 
 _WIDE = 256
 """Columns up to which a block of accumulators in registers covers whole rows."""

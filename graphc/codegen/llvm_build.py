@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from llvmlite import binding
@@ -13,9 +12,11 @@ from graphc import config
 from graphc.codegen.llvm_split import split_module
 from graphc.codegen.target import Target, target_machine
 from graphc.errors import CompileError
+from graphc.locks import Lock, hold_for_forks, section
 from graphc.object_archive import join_objects
 
-_lock = threading.Lock()
+_lock = Lock()
+hold_for_forks(binding.ffi.lib._lock.__enter__, binding.ffi.lib._lock.__exit__)
 
 
 def _parse(text: str, target: Target, quick: bool = False) -> tuple[binding.ModuleRef, binding.TargetMachine]:
@@ -52,7 +53,7 @@ def _build(text: str, target: Target, quick: bool) -> bytes:
     # NOTE: llvmlite lets one thread at a time into LLVM. What has its own context and target machine may be emitted at
     # the same time as others, so the function is called without that lock.
     emit = getattr(binding.ffi.lib, "_lib", binding.ffi.lib).LLVMPY_TargetMachineEmitToMemory
-    with binding.ffi.OutputString() as error:
+    with section(), binding.ffi.OutputString() as error:
         buffer = emit(machine, module, 1, error)
         if not buffer:
             raise CompileError(f"LLVM emitted no object code: {error}")

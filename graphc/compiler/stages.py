@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import Any
 
 from graphc import config
@@ -21,6 +20,7 @@ from graphc.ir.kernel import Program
 from graphc.ir.kernel_text import print_program
 from graphc.ir.kernel_verify import verify_program
 from graphc.ir.text import print_graph
+from graphc.locks import cached_property
 from graphc.passes.bufferize import plan_memory
 from graphc.passes.layout import possible_layouts
 from graphc.passes.lower import lower_graph, lower_layouts

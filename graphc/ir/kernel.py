@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from graphc.dtypes import DType
 from graphc.ir.index import Axis, Index
+from graphc.locks import cached_property
 
 LOOP_KINDS = ("parallel", "serial", "reduce", "vector", "unroll")
 """``parallel``: iterations are independent. ``reduce``: iterations only meet in accumulators (any order).

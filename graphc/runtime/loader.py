@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import os
-import threading
 from functools import cache
 
 from llvmlite import binding
 
 from graphc.artifact import TargetSpec
 from graphc.errors import CompileError
+from graphc.locks import Lock
 from graphc.object_archive import split_objects
 from graphc.runtime import threads
 
@@ -19,15 +18,7 @@ Entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 """``void entry(void **buffers)``, called without the interpreter lock."""
 
 _names = itertools.count()
-_lock = threading.Lock()
-
-
-def _new_lock() -> None:
-    global _lock
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_new_lock)
+_lock = Lock()
 
 
 class Library:

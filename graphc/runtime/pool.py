@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 from collections.abc import Callable
 
+from graphc.locks import Lock
 from graphc.runtime import threads
 from graphc.runtime.loader import link_forever
 
@@ -17,7 +17,7 @@ _Reset = ctypes.CFUNCTYPE(None)
 _Size = ctypes.CFUNCTYPE(ctypes.c_int64)
 _pool: dict[str, int] = {}
 """Addresses of the native functions."""
-_lock = threading.Lock()
+_lock = Lock()
 
 
 def install(build: Callable[[], bytes]) -> None:
@@ -36,8 +36,6 @@ def workers() -> int:
 
 def _after_fork() -> None:
     # NOTE: the child has none of the workers; the first call that wants some starts new ones.
-    global _lock
-    _lock = threading.Lock()
     if _pool:
         _Reset(_pool[RESET])()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from graphc.runtime.threads import MAX_THREADS, set_num_threads
+
 
 def count(text: str) -> int:
     """A positive whole number."""
@@ -21,3 +23,19 @@ def seconds(text: str) -> float:
     if not 0 < value < 1e6:
         raise argparse.ArgumentTypeError(f"{text!r} is no time in seconds")
     return value
+
+
+def threads(text: str) -> int:
+    """A number of threads, which holds for this process from now on."""
+    number = count(text)
+    if number > MAX_THREADS:
+        raise argparse.ArgumentTypeError(f"{text!r} is more than {MAX_THREADS} threads")
+    set_num_threads(number)
+    return number
+
+
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--threads``."""
+    parser.add_argument(
+        "--threads", type=threads, metavar="N", help="most threads of a call (default: GRAPHC_THREADS, or all cores)"
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import Any
 
 import numpy as np
 
@@ -13,9 +12,8 @@ from graphc.cli.arrays import random_array, read_inputs
 from graphc.model_file import LoadedModel, load
 
 
-def add_to(commands: Any) -> None:
-    """Adds the command to the parser."""
-    parser = commands.add_parser("bench", help="measure a model file", description=__doc__)
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Gives the command's parser its arguments."""
     parser.add_argument("model", metavar="FILE", help="a model file (.gcm); with --breakdown a target too")
     parser.add_argument(
         "--input", action="append", default=[], metavar="NAME=VALUE", help="as for run (default: random arrays)"
@@ -32,6 +30,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("--train", action="store_true", help="trace a target in training mode")
     parser.add_argument("--trust", action="store_true", help="run object code from the file (only from who you trust)")
+    arguments.add_threads(parser)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.set_defaults(run=run)
 

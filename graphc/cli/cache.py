@@ -5,16 +5,14 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from graphc import config
 from graphc.cli import console
 from graphc.compiler.cache import Cache
 
 
-def add_to(commands: Any) -> None:
-    """Adds the command to the parser."""
-    parser = commands.add_parser("cache", help="show or empty the cache of compiled programs", description=__doc__)
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Gives the command's parser its arguments."""
     parser.add_argument("--clear", action="store_true", help="remove all programs from the cache")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.set_defaults(run=run)

@@ -17,9 +17,8 @@ from graphc.nn.module import Module
 from graphc.passes.precision import PRECISIONS
 
 
-def add_to(commands: Any) -> None:
-    """Adds the command to the parser."""
-    parser = commands.add_parser("compile", help="trace a model and write it to a file", description=__doc__)
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Gives the command's parser its arguments."""
     add_model_arguments(parser)
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE", help="the model file to write, such as net.gcm"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from graphc.cli import compile, console, sources, targets
 from graphc.codegen.target import NAMED, target_named
 from graphc.compiler.explain import explain
 
 
-def add_to(commands: Any) -> None:
-    """Adds the command to the parser."""
-    parser = commands.add_parser("explain", help="show what the compiler decided and why", description=__doc__)
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
     parser.add_argument("--target", choices=("host", *NAMED), default="host", help="machine (default: host)")
     parser.add_argument("--json", action="store_true", help="print it as JSON")

@@ -17,9 +17,8 @@ from graphc.ir.verify import sub_graphs
 from graphc.model_file import read_graph
 
 
-def add_to(commands: Any) -> None:
-    """Adds the command to the parser."""
-    parser = commands.add_parser("inspect", help="show what a model file holds", description=__doc__)
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Gives the command's parser its arguments."""
     parser.add_argument("model", metavar="FILE", help="a model file (.gcm)")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     parser.set_defaults(run=run)

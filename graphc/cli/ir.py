@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from graphc.cli import compile, console, sources, targets
 from graphc.codegen.target import NAMED, target_named
 from graphc.compiler.stages import STAGES
 
 
-def add_to(commands: Any) -> None:
-    """Adds the command to the parser."""
-    parser = commands.add_parser("ir", help="print a stage of the compiler", description=__doc__)
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
     parser.add_argument("--stage", choices=STAGES, default="traced", help="which text (default: traced)")
     parser.add_argument(

@@ -8,10 +8,11 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from graphc import config
-from graphc.cli import bench, cache, compile, console, explain, inspect, ir, profile, run, summary, tune, viz
+from graphc.cli import console
 from graphc.cli.console import UsageError
 from graphc.errors import (
     ArgumentError,
@@ -23,7 +24,24 @@ from graphc.errors import (
     TargetError,
 )
 
-COMMANDS = (compile, run, ir, bench, profile, tune, explain, inspect, summary, viz, cache)
+COMMANDS = {
+    "compile": "trace a model and write it to a file",
+    "run": "run a model file on arrays",
+    "ir": "print a stage of the compiler",
+    "bench": "measure a model file",
+    "profile": "show where the time of a model goes",
+    "tune": "find the fastest register blocks for a model",
+    "explain": "show what the compiler decided and why",
+    "inspect": "show what a model file holds",
+    "summary": "show the layers of a model",
+    "viz": "draw the graph of a model",
+    "cache": "show or empty the cache of compiled programs",
+}
+"""Each is a module of this package, which is loaded when the command is used."""
+
+
+LIKENESS = 0.8
+"""From which on an option that exists is taken for what was meant by one that does not (difflib's ratio)."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -38,13 +56,13 @@ class Parser(argparse.ArgumentParser):
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             options = [name for action in self._actions for name in action.option_strings]
-            meant = difflib.get_close_matches(unknown[0].partition("=")[0], options, 1)
+            meant = difflib.get_close_matches(unknown[0].partition("=")[0], options, 1, LIKENESS)
             self.error(f"unknown arguments: {' '.join(unknown)}" + (f"; {meant[0]} exists" if meant else ""))
         return found, unknown
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser with all commands."""
+def build_parser(used: str | None = None) -> argparse.ArgumentParser:
+    """The parser with all commands, of which the ``used`` one has its arguments."""
     parser = argparse.ArgumentParser(
         prog="graphc",
         description="Compiles modules to native code and runs them.",
@@ -53,8 +71,12 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"graphc {config.VERSION}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
-    for command in COMMANDS:
-        command.add_to(commands)
+    for name, purpose in COMMANDS.items():
+        command = commands.add_parser(name, help=purpose)
+        if name == used:
+            module = import_module(f"graphc.cli.{name}")
+            command.description = module.__doc__
+            module.add_to(command)
     return parser
 
 
@@ -62,8 +84,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code. Errors become messages on stderr, never a traceback
     (GRAPHC_DEBUG=1 shows it)."""
     console.open_streams()
-    parser = build_parser()
-    if not (sys.argv[1:] if argv is None else argv):
+    given = sys.argv[1:] if argv is None else argv
+    parser = build_parser(next((word for word in given if not word.startswith("-")), None))
+    if not given:
         parser.print_help(sys.stderr)
         return console.USAGE
     try:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from graphc.cli import arguments, compile, console, sources, targets
 from graphc.compiler.profile import KernelTime, Profile, profile
 
 
-def add_to(commands: Any) -> None:
-    """Adds the command to the parser."""
-    parser = commands.add_parser("profile", help="show where the time of a model goes", description=__doc__)
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
     parser.add_argument("--seconds", type=arguments.seconds, default=1.0, help="about how long to run (default: 1)")
     parser.add_argument("--rounds", type=arguments.count, default=1000, help="most times to run it (default: 1000)")

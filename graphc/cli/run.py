@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc.artifact import TensorSpec
-from graphc.cli import console, targets
+from graphc.cli import arguments, console, targets
 from graphc.cli.arrays import read_inputs
 from graphc.container import replacing
 from graphc.model_file import LoadedModel, load
@@ -21,9 +21,8 @@ ROWS = 8
 """Most rows whose best classes are printed."""
 
 
-def add_to(commands: Any) -> None:
-    """Adds the command to the parser."""
-    parser = commands.add_parser("run", help="run a model file on arrays", description=__doc__)
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Gives the command's parser its arguments."""
     parser.add_argument("model", metavar="FILE", help="a model file (.gcm)")
     parser.add_argument(
         "--input",
@@ -43,6 +42,7 @@ def add_to(commands: Any) -> None:
         "--print-top", type=_count, metavar="K", help="print the K best classes along the last dimension"
     )
     parser.add_argument("--trust", action="store_true", help="run object code from the file (only from who you trust)")
+    arguments.add_threads(parser)
     parser.add_argument("--json", action="store_true", help="print names, types and values as JSON")
     parser.set_defaults(run=run)
 

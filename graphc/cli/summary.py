@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from graphc.cli import console, targets
 from graphc.cli.compile import add_model_arguments, prepare
@@ -11,9 +10,8 @@ from graphc.model_summary import summary
 from graphc.nn.module import Module
 
 
-def add_to(commands: Any) -> None:
-    """Adds the command to the parser."""
-    parser = commands.add_parser("summary", help="show the layers of a model", description=__doc__)
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Gives the command's parser its arguments."""
     add_model_arguments(parser)
     parser.add_argument("--depth", type=int, metavar="N", help="leave out modules that are nested deeper")
     parser.add_argument("--json", action="store_true", help="print it as JSON")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from graphc.cli import arguments, compile, console, sources, targets
 from graphc.compiler import cache
@@ -11,9 +10,8 @@ from graphc.compiler.progress import shown
 from graphc.compiler.tuning import TunedKernel, Tuning, tune
 
 
-def add_to(commands: Any) -> None:
-    """Adds the command to the parser."""
-    parser = commands.add_parser("tune", help="find the fastest register blocks for a model", description=__doc__)
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
     parser.add_argument(
         "--candidates", type=arguments.count, default=6, help="register blocks per kernel that are timed (default: 6)"

@@ -17,9 +17,8 @@ from graphc.nn.module import Module
 from graphc.numpy_file import read_npz
 
 
-def add_to(commands: Any) -> None:
-    """Adds the command to the parser."""
-    parser = commands.add_parser("viz", help="draw the graph of a model", description=__doc__)
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Gives the command's parser its arguments."""
     add_model_arguments(parser)
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="an .svg, or an .html with open groups")
     parser.add_argument("--depth", type=int, metavar="N", help="draw modules that are nested so deep as one box")

@@ -6,9 +6,11 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -40,6 +42,8 @@ class Net(NamedTuple):
     """Names of cases for a seed, without end perhaps; a name stands for the same program in every run."""
     judge: Callable[[str], Outcome]
     """Runs the case of that name."""
+    keeps_programs: bool = False
+    """Whether programs are kept for as long as the run lasts, because many cases begin with the same ones."""
 
 
 class Results:
@@ -126,16 +130,31 @@ def main(net: Net, argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="*", help="a pattern for the names of cases, such as '*/freeze'")
     parser.add_argument("--json", action="store_true", help="the summary as JSON")
     options = parser.parse_args(argv)
-    # Programs of nets are small and many, and each is built once.
-    os.environ["GRAPHC_CACHE"] = "off"
     results = Results(options.results)
     found: Iterator[str] = (case for case in net.cases(options.seed) if fnmatch(case, options.only))
     try:
-        run(net, found, results, options.seconds, sys.stderr)
+        with own_cache(net.keeps_programs):
+            run(net, found, results, options.seconds, sys.stderr)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
     _print(summary(net, results), options.json)
     return int(any(outcome.kind in BAD for outcome in results.outcomes.values()))
+
+
+@contextmanager
+def own_cache(wanted: bool) -> Iterator[None]:
+    """Inside, compiled programs are found in a folder that is gone afterwards, or are not kept at all: never in the
+    user's cache, where they would take the place of others."""
+    before = {name: os.environ.get(name) for name in ("GRAPHC_CACHE", "GRAPHC_CACHE_DIR")}
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.update({"GRAPHC_CACHE": "on" if wanted else "off", "GRAPHC_CACHE_DIR": folder})
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
 
 
 def _print(found: dict[str, Any], as_json: bool) -> None:

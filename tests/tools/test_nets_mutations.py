@@ -1,0 +1,129 @@
+"""The mutations net: what it changes, and that it sees what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphc as gc
+from graphc import nn
+from graphc.errors import TraceError
+from tools.nets import changes_optim, changes_tensor, mutations, ways
+from tools.nets.changes import CHANGES
+from tools.nets.run import DIFFERENT, EQUAL, FAILED, REFUSED
+
+READS = {
+    "buffers", "call_super_init", "children", "dump_patches", "extra_repr", "forward", "get_buffer",
+    "get_extra_state", "get_parameter", "get_submodule", "modules", "named_buffers", "named_children",
+    "named_modules", "named_parameters", "parameters", "state_dict",
+}  # fmt: skip
+"""Methods and attributes of Module that change nothing."""
+# Of half precision and other devices, which raise; of what is written to files; another name of add_module.
+ELSEWHERE = {
+    "bfloat16", "half", "cuda", "register_load_state_dict_post_hook", "register_load_state_dict_pre_hook",
+    "register_state_dict_post_hook", "register_state_dict_pre_hook", "register_module",
+}  # fmt: skip
+MODULE_CHANGES = "".join(Path(m.__file__ or "").read_text() for m in mutations.TABLES) + Path(ways.__file__).read_text()
+
+
+def test_there_are_many_changes_and_each_case_has_one_name():
+    found = mutations.cases(3)
+    assert len(CHANGES) > 800 and len(set(found)) == len(found)
+    assert sorted(found) == sorted(mutations.cases(4)) and found != mutations.cases(4)
+    assert {case.split("/")[2] for case in found} == set(ways.WAYS)
+
+
+def test_a_run_tries_every_change_once_before_it_tries_one_twice():
+    first = mutations.cases(0)[: len(CHANGES)]
+    assert {case.split("/")[0] for case in first} == set(CHANGES)
+
+
+def test_every_method_of_modules_is_tried_or_only_reads():
+    names = {n for n in dir(nn.Module) if not n.startswith("_")} - READS - ELSEWHERE
+    assert not sorted(n for n in names if f".{n}(" not in MODULE_CHANGES)
+
+
+def test_every_in_place_method_of_tensors_is_tried():
+    tried = {name.split(".")[1] for name in CHANGES if "." in name}
+    assert set(changes_tensor.in_place_methods()) - {"baddbmm_"} <= tried
+
+
+def test_every_number_of_every_optimizer_and_every_schedule_is_tried():
+    for name in changes_optim.optimizers():
+        assert all(f"{name}.{key}" in CHANGES for key in changes_optim.numbers_of(name))
+    assert set(changes_optim.schedules()) == set(changes_optim.SCHEDULES)
+
+
+@pytest.mark.parametrize("way", sorted(ways.WAYS))
+def test_a_model_that_nobody_changes_computes_the_same_in_every_way(way: str):
+    assert mutations.judge_case(f"nothing/lean/{way}") == (EQUAL, "")
+
+
+def _remembers(scene):
+    """A wrong compiler: it keeps the weights that it has seen first."""
+    fixed = {}
+
+    def call(*args):
+        if not fixed:
+            fixed.update({n: p.detach().clone() for n, p in scene.model.named_parameters()})
+        with gc.no_grad():
+            for name, parameter in scene.model.named_parameters():
+                parameter.copy_(fixed[name])
+        return scene.model(*args)
+
+    return call
+
+
+def _raises(error):
+    def make(scene):
+        calls = []
+
+        def call(*args):
+            calls.append(args)
+            if len(calls) > ways.CALLS:
+                raise error
+            return scene.model(*args)
+
+        return call
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "detail"),
+    [
+        (_remembers, DIFFERENT, "after 0 output"),
+        (_raises(TraceError("changed", remedy="compile it again")), REFUSED, "after the change: TraceError: changed"),
+        (_raises(ValueError("changed")), FAILED, "after the change: ValueError: changed"),
+    ],
+)
+def test_stale_numbers_are_seen_and_errors_are_told_apart(make, kind: str, detail: str):
+    def doubled(scene):
+        scene.layer.weight.data = scene.layer.weight.data * 2
+
+    found = ways.judge("lean", doubled, ways.Way("gradients", make))
+    assert found.kind == kind and found.detail.startswith(detail)
+    assert ways.judge("lean", lambda scene: None, ways.Way("gradients", make)).kind == (
+        EQUAL if kind == DIFFERENT else kind
+    )
+
+
+def test_switches_of_the_process_are_as_before_when_a_case_is_over():
+    before = gc.get_default_dtype(), gc.is_grad_enabled(), gc.is_inference_mode_enabled(), gc.get_rng_state().numpy()
+    for name in ("default_dtype_of_all", "grad_mode_off", "inference_mode_entered", "seed_set"):
+        mutations.judge_case(f"{name}/lean/compile")
+    after = gc.get_default_dtype(), gc.is_grad_enabled(), gc.is_inference_mode_enabled(), gc.get_rng_state().numpy()
+    assert before[:3] == after[:3] and np.array_equal(before[3], after[3])
+
+
+def test_what_is_missing_has_another_type_or_differs_is_a_difference():
+    a = {"x": np.ones(2), "y": np.ones(2, np.float32)}
+    assert ways.first_difference(a, dict(a), True) == ""
+    assert "only eager has it" in ways.first_difference(a, {"x": a["x"]}, True)
+    assert ways.first_difference(a, {"x": a["x"]}, False) == ""
+    assert "float64[2], eager float32[2]" in ways.first_difference(a, {**a, "y": np.ones(2)}, True)
+    assert ways.first_difference(a, {**a, "y": np.array([1, 1.001], np.float32)}, True).startswith("y: [1.   , 1.001]")
+    nan = {"x": np.array([np.nan, -0.0])}
+    assert ways.first_difference(nan, {"x": np.array([np.nan, 0.0])}, True) == ""

@@ -1,0 +1,41 @@
+"""Mutations: something is changed between two calls, and compiled code gives what eager mode gives, or says why not.
+
+``python -m tools.nets.mutations --seconds N --seed S --results FILE``; a case is named ``change/model/way``.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+
+from tools.nets import changes_hooks, changes_layers, changes_module, changes_optim, changes_tensor, changes_world
+from tools.nets.changes import CHANGES
+from tools.nets.run import Net, Outcome, main
+from tools.nets.ways import WAYS, judge
+
+TABLES = (changes_module, changes_hooks, changes_world, changes_tensor, changes_optim, changes_layers)
+"""The modules whose import fills the table of changes."""
+
+
+def cases(seed: int) -> list[str]:
+    """Every change with every model and way that it is tried on, in an order that depends on the seed: each change
+    once, then each a second time in another way, and so on."""
+    chance = random.Random(seed)
+    found: list[tuple[int, float, str]] = []
+    for entry in CHANGES.values():
+        tried = [f"{entry.name}/{kind}/{way}" for kind in entry.kinds for way in entry.ways]
+        chance.shuffle(tried)
+        found += [(round_, chance.random(), case) for round_, case in enumerate(tried)]
+    return [case for _, _, case in sorted(found)]
+
+
+def judge_case(case: str) -> Outcome:
+    """Plays a case eagerly and compiled."""
+    name, kind, way = case.split("/")
+    return judge(kind, CHANGES[name].mutation, WAYS[way])
+
+
+NET = Net("mutations", "Changes between calls: compiled code equals eager mode, or raises.", cases, judge_case, True)
+
+if __name__ == "__main__":
+    sys.exit(main(NET))

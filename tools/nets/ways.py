@@ -1,0 +1,249 @@
+"""Ways to call the model of a scene, eagerly and compiled, and whether both saw the same."""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import graphc as gc
+from graphc.eager import references
+from graphc.errors import GraphcError
+from tools.nets.run import DIFFERENT, EQUAL, FAILED, REFUSED, Outcome
+from tools.nets.scene import SEED, Scene, Seen, staged, state_of, tensors_of
+
+Mutation = Callable[[Scene], Any]
+"""Changes a scene; a generator prepares up to its first ``yield``, before the first call, and changes after it."""
+CALLS = 2
+"""How many calls there are before the change, and behind it: the second may take a shorter way than the first."""
+RELATIVE, ABSOLUTE = 2e-4, 2e-5
+"""Differences that rounding explains, in f32 and with values around 1."""
+NARROW = {np.dtype(np.float64): (1e-9, 1e-10)}
+
+
+class Way(NamedTuple):
+    """A protocol of calls, and how the callable is made."""
+
+    protocol: str
+    """``gradients``, ``inference``, ``train``, ``step`` or ``export``."""
+    make: Callable[[Scene], Callable[..., Any]]
+    """What is called in the place of the model."""
+
+
+def _plain(scene: Scene) -> Callable[..., Any]:
+    return lambda *args: scene.model(*args)
+
+
+def _compiled(scene: Scene) -> Callable[..., Any]:
+    return gc.compile(scene.model)
+
+
+def _frozen(scene: Scene) -> Callable[..., Any]:
+    return gc.compile(scene.model, freeze=True)
+
+
+def _by_method(scene: Scene) -> Callable[..., Any]:
+    scene.model.compile()
+    return _plain(scene)
+
+
+def _child(scene: Scene) -> Callable[..., Any]:
+    scene.body.compile()
+    return _plain(scene)
+
+
+def _child_inside(scene: Scene) -> Callable[..., Any]:
+    scene.body.compile()
+    return gc.compile(scene.model)
+
+
+def _function(scene: Scene) -> Callable[..., Any]:
+    model = scene.model
+
+    def function(*args: Any) -> Any:
+        return model(*args)
+
+    return gc.compile(function)
+
+
+WAYS = {
+    "compile": Way("gradients", _compiled),
+    "inference": Way("inference", _compiled),
+    "freeze": Way("inference", _frozen),
+    "method": Way("gradients", _by_method),
+    "function": Way("gradients", _function),
+    "child": Way("gradients", _child),
+    "child_inside": Way("gradients", _child_inside),
+    "train": Way("train", _compiled),
+    "step": Way("step", _compiled),
+    "export": Way("export", _compiled),
+}
+
+
+class Played(NamedTuple):
+    """What a run saw, and the error that ended it."""
+
+    seen: Seen
+    changed: bool
+    """Whether it came to the change."""
+    error: Exception | None
+
+
+def play(kind: str, mutation: Mutation, way: Way, compiled: bool, still: bool = False) -> Played:
+    """Calls, changes, calls again; with ``still`` all but the change."""
+    seen: Seen = {}
+    stage = ["before"]
+    with staged(kind) as scene, references():
+        try:
+            _play(scene, still_of(mutation) if still else mutation, way, compiled, seen, stage)
+        except Exception as error:
+            return Played(seen, stage[0] == "after", error)
+    return Played(seen, True, None)
+
+
+def still_of(mutation: Mutation) -> Mutation:
+    """What prepares as the mutation does, and changes nothing."""
+
+    def still(scene: Scene) -> Any:
+        change = mutation(scene) if inspect.isgeneratorfunction(mutation) else iter([None])
+        next(change)
+        yield
+        del change
+
+    return still
+
+
+def _play(scene: Scene, mutation: Mutation, way: Way, compiled: bool, seen: Seen, stage: list[str]) -> None:
+    """``stage`` holds where the run is."""
+    change = mutation(scene) if inspect.isgeneratorfunction(mutation) else None
+    if change is not None:
+        next(change)
+    if scene.optimizer is None:
+        scene.prepare()
+    gc.manual_seed(SEED)
+    gc.set_grad_enabled(way.protocol not in ("inference", "export"))
+    call = _step(scene) if compiled and way.protocol == "step" else (way.make if compiled else _plain)(scene)
+    for number in range(CALLS):
+        _call(scene, way, call, compiled, seen, f"before {number}")
+    stage[0] = "after"
+    if change is None:
+        mutation(scene)
+    else:
+        next(change, None)
+    if way.protocol == "export":
+        _export(scene, compiled, seen)
+        return
+    for number in range(CALLS):
+        _call(scene, way, call, compiled, seen, f"after {number}")
+
+
+def _step(scene: Scene) -> Callable[..., Any]:
+    return gc.compile_step(scene.model, scene.loss, scene.optimizer)
+
+
+def _call(scene: Scene, way: Way, call: Callable[..., Any], compiled: bool, seen: Seen, prefix: str) -> None:
+    """One call in the protocol, and what is to be seen after it."""
+    x = scene.next_input()
+    args = (x, *scene.given)
+    scene.model.zero_grad()
+    if way.protocol == "step":
+        loss = call(args, scene.target()) if compiled else _eager_step(scene, args)
+        tensors_of(f"{prefix} loss", loss, seen)
+    else:
+        output = call(*args)
+        tensors_of(f"{prefix} output", output, seen)
+        if getattr(output, "requires_grad", False):
+            (output * weights_like(output)).sum().backward()
+        if x.grad is not None and way.protocol != "step":
+            seen[f"{prefix} gradient of the input"] = np.array(x.grad.numpy(force=True))
+        if way.protocol == "train":
+            scene.optimizer.step()
+    if way.protocol in ("train", "step"):
+        if scene.scheduler is not None:
+            scene.scheduler.step()
+        _optimizer_state(scene, seen, prefix)
+    state_of(prefix, scene.model, way.protocol != "step", seen)
+
+
+def _eager_step(scene: Scene, args: tuple[Any, ...]) -> Any:
+    loss = scene.loss(scene.model(*args), scene.target())
+    first = loss[0] if isinstance(loss, tuple) else loss
+    first.backward()
+    scene.optimizer.step()
+    scene.model.zero_grad()
+    return loss
+
+
+def weights_like(output: Any) -> Any:
+    """What the sum whose gradient is taken multiplies an output by."""
+    values = np.random.default_rng(5).uniform(0.5, 1.5, output.shape)
+    return gc.tensor(values).to(output.dtype)
+
+
+def _optimizer_state(scene: Scene, seen: Seen, prefix: str) -> None:
+    for number, group in enumerate(scene.optimizer.param_groups):
+        for place, param in enumerate(group["params"]):
+            tensors_of(f"{prefix} state {number}.{place}", dict(scene.optimizer.state.get(param, {})), seen)
+
+
+def _export(scene: Scene, compiled: bool, seen: Seen) -> None:
+    """The first call after the change, of the exported model."""
+    args = (scene.next_input().detach(), *scene.given)
+    if not compiled:
+        tensors_of("after 0 output", scene.model(*args), seen)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.gcm"
+        gc.export(scene.model, *args, path=path)
+        arrays = [a.numpy() for a in args if isinstance(a, gc.Tensor)]
+        tensors_of("after 0 output", gc.load(path)(*arrays), seen)
+
+
+def judge(kind: str, mutation: Mutation, way: Way) -> Outcome:
+    """Plays a change eagerly and in a way, and compares."""
+    expected, found = play(kind, mutation, way, False), play(kind, mutation, way, True)
+    difference = first_difference(expected.seen, found.seen, found.error is None and expected.error is None)
+    if found.error is None and expected.error is not None:
+        return Outcome(DIFFERENT, f"eager raises {_text(expected.error)}, compiled gives a value")
+    if difference:
+        return Outcome(DIFFERENT, difference)
+    if found.error is None:
+        return Outcome(EQUAL)
+    if expected.error is not None and _alike(expected.error, found.error):
+        return Outcome(EQUAL)
+    when = "after the change" if found.changed else "before the change"
+    return Outcome(REFUSED if isinstance(found.error, GraphcError) else FAILED, f"{when}: {_text(found.error)}")
+
+
+def _text(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _alike(expected: Exception, found: Exception) -> bool:
+    """Whether ``except`` that catches the first catches the second too."""
+    return isinstance(found, (type(expected), GraphcError))
+
+
+def first_difference(expected: Seen, found: Seen, complete: bool) -> str:
+    """In words, what is not the same; empty where all is. ``complete``: both must have seen as much."""
+    names = [name for name in expected if name in found]
+    missing = sorted({*expected, *found} - set(names)) if complete else []
+    if missing:
+        who = "eager" if missing[0] in expected else "compiled"
+        return f"{missing[0]}: only {who} has it"
+    for name in names:
+        a, b = expected[name], found[name]
+        if (a.dtype, a.shape) != (b.dtype, b.shape):
+            return f"{name}: {b.dtype}{list(b.shape)}, eager {a.dtype}{list(a.shape)}"
+        relative, absolute = NARROW.get(a.dtype, (RELATIVE, ABSOLUTE))
+        if not np.allclose(b, a, relative, absolute, equal_nan=True):
+            return f"{name}: {_shown(b)}, eager {_shown(a)}"
+    return ""
+
+
+def _shown(array: np.ndarray) -> str:
+    return np.array2string(array.ravel()[:4], precision=5, separator=", ")

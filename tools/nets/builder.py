@@ -1,0 +1,277 @@
+"""Builds random programs statement by statement, each run on PyTorch at once, so that all of them are valid."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from tools.nets.program import NAMESPACE, Input, Program
+
+EXTENTS = (1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17, 31, 33)
+LARGEST = 2000
+"""Most elements of a tensor."""
+TAME = 100.0
+"""Largest element of a float that further statements are applied to."""
+DTYPES = {
+    "f32": np.float32,
+    "f64": np.float64,
+    "i64": np.int64,
+    "i32": np.int32,
+    "i8": np.int8,
+    "u8": np.uint8,
+    "bool": np.bool_,
+}
+KNOWN = {torch.float32, torch.float64, torch.int64, torch.int32, torch.int8, torch.uint8, torch.bool}
+INTEGERS = (torch.int64, torch.int32, torch.int8, torch.uint8)
+SPECIAL = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 1e-40, -1e-40, 1e30, -1e30, 3.5, -2.5, 1e-20)
+
+
+class Unfit(Exception):
+    """A step does not apply; it is left out."""
+
+
+class Builder:
+    """A program that grows; ``let`` and ``do`` add a statement if PyTorch can run it."""
+
+    def __init__(self, seed: str, family: str, training: bool = False):
+        self.random = random.Random(seed)
+        self.arrays = np.random.default_rng(self.random.getrandbits(32))
+        self.family = family
+        self.training = training
+        self.inputs: list[Input] = []
+        self.layers: list[tuple[str, str]] = []
+        self.body: list[str] = []
+        self.values: dict[str, Any] = {}
+        """All variables with their values on PyTorch; a statement that writes in place changes them."""
+        self.float = self.pick(("f32", "f32", "f32", "f64"))
+        """The element type of floats where nothing else is asked for."""
+        self._scope: dict[str, Any] = {"t": torch, "nn": nn, "F": functional, "self": nn.Module(), **NAMESPACE}
+
+    # ---- choices
+
+    def pick(self, options: Sequence[Any]) -> Any:
+        """One of the options."""
+        return options[self.random.randrange(len(options))]
+
+    def chance(self, probability: float) -> bool:
+        """True as often as the probability says."""
+        return self.random.random() < probability
+
+    def whole(self, low: int, high: int) -> int:
+        """A whole number, both ends included."""
+        return self.random.randint(low, high)
+
+    def extent(self, largest: int = LARGEST) -> int:
+        """The size of a dimension."""
+        return self.pick([e for e in EXTENTS if e <= max(1, largest)])
+
+    def shape(self, rank: int | None = None, largest: int = LARGEST) -> tuple[int, ...]:
+        """A shape without empty dimensions."""
+        rank = self.pick((0, 1, 1, 2, 2, 2, 3, 3, 4)) if rank is None else rank
+        found: list[int] = []
+        for _ in range(rank):
+            found.append(self.extent(largest // max(1, int(np.prod(found, dtype=np.int64)))))
+        return tuple(found)
+
+    def dtype_of(self, name: str) -> str:
+        """The short name of a variable's element type."""
+        return next(n for n, d in DTYPES.items() if str(self.values[name].dtype) == f"torch.{np.dtype(d).name}")
+
+    def axis(self, name: str) -> int:
+        """A dimension of a variable, as a positive or negative number."""
+        rank = self.values[name].dim()
+        if not rank:
+            raise Unfit
+        return self.random.randrange(-rank, rank)
+
+    def axes(self, name: str, least: int = 0) -> tuple[int, ...]:
+        """Some different dimensions of a variable."""
+        rank = self.values[name].dim()
+        if rank < least:
+            raise Unfit
+        chosen = self.random.sample(range(rank), self.whole(least, rank))
+        return tuple(a - rank if self.chance(0.3) else a for a in chosen)
+
+    # ---- values
+
+    def array(self, shape: Sequence[int], dtype: str, kind: str = "") -> np.ndarray:
+        """Random contents; ``kind`` is ``eighths``, ``positive``, ``unit``, ``spread``, ``special``, ``wide``,
+        ``below n``, or ``distinct n`` (below n, none twice, one dimension)."""
+        draw, shape = self.arrays, tuple(shape)
+        if kind.startswith("distinct"):
+            values: Any = draw.permutation(int(kind.split()[1]))[: shape[0]]
+        elif kind.startswith("below"):
+            values = draw.integers(0, int(kind.split()[1]), shape)
+        elif dtype == "bool":
+            values = draw.integers(0, 2, shape)
+        elif DTYPES[dtype](0).dtype.kind != "f":
+            values = self._integers(shape, dtype, kind)
+        elif kind == "eighths":
+            values = draw.integers(-16, 17, shape) / 8
+        elif kind == "positive":
+            values = draw.uniform(0.2, 3.0, shape)
+        elif kind == "unit":
+            values = draw.uniform(0.02, 0.98, shape)
+        elif kind == "spread":
+            values = (draw.permutation(int(np.prod(shape, dtype=np.int64))).reshape(shape) - 3.3) * 0.37
+        elif kind == "special":
+            values = np.asarray(SPECIAL)[draw.integers(0, len(SPECIAL), shape)]
+        else:
+            values = draw.standard_normal(shape)
+        with np.errstate(all="ignore"):
+            return np.asarray(values).astype(DTYPES[dtype])
+
+    def _integers(self, shape: tuple[int, ...], dtype: str, kind: str) -> np.ndarray:
+        limits = np.iinfo(DTYPES[dtype])
+        if kind == "wide":
+            return self.arrays.integers(limits.min, limits.max, shape, DTYPES[dtype], endpoint=True)
+        return self.arrays.integers(max(limits.min, -9), 10, shape)
+
+    def input(
+        self, shape: Sequence[int], dtype: str = "", kind: str = "", layout: str = "", gradient: bool = True
+    ) -> str:
+        """A new argument."""
+        dtype = dtype or self.float
+        kind = kind or (self.pick(("", "", "eighths")) if dtype in ("f32", "f64") else "")
+        array = self.array(shape, dtype, kind)
+        layout = layout or self.pick(("dense",) * 9 + ("transposed", "strided", "offset"))
+        name = f"a{len(self.inputs)}"
+        floating = dtype in ("f32", "f64")
+        given = Input(name, array, layout, floating and gradient and self.chance(0.9))
+        self.inputs.append(given)
+        self.values[name] = torch.from_numpy(given.memory()).requires_grad_(given.gradient)
+        return name
+
+    def known(self, wanted: Callable[[Any], bool], otherwise: Callable[[], str], fresh: float = 0.25) -> str:
+        """A variable that fits, mostly a recent one, or a new argument."""
+        fitting = [n for n, v in self.values.items() if wanted(v)]
+        if fitting and not self.chance(fresh):
+            return self.pick(fitting[-5:])
+        return otherwise()
+
+    def real(self, rank: int | None = None, least: int = 0, filled: bool = True, fresh: float = 0.25) -> str:
+        """A tame float variable of a rank, or of a least rank; ``filled`` says that it has elements."""
+
+        def fits(v: Any) -> bool:
+            right = v.dim() >= least if rank is None else v.dim() == rank
+            return v.is_floating_point() and right and (v.numel() or not filled) and self.is_tame(v)
+
+        shape_rank = rank if rank is not None else max(least, self.pick((0, 1, 1, 2, 2, 3, 3, 4)))
+        return self.known(fits, lambda: self.input(self.shape(shape_rank)), fresh)
+
+    def is_tame(self, value: Any) -> bool:
+        """Whether all elements are of moderate size."""
+        if self.family == "specials" or not value.is_floating_point() or not value.numel():
+            return True
+        return bool(value.detach().abs().max() < TAME)
+
+    def some(self, dtypes: Sequence[Any] = (), least: int = 0, filled: bool = True) -> str:
+        """Any variable, or one of the element types."""
+
+        def fits(v: Any) -> bool:
+            return (not dtypes or v.dtype in dtypes) and v.dim() >= least and (v.numel() or not filled)
+
+        names = [n for n, d in DTYPES.items() if not dtypes or torch.from_numpy(np.zeros(1, d)).dtype in dtypes]
+        return self.known(fits, lambda: self.input(self.shape(max(least, self.pick((0, 1, 2, 3)))), self.pick(names)))
+
+    def like(self, name: str, dtype: str = "", kind: str = "") -> str:
+        """A variable or new argument that broadcasts with another one."""
+        shape = tuple(self.values[name].shape)
+        if self.chance(0.4):
+            first = self.whole(0, len(shape))
+            shape = shape[first:]
+        shape = tuple(1 if self.chance(0.2) else e for e in shape)
+        if not dtype and not kind and self.chance(0.4):
+            wanted = self.values[name].dtype
+            return self.known(lambda v: v.dtype == wanted and tuple(v.shape) == shape, lambda: self.input(shape))
+        return self.input(shape, dtype, kind)
+
+    # ---- statements
+
+    def let(self, expression: str) -> str:
+        """Assigns an expression to a new variable, or its elements to several; the first one's name."""
+        value = self._run(expression, eval)
+        if isinstance(value, (tuple, list)):
+            return self._unpack(expression, tuple(value))
+        self._expect(value)
+        name = f"v{len(self.values)}"
+        self.body.append(f"{name} = {expression}")
+        self.values[name] = value
+        return name
+
+    def _unpack(self, expression: str, values: tuple[Any, ...]) -> str:
+        if not values or len(values) > 8:
+            raise Unfit
+        for value in values:
+            self._expect(value)
+        names = [f"v{len(self.values) + i}" for i in range(len(values))]
+        self.body.append(f"{', '.join(names)}{',' if len(names) == 1 else ''} = {expression}")
+        self.values |= dict(zip(names, values, strict=True))
+        return names[0]
+
+    def do(self, statement: str) -> None:
+        """A statement that writes into variables."""
+        self._run(statement, exec)
+        self.body.append(statement)
+
+    def layer(self, expression: str) -> str:
+        """A new layer of the module; its attribute."""
+        name = f"m{len(self.layers)}"
+        layer = self._run(expression, eval)
+        layer.train(self.training)
+        if self.float == "f64":
+            expression += ".double()"
+            layer.double()
+        setattr(self._scope["self"], name, layer)
+        self.layers.append((name, expression))
+        return f"self.{name}"
+
+    def _run(self, text: str, how: Callable[..., Any]) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return how(text, self._scope | self.values)
+            except (RuntimeError, ValueError, TypeError, IndexError, AssertionError, NotImplementedError) as error:
+                raise Unfit(str(error)) from error
+
+    def _expect(self, value: Any) -> None:
+        if not isinstance(value, torch.Tensor) or value.dtype not in KNOWN or value.numel() > 2 * LARGEST:
+            raise Unfit
+
+    def program(self) -> Program:
+        """What was built, with the last variables and some others as outputs."""
+        if not self.body:
+            raise Unfit
+        made = [n for n in self.values if n.startswith("v")]
+        if not made:
+            raise Unfit
+        chosen = made[-1:] + [n for n in made[:-1] if self.chance(0.35)][-4:]
+        written = [
+            n for n in made[:-1] if n not in chosen and any(line.startswith(n) and "_(" in line for line in self.body)
+        ]
+        return Program(
+            self.family,
+            tuple(self.inputs),
+            tuple(self.layers),
+            tuple(self.body),
+            tuple(chosen + written),
+            self.training,
+            self.pick(OPTIMIZERS) if self.layers else "",
+        )
+
+
+OPTIMIZERS = (
+    "SGD(params, lr=0.05)",
+    "SGD(params, lr=0.05, momentum=0.9)",
+    "SGD(params, lr=0.02, momentum=0.9, nesterov=True, weight_decay=0.01)",
+    "Adam(params, lr=0.01, eps=0.01)",
+    "AdamW(params, lr=0.01, eps=0.01, weight_decay=0.1)",
+    "RMSprop(params, lr=0.01, eps=0.01)",
+)

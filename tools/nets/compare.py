@@ -1,0 +1,305 @@
+"""One program on PyTorch and on graphc, eagerly and compiled: values, gradients, buffers, and a training step."""
+
+from __future__ import annotations
+
+import re
+import warnings
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+import graphc
+from graphc.errors import GradientError, GraphcError, TraceError
+from tools.nets.program import Program, as_array
+
+RELATIVE = {"float32": 3e-5, "float64": 1e-9}
+"""Tolerated differences of values, relative to the largest of a tensor; gradients may differ ten times as much."""
+SMALLEST = {"float32": 1e-37, "float64": 1e-300}
+UNSURE = 50.0
+"""A difference is ill-conditioned when it is this many times what rounding of the inputs changes in PyTorch."""
+STEPS = 2
+"""Training steps that are compared."""
+
+Record = dict[str, Any]
+"""Arrays by name: ``value 0``, ``gradient a0``, ``state m0.weight``; None is a gradient that there is not."""
+
+
+class Verdict(NamedTuple):
+    """What comparing one program gave; ``kind`` stays the same while the program is reduced."""
+
+    outcome: str
+    kind: str = ""
+    detail: str = ""
+
+
+class _Mismatch(Exception):
+    """Two records differ."""
+
+    def __init__(self, label: str, what: str, detail: str):
+        super().__init__(f"{label}: {what}: {detail}")
+        self.label, self.what, self.detail = label, what, detail
+
+
+def check(program: Program) -> Verdict:
+    """Compares all ways to run a program; the first difference is the verdict."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            expected = dict(_stages(program, torch))
+        except Exception as error:
+            return Verdict("dropped", "", _short(error))
+        doubtful, found = False, {}
+        stages = _stages(program, graphc)
+        while True:
+            stage = "eager"
+            try:
+                stage, found = next(stages)
+                differ(found, expected[_NAMES.get(stage, stage)], program.family == "specials")
+            except StopIteration:
+                return Verdict("ill-conditioned" if doubtful else "equal")
+            except _Mismatch as mismatch:
+                if mismatch.what != "value" or not _is_unsure(program, stage, found):
+                    kind = f"{stage} {mismatch.label.split()[0]} {mismatch.what}"
+                    return Verdict("difference", kind, str(mismatch))
+                doubtful = True
+            except _Stage as failed:
+                return _verdict(failed)
+
+
+class _Stage(Exception):
+    """A stage raised an error."""
+
+    def __init__(self, stage: str, error: BaseException):
+        super().__init__(stage)
+        self.stage, self.error = stage, error
+
+
+def _verdict(failed: _Stage) -> Verdict:
+    error, detail = failed.error, f"{failed.stage}: {_short(failed.error)}"
+    kind = f"{failed.stage} {type(error).__name__}"
+    if not isinstance(error, GraphcError):
+        return Verdict("error", kind, detail)
+    if failed.stage == "eager":
+        return Verdict("raises", kind, detail)
+    return Verdict("refused" if isinstance(error, (TraceError, GradientError)) else "error", kind, detail)
+
+
+def _short(error: BaseException) -> str:
+    """Class and first line of an error, without its numbers."""
+    line = (str(error).splitlines() or [""])[0]
+    return f"{type(error).__name__}: {re.sub(r'[0-9]+', '#', line)[:160]}"
+
+
+# ---- ways to run a program
+
+_NAMES = {"compiled": "eager", "without gradients": "inference"}
+"""Ways to run a program on graphc, and the one of PyTorch that gives the same."""
+
+
+def _stages(program: Program, library: Any, double: bool = False, arrays: Any = None) -> Iterator[tuple[str, Record]]:
+    """Names and records of all ways to run a program on a library."""
+    ways: list[tuple[str, Callable[[], Record]]] = [
+        ("eager", lambda: _twice(program, library, lambda net: net, double, arrays))
+    ]
+    if library is graphc:
+        ways.append(("compiled", lambda: _twice(program, library, graphc.compile, double, arrays)))
+    freeze = bool(zlib.crc32(program.text().encode()) & 1)
+    if library is graphc:
+        ways.append(
+            ("without gradients", lambda: _inference(program, library, lambda n: graphc.compile(n, freeze=freeze)))
+        )
+    else:
+        ways.append(("inference", lambda: _inference(program, library, lambda net: net, double, arrays)))
+    if program.optimizer and program.layers:
+        ways.append(("step", lambda: _train(program, library, double, arrays)))
+    for name, run in ways:
+        try:
+            record = run()
+        except Exception as error:
+            raise _Stage(name, error) from error
+        yield name, record
+
+
+def _twice(program: Program, library: Any, wrap: Callable, double: bool, arrays: Any) -> Record:
+    """Two calls of one net, the second with other contents of the arguments."""
+    net = program.net(library, double)
+    call = wrap(net)
+    arrays = arrays or [i.array for i in program.inputs]
+    record = _values(program, library, net, call, program.tensors(library, arrays))
+    again = _values(program, library, net, call, program.tensors(library, [_rolled(a) for a in arrays]))
+    return record | {f"{label} again": array for label, array in again.items()}
+
+
+def _rolled(array: np.ndarray) -> np.ndarray:
+    """Other contents from the same range: the elements one place further."""
+    return np.roll(array.ravel(), 1).reshape(array.shape)
+
+
+def _values(program: Program, library: Any, net: Any, call: Callable, tensors: Sequence[Any]) -> Record:
+    """Results, gradients of inputs and parameters, and buffers after one call."""
+    results = call(*tensors)
+    record: Record = {f"value {i}": as_array(r) for i, r in enumerate(results)}
+    record |= {f"flag {i}": np.array(r.requires_grad) for i, r in enumerate(results)}
+    roots = [r for r in results if r.requires_grad]
+    wanted = {i.name: t for i, t in zip(program.inputs, tensors, strict=True) if t.requires_grad}
+    wanted |= dict(net.named_parameters())
+    if roots and wanted:
+        weights = [library.from_numpy(_weights(as_array(r))) for r in roots]
+        found = library.autograd.grad(roots, list(wanted.values()), weights, allow_unused=True)
+        record |= {f"gradient {n}": None if g is None else as_array(g) for n, g in zip(wanted, found, strict=True)}
+    return record | {f"state {name}": as_array(b) for name, b in net.named_buffers()}
+
+
+def _inference(program: Program, library: Any, wrap: Callable, double: bool = False, arrays: Any = None) -> Record:
+    """Results of a call without gradients."""
+    net = program.net(library, double)
+    call = wrap(net)
+    with library.no_grad():
+        results = call(*program.tensors(library, arrays, gradients=False))
+    return {f"value {i}": as_array(r) for i, r in enumerate(results)}
+
+
+def _train(program: Program, library: Any, double: bool, arrays: Any) -> Record:
+    """Losses, parameters and buffers after some training steps."""
+    net = program.net(library, double)
+    scope = {"optim": library.optim, "params": net.parameters()}
+    optimizer = eval(f"optim.{program.optimizer}", scope)
+    tensors = program.tensors(library, arrays, gradients=False)
+
+    def loss(results: Any) -> Any:
+        total = None
+        for r in results:
+            if r.requires_grad:
+                weights = library.from_numpy(
+                    _weights(
+                        np.zeros(
+                            tuple(r.shape),
+                            str(r.dtype).replace("torch.", "").replace("f32", "float32").replace("f64", "float64"),
+                        )
+                    )
+                )
+                part = (r * weights).sum()
+                total = part if total is None else total + part
+        return total
+
+    if library is graphc:
+        step = graphc.compile_step(net, loss, optimizer)
+        losses = [step(tuple(tensors)) for _ in range(STEPS)]
+    else:
+        losses = []
+        for _ in range(STEPS):
+            optimizer.zero_grad()
+            losses.append(loss(net(*tensors)))
+            losses[-1].backward()
+            optimizer.step()
+    record: Record = {f"loss {i}": as_array(x) for i, x in enumerate(losses)}
+    return record | {f"state {name}": as_array(value) for name, value in net.state_dict().items()}
+
+
+def _weights(array: np.ndarray) -> np.ndarray:
+    """By what a result is multiplied before results are summed: eighths that depend on the shape alone."""
+    random = np.random.default_rng([7, *array.shape])
+    return np.asarray(random.integers(-8, 9, array.shape) / 8, array.dtype)
+
+
+# ---- comparisons
+
+
+def differ(found: Record, expected: Record, zeros: bool = False) -> None:
+    """Raises at the first difference of two records; ``zeros`` says that signs of zeros count in values."""
+    for label, theirs in expected.items():
+        ours = found.get(label)
+        if ours is None or theirs is None:
+            known = theirs if ours is None else ours
+            if known is not None and (label not in found or np.any(known)):
+                raise _Mismatch(label, "missing", f"{ours} is not {theirs}")
+            continue
+        _same(label, ours, theirs, zeros and label.startswith("value"))
+
+
+def _same(label: str, ours: np.ndarray, theirs: np.ndarray, zeros: bool) -> None:
+    for what in ("shape", "dtype"):
+        if getattr(ours, what) != getattr(theirs, what):
+            raise _Mismatch(label, what, f"{getattr(ours, what)} is not {getattr(theirs, what)}")
+    far = ~_near(ours, theirs, label)
+    if zeros and ours.dtype.kind == "f":
+        far |= (ours == 0) & (theirs == 0) & (np.signbit(ours) != np.signbit(theirs))
+    if np.any(far):
+        place = tuple(int(i) for i in np.argwhere(far)[0])
+        detail = f"{int(far.sum())} of {far.size}, first at {place}: {ours[place]!s} is not {theirs[place]!s}"
+        raise _Mismatch(label, "value", detail)
+
+
+def _near(ours: np.ndarray, theirs: np.ndarray, label: str, doubt: np.ndarray | float = 0.0) -> np.ndarray:
+    """Which elements agree."""
+    equal = ours == theirs
+    if ours.dtype.kind != "f":
+        return equal
+    name = theirs.dtype.name
+    relative = RELATIVE[name] * (1 if label.startswith("value") else 10)
+    largest = float(np.max(np.abs(theirs), initial=0.0, where=np.isfinite(theirs)))
+    difference = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
+    near = difference <= relative * largest + SMALLEST[name] + doubt
+    return equal | (np.isnan(ours) & np.isnan(theirs)) | (np.isfinite(ours) & np.isfinite(theirs) & near)
+
+
+def _is_unsure(program: Program, stage: str, found: Record) -> bool:
+    """Whether PyTorch's own results change about as much when the inputs are rounded another way."""
+    name = _NAMES.get(stage, stage)
+    base, others = None, []
+    for number, (double, arrays) in enumerate(_others(program)):
+        try:
+            record = dict(_stages(program, torch, double, arrays))[name]
+        except Exception:
+            continue
+        if number:
+            others.append(record)
+        else:
+            base = record
+    assert base is not None
+    return all(
+        array is None or found.get(label) is None or _explained(label, found[label], array, others)
+        for label, array in base.items()
+    )
+
+
+def _others(program: Program) -> Iterable[tuple[bool, list[np.ndarray]]]:
+    """Precision and inputs of runs that are the same but for rounding: the program itself first."""
+    arrays = [i.array for i in program.inputs]
+    yield False, arrays
+    yield True, [a.astype(np.float64) if a.dtype == np.float32 else a for a in arrays]
+    for direction in (1, 2, 3):
+        yield False, [_nudged(a, direction) for a in arrays]
+
+
+def _nudged(array: np.ndarray, direction: int) -> np.ndarray:
+    """Floats changed in the last bits; equal ones equally, and those of few bits not at all, as they are exact."""
+    if array.dtype.kind != "f":
+        return array
+    unique, places = np.unique(array, return_inverse=True)
+    random = np.random.default_rng(direction)
+    step = 2 * np.finfo(array.dtype).eps * random.choice((-1.0, 0.5, 1.0), unique.shape)
+    exact = ~np.isfinite(unique) | (unique * 8 == np.round(unique * 8))
+    changed = np.where(exact, unique, unique * (1 + step)).astype(array.dtype)
+    return changed[places].reshape(array.shape)
+
+
+def _explained(label: str, ours: np.ndarray, theirs: np.ndarray, others: Sequence[Record]) -> bool:
+    if ours.dtype.kind != "f" or not theirs.size:
+        changed = any(not np.array_equal(r[label], theirs) for r in others if r.get(label) is not None)
+        return bool(np.array_equal(ours, theirs) or changed)
+    doubt = np.zeros(theirs.shape)
+    for record in others:
+        other = record.get(label)
+        if other is not None and other.shape == theirs.shape:
+            with np.errstate(all="ignore"):
+                change = np.abs(other.astype(np.float64) - theirs.astype(np.float64))
+            same = (other == theirs) | (np.isnan(other) & np.isnan(theirs))
+            doubt = np.maximum(doubt, np.where(same, 0.0, np.where(np.isnan(change), np.inf, change)))
+    finite = doubt[np.isfinite(doubt)]
+    typical = float(np.quantile(finite, 0.9)) if finite.size else 0.0
+    near = _near(ours, theirs, label, UNSURE * doubt + 5 * typical)
+    return bool(np.all(near | np.isinf(doubt)))

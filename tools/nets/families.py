@@ -1,0 +1,68 @@
+"""The families of random programs, each a list of steps, and how a program of a family is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tools.nets import families_layers as layers
+from tools.nets import families_shape as shape
+from tools.nets import families_values as values
+from tools.nets.builder import Builder, Unfit
+from tools.nets.program import Program
+
+Step = Callable[[Builder], None]
+
+FAMILIES: dict[str, tuple[Step, ...]] = {
+    "views of views": (shape.view,),
+    "reads by index": (shape.read, shape.read, shape.view),
+    "writes by index": (shape.write,),
+    "writes in place": (shape.in_place, shape.in_place, shape.view),
+    "rearrangements": (shape.rearrange, shape.view),
+    "joins and splits": (shape.join, shape.join, shape.view),
+    "resampling": (shape.resample,),
+    "empty dimensions": (shape.empty,),
+    "layouts of memory": (shape.layout,),
+    "wide integers": (shape.wide_integers,),
+    "math": (values.math, values.math, values.arithmetic),
+    "activations": (layers.activation, values.arithmetic),
+    "choices": (values.choose, values.arithmetic),
+    "reductions": (values.reduce, values.reduce, values.arithmetic),
+    "order": (values.order,),
+    "mixed types": (values.types,),
+    "scalars": (values.scalars,),
+    "specials": (values.special,),
+    "long rows": (values.long_rows, values.arithmetic),
+    "convolutions": (layers.convolution, layers.convolution, layers.activation),
+    "pools": (layers.pool, layers.pool, layers.activation),
+    "norms around pools": (layers.norm, layers.pool, layers.norm),
+    "norms": (layers.norm, layers.activation),
+    "attention": (layers.attention,),
+    "recurrence": (layers.recurrent,),
+    "products": (layers.product, layers.product, values.reduce),
+    "losses": (layers.loss,),
+    "stacks of layers": (layers.stack,),
+    "given twice": (layers.repeated,),
+}
+OTHERS: tuple[Step, ...] = tuple(dict.fromkeys(step for steps in FAMILIES.values() for step in steps))
+FOREIGN = 0.25
+"""How often a step comes from any family instead of the program's own."""
+TRIES = 60
+
+
+def draw(seed: int, number: int) -> Program:
+    """The program of a seed and a number; raises Unfit when none came about."""
+    names = tuple(FAMILIES)
+    family = names[number % len(names)]
+    builder = Builder(f"{seed}/{number}", family, training=number // len(names) % 2 == 0)
+    wanted = builder.pick((1, 1, 2, 2, 3, 3, 4, 5, 7))
+    done = 0
+    for _ in range(TRIES):
+        steps = OTHERS if done and builder.chance(FOREIGN) else FAMILIES[family]
+        try:
+            builder.pick(steps)(builder)
+        except Unfit:
+            continue
+        done += 1
+        if done == wanted:
+            break
+    return builder.program()

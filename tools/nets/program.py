@@ -1,0 +1,125 @@
+"""A random program: inputs, layers, and statements as text that means the same on PyTorch and on graphc."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+NAMESPACE = {"inf": math.inf, "nan": math.nan}
+
+
+@dataclass(frozen=True)
+class Input:
+    """An argument of a program."""
+
+    name: str
+    array: np.ndarray
+    layout: str = "dense"
+    """How it lies in memory: ``dense``, ``transposed``, ``strided`` (every second element), ``offset`` (by one)."""
+    gradient: bool = False
+
+    def memory(self, array: np.ndarray | None = None) -> np.ndarray:
+        """A copy of the array, or of another one of its shape, in this layout."""
+        array = self.array if array is None else array
+        if self.layout == "transposed":
+            return np.ascontiguousarray(array.T).T
+        if self.layout == "strided" and array.ndim:
+            room = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
+            room[..., ::2] = array
+            return room[..., ::2]
+        if self.layout == "offset":
+            room = np.zeros(array.size + 1, array.dtype)
+            room[1:] = array.ravel()
+            return room[1:].reshape(array.shape)
+        return array.copy()
+
+
+@dataclass(frozen=True)
+class Program:
+    """A module with a ``forward`` of statements; ``t`` is the library, ``F`` its functional, ``nn`` its layers."""
+
+    family: str
+    inputs: tuple[Input, ...] = ()
+    layers: tuple[tuple[str, str], ...] = ()
+    """Attribute and expression of each layer."""
+    body: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    training: bool = False
+    optimizer: str = ""
+    """The optimizer of a training step, such as ``SGD(params, lr=0.1)``; empty for a program without one."""
+
+    def text(self) -> str:
+        """The module's source."""
+        lines = ["class Net(nn.Module):", "    def __init__(self):", "        super().__init__()"]
+        lines += [f"        self.{name} = {layer}" for name, layer in self.layers]
+        lines += ["", f"    def forward({', '.join(['self', *(i.name for i in self.inputs)])}):"]
+        lines += [f"        {line}" for line in self.body]
+        lines += [f"        return {', '.join(self.outputs)}{',' if len(self.outputs) == 1 else ''}"]
+        return "\n".join(lines) + "\n"
+
+    def net(self, library: Any, double: bool = False) -> Any:
+        """The module on a library, with values of parameters and buffers that both libraries share."""
+        scope = {"t": library, "nn": library.nn, "F": library.nn.functional, **NAMESPACE}
+        exec(compile(self.text(), "<program>", "exec"), scope)
+        net = scope["Net"]()
+        if double:
+            net.double()
+        held = {name: as_array(value) for name, value in net.state_dict().items()}
+        state = {name: _value_of(name, array) for name, array in held.items()}
+        net.load_state_dict({name: library.from_numpy(array) for name, array in state.items()})
+        return net.train(self.training)
+
+    def tensors(self, library: Any, arrays: Any = None, gradients: bool = True) -> list[Any]:
+        """The arguments on a library; leaves, those that want gradients require them."""
+        made = []
+        for i, given in enumerate(self.inputs):
+            tensor = library.from_numpy(given.memory(None if arrays is None else arrays[i]))
+            made.append(tensor.requires_grad_() if gradients and given.gradient else tensor)
+        return made
+
+    def with_array(self, index: int, array: np.ndarray, **changes: Any) -> Program:
+        """The program with other contents of one input."""
+        inputs = list(self.inputs)
+        inputs[index] = replace(inputs[index], array=array, **changes)
+        return replace(self, inputs=tuple(inputs))
+
+
+def as_array(value: Any) -> np.ndarray:
+    """A copy of the values of a tensor of either library."""
+    return np.array(value.detach().numpy())
+
+
+def _value_of(name: str, array: np.ndarray) -> np.ndarray:
+    """Contents of a parameter or buffer: a function of its name and shape alone, tame, variances positive."""
+    if array.dtype.kind != "f":
+        return array
+    random = np.random.default_rng(zlib.crc32(f"{name} {array.shape}".encode()))
+    values = random.standard_normal(array.shape) * 0.4
+    if name.endswith("running_var"):
+        values = np.abs(values) + 0.5
+    return np.asarray(values.astype(np.float32), array.dtype)
+
+
+def script(program: Program, finding: str) -> str:
+    """A runnable file that shows a finding of a program."""
+    arrays = [f'    "{i.name}": {_literal(i)},' for i in program.inputs]
+    fields = f"layers={program.layers!r}, body={program.body!r}, outputs={program.outputs!r}"
+    rest = f"training={program.training!r}, optimizer={program.optimizer!r}"
+    made = ", ".join(f'Input("{i.name}", ARRAYS["{i.name}"], {i.layout!r}, {i.gradient!r})' for i in program.inputs)
+    lines = [f"# {line}" for line in finding.splitlines()] + ["import numpy as np", ""]
+    lines += ["from tools.nets.compare import check", "from tools.nets.program import Input, Program", ""]
+    lines += ["inf, nan = np.inf, np.nan", "ARRAYS = {", *arrays, "}", f"INPUTS = ({made}{',' if made else ''})"]
+    lines += [f"PROGRAM = Program({program.family!r}, INPUTS, {fields}, {rest})"]
+    return "\n".join([*lines, "print(PROGRAM.text())", "print(check(PROGRAM))"]) + "\n"
+
+
+def _literal(given: Input) -> str:
+    array = given.array
+    values = np.array2string(array, separator=",", threshold=10**9, max_line_width=10**9, floatmode="unique")
+    if not array.size:
+        return f"np.zeros({array.shape}, np.{array.dtype.name})"
+    return f"np.array({values.replace(chr(10), '')}, np.{array.dtype.name}).reshape({array.shape})"

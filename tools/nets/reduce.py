@@ -1,0 +1,158 @@
+"""Makes failing programs small: fewer outputs and statements, smaller tensors, plainer numbers, while they still fail."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from tools.nets.program import Input, Program
+
+Test = Callable[[Program], bool]
+"""Whether a program still fails in the same way."""
+BUDGET = 60.0
+"""Seconds for one program."""
+
+
+def reduced(program: Program, fails: Test) -> Program:
+    """A smaller program that fails in the same way."""
+    end = time.monotonic() + BUDGET
+    again = True
+    while again:
+        again = False
+        for ways in (_fewer_outputs, _fewer_statements, _fewer_inputs, _fewer_layers, _smaller, _plainer):
+            smaller = True
+            while smaller and time.monotonic() < end:
+                smaller = False
+                for candidate in ways(program):
+                    if time.monotonic() > end:
+                        return program
+                    if fails(candidate):
+                        program, smaller, again = candidate, True, True
+                        break
+    return program
+
+
+def _fewer_outputs(program: Program) -> Iterator[Program]:
+    if program.optimizer:
+        yield replace(program, optimizer="")
+    if program.training:
+        yield replace(program, training=False)
+    if len(program.outputs) > 1:
+        for name in program.outputs:
+            yield replace(program, outputs=(name,))
+        for name in program.outputs:
+            yield replace(program, outputs=tuple(n for n in program.outputs if n != name))
+
+
+def _fewer_statements(program: Program) -> Iterator[Program]:
+    """Without a statement; what it assigned is an argument instead if something needs it."""
+    values = _values_of(program)
+    for i in reversed(range(len(program.body))):
+        left = (*program.body[:i], *program.body[i + 1 :])
+        names = _assigned(program.body[i])
+        text = " ".join((*left, *program.outputs))
+        needed = [n for n in names if re.search(rf"\b{n}\b", text)]
+        if any(n in program.outputs for n in needed):
+            later = _last_before(program.body[:i], names)
+            if later:
+                yield replace(program, body=left, outputs=tuple(later if n in needed else n for n in program.outputs))
+        if all(n in values for n in needed):
+            given = [Input(n, values[n], "dense", values[n].dtype.kind == "f") for n in needed]
+            if not any(n in program.outputs for n in needed):
+                yield replace(program, body=left, inputs=(*program.inputs, *given))
+
+
+def _last_before(body: tuple[str, ...], taken: list[str]) -> str:
+    """The last variable that statements assign."""
+    names = [n for line in body for n in _assigned(line) if n not in taken]
+    return names[-1] if names else ""
+
+
+def _assigned(line: str) -> list[str]:
+    """Names of variables that a statement makes."""
+    match = re.match(r"((?:v\d+(?:, )?)+),? = ", line)
+    return match[1].split(", ") if match else []
+
+
+def _values_of(program: Program) -> dict[str, np.ndarray]:
+    """What the variables of a program hold on PyTorch right after they were made."""
+    net, tensors = program.net(torch), program.tensors(torch, gradients=False)
+    scope: dict[str, Any] = {"t": torch, "nn": torch.nn, "F": torch.nn.functional, "self": net}
+    scope |= {"inf": np.inf, "nan": np.nan}
+    scope |= {i.name: tensor for i, tensor in zip(program.inputs, tensors, strict=True)}
+    found: dict[str, np.ndarray] = {}
+    with torch.no_grad():
+        for line in program.body:
+            try:
+                exec(line, scope)
+            except Exception:
+                return found
+            found |= {n: np.array(scope[n].detach().numpy()) for n in _assigned(line)}
+    return found
+
+
+def _fewer_inputs(program: Program) -> Iterator[Program]:
+    text = " ".join((*program.body, *program.outputs))
+    used = tuple(i for i in program.inputs if re.search(rf"\b{i.name}\b", text))
+    if len(used) < len(program.inputs):
+        yield replace(program, inputs=used)
+    for i, given in enumerate(program.inputs):
+        if given.layout != "dense":
+            yield program.with_array(i, given.array, layout="dense")
+        if given.gradient:
+            yield program.with_array(i, given.array, gradient=False)
+
+
+def _fewer_layers(program: Program) -> Iterator[Program]:
+    text = " ".join(program.body)
+    used = tuple((name, layer) for name, layer in program.layers if f"self.{name}(" in text)
+    if len(used) < len(program.layers):
+        yield replace(program, layers=used)
+
+
+def _smaller(program: Program) -> Iterator[Program]:
+    """All dimensions of one size made smaller, and the numbers of that size in the text too."""
+    sizes = sorted({e for i in program.inputs for e in i.array.shape if e > 1}, reverse=True)
+    for size in sizes:
+        for less in dict.fromkeys((1, 2, size // 2, size - 1)):
+            if less < size:
+                yield _resized(program, size, less, True)
+                yield _resized(program, size, less, False)
+    for i, given in enumerate(program.inputs):
+        for axis, extent in enumerate(given.array.shape):
+            for less in dict.fromkeys((1, extent // 2, extent - 1)):
+                if 0 < less < extent:
+                    yield program.with_array(i, given.array.take(range(less), axis))
+
+
+def _resized(program: Program, size: int, less: int, in_text: bool) -> Program:
+    inputs = []
+    for given in program.inputs:
+        array = given.array
+        for axis, extent in enumerate(array.shape):
+            if extent == size:
+                array = array.take(range(less), axis)
+        inputs.append(replace(given, array=array))
+
+    def shrunk(text: str) -> str:
+        return re.sub(rf"(?<![\w.]){size}(?![\w.])", str(less), text) if in_text else text
+
+    layers = tuple((name, shrunk(layer)) for name, layer in program.layers)
+    return replace(program, inputs=tuple(inputs), layers=layers, body=tuple(map(shrunk, program.body)))
+
+
+def _plainer(program: Program) -> Iterator[Program]:
+    """Arguments of plainer numbers."""
+    for i, given in enumerate(program.inputs):
+        if given.array.dtype.kind != "f" or not given.array.size:
+            continue
+        ones, short = np.ones_like(given.array), np.round(given.array, 1)
+        for array in (ones, short):
+            if not np.array_equal(array, given.array) and not np.array_equal(given.array, ones):
+                yield program.with_array(i, array)

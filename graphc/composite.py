@@ -155,6 +155,16 @@ def clamp(x: Any, low: Any = None, high: Any = None) -> Any:
     return mathematics.clamp(x, least if low is None else low, most if high is None else high)
 
 
+def power(x: Any, exponent: Any) -> Any:
+    """``x`` to the power ``exponent``, a number or a tensor.
+
+    PyTorch takes the exponents 0.5 and -0.5 for roots, which differ from powers at -inf (NaN) and -0.
+    """
+    if isinstance(exponent, float) and abs(exponent) == 0.5 and not isinstance(x, (bool, int, float)):
+        return mathematics.sqrt(to_float(x)) if exponent > 0 else mathematics.rsqrt(to_float(x))
+    return mathematics.pow(x, exponent)
+
+
 def norm(x: Any, p: float = 2.0, dim: Dims = None, keepdim: bool = False) -> Any:
     """The p-norm of the elements along ``dim`` (all of them for None); p may be infinite."""
     x = to_float(x)

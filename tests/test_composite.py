@@ -23,6 +23,15 @@ def test_no_overflow():
     assert composite.logsumexp(graphc.tensor([-math.inf, -math.inf]), 0).item() == -math.inf
 
 
+@pytest.mark.parametrize("power", [lambda x, y: x**y, lambda x, y: x.pow(y), graphc.pow, graphc.float_power])
+def test_powers_of_a_half_are_roots(power):
+    x = graphc.tensor([-math.inf, -0.0, 4.0])
+    for exponent, expected in ((0.5, [math.nan, -0.0, 2]), (-0.5, [math.nan, -math.inf, 0.5])):
+        for function in (power, graphc.compile(power)):
+            np.testing.assert_equal(function(x, exponent).tolist(), expected)
+    assert power(graphc.tensor([4]), 0.5).tolist() == [2]
+
+
 def test_not_a_number_passes_through():
     x = graphc.tensor([math.nan, -1.0])
     assert math.isnan(composite.relu(x)[0].item())

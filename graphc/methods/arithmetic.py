@@ -132,7 +132,7 @@ class Arithmetic(Elementary, Ordering, Algebra):
     __rfloordiv__ = _reflected(ew.floor_div, "Quotient rounded down.")
     __mod__ = _binary(ew.mod, "Remainder with the sign of the divisor.")
     __rmod__ = _reflected(ew.mod, "Remainder with the sign of the divisor.")
-    __pow__ = _binary(mathematics.pow, "Power.")
+    __pow__ = _binary(composite.power, "Power.")
     __rpow__ = _reflected(mathematics.pow, "Power.")
     __and__ = _binary(ew.bit_and, "Bitwise and.")
     __rand__ = _reflected(ew.bit_and, "Bitwise and.")
@@ -213,7 +213,7 @@ class Arithmetic(Elementary, Ordering, Algebra):
 
     def pow(self, exponent: Any) -> Tensor:
         """Each element raised to the power ``exponent``, a number or a tensor."""
-        return mathematics.pow(self, exponent)
+        return composite.power(self, exponent)
 
     def square(self) -> Tensor:
         """Product with itself; of booleans, i64."""

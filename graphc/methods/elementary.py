@@ -214,7 +214,7 @@ class Elementary(TensorBase):
     def float_power(self, exponent: Any) -> Tensor:
         """The power in f64."""
         other = exponent.double() if isinstance(exponent, TensorBase) else float(exponent)  # type: ignore[attr-defined]
-        return mathematics.pow(self.double(), other)  # type: ignore[attr-defined]
+        return composite.power(self.double(), other)  # type: ignore[attr-defined]
 
     def clamp_min(self, min: Any) -> Tensor:
         """Elements not below ``min``."""

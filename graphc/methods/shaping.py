@@ -35,11 +35,12 @@ def concatenate(tensors: Sequence[Any], dim: int = 0) -> Any:
     tensors = _several("cat", tensors)
     if not tensors:
         raise ArgumentError("cat needs at least one tensor")
-    kept = [t for t in tensors if t.shape != (0,)] or tensors[:1]
-    if len(kept) == 1:
-        return kept[0].clone()
-    dtype = common_type(kept, "cat")
-    return shape.concat(*(as_type(t, dtype) for t in kept), axis=dim_of(dim, len(kept[0].shape)))
+    dtype = common_type(tensors, "cat")
+    extents = next((t.shape for t in tensors if t.shape != (0,)), (0,))
+    axis = dim_of(dim, len(extents))
+    nothing = (*extents[:axis], 0, *extents[axis + 1 :])
+    kept = [t if t.shape != (0,) else shape.reshape(t, shape=nothing) for t in tensors]
+    return shape.concat(*(as_type(t, dtype) for t in kept), axis=axis)
 
 
 def stacked(tensors: Sequence[Any], dim: int = 0) -> Any:

@@ -50,6 +50,13 @@ def test_update_rules_of_optimizers():
     assert x.tolist() == [0.5, 3]
 
 
+def test_limits_in_place_have_names():
+    x = graphc.tensor([-2.0, 0.0, 2.0])
+    assert x.clone().clamp_(min=-1).tolist() == [-1, 0, 2]
+    assert x.clone().clip_(max=1).tolist() == [-2, 0, 1]
+    assert x.clone().pow_(exponent=2).tolist() == [4, 0, 4]
+
+
 def test_operators_in_place():
     x = y = graphc.tensor([8, 9])
     x += 1

@@ -112,6 +112,15 @@ def test_splitting():
         x.narrow(0, 5, 3)
 
 
+def test_empty_vectors_that_are_joined_count_for_type_and_gradient():
+    whole, empty = graphc.tensor([[1, 2]], dtype=graphc.int8), graphc.zeros(0).requires_grad_()
+    joined = graphc.cat([whole, empty], -1)
+    assert joined.dtype is graphc.float32 and joined.tolist() == [[1, 2]]
+    joined.sum().backward()
+    assert empty.grad.shape == (0,)
+    assert graphc.cat([graphc.zeros(0), graphc.zeros(0)]).shape == (0,)
+
+
 def test_joining():
     x = counting(2, 2)
     assert graphc.cat([x, x + 4], 1).tolist() == [[0, 1, 4, 5], [2, 3, 6, 7]]

@@ -74,11 +74,15 @@ class Builder:
 
     def shape(self, rank: int | None = None, largest: int = LARGEST) -> tuple[int, ...]:
         """A shape without empty dimensions."""
-        rank = self.pick((0, 1, 1, 2, 2, 2, 3, 3, 4)) if rank is None else rank
+        dims: int = self.pick((0, 1, 1, 2, 2, 2, 3, 3, 4)) if rank is None else rank
         found: list[int] = []
-        for _ in range(rank):
+        for _ in range(dims):
             found.append(self.extent(largest // max(1, int(np.prod(found, dtype=np.int64)))))
         return tuple(found)
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """The shape of a variable."""
+        return tuple(self.values[name].shape)
 
     def dtype_of(self, name: str) -> str:
         """The short name of a variable's element type."""

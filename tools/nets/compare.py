@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 import graphc
-from graphc.errors import GradientError, GraphcError, TraceError
+from graphc.errors import CompileError, GraphcError, PassError, VerifyError
 from tools.nets.program import Program, as_array
 
 RELATIVE = {"float32": 3e-5, "float64": 1e-9}
@@ -28,9 +29,12 @@ Record = dict[str, Any]
 
 
 class Verdict(NamedTuple):
-    """What comparing one program gave; ``kind`` stays the same while the program is reduced."""
+    """What comparing one program gave; ``stage`` and ``kind`` stay the same while the program is reduced."""
 
     outcome: str
+    """``equal``, ``ill-conditioned``, ``dropped`` (PyTorch refuses it), ``refused`` (a typed error says why not),
+    ``different``, ``failed``."""
+    stage: str = ""
     kind: str = ""
     detail: str = ""
 
@@ -44,47 +48,45 @@ class _Mismatch(Exception):
 
 
 def check(program: Program) -> Verdict:
-    """Compares all ways to run a program; the first difference is the verdict."""
+    """Compares all ways to run a program; the verdict on the first that does not give what PyTorch gives."""
+    last = Verdict("equal")
+    for stage in stages(program):
+        verdict = compare(program, stage)
+        if verdict.outcome == "ill-conditioned":
+            last = verdict
+        elif verdict.outcome != "equal":
+            return verdict
+    return last
+
+
+def compare(program: Program, stage: str) -> Verdict:
+    """Compares one way to run a program with PyTorch."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            expected = dict(_stages(program, torch))
+            expected = _record(program, torch, stage)
         except Exception as error:
-            return Verdict("dropped", "", _short(error))
-        doubtful, found = False, {}
-        stages = _stages(program, graphc)
-        while True:
-            stage = "eager"
-            try:
-                stage, found = next(stages)
-                differ(found, expected[_NAMES.get(stage, stage)], program.family == "specials")
-            except StopIteration:
-                return Verdict("ill-conditioned" if doubtful else "equal")
-            except _Mismatch as mismatch:
-                if mismatch.what != "value" or not _is_unsure(program, stage, found):
-                    kind = f"{stage} {mismatch.label.split()[0]} {mismatch.what}"
-                    return Verdict("difference", kind, str(mismatch))
-                doubtful = True
-            except _Stage as failed:
-                return _verdict(failed)
+            return Verdict("dropped", stage, "", _short(error))
+        found: Record = {}
+        try:
+            found = _record(program, graphc, stage)
+            differ(found, expected, program.family == "specials")
+        except _Mismatch as mismatch:
+            kind = f"{stage} {mismatch.label.split()[0]} {mismatch.what}"
+            if mismatch.what == "value" and _is_unsure(program, stage, found, expected):
+                return Verdict("ill-conditioned", stage, kind, str(mismatch))
+            return Verdict("different", stage, kind, str(mismatch))
+        except Exception as error:
+            return _failure(stage, error)
+        return Verdict("equal", stage)
 
 
-class _Stage(Exception):
-    """A stage raised an error."""
-
-    def __init__(self, stage: str, error: BaseException):
-        super().__init__(stage)
-        self.stage, self.error = stage, error
-
-
-def _verdict(failed: _Stage) -> Verdict:
-    error, detail = failed.error, f"{failed.stage}: {_short(failed.error)}"
-    kind = f"{failed.stage} {type(error).__name__}"
-    if not isinstance(error, GraphcError):
-        return Verdict("error", kind, detail)
-    if failed.stage == "eager":
-        return Verdict("raises", kind, detail)
-    return Verdict("refused" if isinstance(error, (TraceError, GradientError)) else "error", kind, detail)
+def _failure(stage: str, error: Exception) -> Verdict:
+    """An error of graphc where PyTorch has a value: typed errors of the front end are refusals."""
+    internal = isinstance(error, (VerifyError, PassError, CompileError)) or not isinstance(error, GraphcError)
+    return Verdict(
+        "failed" if internal else "refused", stage, f"{stage} {type(error).__name__}", f"{stage}: {_short(error)}"
+    )
 
 
 def _short(error: BaseException) -> str:
@@ -95,32 +97,21 @@ def _short(error: BaseException) -> str:
 
 # ---- ways to run a program
 
-_NAMES = {"compiled": "eager", "without gradients": "inference"}
-"""Ways to run a program on graphc, and the one of PyTorch that gives the same."""
+
+def stages(program: Program) -> tuple[str, ...]:
+    """Ways to run a program: eagerly, compiled, compiled without gradients, as training steps."""
+    return ("eager", "compiled", "inference", *(["step"] if program.optimizer and program.layers else []))
 
 
-def _stages(program: Program, library: Any, double: bool = False, arrays: Any = None) -> Iterator[tuple[str, Record]]:
-    """Names and records of all ways to run a program on a library."""
-    ways: list[tuple[str, Callable[[], Record]]] = [
-        ("eager", lambda: _twice(program, library, lambda net: net, double, arrays))
-    ]
-    if library is graphc:
-        ways.append(("compiled", lambda: _twice(program, library, graphc.compile, double, arrays)))
-    freeze = bool(zlib.crc32(program.text().encode()) & 1)
-    if library is graphc:
-        ways.append(
-            ("without gradients", lambda: _inference(program, library, lambda n: graphc.compile(n, freeze=freeze)))
-        )
-    else:
-        ways.append(("inference", lambda: _inference(program, library, lambda net: net, double, arrays)))
-    if program.optimizer and program.layers:
-        ways.append(("step", lambda: _train(program, library, double, arrays)))
-    for name, run in ways:
-        try:
-            record = run()
-        except Exception as error:
-            raise _Stage(name, error) from error
-        yield name, record
+def _record(program: Program, library: Any, stage: str, double: bool = False, arrays: Any = None) -> Record:
+    """What one way to run a program gives on a library."""
+    if stage == "step":
+        return _train(program, library, double, arrays)
+    wrap: Callable = (lambda net: net) if library is torch or stage == "eager" else graphc.compile
+    if stage == "inference":
+        freeze = library is graphc and bool(zlib.crc32(program.text().encode()) & 1)
+        return _inference(program, library, functools.partial(wrap, freeze=True) if freeze else wrap, double, arrays)
+    return _twice(program, library, wrap, double, arrays)
 
 
 def _twice(program: Program, library: Any, wrap: Callable, double: bool, arrays: Any) -> Record:
@@ -173,14 +164,8 @@ def _train(program: Program, library: Any, double: bool, arrays: Any) -> Record:
         total = None
         for r in results:
             if r.requires_grad:
-                weights = library.from_numpy(
-                    _weights(
-                        np.zeros(
-                            tuple(r.shape),
-                            str(r.dtype).replace("torch.", "").replace("f32", "float32").replace("f64", "float64"),
-                        )
-                    )
-                )
+                dtype = np.float64 if r.dtype == library.float64 else np.float32
+                weights = library.from_numpy(_weights(np.zeros(tuple(r.shape), dtype)))
                 part = (r * weights).sum()
                 total = part if total is None else total + part
         return total
@@ -246,30 +231,23 @@ def _near(ours: np.ndarray, theirs: np.ndarray, label: str, doubt: np.ndarray | 
     return equal | (np.isnan(ours) & np.isnan(theirs)) | (np.isfinite(ours) & np.isfinite(theirs) & near)
 
 
-def _is_unsure(program: Program, stage: str, found: Record) -> bool:
+def _is_unsure(program: Program, stage: str, found: Record, expected: Record) -> bool:
     """Whether PyTorch's own results change about as much when the inputs are rounded another way."""
-    name = _NAMES.get(stage, stage)
-    base, others = None, []
-    for number, (double, arrays) in enumerate(_others(program)):
+    others = []
+    for double, arrays in _others(program):
         try:
-            record = dict(_stages(program, torch, double, arrays))[name]
+            others.append(_record(program, torch, stage, double, arrays))
         except Exception:
             continue
-        if number:
-            others.append(record)
-        else:
-            base = record
-    assert base is not None
     return all(
         array is None or found.get(label) is None or _explained(label, found[label], array, others)
-        for label, array in base.items()
+        for label, array in expected.items()
     )
 
 
 def _others(program: Program) -> Iterable[tuple[bool, list[np.ndarray]]]:
-    """Precision and inputs of runs that are the same but for rounding: the program itself first."""
+    """Precision and inputs of runs that are the same but for rounding."""
     arrays = [i.array for i in program.inputs]
-    yield False, arrays
     yield True, [a.astype(np.float64) if a.dtype == np.float32 else a for a in arrays]
     for direction in (1, 2, 3):
         yield False, [_nudged(a, direction) for a in arrays]

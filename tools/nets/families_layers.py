@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.nets.builder import Builder, Unfit
+from tools.nets.builder import Builder
 
 
 def images(b: Builder, dims: int, least: int = 1) -> str:
@@ -181,19 +181,19 @@ def product(b: Builder) -> None:
         scales = b.pick(("", ", beta=0.5, alpha=2", ", beta=0"))
         b.let(f"t.addmm({b.input(b.pick(((n,), (m, n), (1, n))))}, {b.input((m, k))}, {b.input((k, n))}{scales})")
     elif choice == 6:
-        i, j, l = b.whole(1, 5), b.whole(1, 5), b.whole(1, 5)
+        i, j, n = b.whole(1, 5), b.whole(1, 5), b.whole(1, 5)
         rule, shapes = b.pick(
             (
-                ("ij,jk->ik", ((i, j), (j, l))),
-                ("ij,jk->ki", ((i, j), (j, l))),
-                ("ijk,ik->j", ((i, j, l), (i, l))),
+                ("ij,jk->ik", ((i, j), (j, n))),
+                ("ij,jk->ki", ((i, j), (j, n))),
+                ("ijk,ik->j", ((i, j, n), (i, n))),
                 ("ij,ij->", ((i, j), (i, j))),
                 ("ii->i", ((i, i),)),
-                ("ijk->ki", ((i, j, l),)),
-                ("i,j,k->kji", ((i,), (j,), (l,))),
-                ("bij,bjk->bik", ((2, i, j), (2, j, l))),
-                ("...ij,...kj->...ik", ((3, i, j), (1, l, j))),
-                ("ij,kj,ki->k", ((i, j), (l, j), (l, i))),
+                ("ijk->ki", ((i, j, n),)),
+                ("i,j,k->kji", ((i,), (j,), (n,))),
+                ("bij,bjk->bik", ((2, i, j), (2, j, n))),
+                ("...ij,...kj->...ik", ((3, i, j), (1, n, j))),
+                ("ij,kj,ki->k", ((i, j), (n, j), (n, i))),
             )
         )
         b.let(f"t.einsum('{rule}', {', '.join(b.input(s) for s in shapes)})")
@@ -295,39 +295,35 @@ def repeated(b: Builder) -> None:
     """One tensor or layer that is given twice."""
     x = b.real(2)
     rows, width = b.values[x].shape
-    choice = b.whole(0, 9)
+    choice = b.whole(0, 3)
     if choice == 0:
-        b.let(
-            b.pick(
-                (
-                    f"{x} * {x}",
-                    f"{x} - {x}",
-                    f"{x} / ({x} + 5)",
-                    f"t.maximum({x}, {x})",
-                    f"t.atan2({x}, {x})",
-                    f"t.hypot({x}, {x})",
-                )
-            )
-        )
+        y = b.let(f"{x}.clone()")
+        b.do(f"{y}.{b.pick(('add_', 'mul_', 'copy_', 'sub_'))}({y})")
     elif choice == 1:
-        b.let(b.pick((f"{x} @ {x}.T", f"{x}.T @ {x}", f"F.linear({x}, {x})", f"t.einsum('ij,ij->i', {x}, {x})")))
-    elif choice == 2:
-        b.let(f"t.cat([{x}, {x}, {x}], {b.axis(x)})")
-    elif choice == 3:
-        b.let(f"t.where({x} > 0, {x}, {x} * 2)")
-    elif choice == 4:
         layer = b.layer(f"nn.Linear({width}, {width})")
         b.let(f"{layer}(F.relu({layer}({x})))")
-    elif choice == 5:
-        b.let(f"F.scaled_dot_product_attention({x}[None], {x}[None], {x}[None])")
-    elif choice == 6:
-        y = b.let(f"{x}.clone()")
-        b.do(f"{y}.{b.pick(('add_', 'mul_', 'copy_'))}({y})")
-    elif choice == 7:
-        if rows > 6 or width > 6:
-            raise Unfit
+    elif choice == 2 and rows < 7 and width < 7:
         b.let(f"F.conv2d({x}[None, None], {x}[None, None])")
-    elif choice == 8:
-        b.let(f"t.lerp({x}, {x}, {x})")
     else:
-        b.let(f"F.mse_loss({x}, {x} * 0.5) + t.addcmul({x}, {x}, {x}).sum()")
+        b.let(b.pick(TWICE).replace("X", x))
+
+
+TWICE = (
+    "X * X",
+    "X - X",
+    "X / (X + 5)",
+    "t.maximum(X, X)",
+    "t.atan2(X, X)",
+    "t.hypot(X, X)",
+    "t.lerp(X, X, X)",
+    "t.where(X > 0, X, X * 2)",
+    "t.cat([X, X, X], 0)",
+    "t.cat([X, X], -1)",
+    "X @ X.T",
+    "X.T @ X",
+    "F.linear(X, X)",
+    "t.einsum('ij,ij->i', X, X)",
+    "F.mse_loss(X, X * 0.5) + t.addcmul(X, X, X).sum()",
+    "F.scaled_dot_product_attention(X[None], X[None], X[None])",
+)
+"""Expressions of one matrix X."""

@@ -2,46 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tools.nets.builder import INTEGERS, Builder, Unfit
 
 
 def view(b: Builder) -> None:
     """A view of any variable, often of a view."""
     x = b.some(least=b.pick((0, 1, 2)))
-    rank, shape = b.values[x].dim(), tuple(b.values[x].shape)
-    choice = b.whole(0, 13)
-    if choice == 0:
-        b.let(f"{x}.reshape({reshaped(b, shape)})")
-    elif choice == 1:
-        b.let(f"{x}.permute({tuple(b.random.sample(range(rank), rank))})")
-    elif choice == 2:
-        b.let(f"{x}.transpose({b.axis(x)}, {b.axis(x)})")
-    elif choice in (3, 4, 5):
-        b.let(f"{x}[{slices(b, shape)}]")
-    elif choice == 6:
-        b.let(f"{x}.unsqueeze({b.whole(-rank - 1, rank)})")
-    elif choice == 7:
-        b.let(f"{x}.squeeze({b.pick(('', str(b.axis(x))))})")
-    elif choice == 8:
-        b.let(f"{x}.expand({(*b.pick(((), (2,), (3, 1))), *(b.whole(1, 3) if e == 1 else -1 for e in shape))})")
-    elif choice == 9:
-        axis = b.axis(x)
-        start = b.whole(0, max(0, shape[axis] - 1))
-        b.let(f"{x}.narrow({axis}, {start}, {b.whole(0, shape[axis] - start)})")
-    elif choice == 10:
-        axis = b.axis(x)
-        b.let(f"{x}.select({axis}, {b.whole(-shape[axis], shape[axis] - 1)})")
-    elif choice == 11:
-        b.let(f"{x}.diagonal({b.whole(-2, 2)}, {b.axis(x)}, {b.axis(x)})")
-    elif choice == 12:
-        axis = b.axis(x)
-        b.let(f"{x}.unfold({axis}, {b.whole(1, max(1, shape[axis]))}, {b.whole(1, 3)})")
-    else:
-        b.let(
-            b.pick(
-                (f"{x}.flatten({b.whole(0, max(0, rank - 1))})", f"{x}.mT", f"{x}.movedim({b.axis(x)}, {b.axis(x)})")
-            )
-        )
+    b.let(f"{x}{b.pick(VIEWS)(b, x)}")
+
+
+def _narrow(b: Builder, x: str) -> str:
+    axis = b.axis(x)
+    extent = b.values[x].shape[axis]
+    start = b.whole(0, max(0, extent - 1))
+    return f".narrow({axis}, {start}, {b.whole(0, extent - start)})"
+
+
+def _select(b: Builder, x: str) -> str:
+    axis = b.axis(x)
+    extent = b.values[x].shape[axis]
+    if not extent:
+        raise Unfit
+    return f".select({axis}, {b.whole(-extent, extent - 1)})"
+
+
+def _windows(b: Builder, x: str) -> str:
+    axis = b.axis(x)
+    return f".unfold({axis}, {b.whole(1, max(1, b.values[x].shape[axis]))}, {b.whole(1, 3)})"
+
+
+def _expand(b: Builder, x: str) -> str:
+    return f".expand({(*b.pick(((), (2,), (3, 1))), *(b.whole(1, 3) if e == 1 else -1 for e in b.values[x].shape))})"
+
+
+def _permute(b: Builder, x: str) -> str:
+    rank = b.values[x].dim()
+    return f".permute({tuple(b.random.sample(range(rank), rank))})"
+
+
+VIEWS: tuple[Callable[[Builder, str], str], ...] = (
+    lambda b, x: f".reshape({reshaped(b, tuple(b.values[x].shape))})",
+    _permute,
+    lambda b, x: f".transpose({b.axis(x)}, {b.axis(x)})",
+    lambda b, x: f"[{slices(b, tuple(b.values[x].shape))}]",
+    lambda b, x: f"[{slices(b, tuple(b.values[x].shape))}]",
+    lambda b, x: f"[{slices(b, tuple(b.values[x].shape))}]",
+    lambda b, x: f".unsqueeze({b.whole(-b.values[x].dim() - 1, b.values[x].dim())})",
+    lambda b, x: f".squeeze({b.pick(('', str(b.axis(x))))})",
+    _expand,
+    _narrow,
+    _select,
+    lambda b, x: f".diagonal({b.whole(-2, 2)}, {b.axis(x)}, {b.axis(x)})",
+    _windows,
+    lambda b, x: f".flatten({b.whole(0, max(0, b.values[x].dim() - 1))})",
+    lambda b, x: f".movedim({b.axis(x)}, {b.axis(x)})",
+    lambda b, x: b.pick((".mT", ".T", ".flatten()", ".view(-1)", ".detach()")),
+)
+"""What may follow a variable."""
 
 
 def reshaped(b: Builder, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -118,7 +137,7 @@ def indices(b: Builder, extent: int, shape: tuple[int, ...], negative: bool = Tr
 def read(b: Builder) -> None:
     """Elements by index tensors."""
     x = b.some(least=1)
-    shape, axis = tuple(b.values[x].shape), b.axis(x)
+    shape, axis = b.shape_of(x), b.axis(x)
     choice = b.whole(0, 8)
     if choice == 0:
         b.let(f"t.index_select({x}, {axis}, {indices(b, shape[axis], (b.whole(0, 6),), False)})")
@@ -136,10 +155,11 @@ def read(b: Builder) -> None:
         number = b.whole(0, len(shape) - 1)
         b.let(f"{x}[{':, ' * number}{indices(b, shape[number], b.shape(b.whole(0, 2), 20))}]")
     elif choice == 5 and len(shape) > 1:
-        i = indices(b, shape[0], (4,))
-        b.let(f"{x}[{i}, {b.pick(('', ':, ', 'None, '))}{indices(b, shape[1], b.pick(((4,), (1,), (3, 1))))}]")
+        i, j = indices(b, shape[0], (4,)), indices(b, shape[1], b.pick([(4,), (1,), (3, 1)]))
+        b.let(f"{x}[{i}, {b.pick(('', ':, ', 'None, '))}{j}]")
     elif choice == 6:
-        b.let(f"{x}[{[b.whole(-shape[0], shape[0] - 1) for _ in range(b.whole(1, 4))] if shape[0] else [0]}]")
+        first = b.shape_of(x)[0]
+        b.let(f"{x}[{[b.whole(-first, first - 1) for _ in range(b.whole(1, 4))] if first else [0]}]")
     elif choice == 7 and len(shape) > 1:
         b.let(f"{x}[{b.whole(0, 1)}:, {indices(b, shape[1], b.shape(b.whole(1, 2), 12))}]")
     else:

@@ -1,4 +1,4 @@
-"""Steps of random programs that compute element by element and over dimensions: math, choices, reductions, order, types."""
+"""Steps of random programs that compute values: math, choices, reductions, order, types, special numbers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ SMOOTH = "exp expm1 sin cos tan tanh sinh cosh atan asinh erf erfc sigmoid squar
 POSITIVE = "log log2 log10 log1p sqrt rsqrt reciprocal lgamma digamma"
 INSIDE = "asin acos atanh erfinv logit"
 STEPS = "floor ceil round trunc sign frac"
+WHOLE = "sum mean prod max min std var norm median argmax argmin any all"
+BENDS = "relu leaky_relu elu softplus hardtanh silu gelu hardswish relu6"
+OF_SPECIAL = (
+    "exp log sqrt rsqrt abs neg sign floor ceil round trunc tanh sigmoid sin cos atan relu isnan isinf isfinite"
+)
+OF_SPECIAL += " nan_to_num reciprocal expm1 log1p square signbit"
 
 
 def math(b: Builder) -> None:
@@ -109,9 +115,7 @@ def reduce(b: Builder) -> None:
         name = b.pick(("sum", "mean", "amax", "amin", "logsumexp", "nansum", "std", "var"))
         b.let(f"t.{name}({x}, {axes}{keep})")
     elif choice == 2:
-        b.let(
-            f"t.{b.pick(('sum', 'mean', 'prod', 'max', 'min', 'std', 'var', 'norm', 'median', 'argmax', 'argmin', 'any', 'all'))}({x})"
-        )
+        b.let(f"t.{b.pick(WHOLE.split())}({x})")
     elif choice == 3:
         b.let(f"t.{b.pick(('max', 'min', 'median', 'mode', 'aminmax'))}({x}, dim={b.axis(x)}{keep})")
     elif choice == 4:
@@ -125,9 +129,8 @@ def reduce(b: Builder) -> None:
     elif choice == 8:
         b.let(f"t.{b.pick(('count_nonzero', 'nanmean'))}({x}, {b.axis(x)})")
     else:
-        b.let(
-            f"t.{b.pick(('sum', 'prod', 'cumsum'))}({x}, {b.axis(x)}, dtype=t.{b.pick(('float64', 'float32', 'int64'))})"
-        )
+        dtype = b.pick(("float64", "float32", "int64"))
+        b.let(f"t.{b.pick(('sum', 'prod', 'cumsum'))}({x}, {b.axis(x)}, dtype=t.{dtype})")
 
 
 def order(b: Builder) -> None:
@@ -242,8 +245,7 @@ def special(b: Builder) -> None:
     if choice == 0:
         b.let(f"{x} {b.pick(('+', '-', '*', '/', '<', '>=', '==', '!='))} {y}")
     elif choice == 1:
-        names = "exp log sqrt rsqrt abs neg sign floor ceil round trunc tanh sigmoid sin cos atan relu isnan isinf isfinite nan_to_num reciprocal expm1 log1p square signbit"
-        b.let(f"t.{b.pick(names.split())}({x})")
+        b.let(f"t.{b.pick(OF_SPECIAL.split())}({x})")
     elif choice == 2:
         b.let(
             f"t.{b.pick(('maximum', 'minimum', 'fmax', 'fmin', 'atan2', 'copysign', 'hypot', 'logaddexp'))}({x}, {y})"
@@ -252,9 +254,7 @@ def special(b: Builder) -> None:
         name = b.pick(("sum", "amax", "amin", "mean", "prod", "logsumexp", "argmax", "argmin", "all", "any", "nansum"))
         b.let(f"t.{name}({x}, {b.axis(x)})")
     elif choice == 4:
-        b.let(
-            f"F.{b.pick(('relu', 'leaky_relu', 'elu', 'softplus', 'hardtanh', 'silu', 'gelu', 'hardswish', 'relu6'))}({x})"
-        )
+        b.let(f"F.{b.pick(BENDS.split())}({x})")
     elif choice == 5:
         b.let(
             b.pick(

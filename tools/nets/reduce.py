@@ -1,4 +1,4 @@
-"""Makes failing programs small: fewer outputs and statements, smaller tensors, plainer numbers, while they still fail."""
+"""Makes failing programs small: fewer statements, smaller tensors, plainer numbers, while they still fail."""
 
 from __future__ import annotations
 

@@ -1,0 +1,91 @@
+"""The net of random programs: a seeded sample of it, and that it notices, reduces and writes down what differs."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="the net compares with PyTorch")
+
+import graphc  # noqa: E402
+from tools.nets import compare, programs, run  # noqa: E402
+from tools.nets.families import FAMILIES, draw  # noqa: E402
+from tools.nets.program import Input, Program, script  # noqa: E402
+from tools.nets.reduce import reduced  # noqa: E402
+
+pytestmark = pytest.mark.torch
+
+SAMPLE = len(FAMILIES)
+"""Programs of the sample: one of each family."""
+
+
+def test_there_are_at_least_twenty_families():
+    assert len(FAMILIES) >= 20
+
+
+def test_a_name_stands_for_the_same_program():
+    first, again = draw(3, 5), draw(3, 5)
+    assert first.text() == again.text()
+    assert all(
+        np.array_equal(a.array, b.array, equal_nan=True) for a, b in zip(first.inputs, again.inputs, strict=True)
+    )
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_no_program_of_a_sample_differs(seed: int):
+    outcomes = {name: programs.judge(name) for name in itertools.islice(programs.cases(seed), SAMPLE)}
+    bad = {name: outcome.detail for name, outcome in outcomes.items() if outcome.kind in run.BAD}
+    assert not bad, "\n".join(f"{name}: {detail}" for name, detail in bad.items())
+    assert sum(outcome.kind == run.EQUAL for outcome in outcomes.values()) > SAMPLE * 0.8
+
+
+PLANTED = Program(
+    "math",
+    (
+        Input("a0", np.arange(12, dtype=np.float32).reshape(3, 4) / 7, "dense", True),
+        Input("a1", np.ones(4, np.float32), "transposed", True),
+    ),
+    (("m0", "nn.Linear(4, 4)"),),
+    ("v0 = self.m0(a0)", "v1 = t.erfc(a0)", "v2 = v0 + v1", "v3 = t.relu(v2) * a1", "v4 = v3.sum(0)"),
+    ("v4", "v2"),
+)
+
+
+def test_a_wrong_function_is_found_and_its_program_reduced(monkeypatch: pytest.MonkeyPatch):
+    assert compare.check(PLANTED).outcome == "equal"
+    monkeypatch.setattr(graphc, "erfc", lambda x: 1.001 - graphc.erf(x))
+    verdict = compare.check(PLANTED)
+    assert verdict[:3] == ("different", "eager", "eager value value")
+    small = reduced(PLANTED, lambda p: compare.compare(p, verdict.stage)[:3] == verdict[:3])
+    assert len(small.body) == 1 and "erfc" in small.body[0]
+    assert [i.array.size for i in small.inputs] == [1] and not small.layers
+
+
+def test_an_error_that_is_not_typed_is_found(monkeypatch: pytest.MonkeyPatch):
+    def broken(x: object) -> object:
+        raise KeyError(x)
+
+    monkeypatch.setattr(graphc, "erfc", broken)
+    assert compare.check(PLANTED)[:3] == ("failed", "eager", "eager KeyError")
+
+
+def test_a_written_script_runs(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(script(PLANTED, "planted"))
+    done = subprocess.run(
+        [sys.executable, str(path)], capture_output=True, text=True, env={"PYTHONPATH": "."}, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "v1 = t.erfc(a0)" in done.stdout and "outcome='equal'" in done.stdout
+
+
+def test_differences_that_rounding_explains_are_no_findings():
+    near = np.array([1.0, 1.0 + 1e-7], np.float32) / 3
+    program = Program(
+        "math", (Input("a0", near, "dense", False),), (), ("v0 = (a0[0] * a0[0] - a0[1] * a0[1]) / 1e-9",), ("v0",)
+    )
+    assert compare.check(program).outcome in ("equal", "ill-conditioned")

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from benchmarks import against
 from benchmarks.measure import Row, describe_rows, measure
 from benchmarks.peers import OWN, PEERS
 from benchmarks.process import WorkerProcess, make_environment, pin
@@ -40,11 +41,14 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--peers", type=pick(peers), default=peers, metavar=",".join(peers))
     parser.add_argument("--only-peers", action="store_true", help="leave graphc itself out")
     parser.add_argument("--threads", type=int, default=1, metavar="N")
-    parser.add_argument("--rounds", type=int, default=5, metavar="R")
+    parser.add_argument("--rounds", type=int, metavar="R", help="5 by default, 9 with --against")
     parser.add_argument("--seconds", type=float, default=0.3, help="length of one peer's turn in a round")
     parser.add_argument("--limit", type=float, default=900, help="seconds after which a peer is given up")
     parser.add_argument("--json", action="store_true", help="print everything that was measured as JSON")
-    return parser.parse_args(argv)
+    parser.add_argument("--against", metavar="COMMIT", help="compare graphc as it is with a commit, not with peers")
+    options = parser.parse_args(argv)
+    options.rounds = options.rounds or (against.ROUNDS if options.against else 5)
+    return options
 
 
 def tell(message: str) -> None:
@@ -90,6 +94,29 @@ def run(options: argparse.Namespace, modules: dict[str, str]) -> tuple[list[Row]
     return rows, versions, absent
 
 
+def compare_commits(options: argparse.Namespace) -> int:
+    """Measure this tree twice and a commit; return the exit status."""
+    try:
+        rows = against.run(
+            options.against,
+            options.workloads,
+            against.Turns(options.rounds, options.seconds, options.threads, options.limit),
+            tell,
+        )
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    if options.json:
+        json.dump(
+            {"commit": options.against, "cpu": read_cpu_name(), "rows": describe_rows(rows)}, sys.stdout, indent=1
+        )
+        print()
+    changes = [against.judge(row) for row in rows]
+    if not options.json:
+        print(against.format_changes(rows, options.against), end="")
+    return 1 if any(change is not None and change.worse for change in changes) else 0
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the benchmarks; return the exit status."""
     options = parse_arguments(argv)
@@ -98,6 +125,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
+    if options.against:
+        return compare_commits(options)
     own = [] if options.only_peers else list(OWN)
     modules = {name: PEERS[name] for name in [*own, *options.peers]}
     rows, versions, absent = run(options, modules)

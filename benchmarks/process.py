@@ -42,14 +42,23 @@ def pin(threads: int) -> list[int]:
 class WorkerProcess:
     """One peer's worker. Ask it with `ask`; every answer is a dictionary, errors included."""
 
-    def __init__(self, module: str, threads: int, environment: Mapping[str, str], log: Path, limit_s: float):
+    def __init__(
+        self,
+        module: str,
+        threads: int,
+        environment: Mapping[str, str],
+        log: Path,
+        limit_s: float,
+        tree: Path = ROOT,
+    ):
+        """``tree`` is the folder whose packages the process imports."""
         self.module = module
         self.limit_s = limit_s
         self._log = log.open("wb")
         self._pending = b""
         command = [sys.executable, "-m", "benchmarks.worker", module, str(threads)]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, cwd=ROOT, env=dict(environment)
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, cwd=tree, env=dict(environment)
         )
         self.hello = self._read()
 

@@ -1,0 +1,89 @@
+"""A tree against a commit: what counts as a change, and the comparison from start to end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks import against, commits
+from benchmarks.against import AGAIN, NOW, THEN, judge
+from benchmarks.measure import Figures, Row
+from benchmarks.process import ROOT
+
+
+def row(now: list[float], again: list[float], then: list[float], name: str = "policy_b1") -> Row:
+    times = {NOW: now, AGAIN: again, THEN: then}
+    return Row(name, {peer: Figures(rounds_ms=rounds) for peer, rounds in times.items()})
+
+
+def test_a_ratio_inside_of_the_spread_of_the_same_code_does_not_count():
+    change = judge(row([1.0, 1.0, 1.0], [0.9, 1.0, 1.1], [0.95, 0.95, 0.95]))
+    assert change is not None
+    assert (change.ratio, change.low, change.high) == (0.95, 0.9, 1.1)
+    assert not change.counts and not change.worse
+
+
+@pytest.mark.parametrize(("then", "counts", "worse"), [(0.96, True, True), (0.98, True, False), (1.2, True, False)])
+def test_a_ratio_outside_of_it_counts_and_is_worse_below_the_limit(then: float, counts: bool, worse: bool):
+    change = judge(row([2.0, 2.0, 2.0], [1.99, 2.0, 2.01], [2 * then] * 3))
+    assert change is not None
+    assert (change.counts, change.worse) == (counts, worse)
+
+
+def test_rounds_are_compared_with_each_other():
+    change = judge(row([1.0, 2.0, 4.0], [1.0, 2.0, 4.0], [1.1, 2.2, 4.4]))
+    assert change is not None and change.ratio == pytest.approx(1.1)
+    assert change.low == change.high == 1.0
+
+
+def test_the_summary_names_what_is_slower_what_is_unclear_and_what_failed():
+    failed = row([], [], [], "lstm_b1_t64")
+    failed.peers[THEN].problem = "RuntimeError: no"
+    text = against.format_changes(
+        [
+            row([1.0] * 3, [0.99, 1.0, 1.01], [0.9] * 3, "net_b1"),
+            row([1.0] * 3, [0.8, 1.0, 1.2], [0.9] * 3, "mlp_b1"),
+            row([1.0] * 3, [1.0] * 3, [1.5] * 3, "gpt_b1_t128"),
+            failed,
+        ],
+        "abc",
+    )
+    assert "below 0.97 of abc: net_b1\n" in text
+    assert "(measure again): mlp_b1\n" in text
+    assert "faster: gpt_b1_t128\n" in text
+    assert "lstm_b1_t64: then: RuntimeError: no\n" in text
+    assert "| net_b1 | 1.00 | 1.00 | 0.900 | 0.900 | 0.99-1.01 | slower |" in text
+    assert against.format_changes([row([1.0], [1.0], [1.0])], "abc").endswith("\nno change counts\n")
+
+
+def _has_history() -> bool:
+    try:
+        commits.resolve("HEAD")
+    except (ValueError, FileNotFoundError):
+        return False
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not _has_history(), reason="not a git checkout")
+def test_a_commit_is_measured_beside_this_tree():
+    arguments = ["--against", "HEAD", "--workloads", "policy_b1,train_policy_b256", "--rounds", "2", "--json"]
+    command = [sys.executable, "-m", "benchmarks", *arguments, "--seconds", "0.02"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert [r["workload"] for r in rows] == ["policy_b1", "train_policy_b256"]
+    for measured in rows:
+        assert list(measured["peers"]) == [NOW, AGAIN, THEN]
+        for figures in measured["peers"].values():
+            assert not figures["problem"] and len(figures["rounds_ms"]) == 2 and figures["error"] < 1e-3
+
+
+def test_an_unknown_commit_is_a_usage_error():
+    command = [sys.executable, "-m", "benchmarks", "--against", "no_such_commit", "--workloads", "policy_b1"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 2
+    assert "'no_such_commit' is no commit" in done.stderr

@@ -1,0 +1,178 @@
+"""Instructions that a call costs, counted by callgrind: of a loaded model, a compiled module, a training step.
+
+``python -m tools.call_cost`` runs tiny models many times, so that nearly all is the way to the kernels and back; one
+thread, no cache, a fixed hash seed. The figure is (instructions of 101,000 calls - of 1,000 calls) / 100,000.
+``--against COMMIT`` measures a commit too and exits 1 where a call costs over 2% more than there. Exit code 2: there is
+no valgrind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import graphc as gc
+from benchmarks import commits
+from benchmarks.__main__ import pick as names_of
+from graphc import nn
+from graphc.nn import functional as F
+
+FEW, MANY = 1_000, 101_000
+QUICK_FEW, QUICK_MANY = 200, 2_200
+WARM = 20
+"""Calls before those that are counted: builds, and what is made lazily."""
+TOLERANCE = 1.02
+"""How much a call may cost in proportion to the commit that it is compared with."""
+MARK = "getppid"
+"""The C function before which callgrind writes down what it has counted: nothing else calls it."""
+MISSING = 2
+"""Exit code where there is no valgrind."""
+
+Call = Callable[[], object]
+Costs = dict[str, float]
+"""Instructions per call."""
+
+
+def policy() -> nn.Module:
+    """A small control policy, 17-64-64-6."""
+    gc.manual_seed(0)
+    return nn.Sequential(nn.Linear(17, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 6))
+
+
+def mlp() -> nn.Module:
+    """A perceptron so small that its kernels cost next to nothing."""
+    gc.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+
+
+def _loaded(model: nn.Module, width: int, folder: Path) -> Call:
+    x = gc.rand(1, width)
+    gc.export(model.eval(), x, path=folder / "model.gcm")
+    run, array = gc.load(folder / "model.gcm"), x.numpy()
+    return lambda: run(array)
+
+
+def _compiled(model: nn.Module, width: int, folder: Path) -> Call:
+    x, run = gc.rand(1, width), gc.compile(model.eval())
+    return lambda: run(x)
+
+
+def _step(model: nn.Module, width: int, folder: Path) -> Call:
+    optimizer = gc.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    step = gc.compile_step(model.train(), F.cross_entropy, optimizer)
+    x, y = gc.rand(2, width), gc.tensor([0, 1])
+    return lambda: step(x, y)
+
+
+CASES: dict[str, Callable[[Path], Call]] = {
+    "loaded mlp": lambda folder: _loaded(mlp(), 4, folder),
+    "loaded policy": lambda folder: _loaded(policy(), 17, folder),
+    "compiled mlp": lambda folder: _compiled(mlp(), 4, folder),
+    "compiled policy": lambda folder: _compiled(policy(), 17, folder),
+    "step mlp": lambda folder: _step(mlp(), 4, folder),
+    "step policy": lambda folder: _step(policy(), 17, folder),
+}
+
+
+def run_cases(names: Sequence[str], few: int, many: int, folder: Path) -> None:
+    """Make the calls of each case, with MARK before, between and behind the two series; compiled modules without
+    gradients."""
+    for name in names:
+        with gc.no_grad() if name.startswith("compiled") else contextlib.nullcontext():
+            call = CASES[name](folder)
+            for _ in range(WARM):
+                call()
+            for count in (few, many):
+                os.getppid()
+                for _ in range(count):
+                    call()
+            os.getppid()
+
+
+def read_counts(folder: Path) -> list[int]:
+    """Instructions between one dump of callgrind and the next, in order."""
+    files = sorted(folder.glob("counts.*"), key=lambda path: int(path.suffix[1:]))
+    found = [re.search(r"^summary: (\d+)", path.read_text(encoding="utf-8"), re.MULTILINE) for path in files]
+    return [int(match[1]) for match in found if match]
+
+
+def measure(tree: Path, names: Sequence[str], few: int, many: int) -> Costs:
+    """Instructions per call of graphc in a tree. Raises RuntimeError where the run fails."""
+    with tempfile.TemporaryDirectory(prefix="graphc-call-cost-") as place:
+        folder = Path(place)
+        command = ["valgrind", "--tool=callgrind", "--smc-check=all-non-file", f"--dump-before={MARK}"]
+        command += [f"--callgrind-out-file={folder / 'counts'}", sys.executable, "-m", "tools.call_cost"]
+        command += ["--run", "--cases", ",".join(names), "--counts", str(few), str(many), "--folder", place]
+        settings = {"PYTHONHASHSEED": "0", "GRAPHC_CACHE": "off", "GRAPHC_THREADS": "1", "GRAPHC_COMPILE_THREADS": "1"}
+        environment = {**os.environ, **settings, "GRAPHC_PROGRESS": "off", "OPENBLAS_NUM_THREADS": "1"}
+        environment.pop("PYTHONPATH", None)
+        done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"valgrind ended with status {done.returncode}:\n{done.stderr[-3000:]}")
+        counts = read_counts(folder)
+    # Each case leaves three counts: what came before it, its few calls, its many calls.
+    pairs = zip(counts[1::3], counts[2::3], strict=False)
+    return {name: (second - first) / (many - few) for name, (first, second) in zip(names, pairs, strict=False)}
+
+
+def report(own: Costs, other: Costs | None, commit: str) -> int:
+    """Print the table; return the exit status."""
+    print(f"instructions per call{f'; {commit} before, ratio' if other else ''}")
+    worse = []
+    for name, cost in own.items():
+        if other is None:
+            print(f"{name:18} {cost:10.1f}")
+            continue
+        ratio = cost / other[name]
+        print(f"{name:18} {cost:10.1f} {other[name]:10.1f} {ratio:6.3f}")
+        worse += [name] if ratio > TOLERANCE else []
+    if worse:
+        print(f"over {TOLERANCE:.0%} of {commit}: {', '.join(worse)}")
+    return 1 if worse else 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure and compare; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tools.call_cost", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--cases", type=names_of(list(CASES)), default=list(CASES), metavar="A,B")
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK_MANY} calls instead of {MANY}")
+    parser.add_argument("--against", metavar="COMMIT", help="measure this commit too")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--run", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--counts", nargs=2, type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args(argv)
+    if options.run:
+        few, many = options.counts
+        run_cases(options.cases, few, many, options.folder)
+        return 0
+    if shutil.which("valgrind") is None:
+        print("there is no valgrind on this machine; install it (apt-get install valgrind)", file=sys.stderr)
+        return MISSING
+    few, many = (QUICK_FEW, QUICK_MANY) if options.quick else (FEW, MANY)
+    with tempfile.TemporaryDirectory(prefix="graphc-trees-") as place:
+        other = None
+        if options.against:
+            try:
+                tree = commits.extract(options.against, Path(place) / "other")
+            except ValueError as error:
+                parser.error(str(error))
+            other = measure(tree, options.cases, few, many)
+        own = measure(commits.copy_present(Path(place) / "own"), options.cases, few, many)
+    if options.json:
+        print(json.dumps({"own": own, options.against: other} if other else own, indent=1))
+        return 0
+    return report(own, other, options.against or "")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

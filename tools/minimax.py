@@ -24,6 +24,7 @@ if __name__ == "__main__":
 
 from graphc.codegen import (
     approximate_angle,
+    approximate_erfc,
     approximate_exp_log,
     approximate_periodic,
     approximate_pow,
@@ -159,6 +160,22 @@ def _erf_weight(a: Real) -> Real:
     return a * mp.erfc(a) / mp.erf(a)
 
 
+def _erfc_scaled(centre: float) -> Callable[[Real], Real]:
+    """(a + k) e^(a a) erfc(a) in t = (a - k) / (a + k)."""
+
+    def function(t: Real) -> Real:
+        a = centre * (1 + t) / (1 - t)
+        return (a + centre) * mp.exp(a * a) * mp.erfc(a)
+
+    return function
+
+
+def _erfc_fit(constants: approximate_erfc.Constants, degree: int, bits: int) -> Fit:
+    k, high = constants.centre, constants.high
+    function = _erfc_scaled(k)
+    return Fit(function, -1.0, (high - k) / (high + k), degree, lambda t: 1 / function(t), bits)
+
+
 def _sin_rest(square: Real) -> Real:
     r = mp.sqrt(square)
     return (mp.sin(r) - r) / r**3
@@ -200,6 +217,8 @@ FITS = {
     "log1p_f64": Fit(_log1p_rest, -1 / 3, 1 / 3, 19, _log1p_weight, 64),
     "erf_f32": Fit(_erf_exponent, 1e-30, 3.92, 8, _erf_weight),
     "erf_f64": Fit(_erf_exponent, 1e-30, 5.95, 23, _erf_weight, 64),
+    "erfc_f32": _erfc_fit(approximate_erfc.CONSTANTS_F32, 10, 32),
+    "erfc_f64": _erfc_fit(approximate_erfc.CONSTANTS_F64, 26, 64),
     "sin_f32": Fit(_sin_rest, 1e-30, _ANGLE_F32, 2, _sin_weight),
     "sin_f64": Fit(_sin_rest, 1e-30, _ANGLE_F64, 5, _sin_weight, 64),
     "cos_f32": Fit(_cos_rest, 1e-30, _ANGLE_F32, 3, _cos_weight),
@@ -221,6 +240,8 @@ STORED = {
     "log1p_f64": _F64.log1p,
     "erf_f32": _F32.erf,
     "erf_f64": _F64.erf,
+    "erfc_f32": approximate_erfc.CONSTANTS_F32.scaled,
+    "erfc_f64": approximate_erfc.CONSTANTS_F64.scaled,
     "sin_f32": approximate_periodic.SIN_F32,
     "sin_f64": approximate_periodic.SIN_F64,
     "cos_f32": approximate_periodic.COS_F32,

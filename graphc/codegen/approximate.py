@@ -18,7 +18,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from graphc.codegen import approximate_angle, approximate_exp_log, approximate_periodic, approximate_pow
+from graphc.codegen import (
+    approximate_angle,
+    approximate_erfc,
+    approximate_exp_log,
+    approximate_hyperbolic,
+    approximate_periodic,
+    approximate_pow,
+)
 from graphc.dtypes import DType, float32, float64
 from graphc.ir.kernel import Acc, Kernel, Let, Loop, Prefetch, Ref, Stmt, Store, Update, walk
 from graphc.ir.nest import NestBuilder, Scalar
@@ -38,8 +45,15 @@ for _dtype in (float32, float64):
     EXPRESSIONS["expm1", _dtype] = approximate_exp_log.expm1
     EXPRESSIONS["log", _dtype] = approximate_exp_log.log
     EXPRESSIONS["log1p", _dtype] = approximate_exp_log.log1p
+    EXPRESSIONS["exp2", _dtype] = approximate_exp_log.exp2
+    EXPRESSIONS["log2", _dtype] = approximate_exp_log.log2
+    EXPRESSIONS["log10", _dtype] = approximate_exp_log.log10
+    EXPRESSIONS["sinh", _dtype] = approximate_hyperbolic.sinh
+    EXPRESSIONS["cosh", _dtype] = approximate_hyperbolic.cosh
     EXPRESSIONS["tanh", _dtype] = approximate_exp_log.tanh
     EXPRESSIONS["erf", _dtype] = approximate_exp_log.erf
+    EXPRESSIONS["erfc", _dtype] = approximate_erfc.erfc
+    EXPRESSIONS["tan", _dtype] = approximate_periodic.tan
     EXPRESSIONS["sin", _dtype] = approximate_periodic.sin
     EXPRESSIONS["cos", _dtype] = approximate_periodic.cos
 

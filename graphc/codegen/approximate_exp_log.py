@@ -1,4 +1,4 @@
-"""exp, expm1, log, log1p, tanh and erf of f32 and f64 as expressions of primitive operations.
+"""exp, expm1, logarithms, tanh and erf of f32 and f64 as expressions of primitive operations.
 
 Coefficients: tools/minimax.py prints them all. Errors measured: docs/vector_math.md.
 No function has a branch or a table, so that one vector lane costs what another does.
@@ -49,6 +49,12 @@ class Constants:
     """Below it e^x - 1 is -1."""
     log1p: tuple[float, ...]
     """(log(1 + f) - f) / f^2, |f| <= 1/3."""
+    log2_of_e: tuple[float, ...]
+    """1 / ln 2 as the nearest number of the type and what that lacks."""
+    log10_of_e: tuple[float, ...]
+    """1 / ln 10 likewise."""
+    log10_of_2: tuple[float, ...]
+    """log10 of 2, the first part so short that its product with an exponent is exact."""
     tanh_high: float
     """Above it tanh is 1."""
     erf: tuple[float, ...]
@@ -67,6 +73,9 @@ CONSTANTS_F32 = Constants(
         "-0x1p-1 0x1.555506p-2 -0x1.fffefcp-3 0x1.99d044p-3 -0x1.559c44p-3 0x1.1ed662p-3 -0x1.f332fap-4"
         " 0x1.1e678cp-3 -0x1.07c88cp-3"
     ),
+    log2_of_e=hexes("0x1.715476p+0 0x1.4ae0cp-26"),
+    log10_of_e=hexes("0x1.bcb7b2p-2 -0x1.5b235ep-27"),
+    log10_of_2=hexes("0x1.344p-2 0x1.3509f8p-18"),
     tanh_high=9.02,
     erf=hexes(
         "0x1.06eba8p-3 0x1.45f3p-1 0x1.a4f8c4p-4 -0x1.39b7ccp-6 -0x1.6374cap-13 0x1.b7439cp-10 -0x1.4e27b8p-11"
@@ -95,6 +104,9 @@ CONSTANTS_F64 = Constants(
         " -0x1.240888681448dp-4 0x1.10694348ac076p-4 -0x1.061b8f560ddbep-4 0x1.efcbd2387a826p-5"
         " -0x1.73cf28ce21e0dp-5 0x1.55c5001fd52b1p-5 -0x1.63d90baab6735p-4 0x1.5c7cc680a7372p-4"
     ),
+    log2_of_e=hexes("0x1.71547652b82fep+0 0x1.777d0ffda0d24p-56"),
+    log10_of_e=hexes("0x1.bcb7b1526e50ep-2 0x1.95355baaafad3p-57"),
+    log10_of_2=hexes("0x1.34413509f6p-2 0x1.9fef311f12b36p-42"),
     tanh_high=19.1,
     erf=hexes(
         "0x1.06eba8214db68p-3 0x1.45f306dc9c8cfp-1 0x1.a4f4e2a1aa724p-4 -0x1.39668590bfcc7p-6"
@@ -113,7 +125,7 @@ def constants_of(dtype: DType) -> Constants:
     return {float32: CONSTANTS_F32, float64: CONSTANTS_F64}[dtype]
 
 
-def _without_ln_2(nest: NestBuilder, x: Scalar, n: Scalar) -> Scalar:
+def without_ln_2(nest: NestBuilder, x: Scalar, n: Scalar) -> Scalar:
     """``x - n ln 2``: the first difference is exact, as all its bits lie above those of ln 2."""
     return nest.fma(n, -constants_of(x.dtype).ln_2_low, nest.fma(n, -LN_2, x))
 
@@ -123,7 +135,7 @@ def exp(nest: NestBuilder, x: Scalar) -> Scalar:
     constants = constants_of(x.dtype)
     x = clamp(nest, x, *constants.exp_range)
     _, n = nearest(nest, x, LOG2_E)
-    return scale(nest, polynomial(nest, _without_ln_2(nest, x, n), constants.exp), n)
+    return scale(nest, polynomial(nest, without_ln_2(nest, x, n), constants.exp), n)
 
 
 def expm1(nest: NestBuilder, x: Scalar) -> Scalar:
@@ -131,7 +143,7 @@ def expm1(nest: NestBuilder, x: Scalar) -> Scalar:
     constants = constants_of(x.dtype)
     clamped = clamp(nest, x, constants.expm1_low, constants.exp_range[1])
     shifted, n = nearest(nest, clamped, LOG2_E)
-    r = _without_ln_2(nest, clamped, n)
+    r = without_ln_2(nest, clamped, n)
     q = nest.fma(r * r, polynomial(nest, r, constants.expm1), r)
     # 2^(1-n) is 0 for the largest n, where 2^-n would leave the range of normal numbers.
     rest = nest.fma(inverse_power_of_two(nest, shifted, 1), -0.5, 1.0)
@@ -149,6 +161,41 @@ def log(nest: NestBuilder, x: Scalar) -> Scalar:
     exponent, f = split_any(nest, x)
     result = nest.select(x < INF, _log(nest, f, exponent), x)
     return nest.select(x > 0.0, result, nest.select(x.eq(0.0), -INF, nest.const(NAN, x.dtype)))
+
+
+def _other_log(nest: NestBuilder, x: Scalar, of_2: tuple[float, ...], of_e: tuple[float, ...]) -> Scalar:
+    """The logarithm of x to the base in which those of 2 and e are given: the larger part of the sum
+    ``k log 2 + f log e + (log(1 + f) - f) log e`` is carried along exactly."""
+    k, f = split_any(nest, x)
+    series = f * f * polynomial(nest, f, constants_of(x.dtype).log1p)
+    first = f * of_e[0]
+    rest = nest.fma(series, of_e[0], nest.fma(f, of_e[1], nest.fma(f, of_e[0], -first)))
+    whole = k
+    if of_2 != (1.0, 0.0):
+        whole, rest = k * of_2[0], nest.fma(k, of_2[1], rest)
+    high = whole + first
+    result = high + ((first - (high - whole)) + rest)
+    result = nest.select(x < INF, result, x)
+    return nest.select(x > 0.0, result, nest.select(x.eq(0.0), -INF, nest.const(NAN, x.dtype)))
+
+
+def log2(nest: NestBuilder, x: Scalar) -> Scalar:
+    """The logarithm to base 2, exact for powers of two."""
+    return _other_log(nest, x, (1.0, 0.0), constants_of(x.dtype).log2_of_e)
+
+
+def log10(nest: NestBuilder, x: Scalar) -> Scalar:
+    """The logarithm to base 10."""
+    constants = constants_of(x.dtype)
+    return _other_log(nest, x, constants.log10_of_2, constants.log10_of_e)
+
+
+def exp2(nest: NestBuilder, x: Scalar) -> Scalar:
+    """2^x: ``2^n e^(r ln 2)`` with ``x = n + r``, exact where x is whole."""
+    low, high = constants_of(x.dtype).exp_range
+    x = clamp(nest, x, low * LOG2_E, high * LOG2_E)
+    _, n = nearest(nest, x, 1.0)
+    return scale(nest, polynomial(nest, (x - n) * LN_2, constants_of(x.dtype).exp), n)
 
 
 def log1p(nest: NestBuilder, x: Scalar) -> Scalar:

@@ -51,7 +51,7 @@ COS_F64 = hexes(
 
 
 def _reduced_f32(nest: NestBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
-    """``(quadrant, r)``, the quadrant an i32 that is right modulo 4, |r| <= 0.955."""
+    """``(quadrant, r)``, the quadrant an i32 that is right modulo 4, r an f64 with |r| <= 0.955."""
     size = nest.op("abs", x)
     (_, high, low), *others = TWO_OVER_PI
     high, low = nest.const(high, float64), nest.const(low, float64)
@@ -62,7 +62,7 @@ def _reduced_f32(nest: NestBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
     shifted = nest.fma(wide, high, F64.magic)
     # The first difference is exact: no bit of the product lies below 2^-51.
     fraction = nest.fma(wide, low, nest.fma(wide, high, -(shifted - F64.magic)))
-    return to_bits(nest, shifted).cast(int32), (fraction * HALF_PI[0]).cast(float32)
+    return to_bits(nest, shifted).cast(int32), fraction * HALF_PI[0]
 
 
 def _reduced_f64(nest: NestBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
@@ -74,18 +74,43 @@ def _reduced_f64(nest: NestBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
     return to_bits(nest, shifted), nest.select(nest.op("abs", x) <= LARGEST_F64, r, NAN)
 
 
+def _reduced_exactly(nest: NestBuilder, x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """``(quadrant, r, rest)``: the reduced angle with what the rounded one lacks."""
+    if x.dtype is float32:
+        quadrant, wide = _reduced_f32(nest, x)
+        r = wide.cast(float32)
+        return quadrant, r, (wide - r.cast(float64)).cast(float32)
+    shifted, n = nearest(nest, x, 1 / HALF_PI[0])
+    first = nest.fma(n, -HALF_PI[0], x)
+    part = n * HALF_PI[1]
+    second = first - part
+    back = second - first
+    lost = (first - (second - back)) - (part + back)
+    low = lost - nest.fma(n, HALF_PI[2], nest.fma(n, HALF_PI[1], -part))
+    r = second + low
+    return to_bits(nest, shifted), nest.select(nest.op("abs", x) <= LARGEST_F64, r, NAN), low - (r - second)
+
+
 def _reduced(nest: NestBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
-    return _reduced_f32(nest, x) if x.dtype is float32 else _reduced_f64(nest, x)
+    if x.dtype is float64:
+        return _reduced_f64(nest, x)
+    quadrant, r = _reduced_f32(nest, x)
+    return quadrant, r.cast(float32)
+
+
+def _both(nest: NestBuilder, r: Scalar) -> tuple[Scalar, Scalar]:
+    """Sine and cosine of a reduced angle."""
+    of_sine, of_cosine = (SIN_F32, COS_F32) if r.dtype is float32 else (SIN_F64, COS_F64)
+    square = r * r
+    sine = nest.fma(r * square, polynomial(nest, square, of_sine), r)
+    sine = nest.op("copysign", sine, r)  # the sum loses the sign of -0
+    return sine, nest.fma(square, polynomial(nest, square, of_cosine), 1.0)
 
 
 def _sine_from(nest: NestBuilder, quadrant: Scalar, r: Scalar) -> Scalar:
     """Sine of ``quadrant pi/2 + r``."""
     layout = format_of(r.dtype)
-    of_sine, of_cosine = (SIN_F32, COS_F32) if r.dtype is float32 else (SIN_F64, COS_F64)
-    square = r * r
-    sine = nest.fma(r * square, polynomial(nest, square, of_sine), r)
-    sine = nest.op("copysign", sine, r)  # the sum loses the sign of -0
-    cosine = nest.fma(square, polynomial(nest, square, of_cosine), 1.0)
+    sine, cosine = _both(nest, r)
     value = nest.select((quadrant & 1).eq(0), sine, cosine)
     sign = shift_left(nest, quadrant, layout.integer.bits - 2) & layout.sign_mask
     return from_bits(nest, to_bits(nest, value) ^ sign)
@@ -100,3 +125,13 @@ def cos(nest: NestBuilder, x: Scalar) -> Scalar:
     """Cosine: the sine one quadrant further."""
     quadrant, r = _reduced(nest, x)
     return _sine_from(nest, quadrant + 1, r)
+
+
+def tan(nest: NestBuilder, x: Scalar) -> Scalar:
+    """Tangent: the quotient of both, or of the next quadrant's, with what the reduced angle lacks."""
+    quadrant, r, rest = _reduced_exactly(nest, x)
+    sine, cosine = _both(nest, r)
+    sine, cosine = nest.fma(rest, cosine, sine), nest.fma(-rest, sine, cosine)
+    odd = (quadrant & 1).ne(0)
+    quotient = nest.select(odd, -cosine, sine) / nest.select(odd, sine, cosine)
+    return nest.select(x.eq(0.0), x, quotient)  # the sums lose the sign of -0

@@ -102,6 +102,10 @@ def _erf(x: Any) -> Any:
     return _ERF(x).astype(np.asarray(x).dtype)
 
 
+def _erfc(x: Any) -> Any:
+    return _ERFC(x).astype(np.asarray(x).dtype)
+
+
 def _ldexp(x: Any, n: Any) -> Any:
     return np.ldexp(x, np.asarray(n).astype(np.int32)).astype(np.asarray(x).dtype)
 
@@ -118,6 +122,7 @@ def _select(c: Any, a: Any, b: Any) -> Any:
 
 _STORED = (np.dtype(np.float16), np.dtype(np.uint16))
 _ERF = np.vectorize(math.erf, otypes=[np.float64])
+_ERFC = np.vectorize(math.erfc, otypes=[np.float64])
 
 
 def _dot2(a: Any, b: Any) -> Any:
@@ -175,10 +180,17 @@ _OPS = [
     ScalarOp("expm1", 1, "same", "f", np.expm1, True),
     ScalarOp("log", 1, "same", "f", np.log, True),
     ScalarOp("log1p", 1, "same", "f", np.log1p, True),
+    ScalarOp("exp2", 1, "same", "f", np.exp2, True),
+    ScalarOp("log2", 1, "same", "f", np.log2, True),
+    ScalarOp("log10", 1, "same", "f", np.log10, True),
+    ScalarOp("sinh", 1, "same", "f", np.sinh, True),
+    ScalarOp("cosh", 1, "same", "f", np.cosh, True),
     ScalarOp("sin", 1, "same", "f", np.sin, True),
     ScalarOp("cos", 1, "same", "f", np.cos, True),
+    ScalarOp("tan", 1, "same", "f", np.tan, True),
     ScalarOp("tanh", 1, "same", "f", np.tanh, True),
     ScalarOp("erf", 1, "same", "f", _erf, True),
+    ScalarOp("erfc", 1, "same", "f", _erfc, True),
     ScalarOp("atan2", 2, "same", "f", np.arctan2, True),
     ScalarOp("pow", 2, "same", "f", _pow, True),
 ]

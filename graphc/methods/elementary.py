@@ -10,9 +10,9 @@ import numpy as np
 
 from graphc import composite
 from graphc.errors import ArgumentError
+from graphc.ops import elementary, special
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
-from graphc.ops import special
 from graphc.ops.define import as_type, common_type
 from graphc.tensor_base import TensorBase
 
@@ -24,66 +24,22 @@ def _float(x: Any) -> Any:
     return composite.to_float(x) if isinstance(x, TensorBase) else x
 
 
+def _element(function: Any) -> Any:
+    def method(self: Any) -> Any:
+        return function(self)
+
+    method.__doc__ = function.__doc__
+    return method
+
+
 class Elementary(TensorBase):
     """Functions of each element that are composed of others."""
 
-    def exp2(self) -> Tensor:
-        """2 to the power of each element."""
-        return mathematics.exp(ew.mul(_float(self), math.log(2.0)))
-
-    def log2(self) -> Tensor:
-        """The logarithm to base 2."""
-        return ew.mul(mathematics.log(self), 1.0 / math.log(2.0))
-
-    def log10(self) -> Tensor:
-        """The logarithm to base 10."""
-        return ew.mul(mathematics.log(self), 1.0 / math.log(10.0))
-
-    def tan(self) -> Tensor:
-        """The tangent."""
-        return ew.div(mathematics.sin(self), mathematics.cos(self))
-
-    def sinh(self) -> Tensor:
-        """The hyperbolic sine."""
-        up, down = mathematics.expm1(self), mathematics.expm1(ew.neg(_float(self)))
-        return ew.mul(ew.sub(up, down), 0.5)
-
-    def cosh(self) -> Tensor:
-        """The hyperbolic cosine."""
-        return ew.mul(ew.add(mathematics.exp(self), mathematics.exp(ew.neg(_float(self)))), 0.5)
-
-    def asinh(self) -> Tensor:
-        """The inverse of the hyperbolic sine."""
-        x = _float(self)
-        size = ew.abs(x)
-        square = ew.mul(x, x)
-        grown = ew.add(size, ew.div(square, ew.add(mathematics.sqrt(ew.add(square, 1.0)), 1.0)))
-        # From there on the square may overflow, and 1 is lost beside it.
-        large = ew.gt(size, 1e9)
-        far = ew.add(mathematics.log(ew.where(large, size, 1.0)), math.log(2.0))
-        result = ew.where(large, far, mathematics.log1p(ew.where(large, 0.0, grown)))
-        return ew.where(ew.lt(x, 0), ew.neg(result), result)
-
-    def acosh(self) -> Tensor:
-        """The inverse of the hyperbolic cosine; NaN below 1."""
-        x = _float(self)
-        # From there on the square may overflow, and 1 is lost beside it.
-        large = ew.gt(x, 1e9)
-        near = ew.where(large, 1.0, x)
-        result = mathematics.log(ew.add(near, mathematics.sqrt(ew.sub(ew.mul(near, near), 1.0))))
-        far = ew.add(mathematics.log(ew.where(large, x, 1.0)), math.log(2.0))
-        return ew.where(large, far, result)
-
-    def atanh(self) -> Tensor:
-        """The inverse of the hyperbolic tangent."""
-        x = _float(self)
-        return ew.mul(ew.sub(mathematics.log1p(x), mathematics.log1p(ew.neg(x))), 0.5)
-
+    exp2, log2, log10 = (_element(f) for f in (elementary.exp2, elementary.log2, elementary.log10))
+    tan, sinh, cosh = (_element(f) for f in (elementary.tan, elementary.sinh, elementary.cosh))
+    asinh, acosh, atanh = (_element(f) for f in (elementary.asinh, elementary.acosh, elementary.atanh))
+    erfc = _element(elementary.erfc)
     arcsinh, arccosh, arctanh = asinh, acosh, atanh
-
-    def erfc(self) -> Tensor:
-        """1 minus the error function."""
-        return ew.sub(1.0, mathematics.erf(self))
 
     def erfinv(self) -> Tensor:
         """The number whose error function is the element; infinite at -1 and 1, NaN beyond."""
@@ -155,12 +111,8 @@ class Elementary(TensorBase):
         return ew.where(other.signbit(), ew.neg(size), size)  # type: ignore[attr-defined]
 
     def hypot(self, other: Any) -> Tensor:
-        """The root of the sum of squares."""
-        dtype = common_type([self, other], "hypot")
-        x, y = (as_type(t, dtype) for t in (self, other))
-        result = composite.root(ew.add(ew.mul(x, x), ew.mul(y, y)))
-        infinite = ew.logical_or(ew.eq(ew.abs(x), math.inf), ew.eq(ew.abs(y), math.inf))
-        return ew.where(infinite, math.inf, result)
+        """The root of the sum of squares, which overflows only where the result does."""
+        return elementary.hypot(self, other)
 
     def xlogy(self, other: Any) -> Tensor:
         """``x * log(other)``, 0 where x is 0 (NaN where other is)."""
@@ -171,14 +123,12 @@ class Elementary(TensorBase):
 
     def logaddexp(self, other: Any) -> Tensor:
         """log(exp(x) + exp(other)) without overflow."""
-        top, low = ew.maximum(self, other), ew.minimum(self, other)
-        gap = ew.where(ew.eq(top, low), 0.0, ew.sub(low, top))
-        return ew.add(top, mathematics.log1p(mathematics.exp(gap)))
+        return elementary.logaddexp(self, other)
 
     def logaddexp2(self, other: Any) -> Tensor:
         """The logarithm to base 2 of 2**x + 2**other."""
         scale, dtype = math.log(2.0), common_type([self, other, 1.0], "logaddexp2")
-        natural = Elementary.logaddexp(*(ew.mul(as_type(x, dtype), scale) for x in (self, other)))  # type: ignore[arg-type]
+        natural = elementary.logaddexp(*(ew.mul(as_type(x, dtype), scale) for x in (self, other)))
         return ew.mul(natural, 1.0 / scale)
 
     def heaviside(self, values: Any) -> Tensor:

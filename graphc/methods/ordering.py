@@ -66,6 +66,13 @@ def running(x: Any, dim: int, combine: Callable[[Any, Any], Any], neutral: Any) 
     return x
 
 
+def _log_of_sum(x: Any, y: Any) -> Any:
+    """``logaddexp`` whose gradient is that of the maximum where both are minus infinity, as a running sum starts."""
+    top, low = ew.maximum(x, y), ew.minimum(x, y)
+    gap = ew.where(ew.eq(top, low), 0.0, ew.sub(low, top))
+    return ew.add(top, mathematics.log1p(mathematics.exp(gap)))
+
+
 def not_empty(x: Any, axes: tuple[int, ...], name: str) -> None:
     """Raises IndexRangeError when there is no element along a dimension of ``axes``."""
     for d in axes:
@@ -194,7 +201,7 @@ class Ordering(TensorBase):
         at = dim_of(dim, self.ndim)
         if not self.numel() or not self.shape:
             return ew.mul(self, True)
-        return running(self, at, lambda a, b: a.logaddexp(b), -math.inf)
+        return running(self, at, _log_of_sum, -math.inf)
 
     def cummax(self, dim: int) -> Extreme:
         """(values, indices) of the largest element so far along ``dim``, the last of equal ones."""

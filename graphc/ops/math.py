@@ -146,7 +146,7 @@ pow = define(
 # ---- functions of one number
 
 
-def _function(
+def function(
     name: str,
     doc: str,
     reference: Callable[[np.ndarray], np.ndarray],
@@ -155,7 +155,7 @@ def _function(
     high: float,
     lower: Callable[..., Scalar] | None = None,
 ) -> Any:
-    """A floating-point function with gradient ``gradient(g, result, x)``, sampled in ``low..high``."""
+    """Defines a floating-point function with gradient ``gradient(g, result, x)``, sampled in ``low..high``."""
     return define(
         name,
         doc,
@@ -172,12 +172,12 @@ def _function(
     )
 
 
-exp = _function("exp", "e to the power x.", np.exp, lambda g, y, x: mul(g, y), -3, 3)
-expm1 = _function("expm1", "exp(x) - 1, accurate for small x.", np.expm1, lambda g, y, x: mul(g, add(y, 1)), -2, 2)
-log = _function("log", "The natural logarithm.", np.log, lambda g, y, x: div(g, x), 0.1, 5)
-log1p = _function("log1p", "log(1 + x), accurate for small x.", np.log1p, lambda g, y, x: div(g, add(x, 1)), -0.8, 3)
-sqrt = _function("sqrt", "The square root.", np.sqrt, lambda g, y, x: div(mul(g, 0.5), y), 0.1, 5)
-rsqrt = _function(
+exp = function("exp", "e to the power x.", np.exp, lambda g, y, x: mul(g, y), -3, 3)
+expm1 = function("expm1", "exp(x) - 1, accurate for small x.", np.expm1, lambda g, y, x: mul(g, add(y, 1)), -2, 2)
+log = function("log", "The natural logarithm.", np.log, lambda g, y, x: div(g, x), 0.1, 5)
+log1p = function("log1p", "log(1 + x), accurate for small x.", np.log1p, lambda g, y, x: div(g, add(x, 1)), -0.8, 3)
+sqrt = function("sqrt", "The square root.", np.sqrt, lambda g, y, x: div(mul(g, 0.5), y), 0.1, 5)
+rsqrt = function(
     "rsqrt",
     "1 / sqrt(x).",
     lambda x: np.divide(x.dtype.type(1), np.sqrt(x)),
@@ -186,10 +186,10 @@ rsqrt = _function(
     5,
     lowered(lambda nest, x: 1 / nest.op("sqrt", x)),
 )
-sin = _function("sin", "The sine of x radians.", np.sin, lambda g, y, x: mul(g, cos(x)), -4, 4)
-cos = _function("cos", "The cosine of x radians.", np.cos, lambda g, y, x: neg(mul(g, sin(x))), -4, 4)
-tanh = _function("tanh", "The hyperbolic tangent.", np.tanh, lambda g, y, x: mul(g, sub(1, mul(y, y))), -3, 3)
-sigmoid = _function(
+sin = function("sin", "The sine of x radians.", np.sin, lambda g, y, x: mul(g, cos(x)), -4, 4)
+cos = function("cos", "The cosine of x radians.", np.cos, lambda g, y, x: neg(mul(g, sin(x))), -4, 4)
+tanh = function("tanh", "The hyperbolic tangent.", np.tanh, lambda g, y, x: mul(g, sub(1, mul(y, y))), -3, 3)
+sigmoid = function(
     "sigmoid",
     "The logistic function 1 / (1 + exp(-x)), accurate where it is small, too.",
     lambda x: np.divide(x.dtype.type(1), 1 + np.exp(-x)),
@@ -198,7 +198,7 @@ sigmoid = _function(
     6,
     lowered(lambda nest, x: 1 / (nest.op("exp", -x) + 1)),
 )
-erf = _function(
+erf = function(
     "erf",
     "The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.",
     SCALAR_OPS["erf"].reference,
@@ -221,7 +221,7 @@ def _circle(x: Any) -> Any:
     return rsqrt(sub(1, mul(x, x)))
 
 
-atan = _function(
+atan = function(
     "atan",
     "The angle in radians, from -pi/2 to pi/2, whose tangent is x.",
     np.arctan,
@@ -230,7 +230,7 @@ atan = _function(
     4,
     lowered(lambda nest, x: nest.op("atan2", x, nest.const(1, x.dtype))),
 )
-asin = _function(
+asin = function(
     "asin",
     "The angle in radians, from -pi/2 to pi/2, whose sine is x; NaN where x is not in -1..1.",
     np.arcsin,
@@ -239,7 +239,7 @@ asin = _function(
     0.9,
     lowered(_lower_asin),
 )
-acos = _function(
+acos = function(
     "acos",
     "The angle in radians, from 0 to pi, whose cosine is x; NaN where x is not in -1..1.",
     np.arccos,

@@ -6,6 +6,7 @@ from graphc.ops import (
     contraction,
     control,
     convolution,
+    elementary,
     elementwise,
     index,
     loop,
@@ -25,6 +26,7 @@ from graphc.ops import (
 FAMILIES = (
     elementwise,
     math,
+    elementary,
     special,
     reduce,
     order,

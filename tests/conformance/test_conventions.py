@@ -17,6 +17,9 @@ NAN, INF = np.nan, np.inf
 SPECIAL = np.array([NAN, INF, -INF, 0.0, -0.0, 1.0, -1.0, 2.0])
 LEFT, RIGHT = (g.ravel() for g in np.meshgrid(SPECIAL, SPECIAL, indexing="ij"))
 TRIPLES = [g.ravel() for g in np.meshgrid([NAN, 0.0, 1.0], [0.0, 1.0], [1.0, 2.0, NAN], indexing="ij")]
+UNARY = (
+    "abs sign relu sigmoid sqrt rsqrt exp log reciprocal square asinh acosh atanh sinh cosh tanh erfc exp2 log2 log10"
+)
 ROWS = np.array([[0.0, 0.0, 3.0, -3.0], [0.0, 0.0, 0.0, 0.0], [1.0, -2.0, 2.0, 0.5]])
 POINTS = np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([[0.0, 1.0], [2.0, 3.5], [5.0, 5.0]])
 SEQUENCE, PLACES = np.array([1.0, 2.0, 3.0]), np.array([NAN, INF, -INF, 2.0, 0.0])
@@ -27,8 +30,11 @@ def name_of(name: str) -> Callable[..., Any]:
 
 
 CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
-    **{n: (name_of(n), (LEFT, RIGHT)) for n in "fmax fmin maximum minimum atan2 pow float_power".split()},
-    **{n: (name_of(n), (SPECIAL,)) for n in "abs sign relu sigmoid sqrt rsqrt exp log reciprocal square".split()},
+    **{
+        n: (name_of(n), (LEFT, RIGHT))
+        for n in "fmax fmin maximum minimum atan2 pow float_power hypot logaddexp logaddexp2".split()
+    },
+    **{n: (name_of(n), (SPECIAL,)) for n in UNARY.split()},
     "clamp": (lambda t, x: t.clamp(x, min=-1.0, max=1.0), (SPECIAL,)),
     "clamp from below": (lambda t, x: t.clamp(x, min=1.0), (SPECIAL,)),
     "clamp from above": (lambda t, x: t.clamp(x, max=1.0), (SPECIAL,)),
@@ -84,7 +90,7 @@ def test_values_and_gradients_are_those_of_pytorch(name: str, compiled: bool):
         warnings.simplefilter("ignore")
         value, gradients = results(graphc, graphc.compile(ours) if compiled else ours, arrays)
         wanted, wanted_gradients = results(torch, lambda *x: expression(torch, *x), arrays)
-    np.testing.assert_allclose(value, wanted, rtol=1e-12)
+    np.testing.assert_allclose(value, wanted, rtol=1e-12, atol=1e-15)
     for i, (found, other) in enumerate(zip(gradients, wanted_gradients, strict=True)):
         zero = np.zeros_like(arrays[i])
         np.testing.assert_allclose(

@@ -96,7 +96,7 @@ BACKENDS: list[tuple[str, Callable[[OpDef, Sample], Sequence[np.ndarray]]]] = [
 
 def within_range(op: OpDef, sample: Sample, results: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
     """Results without those of f64 angles that are too large for a native sine, see docs/vector_math.md."""
-    if op.name not in ("sin", "cos") or sample.operands[0].dtype != np.float64:
+    if op.name not in ("sin", "cos", "tan") or sample.operands[0].dtype != np.float64:
         return results
     return [np.where(np.abs(sample.operands[0]) > LARGEST_F64, np.nan, r) for r in results]
 

@@ -1,0 +1,157 @@
+"""Elementary functions with own kernels: other bases, tangent, hyperbolic functions, erfc, hypot and logaddexp."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from graphc.dtypes import int64
+from graphc.errors import DTypeError
+from graphc.ir.nest import NestBuilder, Scalar
+from graphc.ir.op import ErrorSample
+from graphc.ir.scalar import SCALAR_OPS
+from graphc.ir.types import TensorType
+from graphc.ops.define import EVERY, define
+from graphc.ops.elementwise import COMMUTATIVE, MISMATCH, add, div, lowered, mul, neg, sub
+from graphc.ops.math import exp, function, rsqrt, sigmoid
+from graphc.ops.rules import elementwise
+from graphc.ops.samples import binary
+
+_LN_2, _LN_10 = math.log(2.0), math.log(10.0)
+_LARGE = 1e9
+"""From there on the square of a number may overflow, and 1 is lost beside it."""
+
+
+# ---- other bases
+
+exp2 = function("exp2", "2 to the power x.", np.exp2, lambda g, y, x: mul(g, mul(y, _LN_2)), -3, 3)
+log2 = function("log2", "The logarithm to base 2.", np.log2, lambda g, y, x: div(g, mul(x, _LN_2)), 0.1, 5)
+log10 = function("log10", "The logarithm to base 10.", np.log10, lambda g, y, x: div(g, mul(x, _LN_10)), 0.1, 5)
+
+
+# ---- the tangent and hyperbolic functions
+
+tan = function("tan", "The tangent of x radians.", np.tan, lambda g, y, x: mul(g, add(mul(y, y), 1)), -1.3, 1.3)
+sinh = function("sinh", "The hyperbolic sine.", np.sinh, lambda g, y, x: mul(g, cosh(x)), -3, 3)
+cosh = function("cosh", "The hyperbolic cosine.", np.cosh, lambda g, y, x: mul(g, sinh(x)), -3, 3)
+
+
+def _lower_asinh(nest: NestBuilder, x: Scalar) -> Scalar:
+    a = nest.op("abs", x)
+    large = a > _LARGE
+    near = nest.select(large, 1.0, a)
+    square = near * near
+    grown = nest.op("log1p", near + square / (nest.op("sqrt", square + 1) + 1))
+    return nest.op("copysign", nest.select(large, nest.op("log", a) + _LN_2, grown), x)
+
+
+def _lower_acosh(nest: NestBuilder, x: Scalar) -> Scalar:
+    """``log1p(t + sqrt(2 t + t^2))`` with ``t = x - 1``, which is exact where it is small."""
+    large = x > _LARGE
+    t = nest.select(large, 1.0, x - 1)
+    near = nest.op("log1p", t + nest.op("sqrt", t * (t + 2)))
+    return nest.select(x < 1, math.nan, nest.select(large, nest.op("log", x) + _LN_2, near))
+
+
+def _lower_atanh(nest: NestBuilder, x: Scalar) -> Scalar:
+    return (nest.op("log1p", x) - nest.op("log1p", -x)) * 0.5
+
+
+asinh = function(
+    "asinh",
+    "The inverse of the hyperbolic sine.",
+    np.arcsinh,
+    lambda g, y, x: mul(g, rsqrt(add(mul(x, x), 1))),
+    -3,
+    3,
+    lowered(_lower_asinh),
+)
+acosh = function(
+    "acosh",
+    "The inverse of the hyperbolic cosine; NaN below 1.",
+    np.arccosh,
+    lambda g, y, x: mul(g, rsqrt(sub(mul(x, x), 1))),
+    1.2,
+    5,
+    lowered(_lower_acosh),
+)
+atanh = function(
+    "atanh",
+    "The inverse of the hyperbolic tangent; NaN where x is not in -1..1.",
+    np.arctanh,
+    lambda g, y, x: div(g, sub(1, mul(x, x))),
+    -0.9,
+    0.9,
+    lowered(_lower_atanh),
+)
+erfc = function(
+    "erfc",
+    "1 minus the error function, accurate where it is small, too.",
+    SCALAR_OPS["erfc"].reference,
+    lambda g, y, x: mul(g, mul(exp(neg(mul(x, x))), -2 / math.sqrt(math.pi))),
+    -2,
+    4,
+)
+
+
+# ---- functions of two numbers
+
+_SCALES = {"f32": (2.0**60, 2.0**-70, 2.0**-45, 2.0**90), "f64": (2.0**500, 2.0**-600, 2.0**-400, 2.0**600)}
+"""From which size on squares may overflow and what then makes numbers small, below which they may lose digits and what
+then makes them large."""
+
+
+def _lower_hypot(nest: NestBuilder, x: Scalar, y: Scalar) -> Scalar:
+    a, b = nest.op("abs", x), nest.op("abs", y)
+    size = nest.select(a > b, a, b)
+    large, shrink, small, grow = _SCALES[x.dtype.name]
+    is_large, is_small = size > large, size < small
+    scale = nest.select(is_large, shrink, nest.select(is_small, grow, nest.const(1.0, x.dtype)))
+    back = nest.select(is_large, 1 / shrink, nest.select(is_small, 1 / grow, nest.const(1.0, x.dtype)))
+    u, v = a * scale, b * scale
+    root = nest.op("sqrt", u * u + v * v) * back
+    return nest.select(a.eq(math.inf) | b.eq(math.inf), math.inf, root)
+
+
+def _lower_logaddexp(nest: NestBuilder, x: Scalar, y: Scalar) -> Scalar:
+    top, low = nest.op("max", x, y), nest.op("min", x, y)
+    gap = nest.select(top.eq(low), 0.0, low - top)  # also of equal infinities
+    return top + nest.op("log1p", nest.op("exp", gap))
+
+
+def _of_two(name: str, doc: str, reference: Any, vjp: tuple[Any, Any], rule: Any) -> Any:
+    return define(
+        name,
+        doc,
+        "x y",
+        elementwise(name, "f"),
+        reference=reference,
+        vjp=vjp,
+        lower=lowered(rule),
+        traits=COMMUTATIVE,
+        samples=binary(0.5, 3, kinds="f"),
+        error_samples=(
+            *MISMATCH,
+            ErrorSample((TensorType(int64, (2,)),) * 2, "operand 0 is signed integer", {}, DTypeError),
+        ),
+        promotes=EVERY,
+        to_float=True,
+    )
+
+
+hypot = _of_two(
+    "hypot",
+    "The root of the sum of squares, which overflows only where the result does.",
+    np.hypot,
+    (lambda g, result, x, y: mul(g, div(x, result)), lambda g, result, x, y: mul(g, div(y, result))),
+    _lower_hypot,
+)
+logaddexp = _of_two(
+    "logaddexp",
+    "log(exp(x) + exp(y)) without overflow.",
+    np.logaddexp,
+    (lambda g, result, x, y: mul(g, sigmoid(sub(x, y))), lambda g, result, x, y: mul(g, sigmoid(sub(y, x)))),
+    _lower_logaddexp,
+)

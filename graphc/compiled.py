@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -343,7 +344,11 @@ def no_class(doing: str, value: Any) -> None:
 
 
 class Compiled:
-    """A module or function that runs as native code. Attributes are those of what was compiled."""
+    """A module or function that runs as native code. Attributes are those of what was compiled.
+
+    A copy or a pickle is that of what was compiled, compiled again at its first call."""
+
+    is_compiled = True
 
     def __init__(self, target: Callable[..., Any], precision: str | None = None, freeze: bool = False):
         if not callable(target):
@@ -433,6 +438,14 @@ class Compiled:
         if target is None or name.startswith("__"):
             raise AttributeError(name)
         return getattr(target, name)
+
+    def __reduce__(self) -> Any:
+        # NOTE: a decorated function is found under its name, where this object took its place.
+        owner = sys.modules.get(getattr(self._target, "__module__", ""))
+        name = getattr(self._target, "__qualname__", "")
+        if functools.reduce(lambda found, part: getattr(found, part, None), name.split("."), owner) is self:
+            return name
+        return Compiled, (self._target, self._weights.precision, self._weights.freeze)
 
     def __repr__(self) -> str:
         return f"compiled({self._target!r})"

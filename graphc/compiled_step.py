@@ -281,6 +281,9 @@ class CompiledStep:
         self._run_hooks("_step_post_hooks")
         return loss
 
+    def __reduce__(self) -> Any:
+        return CompiledStep, (self.model, self.loss, self.optimizer)
+
     def _find(self, key: Any) -> _Program | None:
         for program in self._programs.get(key, ()):
             if program.fits(self.optimizer):

@@ -219,6 +219,10 @@ class EagerDispatcher:
         """The tensor itself."""
         return tensor
 
+    def leaf(self, tensor: Any) -> Any:
+        """The tensor itself."""
+        return tensor
+
     def backward(
         self, tensors: Any, gradients: Any, retain_graph: bool | None, create_graph: bool, inputs: Any
     ) -> None:

@@ -234,7 +234,7 @@ class PreparedBinding(Binding):
         self._takes, self._gives, self._run = tuple(takes), tuple(gives), run
         self._counters: list[list[int]] = []
         """Of the tensors that are taken."""
-        self._made = _Made([], (), ())
+        self._made = _Made([], None, ())
         self._calls, self._hurries = CALM, 0
         self._lock = threading.Lock()
 
@@ -245,7 +245,7 @@ class PreparedBinding(Binding):
         if self._counters == self._made.versions:
             return True
         if self.is_exposed() or self.is_hurried():
-            self._made = _Made([], (), ())
+            self._made = _Made([], None, ())
             return False
         return True
 
@@ -296,8 +296,8 @@ class _Made(NamedTuple):
     """Arrays made from tensors, and when they hold."""
 
     versions: list[list[int]]
-    given: tuple[np.ndarray, ...]
-    """Arrays of all tensors of the binding."""
+    given: tuple[np.ndarray, ...] | None
+    """Arrays of all tensors of the binding, None before any were made."""
     arrays: tuple[np.ndarray, ...]
 
 

@@ -57,6 +57,10 @@ class FrontEnd(dispatch.Dispatcher, Protocol):
         """Writes ``value`` (same shape and type) into ``tensor`` and everything that shares its memory."""
         ...
 
+    def leaf(self, tensor: Any) -> Any:
+        """What holds the ``grad`` of ``tensor``; raises TraceError in a trace for a tensor from outside of it."""
+        ...
+
     def before_write(self, tensor: Any) -> Any:
         """The content of ``tensor`` as an operand of the operation whose result will be assigned to it."""
         ...
@@ -212,7 +216,7 @@ class TensorBase:
     @property
     def grad(self) -> Any:
         """The accumulated gradient, or None."""
-        here = front().local(self)
+        here = front().leaf(self)
         if here._node is not None and not here._keeps_grad:
             warnings.warn(
                 "grad of a tensor that is no leaf is only kept after retain_grad() on it; it is None",
@@ -230,7 +234,7 @@ class TensorBase:
                 raise GradientError(f"grad has shape {list(value.shape)}, the tensor {list(self.shape)}")
             if value.dtype is not self.dtype:
                 raise DTypeError(f"grad is {value.dtype.name}, the tensor {self.dtype.name}")
-        front().local(self)._grad = value
+        front().leaf(self)._grad = value
 
     @property
     def _version(self) -> int:

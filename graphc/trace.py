@@ -111,6 +111,7 @@ def trace_function(
     graph = Graph(name or graph_name(target))
     tracer = start(graph, modules_of(target) if modules is None else modules)
     images = [_input(graph, leaf, hint) for leaf, hint in zip(leaves, _input_names(target, structure), strict=True)]
+    tracer.arguments = frozenset(map(id, images))
     with kept_outside(), dispatch.use(tracer), module_path.outside(), recording() as reads:
         inputs, keywords = unflatten(structure, images)
         output = _call(target, inputs, keywords)

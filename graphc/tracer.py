@@ -74,6 +74,8 @@ class Tracer:
         self._inside: dict[int, Tensor] = {}
         """Tensors of constants that were made during the trace."""
         self._by_image: dict[int, Captured] = {}
+        self.arguments: frozenset[int] = frozenset()
+        """By identity: the tensors that stand for the arguments of the function."""
         self._asked: set[Node] = set()
         """Nodes whose values were asked for, so that the graph depends on them in ways that it does not show."""
 
@@ -370,6 +372,20 @@ class Tracer:
         return known[value]
 
     # ---- gradients
+
+    def leaf(self, tensor: Any) -> Any:
+        """The traced tensor; its ``grad`` is seen inside only, so those of tensors from outside raise TraceError."""
+        image = self.local(tensor)
+        known = self._by_image.get(id(image))
+        if (known is None and id(image) not in self.arguments) or (known is not None and self.is_inside(known.tensor)):
+            return image
+        name = "" if known is None or known.value.node.op is not INPUT else f" {known.value.name!r}"
+        raise TraceError(
+            f"the grad of a tensor from outside{name} is read, set or added to in a compiled function",
+            origin=capture(module_path.current_path()).describe(),
+            remedy="autograd.grad(loss, tensors) inside, backward() and zero_grad() outside; compile_step(model, loss, "
+            "optimizer) compiles a whole training step",
+        )
 
     def backward(
         self, tensors: Any, gradients: Any, retain_graph: bool | None, create_graph: bool, inputs: Any

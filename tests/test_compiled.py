@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -348,3 +349,47 @@ def test_a_class_in_the_place_of_a_module():
     ):
         with pytest.raises(ArgumentError, match="is a class"):
             call()
+
+
+def _twice(x):
+    return x * 2
+
+
+@graphc.compile
+def decorated(x):
+    return x + 1
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, lambda c: pickle.loads(pickle.dumps(c))])
+def test_a_compiled_module_is_copied_and_pickled_as_what_it_was_made_of(copied):
+    compiled = graphc.compile(nn.Linear(3, 2), precision="bf16")
+    x = graphc.rand(4, 3)
+    with graphc.no_grad():
+        expected = compiled(x).tolist()
+        other = copied(compiled)
+        assert other(x).tolist() == expected and other.variants[0].weights.precision == "bf16"
+        shares = other.weight is compiled.weight
+        assert shares == (copied is copy.copy)
+        other.weight.mul_(2.0)
+        assert (compiled(x).tolist() == expected) != shares
+        assert other(x).tolist() != expected
+
+
+def test_compiled_functions_are_copied_and_pickled():
+    x = graphc.ones(2)
+    compiled = graphc.compile(_twice)
+    for other in (copy.deepcopy(compiled), pickle.loads(pickle.dumps(compiled))):
+        assert other is not compiled and other(x).tolist() == [2, 2]
+    assert pickle.loads(pickle.dumps(decorated)) is decorated
+    assert copy.deepcopy(decorated)(x).tolist() == [2, 2]
+
+
+def test_a_copied_training_step_has_a_model_and_an_optimizer_of_its_own():
+    model = nn.Linear(3, 1)
+    step = graphc.compile_step(model, nn.functional.mse_loss, graphc.optim.Adam(model.parameters(), lr=0.1))
+    x, y = graphc.rand(4, 3), graphc.rand(4, 1)
+    step(x, y)
+    other, before = copy.deepcopy(step), model.weight.tolist()
+    assert other.optimizer.param_groups[0]["params"][0] is other.model.weight
+    assert other(x, y).item() == step(x, y).item()
+    assert other.model.weight.tolist() == model.weight.tolist() != before

@@ -239,6 +239,7 @@ def test_no_grad_and_detach_leave_marks():
 
 def test_backward_under_trace():
     def function(x):
+        x = x.detach().requires_grad_()
         y = (x**2).sum()
         y.backward()
         return x.grad * 2
@@ -246,6 +247,46 @@ def test_backward_under_trace():
     x = graphc.from_numpy(X.numpy()).requires_grad_()
     np.testing.assert_allclose(evaluate(graphc.trace(function, x), [X.numpy()])[0], 4 * X.numpy(), rtol=1e-6)
     assert x.grad is None
+
+
+def _clears(model, x):
+    model.zero_grad()
+    return model(x)
+
+
+def _reads(model, x):
+    return x if model.weight.grad is None else x * 2
+
+
+def _sets(model, x):
+    model.weight.grad = None
+    return x
+
+
+def _adds(model, x):
+    loss = model(x).sum()
+    loss.backward()
+    return loss
+
+
+def _adds_to_an_argument(model, x):
+    loss = (x * x).sum()
+    loss.backward()
+    return loss
+
+
+@pytest.mark.parametrize("use", [_clears, _reads, _sets, _adds, _adds_to_an_argument])
+def test_gradients_of_tensors_from_outside_are_not_touched_silently(use):
+    model, x = graphc.nn.Linear(2, 1), graphc.ones(3, 2, requires_grad=True)
+    with pytest.raises(TraceError, match=r"grad of a tensor from outside[\s\S]*compile_step"):
+        graphc.compile(lambda x: use(model, x))(x)
+    assert x.grad is None and model.weight.grad is None
+
+
+def test_autograd_grad_of_parameters_works_inside():
+    model, x = graphc.nn.Linear(2, 1), graphc.ones(3, 2)
+    function = graphc.compile(lambda x: graphc.autograd.grad(model(x).sum(), list(model.parameters())))
+    assert [g.tolist() for g in function(x)] == [[[3.0, 3.0]], [3.0]]
 
 
 class Scale(Function):

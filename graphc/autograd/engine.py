@@ -206,6 +206,7 @@ def current_pass() -> _Pass:
 
 def _accumulate(leaf: Any, gradient: Any, create: bool) -> None:
     """Adds to the gradient of a leaf; the memory of the gradient belongs to the leaf alone."""
+    leaf = front().leaf(leaf)
     if gradient.dtype is not leaf.dtype:
         gradient = ew.cast(gradient, dtype=leaf.dtype)
     old = leaf._grad

@@ -43,8 +43,8 @@ class Module(ModuleState, ModuleHooks):
     """Base class of networks and their parts.
 
     Subclasses call ``super().__init__()``, assign parameters, buffers and child modules as attributes, and define
-    ``forward``. Calling the module runs pre-hooks, ``forward``, and forward hooks; gradients come from the operations
-    that forward applies.
+    ``forward``. Of a compiled module the module itself becomes the child; the attribute is the compiled one. Calling
+    the module runs pre-hooks, ``forward``, and forward hooks; gradients come from the operations that forward applies.
     """
 
     dump_patches = False
@@ -173,8 +173,14 @@ class Module(ModuleState, ModuleHooks):
             table = self._table("_modules", "a module")
             self._forget(name, "_modules")
             table[name] = run_registration_hooks("module", self, name, value)
+        elif (child := _compiled_module(value)) is not None:
+            table = self._table("_modules", "a module")
+            self._forget(name, "_modules")
+            table[name] = run_registration_hooks("module", self, name, child)
+            object.__setattr__(self, name, value)
         elif name in self.__dict__.get("_modules", ()):
             self._expect_none(name, value, "child module", "nn.Module")
+            self.__dict__.pop(name, None)
             self._modules[name] = None
         elif isinstance(value, Buffer) or name in self.__dict__.get("_buffers", ()):
             self._set_buffer(name, value)
@@ -223,6 +229,7 @@ class Module(ModuleState, ModuleHooks):
         for table in ("_parameters", "_buffers", "_modules"):
             if name in self.__dict__.get(table, ()):
                 del self.__dict__[table][name]
+                self.__dict__.pop(name, None)
                 self._non_persistent_buffers_set.discard(name)
                 return
         object.__delattr__(self, name)
@@ -346,12 +353,20 @@ def _taken_for_tensor(module: Module, args: tuple[Any, ...], error: AttributeErr
     return None
 
 
+def _compiled_module(value: Any) -> Module | None:
+    """The module that ``graphc.compile`` made ``value`` of, or None."""
+    child = vars(value).get("_target") if getattr(type(value), "is_compiled", False) else None
+    return child if isinstance(child, Module) else None
+
+
 def no_module(doing: str, value: Any) -> ArgumentError:
     """The error for a value that should have been a module."""
     if isinstance(value, type) and issubclass(value, Module):
         return ArgumentError(f"{doing}: {value.__name__} is a class", remedy=f"{value.__name__}(...), a module of it")
     remedy = None
-    if isinstance(value, (list, tuple)):
+    if _compiled_module(value) is not None:
+        remedy = "module.compile(), which compiles a module in place, and the module itself here"
+    elif isinstance(value, (list, tuple)):
         remedy = "Sequential(*layers)"
     elif callable(value):
         remedy = "a layer such as nn.ReLU(), or the function in forward()"

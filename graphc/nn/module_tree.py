@@ -118,7 +118,7 @@ class ModuleTree:
         """The module below this one with the dotted name ``target`` ('' for this one). Raises MemberError."""
         from_: Any = self
         for name in target.split(".") if target else ():
-            found = getattr(from_, name, None)
+            found = from_._modules.get(name) or getattr(from_, name, None)
             if not isinstance(found, ModuleTree):
                 owner = type(from_).__name__
                 wrong = f"{name!r} of {owner} is no module" if hasattr(from_, name) else f"{owner} has no {name!r}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from graphc.errors import AttributeValueError
 from graphc.optim.cycles import CyclicLR, OneCycleLR
-from graphc.optim.optimizer import Optimizer
+from graphc.optim.optimizer import Optimizer, refuse_trace
 from graphc.optim.schedule import LRScheduler
 
 __all__ = [
@@ -280,6 +280,7 @@ class SequentialLR(LRScheduler):
 
     def step(self, epoch: int | None = None) -> None:
         """One step of the schedule whose turn it is."""
+        refuse_trace(f"{type(self).__name__}.step()")
         self.last_epoch += 1
         number = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[number]
@@ -364,6 +365,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Takes note of the metric of an epoch."""
+        refuse_trace(f"{type(self).__name__}.step()")
         current = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current):

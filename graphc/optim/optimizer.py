@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from graphc.autograd.grad_mode import enable_grad, no_grad
-from graphc.errors import ArgumentError, AttributeValueError, StateDictError
+from graphc.errors import ArgumentError, AttributeValueError, StateDictError, TraceError
 from graphc.hooks import RemovableHandle
 from graphc.tensor import Tensor
 from graphc.tensor_base import front
+from graphc.trace import is_tracing
 
 Group = dict[str, Any]
 State = dict[str, Tensor]
@@ -24,7 +25,7 @@ class Optimizer:
 
     ``update`` is pure: it returns the new parameter and the new state, written in tensor operations, so that the same
     rule runs eagerly in ``step`` and inside a compiled training step. The numbers of a group arrive in ``hyper``: those
-    named in ``schedulable`` may be Python floats or 0-d f32 tensors, all others are Python values.
+    named in ``schedulable`` may be Python floats or 0-d tensors, all others are Python values.
     """
 
     schedulable: ClassVar[tuple[str, ...]] = ("lr", "weight_decay")
@@ -136,7 +137,9 @@ class Optimizer:
         """Updates every parameter that has a gradient, in place, and returns what ``closure()`` returned.
 
         All new values are computed before the first one is written, so an error leaves every parameter as it was.
+        Raises TraceError in a compiled function.
         """
+        refuse_trace(f"{type(self).__name__}.step()")
         for hook in list(self._step_pre_hooks.values()):
             hook(self, (closure,), {})
         with no_grad():
@@ -292,6 +295,16 @@ class Optimizer:
             lines.append(f"Parameter Group {i}")
             lines.extend(f"    {name}: {group[name]}" for name in sorted(group) if name != "params")
         return "\n".join([*lines, ")"])
+
+
+def refuse_trace(what: str) -> None:
+    """Raises TraceError in a compiled function: what a step changes of an optimizer or schedule lives in Python."""
+    if is_tracing():
+        raise TraceError(
+            f"{what} runs in a compiled function, where it would take effect only once, while this is traced",
+            remedy="step = graphc.compile_step(model, loss, optimizer), which compiles the update too; schedules step "
+            "outside",
+        )
 
 
 def zeros_like(param: Tensor) -> Tensor:

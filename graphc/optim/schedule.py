@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.errors import ArgumentError, AttributeValueError
-from graphc.optim.optimizer import Optimizer
+from graphc.optim.optimizer import Optimizer, refuse_trace
 
 
 class LRScheduler:
@@ -37,7 +37,9 @@ class LRScheduler:
         return self._last_lr
 
     def step(self, epoch: int | None = None) -> None:
-        """Goes on to the next epoch, or to ``epoch`` where the schedule has a closed form."""
+        """Goes on to the next epoch, or to ``epoch`` where the schedule has a closed form. Raises TraceError in a
+        compiled function."""
+        refuse_trace(f"{type(self).__name__}.step()")
         self._steps += 1
         if self._steps == 2 and self.optimizer.step_count == 0:
             warnings.warn(

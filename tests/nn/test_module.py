@@ -395,3 +395,72 @@ def test_memory_that_is_empty_or_shared():
     step = graphc.compile_step(net, nn.functional.mse_loss, graphc.optim.SGD(net.parameters(), lr=0.1))
     step(graphc.ones(1, 3), graphc.zeros(1, 2))
     assert weight.is_shared() and weight[0, 0].item() != 5
+
+
+class _Encoded(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.enc = graphc.compile(nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5)))
+        self.out = nn.Linear(5, 2)
+
+    def forward(self, x):
+        return self.out(self.enc(x))
+
+
+class _Plain(_Encoded):
+    def __init__(self):
+        super().__init__()
+        self.enc = self._modules["enc"]
+
+
+def test_a_compiled_module_is_registered_as_the_child_that_it_wraps():
+    graphc.manual_seed(0)
+    model = _Encoded()
+    graphc.manual_seed(0)
+    plain = _Plain()
+    assert [n for n, _ in model.named_parameters()] == [n for n, _ in plain.named_parameters()]
+    assert list(model.state_dict()) == list(plain.state_dict())
+    assert [n for n, _ in model.named_modules()] == [n for n, _ in plain.named_modules()]
+    assert repr(model) == repr(plain).replace("_Plain", "_Encoded")
+    assert type(model.enc) is not type(plain.enc) and model.get_submodule("enc.0") is model._modules["enc"][0]
+    x = graphc.rand(6, 4)
+    loss = (model(x) ** 2).sum()
+    loss.backward()
+    assert all(p.grad is not None for p in model.parameters())
+    model.zero_grad()
+    assert all(p.grad is None for p in model.parameters())
+    model.eval(), plain.eval()
+    assert not any(m.training for m in model.modules())
+    plain.load_state_dict(model.state_dict())
+    np.testing.assert_allclose(model(x).tolist(), plain(x).tolist(), rtol=1e-5)
+    np.testing.assert_allclose(graphc.compile(model)(x).tolist(), plain(x).tolist(), rtol=1e-5)
+    assert model.double()(x.double()).dtype is graphc.float64
+
+
+def test_the_attribute_of_a_compiled_child_is_replaced_and_removed():
+    model = _Encoded()
+    compiled = model.enc
+    model.enc = nn.Identity()
+    assert type(model.enc) is nn.Identity and len(list(model.parameters())) == 2
+    model.enc = compiled
+    assert model.enc is compiled and len(list(model.parameters())) == 6
+    model.enc = None
+    assert model.enc is None and model._modules["enc"] is None
+    model.enc = compiled
+    del model.enc
+    assert not hasattr(model, "enc") and list(model._modules) == ["out"]
+    with pytest.raises(ArgumentError, match=r"module.compile\(\)"):
+        nn.Sequential(compiled)
+
+
+def test_a_copy_of_a_module_with_a_compiled_child_shares_nothing():
+    model = _Encoded().eval()
+    other = copy.deepcopy(model)
+    assert type(other.enc) is type(model.enc) and other.enc is not model.enc
+    x = graphc.rand(6, 4)
+    before = model(x).tolist()
+    with graphc.no_grad():
+        for p in other.parameters():
+            p.mul_(2.0)
+    assert model(x).tolist() == before != other(x).tolist()
+    np.testing.assert_allclose(other(x).tolist(), graphc.compile(other)(x).tolist(), rtol=1e-5)

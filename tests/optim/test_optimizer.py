@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import graphc
-from graphc import nn
-from graphc.errors import ShapeError, StateDictError
+from graphc import nn, optim
+from graphc.errors import ShapeError, StateDictError, TraceError
 from graphc.optim import SGD, Adam, Optimizer
 from tests.optim.compare import parameters, steps_agree, values
 
@@ -268,3 +268,19 @@ def test_hooks_of_state_dictionaries():
     for handle in handles:
         handle.remove()
     assert "note" not in optimizer.state_dict() and seen[3:] == []
+
+
+def test_steps_of_optimizers_and_schedules_inside_compiled_functions_are_refused():
+    p = nn.Parameter(graphc.ones(2))
+    optimizer = optim.SGD([p], lr=0.1)
+    schedules = [
+        optim.lr_scheduler.StepLR(optimizer, 2),
+        optim.lr_scheduler.ReduceLROnPlateau(optimizer),
+        optim.lr_scheduler.ChainedScheduler([optim.lr_scheduler.StepLR(optimizer, 2)]),
+        optim.lr_scheduler.SequentialLR(optimizer, [optim.lr_scheduler.StepLR(optimizer, 2)] * 2, [3]),
+    ]
+    for stepping, name in [(optimizer.step, "SGD"), *((s.step, type(s).__name__) for s in schedules)]:
+        arguments = (1.0,) if name == "ReduceLROnPlateau" else ()
+        with pytest.raises(TraceError, match=r"step\(\) runs in a compiled function[\s\S]*compile_step"):
+            graphc.compile(lambda x, s=stepping, a=arguments: (s(*a), x)[1])(graphc.ones(2))
+    assert optimizer.step_count == 0 and all(s.last_epoch == 0 for s in schedules if hasattr(s, "last_epoch"))

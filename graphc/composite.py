@@ -116,6 +116,17 @@ def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
     return ew.div(powers, reduce.sum(powers, axes=axes, keepdims=True))
 
 
+def masked_softmax(x: Any, dim: int) -> Any:
+    """The softmax of ``x``, which is minus infinity where it is masked; zeros where all along ``dim`` is."""
+    if 0 in x.shape:
+        return ew.mul(x, 1.0)
+    axes = (dim_of(dim, len(x.shape)),)
+    top = stop_gradient(reduce.max(x, axes=axes, keepdims=True))
+    seen = ew.ne(top, -math.inf)
+    powers = mathematics.exp(ew.sub(x, ew.where(seen, top, 0)))
+    return ew.div(powers, ew.where(seen, reduce.sum(powers, axes=axes, keepdims=True), 1))
+
+
 def log_softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
     """The logarithm of the softmax along ``dim``, without forming it."""
     x = ew.cast(x, dtype=dtype) if dtype is not None else _checked(x, "log_softmax")

@@ -128,3 +128,124 @@ SCALARS = (normal(seed=1), normal(seed=2))
 )
 def test_tensors_without_dimensions_are_taken(case):
     check(case)
+
+
+def _seen() -> np.ndarray:
+    """[heads, queries, keys]: the second query sees no key."""
+    mask = whole(2, 2, 3, 5) > 0
+    mask[:, 1], mask[:, 0, 0] = False, True
+    return mask
+
+
+HEADS = (normal(2, 2, 3, 4), normal(2, 2, 5, 4, seed=1), normal(2, 2, 5, 4, seed=2))
+ADDED = np.where(_seen(), 0.3, -np.inf)
+
+
+def _attention(t, *tensors):
+    return t.nn.functional.scaled_dot_product_attention(*tensors)
+
+
+@pytest.mark.parametrize(
+    "case",
+    cases(
+        ("boolean", _attention, (*HEADS, _seen()), 1e-9, 1),
+        ("boolean, per image", _attention, (*HEADS, np.stack([_seen()] * 2)), 1e-9, 1),
+        ("boolean, per query", _attention, (*HEADS, np.array([[True], [False], [True]])), 1e-9, 1),
+        ("boolean, without heads", _attention, (*(x[0, 0] for x in HEADS), _seen()[0]), 1e-9, 1),
+        ("boolean, without a batch", _attention, (*(x[0] for x in HEADS), _seen()), 1e-9, 1),
+        ("added", _attention, (*HEADS, ADDED), 1e-9, 1),
+        ("added, with NaN", _attention, (*HEADS, np.where(_seen(), np.nan, 0.0)), 1e-9, 1),
+        ("all of it", _attention, (*HEADS, np.zeros((3, 5), bool)), 1e-9, 1),
+        ("no keys", _attention, (HEADS[0], HEADS[1][:, :, :0], HEADS[2][:, :, :0]), 1e-9, 1),
+    ),
+)
+def test_attention_without_keys_gives_zeros(case):
+    check(case)
+
+
+BYTES = whole(256, 2, 3, 5, 7).astype(np.uint8)
+
+
+@pytest.mark.parametrize(
+    "case",
+    cases(
+        *(
+            (
+                f"{mode} to {size}{', corners' * corners}",
+                lambda t, x, m=mode, s=size, c=corners: t.nn.functional.interpolate(x, s, mode=m, align_corners=c),
+                (BYTES,),
+            )
+            for mode in ("bilinear", "bicubic")
+            for size in ((9, 4), (2, 13), (5, 3))
+            for corners in (False, True)
+        ),
+        ("by a factor", lambda t, x: t.nn.functional.interpolate(x, scale_factor=1.7, mode="bicubic"), (BYTES,)),
+    ),
+)
+def test_images_of_bytes_are_resized(case):
+    check(case)
+
+
+LARGE = normal(1, 1, 345, 456).astype(np.float32)
+POINTS = np.random.default_rng(0).uniform(-1.1, 1.1, (1, 60, 50, 2)).astype(np.float32)
+
+
+def _resize(t, x, **options):
+    return t.nn.functional.interpolate(x, **options)
+
+
+def _sample(t, x, points, padding_mode, corners):
+    return t.nn.functional.grid_sample(x, points, "bilinear", padding_mode, corners)
+
+
+@pytest.mark.parametrize(
+    "case",
+    cases(
+        ("linear, corners", lambda t, x: t.nn.functional.upsample_bilinear(x, (391, 411)), (LARGE,), 1e-6, 1),
+        ("linear", lambda t, x: _resize(t, x, size=(691, 111), mode="bilinear"), (LARGE,), 1e-6, 1),
+        ("linear, by a factor", lambda t, x: _resize(t, x, scale_factor=0.7, mode="bilinear"), (LARGE,), 1e-6, 1),
+        ("cubic", lambda t, x: _resize(t, x, size=(223, 229), mode="bicubic"), (LARGE,), 1e-6, 1),
+        ("cubic, corners", lambda t, x: _resize(t, x, size=99, mode="bicubic", align_corners=True), (LARGE,), 1e-6, 1),
+        *(
+            (
+                f"at points, {padding}{', corners' * corners}",
+                lambda t, x, g, p=padding, c=corners: _sample(t, x, g, p, c),
+                (LARGE, POINTS),
+                1e-6,
+                1,
+            )
+            for padding in ("zeros", "border", "reflection")
+            for corners in (False, True)
+        ),
+    ),
+)
+def test_positions_in_large_images_are_rounded_as_in_pytorch(case):
+    check(case)
+
+
+EXACT = np.array([-1, 1, 0, -3, 3, 1.5, -1.5, 5.25, -2, np.nan, np.inf, -np.inf, 1e30])
+EXACT_POINTS = np.stack(np.meshgrid(EXACT, EXACT), -1)[None]
+
+
+@pytest.mark.parametrize(
+    "case",
+    cases(
+        *(
+            (
+                f"{padding}{', corners' * corners}",
+                lambda t, x, g, p=padding, c=corners: _sample(t, x, g, p, c),
+                (normal(1, 2, 4, 5), EXACT_POINTS[:, :9, :9]),
+                1e-9,
+                1,
+            )
+            for padding in ("zeros", "border", "reflection")
+            for corners in (False, True)
+        ),
+        *(
+            (f"{p}, NaN", lambda t, x, g, p=p: _sample(t, x, g, p, False), (normal(1, 2, 4, 5), EXACT_POINTS), 1e-9, 0)
+            for p in ("zeros", "border")
+        ),
+    ),
+)
+def test_points_on_the_border_and_beyond(case):
+    check(case)

@@ -30,9 +30,10 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """``softmax(query key^T * scale + mask) value`` for query [..., L, E], key [..., S, E], value [..., S, F].
 
-    ``attn_mask`` broadcasts to [..., L, S]: a bool one keeps where it is True, another is added. ``is_causal``
-    keeps position i from seeing those after i. ``scale`` is 1 / sqrt(E) when None. ``enable_gqa`` lets several
-    query heads (dimension -3) share one key and value head. Raises ShapeError when last dimensions do not fit.
+    ``attn_mask`` broadcasts to [..., L, S]: a bool one keeps where it is True, another is added. A row that is masked
+    from end to end gives zeros. ``is_causal`` keeps position i from seeing those after i. ``scale`` is 1 / sqrt(E) when
+    None. ``enable_gqa`` lets several query heads (dimension -3) share one key and value head. Raises ShapeError when
+    last dimensions do not fit.
     """
     if is_causal and attn_mask is not None:
         raise AttributeValueError("scaled_dot_product_attention: both attn_mask and is_causal are given")
@@ -47,22 +48,31 @@ def scaled_dot_product_attention(
     stretches = _stretches(query.shape[-2], key.shape[-2]) if is_causal else []
     if len(stretches) < 2:
         mask = _causal(query.shape[-2], key.shape[-2]) if is_causal else attn_mask
-        return _attend(query, key, value, mask, factor, dropout_p)
+        return _attend(query, key, value, mask, factor, dropout_p, is_causal)
     parts = []
     for start, stop in stretches:
         rows, seen, weighed = query[..., start:stop, :], key[..., :stop, :], value[..., :stop, :]
-        parts.append(_attend(rows, seen, weighed, _causal(stop - start, stop, start), factor, dropout_p))
+        parts.append(_attend(rows, seen, weighed, _causal(stop - start, stop, start), factor, dropout_p, True))
     return shapes.concat(*parts, axis=query.ndim - 2)
 
 
-def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, factor: float, dropout_p: float) -> Tensor:
+def _attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    factor: float,
+    dropout_p: float,
+    causal: bool,
+) -> Tensor:
     """``softmax(query key^T * factor + mask) value``; a bool mask keeps where it is True."""
     scores = ew.mul(contraction.matmul(query, key, transpose_b=True), factor)
     if mask is not None and mask.dtype.kind == "b":
         scores = ew.where(mask, scores, -math.inf)
     elif mask is not None:
         scores = ew.add(scores, mask)
-    weights = composite.softmax(scores, -1)
+    # Every query sees a key where the mask is the causal one.
+    weights = composite.softmax(scores, -1) if mask is None or causal else composite.masked_softmax(scores, -1)
     if dropout_p > 0.0:
         weights = dropout(weights, dropout_p)
     return contraction.matmul(weights, value)

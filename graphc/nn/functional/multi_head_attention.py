@@ -69,7 +69,7 @@ def multi_head_attention_forward(
     v = v if static_v is None else _static(static_v, q, num_heads)
     mask = joint_mask(q, k, num_heads, attn_mask, key_padding_mask, is_causal)
     k, v, mask = extend(k, v, mask, bias_k, bias_v, add_zero_attn)
-    joined, found = attend(q, k, v, num_heads, mask, dropout_p if training else 0.0)
+    joined, found = attend(q, k, v, num_heads, mask, dropout_p if training else 0.0, need_weights)
     output = linear(joined, out_proj_weight, out_proj_bias)
     shown = shown_weights(found, need_weights, average_attn_weights)
     if single:
@@ -152,12 +152,19 @@ def _heads(x: Tensor, heads: int) -> Tensor:
     return x.reshape(x.shape[0], x.shape[1], heads, x.shape[2] // heads).permute(1, 2, 0, 3)
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, heads: int, mask: Tensor | None, dropout_p: float) -> tuple[Tensor, Tensor]:
-    """(the values of all heads side by side [L, N, E], the weights [N, heads, L, S])."""
+def attend(
+    q: Tensor, k: Tensor, v: Tensor, heads: int, mask: Tensor | None, dropout_p: float, need_weights: bool
+) -> tuple[Tensor, Tensor]:
+    """(the values of all heads side by side [L, N, E], the weights [N, heads, L, S]).
+
+    A query from which all keys are hidden gives zeros, or, as in PyTorch, NaN where the weights are asked for.
+    """
     length, batch, size = q.shape
     parts = [_heads(t, heads) for t in (q, k, v)]
     scores = contraction.matmul(ew.mul(parts[0], 1.0 / math.sqrt(size // heads)), parts[1], transpose_b=True)
-    weights = composite.softmax(scores if mask is None else ew.add(scores, mask), -1)
+    scores = scores if mask is None else ew.add(scores, mask)
+    plain = mask is None or need_weights
+    weights = composite.softmax(scores, -1) if plain else composite.masked_softmax(scores, -1)
     if dropout_p:
         weights = dropout(weights, dropout_p)
     return contraction.matmul(weights, parts[2]).permute(2, 0, 1, 3).reshape(length, batch, size), weights

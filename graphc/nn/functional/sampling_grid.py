@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc import composite
-from graphc.dtypes import int64
+from graphc.dtypes import float64, int64
 from graphc.errors import AttributeValueError, ShapeError
 from graphc.ops import contraction, index
 from graphc.ops import elementwise as ew
@@ -67,24 +67,31 @@ def grid_sample(
 
 def _pixels(points: Tensor, extent: int, padding_mode: str, corners: bool) -> Tensor:
     """Coordinates from -1 to 1 as positions of pixels, brought inside as ``padding_mode`` says."""
+    shifted = ew.add(points, 1.0)
     if corners:
-        places = ew.mul(ew.add(points, 1.0), (extent - 1) / 2)
+        places = ew.mul(shifted, (extent - 1) / 2)
     else:
-        places = ew.mul(ew.sub(ew.mul(ew.add(points, 1.0), float(extent)), 1.0), 0.5)
+        # In f64 and rounded once, like PyTorch's multiply-add: positions in large images have few digits to lose.
+        wide = ew.sub(ew.mul(ew.cast(shifted, dtype=float64), extent / 2), 0.5)
+        places = ew.cast(wide, dtype=points.dtype)
     if padding_mode == "reflection":
         low, span = (0.0, extent - 1.0) if corners else (-0.5, float(extent))
         places = _reflected(places, low, span)
-    return places if padding_mode == "zeros" else composite.clamp(places, 0.0, extent - 1.0)
+    if padding_mode == "zeros":
+        return places
+    # Not clamp: on the border the gradient is 0.
+    last = extent - 1.0
+    return ew.where(ew.gt(places, 0), ew.where(ew.lt(places, last), places, last), 0.0)
 
 
 def _reflected(places: Tensor, low: float, span: float) -> Tensor:
     if span <= 0:
         return ew.mul(places, 0.0)
-    away = ew.abs(ew.sub(places, low))
-    turns = mathematics.floor(ew.mul(away, 1.0 / span))
-    rest = ew.sub(away, ew.mul(turns, span))
-    even = ew.eq(ew.mod(turns, 2.0), 0)
-    return ew.add(ew.where(even, rest, ew.sub(span, rest)), low)
+    away = ew.sub(places, low)
+    away = ew.where(ew.lt(away, 0), ew.neg(away), away)
+    turns = mathematics.trunc(ew.mul(away, 0.5 / span))
+    rest = ew.sub(away, ew.mul(turns, 2 * span))
+    return ew.add(ew.where(ew.gt(rest, span), ew.sub(2 * span, rest), rest), low)
 
 
 def _taken(input: Tensor, y: Tensor, x: Tensor) -> Tensor:

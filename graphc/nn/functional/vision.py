@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from graphc.dtypes import uint8
 from graphc.errors import AttributeValueError, ShapeError
 from graphc.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d
+from graphc.nn.functional.resampling import nearest, weighted
 from graphc.nn.functional.spatial import per_dimension
 from graphc.nn.functional.volume import adaptive_avg_pool3d
-from graphc.ops import elementwise as ew
 from graphc.ops import index
 from graphc.ops import shape as shapes
 from graphc.tensor import Tensor
@@ -98,15 +99,16 @@ def interpolate(
     if mode == "area":
         pools = {1: adaptive_avg_pool1d, 2: adaptive_avg_pool2d, 3: adaptive_avg_pool3d}
         return pools[len(sizes)](input, sizes)
-    for axis, (wanted, step) in enumerate(zip(sizes, scales, strict=True), start=2):
-        extent = input.shape[axis]
-        step = extent / wanted if step is None else step
+    axes = range(2, len(sizes) + 2)
+    # Bytes are rounded after each dimension, in PyTorch after the last one first.
+    for axis in reversed(axes) if input.dtype is uint8 else axes:
+        wanted, step = sizes[axis - 2], scales[axis - 2]
+        same = wanted == input.shape[axis] and step in (None, 1.0)
+        step = input.shape[axis] / wanted if step is None else step
         if mode.startswith("nearest"):
-            input = _nearest(input, axis, wanted, step, offset=0.5 if mode == "nearest-exact" else 0.0)
-        elif mode == "bicubic":
-            input = _cubic(input, axis, wanted, step, bool(align_corners))
-        else:
-            input = _linear(input, axis, wanted, step, bool(align_corners))
+            input = nearest(input, axis, wanted, step, offset=0.5 if mode == "nearest-exact" else 0.0)
+        elif not same:
+            input = weighted(input, axis, wanted, step, bool(align_corners), mode == "bicubic")
     return input
 
 
@@ -139,54 +141,6 @@ def _spread(value: Any, rank: int) -> tuple[float, ...]:
     if len(spread) != rank:
         raise AttributeValueError(f"interpolate: scale_factor {spread} for {rank} spatial dimensions")
     return spread
-
-
-def _nearest(x: Tensor, axis: int, wanted: int, step: float, offset: float) -> Tensor:
-    # Rounded as a 32-bit product, which decides at ties.
-    places = np.floor((np.arange(wanted, dtype=np.float32) + np.float32(offset)) * np.float32(step))
-    positions = np.minimum(places.astype(np.int64), x.shape[axis] - 1)
-    return index.gather(x, front().constant(positions), axis=axis)
-
-
-def _linear(x: Tensor, axis: int, wanted: int, step: float, align_corners: bool) -> Tensor:
-    extent = x.shape[axis]
-    if wanted == extent and step == 1.0:
-        return x
-    if align_corners:
-        places = np.arange(wanted) * ((extent - 1) / (wanted - 1) if wanted > 1 else 0.0)
-    else:
-        places = np.maximum((np.arange(wanted) + 0.5) * step - 0.5, 0.0)
-    first = np.minimum(np.floor(places).astype(np.int64), extent - 1)
-    second = np.minimum(first + 1, extent - 1)
-    share = (places - first).astype(x.dtype.numpy).reshape(-1, *(1,) * (len(x.shape) - axis - 1))
-    left = index.gather(x, front().constant(first), axis=axis)
-    right = index.gather(x, front().constant(second), axis=axis)
-    return ew.add(ew.mul(left, front().constant(1 - share)), ew.mul(right, front().constant(share)))
-
-
-def _cubic(x: Tensor, axis: int, wanted: int, step: float, align_corners: bool) -> Tensor:
-    """Cubic convolution with the parameter -0.75 (Keys 1981); what lies outside is as at the border."""
-    extent = x.shape[axis]
-    if align_corners:
-        places = np.arange(wanted) * ((extent - 1) / (wanted - 1) if wanted > 1 else 0.0)
-    else:
-        places = (np.arange(wanted) + 0.5) * step - 0.5
-    first = np.floor(places).astype(np.int64)
-    total: Tensor | None = None
-    for offset in range(-1, 3):
-        share = _keys(np.abs(places - first - offset)).astype(x.dtype.numpy)
-        rows = np.clip(first + offset, 0, extent - 1)
-        weight = front().constant(share.reshape(-1, *(1,) * (len(x.shape) - axis - 1)))
-        part = ew.mul(index.gather(x, front().constant(rows), axis=axis), weight)
-        total = part if total is None else ew.add(total, part)
-    assert total is not None
-    return total
-
-
-def _keys(distance: np.ndarray, a: float = -0.75) -> np.ndarray:
-    near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
-    far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
-    return np.where(distance <= 1, near, np.where(distance < 2, far, 0.0))
 
 
 def upsample(

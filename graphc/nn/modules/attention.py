@@ -121,7 +121,7 @@ class MultiheadAttention(Module):
         q, k, v = project(query, key, value, weights, self.in_proj_bias)
         mask = joint_mask(q, k, self.num_heads, attn_mask, key_padding_mask, is_causal)
         k, v, mask = extend(k, v, mask, self.bias_k, self.bias_v, self.add_zero_attn)
-        joined, found = attend(q, k, v, self.num_heads, mask, self.dropout if self.training else 0.0)
+        joined, found = attend(q, k, v, self.num_heads, mask, self.dropout if self.training else 0.0, need_weights)
         output, shown = self.out_proj(joined), shown_weights(found, need_weights, average_attn_weights)
         if single:
             return output.squeeze(1), None if shown is None else shown.squeeze(0)

@@ -81,3 +81,30 @@ def test_wrong_uses():
         F.multi_head_attention_forward(
             tensor(floats(2, 1, 5)), x, x, 6, 3, *parameters[:4], False, 0.0, *parameters[4:]
         )
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_a_query_without_keys_gives_zeros_unless_the_weights_are_shown(need_weights: bool):
+    weights = {"in_proj_weight": floats(18, 6), "out_proj_weight": floats(6, 6, seed=4)}
+    hidden = np.array([[True] * 5, [False, True, False, False, True]])
+
+    def attention(library: Any) -> Any:
+        make, forward = library.from_numpy, library.nn.functional.multi_head_attention_forward
+
+        def run(query: Any, key: Any, value: Any, in_proj_weight: Any, out_proj_weight: Any) -> Any:
+            found = forward(
+                *(query, key, value, 6, 3, in_proj_weight, None, None, None, False, 0.0, out_proj_weight, None),
+                key_padding_mask=make(hidden),
+                need_weights=need_weights,
+            )
+            return [t for t in found if t is not None]
+
+        return run
+
+    agree(attention(graphc), attention(pytest.importorskip("torch")), *QKV, *weights.values())
+    given = [tensor(x) for x in (*QKV, *weights.values())]
+    eager = attention(graphc)(*given)[0].numpy()
+    compiled = graphc.compile(attention(graphc))(*given)[0].numpy()
+    np.testing.assert_allclose(compiled, eager, rtol=1e-12, atol=1e-12)
+    assert np.isnan(eager[:, 0]).all() == need_weights

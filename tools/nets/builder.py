@@ -247,28 +247,20 @@ class Builder:
 
     def _expect(self, value: Any) -> None:
         if not isinstance(value, torch.Tensor) or value.dtype not in KNOWN or value.numel() > 2 * LARGEST:
-            raise Unfit
+            raise Unfit(f"a result of {getattr(value, 'dtype', type(value).__name__)}, {getattr(value, 'shape', '')}")
 
-    def program(self) -> Program:
-        """What was built, with the last variables and some others as outputs."""
-        if not self.body:
-            raise Unfit
+    def program(self, outputs: Sequence[str] = ()) -> Program:
+        """What was built; results are ``outputs``, or the last variable and some others."""
         made = [n for n in self.values if n.startswith("v")]
         if not made:
-            raise Unfit
-        chosen = made[-1:] + [n for n in made[:-1] if self.chance(0.35)][-4:]
-        written = [
-            n for n in made[:-1] if n not in chosen and any(line.startswith(n) and "_(" in line for line in self.body)
-        ]
-        return Program(
-            self.family,
-            tuple(self.inputs),
-            tuple(self.layers),
-            tuple(self.body),
-            tuple(chosen + written),
-            self.training,
-            self.pick(OPTIMIZERS) if self.layers else "",
-        )
+            raise Unfit("no statement")
+        if not outputs:
+            chosen = made[-1:] + [n for n in made[:-1] if self.chance(0.35)][-4:]
+            written = {line.partition(".")[0].partition("[")[0].partition(" ")[0] for line in self.body if "_(" in line}
+            outputs = [*chosen, *(n for n in made[:-1] if n in written and n not in chosen)]
+        optimizer = self.pick(OPTIMIZERS) if list(self._scope["self"].parameters()) else ""
+        inputs, layers, body = tuple(self.inputs), tuple(self.layers), tuple(self.body)
+        return Program(self.family, inputs, layers, body, tuple(outputs), self.training, optimizer)
 
 
 OPTIMIZERS = (

@@ -19,6 +19,8 @@ from tools.nets.program import Program, as_array
 RELATIVE = {"float32": 3e-5, "float64": 1e-9}
 """Tolerated differences of values, relative to the largest of a tensor; gradients may differ ten times as much."""
 SMALLEST = {"float32": 1e-37, "float64": 1e-300}
+NOISE = 64
+"""Differences of gradients by this many roundings of 1 are what is left of terms that cancel."""
 UNSURE = 50.0
 """A difference is ill-conditioned when it is this many times what rounding of the inputs changes in PyTorch."""
 STEPS = 2
@@ -70,7 +72,7 @@ def compare(program: Program, stage: str) -> Verdict:
         found: Record = {}
         try:
             found = _record(program, graphc, stage)
-            differ(found, expected, program.family == "specials")
+            differ(found, expected, _precision(program), program.family == "specials")
         except _Mismatch as mismatch:
             kind = f"{stage} {mismatch.label.split()[0]} {mismatch.what}"
             if mismatch.what == "value" and _is_unsure(program, stage, found, expected):
@@ -193,7 +195,13 @@ def _weights(array: np.ndarray) -> np.ndarray:
 # ---- comparisons
 
 
-def differ(found: Record, expected: Record, zeros: bool = False) -> None:
+def _precision(program: Program) -> str:
+    """The coarsest element type that a program may compute in: integers become f32."""
+    whole = all(i.array.dtype == np.float64 for i in program.inputs) and "float32" not in program.text()
+    return "float64" if whole and all(layer.endswith(".double()") for _, layer in program.layers) else "float32"
+
+
+def differ(found: Record, expected: Record, precision: str, zeros: bool = False) -> None:
     """Raises at the first difference of two records; ``zeros`` says that signs of zeros count in values."""
     for label, theirs in expected.items():
         ours = found.get(label)
@@ -202,14 +210,14 @@ def differ(found: Record, expected: Record, zeros: bool = False) -> None:
             if known is not None and (label not in found or np.any(known)):
                 raise _Mismatch(label, "missing", f"{ours} is not {theirs}")
             continue
-        _same(label, ours, theirs, zeros and label.startswith("value"))
+        _same(label, ours, theirs, precision, zeros and label.startswith("value"))
 
 
-def _same(label: str, ours: np.ndarray, theirs: np.ndarray, zeros: bool) -> None:
+def _same(label: str, ours: np.ndarray, theirs: np.ndarray, precision: str, zeros: bool) -> None:
     for what in ("shape", "dtype"):
         if getattr(ours, what) != getattr(theirs, what):
             raise _Mismatch(label, what, f"{getattr(ours, what)} is not {getattr(theirs, what)}")
-    far = ~_near(ours, theirs, label)
+    far = ~_near(ours, theirs, label, precision)
     if zeros and ours.dtype.kind == "f":
         far |= (ours == 0) & (theirs == 0) & (np.signbit(ours) != np.signbit(theirs))
     if np.any(far):
@@ -218,16 +226,18 @@ def _same(label: str, ours: np.ndarray, theirs: np.ndarray, zeros: bool) -> None
         raise _Mismatch(label, "value", detail)
 
 
-def _near(ours: np.ndarray, theirs: np.ndarray, label: str, doubt: np.ndarray | float = 0.0) -> np.ndarray:
+def _near(
+    ours: np.ndarray, theirs: np.ndarray, label: str, precision: str, doubt: np.ndarray | float = 0.0
+) -> np.ndarray:
     """Which elements agree."""
     equal = ours == theirs
     if ours.dtype.kind != "f":
         return equal
-    name = theirs.dtype.name
-    relative = RELATIVE[name] * (1 if label.startswith("value") else 10)
+    relative = RELATIVE[precision] * (1 if label.startswith("value") else 10)
     largest = float(np.max(np.abs(theirs), initial=0.0, where=np.isfinite(theirs)))
     difference = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
-    near = difference <= relative * largest + SMALLEST[name] + doubt
+    noise = 0.0 if label.startswith("value") else NOISE * float(np.finfo(precision).eps)
+    near = difference <= relative * largest + SMALLEST[precision] + noise + doubt
     return equal | (np.isnan(ours) & np.isnan(theirs)) | (np.isfinite(ours) & np.isfinite(theirs) & near)
 
 
@@ -240,7 +250,7 @@ def _is_unsure(program: Program, stage: str, found: Record, expected: Record) ->
         except Exception:
             continue
     return all(
-        array is None or found.get(label) is None or _explained(label, found[label], array, others)
+        array is None or found.get(label) is None or _explained(label, found[label], array, others, _precision(program))
         for label, array in expected.items()
     )
 
@@ -265,7 +275,8 @@ def _nudged(array: np.ndarray, direction: int) -> np.ndarray:
     return changed[places].reshape(array.shape)
 
 
-def _explained(label: str, ours: np.ndarray, theirs: np.ndarray, others: Sequence[Record]) -> bool:
+def _explained(label: str, ours: np.ndarray, theirs: np.ndarray, others: Sequence[Record], precision: str) -> bool:
+    """Whether a difference is of the size of what rounding changes."""
     if ours.dtype.kind != "f" or not theirs.size:
         changed = any(not np.array_equal(r[label], theirs) for r in others if r.get(label) is not None)
         return bool(np.array_equal(ours, theirs) or changed)
@@ -279,5 +290,5 @@ def _explained(label: str, ours: np.ndarray, theirs: np.ndarray, others: Sequenc
             doubt = np.maximum(doubt, np.where(same, 0.0, np.where(np.isnan(change), np.inf, change)))
     finite = doubt[np.isfinite(doubt)]
     typical = float(np.quantile(finite, 0.9)) if finite.size else 0.0
-    near = _near(ours, theirs, label, UNSURE * doubt + 5 * typical)
+    near = _near(ours, theirs, label, precision, UNSURE * doubt + 5 * typical)
     return bool(np.all(near | np.isinf(doubt)))

@@ -15,7 +15,7 @@ from tools.nets import run
 from tools.nets.builder import Unfit
 from tools.nets.compare import check, compare
 from tools.nets.families import FAMILIES, draw
-from tools.nets.program import script
+from tools.nets.program import Program, script
 from tools.nets.reduce import reduced
 
 
@@ -36,6 +36,11 @@ def judge(name: str) -> run.Outcome:
         program = draw(int(seed), int(number))
     except Unfit:
         return run.Outcome("dropped", "nothing came about")
+    return judged(program)
+
+
+def judged(program: Program) -> run.Outcome:
+    """Compares a program and reduces it if it fails."""
     verdict = check(program)
     if verdict.outcome not in run.BAD:
         return run.Outcome(verdict.outcome, verdict.detail)

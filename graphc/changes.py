@@ -15,18 +15,18 @@ def note() -> None:
     COUNT[0] += 1
 
 
-class Members(OrderedDict[str, Any]):
-    """The parameters, buffers or children of a module; every change of it is counted."""
+class Members(OrderedDict[Any, Any]):
+    """The parameters, buffers, children or hooks of a module; every change of it is counted."""
 
-    def __setitem__(self, key: str, value: Any) -> None:
+    def __setitem__(self, key: Any, value: Any) -> None:
         COUNT[0] += 1
         super().__setitem__(key, value)
 
-    def __delitem__(self, key: str) -> None:
+    def __delitem__(self, key: Any) -> None:
         COUNT[0] += 1
         super().__delitem__(key)
 
-    def pop(self, key: str, *default: Any) -> Any:  # type: ignore[override]
+    def pop(self, key: Any, *default: Any) -> Any:  # type: ignore[override]
         """As of a dictionary."""
         COUNT[0] += 1
         return super().pop(key, *default)
@@ -36,7 +36,7 @@ class Members(OrderedDict[str, Any]):
         COUNT[0] += 1
         return super().popitem(last)
 
-    def setdefault(self, key: str, default: Any = None) -> Any:
+    def setdefault(self, key: Any, default: Any = None) -> Any:
         """As of a dictionary."""
         COUNT[0] += 1
         return super().setdefault(key, default)
@@ -50,7 +50,7 @@ class Members(OrderedDict[str, Any]):
         COUNT[0] += 1
         return super().__ior__(other)
 
-    def move_to_end(self, key: str, last: bool = True) -> None:
+    def move_to_end(self, key: Any, last: bool = True) -> None:
         """As of an ordered dictionary."""
         COUNT[0] += 1
         super().move_to_end(key, last)
@@ -59,3 +59,7 @@ class Members(OrderedDict[str, Any]):
         """As of a dictionary."""
         COUNT[0] += 1
         super().clear()
+
+
+COMMON_HOOKS: list[Members] = []
+"""The hooks that run at the call of every module, one table for each kind."""

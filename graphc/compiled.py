@@ -20,10 +20,10 @@ from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.compiler.freeze import freeze, watch
 from graphc.compiler.native_call import native
 from graphc.dtypes import DType, float32
-from graphc.errors import ArgumentError, GradientError
+from graphc.errors import ArgumentError, GradientError, TraceError
 from graphc.guards import Recompiles
 from graphc.ir.graph import Graph, Value, input_class, input_path
-from graphc.live import Binding, Held, Maker, Modules, NarrowBinding, PreparedBinding, Slot, are_current
+from graphc.live import Binding, Held, Maker, Modules, NarrowBinding, PreparedBinding, Slot, account_of
 from graphc.locks import Lock
 from graphc.ops.autodiff import split_forward_backward, vjp_graph
 from graphc.passes.pipeline import optimize
@@ -31,10 +31,11 @@ from graphc.passes.precision import check_precision, narrow_weights
 from graphc.passes.scans import MergeScans
 from graphc.runtime.call import Executable
 from graphc.runtime.fast_call import Gate
-from graphc.structure import Leaf, Structure, flatten, unflatten
+from graphc.structure import Leaf, Structure, check_static, flatten, unflatten
 from graphc.tensor import Tensor
 from graphc.tensor_base import edge_of, is_counted, refresh
 from graphc.trace import Traced, graph_name, is_module, modules_of, runs_as_python, trace_function
+from graphc.watch_words import Watch
 
 
 def build(graph: Graph) -> Executable:
@@ -97,9 +98,11 @@ class _Backward(Node):
 class BoundProgram:
     """A program with its params and states, called natively where it can be."""
 
-    def __init__(self, program: Executable, binding: Binding, single: bool = False):
+    def __init__(self, program: Executable, binding: Binding, words: Watch, single: bool = False):
+        """``words`` must be what they were for a native call."""
         self.program = program
         self.binding = binding
+        self._words = words
         self.single = single
         """Whether the native callable returns the one output itself, not a list."""
         self._native: tuple[Any, Callable[..., Any]] = (None, _not_native)
@@ -110,7 +113,7 @@ class BoundProgram:
         bound = self.binding.arrays()
         source, call = self._native
         if source is not bound:
-            call = native(self.program, bound, _not_native, None if self.single else list, self._gate)
+            call = native(self.program, bound, _not_native, None if self.single else list, self._gate, self._words)
             self._native = (bound, call)
         return call
 
@@ -144,15 +147,16 @@ class Variant:
         self.name = name
         self.weights = weights or Weights()
         self.traced = traced
-        self.modules = modules
         self.structure = traced.structure
         self.single = isinstance(traced.structure, Leaf)
         self.output_types = [(v.shape, v.dtype.numpy) for v in traced.graph.outputs]
-        places = modules.places()
-        self._slots = slots_of(traced, places)
+        self.account, whole = account_of(traced, modules)
+        self._effects = traced.attributes.effects
+        self._slots = slots_of(traced, whole.places())
         self._written = {a.value.node.attrs["path"]: a.written for a in traced.arguments}
         self.differentiable = traced.differentiable if is_grad_enabled() else (False,) * len(self.output_types)
         if any(self.differentiable):
+            no_hooks(name, traced)
             if self.weights.for_inference:
                 raise GradientError(
                     f"{name} is compiled with {self.weights}, which computes no gradients",
@@ -166,10 +170,9 @@ class Variant:
     def _build_forward(self, graph: Graph) -> None:
         self._made: dict[str, tuple[str, Maker]] = {}
         """By path of a param of the program: the path of what it is made of, and how."""
-        self._held: Held | None = None
         if self.weights.freeze:
             fixed = [path for path, written in self._written.items() if not written]
-            self._held = Held(self._slots[path] for path in fixed)
+            self.account.always += (Held(self._slots[path] for path in fixed),)
             graph = freeze(graph, {path: self._slots[path].tensor()._data.copy() for path in fixed})
         if self.weights.precision is not None:
             narrowed = narrow_weights(optimize(graph), self.weights.precision)
@@ -180,7 +183,9 @@ class Variant:
         compiled = compile_graph(graph)
         self.program = load_compiled(compiled)
         self.binding = self._binding(compiled.preparation)
-        self.calls = BoundProgram(self.program, self.binding, self.single and len(graph.outputs) == 1)
+        self.calls = BoundProgram(
+            self.program, self.binding, self.account.words, self.single and len(graph.outputs) == 1
+        )
 
     def _binding(self, preparation: Entry | None) -> Binding:
         paths = [spec.path for spec in self.program.bound]
@@ -235,15 +240,20 @@ class Variant:
     def _order(program: Executable) -> list[str]:
         return [spec.path for spec in program.bound]
 
-    def fits(self) -> bool:
-        """Whether the tensors outside are those, or like those, that the graph was made for."""
-        if self._held is not None and not self._held.are_current():
-            return False
-        return self.binding.fits() and are_current(self.traced.constants) and self.traced.attributes.are_current()
+    def holds(self) -> bool:
+        """Whether the world outside is as it was when the graph was made, but for the content of tensors."""
+        return self.binding.holds() and self.account.holds()
+
+    def why(self) -> list[str]:
+        """What of it has changed."""
+        return [*self.binding.why(), *self.account.why()]
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """Calls the program; the result is part of the autograd graph where it can be."""
         arrays = self.calls.run([t._data for t in leaves])
+        for table, name, value in self._effects:
+            if table.get(name) is not value:
+                table[name] = value
         count = len(self.output_types)
         results = [Tensor._wrap(a) for a in arrays[:count]]
         if self.sources:
@@ -252,9 +262,9 @@ class Variant:
 
     def shortcut(self) -> Callable[..., Any] | None:
         """The native callable, when a call is nothing else: one result, no history, and nothing to count or compare."""
-        if not self.calls.single or self.sources or self.binding.written or self.traced.constants:
+        if not self.calls.single or self.sources or self.binding.written or self._effects:
             return None
-        if self._made or self._held is not None:
+        if self._made or not self.account.is_certain:
             return None
         if isinstance(self.binding, PreparedBinding) and self.binding.versions() is None:
             return None
@@ -319,6 +329,10 @@ class Weights(NamedTuple):
         return ", ".join([*parts, "freeze=True"] if self.freeze else parts)
 
 
+MOST_VARIANTS = 16
+"""Programs that are kept for the same arguments and different states of what is outside."""
+
+
 class _Shortcut(NamedTuple):
     """The last call of a compiled function, when it may be the next one too."""
 
@@ -335,6 +349,17 @@ class _Shortcut(NamedTuple):
 
 
 _NO_SHORTCUT = _Shortcut(-1, 0, False, _not_native, float32, [], [])
+
+
+def no_hooks(name: str, traced: Traced) -> None:
+    """Raises TraceError where hooks of traced tensors should see gradients that are computed outside of the trace."""
+    if traced.hooked:
+        raise TraceError(
+            f"{name}: a hook of a tensor that is computed inside of a compiled function would not be called",
+            origin=traced.hooked[0],
+            remedy="register it outside, at an argument or a parameter; graphc.autograd.Function with a backward of "
+            "its own; or compute the gradient inside of the compiled function",
+        )
 
 
 def no_class(doing: str, value: Any) -> None:
@@ -396,13 +421,13 @@ class Compiled:
         else:
             leaves, structure = flatten((args, kwargs))
         modules = self._modules
-        if modules is None or not modules.is_current():
+        if modules is None or not modules.holds():
             modules = self._modules = Modules(m for _, m in modules_of(self._target))
             self._variants.clear()
         grad_enabled = is_grad_enabled()
         signature = [(t.dtype, t._data.shape, grad_enabled and refresh(t)._requires_grad) for t in leaves]
         key = (structure, tuple(signature), modules.training(), grad_enabled)
-        fitting = (v for v in self._variants.get(key, ()) if v.fits())
+        fitting = (v for v in self._variants.get(key, ()) if v.holds())
         variant = next(fitting, None) or self._new_variant(key, modules, args, kwargs)
         result = variant.run(leaves)
         if leaves is args and (call := variant.shortcut()):
@@ -412,16 +437,17 @@ class Compiled:
     def _new_variant(self, key: Any, modules: Modules, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
         with self._lock:
             for variant in self._variants.get(key, ()):
-                if variant.fits():
+                if variant.holds():
                     return variant
-            name = graph_name(self._target)
+            name, structure = graph_name(self._target), key[0]
             self._recompiles.tell(key, self._variants, modules)
-            traced = trace_function(self._target, args, kwargs)
+            check_static(structure)
+            traced = trace_function(self._target, args, kwargs, guarded=True)
             known = self._variants.setdefault(key, [])
             weights = self._weights._replace(live=any(v.is_hurried for v in known))
             variant = Variant(name, traced, modules, flatten((args, kwargs))[0], weights)
-            variant.fits()
-            known[:] = [v for v in known if not v.is_spent]
+            variant.holds()
+            known[:] = [v for v in known if not v.is_spent][: MOST_VARIANTS - 1]
             if self._weights.freeze:
                 known.clear()  # their constants will not come back
             known.insert(0, variant)

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc import config, module_path
 from graphc.autograd.grad_mode import enable_grad, no_grad
-from graphc.compiled import BoundProgram, bound_values, build, no_class, slots_of
+from graphc.compiled import BoundProgram, bound_values, build, no_class, no_hooks, slots_of
 from graphc.dtypes import float32, float64
 from graphc.errors import ArgumentError, GradientError, ShapeError
 from graphc.guards import Recompiles
@@ -19,13 +19,13 @@ from graphc.interruptions import kept_outside
 from graphc.ir.build import emit
 from graphc.ir.graph import Graph, Value
 from graphc.ir.types import TensorType
-from graphc.live import Binding, Modules, Slot, are_current
+from graphc.live import Binding, Modules, Slot, account_of
 from graphc.locks import Lock
 from graphc.ops import dispatch
 from graphc.ops.autodiff import vjp_graph
 from graphc.ops.define import as_type
 from graphc.ops.state import state_write
-from graphc.structure import Branch, Leaf, flatten, unflatten
+from graphc.structure import LEAF, Branch, Leaf, check_static, flatten, unflatten
 from graphc.tensor import Tensor
 from graphc.trace import graph_name, modules_of, trace_function
 from graphc.tracer import Tracer
@@ -70,6 +70,7 @@ class _Settings:
     """What a program depends on of the optimizer: its parameters, and all numbers that are no arguments."""
 
     def __init__(self, optimizer: Any):
+        self._optimizer = optimizer
         self._settings = self._read(optimizer)
         self._seen = self._values(optimizer)
 
@@ -85,8 +86,9 @@ class _Settings:
     def _values(optimizer: Any) -> list[Any]:
         return [v for group in optimizer.param_groups for v in (*group.values(), *group["params"])]
 
-    def are_current(self, optimizer: Any) -> bool:
+    def holds(self) -> bool:
         """Whether they are as they were; nearly always nothing was assigned at all."""
+        optimizer = self._optimizer
         values = self._values(optimizer)
         if len(values) == len(self._seen) and all(map(is_, values, self._seen)):
             return True
@@ -95,19 +97,23 @@ class _Settings:
         self._seen = values
         return True
 
+    def why(self) -> str:
+        """What has changed."""
+        return "a parameter or a setting of the optimizer was replaced"
+
 
 class _Program:
     """A training step for one signature."""
 
     def __init__(self, step: CompiledStep, modules: Modules, args: Any, target: Any):
-        self.modules = modules
         self.model = step.model
         self.number: Callable[[dict[str, Any], str], Any] = step.optimizer.number
-        self.settings = _Settings(step.optimizer)
         with enable_grad():
             forward = functools.partial(_forward, step.model, step.loss)
             named = [*modules_of(step.model), *((f"loss.{prefix}", m) for prefix, m in modules_of(step.loss))]
-            self.traced = trace_function(forward, (args, target), {}, step.name, named)
+            self.traced = trace_function(forward, (args, target), {}, step.name, named, guarded=True)
+        no_hooks(step.name, self.traced)
+        self.account, self._modules = account_of(self.traced, modules, [_Settings(step.optimizer)])
         graph, parameters = self._differentiate(step.optimizer)
         slots = self._slots(step.optimizer, parameters)
         self.hyper = self._append_update(step.optimizer, graph, parameters)
@@ -116,7 +122,7 @@ class _Program:
         order = [v.node.attrs["path"] for v in bound_values(graph, self.program)]
         written = {n.operands[0].node.attrs["path"] for n in graph.nodes() if n.op is state_write.op}
         self.binding = Binding([slots[p] for p in order], [p in written for p in order])
-        self.calls = BoundProgram(self.program, self.binding)
+        self.calls = BoundProgram(self.program, self.binding, self.account.words)
         self.single = self.traced.structure == Branch(tuple, (), (Leaf(), Leaf()))
 
     def _differentiate(self, optimizer: Any) -> tuple[Graph, dict[Value, tuple[Value, Tensor]]]:
@@ -146,7 +152,7 @@ class _Program:
 
     def _slots(self, optimizer: Any, parameters: dict[Value, tuple[Value, Tensor]]) -> dict[str, Slot]:
         """The tensors that the program reads and writes, by path; optimizer state is made where it does not exist."""
-        places = self.modules.places()
+        places = self._modules.places()
         slots = slots_of(self.traced, places)
         self.states: list[tuple[Any, Any]] = []
         for argument, (_, param) in parameters.items():
@@ -176,15 +182,17 @@ class _Program:
                     _update(tracer, optimizer, param, by_param[id(param)], rule)
         return numbers
 
-    def fits(self, optimizer: Any) -> bool:
+    def holds(self, optimizer: Any) -> bool:
         """Whether nothing outside has changed that the program depends on."""
         return (
-            self.binding.fits()
-            and are_current(self.traced.constants)
-            and self.traced.attributes.are_current()
-            and self.settings.are_current(optimizer)
+            self.binding.holds()
+            and self.account.holds()
             and all([optimizer.state.get(param) is state for param, state in self.states])
         )
+
+    def why(self) -> list[str]:
+        """What has changed."""
+        return [*self.binding.why(), *self.account.why()] or ["the state of the optimizer was replaced"]
 
     def run(self, leaves: Sequence[Any]) -> tuple[Any, Any]:
         """One step; what the loss and what the model returned."""
@@ -267,7 +275,7 @@ class CompiledStep:
         if not all([isinstance(leaf, Tensor) for leaf in leaves]):
             leaves, structure = flatten((args, y))
         modules = self._modules
-        if modules is None or not modules.is_current():
+        if modules is None or not modules.holds():
             found = [m for t in (self.model, self.loss) for _, m in modules_of(t)]
             modules = self._modules = Modules(found)
             self._programs.clear()
@@ -286,7 +294,7 @@ class CompiledStep:
 
     def _find(self, key: Any) -> _Program | None:
         for program in self._programs.get(key, ()):
-            if program.fits(self.optimizer):
+            if program.holds(self.optimizer):
                 return program
         return None
 
@@ -294,9 +302,10 @@ class CompiledStep:
         with self._lock:
             found = self._find(key)
             if found is None:
+                check_static(key[0] if isinstance(key[0], Branch) else LEAF)
                 self._recompiles.tell(key, self._programs, modules)
                 found = _Program(self, modules, args, target)
-                found.binding.fits()
+                found.holds(self.optimizer)
                 self._programs.setdefault(key, []).insert(0, found)
                 self._log.info("%s: variant %d", self.name, sum(map(len, self._programs.values())))
             return found

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc import sampling
+from graphc import changes, sampling
 from graphc.device import device as device_type
 from graphc.dims import common_shape, new_shape
 from graphc.dtypes import DType, dtype_of, float32, float64, int64, python_scalar_type
@@ -23,6 +23,8 @@ def set_default_dtype(dtype: Any) -> None:
     found = dtype_of(dtype)
     if found.kind != "f":
         raise DTypeError(f"the default element type must be floating point, got {found.name}")
+    if found is not _default[0]:
+        changes.note()
     _default[0] = found
 
 

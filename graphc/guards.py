@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from graphc import config
-from graphc.live import Modules, PreparedBinding, Slot
+from graphc.live import Modules
 from graphc.structure import LEAF, Branch, Leaf, Static, Structure
 
 SHOWN = 8
@@ -35,7 +35,7 @@ class Recompiles:
 
     def tell(self, key: tuple[Any, ...], variants: Mapping[Any, Sequence[Any]], modules: Modules) -> list[str]:
         """Called before a variant for ``key``, the fields of Key, is built; ``variants`` are those that exist, by key.
-        Each has ``program``, ``binding`` and ``traced``. Returns the reasons, none for the first variant."""
+        Each tells ``why`` it does not hold. Returns the reasons, none for the first variant."""
         before, self._modules = self._modules, modules
         self._count += 1
         if self._count == 1 or not config.read().explain_recompiles:
@@ -52,7 +52,7 @@ class Recompiles:
     def _reasons(self, key: tuple[Any, ...], variants: Mapping[Any, Sequence[Any]], modules: Modules) -> list[str]:
         """How the nearest variant differs."""
         found = [differences(Key(*old), Key(*key), modules) for old in variants if old != key]
-        found += [misfits(variant) for variant in variants.get(key, ())]
+        found += [variant.why() for variant in variants.get(key, ())]
         return min(found, key=len, default=[])
 
 
@@ -123,26 +123,3 @@ def _shape(structure: Structure | int) -> str:
         return repr(structure.value)
     keys = f" with {', '.join(map(str, structure.keys))}" if structure.keys else f" of {len(structure.children)}"
     return f"a {structure.kind.__name__}{keys}"
-
-
-def misfits(variant: Any) -> list[str]:
-    """Why a variant for the same arguments does not fit any more."""
-    binding = variant.binding
-    found = [f"{slot.title}: {_slot(slot)}" for slot in binding.slots if not slot.fits()]
-    if isinstance(binding, PreparedBinding) and binding.is_exposed():
-        found.append("the memory of a parameter or buffer was given out, so that not all writes to it are counted")
-    elif isinstance(binding, PreparedBinding) and binding.is_hurried():
-        found.append("parameters or buffers are written to between nearly all calls")
-    if not all(c.is_current() for c in variant.traced.constants):
-        found.append("a tensor whose content is part of the code was written to")
-    found += variant.traced.attributes.changed()
-    return found or ["a setting or the state of the optimizer was replaced"]
-
-
-def _slot(slot: Slot) -> str:
-    now = slot.tensor()
-    if now is None:
-        return "it is gone"
-    before = (slot.dtype, slot.shape, slot.requires_grad)
-    changed = _leaf_differences(before, (now.dtype, now.shape, now._requires_grad))
-    return ", ".join(f"{guard} {a} -> {b}" for guard, a, b in changed)

@@ -9,6 +9,9 @@ from contextvars import ContextVar
 from typing import Any
 
 from graphc.errors import HookError
+from graphc.location import capture
+from graphc.module_path import current_path
+from graphc.ops import dispatch
 
 
 class RemovableHandle:
@@ -48,6 +51,13 @@ class RemovableHandle:
         self._extra = tuple(weakref.ref(OrderedDict() if e is None else e) for e in extra)
         # Ids that come from another process stay free here.
         RemovableHandle._ids = itertools.count(max(self.id + 1, next(RemovableHandle._ids)))
+
+
+def note_traced() -> None:
+    """Notes in a trace that a hook is given to one of its tensors: gradients from outside will not call it."""
+    noted = getattr(dispatch.current(), "hooked", None)
+    if noted is not None:
+        noted.append(capture(current_path()))
 
 
 _strict: ContextVar[bool] = ContextVar("graphc_strict_hooks", default=False)

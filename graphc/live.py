@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from operator import is_, methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.changes import COUNT, Members
+from graphc.changes import COMMON_HOOKS, COUNT, Members
+from graphc.creation import get_default_dtype
+from graphc.facts import Account, Fact, broken
 from graphc.tensor import Tensor
-from graphc.trace import Constant
+from graphc.trace import Traced, is_module
 
 _VALUES = methodcaller("values")
 Maker = Callable[[np.ndarray], np.ndarray]
@@ -20,7 +22,8 @@ Maker = Callable[[np.ndarray], np.ndarray]
 
 
 class Modules:
-    """The modules of a model, by the dictionaries that hold their flags and children."""
+    """The modules of a model, by the dictionaries that hold their flags and children; holds while the tree is what it
+    was."""
 
     def __init__(self, roots: Iterable[Any]):
         seen: dict[int, Any] = {}
@@ -33,7 +36,7 @@ class Modules:
         self._counts = list(map(len, self._tables))
         self._children = self._present()
         self._seen = -1
-        """The count of changes when ``is_current`` looked last and was true."""
+        """The count of changes when ``holds`` looked last and was true."""
         self._training: tuple[bool, ...] = ()
 
     def _present(self) -> list[Any]:
@@ -45,7 +48,7 @@ class Modules:
             return self._training
         return tuple([f.get("training", True) for f in self._fields])
 
-    def is_current(self) -> bool:
+    def holds(self) -> bool:
         """Whether no child was added, removed or replaced."""
         count = COUNT[0]
         if self._seen != count:
@@ -55,15 +58,130 @@ class Modules:
             self._seen = count
         return True
 
+    def why(self) -> str:
+        """What has changed."""
+        return "modules: a child was added, removed or replaced"
+
     def places(self) -> dict[int, tuple[dict[Any, Any], Any]]:
         """For each parameter and buffer, by identity, the dictionary and key that hold it."""
         found: dict[int, tuple[dict[Any, Any], Any]] = {}
+        for table, key, tensor in self.members():
+            if tensor is not None:
+                found.setdefault(id(tensor), (table, key))
+        return found
+
+    def members(self) -> Iterator[tuple[dict[Any, Any], Any, Any]]:
+        """Dictionary, key and tensor of each parameter and buffer."""
         for fields in self._fields:
             for table in (fields.get("_parameters"), fields.get("_buffers")):
                 for key, tensor in (table or {}).items():
-                    if tensor is not None:
-                        found.setdefault(id(tensor), (table, key))
-        return found
+                    yield table, key, tensor  # type: ignore[misc]
+
+    def hooks(self) -> Iterator[tuple[Any, str, dict[Any, Any]]]:
+        """Module, name and content of each table of hooks that run at calls and in backward passes."""
+        for module, fields in zip(self.modules, self._fields, strict=True):
+            for name in _HOOKS:
+                yield module, name, fields.get(name) or {}
+        for table in COMMON_HOOKS:
+            yield None, "hooks of all modules", table
+
+
+_HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+
+
+class Sharing:
+    """Which names parameters and buffers have, and which of them are one tensor."""
+
+    def __init__(self, modules: Modules):
+        self._modules = modules
+        self._pattern = self._now()
+
+    def _now(self) -> list[tuple[Any, int]]:
+        first: dict[int, int] = {}
+        found = self._modules.members()
+        return [(key, -1 if t is None else first.setdefault(id(t), i)) for i, (_, key, t) in enumerate(found)]
+
+    def holds(self) -> bool:
+        """Whether it is still so."""
+        return self._now() == self._pattern
+
+    def why(self) -> str:
+        """What has changed."""
+        now = self._now()
+        if [key for key, _ in now] != [key for key, _ in self._pattern]:
+            return "modules: a parameter or buffer was added or removed"
+        names = [key for (key, a), (_, b) in zip(now, self._pattern, strict=True) if a != b]
+        return f"modules: {', '.join(map(repr, names))} shares its tensor with others, or does no longer"
+
+
+class ModuleHooks:
+    """The hooks of modules, those of all modules included."""
+
+    def __init__(self, modules: Modules):
+        self._modules = modules
+        self._hooks = self._now()
+
+    def _now(self) -> list[tuple[Any, ...]]:
+        return [tuple(table.items()) for _, _, table in self._modules.hooks()]
+
+    def holds(self) -> bool:
+        """Whether there are the same ones."""
+        return self._now() == self._hooks
+
+    def why(self) -> str:
+        """What has changed."""
+        found = zip(self._modules.hooks(), self._now(), self._hooks, strict=True)
+        names = [
+            f"{name.strip('_')}{'' if m is None else f' of {type(m).__name__}'}"
+            for (m, name, _), a, b in found
+            if a != b
+        ]
+        return f"hooks: {', '.join(names)} added or removed"
+
+
+class TensorHooks:
+    """The hooks of tensors outside."""
+
+    def __init__(self, tensors: Iterable[Tensor]):
+        self._tensors = tuple(tensors)
+        self._hooks = self._now()
+
+    def _now(self) -> list[tuple[Any, ...]]:
+        return [tuple((table or {}).items()) for t in self._tensors for table in (t._hooks, t._post_hooks)]
+
+    def holds(self) -> bool:
+        """Whether there are the same ones."""
+        return self._now() == self._hooks
+
+    def why(self) -> str:
+        """What has changed."""
+        return "hooks: those of a parameter or another tensor were added or removed"
+
+
+class DefaultType:
+    """The element type of tensors that are made without one."""
+
+    def __init__(self) -> None:
+        self._dtype = get_default_dtype()
+
+    def holds(self) -> bool:
+        """Whether it is the same."""
+        return get_default_dtype() is self._dtype
+
+    def why(self) -> str:
+        """What has changed."""
+        return f"default element type: {self._dtype.name} -> {get_default_dtype().name}"
+
+
+def account_of(traced: Traced, modules: Modules, more: Sequence[Fact] = ()) -> tuple[Account, Modules]:
+    """All that a trace relies on besides its arguments and the tensors that it binds, and the modules that it met;
+    ``more`` is looked at with each call."""
+    known = set(map(id, modules.modules))
+    met = [m for m in traced.attributes.owners.values() if is_module(m) and id(m) not in known]
+    whole = Modules([*modules.modules, *met]) if met else modules
+    tensors = TensorHooks(a.tensor for a in traced.arguments)
+    counted: list[Fact] = [whole, Sharing(whole), ModuleHooks(whole), tensors, DefaultType()]
+    return Account(counted, traced.attributes.facts.values(), [*more, *traced.constants]), whole
 
 
 class Slot:
@@ -85,7 +203,7 @@ class Slot:
         """The tensor, or None where there is none any more."""
         return self.table.get(self.key)
 
-    def fits(self) -> bool:
+    def holds(self) -> bool:
         """Whether the tensor there has the type and flags that the graph was made for."""
         found = self.table.get(self.key)
         return (
@@ -94,6 +212,17 @@ class Slot:
             and found.shape == self.shape
             and found._requires_grad is self.requires_grad
         )
+
+    def why(self) -> str:
+        """What has changed."""
+        now = self.tensor()
+        if now is None:
+            return f"{self.title}: it is gone"
+        before = (self.dtype.name, list(self.shape), self.requires_grad)
+        after = (now.dtype.name, list(now.shape), now._requires_grad)
+        names = ("element type", "shape", "requires_grad")
+        changed = [f"{n} {a} -> {b}" for n, a, b in zip(names, before, after, strict=True) if a != b]
+        return f"{self.title}: {', '.join(changed)}"
 
 
 class Binding:
@@ -109,9 +238,9 @@ class Binding:
         self._tensors: tuple[Any, ...] | None = None
         self._arrays: tuple[np.ndarray, ...] = ()
         self._seen = -1
-        """The count of changes when ``fits`` looked last and was true."""
+        """The count of changes when ``holds`` looked last and was true."""
 
-    def fits(self) -> bool:
+    def holds(self) -> bool:
         """Whether every tensor has the type and flags that the graph was made for."""
         count = COUNT[0]
         if self._seen != count or not self._same_loose():
@@ -119,6 +248,10 @@ class Binding:
                 return False
             self._seen = count
         return True
+
+    def why(self) -> list[str]:
+        """What has changed."""
+        return broken(self.slots)
 
     def _same_loose(self) -> bool:
         tensors, lookups = self._tensors, self._lookups
@@ -136,14 +269,14 @@ class Binding:
             and _same([t._data for t in known], self._arrays)
         ):
             return [t._requires_grad for t in known] == self._flags
-        if not all(slot.fits() for slot in self.slots):
+        if not all(slot.holds() for slot in self.slots):
             return False
         self._tensors = tuple(slot.tensor() for slot in self.slots)
         self._arrays = tuple(t._data for t in self._tensors)
         return True
 
     def tensors(self) -> tuple[Any, ...]:
-        """The tensors as ``fits`` found them."""
+        """The tensors as ``holds`` found them."""
         return self._tensors or ()
 
     def arrays(self) -> tuple[np.ndarray, ...]:
@@ -169,13 +302,17 @@ class Held:
         self._counters = [t._counter for t in self._tensors if t._counter is not None]
         self._versions = self._written()
         self._seen = COUNT[0]
-        """The count of changes when ``are_current`` looked last and was true."""
+        """The count of changes when ``holds`` looked last and was true."""
 
     def _written(self) -> int:
         """How often they were written to, all together: versions only grow."""
         return sum([c[0] for c in self._counters])
 
-    def are_current(self) -> bool:
+    def why(self) -> str:
+        """What has changed."""
+        return "a frozen parameter or buffer was replaced or written to"
+
+    def holds(self) -> bool:
         """Whether none was replaced, or written to by an operation."""
         if self._written() != self._versions:
             return False
@@ -238,9 +375,9 @@ class PreparedBinding(Binding):
         self._calls, self._hurries = CALM, 0
         self._lock = threading.Lock()
 
-    def fits(self) -> bool:
+    def holds(self) -> bool:
         """Whether every tensor has the type and flags that the graph was made for, and is watched with profit."""
-        if not super().fits():
+        if not super().holds():
             return False
         if self._counters == self._made.versions:
             return True
@@ -248,6 +385,15 @@ class PreparedBinding(Binding):
             self._made = _Made([], None, ())
             return False
         return True
+
+    def why(self) -> list[str]:
+        """What has changed."""
+        found = super().why()
+        if self.is_exposed():
+            found.append("the memory of a parameter or buffer was given out, so that not all writes to it are counted")
+        elif self.is_hurried():
+            found.append("parameters or buffers are written to between nearly all calls")
+        return found
 
     def is_exposed(self) -> bool:
         """Whether the memory of a tensor can be written to without its version being counted."""
@@ -304,8 +450,3 @@ class _Made(NamedTuple):
 def _same(now: Sequence[Any], then: Sequence[Any]) -> bool:
     """Whether two sequences of equal length hold the same objects."""
     return all(map(is_, now, then))
-
-
-def are_current(constants: Iterable[Constant]) -> bool:
-    """Whether no captured constant was written to since."""
-    return all(c.is_current() for c in constants)

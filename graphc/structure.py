@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from graphc.errors import ArgumentError
 from graphc.tensor import Tensor
 from graphc.tensor_base import expose, front
+from graphc.values import key_of, unknown_part
 
 
 @dataclass(frozen=True)
@@ -18,40 +19,36 @@ class Leaf:
     """The place of a tensor."""
 
 
-@dataclass(frozen=True)
 class Static:
-    """A value that is no tensor; two are equal when their types and values are (or when they are one object)."""
+    """A value that is no tensor; two are equal when they are known by the same (see ``values.key_of``)."""
 
-    value: Any
+    __slots__ = ("key", "value")
+
+    def __init__(self, value: Any):
+        self.value = value
+        self.key = key_of(value)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Static):
-            return NotImplemented
-        if self.value is other.value:
-            return True
-        if type(self.value) is not type(other.value):
-            return False
-        try:
-            return bool(self.value == other.value)
-        except (TypeError, ValueError):
-            return False
+        return self.key == other.key if isinstance(other, Static) else NotImplemented
 
     def __hash__(self) -> int:
-        try:
-            return hash((type(self.value), self.value))
-        except TypeError:
-            return id(type(self.value))
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"Static({self.value!r})"
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A tuple, list, dictionary or named tuple."""
+    """A tuple, list, dictionary, named tuple or dataclass."""
 
     kind: Any
     """The class of the container."""
     keys: tuple[Any, ...]
-    """Keys of a dictionary, field names of a named tuple, else empty."""
+    """Keys of a dictionary, field names of a named tuple or dataclass, else empty."""
     children: tuple[Structure, ...]
+    types: tuple[Any, ...] = ()
+    """Classes of the keys where not all are texts: 1 equals True."""
 
 
 Structure = Leaf | Static | Branch
@@ -72,10 +69,47 @@ def _take(tree: Any, leaves: list[Tensor]) -> Structure:
         leaves.append(tree)
         return LEAF
     if isinstance(tree, dict):
-        return Branch(type(tree), tuple(tree), tuple(_take(v, leaves) for v in tree.values()))
+        types = tuple(map(type, tree))
+        plain = types.count(str) == len(types)
+        children = tuple(_take(v, leaves) for v in tree.values())
+        return Branch(type(tree), tuple(tree), children, () if plain else types)
     if isinstance(tree, (tuple, list)):
         return Branch(type(tree), getattr(tree, "_fields", ()), tuple(_take(v, leaves) for v in tree))
+    if _is_record(tree):
+        found = _fields_of(tree)
+        return Branch(type(tree), tuple(found), tuple(_take(v, leaves) for v in found.values()))
     return Static(tree)
+
+
+def _is_record(tree: Any) -> bool:
+    """Whether a value is an object of a dataclass of the user."""
+    kind = type(tree)
+    return hasattr(kind, "__dataclass_fields__") and not kind.__module__.startswith("graphc.")
+
+
+def _fields_of(record: Any) -> dict[str, Any]:
+    found = dict(getattr(record, "__dict__", {}))
+    for field in fields(record):
+        if field.name not in found and hasattr(record, field.name):
+            found[field.name] = getattr(record, field.name)
+    return found
+
+
+def check_static(structure: Structure | int) -> None:
+    """Raises ArgumentError for an argument of a compiled function that has neither value nor name by which a later
+    call could know it again."""
+    open_ = [structure]
+    while open_:
+        part = open_.pop()
+        if isinstance(part, Branch):
+            open_.extend(part.children)
+        elif isinstance(part, Static) and (found := unknown_part(part.key)) is not None:
+            raise ArgumentError(
+                f"an argument of a compiled function is or holds a {type(found).__name__}, of which a later call could "
+                "not tell whether it has changed",
+                remedy="tensors, numbers, texts, or tuples, dictionaries and dataclasses of them; objects that stay "
+                "the same can be attributes or global variables, whose use is watched",
+            )
 
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
@@ -96,6 +130,11 @@ def _put(structure: Structure, leaves: Iterator[Any]) -> Any:
     if isinstance(structure, Static):
         return structure.value
     children = [_put(child, leaves) for child in structure.children]
+    if hasattr(structure.kind, "__dataclass_fields__"):
+        record = object.__new__(structure.kind)
+        for name, child in zip(structure.keys, children, strict=True):
+            object.__setattr__(record, name, child)
+        return record
     if issubclass(structure.kind, dict):
         items = zip(structure.keys, children, strict=True)
         return structure.kind(items) if structure.kind is not dict else dict(items)

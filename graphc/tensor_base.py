@@ -13,9 +13,10 @@ import numpy as np
 from graphc import changes
 from graphc.autograd.grad_mode import enable_grad, is_grad_enabled, is_inference_mode_enabled
 from graphc.autograd.node import AccumulateGrad, Edge, Node
+from graphc.changes import Members
 from graphc.dtypes import ALL, DType
 from graphc.errors import AttributeValueError, DTypeError, GradientError
-from graphc.hooks import RemovableHandle
+from graphc.hooks import RemovableHandle, note_traced
 from graphc.ir.op import OpDef
 from graphc.ops import dispatch
 from graphc.ops.define import no_tensor
@@ -259,6 +260,7 @@ class TensorBase:
             raise GradientError("retain_grad() on a tensor that does not require gradients")
         if here._node is None or here._keeps_grad:
             return
+        note_traced()
         here._keeps_grad = True
         if here._node.retained is None:
             here._node.retained = {}
@@ -274,7 +276,8 @@ class TensorBase:
         if here._node is not None:
             hooks = here._node.hooks_of(here._index)
         else:
-            hooks = here._hooks = OrderedDict() if here._hooks is None else here._hooks
+            hooks = here._hooks = Members() if here._hooks is None else here._hooks
+        note_traced()
         handle = RemovableHandle(hooks)
         hooks[handle.id] = hook
         return handle
@@ -285,7 +288,8 @@ class TensorBase:
         if not here._requires_grad or here._node is not None:
             raise GradientError("a hook after accumulation needs a leaf tensor that requires gradients")
         if here._post_hooks is None:
-            here._post_hooks = OrderedDict()
+            here._post_hooks = Members()
+        note_traced()
         handle = RemovableHandle(here._post_hooks)
         here._post_hooks[handle.id] = hook
         return handle

@@ -20,7 +20,7 @@ from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.structure import Structure, flatten, names, unflatten
 from graphc.tensor import Tensor
-from graphc.tensor_base import refresh
+from graphc.tensor_base import is_counted, refresh
 from graphc.tracer import Tracer, named_tensors
 
 
@@ -43,10 +43,19 @@ class Constant:
     data: Any
     """Its array."""
 
-    def is_current(self) -> bool:
-        """Whether the tensor still has that content."""
+    place: str = ""
+    """Where it was read."""
+
+    def holds(self) -> bool:
+        """Whether the tensor still has that content, and nobody can change it unseen."""
         tensor = self.tensor
-        return tensor._data is self.data and tensor._counter is not None and tensor._counter[0] == self.version
+        return tensor._data is self.data and is_counted(tensor) and tensor._version == self.version
+
+    def why(self) -> str:
+        """What has changed, and where it was read."""
+        found = "its memory was given out" if not is_counted(self.tensor) else "it was written to"
+        place = f" (read at {self.place})" if self.place else ""
+        return f"a tensor whose content is part of the code: {found}{place}"
 
 
 @dataclass(frozen=True)
@@ -64,7 +73,9 @@ class Traced:
     differentiable: tuple[bool, ...] = ()
     """Which outputs have a gradient."""
     attributes: Reads = field(default_factory=Reads, compare=False)
-    """Plain attributes of modules whose values the graph holds."""
+    """What else was read of the world outside."""
+    hooked: tuple[str, ...] = ()
+    """Where hooks were given to traced tensors: they are not part of a gradient that is computed outside."""
 
     def state(self) -> dict[str, np.ndarray]:
         """The arrays of params and states by path."""
@@ -98,10 +109,13 @@ def trace_function(
     kwargs: dict[str, Any] | None = None,
     name: str | None = None,
     modules: Sequence[tuple[str, Any]] | None = None,
+    guarded: bool = False,
 ) -> Traced:
     """Traces ``target(*args, **kwargs)``; see ``trace``.
 
-    ``modules`` are those that it uses, with prefixes for the names of their tensors; None looks for them.
+    ``modules`` are those that it uses, with prefixes for the names of their tensors; None looks for them. ``guarded``
+    records also what functions read of their globals and closures, and makes arguments of tensors outside that can be
+    written to unseen. Raises TraceError when the traced code changes what is outside, which is what it was then.
     """
     if is_tracing():
         raise TraceError("a trace is started inside of another one", remedy="call the function itself")
@@ -109,15 +123,36 @@ def trace_function(
         raise ArgumentError(f"a module or a function can be traced, not {type(target).__name__}")
     leaves, structure = flatten((tuple(args), dict(kwargs or {})))
     graph = Graph(name or graph_name(target))
-    tracer = start(graph, modules_of(target) if modules is None else modules)
+    modules = modules_of(target) if modules is None else modules
+    tracer = start(graph, modules)
+    tracer.binds_exposed = guarded
     images = [_input(graph, leaf, hint) for leaf, hint in zip(leaves, _input_names(target, structure), strict=True)]
     tracer.arguments = frozenset(map(id, images))
-    with kept_outside(), dispatch.use(tracer), module_path.outside(), recording() as reads:
+    with kept_outside(), dispatch.use(tracer), module_path.outside(), recording(guarded) as reads:
         inputs, keywords = unflatten(structure, images)
-        output = _call(target, inputs, keywords)
-        found, outputs = flatten(output)
-        results = [refresh(tracer.local(t)) for t in found]
+        for module in (m for _, root in modules if hasattr(root, "modules") for m in root.modules()):
+            reads.keep(module)
+        try:
+            output = _call(target, inputs, keywords)
+            found, outputs = flatten(output)
+            results = [refresh(tracer.local(t)) for t in found]
+        except BaseException:
+            reads.settle()
+            raise
+        faults = reads.settle()
+    if faults:
+        raise _changes_outside(graph.name, faults)
     return replace(finish(tracer, tuple(image._data for image in images), results, outputs), attributes=reads)
+
+
+def _changes_outside(name: str, faults: Sequence[str]) -> TraceError:
+    more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
+    return TraceError(
+        f"{name} changes what is outside of it while it is traced: {faults[0]}{more}; "
+        "compiled code would not do so again",
+        remedy="self.register_buffer(name, tensor) in __init__ and a write in place: self.name.copy_(value); return "
+        "what is needed outside; or do it outside of the compiled function",
+    )
 
 
 def _call(target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -150,13 +185,14 @@ def finish(tracer: Tracer, inputs: tuple[Value, ...], results: Sequence[Tensor],
     )
     order = {value: i for i, value in enumerate(tracer.graph.inputs)}
     constants = tuple(
-        Constant(c.tensor, c.tensor._version, c.tensor._data)
+        Constant(c.tensor, c.tensor._version, c.tensor._data, str(c.read_at))
         for c in captured
         if c.value.node.op is not INPUT and not tracer.is_inside(c.tensor) and not c.tensor.is_inference()
     )
     ordered = tuple(sorted(arguments, key=lambda a: order[a.value]))
     differentiable = tuple(t._requires_grad for t in results)
-    return Traced(tracer.graph, inputs, ordered, constants, structure, differentiable)
+    hooked = tuple(dict.fromkeys(map(str, tracer.hooked)))
+    return Traced(tracer.graph, inputs, ordered, constants, structure, differentiable, hooked=hooked)
 
 
 def _input(graph: Graph, leaf: Tensor, hint: str) -> Tensor:

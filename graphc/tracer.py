@@ -29,7 +29,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops.shape import filled, reshape
 from graphc.ops.state import state_write, stop_gradient
 from graphc.tensor import Tensor
-from graphc.tensor_base import VOLATILE, any_volatile, check_writable, refresh
+from graphc.tensor_base import VOLATILE, any_volatile, check_writable, is_counted, refresh
 from graphc.views import ALIASES, view_of, write_tangents, write_through
 
 Names = Mapping[int, tuple[str, str]]
@@ -39,7 +39,7 @@ Names = Mapping[int, tuple[str, str]]
 class Captured:
     """A tensor from outside of the trace, and what stands for it inside."""
 
-    __slots__ = ("image", "origin", "tensor", "value")
+    __slots__ = ("image", "origin", "read_at", "tensor", "value")
 
     def __init__(self, tensor: Tensor, value: Value, image: Tensor):
         self.tensor = tensor
@@ -50,6 +50,8 @@ class Captured:
         """The tensor that stands for it; in-place operations change what it holds."""
         self.origin: Location | None = None
         """The line that first wrote to it."""
+        self.read_at = capture(module_path.current_path())
+        """The line that first used it."""
 
 
 class Tracer:
@@ -60,6 +62,10 @@ class Tracer:
         self.parent = parent
         self.differentiable = is_grad_enabled()
         """Whether the graph may be differentiated, so that no_grad() inside must leave marks."""
+        self.binds_exposed = False
+        """Whether tensors outside that can be written to unseen are arguments, and not constants."""
+        self.hooked: list[Location] = []
+        """Lines that gave a hook to a traced tensor."""
         self.captured: dict[int, Captured] = {}
         """Tensors that were used inside, by identity, in order of first use."""
         self.lifted: dict[Value, Value] = {}
@@ -213,6 +219,8 @@ class Tracer:
             return self._remember(tensor, self._argument(tensor, *named))
         if tensor._requires_grad and id(tensor) not in self._inside:
             return self._remember(tensor, self._argument(tensor, "param", self._free_path()))
+        if self.binds_exposed and id(tensor) not in self._inside and not is_counted(tensor):
+            return self._remember(tensor, self._argument(tensor, "state", self._free_path()))
         array = tensor._data if tensor.shape else tensor._data.reshape(1)
         value = emit(self.graph, CONSTANT, (), {"value": array}, capture(module_path.current_path()))[0]
         if not tensor.shape:

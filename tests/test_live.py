@@ -7,21 +7,21 @@ import numpy as np
 import graphc
 from graphc import nn
 from graphc.changes import Members
-from graphc.live import Binding, Held, Modules, NarrowBinding, Slot, are_current
+from graphc.live import Binding, Held, Modules, NarrowBinding, Slot
 from graphc.trace import Constant
 
 
 def test_modules_notice_changes_of_the_tree_and_of_flags():
     model = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.Dropout()))
     modules = Modules([model])
-    assert modules.training() == (True,) * 4 and modules.is_current()
+    assert modules.training() == (True,) * 4 and modules.holds()
     model[1].eval()
     assert sorted(modules.training()) == [False, False, True, True]
     model[1].append(nn.ReLU())
-    assert not modules.is_current()
+    assert not modules.holds()
     modules = Modules([model])
     model[0] = nn.Linear(2, 2)
-    assert not modules.is_current()
+    assert not modules.holds()
 
 
 def test_shared_modules_count_once():
@@ -37,31 +37,31 @@ def test_held_tensors_must_stay_what_they_are():
         return Held(Slot(t, places[id(t)]) for t in (layer.weight, layer.bias))
 
     held = hold()
-    assert held.are_current() and held.are_current()
+    assert held.holds() and held.holds()
     with graphc.no_grad():
         layer.bias.add_(1.0)
-    assert not held.are_current()
+    assert not held.holds()
     held = hold()
     layer.weight = nn.Parameter(graphc.ones(3, 2))
-    assert not held.are_current()
+    assert not held.holds()
     held = hold()
     layer.bias.data = graphc.zeros(3)
-    assert not held.are_current()
+    assert not held.holds()
 
 
 def test_a_slot_finds_the_tensor_that_is_there_now():
     layer = nn.Linear(2, 3)
     place = Modules([layer]).places()[id(layer.weight)]
     slot = Slot(layer.weight, place)
-    assert slot.tensor() is layer.weight and slot.fits()
+    assert slot.tensor() is layer.weight and slot.holds()
     layer.weight = nn.Parameter(graphc.ones(3, 2))
-    assert slot.tensor() is layer.weight and slot.fits()
+    assert slot.tensor() is layer.weight and slot.holds()
     layer.weight.requires_grad_(False)
-    assert not slot.fits()
+    assert not slot.holds()
     layer.weight = nn.Parameter(graphc.ones(1, 2))
-    assert not slot.fits()
+    assert not slot.holds()
     layer.weight = None
-    assert slot.tensor() is None and not slot.fits()
+    assert slot.tensor() is None and not slot.holds()
 
 
 def test_a_binding_keeps_its_arrays_while_nothing_is_replaced():
@@ -69,24 +69,24 @@ def test_a_binding_keeps_its_arrays_while_nothing_is_replaced():
     places = Modules([layer]).places()
     tensors = [layer.weight, layer.bias]
     binding = Binding([Slot(t, places[id(t)]) for t in tensors], [False, True])
-    assert binding.fits()
+    assert binding.holds()
     arrays = binding.arrays()
-    assert binding.fits() and binding.arrays() is arrays
+    assert binding.holds() and binding.arrays() is arrays
     before = layer.weight._version, layer.bias._version
     binding.note_writes()
     assert (layer.weight._version, layer.bias._version) == (before[0], before[1] + 1)
     layer.weight.data = graphc.ones(3, 2)
-    assert binding.fits() and binding.arrays() is not arrays and binding.arrays()[0] is layer.weight._data
+    assert binding.holds() and binding.arrays() is not arrays and binding.arrays()[0] is layer.weight._data
     layer.bias.requires_grad_(False)
-    assert not binding.fits()
+    assert not binding.holds()
 
 
 def test_constants():
     table = graphc.ones(2)
     constants = [Constant(table, table._version, table._data)]
-    assert are_current(constants)
+    assert constants[0].holds()
     table[0] = 5
-    assert not are_current(constants)
+    assert not constants[0].holds() and "was written to" in constants[0].why()
 
 
 def test_a_tensor_replaced_in_any_dictionary_is_seen():
@@ -94,13 +94,13 @@ def test_a_tensor_replaced_in_any_dictionary_is_seen():
         first, second = graphc.zeros(2), graphc.ones(2)
         table["x"] = first
         binding = Binding([Slot(first, (table, "x"))], [False])
-        assert binding.fits() and binding.fits() and binding.arrays()[0] is first._data
+        assert binding.holds() and binding.holds() and binding.arrays()[0] is first._data
         table["x"] = second
-        assert binding.fits() and binding.arrays()[0] is second._data
+        assert binding.holds() and binding.arrays()[0] is second._data
         table["x"] = graphc.zeros(3)
-        assert not binding.fits()
+        assert not binding.holds()
         del table["x"]
-        assert not binding.fits()
+        assert not binding.holds()
 
 
 def test_narrow_copies_are_made_again_after_writes_only():
@@ -114,17 +114,17 @@ def test_narrow_copies_are_made_again_after_writes_only():
         return array.astype(np.float16)
 
     binding = NarrowBinding(slots, [False, True], [half, None])
-    assert binding.fits()
+    assert binding.holds()
     first = binding.arrays()
     assert first[0].dtype == np.float16 and first[1] is layer.bias._data and len(made) == 1
     binding.note_writes()
-    assert binding.fits() and binding.arrays() is first
+    assert binding.holds() and binding.arrays() is first
     with graphc.no_grad():
         layer.weight.fill_(3.0)
-    assert binding.fits()
+    assert binding.holds()
     second = binding.arrays()
     assert second is not first and (second[0] == 3.0).all() and len(made) == 2
     layer.weight = nn.Parameter(graphc.full((3, 2), 5.0))
-    assert binding.fits() and (binding.arrays()[0] == 5.0).all() and len(made) == 3
+    assert binding.holds() and (binding.arrays()[0] == 5.0).all() and len(made) == 3
     layer.bias = nn.Parameter(graphc.ones(3))
-    assert binding.fits() and (binding.arrays()[1] == 1.0).all() and len(made) == 3
+    assert binding.holds() and (binding.arrays()[1] == 1.0).all() and len(made) == 3

@@ -127,9 +127,9 @@ def test_outside_tensors_become_constants_or_parameters():
     assert [c.tensor is table for c in traced.constants] == [True]
     (argument,) = traced.arguments
     assert argument.tensor is weight and argument.value.node.attrs["cls"] == "param"
-    assert traced.constants[0].is_current()
+    assert traced.constants[0].holds()
     table += 1
-    assert not traced.constants[0].is_current()
+    assert not traced.constants[0].holds()
 
 
 def test_results_of_earlier_operations_are_refused():

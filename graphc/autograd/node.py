@@ -11,7 +11,7 @@ from typing import Any
 from graphc import module_path
 from graphc.autograd.grad_mode import is_anomaly_enabled
 from graphc.errors import GradientError
-from graphc.hooks import RemovableHandle
+from graphc.hooks import RemovableHandle, note_traced
 from graphc.location import capture
 
 Edge = tuple["Node", int]
@@ -96,6 +96,7 @@ class AccumulateGrad(Node):
 
 
 def _register(hooks: OrderedDict[int, Callable[..., Any]], hook: Callable[..., Any]) -> RemovableHandle:
+    note_traced()
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle

@@ -496,6 +496,31 @@ other:
   ret ptr null
 }
 
+; Whether every watched word is what it was. They are read in order: one may tell that those behind it are gone.
+define internal i1 @same(ptr %watch) #0 {
+entry:
+  %words = get ptr %watch Watch.words
+  %count = get i64 %watch Watch.count
+  %stop = getelementptr { i64, i64 }, ptr %words, i64 %count
+  br label %loop
+loop:
+  %pair = phi ptr [ %words, %entry ], [ %next, %body ]
+  %more = icmp ult ptr %pair, %stop
+  br i1 %more, label %body, label %yes
+body:
+  %address = load ptr, ptr %pair, align 8
+  %now = load i64, ptr %address, align 8
+  %then_at = getelementptr i8, ptr %pair, i64 8
+  %then = load i64, ptr %then_at, align 8
+  %next = getelementptr i8, ptr %pair, i64 16
+  %equal = icmp eq i64 %now, %then
+  br i1 %equal, label %loop, label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
 define ptr @graphc_call(ptr %self, ptr %args, i64 %count, ptr %names) #0 {
   %again = alloca i1, align 1
   store i1 false, ptr %again, align 1
@@ -503,7 +528,11 @@ define ptr @graphc_call(ptr %self, ptr %args, i64 %count, ptr %names) #0 {
   %api = get ptr %context Context.api
   %expected = get i64 %context Context.input_count
   %counted = icmp eq i64 %count, %expected
-  br i1 %counted, label %keywords, label %python
+  br i1 %counted, label %outside, label %python
+outside:
+  %watch = get ptr %context Context.watch
+  %same = call i1 @same(ptr %watch)
+  br i1 %same, label %keywords, label %python
 keywords:
   %out = call ptr @given_out(ptr %api, ptr %args, i64 %count, ptr %names)
   %known = icmp ne ptr %out, null

@@ -36,7 +36,8 @@ def native(
     fallback: Callable[..., Any],
     kind: type | None = list,
     gate: fast_call.Gate | None = None,
+    watch: Any = None,
 ) -> Callable[..., Any]:
     """A callable as of ``Caller.bind``; ``fallback`` itself where there are no native calls."""
     found = caller()
-    return fallback if found is None else found.bind(program, bound, fallback, kind, gate)
+    return fallback if found is None else found.bind(program, bound, fallback, kind, gate, watch)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -58,6 +57,7 @@ class Module(ModuleState, ModuleHooks):
         if not self.call_super_init and (args or kwargs):
             unexpected = [repr(a) for a in args] + [f"{name}={value!r}" for name, value in kwargs.items()]
             raise ArgumentError(f"{type(self).__name__}: Module.__init__ got unexpected arguments {unexpected}")
+        attributes.born(self)
         members = self.__dict__
         members["training"] = True
         members["_parameters"] = Members()
@@ -66,7 +66,7 @@ class Module(ModuleState, ModuleHooks):
         members["_modules"] = Members()
         members["_is_full_backward_hook"] = None
         for table in _HOOK_TABLES:
-            members[table] = OrderedDict()
+            members[table] = Members()
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
@@ -164,6 +164,7 @@ class Module(ModuleState, ModuleHooks):
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Parameter):
             self._table("_parameters", "a parameter")
+            attributes.assigning(self, name)
             self._forget(name, "_parameters")
             self.register_parameter(name, value)
         elif name in self.__dict__.get("_parameters", ()):
@@ -186,10 +187,12 @@ class Module(ModuleState, ModuleHooks):
             self._set_buffer(name, value)
         else:
             if self.__dict__.get(name, self) is not value:
+                attributes.assigning(self, name)
                 changes.note()
             object.__setattr__(self, name, value)
 
     def _set_buffer(self, name: str, value: Any) -> None:
+        attributes.assigning(self, name)
         table = self._table("_buffers", "a buffer")
         if value is not None and not isinstance(value, Tensor):
             self._expect_none(name, value, "buffer", "graphc.Tensor")
@@ -246,7 +249,9 @@ class Module(ModuleState, ModuleHooks):
         changes.note()
         self.__dict__.update(state)
         for table in _HOOK_TABLES:
-            self.__dict__.setdefault(table, OrderedDict())
+            known = self.__dict__.get(table, ())
+            if not isinstance(known, Members):
+                self.__dict__[table] = Members(known)
 
     # Conversion
 

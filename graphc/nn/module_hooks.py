@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from graphc.changes import COMMON_HOOKS, Members
 from graphc.errors import ArgumentError, HookError
 from graphc.hooks import RemovableHandle, call_hook
 from graphc.nn.backward_hooks import BackwardHooks, attach_to_grad_fn
@@ -15,18 +16,19 @@ from graphc.nn.module_tree import ModuleTree
 Hook = Callable[..., Any]
 Table = OrderedDict[int, Hook]
 
-_forward_pre: Table = OrderedDict()
-_forward: Table = OrderedDict()
+_forward_pre: Table = Members()
+_forward: Table = Members()
 _forward_with_kwargs: OrderedDict[int, bool] = OrderedDict()
 _forward_always: OrderedDict[int, bool] = OrderedDict()
-_backward_pre: Table = OrderedDict()
-_full_backward: Table = OrderedDict()
-_legacy_backward: Table = OrderedDict()
+_backward_pre: Table = Members()
+_full_backward: Table = Members()
+_legacy_backward: Table = Members()
 _parameter_registration: Table = OrderedDict()
 _buffer_registration: Table = OrderedDict()
 _module_registration: Table = OrderedDict()
 
 _CALL_TABLES = (_forward_pre, _forward, _backward_pre, _full_backward, _legacy_backward)
+COMMON_HOOKS.extend(_CALL_TABLES)
 
 
 def _add(

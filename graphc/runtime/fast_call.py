@@ -24,6 +24,7 @@ from graphc.errors import CompileError
 from graphc.runtime.arena import ALIGN_FROM, Arena
 from graphc.runtime.call import Executable
 from graphc.runtime.loader import load_object
+from graphc.watch_words import Watch
 
 SYMBOL = "graphc_call"
 """Symbol of the native function, of the kind METH_FASTCALL | METH_KEYWORDS with a Context for ``self``."""
@@ -122,7 +123,10 @@ class Context(ctypes.Structure):
     """What a native call is made with: ``self`` of the callable, owner of all that is used."""
 
     _fields_ = (
-        *((name, _POINTER) for name in ("api", "entry", "table", "gate", "inputs", "outputs", "bound", "blocks")),
+        *(
+            (name, _POINTER)
+            for name in ("api", "entry", "table", "gate", "inputs", "outputs", "bound", "blocks", "watch")
+        ),
         *((name, _POINTER) for name in ("fallback", "kind", "new", "set", "get", "slice")),
         *((name, _INT) for name in ("input_count", "output_count", "bound_count", "written_count")),
         *((name, _INT) for name in ("arena", "arena_slot", "releases")),
@@ -240,7 +244,7 @@ def layout() -> Mapping[str, int] | None:
     """Offset of every field that the native function reads, as ``Record.field``; None where it cannot be used."""
     if api() is None:
         return None
-    records = (Tensor, Gate, Shared, Api, Context)
+    records = (Tensor, Gate, Shared, Watch, Api, Context)
     fields = {f"{r.__name__}.{f[0]}": getattr(r, f[0]).offset for r in records for f in r._fields_}
     sizes = {"Tensor.size": ctypes.sizeof(Tensor), "align_from": ALIGN_FROM, "reuse_from": REUSE_FROM}
     return {**_OBJECTS, **fields, **sizes}
@@ -271,6 +275,7 @@ class Caller:
         fallback: Callable[..., Any],
         kind: type | None = list,
         gate: Gate | None = None,
+        watch: Watch | None = None,
     ) -> Callable[..., Any]:
         """A callable that runs a program on one array per input, with ``bound`` for its params and states.
 
@@ -278,7 +283,8 @@ class Caller:
         the one output itself when ``kind`` is None; ``out`` has that form too. Whatever is not exactly as declared
         (count, type, layout, sharing of memory), and a call while another one is running, goes to ``fallback`` with the
         same arguments. ``fallback`` must not refer to the callable. A program that writes states shares its ``gate``
-        with its fallback. Raises ArgumentError, ShapeError and DTypeError when ``bound`` does not fit.
+        with its fallback. ``watch`` are words in memory: when one is not what it was, the call goes to ``fallback``
+        too. Raises ArgumentError, ShapeError and DTypeError when ``bound`` does not fit.
         """
         context = _make_context(program, tuple(bound), kind)
         if context is None:
@@ -286,7 +292,9 @@ class Caller:
         own = gate or Gate()
         context.api, context.gate = ctypes.addressof(self._api), ctypes.addressof(own)
         context.fallback = id(fallback)
-        context.owned = (*context.owned, self, own, fallback)
+        watch = watch or Watch()
+        context.watch = ctypes.addressof(watch)
+        context.owned = (*context.owned, self, own, fallback, watch)
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
         return make(ctypes.addressof(self._record), context, None)

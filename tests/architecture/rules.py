@@ -25,6 +25,7 @@ FLOOR_OF = {
     "container": 0,
     "object_archive": 0,
     "artifact": 0,
+    "watch_words": 0,
     "ir": 1,
     "ops": 2,
     "passes": 3,

@@ -10,6 +10,7 @@ import pytest
 import graphc
 from graphc import nn
 from graphc.errors import TraceError
+from graphc.nn import module_hooks
 
 
 def network() -> Any:
@@ -31,23 +32,111 @@ def assert_compiled_as_eager(net: Any) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
-def test_forward_hooks_are_traced_and_run_once():
+def test_forward_hooks_are_traced():
     net = network()
-    calls = []
-
-    def double(module: Any, args: Any, output: Any) -> Any:
-        calls.append(tuple(output.shape))
-        return output * 2
-
-    net[0].register_forward_hook(double)
+    net[0].register_forward_hook(lambda module, args, output: output * 2)
     net[1].register_forward_pre_hook(lambda module, args: args[0] + 1)
     compiled = graphc.compile(net)
-    first = run(compiled, net)
-    assert calls == [(4, 3)]
-    run(compiled, net)
-    assert calls == [(4, 3)]
-    for a, b in zip(first, run(net, net), strict=True):
+    for _ in range(2):
+        for a, b in zip(run(compiled, net), run(net, net), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert len(compiled.variants) == 1
+
+
+def test_hooks_that_write_down_what_they_see_are_refused():
+    net = network()
+    shapes: list[Any] = []
+    net[0].register_forward_hook(lambda module, args, output: shapes.append(tuple(output.shape)))
+    with pytest.raises(TraceError, match="variable 'shapes': changed inside"):
+        graphc.compile(net)(graphc.ones(4, 3))
+    assert shapes == []
+
+
+@pytest.mark.parametrize("kind", ["compile", "step", "method"])
+def test_hooks_added_and_removed_later_are_traced_again(kind: str):
+    def changes(act: Any) -> Any:
+        yield act.register_forward_hook(lambda module, args, output: output * 2)
+        yield act.register_forward_pre_hook(lambda module, args: (args[0] + 1,))
+        yield act.register_full_backward_pre_hook(lambda module, go: (go[0] * 3,))
+        yield module_hooks.register_module_forward_hook(lambda module, args, output: output + 1)
+
+    def steps(net: Any, function: Any) -> list[np.ndarray]:
+        found, handles = [], []
+        for handle in (None, *changes(net[1])):
+            found += function()
+            handles += [handle] if handle else []
+        for handle in handles:
+            handle.remove()
+            found += function()
+        return found
+
+    net, twin = network(), network()
+    x = graphc.ones(4, 3)
+    if kind == "step":
+        step, slow = (
+            compile_or_not(n, graphc.optim.SGD(n.parameters(), lr=0.1))
+            for n, compile_or_not in ((net, graphc_step), (twin, eager_step))
+        )
+        found, expected = steps(net, lambda: [step(x)]), steps(twin, lambda: [slow(x)])
+    else:
+        fast = graphc.compile(net) if kind == "compile" else net
+        if kind == "method":
+            net.compile()
+        found, expected = steps(net, lambda: run(fast, net)), steps(twin, lambda: run(twin, twin))
+    for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def graphc_step(net: Any, optimizer: Any) -> Any:
+    step = graphc.compile_step(net, lambda y: y.sum(), optimizer)
+    return lambda x: np.array(step(x))
+
+
+def eager_step(net: Any, optimizer: Any) -> Any:
+    def step(x: Any) -> np.ndarray:
+        optimizer.zero_grad()
+        loss = net(x).sum()
+        loss.backward()
+        optimizer.step()
+        return np.array(loss.detach())
+
+    return step
+
+
+@pytest.mark.parametrize("register", ["register_full_backward_hook", "register_backward_hook"])
+def test_backward_hooks_added_later_are_refused(register: str):
+    net = network()
+    compiled = graphc.compile(net)
+    run(compiled, net)
+    handle = getattr(net[1] if "full" in register else compiled, register)(lambda m, gi, go: None)
+    with pytest.raises(TraceError, match="hook"):
+        run(compiled, net)
+    handle.remove()
+    run(compiled, net)
+
+
+def test_hooks_of_traced_tensors_are_refused_where_they_would_not_be_called():
+    def function(x: Any) -> Any:
+        y = x * 2
+        y.register_hook(lambda g: g * 5)
+        return y.sum()
+
+    x = graphc.ones(3).requires_grad_()
+    with pytest.raises(TraceError, match="would not be called") as caught:
+        graphc.compile(function)(x)
+    assert "test_hooks_compiled.py" in str(caught.value)
+    with graphc.no_grad():
+        assert graphc.compile(lambda x: x * 2)(x).tolist() == [2, 2, 2]
+
+
+def test_hooks_within_a_gradient_that_is_traced_are_called():
+    def gradient(x: Any) -> Any:
+        x = x.detach().requires_grad_()
+        y = x * 2
+        y.register_hook(lambda g: g * 5)
+        return graphc.autograd.grad(y.sum(), x)[0]
+
+    assert graphc.compile(gradient)(graphc.ones(2)).tolist() == gradient(graphc.ones(2)).tolist() == [10, 10]
 
 
 def test_backward_pre_hooks_are_traced():

@@ -1,0 +1,133 @@
+"""What a Python value is known by: two values with equal keys are the same to a program that was traced with one."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterator
+from enum import Enum
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+_PLAIN = frozenset({bool, int, str, bytes, type(None), type(...), type(NotImplemented), range})
+_SEQUENCES = frozenset({tuple, list, deque})
+_SETS = frozenset({set, frozenset})
+_DICTIONARIES = frozenset({dict, OrderedDict, defaultdict, Counter})
+CONTAINERS = _SEQUENCES | _SETS | _DICTIONARIES
+_NAMED = (type, FunctionType, BuiltinFunctionType, MethodType, ModuleType, Enum, np.dtype)
+"""Objects that are known by their identity."""
+LARGEST = 100_000
+"""Items up to which containers are compared by what they hold; larger ones by identity and length."""
+DEEPEST = 16
+"""Levels of containers within each other down to which they are compared by what they hold."""
+
+
+class Same:
+    """The key of a value that equals nothing but itself."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def key_of(value: Any, depth: int = 0) -> Any:
+    """The key of a value: type and bits of numbers, so that 1, 1.0 and True differ, -0.0 and 0.0 too, and NaN equals
+    NaN; items of containers; the value itself where it can be hashed by value; else its identity."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return (kind, value)
+    if kind is float:
+        return (kind, value.hex())
+    if kind is complex:
+        return (kind, value.real.hex(), value.imag.hex())
+    if kind in CONTAINERS or _is_named_tuple(kind):
+        return _container_key(kind, value, depth + 1)
+    return _object_key(kind, value)
+
+
+def _container_key(kind: type[Any], value: Any, depth: int) -> Any:
+    if len(value) > LARGEST or depth > DEEPEST:
+        return (kind, len(value), Same(value))
+    if kind in _SETS:
+        return (kind, frozenset([key_of(v, depth) for v in value]))
+    if kind in _DICTIONARIES:
+        return (kind, tuple([(key_of(k, depth), key_of(v, depth)) for k, v in value.items()]))
+    return (kind, tuple([key_of(v, depth) for v in value]))
+
+
+def _object_key(kind: type[Any], value: Any) -> Any:
+    if kind is slice:
+        return (kind, *map(key_of, (value.start, value.stop, value.step)))
+    if kind is partial:
+        return (kind, *map(key_of, (value.func, value.args, value.keywords)))
+    if kind is MethodType:
+        return (kind, Same(value.__func__), Same(value.__self__))
+    if isinstance(value, np.generic):
+        return (kind, value.tobytes())
+    if kind is bytearray:
+        return (kind, bytes(value))
+    if kind is np.ndarray:
+        return (kind, value.dtype.str, value.shape, value.tobytes() if value.nbytes <= LARGEST else Same(value))
+    return (kind, value) if _is_known_by_value(kind, value) else Same(value)
+
+
+def _is_named_tuple(kind: type[Any]) -> bool:
+    return issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def _is_known_by_value(kind: type[Any], value: Any) -> bool:
+    """Whether a value has a hash that is not that of its identity, and therefore may not change."""
+    if isinstance(value, _NAMED) or kind.__hash__ in (None, object.__hash__) or kind.__eq__ is object.__eq__:
+        return False
+    try:
+        # NOTE: some classes compare element by element and hash by identity.
+        return (value == value) is True and hash(value) != id(value) >> 4 and hash(value) != id(value)
+    except Exception:
+        return False
+
+
+def is_immutable(value: Any) -> bool:
+    """Whether nobody can change what a value is known by, and it holds no other objects."""
+    kind = type(value)
+    return kind in _PLAIN or kind in (float, complex) or isinstance(value, (np.generic, Enum, np.dtype))
+
+
+def is_named(value: Any) -> bool:
+    """Whether a value is a function, class, module or the like, or an object of graphc, which is known by its identity
+    and looked at where it is used."""
+    return isinstance(value, _NAMED) or any(k.__module__.startswith("graphc.") for k in type(value).__mro__)
+
+
+def parts_of(value: Any) -> Iterator[Any]:
+    """The objects that a container, a partial application or a method refers to."""
+    kind = type(value)
+    if kind in _DICTIONARIES:
+        yield from value.values()
+    elif kind in CONTAINERS or _is_named_tuple(kind):
+        yield from value
+    elif kind is partial:
+        yield from (value.func, value.args, value.keywords)
+    elif kind is MethodType:
+        yield from (value.__func__, value.__self__)
+
+
+def unknown_part(key: Any) -> Any:
+    """An object with neither value nor name that a key refers to, or None."""
+    open_ = [key]
+    while open_:
+        item = open_.pop()
+        if isinstance(item, Same):
+            if not is_named(item.value):
+                return item.value
+        elif isinstance(item, (tuple, frozenset)):
+            open_.extend(item)
+    return None

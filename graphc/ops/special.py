@@ -107,8 +107,9 @@ _MOVED = 8
 
 
 def _from_the_pole(x: Any) -> Any:
-    """``pi (x - floor(x))``: sine and cotangent of it are those of pi x but for the sign of the sine."""
-    return ew.mul(ew.sub(x, mathematics.floor(x)), math.pi)
+    """``pi (x - round(x))``, which keeps all digits beside a pole: sine and cotangent of it are those of pi x but for
+    the sign of the sine."""
+    return ew.mul(ew.sub(x, mathematics.round(x)), math.pi)
 
 
 def _lgamma(x: Any) -> Any:
@@ -132,7 +133,8 @@ def _lgamma(x: Any) -> Any:
     sine = ew.abs(mathematics.sin(_from_the_pole(x)))
     pole = ew.eq(x, mathematics.floor(x))
     mirrored = ew.sub(ew.sub(math.log(math.pi), mathematics.log(ew.where(pole, 1, sine))), total)
-    return ew.where(negative, ew.where(pole, math.inf, mirrored), total)
+    zero = ew.logical_or(ew.eq(x, 1), ew.eq(x, 2))
+    return ew.where(negative, ew.where(pole, math.inf, mirrored), ew.where(zero, 0, total))
 
 
 def _lgamma_of(value: float) -> float:
@@ -153,7 +155,7 @@ lgamma = define(
     samples=lambda: [
         *unary(0.2, 9)(),
         Sample((floats((3, 4), "float64", -3.9, -3.1),)),
-        plain(array([0.5, 1, 2, 3.5, 8, 30, 170, -0.5, -4, -7.25], "float64")),
+        plain(array([0.5, 1, 2, 3.5, 8, 30, 170, -0.5, -4, -7.25, -1e-20, 1e-20, -1e-300, -1 - 1e-15], "float64")),
     ],
     error_samples=_INTEGER,
     promotes=EVERY,
@@ -183,7 +185,11 @@ def _polygamma(x: Any, n: int) -> Any:
     for coefficient in others:
         across = ew.add(ew.mul(cotangent, across), coefficient)
     mirrored = ew.sub(ew.mul(total, (-1.0) ** n), ew.mul(across, math.pi ** (n + 1)))
-    return ew.where(mirror, mirrored, total)
+    result = ew.where(mirror, mirrored, total)
+    if n == 0:
+        return result
+    pole = ew.logical_and(ew.le(x, 0), ew.eq(x, mathematics.floor(x)))
+    return ew.where(pole, math.inf if n % 2 else -math.inf, result)
 
 
 def _cotangent(n: int) -> list[float]:
@@ -220,10 +226,14 @@ def _polygamma_reference(x: np.ndarray, n: int) -> np.ndarray:
     for k, number in enumerate(_BERNOULLI, 1):
         total += number * math.factorial(2 * k + n - 1) / math.factorial(2 * k) / z ** (2 * k + n)
     total = sign * total
-    angle = np.pi * (wide - np.floor(wide))
-    cotangent = np.where(wide == np.floor(wide), np.nan, np.cos(angle) / np.sin(angle))
+    angle = np.longdouble(np.pi) * (wide - np.rint(wide))
+    whole = wide == np.floor(wide)
+    cotangent = np.where(whole, np.nan, np.cos(angle) / np.sin(angle))
     mirrored = (-1) ** n * total - np.longdouble(np.pi) ** (n + 1) * np.polyval(_cotangent(n), cotangent)
-    return np.where(mirror, mirrored, total).astype(x.dtype)
+    result = np.where(mirror, mirrored, total)
+    if n:
+        result = np.where(whole & (wide <= 0), sign * np.inf, result)
+    return result.astype(x.dtype)
 
 
 def _infer_polygamma(x: TensorType, n: int) -> TensorType:
@@ -234,7 +244,8 @@ def _infer_polygamma(x: TensorType, n: int) -> TensorType:
 
 polygamma = define(
     "polygamma",
-    "The derivative of order n + 1 of log gamma; n = 0 is digamma. NaN at whole numbers below zero.",
+    "The derivative of order n + 1 of log gamma; n = 0 is digamma, NaN at whole numbers below zero, where "
+    "the others are infinite: for even orders, which have both signs beside them, PyTorch's minus infinity.",
     "x",
     _infer_polygamma,
     attrs=[Attr("n", "int", "the order")],
@@ -249,6 +260,8 @@ polygamma = define(
         Sample((floats((4,), "float64", -2.7, -2.3),), {"n": 1}),
         Sample((floats((), "float64", 1, 4, 2),), {"n": 3}),
         Sample((floats((0, 4), "float32"),), {"n": 0}),
+        plain(array([-1e-20, 1e-20, -1e-300, -3 + 1e-14, -2 - 1e-14], "float64"), n=0),
+        *(plain(array([0.0, -0.0, -1, -4, 3, -1e-20, 2e-20], "float64"), n=n) for n in (1, 2, 3)),
         *(plain(array([0.5, 1, 7.9, 8, 30, -0.5, -7.25, *SPECIAL[:4]], dtype), n=0) for dtype in FLOATS),
     ],
     error_samples=(

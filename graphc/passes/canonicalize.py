@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,8 +26,8 @@ from graphc.passes.base import PassResult
 class Canonicalize:
     """Brings a graph into simpler, equal form.
 
-    Needs: any valid graph. Does: applies RULES until none fits; all of them keep every value (the sign of a zero result
-    of ``x + 0`` may change). Leaves: gradients as they are, so it may run before autodiff too.
+    Needs: any valid graph. Does: applies RULES until none fits; all of them keep every value, bit for bit but for NaN's
+    and the order of sums. Leaves: gradients as they are, so it may run before autodiff too.
 
         %a = neg(%x) : f32[4]
         %b = add(%y, %a) : f32[4]
@@ -118,7 +119,7 @@ def _constant_last(node: Node, x: Value, y: Value) -> Value | None:
 
 @simplifies(e.add)
 def _add(node: Node, x: Value, y: Value) -> Value | None:
-    if splat(y) == 0 and x.dtype is not bool_:
+    if _is_neutral(splat(y), -0.0, x.dtype):
         return x
     if made_by(y, e.neg):
         return e.sub(x, y.node.operands[0])
@@ -127,9 +128,16 @@ def _add(node: Node, x: Value, y: Value) -> Value | None:
     return None
 
 
+def _is_neutral(value: Any, zero: float, dtype: DType) -> bool:
+    """True when a number is the zero that changes nothing: of floats the one of that sign, as 0 added to -0 is 0."""
+    if value != 0 or dtype is bool_:
+        return False
+    return dtype.kind != "f" or math.copysign(1.0, value) == math.copysign(1.0, zero)
+
+
 @simplifies(e.sub)
 def _sub(node: Node, x: Value, y: Value) -> Value | None:
-    if splat(y) == 0:
+    if _is_neutral(splat(y), 0.0, x.dtype):
         return x
     return e.add(x, y.node.operands[0]) if made_by(y, e.neg) else None
 
@@ -177,7 +185,7 @@ def _neg(node: Node, x: Value) -> Value | None:
 def _abs(node: Node, x: Value) -> Value | None:
     if made_by(x, e.abs):
         return x
-    return e.abs(x.node.operands[0]) if made_by(x, e.neg) else None
+    return e.abs(x.node.operands[0]) if made_by(x, e.neg) and x.dtype.kind != "u" else None
 
 
 @simplifies(_of("pow"))
@@ -209,6 +217,12 @@ _EXACT: dict[DType, tuple[DType, ...]] = {
 """Conversions that lose nothing."""
 
 
+def _saturates(source: DType, middle: DType, last: DType) -> bool:
+    """True when integers become floats and then a narrower integer type: that saturates, where integers wrap around."""
+    narrower = last is not source and last not in _EXACT.get(source, ())
+    return source.is_integer and middle.kind == "f" and last.is_integer and narrower
+
+
 @simplifies(e.cast)
 def _cast(node: Node, x: Value, /) -> Value | None:
     dtype = node.attrs["dtype"]
@@ -216,7 +230,7 @@ def _cast(node: Node, x: Value, /) -> Value | None:
         return x
     if made_by(x, e.cast):
         source = x.node.operands[0]
-        if x.dtype in _EXACT.get(source.dtype, ()):
+        if x.dtype in _EXACT.get(source.dtype, ()) and not _saturates(source.dtype, x.dtype, dtype):
             return e.cast(source, dtype=dtype) if source.dtype is not dtype else source
     return None
 
@@ -354,6 +368,8 @@ def _reduce_nothing(node: Node, x: Value) -> Value | None:
     if any(x.shape[a] != 1 for a in node.attrs["axes"]):
         return None
     value = x if x.dtype is node.result.dtype else e.cast(x, dtype=node.result.dtype)
+    if node.op is reduce.sum.op and x.dtype.kind == "f":
+        value = e.add(value, 0.0)  # as the sum starts: 0 for -0
     return value if value.shape == node.result.shape else shape.reshape(value, shape=node.result.shape)
 
 

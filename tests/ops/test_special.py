@@ -57,7 +57,7 @@ def test_gamma_functions_at_poles_and_infinities():
     x = np.array([0.0, -0.0, -3.0, np.inf, np.nan])
     np.testing.assert_array_equal(native(lambda x: x.lgamma(), x), [np.inf, np.inf, np.inf, np.inf, np.nan])
     np.testing.assert_array_equal(native(lambda x: x.digamma(), x), [-np.inf, np.inf, np.nan, np.inf, np.nan])
-    np.testing.assert_array_equal(native(lambda x: x.polygamma(1), x)[:3], [np.inf, np.inf, np.nan])
+    np.testing.assert_array_equal(native(lambda x: x.polygamma(1), x)[:3], [np.inf, np.inf, np.inf])
 
 
 def test_the_multivariate_gamma_function():
@@ -74,3 +74,32 @@ def test_the_multivariate_gamma_function():
 
 def test_derivatives_of_the_cotangent():
     assert _cotangent(0) == [1, 0] and _cotangent(1) == [-1, 0, -1] and _cotangent(2) == [2, 0, 2, 0]
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_beside_poles_no_digit_is_lost(compiled: bool):
+    x = np.array([-1e-20, -1e-300, 1e-20, -3 + 1e-14, -2 - 1e-14, -1e-9, -40.0 - 2.0**-40])
+    for function, reference in (
+        (lambda t: t.digamma(), mpmath.digamma),
+        (lambda t: t.lgamma(), lambda v: mpmath.log(abs(mpmath.gamma(v)))),
+    ):
+        function = graphc.compile(function) if compiled else function
+        np.testing.assert_allclose(function(graphc.from_numpy(x)).numpy(), exact(reference, x), 2e-15)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_higher_derivatives_are_infinite_at_poles(dtype: type, compiled: bool):
+    x = graphc.from_numpy(np.array([-0.0, 0.0, -1.0, -7.0], dtype))
+    for order, infinity in ((1, np.inf), (2, -np.inf), (3, np.inf), (4, -np.inf)):
+
+        def derivative(t, order=order):
+            return t.polygamma(order)
+
+        found = (graphc.compile(derivative) if compiled else derivative)(x)
+        np.testing.assert_array_equal(found.numpy(), np.full(4, infinity))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_log_gamma_of_one_and_two_is_zero(dtype: type):
+    assert native(lambda t: t.lgamma(), np.array([1.0, 2.0], dtype)).tolist() == [0.0, 0.0]

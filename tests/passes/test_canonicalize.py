@@ -19,10 +19,11 @@ from tests.passes.check_pass import check_pass
 X, XY, N, B = "%x: f32[2,3]", "%x: f32[2,3], %y: f32[2,3]", "%n: i32[4]", "%p: bool[4]"
 # Inputs, body before, body after, type of the result.
 CASES = {
-    "add zero": (X, "%a = add(%x, f32(0.0)) : f32[2,3]", "return %x"),
+    "add minus zero": (X, "%a = add(%x, f32(-0.0)) : f32[2,3]", "return %x"),
+    "add integer zero": (N, "%a = add(%n, i32(0)) : i32[4]", "return %n"),
     "add zeros": (
         "%x: f32[3]",
-        "%z = broadcast_to(f32(0.0)) {shape=[2,3]} : f32[2,3]\n%a = add(%z, %x) : f32[2,3]",
+        "%z = broadcast_to(f32(-0.0)) {shape=[2,3]} : f32[2,3]\n%a = add(%z, %x) : f32[2,3]",
         "%a = broadcast_to(%x) {shape=[2,3]} : f32[2,3]\nreturn %a",
     ),
     "add neg": (XY, "%n = neg(%y) : f32[2,3]\n%a = add(%x, %n) : f32[2,3]", "%a = sub(%x, %y) : f32[2,3]\nreturn %a"),
@@ -159,11 +160,11 @@ CASES = {
         "%t = transpose(%b) {permutation=[1,0]} : f32[3,2]\n%r = reshape(%t) {shape=[6]} : f32[6]",
         "%r = broadcast_to(f32(2.0)) {shape=[6]} : f32[6]\nreturn %r",
     ),
-    "sum over nothing": (X, "%a = sum(%x) {axes=[]} : f32[2,3]", "return %x"),
+    "sum over nothing": (X, "%a = sum(%x) {axes=[]} : f32[2,3]", "%a = add(%x, f32(0.0)) : f32[2,3]\nreturn %a"),
     "sum over ones": (
         "%x: f32[2,1,3]",
         "%a = sum(%x) {axes=[1]} : f32[2,3]",
-        "%a = reshape(%x) {shape=[2,3]} : f32[2,3]\nreturn %a",
+        "%add = add(%x, f32(0.0)) : f32[2,1,3]\n%a = reshape(%add) {shape=[2,3]} : f32[2,3]\nreturn %a",
     ),
     "integer sum over nothing": (
         N,
@@ -192,6 +193,10 @@ CASES = {
     ),
 }
 STAYS = {
+    "add zero": (X, "%a = add(%x, f32(0.0)) : f32[2,3]"),
+    "sub minus zero": (X, "%a = sub(%x, f32(-0.0)) : f32[2,3]"),
+    "abs of a negative unsigned": ("%x: u8[3]", "%n = neg(%x) : u8[3]\n%a = abs(%n) : u8[3]"),
+    "saturating cast": ("%n: i32[4]", "%w = cast(%n) {dtype=f64} : f64[4]\n%a = cast(%w) {dtype=i8} : i8[4]"),
     "float mul zero": (X, "%a = mul(%x, f32(0.0)) : f32[2,3]"),
     "div three": (X, "%a = div(%x, f32(3.0)) : f32[2,3]"),
     "div overflowing inverse": (X, "%a = div(%x, f32(2.938736e-39)) : f32[2,3]"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
+from graphc.public import reduced
+
 COUNT = [0]
 """How often a module gained, lost or replaced a member or another attribute, or a tensor was given other memory or
 another requires_grad, anywhere in the process."""
@@ -59,6 +61,9 @@ class Members(OrderedDict[Any, Any]):
         """As of a dictionary."""
         COUNT[0] += 1
         super().clear()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return reduced(super().__reduce_ex__(protocol))
 
 
 COMMON_HOOKS: list[Members] = []

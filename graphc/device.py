@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from graphc.errors import ArgumentError
+from graphc.public import reduced
 
 
 class device:
@@ -14,6 +17,9 @@ class device:
         self.index = int(number) if number else index
         if self.type != "cpu":
             raise ArgumentError(f"tensors live on the cpu, not on {name!r}", remedy="'cpu', or no device at all")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return reduced(super().__reduce_ex__(max(2, protocol)))
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphc.errors import DTypeError
+from graphc.public import call
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ class DType:
         return self.name
 
     def __reduce__(self) -> tuple:
-        return (_named, (self.name,))
+        return (call, ("dtype", self.name))
 
     def __copy__(self) -> DType:
         return self
@@ -104,7 +105,7 @@ def dtype_of(value: object) -> DType:
     return found
 
 
-def _named(name: str) -> DType:
+def named(name: str) -> DType:
     return BY_NAME[name]
 
 

@@ -12,6 +12,7 @@ from graphc import module_path
 from graphc.autograd.grad_mode import no_grad
 from graphc.errors import ArgumentError
 from graphc.ops import elementwise as ew
+from graphc.public import reduced
 from graphc.tensor_base import expose, front
 
 PATH = "graphc.random"
@@ -71,6 +72,9 @@ class Generator:
             raise ArgumentError(f"a generator's state is i64[2], got {array.dtype}{list(array.shape)}")
         front().values(self.state, "set_state()")[:] = array
         return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return reduced(super().__reduce_ex__(max(2, protocol)))
 
     def __getstate__(self) -> list[int]:
         return front().values(self.state, "pickling").tolist()

@@ -21,6 +21,7 @@ from graphc.methods.statistics import Statistics
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.state import stop_gradient
+from graphc.public import call, path_of, resolve
 from graphc.tensor_base import BY_NUMPY, edge_of, expose, front, refresh
 
 
@@ -186,7 +187,12 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
         return copied
 
     def __reduce__(self) -> Any:
-        return _rebuild, (type(self), front().values(self, "pickling"), self._requires_grad)
+        return call, (
+            "tensor",
+            path_of(type(self)) or type(self),
+            front().values(self, "pickling"),
+            self._requires_grad,
+        )
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if protocol >= 5:  # its buffers may be shared
@@ -285,8 +291,9 @@ def _sizes(size: tuple[Any, ...]) -> Any:
     return size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
 
 
-def _rebuild(cls: Any, array: np.ndarray, requires_grad: bool) -> Any:
-    return Tensor._make_subclass(cls, Tensor._wrap(array), requires_grad)
+def restored(cls: Any, array: np.ndarray, requires_grad: bool) -> Tensor:
+    """A tensor as pickles hold it; ``cls`` is its class or its path."""
+    return Tensor._make_subclass(resolve(cls), Tensor._wrap(array), requires_grad)
 
 
 def is_tensor(value: Any) -> bool:

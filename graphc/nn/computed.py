@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from graphc.errors import ArgumentError
 from graphc.nn.module import Module
+from graphc.public import call, path_of, resolve
 from graphc.tensor import Tensor
 
 
@@ -68,8 +69,10 @@ def _property(name: str) -> property:
 
 
 def _reduce(module: Any, protocol: Any) -> Any:
-    return _restored, (own_class(module), tuple(rules_of(module))), module.__getstate__()
+    base = own_class(module)
+    return call, ("parametrized", path_of(base) or base, tuple(rules_of(module))), module.__getstate__()
 
 
-def _restored(base: type[Any], names: tuple[str, ...]) -> Any:
-    return object.__new__(_class_with(base, names))
+def restored(base: Any, names: tuple[str, ...]) -> Any:
+    """A module whose attributes ``names`` are computed, before its state; ``base`` is its own class or that's path."""
+    return object.__new__(_class_with(resolve(base), names))

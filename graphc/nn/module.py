@@ -18,6 +18,7 @@ from graphc.nn.module_state import ModuleState
 from graphc.nn.module_tree import check_member_name
 from graphc.nn.parameter import Buffer, Parameter
 from graphc.ops.define import no_tensor
+from graphc.public import reduced
 from graphc.tensor import Tensor
 from graphc.trace import is_tracing
 
@@ -241,6 +242,9 @@ class Module(ModuleState, ModuleHooks):
     def __dir__(self) -> list[str]:
         names = {*object.__dir__(self), *self._parameters, *self._buffers, *self._modules}
         return sorted(name for name in names if not name[:1].isdigit())
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return reduced(super().__reduce_ex__(max(2, protocol)))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_compiled"}

@@ -13,6 +13,7 @@ from graphc.errors import ArgumentError, HookError, StateDictError
 from graphc.hooks import RemovableHandle
 from graphc.nn.module_tree import ModuleTree
 from graphc.nn.parameter import Parameter
+from graphc.public import reduced
 from graphc.tensor import Tensor
 from graphc.tensor_base import expose, front
 
@@ -46,6 +47,9 @@ class StateDict(OrderedDict[str, Any]):
         result = StateDict(self)
         result._metadata = dict(self._metadata)
         return result
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return reduced(super().__reduce_ex__(protocol))
 
 
 class ModuleState(ModuleTree):

@@ -12,6 +12,7 @@ import numpy as np
 from graphc.autograd.grad_mode import enable_grad, no_grad
 from graphc.errors import ArgumentError, AttributeValueError, StateDictError, TraceError
 from graphc.hooks import RemovableHandle
+from graphc.public import reduced
 from graphc.tensor import Tensor
 from graphc.tensor_base import front
 from graphc.trace import is_tracing
@@ -285,6 +286,9 @@ class Optimizer:
                     )
                 loaded[name] = current.copy_(value)
         return loaded
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return reduced(super().__reduce_ex__(max(2, protocol)))
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__.copy()

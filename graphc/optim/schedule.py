@@ -8,6 +8,7 @@ from typing import Any
 
 from graphc.errors import ArgumentError, AttributeValueError
 from graphc.optim.optimizer import Optimizer, refuse_trace
+from graphc.public import reduced
 
 
 class LRScheduler:
@@ -62,6 +63,9 @@ class LRScheduler:
 
     def _scaled(self, factor: float) -> list[float]:
         return [rate * factor for rate in self._present()]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return reduced(super().__reduce_ex__(max(2, protocol)))
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer and functions."""

@@ -21,6 +21,7 @@ FLOOR_OF = {
     "config": 0,
     "dtypes": 0,
     "location": 0,
+    "public": 0,
     "locks": 0,
     "container": 0,
     "object_archive": 0,

@@ -15,6 +15,7 @@ from tools import map as code_map
 FREE_FOLDERS = frozenset(
     {
         "architecture",
+        "compatibility",
         "conformance",
         "docs",
         "end_to_end",

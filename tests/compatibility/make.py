@@ -24,12 +24,14 @@ from graphc import nn
 FOLDER = Path(__file__).resolve().parent
 FILES, NAMES = FOLDER / "files", FOLDER / "names.json"
 PACKAGES = (
-    *("graphc", "graphc.autograd", "graphc.data", "graphc.errors", "graphc.func", "graphc.hooks", "graphc.monitor"),
+    *("graphc", "graphc.autograd", "graphc.data", "graphc.errors", "graphc.func", "graphc.monitor"),
     *("graphc.nn", "graphc.nn.functional", "graphc.nn.init", "graphc.nn.utils", "graphc.nn.utils.parametrizations"),
     *("graphc.nn.utils.parametrize", "graphc.nn.utils.rnn", "graphc.nn.utils.stateless", "graphc.optim"),
     *("graphc.optim.lr_scheduler", "graphc.optim.swa_utils", "graphc.serialize"),
 )
 """Import paths whose names users know."""
+SINGLE = ("graphc.hooks.RemovableHandle", "graphc.hooks.strict")
+"""Names that users know of modules that hold others too."""
 
 Signature = list[list[str]]
 """Of each parameter: name, kind, and "optional" where it has a default."""
@@ -111,20 +113,19 @@ def signature_of(value: Any) -> Signature | None:
 
 
 def public_names() -> Iterator[tuple[str, Signature | None]]:
-    """``package.name`` and signature of what the packages hold: of ``__all__`` where there is one, else of names of
-    graphc's own without underscore."""
+    """``package.name`` and signature of what the packages hold: of ``__all__`` where there is one, else of what
+    is defined there and has no underscore; and SINGLE."""
     for package in PACKAGES:
         module = importlib.import_module(package)
         names = getattr(module, "__all__", None) or [n for n in dir(module) if not n.startswith("_")]
         for name in sorted(names):
             value = getattr(module, name)
-            if not inspect.ismodule(value) and _is_own(value):
+            listed = hasattr(module, "__all__") or getattr(value, "__module__", "") == package
+            if listed and not inspect.ismodule(value):
                 yield f"{package}.{name}", signature_of(value)
-
-
-def _is_own(value: Any) -> bool:
-    """Whether it comes from graphc, and not from where that imports it."""
-    return str(getattr(value, "__module__", "graphc")).partition(".")[0] == "graphc"
+    for path in SINGLE:
+        package, _, name = path.rpartition(".")
+        yield path, signature_of(getattr(importlib.import_module(package), name))
 
 
 def methods() -> Iterator[tuple[str, Signature | None]]:

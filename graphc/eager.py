@@ -69,7 +69,7 @@ class EagerDispatcher:
                 arrays.append(data)
                 needs_grad = needs_grad or tensor._requires_grad
         except AttributeError:
-            _check_tensors(op, operands)
+            check_tensors(op, operands)
             raise
         checked = self._check(op, operands, arrays, attrs)
         with np.errstate(all="ignore"):
@@ -230,7 +230,8 @@ class EagerDispatcher:
         engine.backward(tensors, gradients, retain_graph, create_graph, inputs)
 
 
-def _check_tensors(op: OpDef, operands: Sequence[Any]) -> None:
+def check_tensors(op: OpDef, operands: Sequence[Any]) -> None:
+    """Raises ArgumentError where an op is applied to what is no tensor."""
     for operand in operands:
         if not isinstance(operand, Tensor):
             raise no_tensor(op.name, operand)

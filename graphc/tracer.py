@@ -16,7 +16,7 @@ from graphc.autograd.grad_mode import is_grad_enabled, no_grad
 from graphc.autograd.record import record
 from graphc.autograd.tangents import USED, has_tangents
 from graphc.dtypes import DType
-from graphc.eager import escaped
+from graphc.eager import check_tensors, escaped
 from graphc.errors import GradientError, TraceError
 from graphc.ir.build import emit
 from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value
@@ -89,6 +89,7 @@ class Tracer:
 
     def apply(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """The traced result, or a tuple of them; raises what the op's type rule raises, with the user's line."""
+        check_tensors(op, operands)
         recording = is_grad_enabled()
         if VOLATILE[0] and any([t._volatile for t in operands]):
             recording = False

@@ -7,7 +7,7 @@ import pytest
 
 import graphc
 from graphc.dtypes import float32
-from graphc.errors import TraceError
+from graphc.errors import ArgumentError, TraceError
 from graphc.ir.graph import Graph
 from graphc.ir.interpret import Evaluator, evaluate
 from graphc.ir.types import TensorType
@@ -142,3 +142,9 @@ def test_operations_are_recorded_as_in_eager_mode():
             assert not ew.mul(x, x).requires_grad
         with pytest.raises(graphc.errors.GradientError, match="a leaf tensor"):
             x.add_(1)
+
+
+def test_what_is_no_tensor_is_refused_as_in_eager_mode():
+    for function in (lambda x: x.isclose(2), graphc.compile(lambda x: x.isclose(2))):
+        with pytest.raises(ArgumentError, match="abs: int is no tensor"):
+            function(graphc.ones(2))

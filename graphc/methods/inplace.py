@@ -106,7 +106,8 @@ class InPlace(TensorBase):
     sin_, cos_, tanh_, erf_ = (_from(getattr(mathematics, n)) for n in ("sin", "cos", "tanh", "erf"))
     atan_, asin_, acos_, atan2_ = (_from(getattr(mathematics, n)) for n in ("atan", "asin", "acos", "atan2"))
     arctan_, arcsin_, arccos_, arctan2_ = atan_, asin_, acos_, atan2_
-    floor_, ceil_, round_, trunc_ = (_from(getattr(mathematics, n)) for n in ("floor", "ceil", "round", "trunc"))
+    floor_, ceil_, trunc_ = (_from(getattr(mathematics, n)) for n in ("floor", "ceil", "trunc"))
+    round_ = _from(Arithmetic.round)
     relu_, sigmoid_ = _from(composite.relu), _from(composite.sigmoid)
     square_, expm1_, log1p_ = _from(Arithmetic.square), _from(mathematics.expm1), _from(mathematics.log1p)
     negative_, absolute_, sgn_, fix_ = neg_, abs_, sign_, trunc_

@@ -55,6 +55,7 @@ def test_limits_in_place_have_names():
     assert x.clone().clamp_(min=-1).tolist() == [-1, 0, 2]
     assert x.clone().clip_(max=1).tolist() == [-2, 0, 1]
     assert x.clone().pow_(exponent=2).tolist() == [4, 0, 4]
+    assert graphc.tensor([1.25, 2.56]).round_(decimals=1).numpy() == pytest.approx([1.2, 2.6])
 
 
 def test_operators_in_place():

@@ -104,7 +104,7 @@ class Body(nn.Module):
 
     def forward(self, x: Any) -> Any:
         """Everything, one after the other."""
-        x = self.drop(self.norm(self.first(x))) * self.scale + self.shift + self.hidden_shift
+        x = self.drop(self.first(self.norm(x))) * self.scale + self.shift + self.hidden_shift
         x = self.outside(self.attributes(x))
         for part in self.parts:
             x = part(x)

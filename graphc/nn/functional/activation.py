@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from graphc import composite
@@ -11,24 +12,26 @@ from graphc.errors import AttributeValueError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.tensor import Tensor
+from graphc.tensor_base import front
 
 SELU_ALPHA = 1.6732632423543772
 SELU_SCALE = 1.0507009873554805
 """Fixed point of mean 0 and variance 1 (Klambauer et al. 2017, "Self-Normalizing Neural Networks", section 2)."""
 
 
-def _put(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
-    return input.copy_(result) if inplace else result
+def put(input: Tensor, function: Callable[[Tensor], Tensor], inplace: bool) -> Tensor:
+    """``function(input)``, written to ``input`` where that is asked for; gradients then read what it held before."""
+    return input.copy_(function(front().before_write(input))) if inplace else function(input)
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """The larger of x and 0."""
-    return _put(input, composite.relu(input), inplace)
+    return put(input, composite.relu, inplace)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where positive, else ``negative_slope * x``."""
-    return _put(input, ew.where(ew.gt(input, 0), input, ew.mul(input, negative_slope)), inplace)
+    return put(input, lambda x: ew.where(ew.gt(x, 0), x, ew.mul(x, negative_slope)), inplace)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
@@ -40,24 +43,31 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """x limited to ``min_val``..``max_val``; the gradient is 0 at the limits. Integers stay integers."""
     if input.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
-    return _put(input, mathematics.clamp(input, min_val, max_val, strict=True), inplace)
+    return put(input, lambda x: mathematics.clamp(x, min_val, max_val, strict=True), inplace)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where positive, else ``alpha (exp(x) - 1)``."""
-    below = ew.mul(mathematics.expm1(ew.where(ew.gt(input, 0), 0, input)), alpha)
-    return _put(input, ew.where(ew.gt(input, 0), input, below), inplace)
+
+    def function(x: Tensor) -> Tensor:
+        return ew.where(ew.gt(x, 0), x, ew.mul(mathematics.expm1(ew.where(ew.gt(x, 0), 0, x)), alpha))
+
+    return put(input, function, inplace)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The scaled elu that keeps mean 0 and variance 1."""
-    return _put(input, ew.mul(elu(input, SELU_ALPHA), SELU_SCALE), inplace)
+    return put(input, lambda x: ew.mul(elu(x, SELU_ALPHA), SELU_SCALE), inplace)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where positive, else ``alpha (exp(x / alpha) - 1)``."""
-    below = ew.mul(mathematics.expm1(ew.mul(ew.where(ew.gt(input, 0), 0, input), 1.0 / alpha)), alpha)
-    return _put(input, ew.where(ew.gt(input, 0), input, below), inplace)
+
+    def function(x: Tensor) -> Tensor:
+        below = ew.mul(mathematics.expm1(ew.mul(ew.where(ew.gt(x, 0), 0, x), 1.0 / alpha)), alpha)
+        return ew.where(ew.gt(x, 0), x, below)
+
+    return put(input, function, inplace)
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
@@ -82,12 +92,12 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x times its logistic sigmoid."""
-    return _put(input, composite.silu(input), inplace)
+    return put(input, composite.silu, inplace)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x times tanh(softplus(x))."""
-    return _put(input, ew.mul(input, mathematics.tanh(composite.softplus(input))), inplace)
+    return put(input, lambda x: ew.mul(x, mathematics.tanh(composite.softplus(x))), inplace)
 
 
 def tanh(input: Tensor) -> Tensor:
@@ -118,12 +128,12 @@ def softsign(input: Tensor) -> Tensor:
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """``(x + 3) / 6`` limited to 0..1."""
-    return _put(input, ew.mul(hardtanh(ew.add(input, 3), 0.0, 6.0), 1.0 / 6.0), inplace)
+    return put(input, lambda x: ew.mul(hardtanh(ew.add(x, 3), 0.0, 6.0), 1.0 / 6.0), inplace)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x times hardsigmoid(x)."""
-    return _put(input, ew.mul(input, hardsigmoid(input)), inplace)
+    return put(input, lambda x: ew.mul(x, hardsigmoid(x)), inplace)
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:

@@ -116,6 +116,26 @@ def test_in_place_takes_part_in_autograd():
     np.testing.assert_array_equal(x.grad.numpy(), 2.0 * (floats(5) > 0))
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    "name",
+    ["relu", "leaky_relu", "relu6", "hardtanh", "elu", "selu", "celu", "silu", "mish", "hardsigmoid", "hardswish"],
+)
+def test_in_place_on_a_result_has_the_gradient_of_the_function(name: str, compiled: bool):
+    """Also where the rule needs what was written over."""
+
+    def slope(inplace: bool) -> np.ndarray:
+        x = graphc.tensor([[-4.0, -0.5, 0.25], [0.75, 2.0, 7.0]], requires_grad=True)
+
+        def function(x):
+            return getattr(F, name)(x * 2, inplace=inplace) ** 2
+
+        (graphc.compile(function) if compiled else function)(x).sum().backward()
+        return x.grad.numpy()
+
+    np.testing.assert_allclose(slope(True), slope(False), rtol=1e-6)
+
+
 def test_glu_needs_an_even_size():
     with pytest.raises(ShapeError, match="odd size 3"):
         F.glu(tensor(floats(2, 3)))

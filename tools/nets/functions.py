@@ -1,0 +1,256 @@
+"""Every public function: numpy references, eager mode, the traced graph and native code give the same, gradients too.
+
+``python -m tools.nets.functions --seconds N --seed S --results FILE``; a case is named ``function#form:number``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import sys
+import warnings
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import graphc as gc
+from graphc.eager import references
+from graphc.errors import GraphcError
+from graphc.ir.graph import input_class
+from graphc.ir.interpret import evaluate
+from graphc.nn import functional
+from tools.nets.forms import Form, forms_of, public
+from tools.nets.operands import FLOATS, Operand, array_of, choose, laid_out
+from tools.nets.run import DIFFERENT, EQUAL, FAILED, REFUSED, Net, Outcome, main
+
+TOLERANCE = {"float32": 2e-4, "float64": 1e-8}
+"""Relative to the largest finite number of a result: native code sums in another order."""
+GRADIENT_FACTOR = 20
+CONVERSIONS = frozenset({"long", "int", "byte", "char", "to", "to_dtype", "type", "type_as", "copy_"})
+"""Of which numbers out of range have no defined result."""
+SUMS = frozenset({"sum", "mean", "prod", "nansum", "nanmean", "std", "var", "std_mean", "var_mean", "allclose"})
+"""Which go over all elements: what overflows depends on the order."""
+
+
+class Call(NamedTuple):
+    """A function with operands."""
+
+    function: Callable[..., list[Any]]
+    """Tensors to all tensors and numbers of the result, in order."""
+    arrays: list[np.ndarray]
+    layouts: list[str]
+    differentiable: list[bool]
+
+
+def make(case: str) -> Call:
+    """The call of that name."""
+    head, _, number = case.rpartition(":")
+    name, _, form_number = head.partition("#")
+    chance = np.random.default_rng([zlib.crc32(head.encode()), int(number)])
+    choice = choose(chance)
+    if name.rpartition(".")[2] in CONVERSIONS:
+        choice = choice._replace(special=False, any_type="int64" if choice.any_type == "uint8" else choice.any_type)
+    choice = choice._replace(large=name.rpartition(".")[2] not in SUMS)
+    form = forms_of(name)[int(form_number)]
+    operands: list[Operand] = []
+    _operands(form, operands)
+    arrays = [array_of(operand, choice, chance) for operand in operands]
+    floating = [
+        o.kind in ("float", "positive") or str(a.dtype) in FLOATS for o, a in zip(operands, arrays, strict=True)
+    ]
+    return Call(_function(name, form), arrays, [choice.layout] * len(arrays), floating)
+
+
+def _operands(part: Any, found: list[Operand]) -> None:
+    if isinstance(part, Operand):
+        found.append(part)
+    elif isinstance(part, (tuple, list)):
+        for item in part:
+            _operands(item, found)
+    elif isinstance(part, dict):
+        _operands(list(part.values()), found)
+
+
+def _filled(part: Any, tensors: Iterator[Any]) -> Any:
+    """The arguments of a form with tensors in the place of operands."""
+    if isinstance(part, Operand):
+        return next(tensors)
+    if isinstance(part, np.ndarray):
+        return gc.tensor(part)
+    if isinstance(part, (tuple, list)):
+        return type(part)([_filled(item, tensors) for item in part])
+    if isinstance(part, dict):
+        return {key: _filled(value, tensors) for key, value in part.items()}
+    return part
+
+
+def _function(name: str, form: Form) -> Callable[..., list[Any]]:
+    place, _, short = name.rpartition(".")
+
+    def function(*tensors: Any) -> list[Any]:
+        arguments = list(_filled(form, iter(tensors)))
+        keywords = arguments.pop() if arguments and isinstance(arguments[-1], dict) else {}
+        if short.endswith("_"):
+            # What writes to an operand writes to a copy of it, which has a history.
+            arguments[0] = arguments[0].clone()
+        if place == "Tensor":
+            owner, *arguments = arguments
+            return leaves(getattr(owner, short)(*arguments, **keywords))
+        return leaves(getattr(gc if place == "graphc" else functional, short)(*arguments, **keywords))
+
+    return function
+
+
+def leaves(value: Any) -> list[Any]:
+    """Tensors and numbers of nested tuples, lists and dictionaries."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (tuple, list)):
+        return [leaf for item in value for leaf in leaves(item)]
+    return [] if value is None or isinstance(value, (str, gc.dtype)) else [value]
+
+
+def tensors_of(call: Call, gradients: bool) -> list[Any]:
+    """New tensors for the operands of a call, at the strides that it asks for."""
+    found = []
+    for array, layout, floating in zip(call.arrays, call.layouts, call.differentiable, strict=True):
+        tensor = _tensor(array, layout)
+        found.append(tensor.requires_grad_() if gradients and floating else tensor)
+    return found
+
+
+def _tensor(array: np.ndarray, layout: str) -> Any:
+    if layout == "expanded" and array.ndim and array.shape[0]:
+        return gc.from_numpy(array[:1].copy()).expand(*array.shape).detach()
+    return gc.from_numpy(laid_out(array, layout))
+
+
+class Results(NamedTuple):
+    """Values and gradients, or an error."""
+
+    values: list[np.ndarray]
+    gradients: list[np.ndarray | None]
+    error: Exception | None = None
+    tensors: tuple[bool, ...] = ()
+    """Which values are tensors, not numbers of Python."""
+
+
+def run(function: Callable[..., list[Any]], inputs: Sequence[Any]) -> Results:
+    """The results of a function, and gradients of their weighted sum."""
+    try:
+        found = leaves(function(*inputs))
+        values = [_array(v) for v in found]
+        total: Any = None
+        for number, tensor in enumerate(found):
+            if getattr(tensor, "requires_grad", False):
+                part = (tensor * _weights(tensor.shape, number, tensor.dtype)).sum().double()
+                total = part if total is None else total + part
+        if total is not None:
+            total.backward()
+        tensors = tuple(isinstance(v, gc.Tensor) for v in found)
+        return Results(values, [None if x.grad is None else _array(x.grad) for x in inputs], None, tensors)
+    except Exception as error:
+        return Results([], [], error)
+
+
+def _weights(shape: Sequence[int], number: int, dtype: Any) -> Any:
+    return gc.tensor(np.random.default_rng(number).uniform(0.5, 1.5, tuple(shape))).to(dtype)
+
+
+def _array(value: Any) -> np.ndarray:
+    return np.array(value.numpy(force=True)) if hasattr(value, "numpy") else np.asarray(value)
+
+
+def judge(case: str) -> Outcome:
+    """Runs a case in all ways."""
+    call = make(case)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        with references():
+            expected = run(call.function, tensors_of(call, True))
+        eager = run(call.function, tensors_of(call, True))
+        if outcome := compare("eager", expected, eager, exact=True):
+            return outcome
+        if expected.error is None and (outcome := _traced(call, expected)):
+            return outcome
+        native = run(gc.compile(call.function), tensors_of(call, True))
+        return compare("compiled", expected, native, exact=False) or Outcome(EQUAL)
+
+
+def _traced(call: Call, expected: Results) -> Outcome | None:
+    """Compares with the meaning of the traced graph."""
+    inputs = tensors_of(call, False)
+    try:
+        graph = gc.trace(lambda *x: [t for t in call.function(*x) if isinstance(t, gc.Tensor)], *inputs)
+    except GraphcError as error:
+        return Outcome(REFUSED, f"trace: {error}")
+    if any(input_class(v) != "input" for v in graph.inputs):
+        return None
+    values = iter(evaluate(graph, [x.numpy() for x in inputs]))
+    # Numbers of Python are those of the trace, and are not in the graph.
+    found = [next(values) if tensor else value for tensor, value in zip(expected.tensors, expected.values, strict=True)]
+    return compare("traced", expected, expected._replace(values=found), exact=True)
+
+
+def compare(way: str, expected: Results, found: Results, exact: bool) -> Outcome | None:
+    """What differs, or None."""
+    if expected.error is not None or found.error is not None:
+        return _compare_errors(way, expected.error, found.error)
+    if len(expected.values) != len(found.values):
+        return Outcome(DIFFERENT, f"{way}: {len(found.values)} results, the reference has {len(expected.values)}")
+    for number, (a, b) in enumerate(zip(expected.values, found.values, strict=True)):
+        if text := different(a, b, exact, 1):
+            return Outcome(DIFFERENT, f"{way}: result {number}: {text}")
+    for number, (a, b) in enumerate(zip(expected.gradients, found.gradients, strict=True)):
+        if a is None or b is None:
+            known = b if a is None else a
+            if known is not None and np.any(known):
+                return Outcome(DIFFERENT, f"{way}: gradient {number}: only one has it")
+        elif text := different(a, b, exact, GRADIENT_FACTOR):
+            return Outcome(DIFFERENT, f"{way}: gradient {number}: {text}")
+    return None
+
+
+def _compare_errors(way: str, expected: Exception | None, found: Exception | None) -> Outcome | None:
+    if found is None:
+        return Outcome(DIFFERENT, f"{way} gives a value, the reference raises {type(expected).__name__}: {expected}")
+    if not isinstance(found, GraphcError):
+        return Outcome(FAILED, f"{way}: {type(found).__name__}: {found}")
+    return None if expected is not None else Outcome(REFUSED, f"{way}: {found}")
+
+
+def different(a: np.ndarray, b: np.ndarray, exact: bool, factor: float) -> str:
+    """How ``b`` differs from ``a``, or an empty text; numbers that are not finite are equal or differ."""
+    if (a.dtype, a.shape) != (b.dtype, b.shape):
+        return f"{b.dtype}{list(b.shape)}, expected {a.dtype}{list(a.shape)}"
+    if a.dtype.kind != "f" or exact:
+        same = np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+        return "" if same else _shown(a, b, np.not_equal(a, b) & ~((a != a) & (b != b)))
+    finite = np.isfinite(a)
+    limit = TOLERANCE[str(a.dtype)] * factor
+    scale = max(1.0, float(np.max(np.abs(a), initial=0.0, where=finite)))
+    wrong = np.where(finite, np.abs(a - b) > limit * (np.abs(a) + scale), (a != b) & ~((a != a) & (b != b)))
+    wrong |= finite != np.isfinite(b)
+    return _shown(a, b, wrong) if np.any(wrong) else ""
+
+
+def _shown(a: np.ndarray, b: np.ndarray, wrong: np.ndarray) -> str:
+    place = tuple(int(k[0]) for k in np.nonzero(np.atleast_1d(wrong))) if wrong.ndim else ()
+    return f"{b[place]!r}, expected {a[place]!r} at {list(place)} ({int(np.sum(wrong))} of {a.size})"
+
+
+def cases(seed: int) -> Iterator[str]:
+    """Every form of every function by chance, again and again with other operands."""
+    found = [f"{name}#{number}" for name in public() for number in range(len(forms_of(name)))]
+    for round_ in itertools.count():
+        random.Random(f"{seed} {round_}").shuffle(found)
+        for head in found:
+            yield f"{head}:{1000 * seed + round_}"
+
+
+NET = Net("functions", "Every public function: references, eager, traced and native agree.", cases, judge)
+
+if __name__ == "__main__":
+    sys.exit(main(NET))

@@ -16,6 +16,7 @@ import graphc
 from graphc import eager
 from graphc.autograd import grad_mode
 from graphc.errors import ArgumentError, GradientError, GraphcError, ShapeError, TraceError
+from graphc.ir.graph import Graph
 from graphc.ir.op import REGISTRY
 from graphc.nn import functional as F
 from graphc.ops import dispatch, shape
@@ -111,6 +112,8 @@ def test_in_reference_mode_every_application_of_every_op_is_its_numpy_reference(
     with eager.references(), grad_mode.no_grad():
         for op in REGISTRY.values():
             for sample in op.samples() if op.samples and op.reference else ():
+                if any(isinstance(value, Graph) for value in sample.attrs.values()):
+                    continue  # their references evaluate the ops of the graph, which nobody applies
                 with contextlib.suppress(GraphcError):
                     types = tuple(map(array_type, sample.operands))
                     found = op.result_types(types, op.normalize(sample.attrs))

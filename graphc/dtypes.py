@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphc.errors import DTypeError
+from graphc.errors import AttributeValueError, DTypeError
 from graphc.public import call
 
 
@@ -125,6 +125,25 @@ def limits(dtype: DType) -> tuple[bool | int | float, bool | int | float]:
         return -math.inf, math.inf
     info = np.iinfo(dtype.numpy)
     return int(info.min), int(info.max)
+
+
+def fitted(value: bool | int | float, dtype: DType) -> bool | int | float:
+    """A number as an element of a type: fractions are cut off, negative whole numbers wrap around in unsigned types.
+
+    Raises AttributeValueError for one that is too large, and for NaN and infinities as integers.
+    """
+    if dtype.kind == "f":
+        return value
+    if dtype.kind == "b":
+        return bool(value)
+    low, high = limits(dtype)
+    whole = isinstance(value, (int, np.integer))
+    if whole and dtype.kind == "u":
+        low = -high
+    if not math.isfinite(value) or not low <= value <= high:
+        raise AttributeValueError(f"{value!r} does not fit {dtype.name}", remedy=f"a number from {low} to {high}")
+    number = int(value)
+    return number % (high + 1) if number < 0 and dtype.kind == "u" else number
 
 
 def narrow(array: np.ndarray, dtype: DType) -> np.ndarray:

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.dims import common_shape
-from graphc.dtypes import bool_, int64
-from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
+from graphc.dims import common_shape, dim_of
+from graphc.dtypes import bool_, fitted, int64, uint8
+from graphc.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
-from graphc.ops.index import gather, iota, scatter, scatter_add
+from graphc.ops.index import gather, iota, scatter, scatter_add, scatter_extreme
 from graphc.tensor_base import TensorBase, front
 
 
@@ -208,7 +208,7 @@ def put(x: Any, index: Any, value: Any, accumulate: bool = False) -> None:
     value = _broadcast(value, part.dtype, places.shape)
     content = front().before_write(part)
     flat = shape.reshape(content, shape=(part.numel(),))
-    result = (scatter_add if accumulate else scatter)(flat, places, value, axis=0)
+    result = added(flat, places, value, 0) if accumulate else scatter(flat, places, value, axis=0)
     front().assign(part, shape.reshape(result, shape=part.shape))
 
 
@@ -246,7 +246,7 @@ def _put_where(mask: Any, x: Any, value: Any) -> None:
 
 def _broadcast(value: Any, dtype: Any, extents: tuple[int, ...]) -> Any:
     if isinstance(value, (bool, int, float)):
-        value = front().scalar(value, dtype)
+        value = front().scalar(fitted(value, dtype), dtype)
     elif not isinstance(value, TensorBase):
         value = front().constant(np.asarray(value).astype(dtype.numpy))
     if value.dtype is not dtype:
@@ -266,6 +266,83 @@ def _broadcast(value: Any, dtype: Any, extents: tuple[int, ...]) -> Any:
 
 def _positions(extents: tuple[int, ...]) -> Any:
     return shape.reshape(iota(shape=(prod(extents),), axis=0, dtype=int64), shape=extents)
+
+
+def need_places(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int:
+    """The dimension along which ``index`` names places of ``x``, for elements of ``src`` where there is one.
+
+    Tensors without dimensions count as vectors of one element. Raises ShapeError, DTypeError or IndexRangeError.
+    """
+    at = dim_of(dim, len(x.shape))
+    if index.dtype.kind not in "iu":
+        raise DTypeError(f"{name}: an index is made of integers, got {index.dtype.name}", remedy="index.long()")
+    places, extents = index.shape or (1,), x.shape or (1,)
+    others = [] if src is None else [src.shape or (1,)]
+    fits = len(places) == len(extents) and all(len(o) == len(places) for o in others)
+    fits = fits and all(d == at or p <= s for d, (p, s) in enumerate(zip(places, extents, strict=True)))
+    if index.numel() and not (fits and all(p <= s for o in others for p, s in zip(places, o, strict=True))):
+        given = "" if src is None else f" and src {list(src.shape)}"
+        raise ShapeError(
+            f"{name}: index {list(index.shape)} does not fit the tensor {list(x.shape)}{given} along dimension {at}",
+            remedy="an index of the same rank that is no larger, except along that dimension",
+        )
+    if src is not None and src.dtype is not x.dtype:
+        raise DTypeError(
+            f"{name}: the tensor is {x.dtype.name}, src {src.dtype.name}", remedy=f"src.to(graphc.{x.dtype.long_name})"
+        )
+    return at
+
+
+def need_entries(name: str, x: Any, dim: int, index: Any, source: Any = None) -> int:
+    """The dimension of which ``index`` names entries, to which those of ``source`` go where there is one.
+
+    Raises IndexRangeError, ShapeError or DTypeError.
+    """
+    at = dim_of(dim, len(x.shape))
+    if index.dtype.kind not in "iu":
+        raise DTypeError(f"{name}: an index is made of integers, got {index.dtype.name}", remedy="index.long()")
+    if len(index.shape) > 1 or (not x.shape and index.numel() != 1):
+        raise IndexRangeError(
+            f"{name}: an index {list(index.shape)} of a tensor {list(x.shape)}", remedy="a vector: index.flatten()"
+        )
+    if source is None:
+        return at
+    wanted = (*x.shape[:at], index.numel(), *x.shape[at + 1 :]) if x.shape else ()
+    if tuple(source.shape) != wanted:
+        raise ShapeError(
+            f"{name}: {index.numel()} entries of dimension {at} of {list(x.shape)} are {list(wanted)}, source is "
+            f"{list(source.shape)}",
+            remedy=f"source.expand{wanted}",
+        )
+    if source.dtype is not x.dtype:
+        what = f"{name}: the tensor is {x.dtype.name}, source {source.dtype.name}"
+        raise DTypeError(what, remedy=f"source.to(graphc.{x.dtype.long_name})")
+    return at
+
+
+def entries(index: Any, extent: int) -> Any:
+    """``index`` as a vector; where its values are known they must lie in 0 .. ``extent`` - 1."""
+    data = index._data
+    if isinstance(data, np.ndarray) and data.size and not (data.min() >= 0 and data.max() < extent):
+        raise IndexRangeError(f"an index tensor has values outside of 0..{extent - 1}")
+    return index if index.shape else shape.reshape(index, shape=(1,))
+
+
+def leading(x: Any, extents: tuple[int, ...]) -> Any:
+    """The first elements of ``x`` along all dimensions; a vector of one element has a part without dimensions."""
+    if x.shape == extents:
+        return x
+    if not x.shape or not extents:
+        return shape.reshape(x[:1] if x.shape else x, shape=extents)
+    return take(x, tuple(builtins.slice(0, s) for s in extents))
+
+
+def added(x: Any, places: Any, updates: Any, axis: int) -> Any:
+    """``x`` with updates added at places along an axis; of booleans, true where one of them is."""
+    if x.dtype.kind != "b":
+        return scatter_add(x, places, updates, axis=axis)
+    bits = [ew.cast(t, dtype=uint8) for t in (x, updates)]
+    return ew.ne(scatter_extreme(bits[0], places, bits[1], axis=axis, largest=True), 0)
 
 
 def along(index: Any, dim: int, extents: tuple[int, ...]) -> Any:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc import composite, indexing, sampling
-from graphc.dims import dim_of
-from graphc.dtypes import float32
+from graphc.dtypes import fitted, float32
 from graphc.errors import ArgumentError, DTypeError, ShapeError
 from graphc.methods.algebra import Algebra
 from graphc.methods.arithmetic import Arithmetic, operand
 from graphc.methods.elementary import Elementary
 from graphc.methods.ordering import Ordering
 from graphc.methods.selection import Selection
-from graphc.methods.shaping import Shaping
+from graphc.methods.shaping import Shaping, filling
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import shape
+from graphc.ops.define import as_type
 from graphc.tensor_base import TensorBase, front
 from graphc.views import change_shape
 
@@ -151,7 +151,7 @@ class InPlace(TensorBase):
     def copy_(self, source: Any) -> Tensor:
         """Takes over the elements of ``source``, converted and broadcast."""
         if isinstance(source, (bool, int, float)):
-            source = front().scalar(source, self.dtype)
+            source = front().scalar(fitted(source, self.dtype), self.dtype)
         elif not isinstance(source, TensorBase):
             source = front().constant(np.asarray(source).astype(self.dtype.numpy))
         return _store(self, source)
@@ -166,8 +166,7 @@ class InPlace(TensorBase):
 
     def masked_fill_(self, mask: Tensor, value: Any) -> Tensor:
         """Elements become ``value`` where the mask is true."""
-        if mask.dtype.kind != "b":
-            raise ArgumentError(f"masked_fill_ needs a boolean mask, got {mask.dtype.name}", remedy="mask.bool()")
+        value = filling("masked_fill_", mask, value, self.dtype)
         return _store(self, ew.where(mask, value, front().before_write(self)))
 
     def fill_diagonal_(self, fill_value: Any, wrap: bool = False) -> Tensor:
@@ -179,24 +178,35 @@ class InPlace(TensorBase):
 
     def index_add_(self, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
         """Adds the entries of ``source`` to the entries of a dimension that ``index`` names."""
-        at = dim_of(dim, self.ndim)
-        value = source if alpha == 1 else ew.mul(source, alpha)
-        order = (at, *(d for d in range(self.ndim) if d != at))
-        value = shape.transpose(value, permutation=order)
-        indexing.put(shape.transpose(self, permutation=order), index, value, accumulate=True)
-        return self  # type: ignore[return-value]
+        at = indexing.need_entries("index_add_", self, dim, index, source)
+        value = source if alpha == 1 else as_type(ew.mul(source, alpha), self.dtype)
+        return self._put_entries(at, index, value, accumulate=True)
 
     def index_copy_(self, dim: int, index: Tensor, source: Tensor) -> Tensor:
         """Replaces the entries of a dimension that ``index`` names by those of ``source``."""
-        at = dim_of(dim, self.ndim)
+        if self.ndim < 2 and source.numel() == 1:  # One number is as good as a vector of one.
+            source = source.reshape(tuple(index.shape) if self.shape else ())
+            source = source if index.shape or not self.shape else source.reshape(1)
+        at = indexing.need_entries("index_copy_", self, dim, index, source)
+        return self._put_entries(at, index, source, accumulate=False)
+
+    def _put_entries(self, at: int, index: Tensor, source: Tensor, accumulate: bool) -> Any:
+        if not self.shape:
+            self.reshape(1)._put_entries(0, index, source.reshape(1), accumulate)  # type: ignore[attr-defined]
+            return self
         order = (at, *(d for d in range(self.ndim) if d != at))
         value = shape.transpose(source, permutation=order)
-        indexing.put(shape.transpose(self, permutation=order), index, value)
-        return self  # type: ignore[return-value]
+        places = indexing.entries(index, self.shape[at])
+        indexing.put(shape.transpose(self, permutation=order), places, value, accumulate)
+        return self
 
     def index_fill_(self, dim: int, index: Tensor, value: Any) -> Tensor:
         """Fills the entries of a dimension that ``index`` names."""
-        indexing.fill(self, dim_of(dim, self.ndim), index, value)
+        at = indexing.need_entries("index_fill_", self, dim, index)
+        if getattr(value, "shape", ()):
+            raise ShapeError(f"index_fill_: the value is a tensor of shape {list(value.shape)}", remedy="one number")
+        target = self if self.shape else self.reshape(1)  # type: ignore[attr-defined]
+        indexing.fill(target, at, index if index.shape else index.reshape(1), value)
         return self  # type: ignore[return-value]
 
     def index_put_(self, indices: Any, values: Any, accumulate: bool = False) -> Tensor:

@@ -11,8 +11,8 @@ import numpy as np
 
 from graphc import composite, indexing
 from graphc.dims import common_shape, dim_of, extent_of, sizes_of
-from graphc.dtypes import int64
-from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
+from graphc.dtypes import int64, uint8
+from graphc.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.methods import algebra, ordering
 from graphc.ops import elementwise as ew
 from graphc.ops import reduce, shape
@@ -48,8 +48,12 @@ class Selection(TensorBase):
 
     def index_add(self, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
         """This tensor with the entries of ``source`` added to the entries of a dimension that ``index`` names."""
-        value = source if alpha == 1 else ew.mul(source, alpha)
-        return scatter_add(self, index, value, axis=dim_of(dim, self.ndim))
+        at = indexing.need_entries("index_add", self, dim, index, source)
+        if not self.shape:
+            vector = self.reshape(1)  # type: ignore[attr-defined]
+            return vector.index_add(0, index, source.reshape(1), alpha=alpha).reshape(())
+        value = source if alpha == 1 else as_type(ew.mul(source, alpha), self.dtype)
+        return indexing.added(self, indexing.entries(index, self.shape[at]), value, at)
 
     def index_copy(self, dim: int, index: Tensor, source: Tensor) -> Tensor:
         """This tensor with the entries of a dimension that ``index`` names replaced by those of ``source``."""
@@ -63,26 +67,49 @@ class Selection(TensorBase):
         """This tensor with ``values`` at ``indices``, added there with ``accumulate``."""
         return self.clone().index_put_(indices, values, accumulate)  # type: ignore[attr-defined]
 
-    def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
+    def masked_scatter(self, mask: Any, source: Tensor) -> Tensor:
         """This tensor with elements of ``source``, in order, where the mask is true."""
-        mask = shape.broadcast_to(mask, shape=self.shape)
-        flat = shape.reshape(mask, shape=(self.numel(),))
+        if mask.dtype.kind != "b":
+            raise DTypeError(f"masked_scatter needs a boolean mask, got {mask.dtype.name}", remedy="mask.bool()")
+        if source.dtype is not self.dtype:
+            what = f"masked_scatter: the tensor is {self.dtype.name}, source {source.dtype.name}"
+            raise DTypeError(what, remedy=f"source.to(graphc.{self.dtype.long_name})")
+        extents = common_shape(self.shape, mask.shape)
+        x: Any
+        x, mask = (t if t.shape == extents else shape.broadcast_to(t, shape=extents) for t in (self, mask))
+        if isinstance(mask._data, np.ndarray) and int(mask._data.sum()) > source.numel():
+            raise ShapeError(
+                f"masked_scatter: source has {source.numel()} elements for {int(mask._data.sum())} places",
+                remedy="a source of as many elements as the mask has true ones",
+            )
+        if not source.numel() or not math.prod(extents):
+            return x.clone()  # type: ignore[attr-defined]
+        flat = shape.reshape(mask, shape=(math.prod(extents),))
         place = ew.sub(ordering.Ordering.cumsum(flat, 0), 1)
         last = max(source.numel() - 1, 0)
         taken = gather(shape.reshape(source, shape=(source.numel(),)), composite.clamp(place, 0, last), axis=0)
-        return ew.where(mask, shape.reshape(taken, shape=self.shape), self)
+        return ew.where(mask, shape.reshape(taken, shape=extents), x)
 
     def scatter_reduce(
         self, dim: int, index: Tensor, src: Tensor, reduce: str = "sum", *, include_self: bool = True
     ) -> Tensor:
         """This tensor combined with ``src[i, j]`` at ``index[i, j], j`` (for ``dim`` 0) by ``sum`` or ``mean``,
         ``prod``, ``amax`` or ``amin``."""
-        at = dim_of(dim, self.ndim)
+        at = indexing.need_places("scatter_reduce", self, dim, index, src)
         if reduce not in ("sum", "mean", "prod", "amax", "amin"):
             raise AttributeValueError(
                 f"scatter_reduce: {reduce!r} is not known", remedy="sum, mean, prod, amax or amin"
             )
-        part = indexing.take(src, tuple(slice(0, s) for s in index.shape))
+        if not self.shape:
+            vector = self.reshape(1)  # type: ignore[attr-defined]
+            return vector.scatter_reduce(0, index, src, reduce, include_self=include_self).reshape(())
+        index = indexing.entries(index, self.shape[at])
+        if self.dtype.kind == "b" and reduce != "mean":
+            bits = (ew.cast(t, dtype=uint8) for t in (self, src))
+            fold = {"sum": "amax", "prod": "amin"}.get(reduce, reduce)
+            found = Selection.scatter_reduce(next(bits), at, index, next(bits), fold, include_self=include_self)
+            return ew.ne(found, 0)
+        part = indexing.leading(src, index.shape)
         if reduce in ("sum", "mean"):
             return _scatter_sum(self, at, index, part, reduce == "mean", include_self)
         if reduce == "prod":

@@ -10,12 +10,13 @@ import numpy as np
 
 from graphc import indexing
 from graphc.dims import common_shape, dim_of, extent_of, sizes_of, view_shape
+from graphc.dtypes import DType, fitted
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 from graphc.methods.selection import Selection
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.define import as_type, common_type
-from graphc.ops.index import as_strided, gather, iota, scatter_add
+from graphc.ops.index import as_strided, gather, iota
 from graphc.tensor_base import TensorBase, front, need_tensor
 
 if TYPE_CHECKING:
@@ -66,6 +67,17 @@ def _repeated(numbers: Any, extent: int) -> Any:
             f"repeat_interleave: repeats are a whole number, or one for each of {extent} entries", remedy="repeats >= 0"
         )
     return front().constant(np.repeat(np.arange(extent), np.broadcast_to(values.reshape(-1), (extent,))))
+
+
+def filling(name: str, mask: Any, value: Any, dtype: DType) -> Any:
+    """``value`` (one number) for elements of ``dtype``; raises ArgumentError, ShapeError or AttributeValueError."""
+    if mask.dtype.kind != "b":
+        raise ArgumentError(f"{name} needs a boolean mask, got {mask.dtype.name}", remedy="mask.bool()")
+    if not isinstance(value, TensorBase):
+        return front().scalar(fitted(value, dtype), dtype)
+    if value.shape:
+        raise ShapeError(f"{name}: the value is a tensor of shape {list(value.shape)}", remedy="graphc.where")
+    return as_type(value, dtype)
 
 
 class Shaping(Selection):
@@ -380,19 +392,27 @@ class Shaping(Selection):
 
     def index_select(self, dim: int, index: Tensor) -> Tensor:
         """The entries of a dimension that a one-dimensional integer tensor names."""
-        at = dim_of(dim, self.ndim)
-        return indexing.take(self, (slice(None),) * at + (index,))
+        at = indexing.need_entries("index_select", self, dim, index)
+        if not self.shape:
+            return self.reshape(1).index_select(0, index).reshape(())
+        return gather(self, indexing.entries(index, self.shape[at]), axis=at)
 
     def gather(self, dim: int, index: Tensor) -> Tensor:
         """Element ``i, j`` of the result is element ``index[i, j], j`` of this tensor (for ``dim`` 0)."""
-        places = indexing.along(index, dim_of(dim, self.ndim), self.shape)
+        at = indexing.need_places("gather", self, dim, index)
+        if not index.numel():
+            return shape.filled(0, self.dtype, index.shape)
+        places = indexing.along(index, at, self.shape or (1,))
         return gather(shape.reshape(self, shape=(self.numel(),)), places, axis=0)
 
     def scatter_add(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
         """This tensor with ``src[i, j]`` added at ``index[i, j], j`` (for ``dim`` 0)."""
-        places = indexing.along(index, dim_of(dim, self.ndim), self.shape)
-        part = src[tuple(slice(0, s) for s in index.shape)] if src.shape != index.shape else src
-        flat = scatter_add(shape.reshape(self, shape=(self.numel(),)), places, part, axis=0)
+        at = indexing.need_places("scatter_add", self, dim, index, src)
+        if not index.numel():
+            return self.clone()  # type: ignore[attr-defined]
+        places = indexing.along(index, at, self.shape or (1,))
+        part = indexing.leading(src, index.shape)
+        flat = indexing.added(shape.reshape(self, shape=(self.numel(),)), places, part, 0)
         return shape.reshape(flat, shape=self.shape)
 
     def scatter(
@@ -411,20 +431,17 @@ class Shaping(Selection):
             if how is None:
                 raise AttributeValueError(f"scatter: reduce {reduce!r} is not known", remedy="'add' or 'multiply'")
             return self.scatter_reduce(dim, index, src, how)  # type: ignore[arg-type]
-        places = indexing.along(index, dim_of(dim, self.ndim), self.shape)
-        if src.shape != index.shape:
-            src = indexing.take(src, tuple(slice(0, s) for s in index.shape))
+        at = indexing.need_places("scatter", self, dim, index, src)
+        if not index.numel():
+            return self.clone()  # type: ignore[attr-defined]
+        places, src = indexing.along(index, at, self.shape or (1,)), indexing.leading(src, index.shape)
         result = front().own(shape.reshape(self, shape=(self.numel(),)))
         indexing.put(result, places, src)
         return result.reshape(self.shape)
 
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
         """``value`` where the mask is true, else this tensor's elements."""
-        if mask.dtype.kind != "b":
-            raise ArgumentError(f"masked_fill needs a boolean mask, got {mask.dtype.name}", remedy="mask.bool()")
-        if isinstance(value, TensorBase) and value.dtype is not self.dtype:
-            value = ew.cast(value, dtype=self.dtype)
-        return ew.where(mask, value, self)
+        return ew.where(mask, filling("masked_fill", mask, value, self.dtype), self)
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
         """This tensor's elements where the condition holds, else those of ``other``."""
@@ -440,4 +457,5 @@ class Shaping(Selection):
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where the mask is true, in one dimension; needs the mask's values."""
         extents = common_shape(self.shape, mask.shape)
-        return indexing.take(self.expand(*extents), mask.expand(*extents))
+        wide = self.expand(*extents), mask.expand(*extents)
+        return indexing.take(*(wide if extents else [t.reshape(1) for t in wide]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.conformance.compare import cases, check, normal, whole
+from tests.conformance.compare import Case, agree, cases, check, normal, whole
 
 pytestmark = pytest.mark.torch
 
@@ -117,12 +117,47 @@ def _pool(t, rank):
 
 
 SCALARS = (normal(seed=1), normal(seed=2))
+FOLDS = ("sum", "mean", "prod", "amax", "amin")
+HERE = np.array(0)
+
+
+def _scattered(t, x, index, src):
+    folded = [x.scatter_reduce(0, index, src, fold, include_self=own) for fold in FOLDS for own in (True, False)]
+    return [x.scatter(0, index, src), x.scatter_add(0, index, src), x.scatter(-1, index, 7.0), *folded]
+
+
+def _entries(t, x, index, src):
+    changed = x * 1
+    changed.index_add_(0, index, src, alpha=2)
+    copied = t.index_copy(x, 0, index, src)
+    return [t.index_add(x, 0, index, src), copied, x.index_fill(0, index, 7.0), t.index_select(x, 0, index), changed]
 
 
 @pytest.mark.parametrize(
     "case",
     cases(
         ("cosine", lambda t, x, y: t.nn.functional.cosine_similarity(x, y, dim=0), SCALARS),
+        *(
+            (f"scatter {x.shape} at {i.shape}", _scattered, (x, i, normal(*i.shape, seed=3)), 1e-9, 1)
+            for x in (SCALARS[0], normal(1), normal(3))
+            for i in (HERE, HERE.reshape(1))
+        ),
+        (
+            "scatter of a longer vector",
+            lambda t, x, i, s: x.scatter(0, i, s.detach()),
+            (normal(3), HERE, normal(2)),
+            1e-9,
+            1,
+        ),
+        ("gather", lambda t, x, i: [x.gather(0, i), x.gather(-1, i)], (SCALARS[0], HERE)),
+        ("gather a vector", lambda t, x, i: x.gather(0, i), (SCALARS[0], np.zeros(3, np.int64))),
+        ("gather nothing", lambda t, x, i: x.gather(0, i), (normal(2, 3), np.zeros(0, np.int64)), 1e-9, 0),
+        ("entries", _entries, (SCALARS[0], HERE, SCALARS[1]), 1e-9, 1),
+        ("entries of a vector", _entries, (normal(3), HERE, normal(1)), 1e-9, 1),
+        ("entries by a vector", _entries, (SCALARS[0], HERE.reshape(1), SCALARS[1]), 1e-9, 1),
+        ("entries of a matrix", lambda t, x, i: t.index_select(x, 1, i), (normal(2, 3), HERE)),
+        ("a number for an entry", lambda t, x, i, s: x.index_copy(0, i, s), (normal(3), HERE, SCALARS[1]), 1e-9, 1),
+        ("masked scatter", lambda t, x, m, s: x.masked_scatter(m, s), (SCALARS[0], np.array(True), normal(3)), 1e-9, 1),
         ("cosine, last", lambda t, x, y: t.nn.functional.cosine_similarity(x, y, dim=-1), SCALARS),
     ),
 )
@@ -248,4 +283,76 @@ EXACT_POINTS = np.stack(np.meshgrid(EXACT, EXACT), -1)[None]
     ),
 )
 def test_points_on_the_border_and_beyond(case):
+    check(case)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 2)])
+def test_a_mask_without_dimensions_selects_all_or_nothing(kept, shape):
+    def select(t, x, m):
+        return t.masked_select(x, m)
+
+    agree(Case("", select, ()), (normal(*shape), np.array(kept)), 1)
+
+
+BITS, MORE = whole(2, 3, 4) > 0, whole(2, 3, 4, seed=3) > 0
+ROWS, ENTRIES = whole(3, 3, 4), np.array([2, 0, 2])
+
+
+@pytest.mark.parametrize(
+    "case",
+    cases(
+        ("add", lambda t, x, i, s: x.scatter_add(0, i, s), (BITS, ROWS, MORE)),
+        ("add entries", lambda t, x, i, s: t.index_add(x, 0, i, s, alpha=3), (BITS, ENTRIES, MORE)),
+        ("add entries in place", lambda t, x, i, s: x.clone().index_add_(0, i, s), (BITS, ENTRIES, MORE)),
+        ("add by indices", lambda t, x, i, s: x.index_put((i,), s, accumulate=True), (BITS, ENTRIES, MORE)),
+        *(
+            (
+                f"{fold}, {own}",
+                lambda t, x, i, s, f=fold, o=own: x.scatter_reduce(0, i, s, f, include_self=o),
+                (BITS, ROWS, MORE),
+            )
+            for fold in ("sum", "prod", "amax", "amin")
+            for own in (True, False)
+        ),
+        (
+            "by words",
+            lambda t, x, i, s: [x.scatter(0, i, s, reduce=r) for r in ("add", "multiply")],
+            (BITS, ROWS, MORE),
+        ),
+    ),
+)
+def test_booleans_are_scattered(case):
+    check(case)
+
+
+@pytest.mark.parametrize(
+    "case",
+    cases(
+        (
+            "a larger mask",
+            lambda t, x, m, s: x.masked_scatter(m, s),
+            (normal(3), whole(2, 2, 3) > 0, normal(9)),
+            1e-9,
+            1,
+        ),
+        (
+            "a mask of rows",
+            lambda t, x, m, s: x.masked_scatter(m, s),
+            (normal(2, 3), whole(2, 2, 1) > 0, normal(9)),
+            1e-9,
+            1,
+        ),
+        ("nothing", lambda t, x, m, s: x.masked_scatter(m, s), (normal(0, 3), whole(2, 1, 3) > 0, normal(9)), 1e-9, 0),
+        ("a larger mask to fill", lambda t, x, m: x.masked_fill(m, 2.0), (normal(3), whole(2, 2, 3) > 0)),
+        ("whole numbers", lambda t, x, m: x.masked_fill(m, 2.7), (whole(9, 3), whole(2, 3) > 0)),
+        ("bytes", lambda t, x, m: x.masked_fill(m, -9), (whole(9, 3).astype(np.uint8), whole(2, 3) > 0)),
+        (
+            "booleans",
+            lambda t, x, m: [x.masked_fill(m, v) for v in (10, 0, 0.5, float("nan"))],
+            (whole(2, 3) > 0, MORE[0, :3]),
+        ),
+    ),
+)
+def test_masks_broadcast_and_values_take_the_type_of_the_tensor(case):
     check(case)

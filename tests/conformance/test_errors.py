@@ -17,7 +17,7 @@ def _used_after_unsqueeze(t, x):
     z.backward()
 
 
-X, CUBE, I5 = normal(3, 5), normal(2, 3, 4), whole(3, 5)
+X, CUBE, I5, M35 = normal(3, 5), normal(2, 3, 4), whole(3, 5), whole(3, 3, 5)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,20 @@ X, CUBE, I5 = normal(3, 5), normal(2, 3, 4), whole(3, 5)
         ("negative step", lambda t, x: x[::-1], (X,)),
         ("assign another shape", lambda t, x, y: x.detach().__setitem__(0, y), (X, normal(4))),
         ("assign to a leaf", lambda t, x: x.__setitem__(0, 1.0), (X,)),
+        ("gather of another rank", lambda t, x, i: x.gather(1, i[0]), (X, M35)),
+        ("gather by a wider index", lambda t, x, i: x.gather(0, t.cat([i, i], 1)), (X, M35)),
+        ("gather by floats", lambda t, x: x.gather(0, x), (X,)),
+        ("scatter by a wider index", lambda t, x, i: x.detach().scatter(0, t.cat([i, i], 1), 1.0), (X, M35)),
+        ("scatter of too little", lambda t, x, i: x.scatter(0, i, x[:1]), (X, M35)),
+        ("scatter of another type", lambda t, x, i: x.scatter(0, i, x.float()), (X, M35)),
+        ("select by a matrix", lambda t, x, i: x.index_select(0, i), (X, M35)),
+        ("select an entry before the first", lambda t, x, i: x.index_select(0, i[0] - 9), (X, M35)),
+        ("add entries of another shape", lambda t, x, i: x.index_add(0, i[0, :2], x), (X, M35)),
+        ("add entries of one row", lambda t, x, i: (x * 1).index_add_(0, i[0, :2], x[:1]), (X, M35)),
+        ("fill entries with a vector", lambda t, x, i: x.index_fill(0, i[0, :1], x[0]), (X, M35)),
+        ("masked_fill with a vector", lambda t, x, m: x.masked_fill(m, x[0]), (X, truth(3, 5))),
+        ("masked_fill with a large number", lambda t, x, m: x.byte().masked_fill(m, 300), (X, truth(3, 5))),
+        ("masked_scatter of too little", lambda t, x, m: x.masked_scatter(m | True, x[0]), (X, truth(3, 5))),
         ("gather out of range", lambda t, x, i: x.gather(1, i + 7), (X, whole(2, 3, 2))),
         ("topk", lambda t, x: x.topk(9), (X,)),
         ("kthvalue", lambda t, x: x.kthvalue(0), (X,)),

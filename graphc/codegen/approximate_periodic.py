@@ -1,7 +1,8 @@
 """sin and cos of f32 and f64 as expressions of primitive operations.
 
 An angle is reduced to ``quadrant pi/2 + r`` and a polynomial in r^2 evaluated for each of sine and cosine.
-f32 reduces through f64 lanes and is right for every input. f64 is right up to 2^47 (1.4e14) and NaN beyond.
+f32 reduces through f64 lanes. f64 does so by pi/2 in three parts up to 2^47 (1.4e14), beyond it by a function that
+looks at single lanes (llvm_angle).
 Coefficients: tools/minimax.py prints them all. Errors measured: docs/vector_math.md.
 """
 
@@ -9,7 +10,6 @@ from __future__ import annotations
 
 from graphc.codegen.approximate_steps import (
     F64,
-    NAN,
     format_of,
     from_bits,
     hexes,
@@ -18,13 +18,12 @@ from graphc.codegen.approximate_steps import (
     shift_left,
     to_bits,
 )
-from graphc.dtypes import float32, float64, int32
+from graphc.dtypes import float32, float64, int32, int64
+from graphc.ir.large_angle import FROM, LEAST_EXPONENT, QUADRANT_BITS
 from graphc.ir.nest import NestBuilder, Scalar
 
 HALF_PI = hexes("0x1.921fb54442d18p+0 0x1.1a62633145c06p-54 0x1.c1cd129024e09p-107")
 """pi/2 as a sum of positive numbers, so that -0 stays -0 when they are taken off."""
-LARGEST_F64 = 2.0**47
-"""Beyond it the f64 functions give NaN."""
 TWO_OVER_PI = (
     (0.0, *hexes("0x1.45f306dc9c882p-1 0x1.4a7f09d5f47d5p-54")),
     (2.0**50, *hexes("0x1.b9391054a7f09p-26 0x1.abe8fa9a6ee07p-79")),
@@ -71,7 +70,16 @@ def _reduced_f64(nest: NestBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
     r = x
     for part in HALF_PI:
         r = nest.fma(n, -part, r)
-    return to_bits(nest, shifted), nest.select(nest.op("abs", x) <= LARGEST_F64, r, NAN)
+    return _or_large(nest, x, to_bits(nest, shifted), r)
+
+
+def _or_large(nest: NestBuilder, x: Scalar, quadrant: Scalar, r: Scalar) -> tuple[Scalar, Scalar]:
+    """``(quadrant, r)``, or those of a large angle, whose quadrant lies in the exponent."""
+    is_large, bits = nest.op("abs", x) > FROM, to_bits(nest, nest.op("reduce_large", x))
+    exponent = nest.op("shr_unsigned", bits, nest.const(F64.mantissa, int64)) & 0x7FF
+    turns = nest.op("shr", exponent - LEAST_EXPONENT, nest.const(QUADRANT_BITS, int64)) & 3
+    angle = from_bits(nest, bits - shift_left(nest, turns, F64.mantissa + QUADRANT_BITS))
+    return nest.select(is_large, turns, quadrant), nest.select(is_large, angle, r)
 
 
 def _reduced_exactly(nest: NestBuilder, x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
@@ -88,7 +96,8 @@ def _reduced_exactly(nest: NestBuilder, x: Scalar) -> tuple[Scalar, Scalar, Scal
     lost = (first - (second - back)) - (part + back)
     low = lost - nest.fma(n, HALF_PI[2], nest.fma(n, HALF_PI[1], -part))
     r = second + low
-    return to_bits(nest, shifted), nest.select(nest.op("abs", x) <= LARGEST_F64, r, NAN), low - (r - second)
+    rest = nest.select(nest.op("abs", x) > FROM, nest.op("reduce_large_rest", x), low - (r - second))
+    return *_or_large(nest, x, to_bits(nest, shifted), r), rest
 
 
 def _reduced(nest: NestBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
@@ -98,19 +107,14 @@ def _reduced(nest: NestBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
     return quadrant, r.cast(float32)
 
 
-def _both(nest: NestBuilder, r: Scalar) -> tuple[Scalar, Scalar]:
-    """Sine and cosine of a reduced angle."""
+def _sine_from(nest: NestBuilder, quadrant: Scalar, r: Scalar) -> Scalar:
+    """Sine of ``quadrant pi/2 + r``."""
+    layout = format_of(r.dtype)
     of_sine, of_cosine = (SIN_F32, COS_F32) if r.dtype is float32 else (SIN_F64, COS_F64)
     square = r * r
     sine = nest.fma(r * square, polynomial(nest, square, of_sine), r)
     sine = nest.op("copysign", sine, r)  # the sum loses the sign of -0
-    return sine, nest.fma(square, polynomial(nest, square, of_cosine), 1.0)
-
-
-def _sine_from(nest: NestBuilder, quadrant: Scalar, r: Scalar) -> Scalar:
-    """Sine of ``quadrant pi/2 + r``."""
-    layout = format_of(r.dtype)
-    sine, cosine = _both(nest, r)
+    cosine = nest.fma(square, polynomial(nest, square, of_cosine), 1.0)
     value = nest.select((quadrant & 1).eq(0), sine, cosine)
     sign = shift_left(nest, quadrant, layout.integer.bits - 2) & layout.sign_mask
     return from_bits(nest, to_bits(nest, value) ^ sign)
@@ -128,10 +132,19 @@ def cos(nest: NestBuilder, x: Scalar) -> Scalar:
 
 
 def tan(nest: NestBuilder, x: Scalar) -> Scalar:
-    """Tangent: the quotient of both, or of the next quadrant's, with what the reduced angle lacks."""
+    """Tangent: the quotient of both, or of the next quadrant's, each a sum of two numbers."""
     quadrant, r, rest = _reduced_exactly(nest, x)
-    sine, cosine = _both(nest, r)
-    sine, cosine = nest.fma(rest, cosine, sine), nest.fma(-rest, sine, cosine)
+    of_sine, of_cosine = (SIN_F32, COS_F32) if r.dtype is float32 else (SIN_F64, COS_F64)
+    square = r * r
+    bend = r * square * polynomial(nest, square, of_sine) + rest
+    sine = r + bend
+    drop = nest.fma(square, polynomial(nest, square, of_cosine), -rest * r)
+    cosine = drop + 1.0
+    sine_low, cosine_low = bend - (sine - r), drop - (cosine - 1.0)
     odd = (quadrant & 1).ne(0)
-    quotient = nest.select(odd, -cosine, sine) / nest.select(odd, sine, cosine)
-    return nest.select(x.eq(0.0), x, quotient)  # the sums lose the sign of -0
+    top, top_low = nest.select(odd, -cosine, sine), nest.select(odd, -cosine_low, sine_low)
+    inverse = 1.0 / nest.select(odd, sine, cosine)
+    quotient = top * inverse
+    error = nest.fma(-quotient, nest.select(odd, sine, cosine), top)
+    error = error + nest.fma(-quotient, nest.select(odd, sine_low, cosine_low), top_low)
+    return nest.select(x.eq(0.0), x, nest.fma(error, inverse, quotient))  # the sums lose the sign of -0

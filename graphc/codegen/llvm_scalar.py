@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from graphc.codegen.llvm_angle import declare_reduction
 from graphc.codegen.target import Target
 from graphc.dtypes import DType, float32, float64, int32, int64
 from graphc.errors import CompileError
@@ -327,6 +328,10 @@ class ScalarEmitter:
         signed = self.line(f"or {whole} {magnitude}, {step('shl', step('and', wide, 0x8000), 16)}")
         return self.line(f"bitcast {whole} {signed} to {kind}")
 
+    def _reduced(self, op: str, args: list[str], lanes: int) -> str:
+        kind, name = register_type(float64, lanes), declare_reduction(op, lanes, self.declare)
+        return self.line(f"call {kind} @{name}({kind} {args[0]})")
+
     def _whole(self, number: int, lanes: int) -> str:
         return self.constant(number, int32, lanes)
 
@@ -446,4 +451,6 @@ _SPECIAL: dict[str, Callable[..., str]] = {
     "pair": ScalarEmitter._pair,
     "dot2": ScalarEmitter._dot2,
     "dot4": ScalarEmitter._dot4,
+    "reduce_large": lambda self, args, types, result, lanes: self._reduced("reduce_large", args, lanes),
+    "reduce_large_rest": lambda self, args, types, result, lanes: self._reduced("reduce_large_rest", args, lanes),
 }

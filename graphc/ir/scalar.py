@@ -11,6 +11,7 @@ import numpy as np
 
 from graphc.dtypes import DType, bfloat16x2, bool_, float32, halves, pair, widen
 from graphc.errors import VerifyError
+from graphc.ir import large_angle
 
 
 @dataclass(frozen=True)
@@ -189,6 +190,8 @@ _OPS = [
     ScalarOp("cos", 1, "same", "f", np.cos, True),
     ScalarOp("tan", 1, "same", "f", np.tan, True),
     ScalarOp("tanh", 1, "same", "f", np.tanh, True),
+    ScalarOp("reduce_large", 1, "same", "f", large_angle.reference(0), bits=(64,)),
+    ScalarOp("reduce_large_rest", 1, "same", "f", large_angle.reference(1), bits=(64,)),
     ScalarOp("erf", 1, "same", "f", _erf, True),
     ScalarOp("erfc", 1, "same", "f", _erfc, True),
     ScalarOp("atan2", 2, "same", "f", np.arctan2, True),

@@ -1,0 +1,306 @@
+"""Planted faults: mechanical changes of the compiler, and whether the tests notice them.
+
+``python -m tools.mutants --seed 1 --count 200 --results FILE`` changes one place of ``--paths`` at a time, in a copy of
+the commit that is checked out. A mutant that leaves the quick digests of all programs equal is equivalent; of the
+others those are killed that fail a test, end the interpreter or hang. Tests run in groups, the test file of the changed
+module first; ``--groups N`` stops after the first N, and a later run with more goes on with what is still alive. FILE
+keeps what was found, so that a run goes on where another one ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from random import Random
+
+from tools.mutations import Mutation, find_mutations, is_python
+
+ROOT = Path(__file__).resolve().parent.parent
+PATHS = ("graphc/passes", "graphc/codegen")
+GROUPS = 4
+"""Test file of the module, its folder, tests of whole programs, all tests."""
+CPU_S = (90, 300, 1800, 1800, 7200)
+"""Seconds of processor time after which digests, and each group of tests, count as hanging."""
+WALL_S = 4 * 3600
+"""What does not compute either is ended after this time."""
+MEMORY = 16 << 30
+"""Bytes of address space that a process may take."""
+GOAL = 0.95
+WHOLE_PROGRAMS = ("tests/end_to_end", "tests/ops/test_every_op.py", "tests/compiler", "tests/test_compiled.py")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a mutant."""
+
+    number: int
+    path: str
+    line: int
+    kind: str
+    change: str
+    status: str
+    """``equivalent``, ``killed``, or ``alive`` after ``groups``."""
+    groups: int = 0
+    """How many groups of tests have run."""
+    by: str = ""
+    """The test that failed, or ``hang``, or ``import``."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change of a file."""
+
+    number: int
+    path: str
+    mutation: Mutation
+
+    def result(self, source: str, status: str, groups: int = 0, by: str = "") -> Result:
+        """What became of it."""
+        m = self.mutation
+        return Result(self.number, self.path, m.line, m.kind, m.describe(source)[:200], status, groups, by)
+
+
+def choose(root: Path, paths: Sequence[str], seed: int, count: int) -> list[Mutant]:
+    """``count`` changes of the sources below ``paths``, the same ones for the same seed and sources."""
+    files = sorted(file for path in paths for file in (root / path).rglob("*.py"))
+    sources = {file.relative_to(root).as_posix(): file.read_text(encoding="utf-8") for file in files}
+    places = [(name, mutation) for name, source in sources.items() for mutation in find_mutations(source)]
+    Random(seed).shuffle(places)
+    good = ((name, m) for name, m in places if is_python(m.apply(sources[name])))
+    return [Mutant(i, name, m) for i, (name, m) in zip(range(count), good, strict=False)]
+
+
+def groups_of(path: str, root: Path) -> list[list[str]]:
+    """The tests that run for a changed module, in order."""
+    module = PurePosixPath(path.removeprefix("graphc/"))
+    folder = PurePosixPath("tests") / module.parent
+    mirror = sorted(p.relative_to(root).as_posix() for p in (root / folder).glob(f"test_{module.stem}*.py"))
+    found = [mirror, [folder.as_posix()], [p for p in WHOLE_PROGRAMS if (root / p).exists()], ["tests"]]
+    return [[name for name in group if (root / name).exists()] for group in found]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    status: int
+    output: str
+    hung: bool
+
+
+class Copy:
+    """A copy of the tree in which one file at a time is changed."""
+
+    def __init__(self, archive: bytes, folder: Path, original: Copy | None = None):
+        self.folder = folder
+        self.original = original
+        with tarfile.open(fileobj=BytesIO(archive)) as tar:
+            tar.extractall(folder, filter="data")
+        # NOTE: compiled files are matched by hash. Their usual match by time misses a change within one second.
+        command = [sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", "."]
+        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        self.sound: dict[str, bool] = {}
+        """By test whether it passes where nothing is changed."""
+
+    @contextlib.contextmanager
+    def changed(self, mutant: Mutant) -> Iterator[str]:
+        """Changes the file; gives its source as it is otherwise."""
+        file = self.folder / mutant.path
+        source = file.read_text(encoding="utf-8")
+        try:
+            file.write_text(mutant.mutation.apply(source), encoding="utf-8")
+            yield source
+        finally:
+            file.write_text(source, encoding="utf-8")
+
+    def run(self, arguments: Sequence[str], cpu_s: int) -> Ended:
+        """Runs ``python -m ...`` in the copy."""
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "GRAPHC_CACHE": "off", "PYTHONPATH": str(self.folder)}
+
+        def limit() -> None:
+            resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 5))
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+        process = subprocess.Popen(
+            [sys.executable, "-m", *arguments],
+            cwd=self.folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            preexec_fn=limit,
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=WALL_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            return Ended(process.wait(), "", True)
+        return Ended(process.returncode, output, process.returncode in (-9, -24))
+
+    def failing_test(self, names: Sequence[str], cpu_s: int) -> str:
+        """The first test that fails only because of the change; "hang"; empty where none does."""
+        deselected: list[str] = []
+        while True:
+            options = ["-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", *deselected]
+            ended = self.run(["pytest", *options, *names], cpu_s)
+            if ended.hung:
+                return "hang"
+            if ended.status in (0, 5):  # 5: there are no tests
+                return ""
+            found = re.search(r"^(?:FAILED|ERROR) (\S+?)(?: - .*)?$", ended.output, re.MULTILINE)
+            if found is None:
+                return "import" if ended.status > 0 else f"signal {-ended.status}"
+            if self.original is None or self.original.passes(found[1]):
+                return found[1]
+            deselected.append(f"--deselect={found[1]}")
+
+    def passes(self, test: str) -> bool:
+        """Whether a test passes here."""
+        if test not in self.sound:
+            self.sound[test] = self.run(["pytest", "-q", "-p", "no:cacheprovider", test], CPU_S[1]).status == 0
+        return self.sound[test]
+
+
+def judge(copy: Copy, mutant: Mutant, base: Path, known: Result | None, groups: int) -> Result:
+    """What becomes of a mutant in the groups that ``known`` has not seen yet."""
+    with copy.changed(mutant) as source:
+        first = known.groups if known else 0
+        if known is None:
+            # NOTE: an exception in the digests counts as a difference; the tests then say whether they notice.
+            ended = copy.run(["tools.digests", "--quick", "--first", "--compare", str(base)], CPU_S[0])
+            if ended.status == 0:
+                return mutant.result(source, "equivalent")
+        tests = groups_of(mutant.path, copy.folder)
+        for number in range(first, groups):
+            by = copy.failing_test(tests[number], CPU_S[number + 1]) if tests[number] else ""
+            if by:
+                return mutant.result(source, "killed", number + 1, by)
+        return mutant.result(source, "alive", groups)
+
+
+class Run:
+    """All mutants of a seed, with what is known of them."""
+
+    def __init__(self, options: argparse.Namespace, folder: Path):
+        self.options = options
+        self.folder = folder
+        self.file: Path = options.results
+        self.known: dict[int, Result] = {}
+        self.commit = ""
+        if self.file.exists():
+            head, *lines = self.file.read_text(encoding="utf-8").splitlines()
+            self.commit = json.loads(head)["commit"]
+            if json.loads(head)["seed"] != options.seed:
+                raise SystemExit(f"{self.file} holds mutants of seed {json.loads(head)['seed']}")
+            for result in (Result(**json.loads(line)) for line in lines):
+                self.known[result.number] = result
+        else:
+            self.commit = _git("rev-parse", "HEAD").decode().strip()
+            self._append({"commit": self.commit, "seed": options.seed})
+        self.archive = _git("archive", "--format=tar", self.commit)
+
+    def _append(self, record: dict[str, object]) -> None:
+        with self.file.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(record) + "\n")
+
+    def go(self) -> None:
+        """Judges what is not known yet, until the time is up."""
+        original = Copy(self.archive, self.folder / "original")
+        mutants = choose(original.folder, self.options.paths, self.options.seed, self.options.count)
+        wanted = [m for m in mutants if self._is_open(self.known.get(m.number))]
+        if not wanted:
+            return
+        base = self.folder / "base.json"
+        base.write_bytes(_digests(original))
+        end = time.monotonic() + self.options.seconds
+        with ThreadPoolExecutor(self.options.jobs) as pool:
+            for job in range(self.options.jobs):
+                pool.submit(self._work, wanted[job :: self.options.jobs], original, base, end).add_done_callback(_raise)
+
+    def _is_open(self, result: Result | None) -> bool:
+        return result is None or (result.status == "alive" and result.groups < self.options.groups)
+
+    def _work(self, mutants: Sequence[Mutant], original: Copy, base: Path, end: float) -> None:
+        copy = Copy(self.archive, self.folder / f"job{mutants[0].number if mutants else 0}", original)
+        for mutant in mutants:
+            if time.monotonic() > end:
+                return
+            result = judge(copy, mutant, base, self.known.get(mutant.number), self.options.groups)
+            self.known[mutant.number] = result
+            self._append(asdict(result))
+            print(describe(result), file=sys.stderr, flush=True)
+
+
+def _raise(future: object) -> None:
+    future.result()  # type: ignore[attr-defined]
+
+
+def _digests(copy: Copy) -> bytes:
+    ended = copy.run(["tools.digests", "--quick", "--json"], 10 * CPU_S[0])
+    if ended.status:
+        raise SystemExit(f"the digests of the unchanged tree fail:\n{ended.output[-2000:]}")
+    return ended.output[ended.output.index("{") :].encode()
+
+
+def _git(*arguments: str) -> bytes:
+    return subprocess.run(["git", "-C", str(ROOT), *arguments], stdout=subprocess.PIPE, check=True).stdout
+
+
+def describe(result: Result) -> str:
+    """One line."""
+    end = f" by {result.by}" if result.by else f" after {result.groups} groups" if result.status == "alive" else ""
+    return f"{result.number}: {result.path}:{result.line} {result.kind}: {result.change}: {result.status}{end}"
+
+
+def summary(results: Sequence[Result]) -> str:
+    """Figures of all results, and what is alive."""
+    counts = Counter(r.status for r in results)
+    different = counts["killed"] + counts["alive"]
+    share = counts["killed"] / different if different else 1.0
+    alive = [describe(r) for r in results if r.status == "alive"]
+    head = f"{len(results)} mutants: {counts['equivalent']} equivalent; {counts['killed']} of {different} killed"
+    return "\n".join([*alive, f"{head} ({share:.1%})"])
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run; return 1 where fewer than GOAL of what all groups have seen are killed."""
+    parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="start no mutant after this time")
+    parser.add_argument("--paths", nargs="+", default=list(PATHS), help=f"what is changed (default: {' '.join(PATHS)})")
+    parser.add_argument("--groups", type=int, choices=range(1, GROUPS + 1), default=GROUPS)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--results", type=Path, default=Path("mutants.jsonl"))
+    options = parser.parse_args(argv)
+    folder = Path(tempfile.mkdtemp(prefix="graphc-mutants-"))
+    try:
+        run = Run(options, folder)
+        run.go()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    results = [run.known[number] for number in sorted(run.known)]
+    print(summary(results))
+    different = [r for r in results if r.status != "equivalent"]
+    return 1 if sum(r.status == "killed" for r in different) < GOAL * len(different) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -131,7 +131,7 @@ class Copy:
 
     def run(self, arguments: Sequence[str], cpu_s: int) -> Ended:
         """Runs ``python -m ...`` in the copy."""
-        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "GRAPHC_CACHE": "off", "PYTHONPATH": str(self.folder)}
+        settings = {"PYTHONDONTWRITEBYTECODE": "1", "GRAPHC_CACHE": "off", "PYTHONPATH": str(self.folder)}
 
         def limit() -> None:
             resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 5))
@@ -140,7 +140,7 @@ class Copy:
         process = subprocess.Popen(
             [sys.executable, "-m", *arguments],
             cwd=self.folder,
-            env=environment,
+            env={**os.environ, **settings},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -29,6 +29,9 @@ MAX_NAME = 4096
 MAX_DEPTH = 64
 """Deepest nesting of the output structure."""
 
+INTERRUPTIBLE_NS = 10_000_000
+"""Programs that are expected to take as long on one core have polls (see codegen.polls), at which Ctrl-C ends them
+early; nobody waits for others."""
 PREPARED = "%"
 """How the path of a param begins that another program makes of weights; the rest is the name of its output there."""
 BUFFER_CLASSES = ("input", "param", "state", "output", "constant", "arena")

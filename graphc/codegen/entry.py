@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphc.codegen.llvm_emit import emit_kernel, streamed_name
+from graphc.codegen.polls import find_polls
 from graphc.codegen.streams import LINE, streamed_buffers
 from graphc.codegen.target import Target
 from graphc.codegen.team import Team, owners, plan_team
@@ -15,6 +16,15 @@ ENTRY = "graphc_entry"
 THREADS = "graphc_threads"
 """Symbol that programs with work for several threads import: {address of graphc_pool_run, threads that a call may use,
 nanoseconds for which they spin}, see codegen.thread_pool. The first is not read while the second is 1."""
+INTERRUPT = "graphc_interrupt"
+"""Symbol that programs with polls (see codegen.polls) import: eight bytes with the numbers of the signals that came
+during the call, 0 where there were none. Their table has one more word, behind the last address: ARMED where the caller
+wants to be interrupted, which becomes the number of the poll plus CUT where the program ended early, having written to
+nothing but its outputs and its arena."""
+ARMED, CUT = 1, 2
+LOOK = "graphc_look"
+"""Name of the function that looks at the signals and sets the last word of the table."""
+_SIGINT, _ONES, _HIGHS = 2, int("01" * 8, 16), int("80" * 8, 16)
 WORK = "graphc_work"
 """Name of the function that runs one part of a program: see graphc_pool_run."""
 
@@ -63,7 +73,10 @@ def _functions(
             functions.append(emit_kernel(kernel, target, declarations, split, streamed[kernel.name]))
     if streamed:
         declarations["ptrmask"] = "declare ptr @llvm.ptrmask.p0.i64(ptr, i64)"
-    return [*functions, _EntryWriter(program, team, streamed, stamped).emit()]
+    polls = frozenset[int]() if stamped else find_polls(program, team)
+    if polls:
+        functions.append(_LOOK)
+    return [*functions, _EntryWriter(program, team, streamed, stamped, polls).emit()]
 
 
 def _module(target: Target, declarations: dict[str, str], functions: list[str]) -> str:
@@ -75,7 +88,7 @@ def _module(target: Target, declarations: dict[str, str], functions: list[str]) 
 _SHARED = f"""\
 @{THREADS} = external global {{{{ ptr, i64, i64 }}}}
 
-define void @{ENTRY}(ptr noalias nocapture readonly %table) #0 {{{{
+define void @{ENTRY}({{table}}) #0 {{{{
   %pcount = getelementptr i8, ptr @{THREADS}, i64 8
   %count = load atomic i64, ptr %pcount monotonic, align 8
   %more = icmp ugt i64 %count, 1
@@ -105,9 +118,45 @@ out:
 """
 
 
+# A byte of the signals is SIGINT where one of %x is 0, which shows in %found (Warren, Hacker's Delight, section 6-1).
+_LOOK = f"""\
+@{INTERRUPT} = external global i64
+
+define internal void @{LOOK}(ptr %word, i64 %cut) #0 {{
+  %signals = load atomic i64, ptr @{INTERRUPT} monotonic, align 8
+  %x = xor i64 %signals, {_ONES * _SIGINT}
+  %less = sub i64 %x, {_ONES}
+  %not = xor i64 %x, -1
+  %zeros = and i64 %less, %not
+  %found = and i64 %zeros, {_HIGHS}
+  %came = icmp ne i64 %found, 0
+  %now = load atomic i64, ptr %word monotonic, align 8
+  %wanted = icmp eq i64 %now, {ARMED}
+  %both = and i1 %came, %wanted
+  br i1 %both, label %set, label %out
+set:
+  store atomic i64 %cut, ptr %word monotonic, align 8
+  br label %out
+out:
+  ret void
+}}
+"""
+
+
 class _EntryWriter:
-    def __init__(self, program: Program, team: Team, streamed: dict[str, frozenset[str]], stamped: bool = False):
+    def __init__(
+        self,
+        program: Program,
+        team: Team,
+        streamed: dict[str, frozenset[str]],
+        stamped: bool = False,
+        polls: frozenset[int] = frozenset(),
+    ):
         self.program = program
+        self.polls = polls
+        self.last = len(bound_storages(program)) + 1
+        """The number of the table's word behind the addresses."""
+        self.table = f"ptr noalias nocapture{'' if polls else ' readonly'} %table"
         self.streamed = streamed
         self.stamped = stamped
         self.team = team
@@ -127,7 +176,7 @@ class _EntryWriter:
     def emit(self) -> str:
         """The entry, and for a program that threads share the function that runs one part of it."""
         if not self.team.splits:
-            head = f"define void @{ENTRY}(ptr noalias nocapture readonly %table) #0 {{"
+            head = f"define void @{ENTRY}({self.table}) #0 {{"
             self.addresses()
             if self.stamped:
                 slot = len(bound_storages(self.program)) + 1
@@ -137,16 +186,18 @@ class _EntryWriter:
                 self.stamp(1)
             for number, call in enumerate(self.program.calls):
                 self.enter(number, call.repeats)
+                if number in self.polls:
+                    self.poll(number)
                 if self.stamped:
                     self.stamped_call(number, call)
                 else:
                     self.call(number, call)
             self.leave(())
             return "\n".join([head, "entry:", *self.lines, "  ret void", "}", ""])
-        parameters = "ptr noalias nocapture readonly %table, i64 %part, i64 %parts, ptr %barrier, ptr %scratch"
+        parameters = f"{self.table}, i64 %part, i64 %parts, ptr %barrier, ptr %scratch"
         self.addresses()
         self.shared_calls()
-        shared = _SHARED.format(most=self.team.most, scratch=self.program.scratch)
+        shared = _SHARED.format(table=self.table, most=self.team.most, scratch=self.program.scratch)
         head = f"define internal void @{WORK}({parameters}) #0 {{"
         return "\n".join([shared, head, "entry:", *self.lines, "  ret void", "}", ""])
 
@@ -166,6 +217,29 @@ class _EntryWriter:
             self.lines.append(f"  %m{i} = getelementptr inbounds i8, ptr %arena, i64 {storage.offset}")
         scratch = self.program.arena - self.program.scratch
         self.lines.append(f"  %x = getelementptr inbounds i8, ptr %arena, i64 {scratch}")
+
+    def poll(self, number: int) -> None:
+        """Appends that the program ends before call ``number`` where the caller is to be interrupted."""
+        self.look(number)
+        self.end_if_cut(number)
+
+    def look(self, number: int) -> None:
+        """Appends that the last word of the table is set where Ctrl-C was pressed."""
+        self.lines.append(f"  %v{number} = getelementptr inbounds i64, ptr %table, i64 {self.last}")
+        self.lines.append(f"  call void @{LOOK}(ptr %v{number}, i64 {number + CUT})")
+
+    def end_if_cut(self, number: int) -> None:
+        """Appends that the program ends where the poll before call ``number`` cut it."""
+        w = f"%w{number}"
+        self.lines += [
+            f"  {w}.p = getelementptr inbounds i64, ptr %table, i64 {self.last}",
+            f"  {w} = load atomic i64, ptr {w}.p monotonic, align 8",
+            f"  {w}.cut = icmp eq i64 {w}, {number + CUT}",
+            f"  br i1 {w}.cut, label %U{number}, label %V{number}",
+            f"U{number}:",
+            "  ret void",
+            f"V{number}:",
+        ]
 
     def enter(self, number: int, repeats: tuple[Axis, ...]) -> None:
         """Appends the ends of loops that do not go on and the heads of those that begin before call ``number``."""
@@ -297,8 +371,14 @@ class _EntryWriter:
             if split or meets or len(together) > len(self.loops):
                 self.join()
             self.enter(number, max(together, call.repeats[: len(self.loops)], key=len))
+            if number in self.polls:
+                lines += [f"  br i1 %first, label %P{number}, label %Q{number}", f"P{number}:"]
+                self.look(number)
+                lines += [f"  br label %Q{number}", f"Q{number}:"]
             if meets:
                 lines.append("  call void @graphc_meet(ptr %barrier)")
+            if number in self.polls:
+                self.end_if_cut(number)
             if not split and self.alone < 0:
                 lines += [f"  br i1 %first, label %A{number}, label %J{number}", f"A{number}:"]
                 self.alone = number

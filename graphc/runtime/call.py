@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from graphc.artifact import BufferSpec, Manifest
+from graphc.artifact import INTERRUPTIBLE_NS, BufferSpec, Manifest
 from graphc.dtypes import BY_NAME
 from graphc.errors import ArgumentError, ArtifactError, DTypeError, GraphcError, ShapeError
 from graphc.runtime.arena import POOL, Arena, address_of, aligned, empty
+from graphc.runtime.interrupts import run_interruptibly
 from graphc.runtime.loader import Library
 
 OWN_ARENA = 1 << 18
@@ -31,11 +32,13 @@ def _numpy(spec: BufferSpec) -> np.dtype:
 class Frame:
     """Table of addresses of one call at a time, and the params and states that it points to."""
 
-    __slots__ = ("address", "arena", "bound", "copies", "plain", "pointers", "source", "starts", "stops")
+    __slots__ = ("address", "arena", "bound", "copies", "last", "plain", "pointers", "source", "starts", "stops")
 
     def __init__(self, count: int):
-        self.pointers = (ctypes.c_size_t * count)()
+        self.pointers = (ctypes.c_size_t * (count + 1))()
         self.address = ctypes.addressof(self.pointers)
+        self.last = ctypes.c_size_t.from_buffer(self.pointers, count * ctypes.sizeof(ctypes.c_size_t))
+        """The word behind the addresses, which programs with polls have."""
         self.arena: Arena | None = None
         """Scratch memory, when it is so small that each frame has its own."""
         self.plain = False
@@ -84,6 +87,8 @@ class Executable:
         self._results = tuple((slots[b.name], _numpy(b), b.shape, b.nbytes) for b in self.outputs)
         self.arena_slot = next((slots[b.name] for b in manifest.of_class("arena")), -1)
         self._constant_slots = tuple((slots[b.name], b.offset) for b in manifest.of_class("constant"))
+        self.interruptible = manifest.nanoseconds >= INTERRUPTIBLE_NS
+        """Whether Ctrl-C ends a call early, see runtime.interrupts."""
         self._writes_bound = any(b.written for b in self.bound)
         self._frames: list[Frame] = []
 
@@ -154,8 +159,13 @@ class Executable:
         arena = POOL.take(self.manifest.arena)
         if self.arena_slot >= 0:
             frame.pointers[self.arena_slot] = arena.address
-        self._entry(frame.address)
-        POOL.give(arena)
+        try:
+            if self.interruptible:
+                run_interruptibly(self._entry, frame.last, frame.address)
+            else:
+                self._entry(frame.address)
+        finally:
+            POOL.give(arena)
         for array, copy, written in frame.copies:
             if written:
                 np.copyto(array, copy)
@@ -185,7 +195,8 @@ class Executable:
             self._point(frame, tuple(bound))
             frame.bound = tuple(bound)
         frame.source = bound if type(bound) is tuple else None
-        frame.plain = not frame.copies and (self.arena_slot < 0 or frame.arena is not None)
+        small = self.arena_slot < 0 or frame.arena is not None
+        frame.plain = small and not frame.copies and not self.interruptible
 
     def _point(self, frame: Frame, bound: tuple[np.ndarray, ...]) -> None:
         if len(bound) != len(self.bound):

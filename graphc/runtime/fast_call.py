@@ -23,6 +23,7 @@ from graphc.dtypes import BY_NAME
 from graphc.errors import CompileError
 from graphc.runtime.arena import ALIGN_FROM, Arena
 from graphc.runtime.call import Executable
+from graphc.runtime.interrupts import interruptible
 from graphc.runtime.loader import load_object
 from graphc.watch_words import Watch
 
@@ -297,7 +298,8 @@ class Caller:
         context.owned = (*context.owned, self, own, fallback, watch)
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-        return make(ctypes.addressof(self._record), context, None)
+        call = make(ctypes.addressof(self._record), context, None)
+        return interruptible(call, fallback, context.owned[1].last) if program.interruptible else call
 
 
 _DOC = """

@@ -12,7 +12,7 @@ from graphc.artifact import TargetSpec
 from graphc.errors import CompileError
 from graphc.locks import Lock
 from graphc.object_archive import split_objects
-from graphc.runtime import threads
+from graphc.runtime import interrupts, threads
 
 Entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 """``void entry(void **buffers)``, called without the interpreter lock."""
@@ -47,7 +47,7 @@ def _engine() -> binding.LLJIT:
 
 def load_object(code: bytes, entry: str) -> Library:
     """Links object code into this process; symbols that it lacks are taken from the process (libc),
-    and ``graphc_threads`` from runtime.threads.
+    ``graphc_threads`` from runtime.threads, and ``graphc_interrupt`` from runtime.interrupts.
 
     ``code`` must be trusted: built here, or read from a file whose digest and origin were checked. Raises CompileError
     when it cannot be linked or does not define ``entry``.
@@ -74,6 +74,7 @@ def _link(code: bytes, names: tuple[str, ...]) -> tuple[binding.LLJIT, binding.R
         for part in split_objects(code):
             builder.add_object_img(part)
         builder.import_symbol(threads.SYMBOL, threads.ADDRESS)
+        builder.import_symbol(interrupts.SYMBOL, interrupts.ADDRESS)
         for name in names:
             builder.export_symbol(name)
         try:

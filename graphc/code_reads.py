@@ -68,6 +68,19 @@ _GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"
 _OUTER = frozenset({"LOAD_DEREF", "LOAD_CLASSDEREF", "STORE_DEREF", "DELETE_DEREF"})
 
 
+@lru_cache(4096)
+def compares_identity(code: CodeType) -> bool:
+    """Whether code asks if two objects are the same one, by ``is`` (other than with a constant) or by ``id``."""
+    constant = False
+    for step in dis.get_instructions(code):
+        if step.opname == "IS_OP" and not constant:
+            return True
+        if step.opname in _GLOBAL and step.argval == "id":
+            return True
+        constant = step.opname == "LOAD_CONST"
+    return False
+
+
 def codes_within(code: CodeType) -> Iterator[CodeType]:
     """The code of functions that code makes."""
     for constant in code.co_consts:

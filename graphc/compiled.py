@@ -22,6 +22,7 @@ from graphc.compiler.native_call import native
 from graphc.dtypes import DType, float32
 from graphc.errors import ArgumentError, GradientError, TraceError
 from graphc.guards import Recompiles
+from graphc.identity import check_apart, repeats
 from graphc.ir.graph import Graph, Value, input_class, input_path
 from graphc.live import Binding, Held, Maker, Modules, NarrowBinding, PreparedBinding, Slot, account_of
 from graphc.locks import Lock
@@ -250,6 +251,8 @@ class Variant:
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """Calls the program; the result is part of the autograd graph where it can be."""
+        if self.traced.written:
+            check_apart(self.name, self.traced.written, leaves)
         arrays = self.calls.run([t._data for t in leaves])
         for table, name, value in self._effects:
             if table.get(name) is not value:
@@ -265,6 +268,8 @@ class Variant:
         if not self.calls.single or self.sources or self.binding.written or self._effects:
             return None
         if self._made or not self.account.is_certain:
+            return None
+        if len(self.traced.inputs) > 1 and (self.traced.written or self.traced.attributes.compares_identity):
             return None
         if isinstance(self.binding, PreparedBinding) and self.binding.versions() is None:
             return None
@@ -426,7 +431,7 @@ class Compiled:
             self._variants.clear()
         grad_enabled = is_grad_enabled()
         signature = [(t.dtype, t._data.shape, grad_enabled and refresh(t)._requires_grad) for t in leaves]
-        key = (structure, tuple(signature), modules.training(), grad_enabled)
+        key = (structure, tuple(signature), modules.training(), grad_enabled, repeats(leaves))
         fitting = (v for v in self._variants.get(key, ()) if v.holds())
         variant = next(fitting, None) or self._new_variant(key, modules, args, kwargs)
         result = variant.run(leaves)

@@ -15,6 +15,7 @@ from graphc.compiled import BoundProgram, bound_values, build, no_class, no_hook
 from graphc.dtypes import float32, float64
 from graphc.errors import ArgumentError, GradientError, ShapeError
 from graphc.guards import Recompiles
+from graphc.identity import check_apart, repeats
 from graphc.interruptions import kept_outside
 from graphc.ir.build import emit
 from graphc.ir.graph import Graph, Value
@@ -196,6 +197,8 @@ class _Program:
 
     def run(self, leaves: Sequence[Any]) -> tuple[Any, Any]:
         """One step; what the loss and what the model returned."""
+        if self.traced.written:
+            check_apart(self.traced.graph.name, self.traced.written, leaves)
         numbers = [_array(self.number(group, name), dtype) for group, name, dtype in self.hyper]
         found = [Tensor._wrap(a) for a in self.calls.run([*[t._data for t in leaves], *numbers])]
         if self.single:
@@ -279,7 +282,8 @@ class CompiledStep:
             found = [m for t in (self.model, self.loss) for _, m in modules_of(t)]
             modules = self._modules = Modules(found)
             self._programs.clear()
-        key = (structure, tuple([(t.dtype, t._data.shape) for t in leaves]), modules.training())
+        types = tuple([(t.dtype, t._data.shape) for t in leaves])
+        key = (structure, types, modules.training(), True, repeats(leaves))
         program = self._find(key)
         if program is None:
             program = self._new(key, modules, args, y)

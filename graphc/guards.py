@@ -23,6 +23,8 @@ class Key(NamedTuple):
     training: tuple[bool, ...]
     """Flag of each module."""
     grad_enabled: bool = True
+    repeats: tuple[int, ...] = ()
+    """For each tensor the first one that is the same object; nothing where all are different."""
 
 
 class Recompiles:
@@ -62,6 +64,8 @@ def differences(old: Key, new: Key, modules: Modules) -> list[str]:
     if len(old.leaves) == len(new.leaves):
         for number, (before, after) in enumerate(zip(old.leaves, new.leaves, strict=True)):
             found += [f"{guard} of tensor {number}: {a} -> {b}" for guard, a, b in _leaf_differences(before, after)]
+    if old.repeats != new.repeats:
+        found.append(f"arguments that are one tensor: {_groups(old.repeats)} -> {_groups(new.repeats)}")
     if old.grad_enabled != new.grad_enabled:
         found.append(f"grad mode: {_on(old.grad_enabled)} -> {_on(new.grad_enabled)}")
     if len(old.training) != len(new.training):
@@ -71,6 +75,11 @@ def differences(old: Key, new: Key, modules: Modules) -> list[str]:
         if before is not after:
             found.append(f"training flag of {name}: {before} -> {after}")
     return found
+
+
+def _groups(repeats: tuple[int, ...]) -> str:
+    same = [f"{first} and {i}" for i, first in enumerate(repeats) if i != first]
+    return ", ".join(same) or "none"
 
 
 def _on(flag: bool) -> str:

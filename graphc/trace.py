@@ -14,6 +14,7 @@ from graphc import module_path
 from graphc.attributes import Reads, recording
 from graphc.autograd.tangents import USED, levels
 from graphc.errors import ArgumentError, GraphcError, TraceError
+from graphc.identity import repeats
 from graphc.interruptions import kept_outside
 from graphc.ir.graph import INPUT, Graph, Value
 from graphc.ir.types import TensorType
@@ -76,6 +77,8 @@ class Traced:
     """What else was read of the world outside."""
     hooked: tuple[str, ...] = ()
     """Where hooks were given to traced tensors: they are not part of a gradient that is computed outside."""
+    written: tuple[int, ...] = ()
+    """Numbers of the inputs that were written to, which is not seen outside."""
 
     def state(self) -> dict[str, np.ndarray]:
         """The arrays of params and states by path."""
@@ -127,9 +130,10 @@ def trace_function(
     tracer = start(graph, modules)
     tracer.binds_exposed = guarded
     images = [_input(graph, leaf, hint) for leaf, hint in zip(leaves, _input_names(target, structure), strict=True)]
+    inside = [images[i] for i in repeats(leaves)] or images
     tracer.arguments = frozenset(map(id, images))
     with kept_outside(), dispatch.use(tracer), module_path.outside(), recording(guarded) as reads:
-        inputs, keywords = unflatten(structure, images)
+        inputs, keywords = unflatten(structure, inside)
         for module in (m for _, root in modules if hasattr(root, "modules") for m in root.modules()):
             reads.keep(module)
         try:
@@ -142,7 +146,9 @@ def trace_function(
         faults = reads.settle()
     if faults:
         raise _changes_outside(graph.name, faults)
-    return replace(finish(tracer, tuple(image._data for image in images), results, outputs), attributes=reads)
+    written = tuple(i for i, image in enumerate(inside) if image._version)
+    traced = finish(tracer, tuple(image._data for image in images), results, outputs)
+    return replace(traced, attributes=reads, written=written)
 
 
 def _changes_outside(name: str, faults: Sequence[str]) -> TraceError:

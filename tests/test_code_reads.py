@@ -100,3 +100,10 @@ def test_a_profiler_of_the_interpreter_is_resumed():
     finally:
         profiler.disable()
     assert any("outer" in str(entry.code) for entry in profiler.getstats())
+
+
+def test_code_that_asks_whether_two_objects_are_one_is_told_from_code_that_asks_for_none():
+    for function in (lambda x, y: x is y, lambda x, y: 1 if x is not y else 2, lambda x, y: id(x) == id(y)):
+        assert code_reads.compares_identity(function.__code__)
+    for function in (lambda x, y: x is None, lambda x, y: x == y, lambda x, y: 1 if y is not None else x is True):
+        assert not code_reads.compares_identity(function.__code__)

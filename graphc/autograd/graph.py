@@ -9,7 +9,7 @@ from graphc.autograd.engine import current_pass
 from graphc.autograd.node import Node
 from graphc.autograd.record import saving
 from graphc.errors import ArgumentError
-from graphc.hooks import RemovableHandle
+from graphc.hooks import RemovableHandle, note_traced
 from graphc.tensor_base import edge_of, front, refresh
 
 __all__ = ["GradientEdge", "Node", "get_gradient_edge", "register_multi_grad_hook", "saved_tensors_hooks"]
@@ -41,6 +41,7 @@ class saved_tensors_hooks:
         self._tokens: list[Any] = []
 
     def __enter__(self) -> None:
+        note_traced()
         self._tokens.append(saving.set(self.hooks))
 
     def __exit__(self, *exception: object) -> None:

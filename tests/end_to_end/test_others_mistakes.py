@@ -8,17 +8,13 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 import pytest
 
 import graphc as gc
 from graphc import nn
 from graphc.errors import ArgumentError, GradientError, GraphcError, TraceError
 from graphc.nn import functional as F
-
-Wrap = Callable[[Any], Any]
-"""What a program puts around its function: nothing, or ``gc.compile``."""
-Program = Callable[[Wrap], Iterator[Any]]
+from tests.end_to_end.eager_and_compiled import Program, Wrap, compare, leaf, numbers, seen
 
 EQUAL: list[Program] = []
 REFUSED: list[tuple[Program, type[GraphcError], str]] = []
@@ -38,22 +34,6 @@ def refused(error: type[GraphcError], text: str) -> Callable[[Program], Program]
         return program
 
     return note
-
-
-def seen(program: Program, wrap: Wrap) -> list[np.ndarray | None]:
-    """All that the program looks at, in order."""
-    gc.manual_seed(7)
-    return [None if v is None else np.array(v.detach().numpy() if hasattr(v, "detach") else v) for v in program(wrap)]
-
-
-def numbers(*shape: int) -> Any:
-    """Normal numbers, the same in every call."""
-    return gc.tensor(np.random.default_rng([3, *shape]).standard_normal(shape).astype(np.float32))
-
-
-def leaf(*shape: int) -> Any:
-    """Normal numbers that want gradients."""
-    return numbers(*shape).requires_grad_()
 
 
 # ---- writes and aliases
@@ -425,157 +405,6 @@ def a_mask_of_dropout_is_that_of_its_gradient(wrap: Wrap) -> Iterator[Any]:
     yield from (y, x.grad)
 
 
-# ---- hooks
-
-
-@equal
-def forward_hooks_come_and_go(wrap: Wrap) -> Iterator[Any]:
-    net = nn.Sequential(nn.ReLU(), nn.Tanh())
-    function, x = wrap(net), numbers(4)
-    yield function(x)
-    after = net[0].register_forward_hook(lambda module, args, output: output + 1)
-    yield function(x)
-    before = net[1].register_forward_pre_hook(lambda module, args: (args[0] * 2,))
-    yield function(x)
-    after.remove()
-    yield function(x)
-    before.remove()
-    yield function(x)
-
-
-def hooked(name: str, hook: Callable[..., Any]) -> Program:
-    """A program whose module gets a hook of a kind after the first call."""
-
-    def program(wrap: Wrap) -> Iterator[Any]:
-        net = nn.Sequential(nn.Tanh(), nn.ReLU())
-        function = wrap(net)
-        function(leaf(4)).sum().backward()
-        getattr(net[0], name)(hook)
-        x = leaf(4)
-        function(x).sum().backward()
-        yield x.grad
-
-    return program
-
-
-def equal_or_refused(program: Program) -> None:
-    """The promise itself."""
-    expected = seen(program, lambda f: f)
-    try:
-        found = seen(program, gc.compile)
-    except GraphcError as error:
-        assert "try" in str(error)
-        return
-    compare(found, expected)
-
-
-@pytest.mark.parametrize(
-    ("name", "hook"),
-    [
-        ("register_full_backward_hook", lambda module, gi, go: (gi[0] * 2,)),
-        ("register_full_backward_pre_hook", lambda module, go: (go[0] * 2,)),
-        ("register_backward_hook", lambda module, gi, go: (gi[0] * 2,)),
-    ],
-)
-def test_backward_hooks_of_modules_fire_or_raise(name: str, hook: Callable[..., Any]):
-    equal_or_refused(hooked(name, hook))
-
-
-def tensor_hook(wrap: Wrap) -> Iterator[Any]:
-    def function(x: Any) -> Any:
-        y = x * x
-        y.register_hook(lambda g: g * 3)
-        return (y * x).sum()
-
-    x = leaf(3)
-    wrap(function)(x).backward()
-    yield x.grad
-
-
-def retained(wrap: Wrap) -> Iterator[Any]:
-    def function(x: Any) -> Any:
-        y = x * 2
-        y.retain_grad()
-        return (y * y).sum(), y
-
-    x = leaf(3)
-    z, y = wrap(function)(x)
-    z.backward()
-    yield from (x.grad, y.grad)
-
-
-def node_hook(wrap: Wrap) -> Iterator[Any]:
-    def function(x: Any) -> Any:
-        y = x * 2
-        y.grad_fn.register_hook(lambda gi, go: tuple(g if g is None else g * 5 for g in gi))
-        return y.sum()
-
-    x = leaf(3)
-    wrap(function)(x).backward()
-    yield x.grad
-
-
-def saved(wrap: Wrap) -> Iterator[Any]:
-    a, b = leaf(3), leaf(3)
-    with gc.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t * 2):
-        y = wrap(lambda a, b: a * b)(a, b)
-    y.sum().backward()
-    yield from (a.grad, b.grad)
-
-
-def saved_inside(wrap: Wrap) -> Iterator[Any]:
-    def function(a: Any, b: Any) -> Any:
-        with gc.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t * 2):
-            return a * b
-
-    a, b = leaf(3), leaf(3)
-    wrap(function)(a, b).sum().backward()
-    yield from (a.grad, b.grad)
-
-
-def result_hook(wrap: Wrap) -> Iterator[Any]:
-    x = leaf(3)
-    y = wrap(lambda x: x * 2)(x)
-    y.register_hook(lambda g: g * 4)
-    y.retain_grad()
-    y.sum().backward()
-    yield from (x.grad, y.grad)
-
-
-def leaf_hooks(wrap: Wrap) -> Iterator[Any]:
-    net = nn.Linear(3, 2)
-    net.weight.register_hook(lambda g: g * 4)
-    after: list[float] = []
-    net.bias.register_post_accumulate_grad_hook(lambda p: after.append(float(p.grad.sum())))
-    wrap(net)(gc.ones(4, 3)).sum().backward()
-    yield from (net.weight.grad, net.bias.grad, np.array(after))
-
-
-def functions_mode(wrap: Wrap) -> Iterator[Any]:
-    def function(x: Any) -> Any:
-        z = x.detach().requires_grad_()
-        y = (z**2).sum()
-        y.backward()
-        return z.grad
-
-    yield wrap(function)(numbers(3))
-
-
-def returned_argument(wrap: Wrap) -> Iterator[Any]:
-    x = numbers(3)
-    y, z = wrap(lambda x: (x, x[1:]))(x)
-    yield from (y, z)
-
-
-@pytest.mark.parametrize(
-    "program",
-    [tensor_hook, retained, node_hook, saved, saved_inside, result_hook, leaf_hooks, functions_mode, returned_argument],
-    ids=lambda p: p.__name__,
-)
-def test_hooks_and_gradients_inside_are_as_in_eager_mode_or_raise(program: Program):
-    equal_or_refused(program)
-
-
 # ---- numbers
 
 
@@ -657,16 +486,6 @@ def a_call_that_raises_leaves_no_trace(wrap: Wrap) -> Iterator[Any]:
     with pytest.raises(GraphcError):
         function(numbers(4, 3), numbers(4, 2))
     yield function(numbers(4, 3), numbers(3, 2))
-
-
-def compare(found: list[np.ndarray | None], expected: list[np.ndarray | None]) -> None:
-    """Asserts equal shapes, types and values."""
-    assert len(found) == len(expected)
-    for i, (a, b) in enumerate(zip(found, expected, strict=True)):
-        assert (a is None) == (b is None), f"{i}: {a} is not {b}"
-        if a is not None and b is not None:
-            assert (a.shape, a.dtype) == (b.shape, b.dtype), i
-            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6, err_msg=str(i))
 
 
 @pytest.mark.parametrize("program", EQUAL, ids=lambda p: p.__name__)

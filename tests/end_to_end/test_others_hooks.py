@@ -1,5 +1,4 @@
-"""Hooks of every kind in compiled functions, where other compilers leave them out without a word: they fire as in eager
-mode, or an error says why not."""
+"""Hooks of every kind in compiled functions, which other compilers leave out without a word, fire or raise."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Programs of the kinds that other compilers got wrong without a word: compiled they give eager mode's result, or an
-error says why not."""
+"""Programs of the kinds that other compilers got wrong without a word: compiled they are as in eager mode, or raise."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from graphc.errors import ArgumentError
 from graphc.methods import algebra, selection, shaping
 from graphc.methods.arithmetic import product
 from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
+from graphc.ops import exact
 from graphc.ops.define import common_type
 from graphc.tensor import Tensor
 
@@ -173,7 +173,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         if num_samples > input.shape[-1]:
             raise ArgumentError(f"multinomial: {num_samples} of {input.shape[-1]} cannot be drawn without replacement")
         race = sampling.uniform(input.shape, input.dtype, generator)
-        times = ew.div(mathematics.log(ew.sub(1.0, race)), input)
+        times = ew.div(exact.exact_log(ew.sub(1.0, race)), input)
         return ew.where(ew.gt(input, 0), times, -np.inf).topk(num_samples, -1).indices
     ends = input.cumsum(-1)
     draws = sampling.uniform((*input.shape[:-1], num_samples), input.dtype, generator)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from graphc.dtypes import DType, float32, float64, int64
 from graphc.errors import ArgumentError, DTypeError
 from graphc.generator import default_generator
 from graphc.ops import elementwise as ew
+from graphc.ops import exact, shape
 from graphc.ops import math as mathematics
-from graphc.ops import shape
 from graphc.ops.random import random_bits
 from graphc.ops.random import uniform as uniform_24
 
@@ -45,10 +44,27 @@ def _part(pair: Any, i: int) -> Any:
 
 
 def normal(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
-    """Normal with mean 0 and deviation 1, by the transform of Box and Muller (1958)."""
+    """Normal with mean 0 and deviation 1, by the transform of Box and Muller (1958), of the same bits everywhere."""
     pair = uniform((2, *sizes), dtype, generator)
-    radius = mathematics.sqrt(ew.mul(mathematics.log(ew.sub(1.0, _part(pair, 0))), -2.0))
-    return ew.mul(radius, mathematics.cos(ew.mul(_part(pair, 1), 2 * math.pi)))
+    radius = mathematics.sqrt(ew.mul(exact.exact_log(ew.sub(1.0, _part(pair, 0))), -2.0))
+    return ew.mul(radius, exact.exact_cosine(_part(pair, 1)))
+
+
+def exponential(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
+    """Exponentially distributed with rate 1."""
+    return ew.neg(exact.exact_log(ew.sub(1.0, uniform(sizes, dtype, generator))))
+
+
+def gumbel(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
+    """Of the standard Gumbel distribution: minus the logarithm of an exponential variable, of which the smallest
+    positive one is far above the limit that keeps the result finite."""
+    return ew.neg(exact.exact_log(ew.maximum(exponential(sizes, dtype, generator), 1e-20)))
+
+
+def cauchy(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
+    """Of the standard Cauchy distribution: minus the cotangent of half a turn times a uniform number."""
+    half = ew.mul(ew.maximum(uniform(sizes, dtype, generator), 2.0**-25 if dtype is float32 else 2.0**-54), 0.5)
+    return ew.neg(ew.div(exact.exact_cosine(half), exact.exact_sine(half)))
 
 
 def bernoulli(p: Any, sizes: Sizes, generator: Any = None) -> Any:

@@ -17,8 +17,8 @@ from graphc.methods.ordering import Ordering
 from graphc.methods.selection import Selection
 from graphc.methods.shaping import Shaping, filling
 from graphc.ops import elementwise as ew
+from graphc.ops import exact, shape
 from graphc.ops import math as mathematics
-from graphc.ops import shape
 from graphc.ops.define import as_type
 from graphc.tensor_base import TensorBase, front
 from graphc.views import change_shape
@@ -250,30 +250,28 @@ class InPlace(TensorBase):
 
     def exponential_(self, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
         """Exponentially distributed numbers with rate ``lambd``."""
-        u = sampling.uniform(self.shape, self.dtype, generator)
-        return self._draw(ew.neg(mathematics.log1p(ew.neg(u))), 1 / lambd, 0.0)
+        return self._draw(sampling.exponential(self.shape, self.dtype, generator), 1 / lambd, 0.0)
 
     def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
         """Numbers whose logarithms are normally distributed."""
         if std <= 0:
             raise ArgumentError(f"log_normal_: the standard deviation must be positive, got {std}")
         drawn = ew.add(ew.mul(sampling.normal(self.shape, self.dtype, generator), std), mean)
-        return _store(self, mathematics.exp(drawn))
+        return _store(self, exact.exact_exp(drawn))
 
     def geometric_(self, p: float, *, generator: Any = None) -> Tensor:
         """How often something of probability ``p`` is tried until it happens: 1, 2, 3, ..."""
         if not 0 < p < 1:
             raise ArgumentError(f"geometric_: a probability lies between 0 and 1, got {p}")
         u = sampling.uniform(self.shape, self.dtype if self.dtype.kind == "f" else float32, generator)
-        tries = mathematics.ceil(ew.div(mathematics.log1p(ew.neg(u)), math.log1p(-p)))
+        tries = mathematics.ceil(ew.div(exact.exact_log(ew.sub(1.0, u)), math.log1p(-p)))
         return _store(self, ew.maximum(tries, 1.0))
 
     def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
         """Numbers of the Cauchy distribution."""
         if sigma <= 0:
             raise ArgumentError(f"cauchy_: sigma must be positive, got {sigma}")
-        angle = ew.mul(ew.sub(sampling.uniform(self.shape, self.dtype, generator), 0.5), math.pi)
-        return self._draw(ew.div(mathematics.sin(angle), mathematics.cos(angle)), sigma, median)
+        return self._draw(sampling.cauchy(self.shape, self.dtype, generator), sigma, median)
 
     def random_(self, low: int = 0, high: int | None = None, *, generator: Any = None) -> Tensor:
         """Whole numbers from ``low`` up to, not including, ``high``."""

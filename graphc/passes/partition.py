@@ -37,6 +37,10 @@ WEIGHTS = {
     "acos": 35,
     "atan2": 35,
     "pow": 80,
+    "exact_log": 35,
+    "exact_exp": 30,
+    "exact_cosine": 40,
+    "exact_sine": 40,
     "random_bits": 120,
 }
 """Vector operations of ops that need many."""

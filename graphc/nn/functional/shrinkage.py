@@ -94,10 +94,7 @@ def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, traini
 def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """A sample of the categorical distribution that ``logits`` describe along ``dim``, softened by the temperature
     ``tau`` (Jang et al. 2017); ``hard`` makes it one-hot, with the gradient of the soft sample."""
-    uniform = sampling.uniform(tuple(logits.shape), logits.dtype)
-    # -log(1 - u) is an exponential variable; the smallest positive uniform number is far above underflow.
-    exponential = ew.neg(mathematics.log1p(ew.neg(uniform)))
-    gumbel = ew.neg(mathematics.log(ew.maximum(exponential, 1e-20)))
+    gumbel = sampling.gumbel(tuple(logits.shape), logits.dtype)
     soft = composite.softmax(ew.mul(ew.add(logits, gumbel), 1.0 / tau), dim)
     if not hard:
         return soft

@@ -1,0 +1,226 @@
+"""Functions of which every step is one rounding of IEEE 754, so that all executors give the same bits.
+
+The numpy functions of eager mode and the polynomials of kernels are each right to about a unit in the last place, but
+not the same one. What random numbers are made of is written here once, in additions, products, one quotient and bits,
+for arrays and for scalars of kernels alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphc.dtypes import DType, float32, float64, int32, int64
+from graphc.errors import DTypeError
+from graphc.ir.nest import NestBuilder, Scalar
+from graphc.ir.op import ErrorSample, Sample
+from graphc.ir.types import TensorType
+from graphc.ops.define import define
+from graphc.ops.elementwise import ELEMENTWISE, lowered
+from graphc.ops.rules import elementwise
+from graphc.ops.samples import FLOATS, array, floats, plain
+
+Number = Any
+"""An array or a scalar of a kernel; both have operators."""
+
+
+@dataclass(frozen=True)
+class _Format:
+    """What a float type consists of, and how many terms of each series it needs."""
+
+    integer: DType
+    mantissa: int
+    bias: int
+    ln_2: tuple[float, float]
+    """The first part is so short that its product with an exponent is exact."""
+    log_terms: int
+    sine_terms: int
+    cosine_terms: int
+    exp_terms: int
+    exp_range: tuple[float, float]
+    """Beyond it e^x is 0 or infinite."""
+
+    @property
+    def two_thirds(self) -> int:
+        """Bits of 2/3, rounded down."""
+        return ((self.bias - 1) << self.mantissa) + (1 << self.mantissa) // 3
+
+
+_F32 = _Format(int32, 23, 127, (0.693359375, math.log(2.0) - 0.693359375), 5, 4, 5, 8, (-104.0, 89.0))
+_LONG_LN_2 = float.fromhex("0x1.62e42fefap-1")
+_F64 = _Format(int64, 52, 1023, (_LONG_LN_2, float.fromhex("0x1.cf79abc9e3b3ap-40")), 12, 8, 9, 14, (-746.0, 710.0))
+
+
+class _Arrays:
+    """The steps on arrays."""
+
+    def __init__(self, dtype: DType):
+        self.dtype = dtype
+        self.format = _F32 if dtype is float32 else _F64
+
+    def select(self, condition: Any, a: Any, b: Any) -> Any:
+        return np.where(condition, a, b).astype(self.dtype.numpy)
+
+    def floor(self, x: Any) -> Any:
+        return np.floor(x)
+
+    def is_equal(self, x: Any, value: float) -> Any:
+        return np.equal(x, value)
+
+    def bits(self, x: Any) -> Any:
+        return np.asarray(x).view(self.format.integer.numpy)
+
+    def number(self, bits: Any) -> Any:
+        return np.asarray(bits).view(self.dtype.numpy)
+
+    def shifted(self, bits: Any, count: int) -> Any:
+        """To the left, or to the right with the sign for a negative count."""
+        return np.left_shift(bits, count) if count > 0 else np.right_shift(bits, -count)
+
+    def converted(self, x: Any, dtype: DType) -> Any:
+        return np.asarray(x).astype(dtype.numpy)
+
+
+class _Scalars(_Arrays):
+    """The steps in a kernel."""
+
+    def __init__(self, nest: NestBuilder, dtype: DType):
+        super().__init__(dtype)
+        self.nest = nest
+
+    def select(self, condition: Any, a: Any, b: Any) -> Any:
+        return self.nest.select(condition, a, b)
+
+    def floor(self, x: Any) -> Any:
+        return self.nest.op("floor", x)
+
+    def is_equal(self, x: Any, value: float) -> Any:
+        return x.eq(value)
+
+    def bits(self, x: Any) -> Any:
+        return self.nest.op("bitcast", x, dtype=self.format.integer)
+
+    def number(self, bits: Any) -> Any:
+        return self.nest.op("bitcast", bits, dtype=self.dtype)
+
+    def shifted(self, bits: Any, count: int) -> Any:
+        amount = self.nest.const(abs(count), self.format.integer)
+        return self.nest.op("shl" if count > 0 else "shr", bits, amount)
+
+    def converted(self, x: Any, dtype: DType) -> Any:
+        return x.cast(dtype)
+
+
+Rule = Callable[[_Arrays, Number], Number]
+
+
+def _series(x: Number, coefficients: Sequence[float]) -> Number:
+    """``sum coefficients[k] * x^k`` by Horner's rule, the highest power last."""
+    total = x * coefficients[-1] + coefficients[-2]
+    for coefficient in reversed(coefficients[:-2]):
+        total = total * x + coefficient
+    return total
+
+
+def _log(a: _Arrays, x: Number) -> Number:
+    """``k ln 2 + 2 atanh(s)`` with ``x = 2^k (1 + f)`` and ``s = f / (2 + f)``."""
+    format = a.format
+    bits = a.bits(x)
+    exponent = a.shifted(bits - format.two_thirds, -format.mantissa)
+    f = a.number(bits - a.shifted(exponent, format.mantissa)) - 1.0
+    k = a.converted(exponent, a.dtype)
+    s = f / (f + 2.0)
+    square = s * s
+    tail = s * (square * _series(square, [2.0 / (2 * i + 1) for i in range(1, format.log_terms + 1)]))
+    return k * format.ln_2[0] + (k * format.ln_2[1] + (s + s + tail))
+
+
+def _exp(a: _Arrays, x: Number) -> Number:
+    """``2^n e^r`` with ``x = n ln 2 + r``, the power of two in two factors."""
+    format = a.format
+    low, high = format.exp_range
+    x = a.select(x < low, low, a.select(x > high, high, x))
+    n = a.floor(x * (1.0 / math.log(2.0)) + 0.5)
+    r = (x - n * format.ln_2[0]) - n * format.ln_2[1]
+    power = _series(r, [1.0 / math.factorial(k) for k in range(format.exp_terms)])
+    whole = a.converted(n, format.integer)
+    half = a.shifted(whole, -1)
+    for part in (half, whole - half):
+        power = power * a.number(a.shifted(part + format.bias, format.mantissa))
+    return power
+
+
+def _turned(a: _Arrays, x: Number, quarters: int) -> Number:
+    """The cosine of ``2 pi x`` for x from 0 to 1, or for ``quarters`` 3 the sine."""
+    format = a.format
+    turns = x * 4.0
+    n = a.floor(turns + 0.5)
+    angle = (turns - n) * (math.pi / 2)
+    square = angle * angle
+    signs = [(-1.0) ** k for k in range(16)]
+    sine = [signs[k] / math.factorial(2 * k + 1) for k in range(format.sine_terms + 1)]
+    cosine = [signs[k] / math.factorial(2 * k) for k in range(format.cosine_terms + 1)]
+    values = (_series(square, cosine), angle * _series(square, sine))
+    n = n + float(quarters)
+    n = a.select(n > 3.5, n - 4.0, n)
+    value = a.select(a.is_equal(n, 1.0) | a.is_equal(n, 3.0), values[1], values[0])
+    return a.select((n > 0.5) & (n < 2.5), -value, value)
+
+
+def _exact(name: str, doc: str, rule: Rule, samples: Callable[[str], list[Sample]]) -> Any:
+    def reference(x: np.ndarray) -> np.ndarray:
+        return np.asarray(rule(_Arrays(float32 if x.dtype == np.float32 else float64), x), x.dtype)
+
+    def lower(nest: NestBuilder, x: Scalar) -> Scalar:
+        return rule(_Scalars(nest, x.dtype), x)
+
+    return define(
+        name,
+        doc,
+        "x",
+        elementwise(name, "f"),
+        reference=reference,
+        lower=lowered(lower),
+        traits=ELEMENTWISE,
+        samples=lambda: [s for dtype in FLOATS for s in samples(dtype)],
+        error_samples=(ErrorSample((TensorType(int64, (2,)),), "operand 0 is signed integer (i64)", {}, DTypeError),),
+    )
+
+
+def _samples(low: float, high: float, *ends: float) -> Callable[[str], list[Sample]]:
+    return lambda dtype: [
+        plain(floats((3, 5, 7), dtype, low, high, 1)),
+        plain(floats((), dtype, low, high)),
+        plain(floats((0, 4), dtype, low, high)),
+        plain(array(ends, dtype)),
+    ]
+
+
+exact_log = _exact(
+    "exact_log",
+    "The natural logarithm of a positive normal number, with the same bits in all executors.",
+    _log,
+    _samples(0.02, 40, 2.0**-24, 1e-20, 1.0, 0.5, 1 - 2.0**-24, 36.7),
+)
+exact_exp = _exact(
+    "exact_exp",
+    "e to the power of a finite number, with the same bits in all executors.",
+    _exp,
+    _samples(-9, 9, -104.0, -103.0, -87.5, 88.7, 90.0, 0.0, -0.0, 1e-30),
+)
+exact_cosine = _exact(
+    "exact_cosine",
+    "The cosine of 2 pi x for x from 0 to 1, with the same bits in all executors.",
+    lambda a, x: _turned(a, x, 0),
+    _samples(0, 1, 0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1 - 2.0**-24),
+)
+exact_sine = _exact(
+    "exact_sine",
+    "The sine of 2 pi x for x from 0 to 1, with the same bits in all executors.",
+    lambda a, x: _turned(a, x, 3),
+    _samples(0, 1, 0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1 - 2.0**-24),
+)

@@ -20,6 +20,7 @@ from graphc.ops.contraction import matmul
 from graphc.ops.define import OpFunction
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.passes.base import PassResult
+from graphc.passes.zero_signs import is_unseen
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,19 @@ def _add(node: Node, x: Value, y: Value) -> Value | None:
     if made_by(x, e.neg):
         return e.sub(y, x.node.operands[0])
     return None
+
+
+def _unseen_zero(graph: Graph, node: Node) -> Value | None:
+    """x + 0 -> x, where nobody sees that -0 + 0 is 0."""
+    x, y = node.operands
+    zero = splat(y) == 0 and x.dtype.kind == "f"
+    if not zero or not is_unseen(graph, node.result):
+        return None
+    with use(GraphDispatcher(graph, node.location)):
+        return _like(x, node)
+
+
+RULES.append(Rule("add", _unseen_zero, "unseen_zero", _unseen_zero.__doc__ or ""))
 
 
 def _is_neutral(value: Any, zero: float, dtype: DType) -> bool:

@@ -20,6 +20,11 @@ X, XY, N, B = "%x: f32[2,3]", "%x: f32[2,3], %y: f32[2,3]", "%n: i32[4]", "%p: b
 # Inputs, body before, body after, type of the result.
 CASES = {
     "add minus zero": (X, "%a = add(%x, f32(-0.0)) : f32[2,3]", "return %x"),
+    "unseen zero": (
+        X,
+        "%a = add(%x, f32(0.0)) : f32[2,3]\n%b = exp(%a) : f32[2,3]",
+        "%b = exp(%x) : f32[2,3]\nreturn %b",
+    ),
     "add integer zero": (N, "%a = add(%n, i32(0)) : i32[4]", "return %n"),
     "add zeros": (
         "%x: f32[3]",

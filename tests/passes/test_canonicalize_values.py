@@ -114,6 +114,17 @@ TEMPLATES: dict[str, list[Build]] = {
         lambda x, y, c: e.add(e.neg(x), y),
         lambda x, y, c: e.add(e.neg(x), e.neg(y)),
     ],
+    "unseen_zero": [
+        *(lambda x, y, c, f=f: f(e.add(x, 0.0)) for f in (m.exp, m.log, m.cos, e.abs)),
+        lambda x, y, c: e.eq(e.add(x, 0.0), y),
+        lambda x, y, c: m.exp(e.sub(e.add(x, 0.0), reduce.max(e.add(x, 0.0), axes=(0,), keepdims=True))),
+        lambda x, y, c: e.abs(e.mul(e.add(x, 0.0), y)),
+        lambda x, y, c: e.abs(e.div(e.add(x, 0.0), y)),
+        lambda x, y, c: m.exp(e.div(y, e.add(x, 0.0))),
+        lambda x, y, c: e.abs(e.where(e.lt(x, y), e.add(x, 0.0), y)),
+        lambda x, y, c: reduce.sum(rows(e.maximum(e.add(x, 0.0), y)), axes=(0,)),
+        lambda x, y, c: (z := e.add(x, 0.0)) and [e.abs(z), e.neg(z)],  # type: ignore[list-item]
+    ],
     "sub": [each_constant(e.sub), lambda x, y, c: e.sub(x, e.neg(y))],
     "mul": [each_constant(e.mul), lambda x, y, c: e.mul(e.neg(x), e.neg(y))],
     "div": [each_constant(e.div), lambda x, y, c: e.div(e.neg(x), e.neg(y))],

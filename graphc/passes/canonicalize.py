@@ -327,10 +327,12 @@ def _slice(node: Node, x: Value) -> Value | None:
     if not made_by(x, shape.slice):
         return None
     inner, outer = x.node.attrs, node.attrs
-    starts = [a + s * b for a, s, b in zip(inner["starts"], inner["steps"], outer["starts"], strict=True)]
+    firsts = [a + s * b for a, s, b in zip(inner["starts"], inner["steps"], outer["starts"], strict=True)]
+    # NOTE: an empty slice may start behind the last element of what it slices, which is no place in the source.
+    starts = [first if count else 0 for first, count in zip(firsts, node.result.shape, strict=True)]
     steps = [a * b for a, b in zip(inner["steps"], outer["steps"], strict=True)]
     stops = [
-        first + (count - 1) * step + 1 if count else first
+        first + (count - 1) * step + 1 if count else 0
         for first, step, count in zip(starts, steps, node.result.shape, strict=True)
     ]
     return shape.slice(x.node.operands[0], starts=starts, stops=stops, steps=steps)

@@ -30,7 +30,10 @@ def merge_siblings(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 def _merged(body: list[Stmt], first: int, second: int) -> list[Stmt] | None:
     """The statements with the loop at ``second`` inside the one at ``first``, or None when it can not move there."""
     host, guest = body[first], body[second]
-    if not isinstance(host, Loop) or not isinstance(guest, Loop) or _form(host) != _form(guest):
+    if not isinstance(host, Loop) or not isinstance(guest, Loop):
+        return None
+    form = _form(host)
+    if form is None or form != _form(guest):
         return None
     between = body[first + 1 : second]
     moving = _moving(host, between, guest)

@@ -146,6 +146,12 @@ CASES = {
         "%a = slice(%s) {starts=[1], stops=[6], steps=[2]} : f32[3]",
         "%a = slice(%x) {starts=[5], stops=[18], steps=[6]} : f32[3]\nreturn %a",
     ),
+    "slice nothing behind the end": (
+        "%x: f32[12]",
+        "%s = slice(%x) {starts=[1], stops=[12], steps=[5]} : f32[3]\n"
+        "%a = slice(%s) {starts=[3], stops=[3], steps=[4]} : f32[0]",
+        "%a = slice(%x) {starts=[0], stops=[0], steps=[20]} : f32[0]\nreturn %a",
+    ),
     "pad nothing": (X, "%a = pad(%x) {low=[0,0], high=[0,0], interior=[0,0]} : f32[2,3]", "return %x"),
     "concat of one": (X, "%a = concat(%x) {axis=0} : f32[2,3]", "return %x"),
     "concat twice": (

@@ -172,3 +172,36 @@ def test_nests_of_several_loops():
           store %s[1] = n
         }""")
     assert reductions(kernel) == 2 and loads(kernel) == 1
+
+
+def test_loops_that_hold_further_loops_beside_other_statements_stay_apart():
+    kernel = merged("""
+        kernel @k(%x: f32[15] in, %s: f32[2] out) {
+          acc a: f32 = add f32(0.0)
+          for i in 3 reduce {
+            for j in 4 reduce {
+              acc inner: f32 = add f32(0.0)
+              for w in 2 reduce {
+                p: f32 = load %x[5*i + j + w]
+                update inner with p
+              }
+              q = read inner
+              update a with q
+            }
+          }
+          m = read a
+          acc b: f32 = add f32(0.0)
+          for k in 3 reduce {
+            acc other: f32 = max f32(-100.0)
+            for l in 5 reduce {
+              r: f32 = load %x[5*k + l]
+              update other with r
+            }
+            t = read other
+            update b with t
+          }
+          n = read b
+          store %s[0] = m
+          store %s[1] = n
+        }""")
+    assert reductions(kernel) == 5

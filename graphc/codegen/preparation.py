@@ -17,11 +17,18 @@ def fixed_storages(program: Program) -> frozenset[str]:
     steps = [_Step(program, call) for call in program.calls]
     fixed = {s.name for s in program.storages if s.cls == "temp"} - shared
     fixed &= {name for step in steps for name in step.written}
-    while True:
-        lost = {name for step in steps if not step.needs_only(known | fixed) for name in step.written} & fixed
-        if not lost:
-            return frozenset(known | fixed)
-        fixed -= lost
+    readers: dict[str, list[_Step]] = {}
+    for step in steps:
+        for name in step.read & fixed:
+            readers.setdefault(name, []).append(step)
+    known |= fixed
+    lost = [step for step in steps if not step.needs_only(known)]
+    while lost:
+        for name in lost.pop().written & fixed:
+            fixed.discard(name)
+            known.discard(name)
+            lost += readers.get(name, ())
+    return frozenset(known)
 
 
 def fixed_first(program: Program) -> Program:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,6 +107,7 @@ class Graph:
         self.name = name
         self.inputs: list[Value] = []
         self._outputs: list[Value] = []
+        self._output_counts: Counter[Value] = Counter()
         nx = _networkx()
         self._nx = nx.MultiDiGraph()
         self._next_id = 0
@@ -195,6 +198,7 @@ class Graph:
     def set_outputs(self, values: Iterable[Value]) -> None:
         """Replaces the returned values."""
         self._outputs = list(values)
+        self._output_counts = Counter(self._outputs)
 
     def nodes(self) -> list[Node]:
         """All nodes but inputs in topological order. The list must not be changed.
@@ -225,13 +229,23 @@ class Graph:
 
     def uses(self, value: Value) -> list[tuple[Node, int]]:
         """(node, operand index) of every use, in creation order; being an output is not listed here."""
-        edges = self._nx.out_edges(value.node, keys=True, data="result")
-        found = [(consumer, key) for _, consumer, key, result in edges if result == value.index]
-        return sorted(found, key=lambda use: (use[0].id, use[1]))
+        return sorted(self._using(value), key=lambda use: (use[0].id, use[1]))
 
     def is_used(self, value: Value) -> bool:
         """True when a node or an output of the graph uses the value."""
-        return any(out is value for out in self._outputs) or bool(self.uses(value))
+        return value in self._output_counts or next(self._using(value), None) is not None
+
+    def is_used_once(self, value: Value) -> bool:
+        """True when there is exactly one use of the value, being an output included."""
+        outputs = self._output_counts[value]
+        return outputs + sum(1 for _ in islice(self._using(value), 2)) == 1
+
+    def _using(self, value: Value) -> Iterator[tuple[Node, int]]:
+        """(node, operand index) of every use, in no order."""
+        for consumer, edges in self._nx.adj[value.node].items():
+            for key, edge in edges.items():
+                if edge["result"] == value.index:
+                    yield consumer, key
 
     def networkx(self) -> nx.MultiDiGraph:
         """A read-only view for networkx algorithms; edge key: operand index, edge data ``result``: result index."""
@@ -259,12 +273,10 @@ class Graph:
         uses = self.uses(old)
         for node, key in uses:
             self.set_operand(node, key, new)
-        count = len(uses)
-        for i, out in enumerate(self._outputs):
-            if out is old:
-                self._outputs[i] = new
-                count += 1
-        return count
+        count = self._output_counts[old]
+        if count:
+            self.set_outputs(new if out is old else out for out in self._outputs)
+        return len(uses) + count
 
     def erase(self, node: Node) -> None:
         """Removes a node whose results have no use; raises VerifyError otherwise."""

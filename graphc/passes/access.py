@@ -42,12 +42,12 @@ class Probe:
     def __init__(self, node: Node):
         self.nest = NestBuilder()
         self.type: TensorType = node.results[0].type
-        self.reads: list[tuple[int, tuple[Index, ...], bool]] = []
+        self.reads: list[tuple[int, tuple[Index, ...], Guard]] = []
 
     def load(self, operand: OperandRef, index: Sequence[IndexLike], guard: Guard = (), other: Any = 0) -> Scalar:
         """Records the read."""
         full = tuple(as_index(i) for i in index)
-        self.reads.append((operand.position, full, bool(guard)))
+        self.reads.append((operand.position, full, guard))
         return Scalar(self.nest, self.nest.fresh("read"), operand.dtype)
 
     def broadcast(self, operand: OperandRef, index: Sequence[Index]) -> Scalar:
@@ -98,18 +98,24 @@ def _stored_constant(node: Node) -> bool:
 
 def operand_reads(node: Node, index: tuple[Index, ...]) -> list[Access]:
     """What the node's kernel rule reads to compute the result at ``index``."""
+    larger = node.results[0].type.size
+    return [
+        Access(node.operands[p], i, bool(guard), is_dynamic(i), larger > max(1, node.operands[p].type.size))
+        for p, i, guard in guarded_reads(node, index)
+    ]
+
+
+def guarded_reads(node: Node, index: tuple[Index, ...]) -> list[tuple[int, tuple[Index, ...], Guard]]:
+    """The same as (operand, its index, under which condition), in the order in which the rule reads."""
     probe = Probe(node)
     refs = [OperandRef(i, v.type) for i, v in enumerate(node.operands)]
     assert node.op.lower is not None, f"{node.op.name} has no kernel rule"
     node.op.lower(probe, index, *refs, **node.attrs)
-    larger = node.results[0].type.size
-    return [
-        Access(node.operands[p], i, guarded, _is_dynamic(i), larger > max(1, node.operands[p].type.size))
-        for p, i, guarded in probe.reads
-    ]
+    return probe.reads
 
 
-def _is_dynamic(index: tuple[Index, ...]) -> bool:
+def is_dynamic(index: tuple[Index, ...]) -> bool:
+    """True when an index depends on data."""
     return any(isinstance(a, Dynamic) for i in index for a in atoms(i))
 
 

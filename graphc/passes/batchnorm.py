@@ -50,10 +50,6 @@ def _is_static(value: Value) -> bool:
     return classes is not None and "input" not in classes
 
 
-def _readers(graph: Graph, value: Value) -> int:
-    return len(graph.uses(value)) + sum(out is value for out in graph.outputs)
-
-
 @dataclass(frozen=True)
 class _Product:
     """A convolution or a product with one matrix, with output channels along one dimension of its result."""
@@ -104,7 +100,7 @@ def _product(graph: Graph, value: Value) -> _Product | None:
     weight = value.node.operands[1]
     if is_widening(weight.node) or weight.dtype.kind == "p":
         return None
-    return _Product(value.node) if _readers(graph, value) == 1 else None
+    return _Product(value.node) if graph.is_used_once(value) else None
 
 
 @dataclass(frozen=True)
@@ -119,7 +115,7 @@ class _Shifted:
 def _shifted(graph: Graph, value: Value) -> _Shifted | None:
     """What ``value`` is when it is a shifted product that only one node reads."""
     node = value.node
-    if node.op not in (add.op, sub.op) or _readers(graph, value) != 1:
+    if node.op not in (add.op, sub.op) or not graph.is_used_once(value):
         return None
     for y, t in _pairs(node):
         product = _product(graph, y)

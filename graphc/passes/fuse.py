@@ -12,8 +12,9 @@ from graphc.ir.index import Axis, Index, flatten
 from graphc.ir.op import Trait
 from graphc.ir.types import row_major_strides
 from graphc.ops.convolution import conv_grad_weight
-from graphc.passes.access import Access, domain_axes, is_virtual, written_value
+from graphc.passes.access import Access, domain_axes, is_virtual
 from graphc.passes.framing import frame
+from graphc.passes.group_order import in_order
 from graphc.passes.partition import LARGE, WEIGHTS, Group, Partition, node_axes
 from graphc.passes.sharing import join_siblings, recompute
 
@@ -93,7 +94,7 @@ class _Fuser(Partition):
             group.nodes.sort(key=self.position.__getitem__)
             own = [n for n in group.nodes if self.group_of[n] is group]
             group.outputs = [r for n in own for r in n.results if self.is_stored(n)]
-        ordered = self._ordered(groups)
+        ordered = in_order(self, groups)
         return FusionPlan(tuple(ordered), frozenset(v for g in ordered for v in g.outputs), tuple(self._refusals()))
 
     def _merge(self, nbytes: int) -> None:
@@ -249,53 +250,6 @@ class _Fuser(Partition):
                 if access.value.node in members and not (access.plain and _same_order(access, node.results[0], here)):
                     return False
         return True
-
-    # ---- order
-
-    def _ordered(self, groups: list[Group]) -> list[Group]:
-        """Topological order, ties broken by the first node; what a state becomes is computed after its old content has
-        been read wherever that is possible, so that it can be computed in place."""
-        before = {g: self.before(g) for g in groups}
-        followers: dict[Group, list[Group]] = {g: [] for g in groups}
-        for group, sources in before.items():
-            for source in sources:
-                followers[source].append(group)
-        readers, written = self._state_use(groups)
-        first = {g: min(self.position[n] for n in g.nodes) for g in groups}
-
-        def rank(group: Group) -> tuple[bool, int]:
-            early = any(reader is not group for state in written[group] for reader in readers[state])
-            return early, first[group]
-
-        ordered: list[Group] = []
-        ready = [g for g in groups if not before[g]]
-        while ready:
-            group = min(ready, key=rank)
-            ready.remove(group)
-            ordered.append(group)
-            for follower in followers[group]:
-                before[follower].discard(group)
-                if not before[follower]:
-                    ready.append(follower)
-            for reading in readers.values():
-                reading.discard(group)
-        return ordered
-
-    def _state_use(self, groups: list[Group]) -> tuple[dict[Value, set[Group]], dict[Group, list[Value]]]:
-        """The groups that read each written state, and the states whose new content each group computes."""
-        readers: dict[Value, set[Group]] = {}
-        written: dict[Group, list[Value]] = {g: [] for g in groups}
-        for node in self.graph.nodes():
-            if node.op.has(Trait.STATE_WRITE):
-                readers[node.operands[0]] = set()
-                source = written_value(node.operands[1]).node
-                if source in self.group_of:
-                    written[self.group_of[source]].append(node.operands[0])
-        for group in groups:
-            for access in (a for n in group.nodes for a in self.reads[n]):
-                if access.value in readers:
-                    readers[access.value].add(group)
-        return readers, written
 
 
 def _goes_on(producer: Group, consumer: Group) -> bool:

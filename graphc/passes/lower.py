@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from graphc.errors import CompileError
 from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_path
-from graphc.ir.index import Axis, Index, IndexLike, as_index, flatten, unflatten
-from graphc.ir.kernel import Buffer, Call, Guard, Kernel, Load, Loop, Program, Stmt, Storage, Store, walk
-from graphc.ir.lowering import OperandRef
-from graphc.ir.nest import NestBuilder, Scalar
+from graphc.ir.index import Axis, Index, flatten
+from graphc.ir.kernel import Buffer, Call, Kernel, Load, Loop, Program, Storage, Store, walk
+from graphc.ir.nest import NestBuilder
 from graphc.ir.op import Trait
 from graphc.ir.repeat import loop_spans
-from graphc.ir.types import TensorType, row_major_strides
-from graphc.passes.access import broadcast_index, climb, domain_axes, written_value
-from graphc.passes.framing import framed_value
+from graphc.ir.types import row_major_strides
+from graphc.passes.access import climb, domain_axes, written_value
 from graphc.passes.fuse import FusionPlan, fuse
 from graphc.passes.group_key import group_key
+from graphc.passes.group_lowering import lower_group, origin_of
 from graphc.passes.layout import LAYOUTS, image_values, strides_of, turned_strides
-from graphc.passes.one_hot import pick_elements
 from graphc.passes.partition import Group, is_repeated
 from graphc.passes.repetition import Part, Repetition
-from graphc.passes.row_cache import cached_values
-from graphc.passes.sibling_loops import merge_siblings
 
 
 def lower_graph(graph: Graph, layout: str = LAYOUTS[0]) -> Program:
@@ -132,7 +127,7 @@ class _ProgramBuilder:
             self.known[key] = kernel, tuple(storages.index(a) for a in args)
             return kernel, args
         kernel, positions = found
-        return replace(kernel, origin=_origin(group)), tuple(storages[i] for i in positions)
+        return replace(kernel, origin=origin_of(group)), tuple(storages[i] for i in positions)
 
     def _place_temporaries(self, group: Group) -> None:
         # NOTE: the steps of a loop write parts of its results, whose places count in row-major order.
@@ -287,290 +282,3 @@ def _overwrites_own_element(kernel: Kernel, args: Sequence[str], storage: str) -
             return False
         stored, reads = (stmt.index, loops), []
     return not reads
-
-
-def lower_group(
-    group: Group,
-    place: dict[Value, str],
-    realized: frozenset[Value],
-    strides: Mapping[str, tuple[int, ...]] | None = None,
-) -> tuple[Kernel, tuple[str, ...]]:
-    """(kernel, storages it is called with) of one group; ``strides`` of storages that are not row-major."""
-    return _GroupLowering(group, place, realized, strides or {}).run()
-
-
-def _origin(group: Group) -> tuple[str, ...]:
-    """Paths of the modules that a group comes from."""
-    return tuple(dict.fromkeys(n.location.module for n in group.nodes if n.location.module))
-
-
-class _GroupLowering:
-    """Computes any value of the group at any index: stored ones are loaded, others computed by their op's rule."""
-
-    def __init__(
-        self, group: Group, place: dict[Value, str], realized: frozenset[Value], strides: Mapping[str, tuple[int, ...]]
-    ):
-        self.strides = strides
-        self.group = group
-        self.members = set(group.nodes)
-        self.place = place
-        self.realized = realized
-        self.nest = NestBuilder()
-        self.buffers: dict[str, Buffer] = {}
-        """By storage name, in order of first use."""
-        self.cache = cached_values(group)
-        self.ready: set[Value] = set()
-        self.scratch: dict[Value, Buffer] = {}
-
-    def run(self) -> tuple[Kernel, tuple[str, ...]]:
-        if not any(v.type.size for v in self.group.outputs):
-            return Kernel("k", (), ()), ()
-        if self.group.kind == "nest":
-            self._nest(self.group.nodes[0])
-        elif self.group.kind == "row":
-            self._row()
-        else:
-            self._map()
-        buffers = (*self.buffers.values(), *self.scratch.values())
-        body = self.nest.body()
-        if self.group.kind == "row":
-            body = _merged_rows(body)
-        return Kernel("k", buffers, body, _origin(self.group)), tuple(self.buffers)
-
-    # ---- kernel forms
-
-    def _map(self) -> None:
-        outputs, shape = self.group.outputs, self.group.shape
-        inner = [self.framed(v) for v in outputs]
-        with self.nest.loops(shape) as index:
-            offset = flatten(index, row_major_strides(shape))
-            places = [index if v.shape == shape else unflatten(offset, v.shape) for v in inner]
-            values = [self.at(v, place) for v, place in zip(inner, places, strict=True)]
-            for value, place, scalar in zip(outputs, places, values, strict=True):
-                self._store(value, self.inside(value, place), scalar)
-        self._frames()
-
-    def framed(self, value: Value) -> Value:
-        """What the loops over the domain compute of an output."""
-        return framed_value(value, self.members)
-
-    def inside(self, value: Value, place: Sequence[IndexLike]) -> tuple[Index, ...]:
-        """Where an element of what an output is a frame of lies in that output."""
-        if self.framed(value) is value:
-            return tuple(as_index(i) for i in place)
-        return tuple(as_index(i) + low for i, low in zip(place, value.node.attrs["low"], strict=True))
-
-    def _frames(self) -> None:
-        """What lies around the elements of outputs that are frames: per dimension both sides, or one after the other
-        where they differ."""
-        for value in self.group.outputs:
-            attrs = value.node.attrs
-            if self.framed(value) is value:
-                continue
-            for d, (low, high) in enumerate(zip(attrs["low"], attrs["high"], strict=True)):
-                last = value.shape[d] - high
-                sides = [(2, 0, low)] if low == high else [(1, 0, low), (1, last, high)]
-                for number, start, count in (s for s in sides if s[2]):
-                    with self.nest.loops([*value.shape[:d], number, count, *value.shape[d + 1 :]]) as index:
-                        at = index[d] * last + index[d + 1] + start
-                        element = self.nest.const(attrs["value"], value.dtype)
-                        self._store(value, (*index[:d], at, *index[d + 2 :]), element)
-
-    def _row(self) -> None:
-        group = self.group
-        with self.nest.loops(group.kept) as kept:
-            for node in group.nodes:
-                if node.op.has(Trait.REDUCTION) and group.kind == "row":
-                    self._reduction(node, kept)
-            rows = [v for v in group.outputs if not group.is_full(v)]
-            scalars = [self.at(v, self._row_index(v, kept)) for v in rows]
-            for value, scalar in zip(rows, scalars, strict=True):
-                self._store(value, self._row_index(value, kept), scalar)
-            full = [v for v in group.outputs if group.is_full(v) and v.type.size]
-            if full:
-                with self.nest.loops([group.shape[a] for a in group.axes]) as inner:
-                    index = self._full_index(kept, inner)
-                    values = [self.at(v, index) for v in full]
-                    for value, scalar in zip(full, values, strict=True):
-                        self._store(value, index, scalar)
-
-    def _reduction(self, node: Node, kept: tuple[Index, ...]) -> None:
-        value = node.results[0]
-        self.at(value, self._row_index(value, kept))
-        self.ready |= set(self.scratch)
-
-    def _row_index(self, value: Value, kept: tuple[Index, ...]) -> tuple[Index, ...]:
-        if value.shape == self.group.kept:
-            return kept
-        return self._full_index(kept, tuple(Index() for _ in self.group.axes))
-
-    def _full_index(self, kept: tuple[Index, ...], inner: tuple[Index, ...]) -> tuple[Index, ...]:
-        rest, reduced = iter(kept), dict(zip(self.group.axes, inner, strict=True))
-        return tuple(reduced[i] if i in reduced else next(rest) for i in range(len(self.group.shape)))
-
-    def _nest(self, node: Node) -> None:
-        assert node.op.lower_nest is not None, f"{node.op.name} has no kernel rule"
-        context = _NestContext(self, node)
-        node.op.lower_nest(context, *_operands(node), **node.attrs)
-        self._frames()
-
-    # ---- values
-
-    def at(self, value: Value, index: tuple[Index, ...]) -> Scalar:
-        """The element of ``value`` at ``index``."""
-        node = value.node
-        if node not in self.members and (value in self.realized or value in self.place):
-            return self._load(value, index)
-        key = ("value", id(value), index)
-        known = self.nest.recall(key)
-        if known is not None:
-            return known
-        if value in self.ready:
-            return self._from_scratch(value, index)
-        if node.op is CONSTANT:
-            return self.nest.const(node.attrs["value"].item(), value.dtype)
-        if node.op.lower is None:
-            raise CompileError(f"{node.op.name} has no kernel rule")
-        scalar = node.op.lower(_Context(self, node), index, *_operands(node), **node.attrs)
-        if value in self.cache:
-            self._to_scratch(value, index, scalar)
-        return self.nest.remember(key, scalar)
-
-    def _load(self, value: Value, index: tuple[Index, ...]) -> Scalar:
-        return self.nest.load_at(self._buffer(value, "in"), self._offset(value, index), value.dtype)
-
-    def _offset(self, value: Value, index: Sequence[IndexLike]) -> Index:
-        strides = self.strides.get(self.place[value])
-        return flatten(index, strides or row_major_strides(value.shape))
-
-    def _buffer(self, value: Value, role: str) -> str:
-        storage = self.place[value]
-        known = self.buffers.get(storage)
-        if known is None:
-            known = Buffer(f"b{len(self.buffers)}", value.dtype, value.type.size, role)
-        elif known.role != role:
-            known = replace(known, role="inout")
-        self.buffers[storage] = known
-        return known.name
-
-    def _store(self, value: Value, index: Sequence[IndexLike], scalar: Scalar) -> None:
-        self.nest.store_at(self._buffer(value, "out"), self._offset(value, index), scalar)
-
-    def _scratch_offset(self, index: tuple[Index, ...]) -> Index:
-        inner = [index[a] for a in self.group.axes]
-        return flatten(inner, row_major_strides(tuple(self.group.shape[a] for a in self.group.axes)))
-
-    def _to_scratch(self, value: Value, index: tuple[Index, ...], scalar: Scalar) -> None:
-        if value not in self.scratch:
-            size = 1
-            for a in self.group.axes:
-                size *= self.group.shape[a]
-            self.scratch[value] = Buffer(f"s{len(self.scratch)}", value.dtype, size, "scratch")
-        self.nest.store_at(self.scratch[value].name, self._scratch_offset(index), scalar)
-
-    def _from_scratch(self, value: Value, index: tuple[Index, ...]) -> Scalar:
-        return self.nest.load_at(self.scratch[value].name, self._scratch_offset(index), value.dtype)
-
-
-class _Context:
-    """The LowerContext of one node inside a group."""
-
-    def __init__(self, lowering: _GroupLowering, node: Node):
-        self.lowering = lowering
-        self.node = node
-        self.nest = lowering.nest
-        self.type: TensorType = node.results[0].type
-
-    def load(self, operand: OperandRef, index: Sequence[IndexLike], guard: Guard = (), other: Any = 0) -> Scalar:
-        """Element of an operand. Under a guard a load is guarded itself and a computed value is selected."""
-        value = self.node.operands[operand.position]
-        full = tuple(as_index(i) for i in index)
-        if not guard:
-            return self.lowering.at(value, full)
-        return _GuardedReader(self.lowering, guard).read(value, full, other)
-
-    def broadcast(self, operand: OperandRef, index: Sequence[Index]) -> Scalar:
-        """Element of an operand that is broadcast to the result."""
-        return self.load(operand, broadcast_index(operand.shape, index))
-
-
-class _GuardedReader:
-    """Computes a value under a guard: every load behind it carries the guard, so nothing is read where it is false."""
-
-    def __init__(self, lowering: _GroupLowering, guard: Guard):
-        self.lowering = lowering
-        self.guard = guard
-
-    def read(self, value: Value, index: tuple[Index, ...], other: Any) -> Scalar:
-        """The element, or ``other`` where the guard is false."""
-        lowering = self.lowering
-        if value.node not in lowering.members and (value in lowering.realized or value in lowering.place):
-            return self._load(value, index, other)
-        scalar = self.at(value, index)
-        condition = lowering.nest.condition(self.guard)
-        return lowering.nest.select(condition, scalar, lowering.nest.const(other, value.dtype))
-
-    def _load(self, value: Value, index: tuple[Index, ...], other: Any) -> Scalar:
-        lowering = self.lowering
-        offset = lowering._offset(value, index)
-        return lowering.nest.load_at(lowering._buffer(value, "in"), offset, value.dtype, self.guard, other)
-
-    def at(self, value: Value, index: tuple[Index, ...]) -> Scalar:
-        """The element where the guard holds, anything elsewhere."""
-        lowering, node = self.lowering, value.node
-        if node not in lowering.members and (value in lowering.realized or value in lowering.place):
-            return self._load(value, index, 0)
-        if node.op is CONSTANT:
-            return lowering.nest.const(node.attrs["value"].item(), value.dtype)
-        key = ("guarded", id(value), index, self.guard)
-        known = lowering.nest.recall(key)
-        if known is not None:
-            return known
-        assert node.op.lower is not None
-        scalar = node.op.lower(_GuardedContext(self, node), index, *_operands(node), **node.attrs)
-        return lowering.nest.remember(key, scalar)
-
-
-class _GuardedContext(_Context):
-    """The LowerContext of a node whose value is wanted under a guard."""
-
-    def __init__(self, reader: _GuardedReader, node: Node):
-        super().__init__(reader.lowering, node)
-        self.reader = reader
-
-    def load(self, operand: OperandRef, index: Sequence[IndexLike], guard: Guard = (), other: Any = 0) -> Scalar:
-        """Element of an operand under the guard around and its own."""
-        value = self.node.operands[operand.position]
-        full = tuple(as_index(i) for i in index)
-        if not guard:
-            return self.reader.at(value, full)
-        return _GuardedReader(self.lowering, (*self.reader.guard, *guard)).read(value, full, other)
-
-
-class _NestContext(_Context):
-    """The LowerContext of an op that lowers itself as a whole nest."""
-
-    def store(self, index: Sequence[IndexLike], value: Scalar, guard: Guard = (), combine: str | None = None) -> None:
-        """Writes an element of the result, and of what follows it element by element."""
-        result = self.node.results[0]
-        lowering, place = self.lowering, tuple(as_index(i) for i in index)
-        lowering.nest.remember(("value", id(result), place), value)
-        lowering.nest.remember(("guarded", id(result), place, guard), value)
-        for output in lowering.group.outputs:
-            inner = lowering.framed(output)
-            if inner is not result:
-                value = _GuardedReader(lowering, guard).at(inner, place) if guard else lowering.at(inner, place)
-            offset = lowering._offset(output, lowering.inside(output, place))
-            lowering.nest.store_at(lowering._buffer(output, "out"), offset, value, guard, combine)
-
-
-def _merged_rows(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """The passes over a row, inside the loops over rows, as few as possible."""
-    only = body[0] if len(body) == 1 else None
-    if isinstance(only, Loop) and only.kind == "parallel":
-        return (replace(only, body=_merged_rows(only.body)),)
-    return merge_siblings(pick_elements(body))
-
-
-def _operands(node: Node) -> list[OperandRef]:
-    return [OperandRef(i, v.type) for i, v in enumerate(node.operands)]

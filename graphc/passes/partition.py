@@ -198,27 +198,24 @@ class Partition:
 
     def _number_joined(self, merged: Group, parts: tuple[Group, ...]) -> None:
         """The bits of a group are those of its parts; all that needs one of these now needs what any of them does."""
-        bits = above = complete = 0
+        bits = above = 0
         for part in parts:
-            bits |= self._bits[part]
-            above |= self._above[part]
-        for part in parts:
-            if self._above[part] & bits:  # it needs the other part, so what needs it needs that already
-                complete |= self._bits[part]
-            del self._bits[part], self._above[part]
+            bits |= self._bits.pop(part)
+            above |= self._above.pop(part)
         above &= ~bits
         both = above | bits
-        if not self._is_chain(parts):
-            for group, known in self._above.items():
-                if known & bits and not known & complete:
-                    self._above[group] = known | both
+        needing = [g for part in parts for g in self._after(part)]
+        while needing:  # what needs it already is needed by none that does not
+            group = needing.pop()
+            known = self._above.get(group)
+            if known is not None and known | both != known:
+                self._above[group] = known | both
+                needing += self._after(group)
         self._bits[merged], self._above[merged] = bits, above
 
-    def _is_chain(self, parts: tuple[Group, ...]) -> bool:
-        """Whether only the last of two parts reads the first: then what needs the one needs the other already."""
-        first, last = parts
-        readers = [set(self.reading(n)) for n in first.nodes if self.group_of[n] is first]
-        return any(readers) and all(found <= {last} for found in readers)
+    def _after(self, group: Group) -> list[Group]:
+        """Groups that read results of this one."""
+        return list(dict.fromkeys(g for n in group.nodes if self.group_of[n] is group for g in self.reading(n)))
 
 
 def node_axes(node: Node) -> tuple[int, ...]:

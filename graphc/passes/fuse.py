@@ -15,7 +15,7 @@ from graphc.ops.convolution import conv_grad_weight
 from graphc.passes.access import Access, domain_axes, is_virtual
 from graphc.passes.framing import frame
 from graphc.passes.group_order import in_order
-from graphc.passes.partition import LARGE, WEIGHTS, Group, Partition, node_axes
+from graphc.passes.partition import LARGE, LONGEST, WEIGHTS, Group, Partition, node_axes
 from graphc.passes.sharing import join_siblings, recompute
 
 _EPILOGUE = 64
@@ -39,6 +39,7 @@ class Reason(Enum):
     APART = "the product's neighbours lie apart in its result: what else is read there is read in order afterwards"
     ORDER = "the product is needed elsewhere, or in another order of elements"
     SINGLE = "both compute single values, of which larger kernels would be equal to no other one"
+    LONG = f"both together would be more than {LONGEST} operations"
     FIXED = "the one depends on weights alone, and is computed once for many calls"
     DETOUR = "a third group lies between the two: it needs the one and is needed by the other"
 
@@ -136,15 +137,20 @@ class _Fuser(Partition):
             return Reason.APART
         if merged.kind in ("contraction", "nest") and self._weight(producer, consumer) > _EPILOGUE:
             return Reason.EPILOGUE
-        if merged.kind == "map" and prod(merged.shape) == 1 and len({*producer.nodes, *consumer.nodes}) > _SINGLE:
-            return Reason.SINGLE
-        reason = self._misfit(producer, consumer, merged)
+        reason = self._too_long(producer, consumer, merged) or self._misfit(producer, consumer, merged)
         if reason is None and self.reaches(producer, consumer, directly=False):
             reason = Reason.DETOUR
         if reason is not None:
             return reason
         self.join(merged, producer, consumer)
         return None
+
+    def _too_long(self, producer: Group, consumer: Group, merged: Group) -> Reason | None:
+        """Why the kernel of a merger would be too long, if it would."""
+        count = len({*producer.nodes, *consumer.nodes})
+        if merged.kind == "map" and prod(merged.shape) == 1 and count > _SINGLE:
+            return Reason.SINGLE
+        return Reason.LONG if count > LONGEST else None
 
     def _merged(self, producer: Group, consumer: Group) -> Group | Reason:
         """The kind and domain of a merger, or why no kernel form holds both."""

@@ -256,10 +256,11 @@ def _in_place_candidates(graph: Graph, plan: FusionPlan) -> dict[Value, Value]:
 def _last_readers(plan: FusionPlan) -> dict[Value, int]:
     """The number of the last group that reads each graph input."""
     last: dict[Value, int] = {}
+    stored = {v.node for v in plan.realized}
     for number, group in enumerate(plan.groups):
         for node in group.nodes:
             for operand in node.operands:
-                for access in climb(operand, domain_axes(operand.shape)):
+                for access in climb(operand, domain_axes(operand.shape), stored):
                     if access.value.node.op is INPUT:
                         last[access.value] = number
     return last

@@ -46,6 +46,11 @@ WEIGHTS = {
 """Vector operations of ops that need many."""
 LARGE = 256 * 1024
 """Bytes from which a value is likely to have left the near caches when it is read again."""
+VIEWS, WAYS = 64, 256
+"""Most views between a reader and what it reads in memory, and most reads behind one such view."""
+LONGEST = 128
+"""Most nodes of a kernel. What a longer one would keep in registers is little beside what it computes, and the time to
+build one grows faster than its length."""
 KINDS = ("map", "row", "contraction", "nest")
 """``map``: every value has the domain's shape. ``row``: reductions of the domain over ``axes``, values around them.
 ``contraction``: one sum of products and what is done to its result. ``nest``: one op that lowers itself, or a scan."""
@@ -246,22 +251,38 @@ def _kept_values(graph: Graph) -> list[Value]:
 
 
 def _forced(graph: Graph) -> set[Node]:
-    """Virtual nodes that must lie in memory all the same: outputs, written state, and what products and nests read
-    through anything but plain index arithmetic."""
-    forced: set[Node] = set()
-    for value in _kept_values(graph):
-        if is_virtual(value.node):
-            forced.add(value.node)
+    """Virtual nodes that must lie in memory all the same: outputs, written state, what would be looked through too
+    often, and what products and nests read through anything but plain index arithmetic."""
+    forced = {value.node for value in _kept_values(graph) if is_virtual(value.node)}
+    _force_long_views(graph, forced)
     for node in graph.nodes():
         if node.op.lower is not None and not node.op.has(Trait.CONTRACTION):
             continue
         for operand in node.operands:
-            access = climb(operand, domain_axes(operand.shape))
+            access = climb(operand, domain_axes(operand.shape), forced)
             if is_repeated(node):
                 forced.update([operand.node] if is_virtual(operand.node) else [])
             elif is_virtual(operand.node) and not (len(access) == 1 and access[0].plain and node.op.lower is not None):
                 forced.add(_last_irregular(operand) or operand.node)
     return forced
+
+
+def _force_long_views(graph: Graph, forced: set[Node]) -> None:
+    """Adds views of views of views: an element of what they show is found through too many of them, or by too many ways
+    (where what is concatenated was concatenated before, their number grows with every such view)."""
+    views: dict[Node, int] = {}
+    ways: dict[Node, int] = {}
+    for node in graph.nodes():
+        if node in forced or node.op is CONSTANT or not is_virtual(node):
+            continue
+        sources = [v.node for v in node.operands]
+        if sum(ways.get(s, 1) for s in sources) > WAYS:
+            forced.update(s for s in sources if ways.pop(s, 1) > 1)
+        if max((views.get(s, 0) for s in sources), default=0) >= VIEWS:
+            forced.add(node)
+            continue
+        ways[node] = max(1, sum(ways.get(s, 1) for s in sources))
+        views[node] = 1 + max((views.get(s, 0) for s in sources if s not in forced), default=0)
 
 
 def _last_irregular(operand: Value) -> Node | None:

@@ -7,7 +7,7 @@ from math import prod
 from graphc.ir.graph import Node, Value
 from graphc.ir.op import Trait
 from graphc.passes.access import Access, domain_axes, is_virtual
-from graphc.passes.partition import LARGE, WEIGHTS, Group, Partition
+from graphc.passes.partition import LARGE, LONGEST, WEIGHTS, Group, Partition
 
 _CHEAP = 12
 """Operations per element that cost less than reading or writing it in far memory."""
@@ -145,7 +145,7 @@ def _joint(partition: Partition, a: Group, b: Group) -> Group | None:
     if kinds == {"row", "map"} and not _has_short_rows(row):
         return None
     whole = all(n.results[0].shape == a.shape for g in (a, b) if g.kind == "map" for n in g.nodes)
-    if not whole or _streams(partition, a, b) > _STREAMS:
+    if not whole or len(a.nodes) + len(b.nodes) > LONGEST or _streams(partition, a, b) > _STREAMS:
         return None
     if partition.reaches(a, b, directly=True) or partition.reaches(b, a, directly=True):
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from graphc.codegen.llvm_emit import emit_kernel, streamed_name
 from graphc.codegen.polls import find_polls
 from graphc.codegen.streams import LINE, streamed_buffers
@@ -143,6 +145,16 @@ out:
 """
 
 
+CALLS = "graphc_calls"
+"""Names of the functions that hold the calls of a long program begin so."""
+_ARGUMENTS = 1024
+"""About how many arguments the calls of such a function have together."""
+
+
+def _function(head: str, lines: Sequence[str]) -> str:
+    return "\n".join([head, "entry:", *lines, "  ret void", "}", ""])
+
+
 class _EntryWriter:
     def __init__(
         self,
@@ -162,9 +174,15 @@ class _EntryWriter:
         self.team = team
         self.kernels = {k.name: k for k in program.kernels}
         self.owners = owners(program)
-        self.names: dict[str, str] = {}
+        self.bound = {s.name: i for i, s in enumerate(bound_storages(program))}
+        temporaries = (s for s in program.storages if s.cls == "temp" and not s.alias)
+        self.temporaries = {s.name: (i, s.offset) for i, s in enumerate(temporaries)}
+        """Numbers and offsets in the arena."""
+        self.names = {name: f"%s{i}" for name, i in self.bound.items()}
         """Register with the address of a storage."""
+        self.names |= {name: f"%m{i}" for name, (i, _) in self.temporaries.items()}
         self.lines: list[str] = []
+        """Of the function that is being written."""
         self.loops: list[tuple[Axis, str]] = []
         """Loops that are open, with the ends of the names of their registers."""
         self.shared = team.shared_loops(program.calls)
@@ -174,47 +192,92 @@ class _EntryWriter:
         """Calls in open loops whose stamps are still to be written."""
 
     def emit(self) -> str:
-        """The entry, and for a program that threads share the function that runs one part of it."""
-        if not self.team.splits:
-            head = f"define void @{ENTRY}({self.table}) #0 {{"
-            self.addresses()
-            if self.stamped:
-                slot = len(bound_storages(self.program)) + 1
-                self.lines.append(f"  %pt = getelementptr inbounds ptr, ptr %table, i64 {slot}")
-                self.lines.append("  %ticks = load ptr, ptr %pt, align 8")
+        """The entry, and for a program that threads share the function that runs one part of it. The calls of a long
+        program are in functions of their own, one after the other: the time to build one grows faster than its
+        length."""
+        shared = bool(self.team.splits)
+        rest = ", i64 %part, i64 %parts, ptr %barrier, ptr %scratch" if shared else ""
+        spans = self.spans()
+        bodies = [self.body(start, stop) for start, stop in spans]
+        functions, main = [], bodies[0]
+        if len(spans) > 1:
+            heads = [f"define internal void @{CALLS}{i}({self.table}{rest}) #0 {{" for i in range(len(spans))]
+            functions = [_function(head, body) for head, body in zip(heads, bodies, strict=True)]
+            main = [line for i, span in enumerate(spans) for line in self.call_span(i, span, f"ptr %table{rest}")]
+        if shared:
+            functions.append(_SHARED.format(table=self.table, most=self.team.most, scratch=self.program.scratch))
+        name = f"internal void @{WORK}" if shared else f"void @{ENTRY}"
+        return "\n".join([*functions, _function(f"define {name}({self.table}{rest}) #0 {{", main)])
+
+    def spans(self) -> list[tuple[int, int]]:
+        """The numbers of the first call of each function and of the first one after it; loops stay in one piece."""
+        calls = self.program.calls
+        found, start, size = [], 0, 0
+        for number in range(1, len(calls)):
+            size += len(calls[number - 1].args)
+            apart = calls[number - 1].repeats[:1] != calls[number].repeats[:1] or not calls[number].repeats
+            if size >= _ARGUMENTS and apart:
+                found.append((start, number))
+                start, size = number, 0
+        return [*found, (start, len(calls))]
+
+    def call_span(self, i: int, span: tuple[int, int], arguments: str) -> list[str]:
+        """What calls one of the functions, and ends the program where a poll in it has cut it."""
+        start, stop = span
+        lines = [f"  call void @{CALLS}{i}({arguments})"]
+        if self.polls.isdisjoint(range(start, stop)):
+            return lines
+        # NOTE: another part may be further on and cut by a later poll, where this one has yet to arrive.
+        return [
+            *lines,
+            f"  %w{i}.p = getelementptr inbounds i64, ptr %table, i64 {self.last}",
+            f"  %w{i} = load atomic i64, ptr %w{i}.p monotonic, align 8",
+            f"  %w{i}.n = sub i64 %w{i}, {start + CUT}",
+            f"  %w{i}.cut = icmp ult i64 %w{i}.n, {stop - start}",
+            f"  br i1 %w{i}.cut, label %U{i}, label %V{i}",
+            f"U{i}:",
+            "  ret void",
+            f"V{i}:",
+        ]
+
+    def body(self, start: int, stop: int) -> list[str]:
+        """The lines of a function with the calls from ``start`` to before ``stop``."""
+        self.lines = []
+        self.addresses(self.program.calls[start:stop])
+        if self.stamped:
+            self.lines.append(f"  %pt = getelementptr inbounds ptr, ptr %table, i64 {self.last}")
+            self.lines.append("  %ticks = load ptr, ptr %pt, align 8")
+            if not start:
                 self.stamp(0)
                 self.stamp(1)
-            for number, call in enumerate(self.program.calls):
-                self.enter(number, call.repeats)
-                if number in self.polls:
-                    self.poll(number)
-                if self.stamped:
-                    self.stamped_call(number, call)
-                else:
-                    self.call(number, call)
-            self.leave(())
-            return "\n".join([head, "entry:", *self.lines, "  ret void", "}", ""])
-        parameters = f"{self.table}, i64 %part, i64 %parts, ptr %barrier, ptr %scratch"
-        self.addresses()
-        self.shared_calls()
-        shared = _SHARED.format(table=self.table, most=self.team.most, scratch=self.program.scratch)
-        head = f"define internal void @{WORK}({parameters}) #0 {{"
-        return "\n".join([shared, head, "entry:", *self.lines, "  ret void", "}", ""])
+        if self.team.splits:
+            self.shared_calls(start, stop)
+        else:
+            self.calls(start, stop)
+        return self.lines
 
-    def addresses(self) -> None:
-        """Loads the addresses of all storages that some call uses."""
-        bound = bound_storages(self.program)
-        self.names = {s.name: f"%s{i}" for i, s in enumerate(bound)}
-        used = {self.owners[a].name for call in self.program.calls for a in call.args}
-        for i, storage in enumerate(bound):
-            if storage.name in used:
-                self.lines.append(f"  %p{i} = getelementptr inbounds ptr, ptr %table, i64 {i}")
-                self.lines.append(f"  %s{i} = load ptr, ptr %p{i}, align 8")
-        self.lines.append(f"  %pa = getelementptr inbounds ptr, ptr %table, i64 {len(bound)}")
+    def calls(self, start: int, stop: int) -> None:
+        """Appends calls that one thread makes."""
+        for number, call in enumerate(self.program.calls[start:stop], start):
+            self.enter(number, call.repeats)
+            if number in self.polls:
+                self.poll(number)
+            if self.stamped:
+                self.stamped_call(number, call)
+            else:
+                self.call(number, call)
+        self.leave(())
+
+    def addresses(self, calls: Sequence[Call]) -> None:
+        """Loads the addresses of all storages that some of these calls use."""
+        used = {self.owners[a].name for call in calls for a in call.args}
+        for i in sorted(self.bound[name] for name in used if name in self.bound):
+            self.lines.append(f"  %p{i} = getelementptr inbounds ptr, ptr %table, i64 {i}")
+            self.lines.append(f"  %s{i} = load ptr, ptr %p{i}, align 8")
+        self.lines.append(f"  %pa = getelementptr inbounds ptr, ptr %table, i64 {len(self.bound)}")
         self.lines.append("  %arena = load ptr, ptr %pa, align 8")
-        for i, storage in enumerate(s for s in self.program.storages if s.cls == "temp" and not s.alias):
-            self.names[storage.name] = f"%m{i}"
-            self.lines.append(f"  %m{i} = getelementptr inbounds i8, ptr %arena, i64 {storage.offset}")
+        for i, offset in sorted(self.temporaries[name] for name in used if name in self.temporaries):
+            self.lines.append(f"  %m{i} = getelementptr inbounds i8, ptr %arena, i64 {offset}")
         scratch = self.program.arena - self.program.scratch
         self.lines.append(f"  %x = getelementptr inbounds i8, ptr %arena, i64 {scratch}")
 
@@ -357,13 +420,13 @@ class _EntryWriter:
         self.lines.append(f"  %q{number} = getelementptr inbounds i64, ptr %ticks, i64 {number}")
         self.lines.append(f"  store i64 %t{number}, ptr %q{number}, align 8")
 
-    def shared_calls(self) -> None:
-        """Appends all calls: every part runs the kernels that are split, part 0 the others, and all parts meet where
-        the team's plan says so."""
+    def shared_calls(self, start: int, stop: int) -> None:
+        """Appends calls that threads share: every part runs the kernels that are split, part 0 the others, and all
+        parts meet where the team's plan says so."""
         lines = self.lines
         lines.append("  %first = icmp eq i64 %part, 0")
         lines.append("  %xp = select i1 %first, ptr %x, ptr %scratch")
-        for number, call in enumerate(self.program.calls):
+        for number, call in enumerate(self.program.calls[start:stop], start):
             split = call.kernel in self.team.splits
             meets = number in self.team.barriers
             together = tuple(axis for axis in call.repeats if axis in self.shared)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from types import MethodType
@@ -167,6 +168,13 @@ def _call(target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     except GraphcError as error:
         module_path.note_origin(error)
         raise
+    except RecursionError as error:
+        raise TraceError(
+            "calls in the traced function are nested more deeply than Python's limit allows "
+            f"({sys.getrecursionlimit()} frames, of which a trace needs a few for each call)",
+            where=graph_name(target),
+            remedy="a loop in place of the recursion, gc.scan, or sys.setrecursionlimit with a higher limit",
+        ) from error
 
 
 def start(graph: Graph, modules: Sequence[tuple[str, Any]]) -> Tracer:

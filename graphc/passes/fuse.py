@@ -15,6 +15,7 @@ from graphc.ops.convolution import conv_grad_weight
 from graphc.passes.access import Access, domain_axes, is_virtual
 from graphc.passes.framing import frame
 from graphc.passes.group_order import in_order
+from graphc.passes.long_views import DIVISIONS, divides_index
 from graphc.passes.partition import LARGE, LONGEST, WEIGHTS, Group, Partition, node_axes
 from graphc.passes.sharing import join_siblings, recompute
 
@@ -40,6 +41,7 @@ class Reason(Enum):
     ORDER = "the product is needed elsewhere, or in another order of elements"
     SINGLE = "both compute single values, of which larger kernels would be equal to no other one"
     LONG = f"both together would be more than {LONGEST} operations"
+    DIVIDED = "indices would be quotients of quotients, which double with each step"
     FIXED = "the one depends on weights alone, and is computed once for many calls"
     DETOUR = "a third group lies between the two: it needs the one and is needed by the other"
 
@@ -140,10 +142,22 @@ class _Fuser(Partition):
         reason = self._too_long(producer, consumer, merged) or self._misfit(producer, consumer, merged)
         if reason is None and self.reaches(producer, consumer, directly=False):
             reason = Reason.DETOUR
+        merged.divisions = producer.divisions + consumer.divisions + self._divides(producer, consumer, merged)
+        if reason is None and merged.divisions > DIVISIONS:
+            reason = Reason.DIVIDED
         if reason is not None:
             return reason
         self.join(merged, producer, consumer)
         return None
+
+    def _divides(self, producer: Group, consumer: Group, merged: Group) -> bool:
+        """Whether the one is read by the other elsewhere than where it is computed, by quotients and remainders."""
+        members = set(producer.nodes)
+        return any(
+            access.value.node in members and divides_index(access.index) and not _aligned(node, access, merged)
+            for node in consumer.nodes
+            for access in self.reads[node]
+        )
 
     def _too_long(self, producer: Group, consumer: Group, merged: Group) -> Reason | None:
         """Why the kernel of a merger would be too long, if it would."""

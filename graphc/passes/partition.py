@@ -11,6 +11,7 @@ from graphc.ir.op import Trait
 from graphc.ops.loop import scan
 from graphc.passes.access import Access, climb, domain_axes, is_virtual, operand_reads, written_value
 from graphc.passes.fixed import fixed_nodes
+from graphc.passes.long_views import DIVISIONS, long_views
 
 WEIGHTS = {
     "exp": 12,
@@ -46,8 +47,6 @@ WEIGHTS = {
 """Vector operations of ops that need many."""
 LARGE = 256 * 1024
 """Bytes from which a value is likely to have left the near caches when it is read again."""
-VIEWS, WAYS = 64, 256
-"""Most views between a reader and what it reads in memory, and most reads behind one such view."""
 LONGEST = 128
 """Most nodes of a kernel. What a longer one would keep in registers is little beside what it computes, and the time to
 build one grows faster than its length."""
@@ -66,6 +65,8 @@ class Group:
     axes: tuple[int, ...] = ()
     outputs: list[Value] = field(default_factory=list)
     """Values that are stored, in node order (filled in at the end)."""
+    divisions: int = 0
+    """How often indices may be divided, one time after the other, from a reader in the group to what it reads."""
 
     @property
     def kept(self) -> tuple[int, ...]:
@@ -98,11 +99,14 @@ class Partition:
         order = graph.nodes()
         live = live_nodes(graph, [*graph.outputs, *(v for n in order if n.op.has(Trait.EFFECT) for v in n.results)])
         self.position = {node: i for i, node in enumerate(order)}
-        self.forced = _forced(graph)
+        deep = long_views(graph)
+        self.forced = _forced(graph, deep)
         """Views and generators that lie in memory all the same."""
         self.real = [n for n in order if n in live and self._is_real(n)]
         """Nodes that are computed by a kernel."""
         self.group_of: dict[Node, Group] = {n: _single(n) for n in self.real}
+        for node in deep & self.group_of.keys():
+            self.group_of[node].divisions = DIVISIONS + 1
         self.again: dict[Node, list[Group]] = {}
         """Further groups that compute a node for themselves."""
         self.reads: dict[Node, list[Access]] = {n: self._reads(n) for n in self.real}
@@ -250,11 +254,10 @@ def _kept_values(graph: Graph) -> list[Value]:
     return [written_value(v) for v in (*graph.outputs, *written)]
 
 
-def _forced(graph: Graph) -> set[Node]:
+def _forced(graph: Graph, deep: set[Node]) -> set[Node]:
     """Virtual nodes that must lie in memory all the same: outputs, written state, what would be looked through too
     often, and what products and nests read through anything but plain index arithmetic."""
-    forced = {value.node for value in _kept_values(graph) if is_virtual(value.node)}
-    _force_long_views(graph, forced)
+    forced = deep | {value.node for value in _kept_values(graph) if is_virtual(value.node)}
     for node in graph.nodes():
         if node.op.lower is not None and not node.op.has(Trait.CONTRACTION):
             continue
@@ -265,24 +268,6 @@ def _forced(graph: Graph) -> set[Node]:
             elif is_virtual(operand.node) and not (len(access) == 1 and access[0].plain and node.op.lower is not None):
                 forced.add(_last_irregular(operand) or operand.node)
     return forced
-
-
-def _force_long_views(graph: Graph, forced: set[Node]) -> None:
-    """Adds views of views of views: an element of what they show is found through too many of them, or by too many ways
-    (where what is concatenated was concatenated before, their number grows with every such view)."""
-    views: dict[Node, int] = {}
-    ways: dict[Node, int] = {}
-    for node in graph.nodes():
-        if node in forced or node.op is CONSTANT or not is_virtual(node):
-            continue
-        sources = [v.node for v in node.operands]
-        if sum(ways.get(s, 1) for s in sources) > WAYS:
-            forced.update(s for s in sources if ways.pop(s, 1) > 1)
-        if max((views.get(s, 0) for s in sources), default=0) >= VIEWS:
-            forced.add(node)
-            continue
-        ways[node] = max(1, sum(ways.get(s, 1) for s in sources))
-        views[node] = 1 + max((views.get(s, 0) for s in sources if s not in forced), default=0)
 
 
 def _last_irregular(operand: Value) -> Node | None:

@@ -124,3 +124,24 @@ def test_loops_inside_of_loops():
     np.testing.assert_array_equal(found[0].reshape(6, 4), [steps[i] for i in (4, 5, 2, 3, 0, 1)])
     for native, interpreted in zip(found, run_program(made, [given]), strict=True):
         np.testing.assert_array_equal(native, interpreted)
+
+
+def test_the_calls_of_a_long_program_are_in_several_functions():
+    count = 1000
+    temps = tuple(storage(f"t{i}", "temp") for i in range(count - 1))
+    names = ["x", *(t.name for t in temps), "y"]
+    calls = [("double", names[i], names[i + 1]) if i < 3 else ("copy", names[i], names[i + 1]) for i in range(count)]
+    copy = kernel_of("""
+        kernel @copy(%x: f32[4] in, %y: f32[4] out) {
+          for i in 4 serial {
+            v: f32 = load %x[i]
+            store %y[i] = v
+          }
+        }""")
+    storages = (storage("x", "input"), storage("y", "output"), *temps)
+    long = plan_memory(Program("p", storages, (DOUBLE, copy), tuple(Call(k, tuple(a)) for k, *a in calls)))
+    text = emit_program(long, WIDE)
+    assert len(re.findall(r"define internal void @graphc_calls\d+\(", text)) == 2
+    assert max(f.count("call void") for f in text.split("define ")) < count
+    (y,) = run(long, np.arange(4, dtype=np.float32))
+    np.testing.assert_array_equal(y, 8 * np.arange(4, dtype=np.float32))

@@ -178,3 +178,17 @@ def test_result_of_a_node_with_several(graph: Graph):
     assert [r.name for r in node.results] == ["constant.0", "constant.1"]
     with pytest.raises(VerifyError, match="constant has 2 results"):
         _ = node.result
+
+
+def test_outputs_count_as_uses():
+    graph = Graph("g")
+    x = graph.add_input(TensorType(float32, (2,)), "x")
+    y = make(graph, "neg", x)
+    assert graph.is_used_once(x) and not graph.is_used(y) and not graph.is_used_once(y)
+    graph.set_outputs([y, y])
+    assert graph.is_used(y) and not graph.is_used_once(y)
+    z = make(graph, "exp", x)
+    assert graph.replace_uses(y, z) == 2 and graph.outputs == (z, z)
+    assert not graph.is_used(y) and not graph.is_used_once(x)
+    graph.set_outputs([z])
+    assert graph.is_used_once(z)

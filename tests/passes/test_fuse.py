@@ -12,6 +12,7 @@ from graphc.ir.interpret import copy
 from graphc.nn import functional as F
 from graphc.passes.fuse import FusionPlan, Reason, fuse
 from graphc.passes.lower import lower_graph
+from graphc.passes.partition import LONGEST
 from graphc.passes.pipeline import optimize
 from tests.native import Tolerance, check_kernels, check_results, run_graph, run_lowered
 from tests.passes.check_pass import random_arguments
@@ -396,3 +397,11 @@ def test_an_optimizer_follows_the_gradient_of_a_window_by_itself(kernel: int, ap
     assert (Reason.APART in {r.reason for r in plan.refusals}) is apart
     gradient = next(g for g in plan.groups if any(n.op.name == "conv_grad_weight" for n in g.nodes))
     assert any(v.node.op.name in ("sub", "add") for v in gradient.outputs) is not apart
+
+
+def test_no_kernel_has_more_nodes_than_the_longest():
+    lines = "\n".join(f"%v{i + 1} = sin(%v{i}) : f32[4]" for i in range(300))
+    graph = graph_of(f"graph @g(%v0: f32[4]) -> (f32[4]) {{\n{lines}\nreturn %v300\n}}")
+    plan = fuse(graph)
+    assert [len(g.nodes) for g in plan.groups] == [LONGEST, LONGEST, 300 - 2 * LONGEST]
+    assert {r.reason for r in plan.refusals} == {Reason.LONG}

@@ -1,0 +1,65 @@
+"""Views of views of views: which of them are stored, so that what is read through them is found in few steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphc.ir.graph import CONSTANT, Graph, Node
+from graphc.ir.index import Div, Index, Mod
+from graphc.ir.op import Trait
+from graphc.passes.access import domain_axes, is_virtual, operand_reads
+
+VIEWS, DIVISIONS, WAYS = 64, 6, 256
+"""Most views between a reader and what it reads in memory, most of them that divide, most reads behind one view."""
+
+
+@dataclass
+class _Depth:
+    """What lies between a view and memory."""
+
+    views: int = 0
+    """Views, one behind the other."""
+    divisions: int = 0
+    """Those of them whose indices are quotients and remainders; behind each, indices have up to twice as many terms."""
+    ways: int = 1
+    """How many reads one element is found by: what is concatenated may have been concatenated before."""
+
+    @property
+    def is_too_deep(self) -> bool:
+        return self.views > VIEWS or self.divisions > DIVISIONS
+
+
+def long_views(graph: Graph) -> set[Node]:
+    """The views that are stored so that none is looked through too many others, or by too many ways."""
+    found: set[Node] = set()
+    depths: dict[Node, _Depth] = {}
+    for node in graph.nodes():
+        if node.op is CONSTANT or node.op.has(Trait.STATE_WRITE) or not is_virtual(node):
+            continue
+        sources = [v.node for v in node.operands]
+        if sum(depths[s].ways if s in depths else 1 for s in sources) > WAYS:
+            many = [s for s in sources if s in depths and depths[s].ways > 1]
+            found.update(many)
+            for source in many:
+                depths.pop(source, None)
+        depth = _depth(node, [depths[s] for s in sources if s in depths])
+        if depth.is_too_deep:
+            found.add(node)
+        else:
+            depths[node] = depth
+    return found
+
+
+def _depth(node: Node, behind: list[_Depth]) -> _Depth:
+    """The depth of a view in front of others."""
+    if not behind:
+        return _Depth(1, 0, max(1, len(node.operands)))
+    reads = operand_reads(node, domain_axes(node.result.shape))
+    divides = any(divides_index(r.index) for r in reads)
+    ways = len(node.operands) - len(behind) + sum(d.ways for d in behind)
+    return _Depth(1 + max(d.views for d in behind), divides + max(d.divisions for d in behind), ways)
+
+
+def divides_index(index: tuple[Index, ...]) -> bool:
+    """Whether quotients or remainders are among the terms of an index."""
+    return any(isinstance(atom, Div | Mod) for i in index for atom, _ in i.terms)

@@ -86,7 +86,7 @@ class Reads:
         if id(owner) in self.owners:
             return
         self.owners[id(owner)] = owner
-        self.facts[("class", id(owner))] = ClassOf(owner, place)
+        self.facts[("class", id(owner))] = ClassOf(owner, place, _is_watched(type(owner)))
         key = ("special", type(owner))
         if key not in self.facts:
             self.facts[key] = SpecialMethods(type(owner), place)
@@ -150,7 +150,7 @@ class Reads:
 
     def _record(self, kind: type[Any]) -> bool:
         """Makes reads of attributes of the objects of a class of the user visible; False where that cannot be."""
-        if any(base in _watched for base in kind.__mro__):
+        if _is_watched(kind):
             return True
         if not _is_of_user(kind) or kind.__getattribute__ not in (object.__getattribute__, _read_known):
             return False
@@ -280,6 +280,12 @@ class Reads:
                 del table[name]
         return faults
 
+    def set_again(self) -> None:
+        """Sets the attributes that the trace has set."""
+        for table, name, value in self.effects:
+            if table.get(name) is not value:
+                table[name] = value
+
     @staticmethod
     def _may_set(table: dict[str, Any], fact: Any, now: Any) -> bool:
         """Whether a call can set an attribute to what the trace has set it to: it was not read before, or was None."""
@@ -293,6 +299,11 @@ class Reads:
 
 _SLOTS = (type(FunctionType.__globals__), type(FunctionType.__code__))  # type: ignore[attr-defined]
 _NAMESPACES = frozenset({SimpleNamespace, *([sys.modules["argparse"].Namespace] if "argparse" in sys.modules else [])})
+
+
+def _is_watched(kind: type[Any]) -> bool:
+    """Whether all objects of a class are recorded, and changes of them counted."""
+    return any(base in _watched for base in kind.__mro__)
 
 
 def _is_of_user(kind: type[Any]) -> bool:

@@ -117,12 +117,12 @@ def watching(see: Callable[[FrameType], None]) -> Iterator[None]:
 
 def _is_of_user(frame: FrameType) -> bool:
     """Whether a frame is that of a function, and none that a library has written while it runs."""
-    code = frame.f_code
-    generated = code.co_filename.startswith("<") and frame.f_globals.get("__name__", "").startswith(_GENERATING)
-    return bool(code.co_flags & inspect.CO_OPTIMIZED) and not generated
+    package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return bool(frame.f_code.co_flags & inspect.CO_OPTIMIZED) and package not in _OWN
 
 
-_GENERATING = ("graphc.", "numpy.", "collections", "dataclasses")
+_OWN = frozenset({"graphc", "numpy", "networkx", "llvmlite", "collections", "dataclasses"})
+"""Packages whose code runs while graphs are made, or that write functions."""
 
 
 def functions_of(frame: FrameType) -> list[FunctionType]:

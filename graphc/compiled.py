@@ -254,9 +254,8 @@ class Variant:
         if self.traced.written:
             check_apart(self.name, self.traced.written, leaves)
         arrays = self.calls.run([t._data for t in leaves])
-        for table, name, value in self._effects:
-            if table.get(name) is not value:
-                table[name] = value
+        if self._effects:
+            self.traced.attributes.set_again()
         count = len(self.output_types)
         results = [Tensor._wrap(a) for a in arrays[:count]]
         if self.sources:

@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc import config, module_path
+from graphc.attributes import recording
 from graphc.autograd.grad_mode import enable_grad, no_grad
 from graphc.compiled import BoundProgram, bound_values, build, no_class, no_hooks, slots_of
 from graphc.dtypes import float32, float64
-from graphc.errors import ArgumentError, GradientError, ShapeError
+from graphc.errors import ArgumentError, GradientError, ShapeError, TraceError
 from graphc.guards import Recompiles
+from graphc.hooks import call_hook
 from graphc.identity import check_apart, repeats
 from graphc.interruptions import kept_outside
 from graphc.ir.build import emit
@@ -28,7 +30,7 @@ from graphc.ops.define import as_type
 from graphc.ops.state import state_write
 from graphc.structure import LEAF, Branch, Leaf, check_static, flatten, unflatten
 from graphc.tensor import Tensor
-from graphc.trace import graph_name, modules_of, trace_function
+from graphc.trace import graph_name, modules_of, settled, trace_function
 from graphc.tracer import Tracer
 
 Number = bool | int | float
@@ -173,7 +175,8 @@ class _Program:
         by_param = {id(param): (value, gradient) for value, (gradient, param) in parameters.items()}
         tracer = Tracer(graph)
         tracer.differentiable = False
-        with kept_outside(), dispatch.use(tracer), module_path.outside(), no_grad():
+        with kept_outside(), dispatch.use(tracer), module_path.outside(), no_grad(), recording(True) as reads:
+            reads.reach(optimizer, "")
             for index, group in enumerate(optimizer.param_groups):
                 present = [p for p in group["params"] if id(p) in by_param]
                 rule = _Rule(optimizer, index, graph) if present else None
@@ -181,6 +184,7 @@ class _Program:
                 for param in present:
                     assert rule is not None
                     _update(tracer, optimizer, param, by_param[id(param)], rule)
+        self.account.watched += tuple(settled(reads, f"{type(optimizer).__name__}.update"))
         return numbers
 
     def holds(self, optimizer: Any) -> bool:
@@ -199,6 +203,7 @@ class _Program:
         """One step; what the loss and what the model returned."""
         if self.traced.written:
             check_apart(self.traced.graph.name, self.traced.written, leaves)
+        self.traced.attributes.set_again()
         numbers = [_array(self.number(group, name), dtype) for group, name, dtype in self.hyper]
         found = [Tensor._wrap(a) for a in self.calls.run([*[t._data for t in leaves], *numbers])]
         if self.single:
@@ -222,10 +227,25 @@ def _update(tracer: Tracer, optimizer: Any, param: Any, values: tuple[Value, Val
         path = _state_path(argument, name)
         state[name] = tracer.graph.add_input(TensorType(tensor.dtype, tensor.shape), path, "state", path)
     images = {name: Tensor._wrap(value) for name, value in state.items()}
-    new, new_state = optimizer.update(Tensor._wrap(argument), Tensor._wrap(gradient), images, rule.values)
+    new, new_state = optimizer.update(Tensor._wrap(argument), _hooked(param, gradient), images, rule.values)
     _write(tracer, argument, new)
     for name, value in state.items():
         _write(tracer, value, new_state[name])
+
+
+def _hooked(param: Any, gradient: Value) -> Any:
+    """The gradient of a parameter after its hooks, which are part of the trace."""
+    if param._post_hooks:
+        raise TraceError(
+            "compile_step: a hook that runs after a gradient was added to `grad` has none to see, for gradients are "
+            "not kept",
+            remedy="param.register_hook(hook), whose result is the gradient; or loss.backward() and optimizer.step()",
+        )
+    found = Tensor._wrap(gradient)
+    for hook in list((param._hooks or {}).values()):
+        given = call_hook(hook, found)
+        found = found if given is None else given
+    return found
 
 
 def _write(tracer: Tracer, argument: Value, tensor: Tensor) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import CellType
 from typing import Any, Protocol
 
@@ -183,8 +183,10 @@ _NOT_METHODS = frozenset({"__getattribute__", "__class__"})
 class ClassOf(_Read):
     """The class of an object."""
 
-    def __init__(self, owner: Any, place: str = ""):
+    def __init__(self, owner: Any, place: str = "", counted: bool = False):
         self.owner, self.place, self.title = owner, place, f"class of a {type(owner).__name__}"
+        self.counted = counted
+        """Whether the count of changes tells of another class."""
         super().__init__(type(owner))
 
     def now(self) -> Any:
@@ -289,11 +291,22 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+def _python_same(watch: Watch) -> Callable[[], bool]:
+    return watch.same
+
+
 class Account:
     """All facts that one compiled program relies on."""
 
-    def __init__(self, counted: Iterable[Fact], watched: Iterable[Watched], always: Iterable[Fact] = ()):
-        """``counted`` are those whose changes the count of changes tells, ``always`` those that are asked each time."""
+    def __init__(
+        self,
+        counted: Iterable[Fact],
+        watched: Iterable[Watched],
+        always: Iterable[Fact] = (),
+        make_same: Callable[[Watch], Callable[[], bool]] = _python_same,
+    ):
+        """``counted`` are those whose changes the count of changes tells, ``always`` those that are asked each time;
+        ``make_same`` makes what tells of words whether they are what they were."""
         self.counted = tuple(counted)
         self.watched = tuple(watched)
         self.always = tuple(always)
@@ -301,7 +314,7 @@ class Account:
         """Stay what they are while ``watched`` hold."""
         self._told = False
         """Whether words tell of every change."""
-        self._same = self.words.same
+        self._same = make_same(self.words)
         self._seen = -1
         """The count of changes when ``holds`` looked at ``counted`` last and they held."""
 

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.changes import COMMON_HOOKS, COUNT, Members
+from graphc.compiler.native_call import unchanged
 from graphc.creation import get_default_dtype
-from graphc.facts import Account, Fact, broken
+from graphc.facts import Account, ClassOf, Fact, broken
 from graphc.tensor import Tensor
 from graphc.trace import Traced, is_module
 
@@ -181,7 +182,10 @@ def account_of(traced: Traced, modules: Modules, more: Sequence[Fact] = ()) -> t
     whole = Modules([*modules.modules, *met]) if met else modules
     tensors = TensorHooks(a.tensor for a in traced.arguments)
     counted: list[Fact] = [whole, Sharing(whole), ModuleHooks(whole), tensors, DefaultType()]
-    return Account(counted, traced.attributes.facts.values(), [*more, *traced.constants]), whole
+    facts = list(traced.attributes.facts.values())
+    counted += [f for f in facts if isinstance(f, ClassOf) and f.counted]
+    watched = [f for f in facts if not (isinstance(f, ClassOf) and f.counted)]
+    return Account(counted, watched, [*more, *traced.constants], unchanged), whole
 
 
 class Slot:

@@ -128,6 +128,7 @@ def trace_function(
     leaves, structure = flatten((tuple(args), dict(kwargs or {})))
     graph = Graph(name or graph_name(target))
     modules = modules_of(target) if modules is None else modules
+    known = [m for _, root in modules if hasattr(root, "modules") for m in root.modules()]
     tracer = start(graph, modules)
     tracer.binds_exposed = guarded
     images = [_input(graph, leaf, hint) for leaf, hint in zip(leaves, _input_names(target, structure), strict=True)]
@@ -135,7 +136,7 @@ def trace_function(
     tracer.arguments = frozenset(map(id, images))
     with kept_outside(), dispatch.use(tracer), module_path.outside(), recording(guarded) as reads:
         inputs, keywords = unflatten(structure, inside)
-        for module in (m for _, root in modules if hasattr(root, "modules") for m in root.modules()):
+        for module in known:
             reads.keep(module)
         try:
             output = _call(target, inputs, keywords)
@@ -144,17 +145,20 @@ def trace_function(
         except BaseException:
             reads.settle()
             raise
-        faults = reads.settle()
-    if faults:
-        raise _changes_outside(graph.name, faults)
+    settled(reads, graph.name)
     written = tuple(i for i, image in enumerate(inside) if image._version)
     traced = finish(tracer, tuple(image._data for image in images), results, outputs)
     return replace(traced, attributes=reads, written=written)
 
 
-def _changes_outside(name: str, faults: Sequence[str]) -> TraceError:
+def settled(reads: Reads, name: str) -> list[Any]:
+    """Ends recording: what was changed outside is as before. Returns the facts; raises TraceError when code that was
+    traced under this name has changed what compiled code would not change again."""
+    faults = reads.settle()
+    if not faults:
+        return list(reads.facts.values())
     more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
-    return TraceError(
+    raise TraceError(
         f"{name} changes what is outside of it while it is traced: {faults[0]}{more}; "
         "compiled code would not do so again",
         remedy="self.register_buffer(name, tensor) in __init__ and a write in place: self.name.copy_(value); return "

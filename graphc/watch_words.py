@@ -18,7 +18,11 @@ _WORD = 8
 class Watch(ctypes.Structure):
     """A table of words as native code reads it: pairs of an address and what stood there."""
 
-    _fields_ = (("words", ctypes.c_void_p), ("count", ctypes.c_int64))
+    _fields_ = (
+        ("words", ctypes.c_void_p),
+        ("count", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("yes", "no", "incref")),  # what the native ``same`` answers
+    )
 
     def __init__(self) -> None:
         super().__init__()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from graphc.codegen.python_watch import WATCH
 from graphc.codegen.target import Target
 
 _GET = re.compile(r"^(?P<indent> *)(%[\w.]+) = get (\w+) (%[\w.]+) ([\w.]+)$", re.MULTILINE)
@@ -496,31 +497,6 @@ other:
   ret ptr null
 }
 
-; Whether every watched word is what it was. They are read in order: one may tell that those behind it are gone.
-define internal i1 @same(ptr %watch) #0 {
-entry:
-  %words = get ptr %watch Watch.words
-  %count = get i64 %watch Watch.count
-  %stop = getelementptr { i64, i64 }, ptr %words, i64 %count
-  br label %loop
-loop:
-  %pair = phi ptr [ %words, %entry ], [ %next, %body ]
-  %more = icmp ult ptr %pair, %stop
-  br i1 %more, label %body, label %yes
-body:
-  %address = load ptr, ptr %pair, align 8
-  %now = load i64, ptr %address, align 8
-  %then_at = getelementptr i8, ptr %pair, i64 8
-  %then = load i64, ptr %then_at, align 8
-  %next = getelementptr i8, ptr %pair, i64 16
-  %equal = icmp eq i64 %now, %then
-  br i1 %equal, label %loop, label %no
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}
-
 define ptr @graphc_call(ptr %self, ptr %args, i64 %count, ptr %names) #0 {
   %again = alloca i1, align 1
   store i1 false, ptr %again, align 1
@@ -566,7 +542,8 @@ _NUMBERS = {"dense": 0x101, "writeable": 0x501}
 
 
 def emit_call(layout: Mapping[str, int], target: Target) -> str:
-    """LLVM text of ``PyObject *graphc_call(PyObject *self, PyObject **args, Py_ssize_t count, PyObject *names)``.
+    """LLVM text of ``PyObject *graphc_call(PyObject *self, PyObject **args, Py_ssize_t count, PyObject *names)``, and
+    of ``graphc_same`` like it, which tells whether the words of a Watch are what they were.
 
     ``layout`` gives the offset of each ``Record.field`` and the sizes that the text names. The function never fails by
     itself: arguments that are not exactly as declared go to the context's fallback.
@@ -587,7 +564,7 @@ def emit_call(layout: Mapping[str, int], target: Target) -> str:
         kind, value, base, field = match.groups()[1:]
         return expand(match, base, field, f"store {kind} {value}", kind)
 
-    text = "".join((_ACCEPT, _INPUTS, _OUTPUTS, _EXECUTE, _ONE, _MANY, _CALL))
+    text = "".join((_ACCEPT, _INPUTS, _OUTPUTS, _EXECUTE, _ONE, _MANY, WATCH, _CALL))
     text = _PUT.sub(put, _GET.sub(get, text))
     text = _NUMBER.sub(lambda match: str(numbers[match[1]]), text)
     head = f'target triple = "{target.triple}"\ndeclare ptr @llvm.ptrmask.p0.i64(ptr, i64)\n'

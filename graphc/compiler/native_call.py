@@ -15,6 +15,7 @@ from graphc.compiler.compile import small_object
 from graphc.errors import CompileError
 from graphc.runtime import fast_call
 from graphc.runtime.call import Executable
+from graphc.watch_words import Watch
 
 
 @cache
@@ -36,8 +37,14 @@ def native(
     fallback: Callable[..., Any],
     kind: type | None = list,
     gate: fast_call.Gate | None = None,
-    watch: Any = None,
+    watch: Watch | None = None,
 ) -> Callable[..., Any]:
     """A callable as of ``Caller.bind``; ``fallback`` itself where there are no native calls."""
     found = caller()
     return fallback if found is None else found.bind(program, bound, fallback, kind, gate, watch)
+
+
+def unchanged(watch: Watch) -> Callable[[], bool]:
+    """A callable that tells whether all words of a watch are what they were, native where there are native calls."""
+    found = caller()
+    return watch.same if found is None else found.same(watch)

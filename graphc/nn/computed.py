@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from graphc import changes
 from graphc.errors import ArgumentError
 from graphc.nn.module import Module
 from graphc.public import call, path_of, resolve
@@ -45,6 +46,7 @@ def own_class(module: Module) -> type[Any]:
 def _set_rules(module: Module, rules: dict[str, Rule]) -> None:
     base = own_class(module)
     module.__dict__["_computed"] = rules
+    changes.note()
     object.__setattr__(module, "__class__", _class_with(base, tuple(rules)) if rules else base)
 
 

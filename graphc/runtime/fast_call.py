@@ -24,11 +24,12 @@ from graphc.errors import CompileError
 from graphc.runtime.arena import ALIGN_FROM, Arena
 from graphc.runtime.call import Executable
 from graphc.runtime.interrupts import interruptible
-from graphc.runtime.loader import load_object
+from graphc.runtime.loader import link_forever
 from graphc.watch_words import Watch
 
-SYMBOL = "graphc_call"
-"""Symbol of the native function, of the kind METH_FASTCALL | METH_KEYWORDS with a Context for ``self``."""
+SYMBOL, SAME = "graphc_call", "graphc_same"
+"""Symbols of the native functions, of the kind METH_FASTCALL | METH_KEYWORDS: one with a Context for ``self``, one with
+a Watch."""
 RELEASE_FROM = 20_000
 """Predicted nanoseconds of a call from which it runs without the interpreter lock (which costs about 60)."""
 REUSE_FROM = 1 << 16
@@ -263,11 +264,11 @@ class Caller:
         if found is None:
             raise CompileError("native calls cannot be used in this interpreter")
         self._api = found
-        self._library = load_object(code, SYMBOL)
-        # NOTE: the record is never freed: the interpreter reads it when it frees a callable.
-        _records.append(self._library)
-        self._record = _Method(b"call", self._library.address, _FASTCALL, inspect.cleandoc(_DOC).encode())
-        _records.append(self._record)
+        addresses = link_forever(code, (SYMBOL, SAME))
+        self._record = _Method(b"call", addresses[SYMBOL], _FASTCALL, inspect.cleandoc(_DOC).encode())
+        self._same = _Method(b"same", addresses[SAME], _FASTCALL, b"Whether no watched word differs.")
+        # NOTE: the records are never freed: the interpreter reads them when it frees a callable.
+        _records.extend((self._record, self._same))
 
     def bind(
         self,
@@ -296,10 +297,19 @@ class Caller:
         watch = watch or Watch()
         context.watch = ctypes.addressof(watch)
         context.owned = (*context.owned, self, own, fallback, watch)
-        make = ctypes.pythonapi.PyCFunction_NewEx
-        make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-        call = make(ctypes.addressof(self._record), context, None)
+        call = _callable(self._record, context)
         return interruptible(call, fallback, context.owned[1].last) if program.interruptible else call
+
+    def same(self, watch: Watch) -> Callable[[], bool]:
+        """A callable that tells whether all words are what they were."""
+        watch.yes, watch.no, watch.incref = id(True), id(False), self._api.incref
+        return _callable(self._same, watch)
+
+
+def _callable(record: _Method, owner: Any) -> Callable[..., Any]:
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    return make(ctypes.addressof(record), owner, None)
 
 
 _DOC = """

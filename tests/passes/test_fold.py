@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
-from graphc.dtypes import float32
+from graphc.dtypes import dtype_of, float32
 from graphc.ir.build import constant, emit
 from graphc.ir.graph import Graph
-from graphc.ir.op import REGISTRY
+from graphc.ir.interpret import copy, evaluate
+from graphc.ir.op import REGISTRY, OpDef, Trait
 from graphc.passes.fold import ConstantFolding
 from tests.passes.check_pass import check_pass
 
@@ -97,3 +99,15 @@ def test_division_by_zero_is_silent_and_effects_stay():
         """,
         1,
     )
+
+
+@pytest.mark.parametrize("op", [op for op in REGISTRY.values() if op.has(Trait.PURE)], ids=lambda op: op.name)
+def test_what_is_folded_has_the_bits_of_eager_mode(op: OpDef):
+    for sample in op.samples() if op.samples else ():
+        graph = Graph("constants")
+        operands = [constant(graph, a, dtype_of(a.dtype)) for a in sample.operands]
+        graph.set_outputs(emit(graph, op, operands, sample.attrs))
+        folded = ConstantFolding().run(copy(graph))
+        for found, wanted in zip(evaluate(folded.graph, []), evaluate(graph, []), strict=True):
+            assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+            assert np.ascontiguousarray(found).tobytes() == np.ascontiguousarray(wanted).tobytes()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from graphc.ir.kernel import Kernel, Loop, walk
+from graphc.ir.kernel_interpret import run_kernel
 from graphc.passes.one_hot import pick_elements
 from tests.codegen.kernel_native import check_equivalent, kernel_of
 
@@ -100,3 +101,23 @@ def test_two_sums_that_pick_by_one_number():
           }
         }""")
     assert loops(picked(kernel, [0, 4, 2, 9])) == 1
+
+
+@pytest.mark.parametrize("terms", [PICK + "update a with w", PICK + "m: f32 = neg(w)\nupdate a with m"])
+def test_special_values_keep_their_bits(terms: str):
+    kernel = one_hot(terms)
+    loop = kernel.body[0]
+    assert isinstance(loop, Loop)
+    changed = replace(kernel, body=(replace(loop, body=pick_elements(loop.body)),))
+    rows = [[np.nan, np.inf, -np.inf, -0.0, 0.0], [1e-45, -1e-45, 3.4e38, -3.4e38, 1.0]]
+    x = np.array([*rows, *rows], np.float32).ravel()
+    for first in range(-1, 6):
+        numbers = np.array([first, (first + 1) % 5, (first + 2) % 5, first], np.int64)
+        results = []
+        for k in (kernel, changed):
+            memory = {"x": x.copy(), "t": numbers, "y": np.zeros(4, np.float32)}
+            run_kernel(k, memory)
+            results.append(memory["y"])
+        known = ~np.isnan(results[0])
+        np.testing.assert_array_equal(np.isnan(results[1]), ~known)
+        np.testing.assert_array_equal(results[1].view(np.int32)[known], results[0].view(np.int32)[known])

@@ -144,6 +144,7 @@ def _float_floor_div(nest: Any, x: Scalar, y: Scalar) -> Scalar:
     ratio = nest.select(rest.ne(0) & ((y < 0) ^ (rest < 0)), ratio - 1.0, ratio)
     whole = nest.op("floor", ratio)
     whole = nest.select(ratio - whole > 0.5, whole + 1.0, whole)
+    whole = nest.op("copysign", whole, x / y)  # of a zero
     return nest.select(y.eq(0), x / y, whole)
 
 
@@ -171,12 +172,22 @@ floor_div = define(
     error_samples=(*MISMATCH, _bad_kind(bool_, "boolean (bool)")),
     promotes=EVERY,
 )
+
+
+def _mod_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """A zero of floats has the sign of x, as PyTorch has it, where numpy gives it that of y."""
+    if x.dtype.kind != "f":
+        return np.remainder(x, y)
+    rest = np.fmod(x, y)
+    return np.where((rest != 0) & ((y < 0) != (rest < 0)), rest + y, rest)
+
+
 mod = define(
     "mod",
     "x - y * floor_div(x, y): has the sign of y. A zero divisor gives 0 for integers and NaN for floats.",
     "x y",
     elementwise("mod", "fiu"),
-    reference=np.remainder,
+    reference=_mod_reference,
     vjp=(lambda g, result, x, y: g, lambda g, result, x, y: neg(mul(g, floor_div(x, y)))),
     lower=lowered(lambda nest, x, y: (_float_mod if x.dtype.kind == "f" else _integer_mod)(nest, x, y)),
     traits=ELEMENTWISE,

@@ -13,6 +13,7 @@ from graphc.errors import AttributeValueError, DTypeError
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.scalar import SCALAR_OPS
 from graphc.ir.types import TensorType
+from graphc.ops import elementary
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops.define import EVERY, define
@@ -50,35 +51,41 @@ _STEPS = 2
 
 
 def _erfinv(x: Any) -> Any:
-    """Halley's method, twice, from a start that is 0.2 % off."""
+    """Halley's method, twice, from a start that is 0.2 % off; towards 1 for the complement, which is exact there."""
     size = ew.abs(x)
-    inside = ew.where(ew.lt(size, 1), x, 0)
-    logarithm = mathematics.log(ew.mul(ew.sub(1, inside), ew.add(1, inside)))
+    inside = ew.where(ew.lt(size, 1), size, 0)
+    complement = ew.sub(1, inside)
+    logarithm = mathematics.log(ew.mul(complement, ew.add(1, inside)))
     half = ew.add(ew.mul(logarithm, 0.5), 2 / (math.pi * _SHAPE))
     square = ew.mul(logarithm, -1 / _SHAPE)
-    start = mathematics.sqrt(ew.div(square, ew.add(mathematics.sqrt(ew.add(ew.mul(half, half), square)), half)))
-    y = ew.where(ew.lt(inside, 0), ew.neg(start), start)
+    y = mathematics.sqrt(ew.div(square, ew.add(mathematics.sqrt(ew.add(ew.mul(half, half), square)), half)))
     for _ in range(_STEPS):
         slope = ew.mul(mathematics.exp(ew.neg(ew.mul(y, y))), _SLOPE)
-        step = ew.div(ew.sub(mathematics.erf(y), inside), slope)
+        below, above = ew.sub(mathematics.erf(y), inside), ew.sub(complement, elementary.erfc(y))
+        step = ew.div(ew.where(ew.lt(inside, 0.5), below, above), slope)
         y = ew.sub(y, ew.div(step, ew.add(ew.mul(y, step), 1)))
+    result = ew.where(ew.eq(x, 0), x, ew.where(ew.lt(x, 0), ew.neg(y), y))
     beyond = ew.where(ew.eq(size, 1), ew.mul(x, math.inf), math.nan)
-    return ew.where(ew.lt(size, 1), y, beyond)
+    return ew.where(ew.lt(size, 1), result, beyond)
 
 
 def _erfinv_reference(x: np.ndarray) -> np.ndarray:
-    """Bisection, then Newton's method."""
+    """Bisection, then Newton's method, towards 1 for the complement."""
     wide = x.astype(np.float64)
     target = np.where(np.abs(wide) < 1, np.abs(wide), 0)
     low, high = np.zeros_like(target), np.full_like(target, 6.0)
-    error_function = SCALAR_OPS["erf"].reference
+
+    def excess(y: np.ndarray) -> np.ndarray:
+        towards_one = (1 - target) - SCALAR_OPS["erfc"].reference(y)
+        return np.where(target < 0.5, SCALAR_OPS["erf"].reference(y) - target, towards_one)
+
     for _ in range(40):
         middle = (low + high) / 2
-        below = error_function(middle) < target
+        below = excess(middle) < 0
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     y = (low + high) / 2
     for _ in range(2):
-        y = y - (error_function(y) - target) / (_SLOPE * np.exp(-y * y))
+        y = y - excess(y) / (_SLOPE * np.exp(-y * y))
     result = np.copysign(y, wide)
     return np.where(np.abs(wide) < 1, result, np.where(np.abs(wide) == 1, wide * np.inf, np.nan)).astype(x.dtype)
 
@@ -137,8 +144,14 @@ def _lgamma(x: Any) -> Any:
     return ew.where(negative, ew.where(pole, math.inf, mirrored), ew.where(zero, 0, total))
 
 
+_LARGEST_LGAMMA = 2.5e305
+"""Just below where the result leaves the range of f64."""
+
+
 def _lgamma_of(value: float) -> float:
-    return math.inf if value <= 0 and value == math.floor(value) else math.lgamma(value)
+    if value <= 0 and value == math.floor(value):
+        return math.inf
+    return math.lgamma(value) if abs(value) < _LARGEST_LGAMMA else math.inf if value > 0 else -math.inf
 
 
 _LGAMMA = np.vectorize(lambda v: _lgamma_of(float(v)) if math.isfinite(v) else abs(v), otypes=[np.float64])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import graphc
 from graphc.dtypes import ALL, BY_NAME
 from graphc.ops import elementwise as e
 from tests.ops.apply import gradients, run, traced
@@ -137,3 +138,19 @@ def test_casts_truncate_saturate_and_map_nan_to_zero():
 def test_cast_gives_the_gradient_the_type_of_its_operand():
     (gradient,) = gradients(lambda v: e.cast(v, dtype=BY_NAME["f64"]), np.ones(2, "float32"))
     assert gradient.dtype == np.float32
+
+
+def test_zeros_of_remainders_and_whole_quotients_have_the_signs_of_pytorch():
+    x, y = np.array([-1.0, -0.0, 0.0, 6.0, -6.0, -0.0]), np.array([1.0, 2.0, -2.0, -3.0, -3.0, 4.0])
+    a, b = graphc.from_numpy(x), graphc.from_numpy(y)
+    for function, signs in (
+        (lambda u, v: u % v, [True, True, False, False, True, True]),
+        (lambda u, v: u.fmod(v), [True, True, False, False, True, True]),
+    ):
+        for found in (function(a, b), graphc.compile(function)(a, b)):
+            np.testing.assert_array_equal(found.numpy(), np.zeros(6))
+            assert np.signbit(found.numpy()).tolist() == signs
+    quotients = np.array([-0.0, 0.0, 0.25]), np.array([1.0, -1.0, 4.0])
+    for function in (lambda u, v: u // v, graphc.compile(lambda u, v: u // v)):
+        found = function(*(graphc.from_numpy(v) for v in quotients)).numpy()
+        assert np.signbit(found).tolist() == [True, True, False] and not found.any()

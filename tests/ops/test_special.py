@@ -103,3 +103,17 @@ def test_higher_derivatives_are_infinite_at_poles(dtype: type, compiled: bool):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_log_gamma_of_one_and_two_is_zero(dtype: type):
     assert native(lambda t: t.lgamma(), np.array([1.0, 2.0], dtype)).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_the_inverse_error_function_keeps_its_digits_to_the_ends(compiled: bool):
+    x = np.array([1 - 2.0**-53, -1 + 2.0**-50, 0.999999, 0.75, 0.5, -0.49, 1e-8])
+    function = graphc.compile(lambda t: t.erfinv()) if compiled else (lambda t: t.erfinv())
+    np.testing.assert_allclose(function(graphc.from_numpy(x)).numpy(), exact(mpmath.erfinv, x), 1e-14)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_log_gamma_of_large_numbers_is_infinite(compiled: bool):
+    function = graphc.compile(lambda t: t.lgamma()) if compiled else (lambda t: t.lgamma())
+    found = function(graphc.from_numpy(np.array([1.7e308, 1e306, 1e305]))).numpy()
+    np.testing.assert_allclose(found, [np.inf, np.inf, float(mpmath.loggamma(mpmath.mpf(1e305)))], 1e-14)

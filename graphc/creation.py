@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,10 +11,10 @@ import numpy as np
 from graphc import changes, sampling
 from graphc.device import device as device_type
 from graphc.dims import common_shape, new_shape
-from graphc.dtypes import DType, dtype_of, float32, float64, int64, python_scalar_type
-from graphc.errors import ArgumentError, DTypeError, ShapeError
+from graphc.dtypes import DType, dtype_of, fitted, float32, float64, int64, python_scalar_type
+from graphc.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from graphc.tensor import Tensor
-from graphc.tensor_base import BY_NUMPY, expose, front
+from graphc.tensor_base import BY_NUMPY, converted, expose, front
 
 _default: list[DType] = [float32]
 
@@ -51,7 +52,8 @@ def array_of(data: Any, dtype: Any = None) -> np.ndarray:
     elif isinstance(data, (list, tuple)) and any(isinstance(item, Tensor) for item in data):
         data = [array_of(item) for item in data]
     if dtype is not None:
-        return np.array(data, dtype_of(dtype).numpy)
+        wanted = dtype_of(dtype)
+        return converted(fitted(data, wanted) if isinstance(data, (bool, int, float)) else data, wanted)
     if isinstance(data, (np.ndarray, np.generic)):
         return np.array(data)
     if isinstance(data, (bool, int, float)):
@@ -107,26 +109,37 @@ def from_dlpack(source: Any) -> Tensor:
     return from_numpy(np.from_dlpack(source))
 
 
-def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def _shape(sizes: Sequence[Any], size: Any) -> tuple[int, ...]:
+    """The shape that is given one by one, as a sequence, or by the name ``size``."""
+    if size is not None and sizes:
+        raise ArgumentError("a shape is given twice", remedy="graphc.zeros(2, 3)")
+    return new_shape(sizes if size is None else (size,))
+
+
+def zeros(*sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros."""
-    return _finish(np.zeros(new_shape(size), _dtype(dtype)), requires_grad, device)
+    return _finish(np.zeros(_shape(sizes, size), _dtype(dtype)), requires_grad, device)
 
 
-def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones(*sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones."""
-    return _finish(np.ones(new_shape(size), _dtype(dtype)), requires_grad, device)
+    return _finish(np.ones(_shape(sizes, size), _dtype(dtype)), requires_grad, device)
 
 
-def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty(*sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Elements of any value."""
-    return _finish(np.empty(new_shape(size), _dtype(dtype)), requires_grad, device)
+    return _finish(np.empty(_shape(sizes, size), _dtype(dtype)), requires_grad, device)
 
 
 def full(
     size: Sequence[int], fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Elements of one value; its type is that of the value unless given."""
+    if np.ndim(fill_value._data if isinstance(fill_value, Tensor) else fill_value):
+        raise ArgumentError("full takes one number as fill_value", remedy="a number, or tensor.expand(...)")
     value = array_of(fill_value, dtype)
+    if value.dtype not in BY_NUMPY:
+        raise DTypeError(f"full: {fill_value!r} is no number", remedy="an int, a float or a bool")
     return _finish(np.full(new_shape((size,)), value, value.dtype), requires_grad, device)
 
 
@@ -170,35 +183,86 @@ def arange(
         bounds = (bounds[0] if bounds else start, end, step)
     elif step != 1 and len(bounds) < 3:
         bounds = (*((0,) if len(bounds) == 1 else ()), *bounds, step)
-    numbers = [b.item() if isinstance(b, Tensor) else b for b in bounds]
+    numbers = [_number("arange", b) for b in bounds]
     if not 1 <= len(numbers) <= 3:
         raise ArgumentError(f"arange takes 1 to 3 numbers, got {len(numbers)}")
     low, high = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
     step = numbers[2] if len(numbers) == 3 else 1
-    if step == 0 or (high - low) / step < 0:
-        raise ArgumentError(f"arange: steps of {step} do not lead from {low} to {high}")
     if dtype is None:
         dtype = int64 if all(isinstance(n, (int, np.integer)) for n in numbers) else _default[0]
-    return _finish(np.arange(*numbers).astype(dtype_of(dtype).numpy), requires_grad, device)
+    kind = _counting("arange", dtype)
+    if not all(map(math.isfinite, (low, high, step))):
+        raise AttributeValueError(f"arange: {low} to {high} in steps of {step} does not end", remedy="finite numbers")
+    # As in PyTorch: whole numbers of 64 bits are counted in whole numbers, others before they are cut off.
+    low, high, step = (int(n) for n in (low, high, step)) if kind is int64 else (low, high, step)
+    if step == 0 or (high - low) / step < 0:
+        raise AttributeValueError(
+            f"arange: steps of {step} do not lead from {low} to {high}", remedy="steps towards the end"
+        )
+    (count,) = new_shape((-((low - high) // step) if kind is int64 else math.ceil((high - low) / step),))
+    first, each = (low, step) if kind.kind == "f" else (fitted(low, int64), int(step))
+    values = first + each * np.arange(count)
+    return _finish(values.astype(kind.numpy), requires_grad, device)
+
+
+def _number(name: str, value: Any) -> Any:
+    """A number, or that in a tensor without dimensions; raises ArgumentError."""
+    if isinstance(value, Tensor) and not value.shape:
+        return value.item()
+    if isinstance(value, (bool, int, float, np.number)):
+        return value
+    given = f"a tensor of shape {list(value.shape)}" if isinstance(value, Tensor) else repr(value)
+    raise ArgumentError(f"{name} takes numbers, got {given}", remedy="a number, or a tensor without dimensions")
+
+
+def _counting(name: str, dtype: Any) -> DType:
+    kind = _default[0] if dtype is None else dtype_of(dtype)
+    if kind.kind == "b":
+        raise DTypeError(f"{name}: bool does not count", remedy="an integer type, then compare")
+    return kind
+
+
+def _steps(name: str, start: Any, end: Any, steps: int, dtype: Any) -> tuple[np.ndarray, DType]:
+    """Numbers at equal distances, from both ends towards the middle; whole ends for a whole type, as in PyTorch."""
+    kind = _counting(name, dtype)
+    (count,) = new_shape((steps,))
+    ends = [_number(name, v) for v in (start, end)]
+    real = kind.numpy.type if kind.kind == "f" else np.float64
+    low, high = (real(fitted(v, kind)) for v in ends)
+    with np.errstate(all="ignore"):
+        each = (high - low) / real(count - 1) if count > 1 else real(0)
+        places = np.arange(count).astype(real)
+        late = places >= count // 2 if count > 1 else places < 0
+        return np.where(late, high - each * places[::-1], low + each * places).astype(real), kind
 
 
 def linspace(
-    start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """``steps`` numbers at equal distances from ``start`` to ``end``, both included."""
-    return _finish(np.linspace(start, end, steps).astype(_dtype(dtype)), requires_grad, device)
+    values, kind = _steps("linspace", start, end, steps, dtype)
+    return _finish(values.astype(kind.numpy), requires_grad, device)
 
 
 def logspace(
-    start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Powers of ``base`` with exponents at equal distances."""
-    return _finish(np.logspace(start, end, steps, base=base).astype(_dtype(dtype)), requires_grad)
+    exponents, kind = _steps("logspace", start, end, steps, dtype)
+    with np.errstate(all="ignore"):
+        return _finish(np.power(float(base), exponents.astype(np.float64)).astype(kind.numpy), requires_grad, device)
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones on the diagonal of a matrix, else zeros."""
-    return _finish(np.eye(n, m, dtype=_dtype(dtype)), requires_grad, device)
+    return _finish(np.eye(*new_shape((n, n if m is None else m)), dtype=_dtype(dtype)), requires_grad, device)
 
 
 # ---- random
@@ -215,41 +279,77 @@ def _float(dtype: Any) -> DType:
 
 
 def rand(
-    *size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    *sizes: Any,
+    size: Any = None,
+    generator: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Uniform numbers in [0, 1)."""
-    return _drawn(sampling.uniform(new_shape(size), _float(dtype), generator), requires_grad, device)
+    return _drawn(sampling.uniform(_shape(sizes, size), _float(dtype), generator), requires_grad, device)
 
 
 def randn(
-    *size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    *sizes: Any,
+    size: Any = None,
+    generator: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Normally distributed numbers with mean 0 and deviation 1."""
-    return _drawn(sampling.normal(new_shape(size), _float(dtype), generator), requires_grad, device)
+    return _drawn(sampling.normal(_shape(sizes, size), _float(dtype), generator), requires_grad, device)
 
 
-def rand_like(input: Tensor, *, dtype: Any = None, generator: Any = None, requires_grad: bool = False) -> Tensor:
+def rand_like(
+    input: Tensor, *, dtype: Any = None, generator: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Uniform numbers with the shape and type of a tensor."""
-    return rand(input.shape, dtype=_like(input, dtype), generator=generator, requires_grad=requires_grad)
+    options = {"generator": generator, "device": device, "requires_grad": requires_grad}
+    return rand(input.shape, dtype=_like(input, dtype), **options)
 
 
-def randn_like(input: Tensor, *, dtype: Any = None, generator: Any = None, requires_grad: bool = False) -> Tensor:
+def randn_like(
+    input: Tensor, *, dtype: Any = None, generator: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Normally distributed numbers with the shape and type of a tensor."""
-    return randn(input.shape, dtype=_like(input, dtype), generator=generator, requires_grad=requires_grad)
+    options = {"generator": generator, "device": device, "requires_grad": requires_grad}
+    return randn(input.shape, dtype=_like(input, dtype), **options)
 
 
-def randint(*arguments: Any, generator: Any = None, dtype: Any = None, device: Any = None) -> Tensor:
+def randint(
+    *arguments: Any,
+    low: Any = 0,
+    high: Any = None,
+    size: Any = None,
+    generator: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """``randint(high, size)`` or ``randint(low, high, size)``: whole numbers from ``low`` (0) to before ``high``."""
-    if len(arguments) not in (2, 3):
+    given = list(arguments)
+    size = given.pop() if size is None and given else size
+    high = given.pop() if high is None and given else high
+    low = given.pop() if given else low
+    if given or size is None or high is None:
         raise ArgumentError("randint takes (high, size) or (low, high, size)")
-    low, high, size = (0, *arguments) if len(arguments) == 2 else arguments
     result = sampling.integers(low, high, new_shape((size,)), generator)
-    return _drawn(result if dtype is None else result.to_dtype(dtype), False, device)
+    return _drawn(result if dtype is None else result.to_dtype(dtype), requires_grad, device)
 
 
-def randperm(n: int, *, generator: Any = None, dtype: Any = int64) -> Tensor:
+def randint_like(input: Tensor, *arguments: Any, dtype: Any = None, **options: Any) -> Tensor:
+    """``randint_like(input, high)`` or ``randint_like(input, low, high)``: see ``randint``."""
+    return randint(*arguments, size=tuple(input.shape), dtype=_like(input, dtype), **options)
+
+
+def randperm(
+    n: int, *, generator: Any = None, dtype: Any = int64, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """The numbers 0 to n - 1 in random order."""
-    return sampling.uniform((n,), float64, generator).argsort().to_dtype(dtype)
+    found = sampling.uniform(new_shape((n,)), float64, generator).argsort().to_dtype(dtype)
+    return _drawn(found, requires_grad, device)
 
 
 def bernoulli(input: Tensor, *, generator: Any = None) -> Tensor:
@@ -267,13 +367,25 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     return front().constant(np.asarray(counts, rates.dtype))
 
 
-def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None) -> Tensor:
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Normally distributed numbers; mean and deviation are numbers (with ``size``) or tensors."""
     shapes = [v.shape for v in (mean, std) if isinstance(v, Tensor)]
     if size is None and not shapes:
         raise ArgumentError("normal needs a size when mean and std are numbers")
+    if not isinstance(std, Tensor) and not std >= 0:
+        raise AttributeValueError(f"normal: the deviation is {std}", remedy="a deviation of 0 or more")
     extents = new_shape((size,)) if size is not None else common_shape(*shapes)
-    return sampling.normal(extents, _default[0], generator) * std + mean
+    found = sampling.normal(extents, _default[0] if dtype is None else dtype_of(dtype), generator) * std + mean
+    return _drawn(found, requires_grad, device)
 
 
 __all__ = [
@@ -297,6 +409,7 @@ __all__ = [
     "rand",
     "rand_like",
     "randint",
+    "randint_like",
     "randn",
     "randn_like",
     "randperm",

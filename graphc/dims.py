@@ -13,6 +13,8 @@ import numpy as np
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 
 Dims = int | Sequence[int] | None
+_MOST = 1 << 59
+"""Elements of a shape, of up to 8 bytes each, that numbers of 64 bits still count."""
 
 
 def numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,9 +73,12 @@ def sizes_of(sizes: Sequence[Any]) -> tuple[int, ...]:
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = sizes[0]
     try:
-        return tuple(operator.index(s) for s in sizes)
+        shape = tuple(operator.index(s) for s in sizes)
     except TypeError:
         raise ArgumentError(f"a shape consists of ints, got {tuple(sizes)!r}") from None
+    if prod(s for s in shape if s > 0) > _MOST:
+        raise ShapeError(f"shape {list(shape)} has too many elements", remedy=f"at most 2**{_MOST.bit_length() - 1}")
+    return shape
 
 
 def new_shape(sizes: Sequence[Any]) -> tuple[int, ...]:
@@ -84,12 +89,12 @@ def new_shape(sizes: Sequence[Any]) -> tuple[int, ...]:
     return shape
 
 
-def common_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that all shapes broadcast to; raises ShapeError when there is none."""
+def common_shape(*shapes: int | Sequence[int]) -> tuple[int, ...]:
+    """The shape that all shapes (a number is one dimension) broadcast to; raises ShapeError when there is none."""
     try:
-        return tuple(np.broadcast_shapes(*(tuple(s) for s in shapes)))
+        return tuple(np.broadcast_shapes(*(s if isinstance(s, int) else tuple(s) for s in shapes)))
     except ValueError:
-        listed = " and ".join(str(list(s)) for s in shapes)
+        listed = " and ".join(str([s] if isinstance(s, int) else list(s)) for s in shapes)
         raise ShapeError(f"shapes {listed} do not broadcast: from the right, sizes are equal or 1") from None
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from graphc import sampling
 from graphc.dims import common_shape, numpy_names
-from graphc.errors import ArgumentError
+from graphc.dtypes import int64
+from graphc.errors import ArgumentError, AttributeValueError
 from graphc.methods import algebra, selection, shaping
 from graphc.methods.arithmetic import product
 from graphc.ops import elementwise as ew
@@ -104,7 +105,12 @@ def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
 
 
 def var_mean(
-    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float = 1
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(variance, mean) along ``dim``."""
     over = None if isinstance(dim, bool) else dim
@@ -112,7 +118,12 @@ def var_mean(
 
 
 def std_mean(
-    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float = 1
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(standard deviation, mean) along ``dim``."""
     over = None if isinstance(dim, bool) else dim
@@ -124,33 +135,42 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     return functools.reduce(product, matrices)
 
 
-def atleast_1d(input: Tensor) -> Tensor:
-    """With at least one dimension."""
-    return selection.at_least(input, 1)
+def atleast_1d(*tensors: Any) -> Any:
+    """With at least one dimension; several tensors, or a list of them, give a tuple."""
+    return _at_least(tensors, 1)
 
 
-def atleast_2d(input: Tensor) -> Tensor:
-    """With at least two dimensions: vectors become rows."""
-    return selection.at_least(input, 2)
+def atleast_2d(*tensors: Any) -> Any:
+    """With at least two dimensions: vectors become rows; see ``atleast_1d``."""
+    return _at_least(tensors, 2)
 
 
-def atleast_3d(input: Tensor) -> Tensor:
-    """With at least three dimensions."""
-    return selection.at_least(input, 3)
+def atleast_3d(*tensors: Any) -> Any:
+    """With at least three dimensions; see ``atleast_1d``."""
+    return _at_least(tensors, 3)
 
 
-def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
+def _at_least(tensors: tuple[Any, ...], rank: int) -> Any:
+    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+        return selection.at_least(tensors[0], rank)
+    given = tensors[0] if len(tensors) == 1 else tensors
+    if not isinstance(given, (tuple, list)) or not all(isinstance(t, Tensor) for t in given):
+        raise ArgumentError(f"atleast_{rank}d takes tensors or a list of them", remedy="graphc.tensor(...)")
+    return tuple(selection.at_least(t, rank) for t in given)
+
+
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64, device: Any = None) -> Tensor:
     """Rows and columns (i64[2, n]) of the lower triangle of a matrix."""
-    return selection.triangle_indices(row, col, offset, lower=True)
+    return selection.triangle_indices(row, col, offset, True, dtype, device)
 
 
-def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64, device: Any = None) -> Tensor:
     """Rows and columns (i64[2, n]) of the upper triangle of a matrix."""
-    return selection.triangle_indices(row, col, offset, lower=False)
+    return selection.triangle_indices(row, col, offset, False, dtype, device)
 
 
-def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The common shape by the rules of broadcasting."""
+def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
+    """The common shape by the rules of broadcasting; a number is one dimension."""
     return common_shape(*shapes)
 
 
@@ -166,9 +186,17 @@ def is_nonzero(input: Tensor) -> bool:
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
     """Indices drawn with the probabilities (up to a factor) in the last dimension; without ``replacement`` each index
-    is drawn at most once (the largest of exponential races, Efraimidis and Spirakis 2006)."""
+    is drawn at most once (the largest of exponential races, Efraimidis and Spirakis 2006).
+
+    Raises AttributeValueError for weights that are negative or not finite, and for rows without a positive one. In
+    compiled code the weights have no values to look at: there a row without a positive weight gives index 0 and up.
+    """
     if input.dtype.kind != "f" or input.ndim not in (1, 2):
         raise ArgumentError("multinomial takes a vector or a matrix of floating-point weights")
+    if num_samples < 1:
+        raise AttributeValueError(f"multinomial: {num_samples} samples", remedy="at least one")
+    if isinstance(input._data, np.ndarray):
+        _check_weights(input._data)
     if not replacement:
         if num_samples > input.shape[-1]:
             raise ArgumentError(f"multinomial: {num_samples} of {input.shape[-1]} cannot be drawn without replacement")
@@ -179,6 +207,17 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     draws = sampling.uniform((*input.shape[:-1], num_samples), input.dtype, generator)
     places = ew.mul(draws, ends.narrow(-1, input.shape[-1] - 1, 1))
     return ends.searchsorted(places, right=True).clamp(max=input.shape[-1] - 1)
+
+
+def _check_weights(weights: np.ndarray) -> None:
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        raise AttributeValueError(
+            "multinomial: weights are negative, infinite or NaN", remedy="probabilities, such as x.softmax(-1)"
+        )
+    if not np.all(weights.sum(-1) > 0):
+        raise AttributeValueError(
+            "multinomial: no weight of a row is positive", remedy="at least one positive weight per row"
+        )
 
 
 __all__ = [

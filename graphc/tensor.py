@@ -10,8 +10,9 @@ import numpy as np
 from graphc import changes
 from graphc.absent import TENSOR, missing
 from graphc.device import CPU, device
-from graphc.dims import numpy_names
-from graphc.dtypes import BY_NAME, bool_, dtype_of, float32, int64
+from graphc.device import device as device_of
+from graphc.dims import new_shape, numpy_names
+from graphc.dtypes import BY_NAME, bool_, dtype_of, fitted, float32, int64
 from graphc.errors import ArgumentError, GradientError
 from graphc.methods.arithmetic import Arithmetic
 from graphc.methods.conversion import Conversion
@@ -22,7 +23,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.state import stop_gradient
 from graphc.public import call, path_of, resolve
-from graphc.tensor_base import BY_NUMPY, edge_of, expose, front, refresh
+from graphc.tensor_base import BY_NUMPY, converted, edge_of, expose, front, refresh
 
 
 class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
@@ -255,25 +256,42 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
 
     # ---- new tensors like this one
 
-    def new_tensor(self, data: Any, dtype: Any = None) -> Tensor:
+    def new_tensor(self, data: Any, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
         """A new tensor of data with this element type."""
-        return front().constant(np.array(data, (dtype_of(dtype) if dtype else self.dtype).numpy))
+        data = data._values(force=True) if isinstance(data, Tensor) else data
+        return self._new(converted(data, dtype_of(dtype) if dtype else self.dtype), device, requires_grad)
 
-    def new_full(self, size: Sequence[Any], fill_value: Any, dtype: Any = None) -> Tensor:
+    def new_full(
+        self,
+        size: Sequence[Any],
+        fill_value: Any,
+        dtype: Any = None,
+        *,
+        device: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
         """A new tensor of one value."""
-        return front().constant(np.full(tuple(size), fill_value, (dtype_of(dtype) if dtype else self.dtype).numpy))
+        kind = dtype_of(dtype) if dtype else self.dtype
+        filled = np.full(new_shape((tuple(size),)), fitted(fill_value, kind), kind.numpy)
+        return self._new(filled, device, requires_grad)
 
-    def new_zeros(self, *size: Any, dtype: Any = None) -> Tensor:
+    def new_zeros(self, *sizes: Any, size: Any = None, dtype: Any = None, **options: Any) -> Tensor:
         """Zeros of this element type."""
-        return self.new_full(_sizes(size), 0, dtype)
+        return self.new_full(_sizes(sizes, size), 0, dtype, **options)
 
-    def new_ones(self, *size: Any, dtype: Any = None) -> Tensor:
+    def new_ones(self, *sizes: Any, size: Any = None, dtype: Any = None, **options: Any) -> Tensor:
         """Ones of this element type."""
-        return self.new_full(_sizes(size), 1, dtype)
+        return self.new_full(_sizes(sizes, size), 1, dtype, **options)
 
-    def new_empty(self, *size: Any, dtype: Any = None) -> Tensor:
+    def new_empty(self, *sizes: Any, size: Any = None, dtype: Any = None, **options: Any) -> Tensor:
         """Elements of this type with any value."""
-        return self.new_full(_sizes(size), 0, dtype)
+        return self.new_full(_sizes(sizes, size), 0, dtype, **options)
+
+    def _new(self, array: np.ndarray, device: Any, requires_grad: bool) -> Tensor:
+        if device is not None:
+            device_of(device)
+        found = front().constant(array)
+        return found.requires_grad_() if requires_grad else found
 
 
 def _take_names_of_numpy() -> None:
@@ -287,7 +305,8 @@ def _take_names_of_numpy() -> None:
 _take_names_of_numpy()
 
 
-def _sizes(size: tuple[Any, ...]) -> Any:
+def _sizes(size: tuple[Any, ...], named: Any = None) -> Any:
+    size = (named,) if named is not None else size
     return size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
 
 

@@ -15,13 +15,21 @@ from graphc.autograd.grad_mode import enable_grad, is_grad_enabled, is_inference
 from graphc.autograd.node import AccumulateGrad, Edge, Node
 from graphc.changes import Members
 from graphc.dtypes import ALL, DType
-from graphc.errors import AttributeValueError, DTypeError, GradientError
+from graphc.errors import DTypeError, GradientError
 from graphc.hooks import RemovableHandle, note_traced
 from graphc.ir.op import OpDef
 from graphc.ops import dispatch
 from graphc.ops.define import no_tensor
 
-BY_NUMPY: dict[Any, DType] = {d.numpy: d for d in ALL}
+
+class _ByNumpy(dict[Any, DType]):
+    def __missing__(self, dtype: np.dtype) -> DType:
+        native = dtype.newbyteorder("=")
+        remedy = 'array.astype(array.dtype.newbyteorder("="))' if native in self else "array.astype(numpy.float32)"
+        raise DTypeError(f"arrays of {dtype} are not supported", remedy=remedy)
+
+
+BY_NUMPY = _ByNumpy({d.numpy: d for d in ALL})
 """Element types by numpy dtype."""
 
 
@@ -403,8 +411,13 @@ def check_writable(tensor: TensorBase) -> None:
 
 
 def dtype_from(array: np.ndarray) -> DType:
-    """The element type of an array; raises AttributeValueError when graphc has none like it."""
-    found = BY_NUMPY.get(array.dtype)
-    if found is None:
-        raise AttributeValueError(f"arrays of {array.dtype} are not supported", remedy="array.astype(numpy.float32)")
-    return found
+    """The element type of an array; raises DTypeError when graphc has none like it."""
+    return BY_NUMPY[array.dtype]
+
+
+def converted(data: Any, dtype: DType) -> np.ndarray:
+    """A new array of numbers or nested sequences of them; raises DTypeError for what is no number or too large."""
+    try:
+        return np.array(data, dtype.numpy)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DTypeError(f"the data cannot be made {dtype.name}: {error}", remedy="numbers that fit the type") from None

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphc import composite
-from graphc.dims import dim_of
-from graphc.errors import ArgumentError, AttributeValueError, ShapeError
+from graphc.dims import common_shape, dim_of
+from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape
@@ -20,11 +20,16 @@ if TYPE_CHECKING:
     from graphc.tensor import Tensor
 
 
-def _plus(base: Any, result: Any, beta: float, alpha: float) -> Any:
-    result = result if alpha == 1 else ew.mul(result, alpha)
+def scaled_sum(name: str, base: Any, result: Any, beta: float, alpha: float) -> Any:
+    """``beta * base + alpha * result``; of whole numbers, for which both factors are cut off, in their type."""
+    dtype = result.dtype
+    if dtype.kind != "f" and base.dtype.kind != "f":
+        beta, alpha = int(beta), int(alpha)
+    scaled = result if alpha == 1 else ew.mul(result, alpha)
     if beta == 0:
-        return shape.broadcast_to(result, shape=result.shape)
-    return ew.add(base if beta == 1 else ew.mul(base, beta), result)
+        extents = common_shape(base.shape, result.shape)
+        return shape.broadcast_to(scaled, shape=extents) if tuple(scaled.shape) != extents else scaled
+    return ew.add(base if beta == 1 else ew.mul(base, beta), scaled)
 
 
 class Algebra(TensorBase):
@@ -47,19 +52,22 @@ class Algebra(TensorBase):
 
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
         """``beta * self + alpha * (mat @ vec)``."""
-        return _plus(self, mat.mv(vec), beta, alpha)
+        return scaled_sum("addmv", self, mat.mv(vec), beta, alpha)
 
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
         """``beta * self + alpha * outer(vec1, vec2)``."""
-        return _plus(self, vec1.outer(vec2), beta, alpha)
+        whole = vec1.dtype.kind != "f" and vec2.dtype.kind != "f" and self.dtype.kind != "f"
+        if whole and (isinstance(beta, float) or isinstance(alpha, float)):
+            raise ArgumentError(f"addr: beta {beta} and alpha {alpha} of whole numbers", remedy="whole factors")
+        return scaled_sum("addr", self, vec1.outer(vec2), beta, alpha)
 
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
         """``beta * self + alpha * bmm(batch1, batch2)``."""
-        return _plus(self, batch1.bmm(batch2), beta, alpha)
+        return scaled_sum("baddbmm", self, batch1.bmm(batch2), beta, alpha)
 
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
         """``beta * self + alpha * bmm(batch1, batch2).sum(0)``."""
-        return _plus(self, reduce.sum(batch1.bmm(batch2), axes=(0,)), beta, alpha)
+        return scaled_sum("addbmm", self, reduce.sum(batch1.bmm(batch2), axes=(0,)), beta, alpha)
 
     def trace(self) -> Tensor:
         """The sum of the diagonal of a matrix."""
@@ -123,23 +131,39 @@ class Algebra(TensorBase):
     def trapezoid(self, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
         """The integral along ``dim`` by the trapezoidal rule, with positions ``x`` or steps ``dx``."""
         at = dim_of(dim, self.ndim)
+        if not self.shape:
+            raise IndexRangeError("trapezoid needs at least one dimension", remedy="tensor.reshape(1)")
         n = self.shape[at]
-        pairs = ew.mul(ew.add(self.narrow(at, 1, n - 1), self.narrow(at, 0, n - 1)), 0.5)  # type: ignore[attr-defined]
+        y: Any = self
+        if x is not None and (x.shape[-1] if x.ndim == 1 else common_shape(x.shape, self.shape)[at]) != n:
+            raise ShapeError(f"trapezoid: positions {list(x.shape)} for {n} values along dimension {dim}")
+        if n < 2:
+            return composite.total(ew.mul(y, 0.0), at)
+        pairs = ew.mul(ew.add(y.narrow(at, 1, n - 1), y.narrow(at, 0, n - 1)), 0.5)
         if x is None:
             return composite.total(ew.mul(pairs, dx), at)
-        steps = x.diff()
-        steps = steps.reshape(-1, *(1,) * (self.ndim - at - 1)) if steps.ndim == 1 else steps
+        if x.ndim == 1:
+            steps = x.diff().reshape(n - 1, *(1,) * (self.ndim - at - 1))
+        else:  # One position along the dimension stands for all, with steps of 0.
+            along = at - self.ndim
+            steps = x.diff(dim=along) if x.shape[along] > 1 else ew.sub(x, x)
         return composite.total(ew.mul(pairs, steps), at)
 
 
 def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     """Sums of products over dimensions: the last ``dims`` of ``a`` with the first of ``b``, or two lists of them."""
     if isinstance(dims, int):
+        if not 0 <= dims <= min(len(a.shape), len(b.shape)):
+            raise AttributeValueError(
+                f"tensordot: {dims} dimensions of {list(a.shape)} and {list(b.shape)}", remedy="as many as both have"
+            )
         left, right = list(range(len(a.shape) - dims, len(a.shape))), list(range(dims))
     else:
         left = [dim_of(d, len(a.shape)) for d in dims[0]]
         right = [dim_of(d, len(b.shape)) for d in dims[1]]
-    if [a.shape[d] for d in left] != [b.shape[d] for d in right]:
+    a, b = _summed_units(a, b, left, right)
+    repeated = len(set(left)) < len(left) or len(set(right)) < len(right)
+    if repeated or [a.shape[d] for d in left] != [b.shape[d] for d in right]:
         raise ShapeError(f"tensordot: {list(a.shape)} and {list(b.shape)} do not fit along {left} and {right}")
     free_a = [d for d in range(len(a.shape)) if d not in left]
     free_b = [d for d in range(len(b.shape)) if d not in right]
@@ -148,6 +172,17 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     x = shape.reshape(shape.transpose(a, permutation=(*free_a, *left)), shape=(math.prod(rows), inner))
     y = shape.reshape(shape.transpose(b, permutation=(*right, *free_b)), shape=(inner, math.prod(columns)))
     return shape.reshape(matmul(x, y), shape=(*rows, *columns))
+
+
+def _summed_units(a: Any, b: Any, left: Sequence[int], right: Sequence[int]) -> tuple[Any, Any]:
+    """Both operands; what meets a dimension of size 1 is summed, as if that one were repeated."""
+    if len(left) == len(right):
+        for d, e in zip(left, right, strict=True):
+            if a.shape[d] == 1 != b.shape[e]:
+                b = reduce.sum(b, axes=(e,), keepdims=True)
+            elif b.shape[e] == 1 != a.shape[d]:
+                a = reduce.sum(a, axes=(d,), keepdims=True)
+    return a, b
 
 
 def cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
@@ -282,6 +317,8 @@ def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """Matrices, in dimensions ``dim1`` and ``dim2``, with the last dimension of ``x`` as diagonal."""
     rank = len(x.shape) + 1
     a, b = dim_of(dim1, rank), dim_of(dim2, rank)
+    if a == b or not x.shape:
+        raise IndexRangeError(f"diag_embed: dimensions {dim1} and {dim2} of {rank}", remedy="two different ones")
     n = x.shape[-1] + abs(offset)
     padding = (offset, 0) if offset > 0 else (0, -offset)
     low = (*(0,) * (rank - 2), padding[0])

@@ -10,8 +10,8 @@ from graphc import composite
 from graphc.autograd.grad_mode import is_grad_enabled
 from graphc.dims import Dims, dim_of, dims_of
 from graphc.dtypes import DType, int64
-from graphc.errors import ArgumentError, ShapeError
-from graphc.methods.algebra import Algebra
+from graphc.errors import ArgumentError, AttributeValueError, ShapeError
+from graphc.methods.algebra import Algebra, scaled_sum
 from graphc.methods.elementary import Elementary
 from graphc.methods.ordering import Extreme, Ordering, not_empty, take_along
 from graphc.ops import elementwise as ew
@@ -270,14 +270,24 @@ class Arithmetic(Elementary, Ordering, Algebra):
         return composite.mean(self, dim, keepdim, dtype)
 
     def var(
-        self, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float = 1
+        self,
+        dim: Any = None,
+        unbiased: bool | None = None,
+        keepdim: bool = False,
+        *,
+        correction: float | None = None,
     ) -> Tensor:
         """The variance along ``dim``; ``correction`` is subtracted from the count (``unbiased`` is its old form)."""
         dim, correction = _spread_arguments(dim, unbiased, correction)
         return composite.var(self, dim, correction, keepdim)
 
     def std(
-        self, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float = 1
+        self,
+        dim: Any = None,
+        unbiased: bool | None = None,
+        keepdim: bool = False,
+        *,
+        correction: float | None = None,
     ) -> Tensor:
         """The square root of the variance."""
         dim, correction = _spread_arguments(dim, unbiased, correction)
@@ -332,6 +342,8 @@ class Arithmetic(Elementary, Ordering, Algebra):
 
     def norm(self, p: Any = "fro", dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
         """The p-norm along ``dim`` (``fro`` is the 2-norm), in ``dtype`` where it is given."""
+        if isinstance(p, str) and p != "fro":
+            raise AttributeValueError(f"norm: {p!r} is not known", remedy="a number, or 'fro'; numpy has 'nuc'")
         x = self if dtype is None else ew.cast(self, dtype=dtype)
         return composite.norm(x, 2.0 if p in (None, "fro") else float(p), dim, keepdim)
 
@@ -365,11 +377,7 @@ class Arithmetic(Elementary, Ordering, Algebra):
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
         """``beta * self + alpha * (mat1 @ mat2)``; with ``beta`` 0 this tensor's elements do not count."""
         _check_ranks("addmm", mat1, mat2, 2)
-        result = matmul(mat1, mat2)
-        result = result if alpha == 1 else ew.mul(result, alpha)
-        if beta == 0:
-            return result
-        return ew.add(self if beta == 1 else ew.mul(self, beta), result)
+        return scaled_sum("addmm", self, matmul(mat1, mat2), beta, alpha)
 
     def outer(self, vec2: Tensor) -> Tensor:
         """All products of an element of this vector with one of the vec2."""
@@ -385,6 +393,8 @@ class Arithmetic(Elementary, Ordering, Algebra):
 
     def isclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
         """Whether elements differ by at most ``atol + rtol * |other|``."""
+        if rtol < 0 or atol < 0:
+            raise AttributeValueError(f"isclose: rtol {rtol} and atol {atol}", remedy="tolerances of 0 or more")
         if self.dtype.kind == "b" and getattr(other, "dtype", self.dtype).kind == "b":
             return ew.eq(self, other)
         near = ew.le(ew.abs(ew.sub(self, other)), ew.add(ew.mul(ew.abs(other), rtol), atol))
@@ -410,9 +420,10 @@ def _logical(fold: Any, x: Any, dim: Dims, keepdim: bool) -> Any:
     return ew.cast(found, dtype=x.dtype) if x.dtype.kind == "u" else ew.mul(found, True) if found is x else found
 
 
-def _spread_arguments(dim: Any, unbiased: bool | None, correction: float) -> tuple[Any, float]:
+def _spread_arguments(dim: Any, unbiased: bool | None, correction: float | None) -> tuple[Any, float]:
     if isinstance(dim, bool):
         dim, unbiased = None, dim
+    correction = 1 if correction is None else correction
     return dim, correction if unbiased is None else float(unbiased)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphc import composite, indexing, sampling
 from graphc.dtypes import fitted, float32
-from graphc.errors import ArgumentError, DTypeError, ShapeError
+from graphc.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from graphc.methods.algebra import Algebra
 from graphc.methods.arithmetic import Arithmetic, operand
 from graphc.methods.elementary import Elementary
@@ -236,11 +236,13 @@ class InPlace(TensorBase):
 
     def uniform_(self, low: float = 0.0, high: float = 1.0, *, generator: Any = None) -> Tensor:
         """Uniform numbers in low..high."""
+        if not (low <= high and math.isfinite(high - low)):
+            raise AttributeValueError(f"uniform_: {low} to {high} is no range", remedy="finite numbers, low <= high")
         return self._draw(sampling.uniform(self.shape, self.dtype, generator), high - low, low)
 
     def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
         """Normally distributed numbers."""
-        if std < 0:
+        if not std >= 0:
             raise ArgumentError(f"normal_: the standard deviation must not be negative, got {std}")
         return self._draw(sampling.normal(self.shape, self.dtype, generator), std, mean)
 
@@ -250,6 +252,8 @@ class InPlace(TensorBase):
 
     def exponential_(self, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
         """Exponentially distributed numbers with rate ``lambd``."""
+        if not lambd > 0:
+            raise AttributeValueError(f"exponential_: the rate is {lambd}", remedy="a positive rate")
         return self._draw(sampling.exponential(self.shape, self.dtype, generator), 1 / lambd, 0.0)
 
     def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:

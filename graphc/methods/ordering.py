@@ -216,6 +216,8 @@ class Ordering(TensorBase):
         if n < 0:
             raise AttributeValueError(f"diff: n must not be negative, got {n}")
         at, _ = extent_of(dim, self.shape, "diff")
+        if n == 0:
+            return ew.mul(self, True)
         parts = [p for p in (prepend, self, append) if p is not None]
         x: Any = shape.concat(*parts, axis=at) if len(parts) > 1 else self
         for _ in range(n):
@@ -265,7 +267,7 @@ class Ordering(TensorBase):
         found, inverse, counts = np.unique(values, return_inverse=True, return_counts=True, axis=dim)
         inverse = inverse.reshape(values.shape if dim is None else -1)
         parts = [found, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
-        tensors: tuple[Any, ...] = tuple(front().constant(np.ascontiguousarray(p)) for p in parts)
+        tensors: tuple[Any, ...] = tuple(front().constant(np.array(p, order="C")) for p in parts)
         return tensors if return_inverse or return_counts else tensors[0]
 
     def bincount(self, weights: Any = None, minlength: int = 0) -> Tensor:

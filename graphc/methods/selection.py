@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc import composite, indexing
-from graphc.dims import common_shape, dim_of, extent_of, sizes_of
-from graphc.dtypes import int64, uint8
+from graphc.device import device as device_of
+from graphc.dims import common_shape, dim_of, extent_of, new_shape, sizes_of
+from graphc.dtypes import dtype_of, int64, uint8
 from graphc.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.methods import algebra, ordering
 from graphc.ops import elementwise as ew
@@ -19,7 +20,7 @@ from graphc.ops import reduce, shape
 from graphc.ops.define import as_type, common_type
 from graphc.ops.index import gather, iota, scatter_add, scatter_extreme
 from graphc.ops.reduce import sum_to
-from graphc.tensor_base import TensorBase, front
+from graphc.tensor_base import TensorBase, front, need_tensor
 
 if TYPE_CHECKING:
     from graphc.tensor import Tensor
@@ -151,6 +152,8 @@ class Selection(TensorBase):
     def sum_to_size(self, *size: Any) -> Tensor:
         """Summed over the dimensions along which ``size`` was broadcast to reach this shape."""
         wanted = sizes_of(size)
+        if not wanted and self.ndim:
+            return sum_to(self, ())
         if len(wanted) > self.ndim or any(
             w not in (1, s) for w, s in zip(wanted[::-1], self.shape[::-1], strict=False)
         ):
@@ -162,6 +165,9 @@ class Selection(TensorBase):
     def tensor_split(self, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
         """That many views of nearly equal size, or views between the given positions."""
         _, extent = extent_of(dim, self.shape, "tensor_split")
+        if isinstance(indices_or_sections, TensorBase):
+            purpose = "tensor_split() by a tensor, whose results have sizes that depend on values,"
+            indices_or_sections = front().values(indices_or_sections, purpose).tolist()
         if isinstance(indices_or_sections, int):
             if indices_or_sections < 1:
                 raise AttributeValueError(f"tensor_split needs at least one part, got {indices_or_sections}")
@@ -216,7 +222,12 @@ class Selection(TensorBase):
 
     def rot90(self, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         """Turned by ``k`` right angles from the first towards the second of two dimensions."""
-        a, b = (dim_of(d, self.ndim) for d in dims)
+        named = [dim_of(d, self.ndim) for d in dims]
+        if self.ndim < 2 or len(named) != 2 or named[0] == named[1]:
+            raise AttributeValueError(
+                f"rot90 turns within a plane, got dimensions {[*dims]} of {self.ndim}", remedy="two dimensions"
+            )
+        a, b = named
         turned: Any = self
         if k % 4 == 1:
             turned = shape.flip(self, axes=(b,)).transpose(a, b)
@@ -269,6 +280,7 @@ def _scatter_product(x: Any, at: int, index: Any, part: Any, include_self: bool)
 
 
 def _rows(tensors: Sequence[Any], rank: int) -> list[Any]:
+    need_tensor("stack", *tensors)
     return [at_least(t, rank) for t in tensors]
 
 
@@ -317,7 +329,8 @@ def at_least(x: Any, rank: int) -> Any:
 def joined(tensors: Sequence[Any], axis: int) -> Any:
     """Tensors joined along a dimension, their element types promoted."""
     if not tensors:
-        raise ArgumentError("at least one tensor is needed")
+        raise ArgumentError("at least one tensor is needed", remedy="a list of tensors that is not empty")
+    need_tensor("stack", *tensors)
     dtype = common_type(list(tensors), "stack")
     return shape.concat(*(as_type(t, dtype) for t in tensors), axis=axis)
 
@@ -325,7 +338,7 @@ def joined(tensors: Sequence[Any], axis: int) -> Any:
 def hstack(tensors: Sequence[Any]) -> Any:
     """Joined along the second dimension, vectors along the first."""
     rows = _rows(tensors, 1)
-    return joined(rows, 0 if len(rows[0].shape) == 1 else 1)
+    return joined(rows, 0 if not rows or len(rows[0].shape) == 1 else 1)
 
 
 def vstack(tensors: Sequence[Any]) -> Any:
@@ -372,8 +385,10 @@ def cartesian_prod(*tensors: Any) -> Any:
     return joined(flat, 1)
 
 
-def triangle_indices(row: int, col: int, offset: int, lower: bool) -> Any:
-    """Rows and columns (i64[2, n]) of one triangle of a matrix."""
-    ones = np.ones((row, col), bool)
+def triangle_indices(row: int, col: int, offset: int, lower: bool, dtype: Any, device: Any) -> Any:
+    """Rows and columns ([2, n]) of one triangle of a matrix."""
+    if device is not None:
+        device_of(device)
+    ones = np.ones(new_shape((row, col)), bool)
     found = np.nonzero(np.tril(ones, offset) if lower else np.triu(ones, offset))
-    return front().constant(np.stack(found).astype(np.int64))
+    return front().constant(np.stack(found).astype(dtype_of(dtype).numpy))

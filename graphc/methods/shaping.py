@@ -80,14 +80,28 @@ def filling(name: str, mask: Any, value: Any, dtype: DType) -> Any:
     return as_type(value, dtype)
 
 
+def _named(name: str, args: Sequence[Any], named: Any = None, **other: Any) -> tuple[int, ...]:
+    """Sizes or dimensions, which are given one by one, as a sequence, or by name."""
+    for word, value in other.items():
+        if word not in ("shape",) or named is not None:
+            raise ArgumentError(f"{name} has no argument {word!r}")
+        named = value
+    if named is None:
+        return sizes_of(args)
+    if args or not isinstance(named, (tuple, list)):
+        raise ArgumentError(f"{name}: {named!r} is no sequence of ints, or is given twice", remedy=f"{name}(1, 2)")
+    return sizes_of((named,))
+
+
 class Shaping(Selection):
     """Views, joining, splitting and indexing."""
 
-    def view(self, *sizes: Any) -> Tensor:
+    def view(self, *sizes: Any, size: Any = None) -> Tensor:
         """The same memory under another shape (one size may be -1).
 
         Raises ShapeError when the elements do not lie in memory so that a view is possible.
         """
+        sizes = sizes if size is None else (size,)
         if len(sizes) == 1 and not isinstance(sizes[0], (int, tuple, list)):
             raise ArgumentError(f"view takes sizes, got {sizes[0]!r}", remedy="tensor.to(dtype)")
         result = self.reshape(*sizes)
@@ -98,8 +112,10 @@ class Shaping(Selection):
             )
         return result
 
-    def reshape(self, *sizes: Any) -> Tensor:
+    def reshape(self, *sizes: Any, **named: Any) -> Tensor:
         """Another shape of the same size (one size may be -1); a view where that is possible."""
+        if named:
+            sizes = _named("reshape", sizes, **named)
         return shape.reshape(self, shape=view_shape(sizes_of(sizes), self.numel()))
 
     def view_as(self, other: Tensor) -> Tensor:
@@ -128,9 +144,9 @@ class Shaping(Selection):
         """One dimension."""
         return self.reshape(-1) if self.numel() else self.reshape(0)
 
-    def permute(self, *dims: Any) -> Tensor:
+    def permute(self, *args: Any, dims: Any = None) -> Tensor:
         """Dimensions in another order."""
-        order = [dim_of(d, self.ndim) for d in sizes_of(dims)]
+        order = [dim_of(d, self.ndim) for d in _named("permute", args, dims)]
         if sorted(order) != list(range(self.ndim)):
             raise AttributeValueError(f"permute: {order} does not name each of {self.ndim} dimensions once")
         return shape.transpose(self, permutation=tuple(order))
@@ -183,6 +199,10 @@ class Shaping(Selection):
         targets = [
             dim_of(d, self.ndim) for d in (destination if isinstance(destination, (tuple, list)) else (destination,))
         ]
+        if len(sources) != len(targets) or any(len(set(dims)) < len(dims) for dims in (sources, targets)):
+            raise AttributeValueError(
+                f"movedim: {source} cannot be moved to {destination}", remedy="as many places as dimensions, each once"
+            )
         order = [d for d in range(self.ndim) if d not in sources]
         for target, dim in sorted(zip(targets, sources, strict=True)):
             order.insert(target, dim)
@@ -223,9 +243,9 @@ class Shaping(Selection):
         at = dim_of(dim, self.ndim + 1)
         return shape.reshape(self, shape=(*self.shape[:at], 1, *self.shape[at:]))
 
-    def expand(self, *sizes: Any) -> Tensor:
+    def expand(self, *sizes: Any, size: Any = None) -> Tensor:
         """Dimensions of size 1 repeated without copying; -1 keeps a dimension."""
-        wanted = sizes_of(sizes)
+        wanted = _named("expand", sizes, size)
         lead = len(wanted) - self.ndim
         if lead < 0 or any(s == -1 for s in wanted[:lead]):
             raise ShapeError(f"expand: {list(wanted)} does not fit a tensor of shape {list(self.shape)}")
@@ -238,13 +258,15 @@ class Shaping(Selection):
         """Expanded to the shape of another tensor."""
         return self.expand(other.shape)
 
-    def broadcast_to(self, *sizes: Any) -> Tensor:
+    def broadcast_to(self, *sizes: Any, size: Any = None) -> Tensor:
         """Repeated without copying to a shape (numpy's rules)."""
-        return self.expand(*sizes)
+        return self.expand(*sizes, size=size)
 
-    def repeat(self, *sizes: Any) -> Tensor:
+    def repeat(self, *sizes: Any, repeats: Any = None) -> Tensor:
         """The whole tensor repeated along each dimension."""
-        counts = sizes_of(sizes)
+        counts = _named("repeat", sizes, repeats)
+        if any(c < 0 for c in counts):
+            raise ShapeError(f"repeat: {list(counts)} has a negative number", remedy="numbers of 0 or more")
         lead = len(counts) - self.ndim
         if lead < 0:
             raise ShapeError(f"repeat: {list(counts)} has fewer entries than the tensor has dimensions ({self.ndim})")
@@ -254,9 +276,9 @@ class Shaping(Selection):
         result = shape.broadcast_to(shape.reshape(self, shape=paired), shape=wide)
         return shape.reshape(result, shape=tuple(c * s for c, s in zip(counts, extents, strict=True))).clone()
 
-    def tile(self, *sizes: Any) -> Tensor:
+    def tile(self, *sizes: Any, dims: Any = None) -> Tensor:
         """As repeat, with missing leading counts taken as 1."""
-        counts = sizes_of(sizes)
+        counts = _named("tile", sizes, dims)
         return self.repeat((1,) * (self.ndim - len(counts)) + counts)
 
     def repeat_interleave(
@@ -317,9 +339,9 @@ class Shaping(Selection):
             raise IndexRangeError("unbind needs a tensor of at least one dimension")
         return tuple(self.select(dim, i) for i in range(self.shape[dim_of(dim, self.ndim)]))
 
-    def flip(self, *dims: Any) -> Tensor:
+    def flip(self, *args: Any, dims: Any = None) -> Tensor:
         """Elements in reverse order along dimensions."""
-        axes = tuple(sorted(dim_of(d, self.ndim) for d in sizes_of(dims)))
+        axes = tuple(sorted(dim_of(d, self.ndim) for d in _named("flip", args, dims)))
         return shape.flip(self, axes=axes if self.shape else ())
 
     def roll(self, shifts: Any, dims: Any = None) -> Tensor:

@@ -41,6 +41,8 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """x limited to ``min_val``..``max_val``; the gradient is 0 at the limits. Integers stay integers."""
+    if min_val > max_val:
+        raise AttributeValueError(f"hardtanh: min_val {min_val} > max_val {max_val}", remedy="min_val <= max_val")
     if input.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
     return put(input, lambda x: mathematics.clamp(x, min_val, max_val, strict=True), inplace)
@@ -174,6 +176,4 @@ def implicit_dim(name: str, input: Tensor, dim: int | None, stacklevel: int) -> 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """x divided by its p-norm along ``dim``, which counts as at least ``eps``."""
-    if p <= 0:
-        raise AttributeValueError(f"normalize: p must be positive, got {p}")
     return ew.div(input, ew.maximum(composite.norm(input, p, dim, keepdim=True), eps))

@@ -36,7 +36,8 @@ def multi_margin_loss(
     if p not in (1, 2):
         raise AttributeValueError(f"multi_margin_loss: p is 1 or 2, got {p}")
     how = reduction_of(reduction, size_average, reduce)
-    x, t = _rows("multi_margin_loss", input, target, 0)
+    single = len(input.shape) == 1 and tuple(target.shape) == (1,)
+    x, t = (input.unsqueeze(0), target) if single else _rows("multi_margin_loss", input, target, 0)
     own = x.gather(1, t.unsqueeze(1))
     gap = composite.relu(ew.add(ew.sub(x, own), margin))
     gap = gap if p == 1 else ew.mul(gap, gap)
@@ -44,7 +45,7 @@ def multi_margin_loss(
         gap = ew.mul(gap, index.gather(weight, t, axis=0).unsqueeze(1))
     others = ew.ne(index.iota(shape=(1, x.shape[1]), axis=1), t.unsqueeze(1))
     loss = ew.mul(composite.total(ew.where(others, gap, 0), 1), 1.0 / x.shape[1])
-    return reduced(loss if len(input.shape) == 2 else loss.squeeze(0), how)
+    return reduced(loss if len(input.shape) == 2 or single else loss.squeeze(0), how)
 
 
 def multilabel_margin_loss(

@@ -33,6 +33,8 @@ def embedding(
     """
     if not input.dtype.is_integer:
         raise DTypeError(f"embedding: indices are integers, got {input.dtype.name}", remedy="x.long()")
+    if len(weight.shape) != 2:
+        raise ShapeError(f"embedding: the weight {list(weight.shape)} is no matrix", remedy="a row per index")
     if max_norm is not None:
         _limit_norm(weight, input, max_norm, norm_type)
     rows = index.gather(weight, input, axis=0)
@@ -95,6 +97,8 @@ def embedding_bag(
     an empty bag gives zeros. ``per_sample_weights`` (of the input's shape, for ``sum``) scale rows.
     """
     _check_bags(input, offsets, mode, per_sample_weights, scale_grad_by_freq)
+    if len(weight.shape) != 2:
+        raise ShapeError(f"embedding: the weight {list(weight.shape)} is no matrix", remedy="a row per index")
     if max_norm is not None:
         _limit_norm(weight, input, max_norm, norm_type)
     rows = index.gather(weight, input.reshape(-1), axis=0)

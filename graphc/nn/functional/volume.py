@@ -44,6 +44,8 @@ def conv3d(
     if len(weight.shape) != 5:
         raise ShapeError(f"conv3d: the weight {list(weight.shape)} does not have 5 dimensions")
     steps, gaps = per_dimension(stride, 3, "stride"), per_dimension(dilation, 3, "dilation")
+    if padding == "same" and any(s != 1 for s in steps):
+        raise AttributeValueError(f'conv3d: padding "same" with stride {steps}', remedy="stride 1, or padding numbers")
     x, pads = _padded(x, padding, tuple(weight.shape[2:]), gaps)
     kernel, depth = weight.shape[2], x.shape[2]
     count = (depth - gaps[0] * (kernel - 1) - 1) // steps[0] + 1

@@ -14,7 +14,7 @@ from graphc.dims import common_shape, new_shape
 from graphc.dtypes import DType, dtype_of, fitted, float32, float64, int64, python_scalar_type
 from graphc.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from graphc.tensor import Tensor
-from graphc.tensor_base import BY_NUMPY, converted, expose, front
+from graphc.tensor_base import BY_NUMPY, converted, expose, front, need_tensor, too_large
 
 _default: list[DType] = [float32]
 
@@ -106,7 +106,25 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 def from_dlpack(source: Any) -> Tensor:
     """A tensor that shares the memory of any object with ``__dlpack__`` (an array or tensor of another library)."""
-    return from_numpy(np.from_dlpack(source))
+    try:
+        array = np.from_dlpack(source)
+    except BufferError as error:
+        raise DTypeError(f"from_dlpack: {error}", remedy="an array of a supported type") from None
+    return from_numpy(array)
+
+
+def _allocated(make: Any, *args: Any) -> np.ndarray:
+    """The array that ``make`` gives; raises MemoryLimitError where it does not fit into memory."""
+    try:
+        return make(*args)
+    except MemoryError as error:
+        raise too_large("a new tensor", error) from None
+
+
+def _sequence(size: Any) -> Any:
+    if not isinstance(size, (tuple, list)):
+        raise ArgumentError(f"a size is a sequence of ints, got {size!r}", remedy="(2, 3)")
+    return size
 
 
 def _shape(sizes: Sequence[Any], size: Any) -> tuple[int, ...]:
@@ -118,17 +136,17 @@ def _shape(sizes: Sequence[Any], size: Any) -> tuple[int, ...]:
 
 def zeros(*sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros."""
-    return _finish(np.zeros(_shape(sizes, size), _dtype(dtype)), requires_grad, device)
+    return _finish(_allocated(np.zeros, _shape(sizes, size), _dtype(dtype)), requires_grad, device)
 
 
 def ones(*sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones."""
-    return _finish(np.ones(_shape(sizes, size), _dtype(dtype)), requires_grad, device)
+    return _finish(_allocated(np.ones, _shape(sizes, size), _dtype(dtype)), requires_grad, device)
 
 
 def empty(*sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Elements of any value."""
-    return _finish(np.empty(_shape(sizes, size), _dtype(dtype)), requires_grad, device)
+    return _finish(_allocated(np.empty, _shape(sizes, size), _dtype(dtype)), requires_grad, device)
 
 
 def full(
@@ -140,33 +158,38 @@ def full(
     value = array_of(fill_value, dtype)
     if value.dtype not in BY_NUMPY:
         raise DTypeError(f"full: {fill_value!r} is no number", remedy="an int, a float or a bool")
-    return _finish(np.full(new_shape((size,)), value, value.dtype), requires_grad, device)
+    return _finish(_allocated(np.full, new_shape((_sequence(size),)), value, value.dtype), requires_grad, device)
 
 
 def _like(x: Tensor, dtype: Any) -> DType:
+    need_tensor("a function that makes a tensor like another", x)
     return x.dtype if dtype is None else dtype_of(dtype)
 
 
 def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros with the shape and type of a tensor."""
-    return zeros(input.shape, dtype=_like(input, dtype), device=device, requires_grad=requires_grad)
+    kind = _like(input, dtype)
+    return zeros(input.shape, dtype=kind, device=device, requires_grad=requires_grad)
 
 
 def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones with the shape and type of a tensor."""
-    return ones(input.shape, dtype=_like(input, dtype), device=device, requires_grad=requires_grad)
+    kind = _like(input, dtype)
+    return ones(input.shape, dtype=kind, device=device, requires_grad=requires_grad)
 
 
 def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Elements of any value, with the shape and type of a tensor."""
-    return empty(input.shape, dtype=_like(input, dtype), device=device, requires_grad=requires_grad)
+    kind = _like(input, dtype)
+    return empty(input.shape, dtype=kind, device=device, requires_grad=requires_grad)
 
 
 def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Elements of one value, with the shape and type of a tensor."""
-    return full(input.shape, fill_value, dtype=_like(input, dtype), device=device, requires_grad=requires_grad)
+    kind = _like(input, dtype)
+    return full(tuple(input.shape), fill_value, dtype=kind, device=device, requires_grad=requires_grad)
 
 
 def arange(
@@ -201,8 +224,8 @@ def arange(
         )
     (count,) = new_shape((-((low - high) // step) if kind is int64 else math.ceil((high - low) / step),))
     first, each = (low, step) if kind.kind == "f" else (fitted(low, int64), int(step))
-    values = first + each * np.arange(count)
-    return _finish(values.astype(kind.numpy), requires_grad, device)
+    values = _allocated(lambda: (first + each * np.arange(count)).astype(kind.numpy))
+    return _finish(values, requires_grad, device)
 
 
 def _number(name: str, value: Any) -> Any:
@@ -262,7 +285,7 @@ def logspace(
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones on the diagonal of a matrix, else zeros."""
-    return _finish(np.eye(*new_shape((n, n if m is None else m)), dtype=_dtype(dtype)), requires_grad, device)
+    return _finish(_allocated(np.eye, *new_shape((n, n if m is None else m)), 0, _dtype(dtype)), requires_grad, device)
 
 
 # ---- random
@@ -353,7 +376,15 @@ def randperm(
 
 
 def bernoulli(input: Tensor, *, generator: Any = None) -> Tensor:
-    """1 with the probability that each element of ``input`` states, else 0."""
+    """1 with the probability that each element of ``input`` states, else 0.
+
+    Raises AttributeValueError for what is no probability; compiled code, which has no values to look at, does not.
+    """
+    data = input._data
+    if input.dtype.kind != "f":
+        raise DTypeError(f"bernoulli takes probabilities, got {input.dtype.name}", remedy="input.float()")
+    if isinstance(data, np.ndarray) and not np.all((data >= 0) & (data <= 1)):
+        raise AttributeValueError("bernoulli: a probability lies outside of 0..1", remedy="input.clamp(0, 1)")
     return sampling.bernoulli(input, input.shape, generator).to_dtype(input.dtype)
 
 
@@ -381,7 +412,8 @@ def normal(
     shapes = [v.shape for v in (mean, std) if isinstance(v, Tensor)]
     if size is None and not shapes:
         raise ArgumentError("normal needs a size when mean and std are numbers")
-    if not isinstance(std, Tensor) and not std >= 0:
+    known = std._data if isinstance(std, Tensor) else np.asarray(std)
+    if isinstance(known, np.ndarray) and not np.all(known >= 0):
         raise AttributeValueError(f"normal: the deviation is {std}", remedy="a deviation of 0 or more")
     extents = new_shape((size,)) if size is not None else common_shape(*shapes)
     found = sampling.normal(extents, _default[0] if dtype is None else dtype_of(dtype), generator) * std + mean

@@ -22,6 +22,8 @@ def numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if "out" in kwargs:
+            raise ArgumentError(f"{function.__name__} has no out=", remedy="x.copy_(...) of the result")
         if "axis" in kwargs:
             kwargs["dim"] = kwargs.pop("axis")
         if "keepdims" in kwargs:
@@ -57,7 +59,10 @@ def dims_of(dim: Dims, ndim: int) -> tuple[int, ...]:
     """Dimensions of a reduction in ascending order: all for None or an empty sequence."""
     if dim is None:
         return tuple(range(ndim))
-    given: tuple[int, ...] = (dim,) if isinstance(dim, int) else tuple(dim)
+    try:
+        given: tuple[int, ...] = (dim,) if isinstance(dim, int) else tuple(dim)
+    except TypeError:
+        raise ArgumentError(f"a dimension is an int, got {dim!r}", remedy="an int, or a sequence of ints") from None
     if not given or not ndim:
         for d in given:
             dim_of(d, ndim)

@@ -22,7 +22,7 @@ from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.define import no_tensor
 from graphc.tensor import Tensor
-from graphc.tensor_base import BY_NUMPY, VOLATILE, any_volatile, check_writable, expose, refresh
+from graphc.tensor_base import BY_NUMPY, VOLATILE, any_volatile, check_writable, expose, refresh, too_large
 from graphc.views import ALIASES, view_of, write_tangents, write_through
 
 _CHECKED_LIMIT = 20_000
@@ -72,8 +72,7 @@ class EagerDispatcher:
             check_tensors(op, operands)
             raise
         checked = self._check(op, operands, arrays, attrs)
-        with np.errstate(all="ignore"):
-            found = checked.compute(*arrays, **checked.attrs)
+        found = _computed(op, checked, arrays)
         if found.__class__ is tuple:
             results = tuple([self._wrap(array, checked, arrays) for array in found])
         else:
@@ -258,3 +257,11 @@ def references() -> Iterator[None]:
         yield
     finally:
         EAGER.set_mode(before)
+
+
+def _computed(op: OpDef, checked: Checked, arrays: list[np.ndarray]) -> Any:
+    try:
+        with np.errstate(all="ignore"):
+            return checked.compute(*arrays, **checked.attrs)
+    except MemoryError as error:
+        raise too_large(op.name, error) from None

@@ -50,6 +50,10 @@ class ArgumentError(GraphcError, TypeError, RuntimeError):
     """A call has wrong arguments: name, count, or kind."""
 
 
+class MemoryLimitError(GraphcError, MemoryError, RuntimeError):
+    """An array does not fit into memory."""
+
+
 class TraceError(GraphcError, RuntimeError):
     """Python code asked for something that a traced value cannot give."""
 

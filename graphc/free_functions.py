@@ -132,6 +132,8 @@ def std_mean(
 
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices, from left to right."""
+    if not matrices:
+        raise ArgumentError("chain_matmul takes at least one matrix", remedy="graphc.chain_matmul(a, b)")
     return functools.reduce(product, matrices)
 
 

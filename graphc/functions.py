@@ -25,6 +25,8 @@ def _method(name: str) -> Callable[..., Any]:
     """The function ``f(tensor, *args)`` that calls a method."""
 
     def function(input: Any, *args: Any, **kwargs: Any) -> Any:
+        if "out" in kwargs:
+            raise ArgumentError(f"{name} has no out=", remedy=f"x.copy_(graphc.{name}(...)), or the method {name}_")
         return getattr(_as_tensor(input, name), name)(*args, **kwargs)
 
     function.__name__ = function.__qualname__ = name

@@ -16,7 +16,7 @@ from graphc.errors import ArgumentError, AttributeValueError, DTypeError, IndexR
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.index import gather, iota, scatter, scatter_add, scatter_extreme
-from graphc.tensor_base import TensorBase, front
+from graphc.tensor_base import TensorBase, converted, front
 
 
 class Plan(NamedTuple):
@@ -248,7 +248,7 @@ def _broadcast(value: Any, dtype: Any, extents: tuple[int, ...]) -> Any:
     if isinstance(value, (bool, int, float)):
         value = front().scalar(fitted(value, dtype), dtype)
     elif not isinstance(value, TensorBase):
-        value = front().constant(np.asarray(value).astype(dtype.numpy))
+        value = front().constant(converted(value, dtype))
     if value.dtype is not dtype:
         value = ew.cast(value, dtype=dtype)
     lead = len(value.shape) - len(extents)

@@ -15,7 +15,7 @@ from graphc.autograd.grad_mode import enable_grad, is_grad_enabled, is_inference
 from graphc.autograd.node import AccumulateGrad, Edge, Node
 from graphc.changes import Members
 from graphc.dtypes import ALL, DType
-from graphc.errors import DTypeError, GradientError
+from graphc.errors import DTypeError, GradientError, MemoryLimitError
 from graphc.hooks import RemovableHandle, note_traced
 from graphc.ir.op import OpDef
 from graphc.ops import dispatch
@@ -413,6 +413,11 @@ def check_writable(tensor: TensorBase) -> None:
 def dtype_from(array: np.ndarray) -> DType:
     """The element type of an array; raises DTypeError when graphc has none like it."""
     return BY_NUMPY[array.dtype]
+
+
+def too_large(name: str, error: MemoryError, where: str | None = None) -> MemoryLimitError:
+    """The error for a result that does not fit into memory."""
+    return MemoryLimitError(f"{name}: {error}", where=where, remedy="a smaller tensor")
 
 
 def converted(data: Any, dtype: DType) -> np.ndarray:

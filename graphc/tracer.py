@@ -29,7 +29,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops.shape import filled, reshape
 from graphc.ops.state import state_write, stop_gradient
 from graphc.tensor import Tensor
-from graphc.tensor_base import VOLATILE, any_volatile, check_writable, is_counted, refresh
+from graphc.tensor_base import VOLATILE, any_volatile, check_writable, is_counted, refresh, too_large
 from graphc.views import ALIASES, view_of, write_tangents, write_through
 
 Names = Mapping[int, tuple[str, str]]
@@ -136,7 +136,10 @@ class Tracer:
         tensor = self.local(tensor)
         known = self._layouts.get(id(tensor))
         if known is None:
-            known = (tensor, np.empty(tensor.shape, np.bool_))
+            try:
+                known = (tensor, np.empty(tensor.shape, np.bool_))
+            except MemoryError as error:
+                raise too_large("the layout of a traced tensor", error) from None
             self._layouts[id(tensor)] = known
         return known[1]
 

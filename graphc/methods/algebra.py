@@ -107,6 +107,8 @@ class Algebra(TensorBase):
     def renorm(self, p: float, dim: int, maxnorm: float) -> Tensor:
         """Slices along ``dim`` whose p-norm exceeds ``maxnorm`` scaled down to it."""
         at = dim_of(dim, self.ndim)
+        if not (p > 0 and maxnorm >= 0):
+            raise AttributeValueError(f"renorm: p {p}, maxnorm {maxnorm}", remedy="p > 0 and maxnorm >= 0")
         norms = composite.norm(self, float(p), [d for d in range(self.ndim) if d != at], keepdim=True)
         return ew.mul(self, ew.where(ew.gt(norms, maxnorm), ew.div(maxnorm, ew.add(norms, 1e-7)), 1.0))
 

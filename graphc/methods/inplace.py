@@ -20,7 +20,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops import exact, shape
 from graphc.ops import math as mathematics
 from graphc.ops.define import as_type
-from graphc.tensor_base import TensorBase, front
+from graphc.tensor_base import TensorBase, converted, front
 from graphc.views import change_shape
 
 if TYPE_CHECKING:
@@ -153,11 +153,13 @@ class InPlace(TensorBase):
         if isinstance(source, (bool, int, float)):
             source = front().scalar(fitted(source, self.dtype), self.dtype)
         elif not isinstance(source, TensorBase):
-            source = front().constant(np.asarray(source).astype(self.dtype.numpy))
+            source = front().constant(converted(source, self.dtype))
         return _store(self, source)
 
     def fill_(self, value: Any) -> Tensor:
-        """Every element becomes ``value``."""
+        """Every element becomes ``value``, a number or a tensor without dimensions."""
+        if getattr(value, "shape", ()):
+            raise ShapeError(f"fill_: the value is a tensor of shape {list(value.shape)}", remedy="copy_(value)")
         return self.copy_(value)
 
     def zero_(self) -> Tensor:
@@ -273,12 +275,14 @@ class InPlace(TensorBase):
 
     def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
         """Numbers of the Cauchy distribution."""
-        if sigma <= 0:
+        if not sigma > 0:
             raise ArgumentError(f"cauchy_: sigma must be positive, got {sigma}")
         return self._draw(sampling.cauchy(self.shape, self.dtype, generator), sigma, median)
 
     def random_(self, low: int = 0, high: int | None = None, *, generator: Any = None) -> Tensor:
         """Whole numbers from ``low`` up to, not including, ``high``."""
+        if high is None and low < 0:
+            raise AttributeValueError(f"random_: numbers from 0 to {low}", remedy="a positive limit")
         if high is None:
             limit = 2 ** (24 if self.dtype.kind == "f" else min(self.dtype.bits - 1, 31))
             return _store(self, sampling.integers(0, low or limit, self.shape, generator))

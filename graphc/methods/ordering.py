@@ -16,7 +16,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import order, reduce, shape
 from graphc.ops.index import gather, iota, scatter_add
-from graphc.tensor_base import TensorBase, front
+from graphc.tensor_base import TensorBase, front, need_tensor
 
 if TYPE_CHECKING:
     from graphc.tensor import Tensor
@@ -275,6 +275,8 @@ class Ordering(TensorBase):
         values = front().values(self, "bincount(), whose result has a size that depends on values,")
         if values.ndim != 1 or self.dtype.kind not in "iu" or (values.size and values.min() < 0):
             raise ArgumentError("bincount takes a vector of whole numbers that are not negative")
+        if weights is not None:
+            need_tensor("bincount", weights)
         given = None if weights is None else front().values(weights, "bincount()")
         counts = np.bincount(values, given, minlength)
         return front().constant(counts if given is None or given.dtype.kind != "f" else counts.astype(given.dtype))

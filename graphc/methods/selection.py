@@ -180,16 +180,25 @@ class Selection(TensorBase):
         return tuple(self.narrow(dim, a, max(b - a, 0)) for a, b in pairs)  # type: ignore[attr-defined]
 
     def hsplit(self, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-        """As tensor_split along the second dimension (the first of a vector)."""
-        return Selection.tensor_split(self, indices_or_sections, 0 if self.ndim == 1 else 1)
+        """As tensor_split along the second dimension (the first of a vector), into equal parts."""
+        return self._equal_parts("hsplit", indices_or_sections, 0 if self.ndim == 1 else 1, 1)
 
     def vsplit(self, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-        """As tensor_split along the first dimension."""
-        return Selection.tensor_split(self, indices_or_sections, 0)
+        """As tensor_split along the first dimension, into equal parts."""
+        return self._equal_parts("vsplit", indices_or_sections, 0, 2)
 
     def dsplit(self, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-        """As tensor_split along the third dimension."""
-        return Selection.tensor_split(self, indices_or_sections, 2)
+        """As tensor_split along the third dimension, into equal parts."""
+        return self._equal_parts("dsplit", indices_or_sections, 2, 3)
+
+    def _equal_parts(self, name: str, parts: Any, dim: int, rank: int) -> tuple[Tensor, ...]:
+        if self.ndim < rank:
+            raise ShapeError(f"{name} takes at least {rank} dimensions, got {list(self.shape)}")
+        if isinstance(parts, int) and (parts < 1 or self.shape[dim] % parts):
+            raise AttributeValueError(
+                f"{name}: {parts} equal parts of {self.shape[dim]} entries", remedy=f"tensor_split({parts}, {dim})"
+            )
+        return Selection.tensor_split(self, parts, dim)
 
     def split_with_sizes(self, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
         """Views of the given sizes."""
@@ -223,6 +232,8 @@ class Selection(TensorBase):
     def rot90(self, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         """Turned by ``k`` right angles from the first towards the second of two dimensions."""
         named = [dim_of(d, self.ndim) for d in dims]
+        if not isinstance(k, int):
+            raise ArgumentError(f"rot90: {k!r} right angles", remedy="a whole number")
         if self.ndim < 2 or len(named) != 2 or named[0] == named[1]:
             raise AttributeValueError(
                 f"rot90 turns within a plane, got dimensions {[*dims]} of {self.ndim}", remedy="two dimensions"
@@ -280,6 +291,8 @@ def _scatter_product(x: Any, at: int, index: Any, part: Any, include_self: bool)
 
 
 def _rows(tensors: Sequence[Any], rank: int) -> list[Any]:
+    if isinstance(tensors, TensorBase):
+        raise ArgumentError("stacking takes a list of tensors, got one tensor", remedy="[a, b]")
     need_tensor("stack", *tensors)
     return [at_least(t, rank) for t in tensors]
 
@@ -353,6 +366,7 @@ def dstack(tensors: Sequence[Any]) -> Any:
 
 def column_stack(tensors: Sequence[Any]) -> Any:
     """Joined along the second dimension, vectors as columns."""
+    need_tensor("column_stack", *tensors)
     columns = [shape.reshape(t, shape=(t.numel(), 1)) if len(t.shape) < 2 else t for t in tensors]
     return joined(columns, 1)
 

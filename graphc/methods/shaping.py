@@ -291,6 +291,8 @@ class Shaping(Selection):
         """
         x = self.flatten() if dim is None else self
         at = 0 if dim is None else dim_of(dim, self.ndim)
+        if isinstance(repeats, int) and repeats < 0:
+            raise AttributeValueError(f"repeat_interleave: {repeats} times", remedy="repeats >= 0")
         if not isinstance(repeats, int):
             numbers = x if repeats is None else repeats
             places = _repeated(numbers, x.shape[at])
@@ -315,19 +317,23 @@ class Shaping(Selection):
     def split(self, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
         """Views of ``split_size`` entries each (the last may be smaller), or of the sizes in a list."""
         _, extent = extent_of(dim, self.shape, "split")
+        if not isinstance(split_size, (int, tuple, list)):
+            raise ArgumentError(f"split: sizes {split_size!r}", remedy="a whole number, or a list of them")
         if isinstance(split_size, int):
             if split_size < 0 or (split_size == 0 and extent):
                 raise AttributeValueError(f"split size must be positive, got {split_size}")
             sizes = [min(split_size, extent - at) for at in range(0, extent, split_size or 1)] or [0]
         else:
             sizes = list(split_size)
-            if sum(sizes) != extent:
+            if sum(sizes) != extent or min(sizes, default=0) < 0:
                 raise ShapeError(f"split sizes {sizes} do not sum to {extent}, the size of dimension {dim}")
         starts = np.cumsum([0, *sizes]).tolist()
         return tuple(self.narrow(dim, start, size) for start, size in zip(starts, sizes, strict=False))
 
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         """At most ``chunks`` views of equal size (the last may be smaller)."""
+        if not isinstance(chunks, int):
+            raise ArgumentError(f"chunk: {chunks!r} chunks", remedy="a whole number")
         if chunks <= 0:
             raise AttributeValueError(f"chunk needs a positive number of chunks, got {chunks}")
         _, extent = extent_of(dim, self.shape, "chunk")
@@ -347,6 +353,8 @@ class Shaping(Selection):
     def roll(self, shifts: Any, dims: Any = None) -> Tensor:
         """Elements moved along dimensions (the flattened tensor for None); what leaves one end enters the other."""
         moves = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
+        if not all(isinstance(m, (int, np.integer)) for m in moves):
+            raise ArgumentError(f"roll: shifts {shifts!r}", remedy="whole numbers")
         places = () if dims is None else dims if isinstance(dims, (tuple, list)) else (dims,)
         if not places and len(moves) == 1:
             return self.flatten().roll(moves, (0,)).reshape(self.shape)

@@ -10,7 +10,7 @@ import pytest
 
 import graphc
 from graphc.errors import TraceError
-from tests.conformance import test_edges, test_elementwise, test_functional, test_reductions, test_shaping
+from tests.conformance import test_calls, test_edges, test_elementwise, test_functional, test_reductions, test_shaping
 from tests.conformance.compare import leaves, normal, operands
 
 pytestmark = pytest.mark.torch
@@ -31,7 +31,7 @@ NEEDS_VALUES |= {"nonzero", "in", "tolist", "one_hot"}
 
 def _cases() -> list[Any]:
     found = {}
-    for module in (test_edges, test_elementwise, test_reductions, test_shaping, test_functional):
+    for module in (test_calls, test_edges, test_elementwise, test_reductions, test_shaping, test_functional):
         for test in vars(module).values():
             for mark in getattr(test, "pytestmark", []):
                 if mark.name == "parametrize" and mark.args[0] == "case":

@@ -64,6 +64,8 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where positive, else ``alpha (exp(x / alpha) - 1)``."""
+    if alpha == 0:
+        raise AttributeValueError("celu: alpha is 0", remedy="relu, the limit, or another alpha")
 
     def function(x: Tensor) -> Tensor:
         below = ew.mul(mathematics.expm1(ew.mul(ew.where(ew.gt(x, 0), 0, x), 1.0 / alpha)), alpha)

@@ -42,6 +42,8 @@ def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
     """x where positive, else x times a slope: drawn from ``lower``..``upper`` in training, else their mean."""
+    if lower > upper:
+        raise AttributeValueError(f"rrelu: lower {lower} > upper {upper}", remedy="lower <= upper")
     if training:
         draw = sampling.uniform(tuple(input.shape), float32)
         slope = ew.cast(ew.add(ew.mul(draw, upper - lower), lower), dtype=input.dtype)

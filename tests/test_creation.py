@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphc
-from graphc.errors import ArgumentError, DTypeError, ShapeError
+from graphc.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_ranges():
     assert graphc.arange(5, 0, -2).tolist() == [5, 3, 1]
     assert graphc.linspace(0, 1, 5).tolist() == [0, 0.25, 0.5, 0.75, 1]
     np.testing.assert_allclose(graphc.logspace(0, 2, 3).numpy(), [1, 10, 100], rtol=1e-6)
-    with pytest.raises(ArgumentError, match="steps of 0"):
+    with pytest.raises(AttributeValueError, match="steps of 0"):
         graphc.arange(0, 1, 0)
-    with pytest.raises(ArgumentError, match="do not lead from 5 to 1"):
+    with pytest.raises(AttributeValueError, match="do not lead from 5 to 1"):
         graphc.arange(5, 1)
 
 

@@ -198,8 +198,8 @@ def test_blocks_and_products():
 
 @pytest.mark.parametrize("offset", [-1, 0, 2])
 def test_triangle_indices(offset: int):
-    same(selection.triangle_indices(3, 4, offset, lower=True), np.stack(np.tril_indices(3, offset, 4)))
-    same(selection.triangle_indices(3, 4, offset, lower=False), np.stack(np.triu_indices(3, offset, 4)))
+    same(graphc.tril_indices(3, 4, offset), np.stack(np.tril_indices(3, offset, 4)))
+    same(graphc.triu_indices(3, 4, offset), np.stack(np.triu_indices(3, offset, 4)))
 
 
 def test_gradients_reach_what_was_picked_and_placed():

@@ -102,7 +102,7 @@ class Words:
 
     def class_(self, kind: type[Any]) -> bool:
         """Watches the attributes of a class and of its bases."""
-        hasattr(kind, "__doc__")  # gives it a tag, which a change takes away
+        hasattr(kind, "_")  # a name that `type` lacks: looking for it gives the class a tag, which a change takes away
         offset = layout().tag
         return self._add(kind, offset) and word_at(id(kind) + (offset or 0)) != 0
 

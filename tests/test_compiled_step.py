@@ -11,6 +11,8 @@ import graphc
 import graphc.nn.functional as F
 from graphc import nn, optim
 from graphc.errors import ArgumentError, GradientError, ShapeError, TraceError
+from graphc.facts import Account
+from graphc.watch_words import layout
 
 
 class Net(nn.Module):
@@ -313,3 +315,21 @@ def test_numbers_that_forward_assigns_are_assigned_by_each_step():
     for rows in (1, 2, 1, 2):
         step(graphc.ones(rows, 2))
         assert net.rows == rows
+
+
+def test_an_unchanged_step_looks_at_no_fact(monkeypatch: pytest.MonkeyPatch):
+    net = Net()
+    step = graphc.compile_step(net, F.mse_loss, optim.Adam(net.parameters()))
+    x, y = graphc.randn(4, 6), graphc.randn(4, 3)
+    step(x, y)
+    looks: list[Account] = []
+    look = Account._look
+    monkeypatch.setattr(Account, "_look", lambda account: looks.append(account) or look(account))
+    step(x, y)
+    looks.clear()
+    for _ in range(3):
+        step(x, y)
+    assert looks == []
+    net.fc1.__dict__["other"] = 1
+    step(x, y)
+    assert len(looks) == (layout().version is not None)

@@ -123,6 +123,18 @@ def test_a_class_and_its_bases(monkeypatch: pytest.MonkeyPatch):
         assert Owner.value == vars(Owner).get("value", number) and not watch.same()
 
 
+@pytest.mark.skipif(layout().tag is None, reason="classes have no tag here")
+def test_a_class_of_which_nothing_was_asked_yet():
+    class Fresh(Base):
+        pass
+
+    words = Words()
+    assert words.class_(Fresh)
+    watch = watched(words)
+    Fresh.new = 1
+    assert not watch.same()
+
+
 def test_the_class_of_an_object():
     class Other(Owner):
         pass

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc import config
+from graphc import config, module_path
 from graphc.artifact import PREPARED
 from graphc.autograd.grad_mode import is_grad_enabled
 from graphc.autograd.node import Edge, Node, freed
@@ -21,6 +21,7 @@ from graphc.compiler.freeze import freeze, watch
 from graphc.compiler.native_call import native
 from graphc.dtypes import DType, float32
 from graphc.errors import ArgumentError, GradientError, TraceError
+from graphc.generator import drawn
 from graphc.guards import Recompiles
 from graphc.identity import check_apart, repeats
 from graphc.ir.graph import Graph, Value, input_class, input_path
@@ -35,7 +36,7 @@ from graphc.runtime.fast_call import Gate
 from graphc.structure import Leaf, Structure, check_static, flatten, unflatten
 from graphc.tensor import Tensor
 from graphc.tensor_base import edge_of, is_counted, refresh
-from graphc.trace import Traced, graph_name, is_module, modules_of, runs_as_python, trace_function
+from graphc.trace import Traced, draws, graph_name, is_module, modules_of, runs_as_python, trace_function
 from graphc.watch_words import Watch
 
 
@@ -150,6 +151,8 @@ class Variant:
         self.traced = traced
         self.structure = traced.structure
         self.single = isinstance(traced.structure, Leaf)
+        self.drawn: dict[Any, dict[str, int]] = {}
+        """In the middle of a module's call: how often its modules have drawn after this part of it."""
         self.output_types = [(v.shape, v.dtype.numpy) for v in traced.graph.outputs]
         self.account, whole = account_of(traced, modules)
         self._effects = traced.attributes.effects
@@ -172,7 +175,9 @@ class Variant:
         self._made: dict[str, tuple[str, Maker]] = {}
         """By path of a param of the program: the path of what it is made of, and how."""
         if self.weights.freeze:
-            fixed = [path for path, written in self._written.items() if not written]
+            # NOTE: a tensor that is neither parameter nor buffer stays as it is where it can be written to unseen.
+            free = {p for p, slot in self._slots.items() if not slot.is_member and not is_counted(slot.tensor())}
+            fixed = [path for path, written in self._written.items() if not written and path not in free]
             self.account.always += (Held(self._slots[path] for path in fixed),)
             graph = freeze(graph, {path: self._slots[path].tensor()._data.copy() for path in fixed})
         if self.weights.precision is not None:
@@ -264,7 +269,7 @@ class Variant:
 
     def shortcut(self) -> Callable[..., Any] | None:
         """The native callable, when a call is nothing else: one result, no history, and nothing to count or compare."""
-        if not self.calls.single or self.sources or self.binding.written or self._effects:
+        if not self.calls.single or self.sources or self.binding.written or self._effects or self.drawn:
             return None
         if self._made or not self.account.is_certain:
             return None
@@ -389,6 +394,8 @@ class Compiled:
         self._variants: dict[Any, list[Variant]] = {}
         self._modules: Modules | None = None
         self._shortcut = _NO_SHORTCUT
+        self._draws = False
+        """Whether a variant draws random numbers, and was called inside of another module's call."""
         self._lock = Lock()
         self._log = config.logger("compile")
         self._recompiles = Recompiles(graph_name(target))
@@ -430,10 +437,14 @@ class Compiled:
             self._variants.clear()
         grad_enabled = is_grad_enabled()
         signature = [(t.dtype, t._data.shape, grad_enabled and refresh(t)._requires_grad) for t in leaves]
-        key = (structure, tuple(signature), modules.training(), grad_enabled, repeats(leaves))
+        scope = module_path.scope() if self._draws else None
+        place = scope and self._place(scope)
+        key = (structure, tuple(signature), modules.training(), grad_enabled, repeats(leaves), place)
         fitting = (v for v in self._variants.get(key, ()) if v.holds())
         variant = next(fitting, None) or self._new_variant(key, modules, args, kwargs)
         result = variant.run(leaves)
+        if variant.drawn and (scope := module_path.scope()):
+            scope.memory.update({generator: dict(counts) for generator, counts in variant.drawn.items()})
         if leaves is args and (call := variant.shortcut()):
             self._shortcut = _Shortcut(count, len(args), grad_enabled, call, result.dtype, *variant.versions())
         return result
@@ -447,9 +458,15 @@ class Compiled:
             self._recompiles.tell(key, self._variants, modules)
             check_static(structure)
             traced = trace_function(self._target, args, kwargs, guarded=True)
+            scope, after = module_path.scope(), {}
+            if scope is not None and draws(traced.graph):
+                self._draws, key, inside = True, (*key[:-1], self._place(scope)), scope.continued()
+                traced = trace_function(self._target, args, kwargs, guarded=True, scope=inside)
+                after = drawn(inside)
             known = self._variants.setdefault(key, [])
             weights = self._weights._replace(live=any(v.is_hurried for v in known))
             variant = Variant(name, traced, modules, flatten((args, kwargs))[0], weights)
+            variant.drawn = after
             variant.holds()
             known[:] = [v for v in known if not v.is_spent][: MOST_VARIANTS - 1]
             if self._weights.freeze:
@@ -457,6 +474,12 @@ class Compiled:
             known.insert(0, variant)
             self._log.info("%s: variant %d", name, sum(map(len, self._variants.values())))
             return variant
+
+    def _place(self, scope: module_path.Scope) -> tuple[Any, ...]:
+        """What random numbers depend on that are drawn in the middle of a module's call."""
+        counts = [(id(key[0]), *sorted(found.items())) for key, found in drawn(scope).items()]
+        module: Any = self._target if is_module(self._target) else None
+        return (*scope.place_of(module), *sorted(counts))
 
     @property
     def variants(self) -> list[Variant]:

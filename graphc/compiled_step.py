@@ -12,15 +12,16 @@ import numpy as np
 from graphc import config, module_path
 from graphc.attributes import recording
 from graphc.autograd.grad_mode import enable_grad, no_grad
+from graphc.changes import COUNT
 from graphc.compiled import BoundProgram, bound_values, build, no_class, no_hooks, slots_of
 from graphc.dtypes import float32, float64
-from graphc.errors import ArgumentError, GradientError, ShapeError, TraceError
+from graphc.errors import ArgumentError, GradientError, HookError, ShapeError, TraceError
 from graphc.guards import Recompiles
 from graphc.hooks import call_hook
 from graphc.identity import check_apart, repeats
 from graphc.interruptions import kept_outside
 from graphc.ir.build import emit
-from graphc.ir.graph import Graph, Value
+from graphc.ir.graph import Graph, Value, input_path
 from graphc.ir.types import TensorType
 from graphc.live import Binding, Modules, Slot, account_of
 from graphc.locks import Lock
@@ -39,7 +40,8 @@ Number = bool | int | float
 class _Argument(NamedTuple):
     """A number of an optimizer's group that is an argument of the program."""
 
-    group: dict[str, Any]
+    group: int
+    """Number of the group."""
     name: str
     dtype: np.dtype
 
@@ -61,7 +63,7 @@ class _Rule:
                 continue
             argument = graph.add_input(TensorType(dtype), f"group{index}.{name}")
             self.values[name] = Tensor._wrap(argument)
-            self.inputs.append(_Argument(group, name, dtype.numpy))
+            self.inputs.append(_Argument(index, name, dtype.numpy))
 
 
 def _is_static(value: Any) -> bool:
@@ -105,12 +107,32 @@ class _Settings:
         return "a parameter or a setting of the optimizer was replaced"
 
 
+class _Updated:
+    """That what stands in the place of each parameter which a program updates is the parameter of the optimizer."""
+
+    def __init__(self, pairs: Sequence[tuple[Slot, Tensor]]):
+        self._pairs = pairs
+        self._counted = all(slot.counted for slot, _ in pairs)
+        self._seen = -1
+        """The count of changes when ``holds`` looked last and was true."""
+
+    def holds(self) -> bool:
+        """Whether no parameter was replaced in the model."""
+        count = COUNT[0]
+        if self._seen == count and self._counted:
+            return True
+        if not all([slot.tensor() is parameter for slot, parameter in self._pairs]):
+            return False
+        self._seen = count
+        return True
+
+
 class _Program:
     """A training step for one signature."""
 
     def __init__(self, step: CompiledStep, modules: Modules, args: Any, target: Any):
         self.model = step.model
-        self.number: Callable[[dict[str, Any], str], Any] = step.optimizer.number
+        self.optimizer = step.optimizer
         with enable_grad():
             forward = functools.partial(_forward, step.model, step.loss)
             named = [*modules_of(step.model), *((f"loss.{prefix}", m) for prefix, m in modules_of(step.loss))]
@@ -157,6 +179,7 @@ class _Program:
         """The tensors that the program reads and writes, by path; optimizer state is made where it does not exist."""
         places = self._modules.places()
         slots = slots_of(self.traced, places)
+        self.updated = _Updated([(slots[input_path(value)], param) for value, (_, param) in parameters.items()])
         self.states: list[tuple[Any, Any]] = []
         for argument, (_, param) in parameters.items():
             state = optimizer.state_of(param)
@@ -192,19 +215,24 @@ class _Program:
         return (
             self.binding.holds()
             and self.account.holds()
+            and self.updated.holds()
             and all([optimizer.state.get(param) is state for param, state in self.states])
         )
 
     def why(self) -> list[str]:
         """What has changed."""
-        return [*self.binding.why(), *self.account.why()] or ["the state of the optimizer was replaced"]
+        found = [*self.binding.why(), *self.account.why()]
+        if not self.updated.holds():
+            found.append("a parameter of the optimizer was replaced in the model")
+        return found or ["the state of the optimizer was replaced"]
 
     def run(self, leaves: Sequence[Any]) -> tuple[Any, Any]:
         """One step; what the loss and what the model returned."""
         if self.traced.written:
             check_apart(self.traced.graph.name, self.traced.written, leaves)
         self.traced.attributes.set_again()
-        numbers = [_array(self.number(group, name), dtype) for group, name, dtype in self.hyper]
+        groups = self.optimizer.param_groups
+        numbers = [_array(self.optimizer.number(groups[i], name), dtype) for i, name, dtype in self.hyper]
         found = [Tensor._wrap(a) for a in self.calls.run([*[t._data for t in leaves], *numbers])]
         if self.single:
             return found[0], found[1]
@@ -304,10 +332,16 @@ class CompiledStep:
             self._programs.clear()
         types = tuple([(t.dtype, t._data.shape) for t in leaves])
         key = (structure, types, modules.training(), True, repeats(leaves))
+        if any([leaf._node is not None and leaf._requires_grad for leaf in leaves]):
+            raise GradientError(
+                f"{self.name}: an input is the result of an operation with gradients, which the step would not reach",
+                remedy="input.detach(), or make the operation part of the model",
+            )
         program = self._find(key)
         if program is None:
             program = self._new(key, modules, args, y)
-        self._run_hooks("_step_pre_hooks")
+        if getattr(self.optimizer, "_step_pre_hooks", None):
+            self._run_pre_hooks(program)
         loss, self.last_output = program.run(leaves)
         self.optimizer.step_count += 1
         self._run_hooks("_step_post_hooks")
@@ -333,6 +367,18 @@ class CompiledStep:
                 self._programs.setdefault(key, []).insert(0, found)
                 self._log.info("%s: variant %d", self.name, sum(map(len, self._programs.values())))
             return found
+
+    def _run_pre_hooks(self, program: _Program) -> None:
+        """Hooks that run before the update may look, but not write: forward and update are one here."""
+        before = [(t._data, t._version) for t in program.binding.tensors()]
+        self._run_hooks("_step_pre_hooks")
+        after = [(t._data, t._version) for t in program.binding.tensors()]
+        if any([a[0] is not b[0] or a[1] != b[1] for a, b in zip(before, after, strict=True)]):
+            raise HookError(
+                f"{self.name}: a hook before the optimizer's step wrote to a tensor of the model, which would change "
+                "the forward pass too: that is one with the update",
+                remedy="write in a hook after the step, or between steps",
+            )
 
     def _run_hooks(self, table: str) -> None:
         for hook in list(getattr(self.optimizer, table, {}).values()):

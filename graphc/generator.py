@@ -11,12 +11,15 @@ import numpy as np
 from graphc import module_path
 from graphc.autograd.grad_mode import no_grad
 from graphc.errors import ArgumentError
+from graphc.ops import dispatch
 from graphc.ops import elementwise as ew
 from graphc.public import reduced
 from graphc.tensor_base import expose, front
 
 PATH = "graphc.random"
 """Where the state of the default generator is found among the state arguments of a graph."""
+DRAWS = "draws"
+"""With a generator, the key under which a scope remembers how often each of its modules has drawn."""
 _STEP = np.array([0, 1], np.int64)
 _STEP.flags.writeable = False
 
@@ -37,7 +40,8 @@ class Generator:
     def state(self) -> Any:
         """i64[2]: seed and step, a tensor that graphs read and write as state."""
         if self._state is None:
-            self._state = front().constant(self._initial)
+            # NOTE: a trace may be the first to draw; the state belongs to the world outside of it all the same.
+            self._state = dispatch.default().constant(self._initial)
             self._state._capture_path = PATH
             expose(self._state)
         return self._state
@@ -93,9 +97,9 @@ class Generator:
         if scope is None:
             self._advance()
             return self.state, stream_of("", 0)
-        counts = scope.memory.get((self, "draws"))
+        counts = scope.memory.get((self, DRAWS))
         if counts is None:
-            counts = scope.memory[(self, "draws")] = {}
+            counts = scope.memory[(self, DRAWS)] = {}
             self._advance()
         path = module_path.current_path()
         number = counts.get(path, 0)
@@ -105,6 +109,11 @@ class Generator:
     def _advance(self) -> None:
         with no_grad():
             front().assign(self.state, ew.add(self.state, front().constant(_STEP)))
+
+
+def drawn(scope: module_path.Scope) -> dict[Any, dict[str, int]]:
+    """How often the modules of a scope have drawn, by generator."""
+    return {key: value for key, value in scope.memory.items() if isinstance(key, tuple) and key[1] is DRAWS}
 
 
 def stream_of(path: str, occurrence: int) -> int:

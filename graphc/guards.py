@@ -25,6 +25,8 @@ class Key(NamedTuple):
     grad_enabled: bool = True
     repeats: tuple[int, ...] = ()
     """For each tensor the first one that is the same object; nothing where all are different."""
+    random: Any = None
+    """Where random numbers are drawn inside of the call of another module: paths, and how often each has drawn."""
 
 
 class Recompiles:

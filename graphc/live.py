@@ -191,11 +191,13 @@ def account_of(traced: Traced, modules: Modules, more: Sequence[Fact] = ()) -> t
 class Slot:
     """Where a tensor outside is found at each call, and what it must be like."""
 
-    __slots__ = ("counted", "dtype", "key", "requires_grad", "shape", "table", "title")
+    __slots__ = ("counted", "dtype", "is_member", "key", "requires_grad", "shape", "table", "title")
 
     def __init__(self, tensor: Tensor, place: tuple[dict[Any, Any], Any] | None, title: str = ""):
         """``title`` is what messages call the tensor."""
         self.title = title
+        self.is_member = place is not None
+        """Whether it is a parameter or buffer."""
         self.table, self.key = place or ({0: tensor}, 0)
         self.counted = place is None or isinstance(self.table, Members)
         """Whether another tensor in this place is counted as a change."""

@@ -46,6 +46,19 @@ class Scope:
             path = self._path_of(module, path)
         return path
 
+    def continued(self) -> Scope:
+        """A scope for a trace in the middle of this one: the same modules run, and what it notes is its own."""
+        found = Scope(self.root, explicit=True)
+        found.stack = list(self.stack)
+        found.memory = {key: dict(value) if isinstance(value, dict) else value for key, value in self.memory.items()}
+        found._paths = self._paths
+        return found
+
+    def place_of(self, module: NamedModules | None) -> tuple[str, str]:
+        """Path of the innermost running module, and the one that ``module`` has when it is called by that."""
+        caller = self.path(len(self.stack) - 1) if self.stack else ""
+        return caller, caller if module is None else self._path_of(module, caller)
+
     def _path_of(self, module: NamedModules, caller: str) -> str:
         if id(module) in self._paths:
             return self._paths[id(module)][1]
@@ -127,9 +140,10 @@ def note_origin(error: GraphcError) -> None:
 
 
 @contextmanager
-def outside() -> Iterator[None]:
-    """Runs the block as if no module's call was running, such as a trace that starts in the middle of one."""
-    token = _scope.set(None)
+def outside(scope: Scope | None = None) -> Iterator[None]:
+    """Runs the block as if no module's call was running, such as a trace that starts in the middle of one, or in
+    another scope."""
+    token = _scope.set(scope)
     try:
         yield
     finally:

@@ -19,7 +19,9 @@ from graphc.identity import repeats
 from graphc.interruptions import kept_outside
 from graphc.ir.graph import INPUT, Graph, Value
 from graphc.ir.types import TensorType
+from graphc.ir.verify import sub_graphs
 from graphc.ops import dispatch
+from graphc.ops.random import random_bits
 from graphc.structure import Structure, flatten, names, unflatten
 from graphc.tensor import Tensor
 from graphc.tensor_base import is_counted, refresh
@@ -114,12 +116,14 @@ def trace_function(
     name: str | None = None,
     modules: Sequence[tuple[str, Any]] | None = None,
     guarded: bool = False,
+    scope: module_path.Scope | None = None,
 ) -> Traced:
     """Traces ``target(*args, **kwargs)``; see ``trace``.
 
     ``modules`` are those that it uses, with prefixes for the names of their tensors; None looks for them. ``guarded``
     records also what functions read of their globals and closures, and makes arguments of tensors outside that can be
-    written to unseen. Raises TraceError when the traced code changes what is outside, which is what it was then.
+    written to unseen. ``scope`` holds the modules whose calls the trace stands in, on which random numbers depend.
+    Raises TraceError when the traced code changes what is outside, which is what it was then.
     """
     if is_tracing():
         raise TraceError("a trace is started inside of another one", remedy="call the function itself")
@@ -134,7 +138,7 @@ def trace_function(
     images = [_input(graph, leaf, hint) for leaf, hint in zip(leaves, _input_names(target, structure), strict=True)]
     inside = [images[i] for i in repeats(leaves)] or images
     tracer.arguments = frozenset(map(id, images))
-    with kept_outside(), dispatch.use(tracer), module_path.outside(), recording(guarded) as reads:
+    with kept_outside(), dispatch.use(tracer), module_path.outside(scope), recording(guarded) as reads:
         inputs, keywords = unflatten(structure, inside)
         for module in known:
             reads.keep(module)
@@ -164,6 +168,11 @@ def settled(reads: Reads, name: str) -> list[Any]:
         remedy="self.register_buffer(name, tensor) in __init__ and a write in place: self.name.copy_(value); return "
         "what is needed outside; or do it outside of the compiled function",
     )
+
+
+def draws(graph: Graph) -> bool:
+    """Whether random numbers are drawn in a graph."""
+    return any(node.op is random_bits.op for node in graph.nodes()) or any(map(draws, sub_graphs(graph)))
 
 
 def _call(target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

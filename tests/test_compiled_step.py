@@ -10,7 +10,7 @@ import pytest
 import graphc
 import graphc.nn.functional as F
 from graphc import nn, optim
-from graphc.errors import ArgumentError, GradientError, ShapeError, TraceError
+from graphc.errors import ArgumentError, GradientError, HookError, ShapeError, TraceError
 from graphc.facts import Account
 from graphc.watch_words import layout
 
@@ -333,3 +333,54 @@ def test_an_unchanged_step_looks_at_no_fact(monkeypatch: pytest.MonkeyPatch):
     net.fc1.__dict__["other"] = 1
     step(x, y)
     assert len(looks) == (layout().version is not None)
+
+
+def test_a_group_that_was_replaced_as_a_whole_is_the_one_whose_rate_counts(net):
+    x, y = batch()
+    other = copy.deepcopy(net)
+    optimizers = [optim.SGD(n.parameters(), lr=0.1) for n in (net, other)]
+    step = graphc.compile_step(net, F.cross_entropy, optimizers[0])
+    for rate in (0.1, 0.5):
+        for optimizer in optimizers:
+            optimizer.param_groups[0] = {**optimizer.param_groups[0], "lr": rate}
+        graphc.manual_seed(1)
+        step(x, y)
+        graphc.manual_seed(1)
+        eager_step(other, optimizers[1], x, y)
+        assert_same_state(net, other, 1e-5)
+
+
+def test_a_parameter_that_the_optimizer_does_not_hold_is_not_updated(net):
+    x, y = batch()
+    step = graphc.compile_step(net, F.cross_entropy, optim.SGD(net.parameters(), lr=0.1, momentum=0.9))
+    step(x, y)
+    net.fc2.weight = nn.Parameter(graphc.full((3, 16), 0.25))
+    step(x, y)
+    assert net.fc2.weight.tolist() == [[0.25] * 16] * 3
+
+
+def test_hooks_before_the_step_may_look_but_not_write(net):
+    x, y = batch()
+    optimizer = optim.SGD(net.parameters(), lr=0.1)
+    step = graphc.compile_step(net, F.cross_entropy, optimizer)
+    seen = []
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append(1))
+    step(x, y)
+    before = net.fc1.weight.detach().clone()
+
+    def write(optimizer, args, kwargs):
+        net.fc2.weight.data.mul_(0.5)
+
+    optimizer.register_step_pre_hook(write)
+    with pytest.raises(HookError, match="wrote to a tensor of the model"):
+        step(x, y)
+    assert len(seen) == 2 and graphc.equal(before, net.fc1.weight)
+
+
+def test_inputs_with_a_history_are_refused_because_gradients_would_not_reach_it(net):
+    x, y = batch()
+    step = graphc.compile_step(net, F.cross_entropy, optim.SGD(net.parameters(), lr=0.1))
+    scale = graphc.ones(1, requires_grad=True)
+    with pytest.raises(GradientError, match="an input is the result of an operation with gradients"):
+        step(x * scale, y)
+    step((x * scale).detach(), y)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphc
-from graphc import module_path
+from graphc import module_path, nn
 from graphc.errors import ArgumentError, TraceError
 from graphc.generator import Generator, stream_of
 
@@ -117,3 +117,73 @@ def test_traced_draws_are_those_of_eager_mode():
     graphc.manual_seed(3)
     np.testing.assert_allclose(from_graph.numpy(), function(graphc.zeros(2)).numpy(), rtol=1e-6)
     assert [v.node.attrs["path"] for v in traced.inputs] == ["", "graphc.random"]
+
+
+@pytest.mark.parametrize("way", ["eager", "compiled"])
+def test_a_generator_that_is_drawn_from_first_in_a_trace_steps_on(way: str):
+    generator = Generator()
+
+    def draw(x):
+        return x * graphc.rand(3, generator=generator)
+
+    function = graphc.compile(draw) if way == "compiled" else draw
+    found = [function(graphc.ones(3)).numpy() for _ in range(2)]
+    other = Generator()
+    np.testing.assert_array_equal(found, [graphc.rand(3, generator=other).numpy() for _ in range(2)])
+    generator.manual_seed(5)
+    np.testing.assert_array_equal(
+        function(graphc.ones(3)).numpy(), graphc.rand(3, generator=other.manual_seed(5)).numpy()
+    )
+
+
+class Nested(nn.Module):
+    """Draws before, in and behind a child that is called twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Dropout(0.5), nn.Dropout(0.5)
+        self.child = nn.Sequential(nn.Dropout(0.5), nn.Linear(8, 8), nn.Dropout(0.5))
+
+    def forward(self, x, early: bool = True):
+        x = self.first(x) if early else x
+        return self.last(self.child(self.child(x)))
+
+
+@pytest.mark.parametrize("way", ["method", "member"])
+def test_a_compiled_child_draws_what_it_draws_when_it_is_not_compiled(way: str):
+    def numbers(compiled: bool) -> list[np.ndarray]:
+        graphc.manual_seed(1)
+        model = Nested()
+        graphc.manual_seed(2)
+        if compiled and way == "method":
+            model.child.compile()
+        elif compiled:
+            model.child = graphc.compile(model.child)
+        calls = [model(graphc.ones(4, 8), early=early) for early in (True, False, True)]
+        calls.append(model.child(graphc.ones(4, 8)))
+        model.eval()
+        calls += [model(graphc.ones(4, 8)), model.train()(graphc.ones(4, 8)), graphc.rand(3)]
+        return [call.numpy(force=True) for call in calls]
+
+    for a, b in zip(numbers(True), numbers(False), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_a_compiled_function_draws_as_the_module_that_calls_it():
+    def noisy(x):
+        return x + graphc.rand(4)
+
+    class Caller(nn.Module):
+        def __init__(self, function):
+            super().__init__()
+            self.drop, self.function = nn.Dropout(0.5), function
+
+        def forward(self, x):
+            return self.function(self.drop(self.function(x)))
+
+    def numbers(function) -> np.ndarray:
+        graphc.manual_seed(3)
+        model = Caller(function)
+        return np.array([model(graphc.ones(4)).numpy() for _ in range(3)])
+
+    np.testing.assert_allclose(numbers(graphc.compile(noisy)), numbers(noisy), rtol=1e-6)

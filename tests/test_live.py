@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import graphc
 from graphc import nn
@@ -128,3 +129,14 @@ def test_narrow_copies_are_made_again_after_writes_only():
     assert binding.holds() and (binding.arrays()[0] == 5.0).all() and len(made) == 3
     layer.bias = nn.Parameter(graphc.ones(3))
     assert binding.holds() and (binding.arrays()[1] == 1.0).all() and len(made) == 3
+
+
+@pytest.mark.parametrize("freeze", [False, True])
+def test_a_tensor_outside_that_was_given_out_is_read_by_each_call(freeze: bool):
+    table = graphc.ones(4)
+    array = table.numpy()
+    function = graphc.compile(lambda x: x + table, freeze=freeze)
+    with graphc.no_grad():
+        for value in (1.0, 3.0):
+            array.fill(value)
+            assert function(graphc.zeros(4)).tolist() == [value] * 4

@@ -46,6 +46,11 @@ def set_default(dispatcher: Dispatcher) -> None:
     _default[:] = [dispatcher]
 
 
+def default() -> Any:
+    """The dispatcher used when none is active: what it makes is there before and after a trace."""
+    return _default[0]
+
+
 def current() -> Dispatcher:
     """The active dispatcher."""
     active = _current.get() or (_default[0] if _default else None)

@@ -10,7 +10,7 @@ import numpy as np
 
 import graphc as gc
 from graphc import nn
-from tools.nets.changes import add, change
+from tools.nets.changes import MODEL_WAYS, add, change
 from tools.nets.scene import Scene
 
 _SAME = gc.tensor([[0.5, 0.25, 0.75, 0.5]] * 4)
@@ -231,11 +231,20 @@ def _by_out(s: Scene, of: Find) -> None:
         of(s).copy_(gc.full(of(s).shape, 3.0))
 
 
+UNSEEN = {
+    "_by_numpy", "_by_numpy_given_out_before", "_by_numpy_twice", "_by_asarray", "_by_dlpack",
+    "_by_the_array_behind_data",
+}  # fmt: skip
+"""Writes to parameters and buffers that a frozen function does not see, as its documentation says."""
+_MEMBERS = {"weight", "bias", "buffer", "running_mean"}
+
+
 def _of_place(place: str, kinds: tuple[str, ...]) -> None:
     """Ways to write that are no method, for a tensor."""
     for name, function in list(globals().items()):
         if name.startswith("_by_"):
-            add(f"{place}_written{name}", _bound(function, PLACES[place]), kinds)
+            ways = set(MODEL_WAYS) - ({"freeze"} if name in UNSEEN and place in _MEMBERS else set())
+            add(f"{place}_written{name}", _bound(function, PLACES[place]), kinds, sorted(ways))
 
 
 def _bound(function: Callable[[Scene, Find], Any], of: Find) -> Callable[[Scene], Any]:
@@ -252,7 +261,7 @@ for _place in [p for p in PLACES if p != "integers"]:
     _of_place(_place, ("lean", "rich") if _place in ("weight", "bias") else ("rich",))
 
 
-@change()
+@change(ways=[way for way in MODEL_WAYS if way != "freeze"])
 def weight_of_an_array_that_is_written(s: Scene) -> Iterator[None]:
     array = np.full((4, 4), 0.5, np.float32)
     s.layer.weight = nn.Parameter(gc.from_numpy(array))

@@ -238,7 +238,8 @@ def first_difference(expected: Seen, found: Seen, complete: bool) -> str:
         a, b = expected[name], found[name]
         if (a.dtype, a.shape) != (b.dtype, b.shape):
             return f"{name}: {b.dtype}{list(b.shape)}, eager {a.dtype}{list(a.shape)}"
-        if not np.allclose(b, a, RELATIVE, ABSOLUTE, equal_nan=True):
+        scale = max(1.0, float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a))))
+        if not np.allclose(b, a, RELATIVE, ABSOLUTE * scale, equal_nan=True):
             return f"{name}: {_shown(b)}, eager {_shown(a)}"
     return ""
 

@@ -8,7 +8,6 @@ import gc
 import inspect
 import os
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
@@ -20,9 +19,7 @@ import numpy as np
 from graphc.watch_words import word_at
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_STANDARD = tuple(
-    os.path.realpath(path) + os.sep for key in ("stdlib", "platstdlib") if (path := sysconfig.get_paths().get(key))
-)
+_STANDARD = os.path.dirname(os.path.realpath(os.__file__)) + os.sep
 _LIBRARIES = (_PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep, "<frozen")
 _INSTALLED = ("site-packages", "dist-packages")
 
@@ -159,7 +156,7 @@ def _function_place() -> tuple[int, int] | None:
         inner = word_at(id(frame) + frame_at)
         return False if inner % 8 or inner < 1 << 16 else any(word_at(inner + 8 * i) == id(probe) for i in range(words))
 
-    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if sys.implementation.name != "cpython" or "t" in sys.abiflags:
         return None
     frames: list[FrameType] = []
     if not probe(frames):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import sysconfig
 from collections.abc import Callable, Iterable
 from functools import cache
 from types import CellType, FunctionType
@@ -164,7 +163,7 @@ def layout() -> Layout:
     """Where the words are in this interpreter."""
     usual = (
         sys.implementation.name == "cpython"
-        and not sysconfig.get_config_var("Py_GIL_DISABLED")
+        and "t" not in sys.abiflags  # a build without the interpreter lock
         and ctypes.sizeof(ctypes.c_void_p) == _WORD
         and sys.byteorder == "little"
     )

@@ -104,11 +104,7 @@ class Elementary(TensorBase):
 
     def copysign(self, other: Any) -> Tensor:
         """The size of each element with the sign of ``other``."""
-        dtype = common_type([self, other], "copysign")
-        size = ew.abs(_float(as_type(self, dtype)))
-        if not isinstance(other, TensorBase):
-            return ew.neg(size) if np.signbit(other) else ew.mul(size, True)
-        return ew.where(other.signbit(), ew.neg(size), size)  # type: ignore[attr-defined]
+        return elementary.copysign(self, other)
 
     def hypot(self, other: Any) -> Tensor:
         """The root of the sum of squares, which overflows only where the result does."""
@@ -116,10 +112,7 @@ class Elementary(TensorBase):
 
     def xlogy(self, other: Any) -> Tensor:
         """``x * log(other)``, 0 where x is 0 (NaN where other is)."""
-        y = as_type(other, common_type([self, other, 1.0], "xlogy"))
-        endless = ew.logical_or(ew.le(y, 0), ew.eq(y, math.inf))
-        vanishing = ew.logical_and(ew.eq(self, 0), endless)
-        return ew.where(vanishing, 0.0, ew.mul(self, mathematics.log(ew.where(vanishing, 1.0, y))))
+        return elementary.xlogy(self, other)
 
     def logaddexp(self, other: Any) -> Tensor:
         """log(exp(x) + exp(other)) without overflow."""

@@ -1,4 +1,4 @@
-"""Elementary functions with own kernels: other bases, tangent, hyperbolic functions, erfc, hypot and logaddexp."""
+"""Elementary functions with own kernels: other bases, tangent, hyperbolic functions, erfc, and some of two numbers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,30 @@ import numpy as np
 from graphc.dtypes import int64
 from graphc.errors import DTypeError
 from graphc.ir.nest import NestBuilder, Scalar
-from graphc.ir.op import ErrorSample
+from graphc.ir.op import ErrorSample, Trait
 from graphc.ir.scalar import SCALAR_OPS
 from graphc.ir.types import TensorType
 from graphc.ops.define import EVERY, define
-from graphc.ops.elementwise import COMMUTATIVE, MISMATCH, add, div, lowered, mul, neg, sub
-from graphc.ops.math import exp, function, rsqrt, sigmoid
+from graphc.ops.elementwise import (
+    COMMUTATIVE,
+    ELEMENTWISE,
+    MISMATCH,
+    add,
+    div,
+    eq,
+    le,
+    logical_and,
+    lowered,
+    mul,
+    neg,
+    scalar_op,
+    sub,
+    where,
+)
+from graphc.ops.math import exp, function, log, rsqrt, sigmoid
 from graphc.ops.rules import elementwise
 from graphc.ops.samples import binary
+from graphc.ops.shape import zeros_like
 
 _LN_2, _LN_10 = math.log(2.0), math.log(10.0)
 _LARGE = 1e9
@@ -121,7 +137,7 @@ def _lower_logaddexp(nest: NestBuilder, x: Scalar, y: Scalar) -> Scalar:
     return top + nest.op("log1p", nest.op("exp", gap))
 
 
-def _of_two(name: str, doc: str, reference: Any, vjp: tuple[Any, Any], rule: Any) -> Any:
+def _of_two(name: str, doc: str, reference: Any, vjp: tuple[Any, Any], rule: Any, traits: Trait = COMMUTATIVE) -> Any:
     return define(
         name,
         doc,
@@ -129,8 +145,8 @@ def _of_two(name: str, doc: str, reference: Any, vjp: tuple[Any, Any], rule: Any
         elementwise(name, "f"),
         reference=reference,
         vjp=vjp,
-        lower=lowered(rule),
-        traits=COMMUTATIVE,
+        lower=rule,
+        traits=traits,
         samples=binary(0.5, 3, kinds="f"),
         error_samples=(
             *MISMATCH,
@@ -146,12 +162,34 @@ hypot = _of_two(
     "The root of the sum of squares, which overflows only where the result does.",
     np.hypot,
     (lambda g, result, x, y: mul(g, div(x, result)), lambda g, result, x, y: mul(g, div(y, result))),
-    _lower_hypot,
+    lowered(_lower_hypot),
 )
 logaddexp = _of_two(
     "logaddexp",
     "log(exp(x) + exp(y)) without overflow.",
     np.logaddexp,
     (lambda g, result, x, y: mul(g, sigmoid(sub(x, y))), lambda g, result, x, y: mul(g, sigmoid(sub(y, x)))),
-    _lower_logaddexp,
+    lowered(_lower_logaddexp),
+)
+copysign = _of_two(
+    "copysign",
+    "The size of x with the sign of y; a zero has no gradient.",
+    np.copysign,
+    (
+        lambda g, result, x, y: where(eq(x, 0), 0, mul(g, div(result, x))),
+        lambda g, result, x, y: zeros_like(result),
+    ),
+    scalar_op("copysign"),
+    ELEMENTWISE,
+)
+xlogy = _of_two(
+    "xlogy",
+    "x log(y), 0 where x is 0 (NaN where y is).",
+    lambda x, y: np.where((x == 0) & (y == y), x.dtype.type(0), x * np.log(y)),
+    (
+        lambda g, result, x, y: mul(g, where(logical_and(eq(x, 0), le(y, 0)), 0, log(y))),
+        lambda g, result, x, y: mul(g, div(x, y)),
+    ),
+    lowered(lambda nest, x, y: nest.select(x.eq(0) & y.eq(y), 0.0, x * nest.op("log", y))),
+    ELEMENTWISE,
 )

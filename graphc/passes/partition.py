@@ -30,6 +30,7 @@ WEIGHTS = {
     "erfc": 35,
     "tan": 50,
     "logaddexp": 40,
+    "xlogy": 25,
     "erf": 30,
     "sin": 30,
     "cos": 30,

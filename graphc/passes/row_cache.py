@@ -31,6 +31,7 @@ _EXPENSIVE = {
     "erfc",
     "tan",
     "logaddexp",
+    "xlogy",
     "hypot",
     "erf",
     "sin",

@@ -32,7 +32,7 @@ def name_of(name: str) -> Callable[..., Any]:
 CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     **{
         n: (name_of(n), (LEFT, RIGHT))
-        for n in "fmax fmin maximum minimum atan2 pow float_power hypot logaddexp logaddexp2".split()
+        for n in "fmax fmin maximum minimum atan2 pow float_power hypot logaddexp logaddexp2 copysign xlogy".split()
     },
     **{n: (name_of(n), (SPECIAL,)) for n in UNARY.split()},
     "clamp": (lambda t, x: t.clamp(x, min=-1.0, max=1.0), (SPECIAL,)),

@@ -66,6 +66,8 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Coordinate grids of vectors; ``ij`` puts the first vector along the first dimension, ``xy`` along the second."""
     given = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else list(tensors)
+    if not given:
+        raise ArgumentError("meshgrid takes at least one vector", remedy="graphc.meshgrid(x, y)")
     if indexing not in ("ij", "xy"):
         raise ArgumentError(f"indexing must be 'ij' or 'xy', got {indexing!r}")
     swap = indexing == "xy" and len(given) > 1

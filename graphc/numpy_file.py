@@ -53,8 +53,10 @@ def parse_npy(data: np.ndarray, place: str) -> np.ndarray:
         raise ArtifactError(
             f"{place}: it holds {dtype}, which are no numbers", remedy="numpy.save of an array of numbers"
         )
+    if any(type(d) is not int for d in shape):
+        raise ArtifactError(f"{place}: shape {list(shape)} is not made of whole numbers")
     needed = prod(shape) * dtype.itemsize
-    if any(d < 0 for d in shape) or needed != data.size - start:
+    if any(d < 0 or d >> 62 for d in shape) or needed != data.size - start:
         raise ArtifactError(
             f"{place}: {data.size - start} bytes follow the header, and shape {list(shape)} of {dtype} needs {needed}"
         )

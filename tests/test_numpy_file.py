@@ -136,3 +136,12 @@ def test_folders_and_missing_files(tmp_path: Path):
         read_npy(tmp_path)
     with pytest.raises(FileNotFoundError):
         read_npy(tmp_path / "none.npy")
+
+
+@pytest.mark.parametrize("shape", ["(True,)", "(0, 36893488147419103232)", "(False, 3)"])
+def test_a_shape_is_made_of_whole_numbers_that_are_not_too_large(tmp_path, shape):
+    path = tmp_path / "x.npy"
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117).encode() + b"\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(4 * ("True" in shape)))
+    with pytest.raises(ArtifactError, match="shape"):
+        read_npy(path)

@@ -279,14 +279,14 @@ class InPlace(TensorBase):
             raise ArgumentError(f"cauchy_: sigma must be positive, got {sigma}")
         return self._draw(sampling.cauchy(self.shape, self.dtype, generator), sigma, median)
 
-    def random_(self, low: int = 0, high: int | None = None, *, generator: Any = None) -> Tensor:
-        """Whole numbers from ``low`` up to, not including, ``high``."""
-        if high is None and low < 0:
+    def random_(self, low: int | None = None, high: int | None = None, *, generator: Any = None) -> Tensor:
+        """Whole numbers from ``low`` up to, not including, ``high``; with one number, from 0 up to it."""
+        if high is None and low is not None and low < 1:
             raise AttributeValueError(f"random_: numbers from 0 to {low}", remedy="a positive limit")
         if high is None:
             limit = 2 ** (24 if self.dtype.kind == "f" else min(self.dtype.bits - 1, 31))
             return _store(self, sampling.integers(0, low or limit, self.shape, generator))
-        return _store(self, sampling.integers(low, high, self.shape, generator))
+        return _store(self, sampling.integers(low or 0, high, self.shape, generator))
 
     def _draw(self, value: Any, scale: float, offset: float) -> Any:
         value = value if scale == 1 else ew.mul(value, scale)

@@ -206,6 +206,9 @@ WRONG = {
     "range downwards": lambda t, x, m: x.detach().uniform_(3, -1),
     "deviation NaN": lambda t, x, m: x.detach().normal_(0, float("nan")),
     "negative deviations": lambda t, x, m: t.normal(0.0, -1 - x.detach().abs()),
+    "random_ up to 0": lambda t, x, m: x.detach().random_(0),
+    "grid of nothing": lambda t, x, m: t.meshgrid(),
+    "class out of range": lambda t, x, m: t.nn.functional.one_hot(m.long() + 3, 2),
     "random_": lambda t, x, m: x.detach().random_(-3),
     "improbable": lambda t, x, m: t.bernoulli(x.detach().abs() + 1.5),
     "no samples": lambda t, x, m: t.multinomial(x.detach().abs(), 0),
@@ -249,6 +252,10 @@ def test_wrong_calls_say_what_is_right(name):
     x, mask = graphc.tensor(X).requires_grad_(), graphc.tensor(FLAGS)
     with pytest.raises(GraphcError):
         WRONG[name](graphc, x, mask)
-    if name not in ("negative deviations", "improbable"):  # Compiled code has no values to look at.
+    if name not in (
+        "negative deviations",
+        "improbable",
+        "class out of range",
+    ):  # Compiled code has no values to look at.
         with pytest.raises(GraphcError):
             graphc.compile(lambda a, b: WRONG[name](graphc, a, b))(x, mask)

@@ -9,7 +9,7 @@ import numpy as np
 from graphc import composite
 from graphc.autograd.grad_mode import no_grad
 from graphc.dtypes import int64
-from graphc.errors import AttributeValueError, DTypeError, ShapeError
+from graphc.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import index, reduce
 from graphc.tensor import Tensor
@@ -167,5 +167,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     count = int(tensor.max().item()) + 1 if num_classes == -1 else num_classes
     if count < 1:
         raise AttributeValueError(f"one_hot: num_classes {num_classes} must be positive, or -1")
+    known = tensor._data
+    if isinstance(known, np.ndarray) and known.size and not (known.min() >= 0 and known.max() < count):
+        raise IndexRangeError(
+            f"one_hot: classes {known.min()} to {known.max()}, num_classes is {count}", remedy=f"0 to {count - 1}"
+        )
     classes = index.iota(shape=(count,), axis=0, dtype=tensor.dtype)
     return ew.eq(tensor.reshape(*tensor.shape, 1), classes).to(int64)

@@ -192,6 +192,7 @@ class Tracer:
     def _remember(self, tensor: Tensor, value: Value) -> Tensor:
         image = Tensor._wrap(value)
         image._requires_grad = tensor._requires_grad and value.dtype.kind == "f"
+        image._hooks = tensor._hooks
         self.captured[id(tensor)] = self._by_image[id(image)] = Captured(tensor, value, image)
         return image
 

@@ -31,12 +31,19 @@ class Watch(ctypes.Structure):
         """Watches other words; ``owned`` are the objects that they are part of and refer to."""
         flat = [number for pair in words.items() for number in pair]
         table = (ctypes.c_uint64 * len(flat))(*flat)
+        before = self._owned
+        # NOTE: another thread may compare between two of these lines: it must not see a table that is gone, nor run
+        # over the end of one.
+        self._owned = (table, before, *owned)
+        self.count = 0
+        self.words = ctypes.addressof(table)
+        self.count = len(words)
         self._owned = (table, *owned)
-        self.words, self.count = ctypes.addressof(table), len(words)
 
     def same(self) -> bool:
         """Whether every word is what it was."""
-        table = self._owned[0] if self._owned else ()
+        owned = self._owned
+        table = owned[0] if owned else ()
         return all(word_at(table[i]) == table[i + 1] for i in range(0, len(table), 2))
 
 

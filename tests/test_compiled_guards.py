@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -456,3 +457,35 @@ def test_the_reasons_name_the_place(monkeypatch: pytest.MonkeyPatch, caplog: pyt
     with caplog.at_level("WARNING"):
         fast(gc.ones(1))
     assert "global 'SCALE': 2.0 -> 3.0 (read at " in caplog.text and "test_compiled_guards.py:" in caplog.text
+
+
+def test_threads_see_changes_while_others_take_the_words_anew():
+    net = Net()
+    fast, x, wrong = gc.compile(net), gc.tensor([[0.5, -1.0]]), []
+    with gc.no_grad():
+        expected = {number: Net.forward(with_number(net, number), x).tolist() for number in (1.0, 2.0)}
+
+    def call() -> None:
+        with gc.no_grad():
+            for _ in range(200):
+                found = fast(x).tolist()
+                if not any(np.allclose(found, e) for e in expected.values()):
+                    wrong.append(found)
+
+    with_number(net, 1.0)
+    threads = [threading.Thread(target=call) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for number in range(200):
+        vars(net)["unrelated"] = number
+        vars(net)["number"] = 1.0 + number % 2
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    with_number(net, 2.0)
+    assert agree(fast, net, x)
+
+
+def with_number(net: Net, number: float) -> Net:
+    net.number = number
+    return net

@@ -154,3 +154,19 @@ def test_full_backward_hooks_are_refused():
         graphc.compile(net)(graphc.ones(4, 3))
     handle.remove()
     assert_compiled_as_eager(net)
+
+
+def test_hooks_of_tensors_outside_are_called_in_a_gradient_that_is_traced():
+    p, factor = nn.Parameter(graphc.ones(2)), [3.0]
+
+    def gradient(x: Any) -> Any:
+        return graphc.autograd.grad((p * x).sum(), p)[0]
+
+    fast, x = graphc.compile(gradient), graphc.full((2,), 2.0)
+    assert fast(x).tolist() == gradient(x).tolist() == [2, 2]
+    handle = p.register_hook(lambda g: g * factor[0])
+    assert fast(x).tolist() == gradient(x).tolist() == [6, 6]
+    factor[0] = 5.0
+    assert fast(x).tolist() == gradient(x).tolist() == [10, 10]
+    handle.remove()
+    assert fast(x).tolist() == gradient(x).tolist() == [2, 2]

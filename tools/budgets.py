@@ -83,7 +83,7 @@ def import_figures() -> Figures:
     modules = done.stdout.split()
     bare = subprocess.run([sys.executable, "-c", "import sys; print(*sys.modules)"], stdout=subprocess.PIPE, text=True)
     before = {name.partition(".")[0] for name in bare.stdout.split()} | set(sys.stdlib_module_names)
-    others = {name.partition(".")[0] for name in modules} - before
+    others = {name.partition(".")[0] for name in modules if not name.startswith("_sysconfigdata")} - before
     return {
         "graphc_modules": sum(name.partition(".")[0] == "graphc" for name in modules),
         "other_packages": len(others - {"graphc"}),

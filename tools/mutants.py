@@ -13,7 +13,6 @@ import argparse
 import contextlib
 import json
 import os
-import re
 import resource
 import shutil
 import subprocess
@@ -29,6 +28,7 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from random import Random
 
+from tools import first_failure
 from tools.mutations import Mutation, find_mutations, is_python
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -129,9 +129,10 @@ class Copy:
         finally:
             file.write_text(source, encoding="utf-8")
 
-    def run(self, arguments: Sequence[str], cpu_s: int) -> Ended:
-        """Runs ``python -m ...`` in the copy."""
+    def run(self, arguments: Sequence[str], cpu_s: int, note: Path = Path(os.devnull)) -> Ended:
+        """Runs ``python -m ...`` in the copy; ``note`` is for the first test that fails."""
         settings = {"PYTHONDONTWRITEBYTECODE": "1", "GRAPHC_CACHE": "off", "PYTHONPATH": str(self.folder)}
+        settings[first_failure.VARIABLE] = str(note)
 
         def limit() -> None:
             resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 5))
@@ -157,19 +158,21 @@ class Copy:
     def failing_test(self, names: Sequence[str], cpu_s: int) -> str:
         """The first test that fails only because of the change; "hang"; empty where none does."""
         deselected: list[str] = []
+        note = self.folder.with_suffix(".failure")
         while True:
-            options = ["-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", *deselected]
-            ended = self.run(["pytest", *options, *names], cpu_s)
+            note.unlink(missing_ok=True)
+            options = ["-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", "-p", first_failure.__name__]
+            ended = self.run(["pytest", *options, *(f"--deselect={test}" for test in deselected), *names], cpu_s, note)
             if ended.hung:
                 return "hang"
             if ended.status in (0, 5):  # 5: there are no tests
                 return ""
-            found = re.search(r"^(?:FAILED|ERROR) (\S+?)(?: - .*)?$", ended.output, re.MULTILINE)
-            if found is None:
+            if not note.exists():
                 return "import" if ended.status > 0 else f"signal {-ended.status}"
-            if self.original is None or self.original.passes(found[1]):
-                return found[1]
-            deselected.append(f"--deselect={found[1]}")
+            test = note.read_text(encoding="utf-8")
+            if self.original is None or test in deselected or self.original.passes(test):
+                return test
+            deselected.append(test)
 
     def passes(self, test: str) -> bool:
         """Whether a test passes here."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import mutants
+from tools import first_failure, mutants
 from tools.mutations import find_mutations
 
 MODULE = """
@@ -33,13 +33,15 @@ if "--compare" in sys.argv:
 print(json.dumps(found))
 """
 MIRROR = """
+import pytest
 from graphc.passes.cut import size
 
 def test_always_failing():
     assert False
 
-def test_size():
-    assert size(2) == 3
+@pytest.mark.parametrize("x", [2], ids=["x - 1 = 1"])
+def test_size(x):
+    assert size(x) == 3
 """
 WHOLE = """
 from graphc.passes.cut import other
@@ -52,6 +54,7 @@ FILES = {
     "graphc/passes/__init__.py": "",
     "graphc/passes/cut.py": MODULE,
     "tools/digests.py": DIGESTS,
+    "tools/first_failure.py": Path(first_failure.__file__).read_text(encoding="utf-8"),
     "tests/passes/test_cut.py": MIRROR,
     "tests/passes/test_cut_more.py": "",
     "tests/end_to_end/test_all.py": WHOLE,
@@ -95,7 +98,7 @@ def test_what_changes_no_digest_is_equivalent(copy: mutants.Copy, tmp_path: Path
 
 def test_the_tests_of_the_module_come_first_and_those_that_always_fail_do_not_count(copy: mutants.Copy, tmp_path: Path):
     result = judge(copy, tmp_path, "x + 1", "((x) - (1))")
-    assert (result.status, result.groups, result.by) == ("killed", 1, "tests/passes/test_cut.py::test_size")
+    assert (result.status, result.groups, result.by) == ("killed", 1, "tests/passes/test_cut.py::test_size[x - 1 = 1]")
     assert (result.line, result.kind) == (5, "operator")
 
 
@@ -116,7 +119,7 @@ def test_a_hang_is_a_kill(copy: mutants.Copy, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(mutants, "CPU_S", (1, 1, 1, 1, 1))
     ended = copy.run(["timeit", "-n", "1", "-r", "1", "while True: pass"], 1)
     assert ended.hung
-    monkeypatch.setattr(copy, "run", lambda arguments, cpu_s: ended)
+    monkeypatch.setattr(copy, "run", lambda *arguments: ended)
     assert copy.failing_test(["tests"], 1) == "hang"
 
 

@@ -223,6 +223,8 @@ class Variant:
         plain = list(self.traced.inputs)
         wanted = [v for v, leaf in zip(plain, leaves, strict=True) if leaf._requires_grad]
         wanted += [a.value for a in self.traced.arguments if a.tensor._requires_grad]
+        # As in eager mode the others get no gradient, not even zeros: optimizers leave them alone.
+        wanted = [v for v in wanted if v in self.traced.reached]
         chosen = [i for i, d in enumerate(self.differentiable) if d]
         joint = MergeScans().run(vjp_graph(graph, wanted, chosen)).graph
         split = split_forward_backward(joint, count, len(graph.outputs))

@@ -159,7 +159,7 @@ class _Program:
         if not traced.differentiable[0]:
             raise GradientError("the loss does not depend on any parameter that requires gradients")
         known = {id(p) for group in optimizer.param_groups for p in group["params"]}
-        wanted = [a for a in traced.arguments if id(a.tensor) in known and a.tensor._requires_grad]
+        wanted = [a for a in traced.arguments if id(a.tensor) in known and traced.reached.get(a.value) == 0]
         if not wanted:
             raise ArgumentError(
                 "compile_step: the optimizer holds no parameter that the loss depends on",

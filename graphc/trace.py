@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MethodType
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 
 from graphc import module_path
 from graphc.attributes import Reads, recording
+from graphc.autograd.node import leaves_behind
 from graphc.autograd.tangents import USED, levels
 from graphc.errors import ArgumentError, GraphcError, TraceError
 from graphc.identity import repeats
@@ -24,7 +25,7 @@ from graphc.ops import dispatch
 from graphc.ops.random import random_bits
 from graphc.structure import Structure, flatten, names, unflatten
 from graphc.tensor import Tensor
-from graphc.tensor_base import is_counted, refresh
+from graphc.tensor_base import edge_of, is_counted, refresh
 from graphc.tracer import Tracer, named_tensors
 
 
@@ -80,6 +81,8 @@ class Traced:
     """What else was read of the world outside."""
     hooked: tuple[str, ...] = ()
     """Where hooks were given to traced tensors: they are not part of a gradient that is computed outside."""
+    reached: Mapping[Value, int] = field(default_factory=dict, compare=False)
+    """Inputs and arguments that get a gradient, each with the number of the first output that gives it one."""
     written: tuple[int, ...] = ()
     """Numbers of the inputs that were written to, which is not seen outside."""
 
@@ -151,8 +154,12 @@ def trace_function(
             raise
     settled(reads, graph.name)
     written = tuple(i for i, image in enumerate(inside) if image._version)
-    traced = finish(tracer, tuple(image._data for image in images), results, outputs)
-    return replace(traced, attributes=reads, written=written)
+    values = tuple(image._data for image in images)
+    known = {id(image): value for image, value in zip(images, values, strict=True)}
+    known |= {id(c.image): c.value for c in tracer.captured.values()}
+    behind = leaves_behind([edge_of(t)[0] if t._requires_grad else None for t in results])
+    reached = {known[leaf]: number for leaf, number in behind.items() if leaf in known}
+    return replace(finish(tracer, values, results, outputs), attributes=reads, written=written, reached=reached)
 
 
 def settled(reads: Reads, name: str) -> list[Any]:

@@ -393,3 +393,16 @@ def test_a_copied_training_step_has_a_model_and_an_optimizer_of_its_own():
     assert other.optimizer.param_groups[0]["params"][0] is other.model.weight
     assert other(x, y).item() == step(x, y).item()
     assert other.model.weight.tolist() == model.weight.tolist() != before
+
+
+def test_what_no_result_depends_on_gets_no_gradient():
+    net, other = nn.Linear(2, 2), nn.Linear(2, 2)
+    x, y = graphc.ones(1, 2).requires_grad_(), graphc.ones(1, 2).requires_grad_()
+
+    def function(x, y):
+        other(y)
+        return net(x) + (y * 2).detach() + graphc.floor(x)
+
+    graphc.compile(function)(x, y).sum().backward()
+    assert y.grad is None and all(p.grad is None for p in other.parameters())
+    assert x.grad is not None and all(p.grad is not None for p in net.parameters())

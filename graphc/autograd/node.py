@@ -95,6 +95,23 @@ class AccumulateGrad(Node):
         self.variable = variable
 
 
+def leaves_behind(roots: Sequence[Node | None]) -> dict[int, int]:
+    """By identity the leaf tensors to which gradients of ``roots`` go, each with the number of the first root."""
+    found: dict[int, int] = {}
+    seen: set[int] = set()
+    for number, root in enumerate(roots):
+        stack = [] if root is None else [root]
+        while stack:
+            node = stack.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if isinstance(node, AccumulateGrad):
+                found.setdefault(id(node.variable), number)
+            stack += [edge[0] for edge in node.edges if edge is not None]
+    return found
+
+
 def _register(hooks: OrderedDict[int, Callable[..., Any]], hook: Callable[..., Any]) -> RemovableHandle:
     note_traced()
     handle = RemovableHandle(hooks)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc import composite, indexing, sampling
+from graphc.autograd.grad_mode import is_grad_enabled
 from graphc.dtypes import fitted, float32
 from graphc.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from graphc.methods.algebra import Algebra
@@ -154,6 +155,9 @@ class InPlace(TensorBase):
             source = front().scalar(fitted(source, self.dtype), self.dtype)
         elif not isinstance(source, TensorBase):
             source = front().constant(converted(source, self.dtype))
+        elif source._requires_grad and is_grad_enabled():
+            # The copy has a place of its own in the graph: gradients, and hooks, of the two are different ones.
+            source = shape.reshape(source, shape=source.shape)
         return _store(self, source)
 
     def fill_(self, value: Any) -> Tensor:

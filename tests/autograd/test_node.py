@@ -7,7 +7,7 @@ from collections import OrderedDict
 import pytest
 
 import graphc
-from graphc.autograd.node import AccumulateGrad, Node, freed, run_hooks
+from graphc.autograd.node import AccumulateGrad, Node, freed, leaves_behind, run_hooks
 from graphc.errors import GradientError
 
 
@@ -47,3 +47,9 @@ def test_the_base_has_no_gradient():
     with pytest.raises(NotImplementedError):
         Node().run([])
     assert "retain_graph=True" in str(freed())
+
+
+def test_leaves_behind_nodes_are_found_with_the_first_that_reaches_them():
+    a, b, c = (graphc.ones(2).requires_grad_() for _ in range(3))
+    first, second = a * 2 + a, (a + b).sum() + c.detach().sum()
+    assert leaves_behind([first.grad_fn, None, second.grad_fn]) == {id(a): 0, id(b): 2}

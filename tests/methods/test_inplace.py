@@ -50,6 +50,23 @@ def test_update_rules_of_optimizers():
     assert x.tolist() == [0.5, 3]
 
 
+def test_what_is_copied_gets_a_gradient_and_keeps_its_own_hooks():
+    source = graphc.tensor([1.0, 2.0]).requires_grad_()
+    kept = graphc.zeros(2).copy_(source)
+    (kept * 3).sum().backward()
+    assert kept.requires_grad and not kept.is_leaf
+    assert source.grad.tolist() == [3, 3] and source.is_leaf
+    source.grad = None
+    product = source * 2
+    kept = graphc.zeros(2).copy_(product)
+    kept.register_hook(lambda g: g * 10)
+    (kept + product).sum().backward()
+    assert source.grad.tolist() == [22, 22]
+    point = graphc.tensor(5.0).requires_grad_()
+    graphc.zeros(()).fill_(point).backward()
+    assert point.grad.item() == 1
+
+
 def test_limits_in_place_have_names():
     x = graphc.tensor([-2.0, 0.0, 2.0])
     assert x.clone().clamp_(min=-1).tolist() == [-1, 0, 2]

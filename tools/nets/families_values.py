@@ -141,14 +141,16 @@ def order(b: Builder) -> None:
         else b.real(least=1)
     )
     axis = b.axis(x)
-    extent = b.values[x].shape[axis]
     choice = b.whole(0, 7)
     if choice == 0:
         b.let(f"t.sort({x}, dim={axis}, descending={b.chance(0.5)}, stable=True)")
     elif choice == 1:
-        b.let(f"t.topk({x}, {b.whole(1, extent)}, {axis}, largest={b.chance(0.5)})[0]")
+        # Of equal elements any may be the one that is taken, and gets the gradient.
+        x = b.input(b.shape(b.pick((1, 2))), "", "spread")
+        b.let(f"t.topk({x}, {b.whole(1, b.shape_of(x)[-1])}, largest={b.chance(0.5)})[0]")
     elif choice == 2:
-        b.let(f"t.kthvalue({x}, {b.whole(1, extent)}, {axis}, keepdim={b.chance(0.3)})[0]")
+        x = b.input(b.shape(b.pick((1, 2))), "", "spread")
+        b.let(f"t.kthvalue({x}, {b.whole(1, b.shape_of(x)[-1])}, keepdim={b.chance(0.3)})[0]")
     elif choice in (3, 4):
         b.let(f"t.{b.pick(('cumsum', 'cumprod', 'cummax', 'cummin', 'logcumsumexp'))}({x}, {axis})")
     elif choice == 5:

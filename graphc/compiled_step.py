@@ -138,6 +138,7 @@ class _Program:
             named = [*modules_of(step.model), *((f"loss.{prefix}", m) for prefix, m in modules_of(step.loss))]
             self.traced = trace_function(forward, (args, target), {}, step.name, named, guarded=True)
         no_hooks(step.name, self.traced)
+        self._effects = self.traced.attributes.effects
         self.account, self._modules = account_of(self.traced, modules, [_Settings(step.optimizer)])
         graph, parameters = self._differentiate(step.optimizer)
         slots = self._slots(step.optimizer, parameters)
@@ -230,7 +231,8 @@ class _Program:
         """One step; what the loss and what the model returned."""
         if self.traced.written:
             check_apart(self.traced.graph.name, self.traced.written, leaves)
-        self.traced.attributes.set_again()
+        if self._effects:
+            self.traced.attributes.set_again()
         groups = self.optimizer.param_groups
         numbers = [_array(self.optimizer.number(groups[i], name), dtype) for i, name, dtype in self.hyper]
         found = [Tensor._wrap(a) for a in self.calls.run([*[t._data for t in leaves], *numbers])]

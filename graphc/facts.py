@@ -330,8 +330,9 @@ class Account:
             if not all([fact.holds() for fact in self.counted]):
                 return False
             self._seen = count
-        if self.always and not all([fact.holds() for fact in self.always]):
-            return False
+        for fact in self.always:
+            if not fact.holds():
+                return False
         return (self._told and self._same()) or self._look()
 
     def _look(self) -> bool:

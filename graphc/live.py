@@ -13,7 +13,7 @@ import numpy as np
 from graphc.changes import COMMON_HOOKS, COUNT, Members
 from graphc.compiler.native_call import unchanged
 from graphc.creation import get_default_dtype
-from graphc.facts import Account, ClassOf, Fact, broken
+from graphc.facts import Account, ClassOf, Entry, Fact, broken
 from graphc.tensor import Tensor
 from graphc.trace import Traced, is_module
 
@@ -185,7 +185,20 @@ def account_of(traced: Traced, modules: Modules, more: Sequence[Fact] = ()) -> t
     facts = list(traced.attributes.facts.values())
     counted += [f for f in facts if isinstance(f, ClassOf) and f.counted]
     watched = [f for f in facts if not (isinstance(f, ClassOf) and f.counted)]
+    watched += _attributes_of_tensors(traced)
     return Account(counted, watched, [*more, *traced.constants], unchanged), whole
+
+
+_FIELDS = frozenset({"dtype", "persistent"})
+"""What the library keeps with tensors under names that do not begin with an underscore."""
+
+
+def _attributes_of_tensors(traced: Traced) -> Iterator[Entry]:
+    """What users have attached to tensors outside; reading it is not recorded, for tensors are read all the time."""
+    for tensor in [found.tensor for found in (*traced.arguments, *traced.constants)]:
+        for name in vars(tensor):
+            if name[0] != "_" and name not in _FIELDS:
+                yield Entry(vars(tensor), name, f"attribute {name!r} of a tensor", crowded=True)
 
 
 class Slot:

@@ -140,3 +140,18 @@ def test_a_tensor_outside_that_was_given_out_is_read_by_each_call(freeze: bool):
         for value in (1.0, 3.0):
             array.fill(value)
             assert function(graphc.zeros(4)).tolist() == [value] * 4
+
+
+def test_what_users_attach_to_tensors_is_looked_at():
+    weight = nn.Parameter(graphc.ones(2))
+    weight.importance = 2.0
+    weight.parts = [1.0]
+    function = graphc.compile(lambda x: x * weight * weight.importance + weight.parts[0])
+    assert function(graphc.ones(2)).tolist() == [3.0, 3.0]
+    weight.importance = 3.0
+    assert function(graphc.ones(2)).tolist() == [4.0, 4.0]
+    weight.parts[0] = 2.0
+    assert function(graphc.ones(2)).tolist() == [5.0, 5.0]
+    weight.grad = graphc.ones(2)
+    before = len(function.variants)
+    assert function(graphc.ones(2)).tolist() == [5.0, 5.0] and len(function.variants) == before

@@ -12,7 +12,7 @@ from graphc import nn
 from graphc.errors import TraceError
 from tools.nets import changes_optim, changes_tensor, mutations, ways
 from tools.nets.changes import CHANGES
-from tools.nets.run import DIFFERENT, EQUAL, FAILED, REFUSED
+from tools.nets.run import BAD, DIFFERENT, EQUAL, FAILED, REFUSED, own_cache
 
 READS = {
     "buffers", "call_super_init", "children", "dump_patches", "extra_repr", "forward", "get_buffer",
@@ -127,3 +127,10 @@ def test_what_is_missing_has_another_type_or_differs_is_a_difference():
     assert ways.first_difference(a, {**a, "y": np.array([1, 1.001], np.float32)}, True).startswith("y: [1.   , 1.001]")
     nan = {"x": np.array([np.nan, -0.0])}
     assert ways.first_difference(nan, {"x": np.array([np.nan, 0.0])}, True) == ""
+
+
+def test_a_seeded_sample_is_equal_or_refused():
+    with own_cache(True):
+        found = {case: mutations.judge_case(case) for case in mutations.cases(20261122)[:40]}
+    assert not {case: outcome for case, outcome in found.items() if outcome.kind in BAD}
+    assert sum(outcome.kind == EQUAL for outcome in found.values()) > 30

@@ -34,7 +34,7 @@ INTERRUPTIBLE_NS = 10_000_000
 early; nobody waits for others."""
 PREPARED = "%"
 """How the path of a param begins that another program makes of weights; the rest is the name of its output there."""
-BUFFER_CLASSES = ("input", "param", "state", "output", "constant", "arena")
+BUFFER_CLASSES = ("input", "param", "state", "output", "status", "constant", "arena")
 SECTIONS = {"manifest": MAX_MANIFEST, "graph": MAX_TEXT, "data": MAX_BYTES, "weights": MAX_BYTES}
 """Sections that every file has, in this order, with their limits."""
 NATIVE_SECTIONS = {"constants": MAX_BYTES, "object": MAX_BYTES}
@@ -116,7 +116,8 @@ class Manifest:
     entry: str
     """Symbol of ``void entry(void **buffers)``."""
     buffers: tuple[BufferSpec, ...]
-    """In call order: inputs, params and states as the graph orders them, then outputs, constants, the arena last."""
+    """In call order: inputs, params and states as the graph orders them, then outputs, the status (one bool, false at
+    entry, which a call sets when it stops before it writes to params and states), constants, the arena last."""
     arena: int
     """Bytes of scratch memory that a call needs, 64-byte aligned."""
     constants: int

@@ -50,6 +50,8 @@ class Options:
     """Microseconds for which an idle worker looks for work before it sleeps."""
     eager: str
     """What eager mode computes ops by: ``auto`` or ``reference``."""
+    check_indices: bool
+    """Whether compiled code checks indices and labels."""
     winograd: bool
     """Whether convolutions may be computed by Winograd's method."""
     cache: bool
@@ -141,6 +143,16 @@ OPTIONS = (
         "What eager mode computes each op by: `reference` is always the op's numpy reference, against which all other "
         "ways are compared; `auto` leaves the choice to graphc. Read when graphc is imported.",
         _one_of("auto", "reference"),
+    ),
+    Option(
+        "check_indices",
+        "GRAPHC_CHECK_INDICES",
+        "`on`, `off`",
+        "on",
+        "Whether compiled code checks indices and labels that come from outside, before it writes to parameters and "
+        "states, and raises where one is out of range. Without, the nearest element is taken, and such a label counts "
+        "as none. Read when a program is compiled.",
+        _on_off,
     ),
     Option(
         "winograd",

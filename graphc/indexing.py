@@ -15,6 +15,7 @@ from graphc.dtypes import bool_, fitted, int64, uint8
 from graphc.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
+from graphc.ops.check import check_index, check_range
 from graphc.ops.index import gather, iota, scatter, scatter_add, scatter_extreme
 from graphc.tensor_base import TensorBase, converted, front
 
@@ -180,13 +181,32 @@ def _take_tensors(x: Any, tensors: tuple[tuple[int, Any], ...]) -> Any:
     return gather(shape.reshape(x, shape=flat), linear, axis=front_dim)
 
 
+def known(index: Any) -> np.ndarray | None:
+    """The elements of an index where no call can have others: eagerly, and of constants of a trace."""
+    here = front().local(index)._data
+    if isinstance(here, np.ndarray):
+        return here
+    while here.node.op is shape.reshape.op:
+        here = here.node.operands[0]
+    return here.node.attrs["value"] if here.node.op.name == "constant" else None
+
+
+def require(index: Any, low: int, high: int, what: str, allowed: tuple[int, ...] = ()) -> None:
+    """Raises IndexRangeError, naming ``what``, unless all elements lie in ``low``..``high`` or are ``allowed``: at once
+    where they are known, else in each call before it writes to parameters and states."""
+    array = known(index)
+    if array is not None:
+        check_range(array, low, high, allowed, what)
+    else:
+        check_index(index, low=low, high=high, allowed=allowed, what=what)
+
+
 def _checked(index: Any, extent: int) -> Any:
-    """The index with negative numbers wrapped; where its values are known they must be in range."""
-    data = index._data
-    if isinstance(data, np.ndarray):
-        if data.size and not (-extent <= data.min() and data.max() < extent):
-            raise IndexRangeError(f"an index tensor has values outside of -{extent}..{extent - 1}")
-        return wrapped(index, extent) if data.size and data.min() < 0 else index
+    """The index with negative numbers wrapped; it must be in range."""
+    require(index, -extent, extent - 1, "index")
+    array = known(index)
+    if index.dtype.kind == "u" or (array is not None and not (array < 0).any()):
+        return index
     return wrapped(index, extent)
 
 
@@ -320,11 +340,9 @@ def need_entries(name: str, x: Any, dim: int, index: Any, source: Any = None) ->
     return at
 
 
-def entries(index: Any, extent: int) -> Any:
-    """``index`` as a vector; where its values are known they must lie in 0 .. ``extent`` - 1."""
-    data = index._data
-    if isinstance(data, np.ndarray) and data.size and not (data.min() >= 0 and data.max() < extent):
-        raise IndexRangeError(f"an index tensor has values outside of 0..{extent - 1}")
+def entries(index: Any, extent: int, what: str) -> Any:
+    """``index`` as a vector; it must lie in 0 .. ``extent`` - 1, ``what`` names it for the error."""
+    require(index, 0, extent - 1, what)
     return index if index.shape else shape.reshape(index, shape=(1,))
 
 
@@ -345,11 +363,11 @@ def added(x: Any, places: Any, updates: Any, axis: int) -> Any:
     return ew.ne(scatter_extreme(bits[0], places, bits[1], axis=axis, largest=True), 0)
 
 
-def along(index: Any, dim: int, extents: tuple[int, ...]) -> Any:
-    """Positions in a flattened tensor of shape ``extents`` that ``gather(dim, index)`` reads."""
-    data = index._data
-    if isinstance(data, np.ndarray) and data.size and not (data.min() >= 0 and data.max() < extents[dim]):
-        raise IndexRangeError(f"an index tensor has values outside of 0..{extents[dim] - 1}")
+def along(index: Any, dim: int, extents: tuple[int, ...], what: str = "") -> Any:
+    """Positions in a flattened tensor of shape ``extents`` that ``gather(dim, index)`` reads. The index must be in
+    range, which is checked where ``what`` names it for the error."""
+    if what:
+        require(index, 0, extents[dim] - 1, what)
     linear: Any = ew.mul(ew.cast(index, dtype=int64), prod(extents[dim + 1 :]))
     for d in range(len(extents)):
         if d != dim:

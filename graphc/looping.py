@@ -7,7 +7,9 @@ from typing import Any
 
 from graphc import module_path
 from graphc.errors import ArgumentError, ShapeError, TraceError
-from graphc.ir.graph import Graph
+from graphc.ir.build import emit
+from graphc.ir.graph import Graph, Node
+from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
 from graphc.location import capture
 from graphc.ops import dispatch
@@ -15,6 +17,7 @@ from graphc.ops.loop import scan as scan_op
 from graphc.ops.loop import steps
 from graphc.ops.random import random_bits
 from graphc.ops.shape import concat
+from graphc.passes.checks import integer_ranges, is_inside
 from graphc.structure import Structure, flatten, unflatten
 from graphc.tensor import Tensor
 from graphc.tensor_base import front, refresh
@@ -96,18 +99,34 @@ class _Loop:
             after, ys = self.step(given, slices)
             results = [refresh(inner.local(t))._data for t in (*after, *ys)]
         _check_step(inner)
-        inner.graph.set_outputs(results)
-        counts = {"carries": len(carries), "sequences": len(sequences), "length": length, "reverse": reverse}
+        checks = _taken_checks(inner.graph)
         operands = [*carries, *sequences, *inner.origins]
+        whole = dict(zip(inner.graph.inputs[len(carries) :], operands[len(carries) :], strict=True))
+        stacked = [c.operands[0] for c in checks if c.operands[0] not in whole]
+        inner.graph.set_outputs([*results, *stacked])
+        counts = {"carries": len(carries), "sequences": len(sequences), "length": length, "reverse": reverse}
         found = outer.apply(scan_op.op, operands, {"body": inner.graph, **counts})
         found = list(found) if isinstance(found, tuple) else [found]
-        return found[: len(carries)], found[len(carries) :]
+        whole.update(zip(stacked, found[len(results) :], strict=True))
+        for check in checks:
+            value = refresh(outer.local(whole[check.operands[0]]))._data
+            emit(outer.graph, check.op, [value], check.attrs, check.location)
+        return found[: len(carries)], found[len(carries) : len(results)]
 
 
 def _argument(inner: Tracer, outer: Tensor, name: str, shape: Sequence[int]) -> Tensor:
     tensor = Tensor._wrap(inner.graph.add_input(TensorType(outer.dtype, tuple(shape)), name))
     tensor._requires_grad = outer.dtype.kind == "f"
     return tensor
+
+
+def _taken_checks(step: Graph) -> list[Node]:
+    """The checks of a step, taken out of it: they are made of what all steps check, behind the loop."""
+    ranges = integer_ranges(step)
+    found = [node for node in step.nodes() if node.op.has(Trait.CHECK)]
+    for node in reversed(found):
+        step.erase(node)
+    return [node for node in found if not is_inside(node, ranges)]
 
 
 def _check_step(inner: Tracer) -> None:

@@ -26,6 +26,7 @@ from graphc.compiler.compile import (
 )
 from graphc.compiler.freeze import freeze, freeze_narrow
 from graphc.compiler.native_call import native
+from graphc.compiler.refusals import Refusals, checks_of
 from graphc.compiler.stages import Stages
 from graphc.container import MAX_BYTES
 from graphc.errors import ArgumentError, ArtifactError, GradientError, GraphcError, TraceError
@@ -278,6 +279,7 @@ class LoadedModel:
         """The graph."""
         self.seconds = None if seconds is None else dict(seconds)
         """How long each stage of the compile took; None when object code from the file runs."""
+        program.explain = Refusals(lambda: _checks(stored))
         self.states = {b.path: np.array(stored.weights[b.path]) for b in program.bound}
         """Params and states that the model writes, by qualified name; all others are constants of the code."""
         calls = _PythonCall(self.manifest, program, tuple(self.states.values()))
@@ -337,6 +339,11 @@ def _load_graph(stored: Artifact) -> LoadedModel:
     entry, found = find_or_build(cache.current(), None, ("file", stored.digest), build)
     seconds = {"cache": time.perf_counter() - start} if found else stages[0].seconds
     return LoadedModel(stored, load_compiled(entry), seconds)
+
+
+def _checks(stored: Artifact) -> Graph:
+    """What the checks of a model file's graph need, with the file's weights as constants."""
+    return checks_of(freeze(read_graph(stored), stored.weights))
 
 
 def why_not_native(stored: Artifact) -> str:

@@ -85,6 +85,8 @@ class Native:
                 poison = np.full(storage.nbytes, 0xA5, np.uint8).view(storage.dtype.numpy).reshape(storage.shape)
                 arrays.append(place(storage, poison))
                 outputs.append(arrays[-1])
+            elif storage.cls == "status":
+                arrays.append(place(storage, np.zeros(storage.shape, storage.dtype.numpy)))
             elif storage.cls == "constant":
                 arrays.append(place(storage, aligned_copy(np.asarray(storage.data))))
             else:

@@ -222,9 +222,11 @@ class _EntryWriter:
         return [*found, (start, len(calls))]
 
     def call_span(self, i: int, span: tuple[int, int], arguments: str) -> list[str]:
-        """What calls one of the functions, and ends the program where a poll in it has cut it."""
+        """What calls one of the functions, and ends the program where a poll in it has cut it or a check has failed."""
         start, stop = span
         lines = [f"  call void @{CALLS}{i}({arguments})"]
+        if start <= self.program.checked < stop and self.program.checked:
+            lines += self.stop(f"stop{i}")
         if self.polls.isdisjoint(range(start, stop)):
             return lines
         # NOTE: another part may be further on and cut by a later poll, where this one has yet to arrive.
@@ -259,6 +261,7 @@ class _EntryWriter:
     def calls(self, start: int, stop: int) -> None:
         """Appends calls that one thread makes."""
         for number, call in enumerate(self.program.calls[start:stop], start):
+            self.stop_where_set(number)
             self.enter(number, call.repeats)
             if number in self.polls:
                 self.poll(number)
@@ -317,6 +320,25 @@ class _EntryWriter:
                 f"  %i{label} = load i64, ptr %c{label}, align 8",
             ]
             self.loops.append((axis, label))
+
+    def stop_where_set(self, number: int) -> None:
+        """Appends the return before call ``number`` that is taken when a check has failed."""
+        if number and number == self.program.checked:
+            self.lines += self.stop("stop")
+
+    def stop(self, label: str) -> list[str]:
+        """What returns when a check has failed."""
+        slot = next(self.bound[s.name] for s in self.program.storages if s.cls == "status")
+        return [
+            f"  %{label}.p = getelementptr inbounds ptr, ptr %table, i64 {slot}",
+            f"  %{label}.s = load ptr, ptr %{label}.p, align 8",
+            f"  %{label}.v = load i8, ptr %{label}.s, align 1",
+            f"  %{label}.set = icmp ne i8 %{label}.v, 0",
+            f"  br i1 %{label}.set, label %{label}.end, label %{label}.on",
+            f"{label}.end:",
+            "  ret void",
+            f"{label}.on:",
+        ]
 
     def leave(self, repeats: tuple[Axis, ...]) -> None:
         """Appends the ends of the open loops that are not around a call with these repeats."""
@@ -442,6 +464,7 @@ class _EntryWriter:
                 lines.append("  call void @graphc_meet(ptr %barrier)")
             if number in self.polls:
                 self.end_if_cut(number)
+            self.stop_where_set(number)
             if not split and self.alone < 0:
                 lines += [f"  br i1 %first, label %A{number}, label %J{number}", f"A{number}:"]
                 self.alone = number

@@ -61,7 +61,7 @@ def split_preparation(program: Program) -> tuple[Program, Program | None]:
     before = [_before(s, made) for s in program.storages]
     after = [_after(s, made) for s in program.storages]
     preparation = _part(replace(program, name=f"{program.name}_weights"), before, first)
-    return _part(program, after, rest, ("input", "param", "state", "output")), preparation
+    return _part(program, after, rest, ("input", "param", "state", "output", "status")), preparation
 
 
 class _Step:
@@ -88,7 +88,7 @@ def _after(storage: Storage, made: set[str]) -> Storage:
     return replace(storage, cls="weight", path=PREPARED + storage.name) if storage.name in made else storage
 
 
-_ORDER = ({"input", "param", "state", "weight"}, {"output"}, {"constant"}, {"temp"})
+_ORDER = ({"input", "param", "state", "weight"}, {"output"}, {"status"}, {"constant"}, {"temp"})
 
 
 def _part(program: Program, storages: list[Storage], calls: list[Call], kept: tuple[str, ...] = ()) -> Program:

@@ -352,6 +352,19 @@ give_back:
 over:
   ret void
 }
+
+; Whether a check has stopped the call just made. The fallback makes it once more and says which one.
+define internal i1 @stopped(ptr %context) #0 {
+  %status = get ptr %context Context.status
+  %value = load i8, ptr %status, align 1
+  %set = icmp ne i8 %value, 0
+  br i1 %set, label %reset, label %out
+reset:
+  store i8 0, ptr %status, align 1
+  br label %out
+out:
+  ret i1 %set
+}
 """
 
 _ONE = """
@@ -380,7 +393,14 @@ own:
 run:
   %result = phi ptr [ %made, %make ], [ %out, %own ]
   call void @execute(ptr %context, ptr %api)
+  %stopped = call i1 @stopped(ptr %context)
+  br i1 %stopped, label %drop, label %done
+done:
   ret ptr %result
+drop:
+  %decref = get ptr %api Api.decref
+  call void %decref(ptr %result)
+  br label %python
 python:
   store i1 true, ptr %again, align 1
   ret ptr null
@@ -459,6 +479,9 @@ advance:
   br label %loop
 run:
   call void @execute(ptr %context, ptr %api)
+  %stopped = call i1 @stopped(ptr %context)
+  br i1 %stopped, label %python, label %done
+done:
   ret ptr %result
 python:
   store i1 true, ptr %again, align 1

@@ -90,6 +90,8 @@ class _Access:
 class _Meetings:
     def __init__(self, program: Program, splits: dict[str, Split]):
         self.calls = program.calls
+        self.checked = program.checked or -1
+        """The call before which all threads must know whether the program goes on."""
         self.splits = splits
         self.owners = owners(program)
         self.kernels = {k.name: k for k in program.kernels}
@@ -102,7 +104,7 @@ class _Meetings:
         for number, calls in self.units():
             accesses = [access for call in calls for access in self.accesses(call)]
             waits = any(a.waits_for(earlier) for a in accesses for earlier in since.get(a.place, ()))
-            if waits or number in found:
+            if waits or number in found or number == self.checked:
                 found.add(number)
                 since.clear()
             for access in accesses:

@@ -21,6 +21,7 @@ from graphc.codegen.target import Target, host_target
 from graphc.codegen.thread_pool import emit_pool
 from graphc.compiler import cache
 from graphc.compiler.progress import shown
+from graphc.compiler.refusals import Refusals, checks_of
 from graphc.compiler.stages import Stages, target_spec
 from graphc.container import align
 from graphc.errors import CompileError
@@ -113,7 +114,11 @@ def load_compiled(compiled: cache.Entry) -> Executable:
     if reason:
         raise CompileError(f"the code of {compiled.manifest.name} does not run here: {reason}")
     prepare_threads(compiled.object)
-    return Executable(compiled.manifest, load_object(compiled.object, compiled.manifest.entry), compiled.constants)
+    program = Executable(compiled.manifest, load_object(compiled.object, compiled.manifest.entry), compiled.constants)
+    if program.status_slot >= 0 and isinstance(compiled, CompiledGraph) and compiled.stages.has_graph:
+        checks = checks_of(compiled.stages.traced)
+        program.explain = Refusals(lambda: checks)
+    return program
 
 
 def prepare_threads(code: bytes) -> None:

@@ -194,7 +194,7 @@ def aligned(nbytes: int) -> int:
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
-STORAGE = ("input", "param", "state", "weight", "output", "constant", "temp")
+STORAGE = ("input", "param", "state", "weight", "output", "status", "constant", "temp")
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,8 @@ class Storage:
     shape: tuple[int, ...]
     cls: str
     """One of STORAGE. ``param`` and ``state`` are read from and written back to the caller's arrays, ``weight`` is only
-    read, and stays as it is for many calls."""
+    read, and stays as it is for many calls. ``status`` is one bool, false at entry: a call that sets it stops when all
+    have been made that may set it, before anything is written to params and states."""
     path: str = ""
     """Qualified name of a param, state or weight."""
     data: Any = field(default=None, compare=False)
@@ -277,6 +278,12 @@ class Program:
     def calls_of(self, name: str) -> list[Call]:
         """The calls of the kernel of that name."""
         return self._calls.get(name, [])
+
+    @cached_property
+    def checked(self) -> int:
+        """How many calls come first after which the program goes on only if none of them has set the status."""
+        status = {s.name for s in self.storages if s.cls == "status"}
+        return max((i + 1 for i, c in enumerate(self.calls) if not status.isdisjoint(c.args)), default=0)
 
     def writers(self, name: str) -> list[Call]:
         """The calls that write to the storage of that name."""

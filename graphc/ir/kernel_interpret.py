@@ -14,6 +14,7 @@ from graphc.ir.index import Axis, Div, Dynamic, Index
 from graphc.ir.kernel import (
     Acc,
     Buffer,
+    Call,
     Const,
     Guard,
     IndexLet,
@@ -71,7 +72,8 @@ def run_program(program: Program, arguments: Sequence[np.ndarray]) -> tuple[np.n
     """Outputs of a program for its inputs, params and states in order.
 
     Inputs are not changed; params and states that the program writes are changed in the caller's arrays. With a planned
-    arena (offsets of temporaries are set) the temporaries share one array as planned.
+    arena (offsets of temporaries are set) the temporaries share one array as planned. Raises IndexRangeError where the
+    status is set after the calls that may do so; params and states are as they were then.
     """
     own = [s for s in program.storages if s.cls in ("input", "param", "state", "weight")]
     if len(own) != len(arguments):
@@ -87,14 +89,22 @@ def run_program(program: Program, arguments: Sequence[np.ndarray]) -> tuple[np.n
     for storage in program.storages:
         _allocate(program, storage, memory, arena)
     kernels = {k.name: k for k in program.kernels}
-    for call, at in executions(program.calls):
+    checked, rest = program.calls[: program.checked], program.calls[program.checked :]
+    _run_calls(kernels, checked, memory)
+    if any(memory[s.name].any() for s in program.storages if s.cls == "status"):
+        raise IndexRangeError(f"@{program.name}: a check fails")
+    _run_calls(kernels, rest, memory)
+    return tuple(memory[s.name].copy() for s in program.storages if s.cls == "output")
+
+
+def _run_calls(kernels: Mapping[str, Kernel], calls: Sequence[Call], memory: Mapping[str, np.ndarray]) -> None:
+    for call, at in executions(calls):
         kernel = kernels[call.kernel]
         arrays = {}
         for i, (buffer, name) in enumerate(zip(kernel.arguments, call.args, strict=True)):
             start = position(call.place(i), at)
             arrays[buffer.name] = memory[name].reshape(-1)[start : start + buffer.size]
         run_kernel(kernel, arrays)
-    return tuple(memory[s.name].copy() for s in program.storages if s.cls == "output")
 
 
 def _allocate(program: Program, storage: Storage, memory: dict[str, np.ndarray], arena: np.ndarray) -> None:
@@ -110,6 +120,8 @@ def _allocate(program: Program, storage: Storage, memory: dict[str, np.ndarray],
             memory[item.name] = raw.view(item.dtype.numpy).reshape(item.shape)
         elif item.cls == "constant":
             memory[item.name] = np.ascontiguousarray(item.data).reshape(item.shape)
+        elif item.cls == "status":
+            memory[item.name] = np.zeros(item.shape, item.dtype.numpy)
         elif item.offset >= 0:
             raw = arena[item.offset : item.offset + item.nbytes]
             memory[item.name] = raw.view(item.dtype.numpy).reshape(item.shape)

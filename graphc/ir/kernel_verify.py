@@ -275,6 +275,7 @@ def verify_program(program: Program) -> None:
     - loops around calls have names of their own, and parts of storages lie inside of them in every iteration;
     - nothing is read before it is written, inputs and constants are never written, outputs are;
     - a call writes no memory that another of its arguments uses, unless that argument is ``inout``;
+    - no param or state is written before the last call that may set the status, and no such call is repeated;
     - when the arena is planned: temporaries lie inside it, aligned, and no two overlap while both are in use.
     """
     _ProgramVerifier(program).run()
@@ -349,7 +350,7 @@ class _ProgramVerifier:
     def calls(self) -> None:
         written = {s.name for s in self.program.storages if s.cls not in ("output", "temp") or not s.size}
         self.repeats()
-        for call in self.program.calls:
+        for number, call in enumerate(self.program.calls):
             self.present = call
             require(call.kernel in self.kernels, f"there is no kernel @{call.kernel}")
             bound = self.bind(call)
@@ -357,11 +358,19 @@ class _ProgramVerifier:
                 reads = buffer.role != "out"
                 require(not reads or storage.name in written, f"%{storage.name} is read before it is written")
             written.update(storage.name for buffer, storage in bound if buffer.role != "in")
+            self.unchecked(number, call, bound)
         for storage in self.program.storages:
             self.present = storage
             good = storage.cls != "output" or self.roots[storage.name].name in written
             require(good, f"output %{storage.name} is never written")
         self.present = None
+
+    def unchecked(self, number: int, call: Call, bound: list[tuple[Buffer, Storage]]) -> None:
+        if number < self.program.checked:
+            kept = [s.name for b, s in bound if b.role != "in" and s.cls in ("param", "state")]
+            require(not kept, f"%{', %'.join(kept)} is written before the last check")
+            checks = any(s.cls == "status" for _, s in bound)
+            require(not (checks and call.repeats), "a check is repeated")
 
     def repeats(self) -> None:
         """Loops have names of their own, several iterations, and one run of neighbouring calls each."""
@@ -441,7 +450,7 @@ class _ProgramVerifier:
                 require(free, f"%{first.name} and %{second.name} are in use at once and overlap in the arena")
 
 
-_RANK = {"input": 0, "param": 0, "state": 0, "weight": 0, "output": 1, "constant": 2, "temp": 3}
+_RANK = {"input": 0, "param": 0, "state": 0, "weight": 0, "output": 1, "status": 2, "constant": 3, "temp": 4}
 
 
 def require(condition: Any, message: str) -> None:

@@ -41,6 +41,8 @@ class Trait(Flag):
     """``lower_nest`` stores every element of the result once: what follows element by element may be done there."""
     EFFECT = auto()
     """Writes state or is observed from outside; kept in order with other effects."""
+    CHECK = auto()
+    """The result is true when the call must stop before it writes to any state; nothing reads it."""
     STATE_WRITE = auto()
     """Operand 0 is a param or state argument of the graph, and result 0 is its content after the call."""
 

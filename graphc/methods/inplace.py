@@ -202,7 +202,7 @@ class InPlace(TensorBase):
             return self
         order = (at, *(d for d in range(self.ndim) if d != at))
         value = shape.transpose(source, permutation=order)
-        places = indexing.entries(index, self.shape[at])
+        places = indexing.entries(index, self.shape[at], "index")
         indexing.put(shape.transpose(self, permutation=order), places, value, accumulate)
         return self
 

@@ -15,7 +15,7 @@ from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, S
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import order, reduce, shape
-from graphc.ops.index import gather, iota, scatter_add
+from graphc.ops.index import gather, iota, scatter
 from graphc.tensor_base import TensorBase, front, need_tensor
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def sorted_positions(x: Any, axis: int, descending: bool) -> Any:
     count = math.prod(x.shape)
     zeros = shape.filled(0, int64, (count,))
     own = shape.reshape(iota(shape=x.shape, axis=axis, dtype=int64), shape=(count,))
-    return shape.reshape(scatter_add(zeros, shape.reshape(places, shape=(count,)), own, axis=0), shape=x.shape)
+    return shape.reshape(scatter(zeros, shape.reshape(places, shape=(count,)), own, axis=0), shape=x.shape)
 
 
 def take_along(x: Any, index: Any, dim: int) -> Any:

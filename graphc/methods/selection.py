@@ -44,6 +44,7 @@ class Selection(TensorBase):
         )
         wide = self.expand(*(s if d != at else self.shape[d] for d, s in enumerate(sizes)))  # type: ignore[attr-defined]
         chosen = indices.expand(*(s if d != at else indices.shape[d] for d, s in enumerate(sizes)))
+        indexing.require(indices, -self.shape[at], self.shape[at] - 1, "take_along_dim: index")
         chosen = ew.where(ew.lt(chosen, 0), ew.add(chosen, self.shape[at]), chosen)
         return ordering.take_along(wide, chosen, at)
 
@@ -54,7 +55,7 @@ class Selection(TensorBase):
             vector = self.reshape(1)  # type: ignore[attr-defined]
             return vector.index_add(0, index, source.reshape(1), alpha=alpha).reshape(())
         value = source if alpha == 1 else as_type(ew.mul(source, alpha), self.dtype)
-        return indexing.added(self, indexing.entries(index, self.shape[at]), value, at)
+        return indexing.added(self, indexing.entries(index, self.shape[at], "index_add: index"), value, at)
 
     def index_copy(self, dim: int, index: Tensor, source: Tensor) -> Tensor:
         """This tensor with the entries of a dimension that ``index`` names replaced by those of ``source``."""
@@ -104,7 +105,7 @@ class Selection(TensorBase):
         if not self.shape:
             vector = self.reshape(1)  # type: ignore[attr-defined]
             return vector.scatter_reduce(0, index, src, reduce, include_self=include_self).reshape(())
-        index = indexing.entries(index, self.shape[at])
+        index = indexing.entries(index, self.shape[at], "scatter_reduce: index")
         if self.dtype.kind == "b" and reduce != "mean":
             bits = (ew.cast(t, dtype=uint8) for t in (self, src))
             fold = {"sum": "amax", "prod": "amin"}.get(reduce, reduce)

@@ -425,14 +425,14 @@ class Shaping(Selection):
         at = indexing.need_entries("index_select", self, dim, index)
         if not self.shape:
             return self.reshape(1).index_select(0, index).reshape(())
-        return gather(self, indexing.entries(index, self.shape[at]), axis=at)
+        return gather(self, indexing.entries(index, self.shape[at], "index_select: index"), axis=at)
 
     def gather(self, dim: int, index: Tensor) -> Tensor:
         """Element ``i, j`` of the result is element ``index[i, j], j`` of this tensor (for ``dim`` 0)."""
         at = indexing.need_places("gather", self, dim, index)
         if not index.numel():
             return shape.filled(0, self.dtype, index.shape)
-        places = indexing.along(index, at, self.shape or (1,))
+        places = indexing.along(index, at, self.shape or (1,), "gather: index")
         return gather(shape.reshape(self, shape=(self.numel(),)), places, axis=0)
 
     def scatter_add(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
@@ -440,7 +440,7 @@ class Shaping(Selection):
         at = indexing.need_places("scatter_add", self, dim, index, src)
         if not index.numel():
             return self.clone()  # type: ignore[attr-defined]
-        places = indexing.along(index, at, self.shape or (1,))
+        places = indexing.along(index, at, self.shape or (1,), "scatter_add: index")
         part = indexing.leading(src, index.shape)
         flat = indexing.added(shape.reshape(self, shape=(self.numel(),)), places, part, 0)
         return shape.reshape(flat, shape=self.shape)
@@ -464,7 +464,10 @@ class Shaping(Selection):
         at = indexing.need_places("scatter", self, dim, index, src)
         if not index.numel():
             return self.clone()  # type: ignore[attr-defined]
-        places, src = indexing.along(index, at, self.shape or (1,)), indexing.leading(src, index.shape)
+        places, src = (
+            indexing.along(index, at, self.shape or (1,), "scatter: index"),
+            indexing.leading(src, index.shape),
+        )
         result = front().own(shape.reshape(self, shape=(self.numel(),)))
         indexing.put(result, places, src)
         return result.reshape(self.shape)

@@ -281,8 +281,9 @@ class _Batched(Interpreter):
         return [Entry(v, False) for v in (found if isinstance(found, tuple) else (found,))]
 
     def run(self, graph: Graph, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """The outputs as entries; what they do not need is left out."""
-        self.live = live_nodes(graph, graph.outputs)
+        """The outputs as entries; what neither they nor checks need is left out."""
+        checks = [node.results[0] for node in graph.nodes() if node.op.has(Trait.CHECK)]
+        self.live = live_nodes(graph, [*graph.outputs, *checks])
         return super().run(graph, arguments)
 
 
@@ -350,7 +351,16 @@ RULES: dict[str, Rule] = {
     **{name: _shifted(name, axis=_one_more) for name in ("argmax", "argmin", "cumsum", "rank", "concat", "part_sum")},
     **{
         name: _leading(name)
-        for name in ("max_pool", "max_pool_grad", "max_pool_pick", "avg_pool", "avg_pool_grad", "stop_gradient", "tap")
+        for name in (
+            "max_pool",
+            "max_pool_grad",
+            "max_pool_pick",
+            "avg_pool",
+            "avg_pool_grad",
+            "stop_gradient",
+            "tap",
+            "check_index",
+        )
     },
     "reshape": _reshape,
     "transpose": _transpose,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphc.ops import (
+    check,
     contraction,
     control,
     convolution,
@@ -42,6 +43,7 @@ FAMILIES = (
     exact,
     state,
     tap,
+    check,
     control,
     loop,
 )

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from graphc.errors import IndexRangeError
 from graphc.ir.build import emit
 from graphc.ir.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.interpret import Reemitter
@@ -55,8 +54,10 @@ class _Folder(Reemitter):
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
         if not self.is_foldable(node, operands):
             return self.copy_node(node, operands)
-        with np.errstate(all="ignore"):
+        try:
             arrays = node.op.evaluate([v.node.attrs["value"] for v in operands], node.attrs)
+        except IndexRangeError:  # a check says so when it is called
+            return self.copy_node(node, operands)
         self.folded += 1
         return tuple(
             emit(self.target, CONSTANT, (), {"value": array}, node.location, old.name)[0]

@@ -16,7 +16,7 @@ from graphc.passes.access import Access, domain_axes, is_virtual
 from graphc.passes.framing import frame
 from graphc.passes.group_order import in_order
 from graphc.passes.long_views import DIVISIONS, divides_index
-from graphc.passes.partition import LARGE, LONGEST, WEIGHTS, Group, Partition, node_axes
+from graphc.passes.partition import LARGE, LONGEST, WEIGHTS, Group, Partition, is_check, node_axes
 from graphc.passes.sharing import join_siblings, recompute
 
 _EPILOGUE = 64
@@ -97,8 +97,19 @@ class _Fuser(Partition):
             group.nodes.sort(key=self.position.__getitem__)
             own = [n for n in group.nodes if self.group_of[n] is group]
             group.outputs = [r for n in own for r in n.results if self.is_stored(n)]
-        ordered = in_order(self, groups)
+        ordered = self._checks_first(in_order(self, groups))
         return FusionPlan(tuple(ordered), frozenset(v for g in ordered for v in g.outputs), tuple(self._refusals()))
+
+    def _checks_first(self, ordered: list[Group]) -> list[Group]:
+        """The groups that hold checks, and what these need, before all others, in the order that they have."""
+        early: set[Group] = set()
+        stack = [g for g in ordered if any(is_check(n) for n in g.nodes)]
+        while stack:
+            group = stack.pop()
+            if group not in early:
+                early.add(group)
+                stack.extend(self.before(group))
+        return sorted(ordered, key=lambda g: g not in early) if early else ordered
 
     def _merge(self, nbytes: int) -> None:
         """Tries to merge each node's group with those that it reads, where one has a domain of at least ``nbytes``."""

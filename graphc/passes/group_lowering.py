@@ -346,7 +346,9 @@ class _NestContext(_Context):
             if inner is not result:
                 value = _GuardedReader(lowering, guard).at(inner, place) if guard else lowering.at(inner, place)
             offset = lowering._offset(output, lowering.inside(output, place))
-            lowering.nest.store_at(lowering._buffer(output, "out"), offset, value, guard, combine)
+            # NOTE: what combines with a buffer that nothing here has filled combines with what was there before.
+            role = "inout" if combine and lowering.place[output] not in lowering.buffers else "out"
+            lowering.nest.store_at(lowering._buffer(output, role), offset, value, guard, combine)
 
 
 def _merged_rows(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:

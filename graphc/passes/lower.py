@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from graphc.dtypes import bool_
 from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_path
 from graphc.ir.index import Axis, Index, flatten
 from graphc.ir.kernel import Buffer, Call, Kernel, Load, Loop, Program, Storage, Store, walk
@@ -18,7 +19,7 @@ from graphc.passes.fuse import FusionPlan, fuse
 from graphc.passes.group_key import group_key
 from graphc.passes.group_lowering import lower_group, origin_of
 from graphc.passes.layout import LAYOUTS, image_values, strides_of, turned_strides
-from graphc.passes.partition import Group, is_repeated
+from graphc.passes.partition import Group, is_check, is_repeated
 from graphc.passes.repetition import Part, Repetition
 
 
@@ -62,6 +63,9 @@ class _ProgramBuilder:
         """The program; storages in the documented order."""
         for value in self.graph.inputs:
             self._add(value, value.name, input_class(value), input_path(value))
+        for node in self.graph.nodes():
+            if node.op.has(Trait.CHECK):
+                self.place[node.results[0]] = self._status()
         pending = self._place_outputs()
         self._reorder_inputs()
         constants = [n for n in self.graph.nodes() if n.op is CONSTANT and n.results[0].shape]
@@ -75,9 +79,17 @@ class _ProgramBuilder:
         self._write_states()
         used = {a for call in self.calls for a in call.args}
         kept = [s for s in self.storages.values() if s.cls not in ("constant", "temp") or s.name in used]
-        order = {"input": 0, "param": 0, "state": 0, "weight": 0, "output": 1, "constant": 2, "temp": 3}
+        order = {"input": 0, "param": 0, "state": 0, "weight": 0, "output": 1, "status": 2, "constant": 3, "temp": 4}
         kept.sort(key=lambda s: order[s.cls])
         return Program(self.graph.name, tuple(kept), tuple(self.kernels.values()), tuple(self.calls))
+
+    def _status(self) -> str:
+        """The storage that checks set, which is one for all."""
+        known = next((s.name for s in self.storages.values() if s.cls == "status"), None)
+        if known is None:
+            known = self._unused("status")
+            self.storages[known] = Storage(known, bool_, (), "status")
+        return known
 
     def _reorder_inputs(self) -> None:
         """Lanes along the batch need images that come from the caller in that order too: one copy at the start."""
@@ -239,7 +251,8 @@ class _ProgramBuilder:
 
 def _in_place_candidates(graph: Graph, plan: FusionPlan) -> dict[Value, Value]:
     """Values that might be computed straight into the param or state they are written to: no later group reads its old
-    content, and no copy at the end does."""
+    content, no copy at the end does, and no check comes later."""
+    checked = max((i for i, g in enumerate(plan.groups) if any(is_check(n) for n in g.nodes)), default=-1)
     number = {n: i for i, g in enumerate(plan.groups) for n in g.nodes}
     writes = [n for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)]
     copied = {written_value(v) for v in (*graph.outputs, *(n.operands[1] for n in writes))}
@@ -248,7 +261,7 @@ def _in_place_candidates(graph: Graph, plan: FusionPlan) -> dict[Value, Value]:
     for node in writes:
         target, value = node.operands[0], written_value(node.operands[1])
         computed = number.get(value.node, -1)
-        if value not in result and target not in copied and last.get(target, -1) <= computed >= 0:
+        if value not in result and target not in copied and max(last.get(target, -1), 0) <= computed > checked:
             result[value] = target
     return result
 

@@ -233,6 +233,11 @@ def node_axes(node: Node) -> tuple[int, ...]:
     return node.attrs["axes"] if "axes" in node.attrs else (node.attrs["axis"],)
 
 
+def is_check(node: Node) -> bool:
+    """Whether a node may stop the call."""
+    return node.op.has(Trait.CHECK)
+
+
 def is_repeated(node: Node) -> bool:
     """True for a scan, which becomes repeated calls of the kernels of its body; its operands all lie in memory."""
     return node.op is scan.op
@@ -250,9 +255,11 @@ def _single(node: Node) -> Group:
 
 
 def _kept_values(graph: Graph) -> list[Value]:
-    """Values that are still there after the call: outputs and written state."""
-    written = [n.operands[1] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)]
-    return [written_value(v) for v in (*graph.outputs, *written)]
+    """Values that are still there after the call: outputs, written state, and what checks found."""
+    nodes = graph.nodes()
+    written = [n.operands[1] for n in nodes if n.op.has(Trait.STATE_WRITE)]
+    checked = [n.results[0] for n in nodes if n.op.has(Trait.CHECK)]
+    return [written_value(v) for v in (*graph.outputs, *written, *checked)]
 
 
 def _forced(graph: Graph, deep: set[Node]) -> set[Node]:

@@ -14,6 +14,7 @@ from graphc.ir.verify import verify_graph
 from graphc.passes.base import Pass
 from graphc.passes.batchnorm import BatchNormFolding
 from graphc.passes.canonicalize import Canonicalize
+from graphc.passes.checks import SettleChecks
 from graphc.passes.cse import CommonSubexpressionElimination
 from graphc.passes.dce import DeadCodeElimination
 from graphc.passes.decompose import Decompose
@@ -34,6 +35,7 @@ PIPELINE: tuple[Pass, ...] = (
     Canonicalize(),
     ConstantFolding(),
     CommonSubexpressionElimination(),
+    SettleChecks(),
     # A scan and the run of its step for its gradient; then the backward step asks for less of the forward one.
     MergeScans(),
     OptimizeSteps(_SIMPLIFY),
@@ -47,6 +49,7 @@ PIPELINE: tuple[Pass, ...] = (
     Canonicalize(),
     Winograd(),
     CommonSubexpressionElimination(),
+    SettleChecks(),
     DeadCodeElimination(),
     OptimizeSteps(_SIMPLIFY),
     PruneScans(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from typing import Any
 
@@ -13,13 +13,14 @@ from numpy.lib.array_utils import byte_bounds
 
 from graphc.artifact import INTERRUPTIBLE_NS, BufferSpec, Manifest
 from graphc.dtypes import BY_NAME
-from graphc.errors import ArgumentError, ArtifactError, DTypeError, GraphcError, ShapeError
+from graphc.errors import ArgumentError, ArtifactError, DTypeError, GraphcError, IndexRangeError, ShapeError
 from graphc.runtime.arena import POOL, Arena, address_of, aligned, empty
 from graphc.runtime.interrupts import run_interruptibly
 from graphc.runtime.loader import Library
 
 OWN_ARENA = 1 << 18
 """Bytes up to which scratch memory belongs to the program; larger arenas are shared by all programs."""
+Explain = Callable[[Sequence[Any], Mapping[str, np.ndarray]], GraphcError | None]
 _NDARRAY = np.ndarray
 _DENSE = 0x101
 """C-contiguous and aligned, in ``ndarray.flags.num``."""
@@ -32,13 +33,18 @@ def _numpy(spec: BufferSpec) -> np.dtype:
 class Frame:
     """Table of addresses of one call at a time, and the params and states that it points to."""
 
-    __slots__ = ("address", "arena", "bound", "copies", "last", "plain", "pointers", "source", "starts", "stops")
+    __slots__ = (
+        *("address", "arena", "bound", "copies", "last", "plain"),
+        *("pointers", "source", "starts", "status", "stops"),
+    )
 
     def __init__(self, count: int):
         self.pointers = (ctypes.c_size_t * (count + 1))()
         self.address = ctypes.addressof(self.pointers)
         self.last = ctypes.c_size_t.from_buffer(self.pointers, count * ctypes.sizeof(ctypes.c_size_t))
         """The word behind the addresses, which programs with polls have."""
+        self.status = (ctypes.c_uint8 * 1)()
+        """Not 0 after a call that stopped because a check failed; who sees it sets it back."""
         self.arena: Arena | None = None
         """Scratch memory, when it is so small that each frame has its own."""
         self.plain = False
@@ -86,10 +92,14 @@ class Executable:
         self._places = tuple((slots[b.name], _numpy(b), b.shape, b) for b in self.bound)
         self._results = tuple((slots[b.name], _numpy(b), b.shape, b.nbytes) for b in self.outputs)
         self.arena_slot = next((slots[b.name] for b in manifest.of_class("arena")), -1)
+        self.status_slot = next((slots[b.name] for b in manifest.of_class("status")), -1)
+        self.explain: Explain | None = None
+        """Says which check fails for inputs and bound arrays."""
         self._constant_slots = tuple((slots[b.name], b.offset) for b in manifest.of_class("constant"))
         self.interruptible = manifest.nanoseconds >= INTERRUPTIBLE_NS
         """Whether Ctrl-C ends a call early, see runtime.interrupts."""
         self._writes_bound = any(b.written for b in self.bound)
+        self._paths = tuple(b.path for b in self.bound)
         self._frames: list[Frame] = []
 
     def __call__(self, *inputs: Any) -> list[np.ndarray]:
@@ -103,7 +113,8 @@ class Executable:
 
         ``bound`` holds the arrays of ``self.bound``; states are written in place. The quickest way to pass them is the
         same tuple in each call. An input that is not dense, or of the other byte order, is copied. Raises
-        ArgumentError (count, kind, overlap), DTypeError and ShapeError; nothing has been written then.
+        ArgumentError (count, kind, overlap), DTypeError and ShapeError; nothing has been written then. Raises
+        IndexRangeError for an index or label out of range; no param or state has been written then.
         """
         try:
             frame = self._frames.pop()
@@ -118,6 +129,9 @@ class Executable:
                 self._entry(frame.address)
             else:
                 self._execute(frame)
+            if frame.status[0]:
+                frame.status[0] = 0
+                raise self._stopped(inputs, bound)
             del kept
         finally:
             self._frames.append(frame)
@@ -154,6 +168,7 @@ class Executable:
 
     def _execute(self, frame: Frame) -> None:
         """The call with all that a plain one does not need."""
+        frame.status[0] = 0  # a call that was interrupted may have left it set
         for array, copy, _ in frame.copies:
             np.copyto(copy, array)
         arena = POOL.take(self.manifest.arena)
@@ -170,8 +185,15 @@ class Executable:
             if written:
                 np.copyto(array, copy)
 
+    def _stopped(self, inputs: Sequence[Any], bound: Sequence[np.ndarray]) -> GraphcError:
+        """The error of a call that a check has stopped."""
+        found = None if self.explain is None else self.explain(inputs, dict(zip(self._paths, bound, strict=True)))
+        return found or IndexRangeError(f"an index or label is out of range in a call of {self.manifest.name}")
+
     def _new_frame(self) -> Frame:
         frame = Frame(len(self.manifest.buffers))
+        if self.status_slot >= 0:
+            frame.pointers[self.status_slot] = ctypes.addressof(frame.status)
         for slot, offset in self._constant_slots:
             frame.pointers[slot] = address_of(self._constants) + offset
         if self.arena_slot >= 0 and self.manifest.arena <= OWN_ARENA:

@@ -125,10 +125,8 @@ class Context(ctypes.Structure):
     """What a native call is made with: ``self`` of the callable, owner of all that is used."""
 
     _fields_ = (
-        *(
-            (name, _POINTER)
-            for name in ("api", "entry", "table", "gate", "inputs", "outputs", "bound", "blocks", "watch")
-        ),
+        *((name, _POINTER) for name in ("api", "entry", "table", "gate", "inputs", "outputs", "bound", "blocks")),
+        *((name, _POINTER) for name in ("watch", "status")),
         *((name, _POINTER) for name in ("fallback", "kind", "new", "set", "get", "slice")),
         *((name, _INT) for name in ("input_count", "output_count", "bound_count", "written_count")),
         *((name, _INT) for name in ("arena", "arena_slot", "releases")),
@@ -345,6 +343,7 @@ def _make_context(program: Executable, bound: tuple[np.ndarray, ...], kind: type
     context = Context(
         entry=program.entry,
         table=frame.address,
+        status=ctypes.addressof(frame.status),
         inputs=ctypes.addressof(inputs[0]),
         outputs=ctypes.addressof(outputs[0]),
         bound=ctypes.addressof(owned[0]),

@@ -16,7 +16,7 @@ from graphc.ir.kernel_interpret import run_kernel
 from graphc.ir.kernel_verify import verify_kernel
 from graphc.ir.lowering import OperandRef
 from graphc.ir.nest import NestBuilder, Scalar
-from graphc.ir.op import Attrs, OpDef, Types
+from graphc.ir.op import Attrs, OpDef, Trait, Types
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.ops import dispatch
 from graphc.ops.loop import run_steps, scan
@@ -55,7 +55,8 @@ def lower_op(op: OpDef, types: Types, attrs: Attrs) -> Kernel:
             assert value.dtype is type.dtype, f"{op.name} lowers to {value.dtype}, its type is {type}"
             c.store(index, value)
     buffers = [Buffer(f"in{i}", t.dtype, t.size, "in") for i, t in enumerate(types)]
-    return Kernel(op.name, (*buffers, Buffer("out", type.dtype, type.size, "out")), c.nest.body())
+    role = "inout" if op.has(Trait.CHECK) else "out"
+    return Kernel(op.name, (*buffers, Buffer("out", type.dtype, type.size, role)), c.nest.body())
 
 
 class KernelByKernel(Interpreter):

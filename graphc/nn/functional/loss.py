@@ -9,7 +9,8 @@ import numpy as np
 
 from graphc import composite
 from graphc.dtypes import int64
-from graphc.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
+from graphc.errors import AttributeValueError, DTypeError, ShapeError
+from graphc.indexing import require
 from graphc.nn.functional.activation import logsigmoid
 from graphc.ops import elementwise as ew
 from graphc.ops import index, reduce
@@ -130,11 +131,7 @@ def _check_classes(logs: Tensor, target: Tensor, ignore_index: int, axis: int) -
         )
     if not target.dtype.is_integer:
         raise DTypeError(f"class numbers are integers, got {target.dtype.name}", remedy="target.long()")
-    values = target._data
-    if isinstance(values, np.ndarray) and values.size:
-        wrong = (values != ignore_index) & ((values < 0) | (values >= logs.shape[axis]))
-        if wrong.any():
-            raise IndexRangeError(f"target {int(values[wrong].flat[0])} is outside of {logs.shape[axis]} classes")
+    require(target, 0, logs.shape[axis] - 1, "target", (ignore_index,))
 
 
 def _class_weight(logs: Tensor, weight: Tensor, axis: int) -> Tensor:

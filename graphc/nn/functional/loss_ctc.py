@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc import composite
 from graphc.errors import AttributeValueError, ShapeError
+from graphc.indexing import require
 from graphc.lazy import deferred
 from graphc.nn.functional.loss import reduction_of
 from graphc.ops import elementwise as ew
@@ -48,6 +49,7 @@ def ctc_loss(
         raise AttributeValueError(f"ctc_loss: blank {blank} is none of {classes} classes")
     inputs, wanted = _lengths("input_lengths", input_lengths, batch), _lengths("target_lengths", target_lengths, batch)
     labels = _padded_targets(targets, target_lengths, batch, blank)
+    require(labels, 0, classes - 1, "ctc_loss: target")
     extended = _with_blanks(labels, blank)
     score = _final_scores(x, extended, _may_skip(extended, blank), inputs, wanted)
     loss = ew.neg(score)

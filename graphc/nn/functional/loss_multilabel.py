@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from graphc import composite
 from graphc.errors import AttributeValueError, ShapeError
+from graphc.indexing import require
 from graphc.nn.functional.activation import logsigmoid
 from graphc.nn.functional.distance import pairwise_distance
 from graphc.nn.functional.loss import reduced, reduction_of
@@ -38,6 +39,7 @@ def multi_margin_loss(
     how = reduction_of(reduction, size_average, reduce)
     single = len(input.shape) == 1 and tuple(target.shape) == (1,)
     x, t = (input.unsqueeze(0), target) if single else _rows("multi_margin_loss", input, target, 0)
+    require(t, 0, x.shape[1] - 1, "multi_margin_loss: target")
     own = x.gather(1, t.unsqueeze(1))
     gap = composite.relu(ew.add(ew.sub(x, own), margin))
     gap = gap if p == 1 else ew.mul(gap, gap)
@@ -60,6 +62,7 @@ def multilabel_margin_loss(
     how = reduction_of(reduction, size_average, reduce)
     x, t = _rows("multilabel_margin_loss", input, target, 1)
     classes = x.shape[1]
+    require(t, -1, classes - 1, "multilabel_margin_loss: target")
     there = ew.eq(ew.cast(ew.ge(t, 0), dtype=t.dtype).cumprod(1), 1)
     labels = ew.where(there, t, 0)
     named = ew.logical_and(ew.eq(labels.unsqueeze(2), index.iota(shape=(1, 1, classes), axis=2)), there.unsqueeze(2))

@@ -9,7 +9,8 @@ import numpy as np
 from graphc import composite
 from graphc.autograd.grad_mode import no_grad
 from graphc.dtypes import int64
-from graphc.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
+from graphc.errors import AttributeValueError, DTypeError, ShapeError
+from graphc.indexing import require
 from graphc.ops import elementwise as ew
 from graphc.ops import index, reduce
 from graphc.tensor import Tensor
@@ -35,6 +36,7 @@ def embedding(
         raise DTypeError(f"embedding: indices are integers, got {input.dtype.name}", remedy="x.long()")
     if len(weight.shape) != 2:
         raise ShapeError(f"embedding: the weight {list(weight.shape)} is no matrix", remedy="a row per index")
+    require(input, 0, weight.shape[0] - 1, "embedding: index")
     if max_norm is not None:
         _limit_norm(weight, input, max_norm, norm_type)
     rows = index.gather(weight, input, axis=0)
@@ -99,6 +101,7 @@ def embedding_bag(
     _check_bags(input, offsets, mode, per_sample_weights, scale_grad_by_freq)
     if len(weight.shape) != 2:
         raise ShapeError(f"embedding: the weight {list(weight.shape)} is no matrix", remedy="a row per index")
+    require(input, 0, weight.shape[0] - 1, "embedding_bag: index")
     if max_norm is not None:
         _limit_norm(weight, input, max_norm, norm_type)
     rows = index.gather(weight, input.reshape(-1), axis=0)
@@ -167,10 +170,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     count = int(tensor.max().item()) + 1 if num_classes == -1 else num_classes
     if count < 1:
         raise AttributeValueError(f"one_hot: num_classes {num_classes} must be positive, or -1")
-    known = tensor._data
-    if isinstance(known, np.ndarray) and known.size and not (known.min() >= 0 and known.max() < count):
-        raise IndexRangeError(
-            f"one_hot: classes {known.min()} to {known.max()}, num_classes is {count}", remedy=f"0 to {count - 1}"
-        )
+    require(tensor, 0, count - 1, "one_hot: class")
     classes = index.iota(shape=(count,), axis=0, dtype=tensor.dtype)
     return ew.eq(tensor.reshape(*tensor.shape, 1), classes).to(int64)

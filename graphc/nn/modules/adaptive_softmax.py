@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from graphc import composite
-from graphc.errors import AttributeValueError, IndexRangeError, ShapeError
+from graphc.errors import AttributeValueError, ShapeError
+from graphc.indexing import require
 from graphc.nn.module import Module
 from graphc.nn.modules.container import ModuleList, Sequential
 from graphc.nn.modules.linear import Linear
 from graphc.ops import elementwise as ew
 from graphc.ops.shape import concat
 from graphc.tensor import Tensor
-from graphc.trace import is_tracing
 
 
 class AdaptiveLogSoftmaxOutput(NamedTuple):
@@ -71,15 +71,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def forward(self, input: Tensor, target: Tensor) -> AdaptiveLogSoftmaxOutput:
         """[batch, in_features] and class numbers [batch] (or both without the batch) to the log-probabilities of the
-        targets and the loss. Raises IndexRangeError for a target that is no class, unless it is traced."""
+        targets and the loss. Raises IndexRangeError for a target that is no class."""
         single = len(target.shape) == 0
         x, goal = (input.unsqueeze(0), target.unsqueeze(0)) if single else (input, target)
         if len(goal.shape) != 1 or len(x.shape) != 2 or x.shape[0] != goal.shape[0]:
             raise ShapeError(
                 f"AdaptiveLogSoftmaxWithLoss: input {list(input.shape)} and target {list(target.shape)} do not fit"
             )
-        if not is_tracing() and goal.numel() and not 0 <= goal.min().item() <= goal.max().item() < self.n_classes:
-            raise IndexRangeError(f"a target is outside of {self.n_classes} classes")
+        require(goal, 0, self.n_classes - 1, "target")
         head = composite.log_softmax(self.head(x), 1)
         column = ew.minimum(goal, self.shortlist_size - 1)
         output = head.gather(1, column.unsqueeze(1)).squeeze(1)

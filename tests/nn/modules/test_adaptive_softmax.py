@@ -50,7 +50,7 @@ def test_wrong_uses():
         with pytest.raises(AttributeValueError, match="no rising numbers from 1 to 19"):
             nn.AdaptiveLogSoftmaxWithLoss(8, 20, cutoffs)
     layer = nn.AdaptiveLogSoftmaxWithLoss(8, 20, [4])
-    with pytest.raises(IndexRangeError, match="outside of 20 classes"):
+    with pytest.raises(IndexRangeError, match=r"target 2\d .* is out of range[\s\S]*0 to 19"):
         layer(tensor(X).float(), tensor(classes(3, 7) + 18))
     with pytest.raises(ShapeError, match="do not fit"):
         layer(tensor(X).float(), tensor(Y[:3]))

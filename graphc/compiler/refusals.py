@@ -1,0 +1,71 @@
+"""Which check of a program stopped a call: the checks of its graph, and what they need, computed by the references."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.errors import GraphcError, IndexRangeError
+from graphc.ir.graph import Graph, Node, Value, input_class, input_path
+from graphc.ir.interpret import Evaluator, Reemitter, live_nodes
+from graphc.ir.op import Trait
+
+
+class Refusals:
+    """Called with the inputs and bound arrays (by path) of a call that was stopped: the error that says why, or None
+    where it depends on arrays that only the program knows."""
+
+    def __init__(self, checks: Callable[[], Graph]):
+        """``checks`` gives a graph as of ``checks_of``."""
+        self._checks = checks
+
+    def __call__(self, inputs: Sequence[Any], bound: Mapping[str, np.ndarray]) -> GraphcError | None:
+        graph = self._checks()
+        plain = iter(inputs)
+        given = [
+            next(plain) if input_class(v) == "input" else bound.get(input_path(v), _absent(v)) for v in graph.inputs
+        ]
+        needed = live_nodes(graph, [r for n in graph.nodes() for r in n.results])
+        missing = [input_path(v) for v in graph.inputs if v.node in needed and input_class(v) != "input"]
+        if any(path not in bound for path in missing):
+            return None
+        try:
+            Evaluator().run(graph, [np.asarray(a) for a in given])
+        except IndexRangeError as error:
+            return error
+        return None
+
+
+def _absent(value: Value) -> np.ndarray:
+    return np.zeros(value.shape, value.dtype.numpy)
+
+
+def checks_of(graph: Graph) -> Graph:
+    """The part of a graph that its checks depend on, with all inputs and no outputs."""
+    roots = [r for n in graph.nodes() if may_stop(n) for r in n.results]
+    return _Slice(live_nodes(graph, roots)).transform(graph)
+
+
+def may_stop(node: Node) -> bool:
+    """Whether a node, or a graph that it holds, checks something."""
+    if node.op.has(Trait.CHECK):
+        return True
+    held = [node.attrs[a.name] for a in node.op.attrs if a.kind == "graph" and node.attrs[a.name] is not None]
+    return any(may_stop(inner) for graph in held for inner in graph.nodes())
+
+
+class _Slice(Reemitter):
+    def __init__(self, kept: set[Node]):
+        super().__init__()
+        self.kept = kept
+
+    def transform(self, graph: Graph) -> Graph:
+        """The kept nodes."""
+        self.target = Graph(graph.name)
+        self.run(graph, [self.copy_input(v) for v in graph.inputs])
+        return self.target
+
+    def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+        return self.copy_node(node, operands) if node in self.kept else (None,) * len(node.results)

@@ -1,0 +1,110 @@
+"""The check of indices and labels: a call stops, before it has written to any state, where one is out of range."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.dtypes import bool_, float32, int32, int64
+from graphc.errors import AttributeValueError, DTypeError, IndexRangeError
+from graphc.ir.lowering import LowerContext, OperandRef
+from graphc.ir.nest import Scalar
+from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.types import TensorType
+from graphc.ops.define import define
+from graphc.ops.rules import check_kind, show
+from graphc.ops.samples import array, integers, plain
+
+_I = TensorType(int64, (4,))
+
+
+def _infer(x: TensorType, low: int, high: int, allowed: tuple[int, ...], what: str) -> TensorType:
+    check_kind("check_index", 0, x.dtype, "iu")
+    if high < low - 1:
+        raise AttributeValueError(f"check_index: the range {low} to {high} is none", remedy="low <= high + 1")
+    return TensorType(bool_, ())
+
+
+def check_range(x: np.ndarray, low: int, high: int, allowed: tuple[int, ...] = (), what: str = "index") -> None:
+    """Raises IndexRangeError, naming ``what``, for the first element outside of ``low``..``high`` that is none of
+    ``allowed``."""
+    if not holds(x, low, high, allowed):
+        place = np.argwhere(_wrong(x, low, high, allowed))[0].tolist()
+        valid = f"{low} to {high}" + "".join(f", {value}" for value in allowed)
+        raise IndexRangeError(
+            f"{what} {x[tuple(place)]} (at {show(place)}) is out of range", remedy=f"valid are {valid}"
+        )
+
+
+def holds(x: np.ndarray, low: int, high: int, allowed: tuple[int, ...] = ()) -> bool:
+    """Whether every element lies in ``low``..``high`` or is one of ``allowed``."""
+    if not x.size or (low <= int(x.min()) and int(x.max()) <= high):
+        return True
+    return not _wrong(x, low, high, allowed).any()
+
+
+def _wrong(x: np.ndarray, low: int, high: int, allowed: tuple[int, ...]) -> np.ndarray:
+    wrong = (x < low) | (x > high)
+    for value in allowed:
+        wrong &= x != value
+    return wrong
+
+
+def _reference(x: np.ndarray, low: int, high: int, allowed: tuple[int, ...], what: str) -> np.ndarray:
+    check_range(x, low, high, allowed, what)
+    return np.zeros((), np.bool_)
+
+
+def _nest(c: LowerContext, x: OperandRef, low: int, high: int, allowed: tuple[int, ...], what: str) -> None:
+    """Sets the result where an element is wrong; what it was set to before stays."""
+    limits = np.iinfo(x.dtype.numpy)
+    wrong = c.nest.accumulator(bool_, "or", False)
+    with c.nest.loops(x.shape, "reduce") as index:
+        c.nest.update(wrong, _outside(c.load(x, index), low, high, allowed, limits))
+    c.store((), c.nest.read(wrong, bool_), combine="or")
+
+
+def _outside(value: Scalar, low: int, high: int, allowed: tuple[int, ...], limits: Any) -> Scalar:
+    found = value.nest.const(False, bool_)
+    if low > limits.min:
+        found = value < low if low <= limits.max else value.nest.const(True, bool_)
+    if high < limits.max:
+        above = value > high if high >= limits.min else value.nest.const(True, bool_)
+        found = above if low <= limits.min else found | above
+    for other in allowed:
+        if limits.min <= other <= limits.max:
+            found = found & value.ne(other)
+    return found
+
+
+check_index = define(
+    "check_index",
+    "False. Elements outside of low..high that are not allowed stop the call with an IndexRangeError that names what "
+    "they are; nothing has been written to params and states then.",
+    "x",
+    _infer,
+    attrs=[
+        Attr("low", "int", "the smallest valid element"),
+        Attr("high", "int", "the largest valid element"),
+        Attr("allowed", "ints", "other valid elements", (), False),
+        Attr("what", "str", "what an element is, for the error", "index", False),
+    ],
+    reference=_reference,
+    lower_nest=_nest,
+    traits=Trait.EFFECT | Trait.CHECK | Trait.MATERIALIZE,
+    samples=lambda: [
+        plain(integers((4,), "int64", 0, 4), low=0, high=4),
+        plain(integers((3, 40), "int32", -3, 3), low=-3, high=2**40, what="embedding: index"),
+        plain(array([5, -100, 0], "int64"), low=0, high=5, allowed=(-100, 300)),
+        plain(integers((2, 70), "uint8", 0, 200), low=-5, high=200, allowed=(-100,)),
+        plain(integers((200,), "int8", -100, 100), low=-1000, high=1000),
+        plain(array(3, "int64"), low=3, high=3),
+        Sample((integers((0, 2), "int64"),), {"low": 0, "high": -1}, False),
+    ],
+    error_samples=[
+        ErrorSample((TensorType(float32, (4,)),), "floating-point (f32)", {"low": 0, "high": 3}, DTypeError),
+        ErrorSample((_I,), "range 4 to 2 is none", {"low": 4, "high": 2}, AttributeValueError),
+        ErrorSample((TensorType(int32, (2,)),), "attribute 'high' is missing", {"low": 0}),
+    ],
+)

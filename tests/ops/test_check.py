@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from graphc.codegen import entry
 from graphc.codegen.target import host_target
-from graphc.compiler.compile import compile_graph, load_compiled
+from graphc.compiler.compile import compile_graph, compile_stages, load_compiled
+from graphc.compiler.stages import Stages
 from graphc.errors import IndexRangeError
 from graphc.ir.interpret import evaluate
 from graphc.ir.kernel_interpret import run_program
@@ -66,3 +68,15 @@ def test_ranges_of_arrays():
     assert holds(np.array([255], np.uint8), -300, 300) and not holds(np.array([255], np.uint8), -1, 254)
     with pytest.raises(IndexRangeError, match=r"row -1 \(at \[1,0\]\) is out of range"):
         check_range(np.array([[0], [-1]]), 0, 3, what="row")
+
+
+def test_a_program_in_several_functions_stops_as_a_whole(monkeypatch):
+    monkeypatch.setattr(entry, "_ARGUMENTS", 1)
+    compiled = compile_stages(Stages(parse_graph(TEXT)))
+    assert f"@{entry.CALLS}1" in compiled.stages.llvm
+    native, state = load_compiled(compiled), np.zeros(3, np.float32)
+    with pytest.raises(IndexRangeError, match="label 10"):
+        native.run([with_one(10)], (state,))
+    assert state.tolist() == [0, 0, 0]
+    native.run([GOOD], (state,))
+    assert state.tolist() == [1, 1, 1]

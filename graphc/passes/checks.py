@@ -131,6 +131,11 @@ def _mod(node: Node, ranges: Sequence[Range]) -> Range:
     return (0, high - 1) if low > 0 else _EVERYTHING
 
 
+def _clamp(node: Node, ranges: Sequence[Range]) -> Range:
+    x, low, high = ranges
+    return min(max(x[0], low[0]), high[0]), min(max(x[1], low[1]), high[1])
+
+
 _RULES: dict[str, Callable[[Node, Sequence[Range]], Range]] = {
     "constant": _constant,
     "iota": lambda node, ranges: (0, max(0, node.attrs["shape"][node.attrs["axis"]] - 1)),
@@ -147,7 +152,7 @@ _RULES: dict[str, Callable[[Node, Sequence[Range]], Range]] = {
     "neg": lambda node, r: (-r[0][1], -r[0][0]),
     "minimum": lambda node, r: (min(r[0][0], r[1][0]), min(r[0][1], r[1][1])),
     "maximum": lambda node, r: (max(r[0][0], r[1][0]), max(r[0][1], r[1][1])),
-    "clamp": lambda node, r: tuple(min(max(r[0][i], r[1][i]), r[2][i]) for i in (0, 1)),
+    "clamp": _clamp,
     "max": _same,
     "min": _same,
     "argmax": _positions,

@@ -112,6 +112,7 @@ class Copy:
         self.original = original
         with tarfile.open(fileobj=BytesIO(archive)) as tar:
             tar.extractall(folder, filter="data")
+        shutil.copy2(first_failure.__file__, folder / "tools")
         # NOTE: compiled files are matched by hash. Their usual match by time misses a change within one second.
         command = [sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", "."]
         subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)

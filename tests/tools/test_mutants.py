@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import first_failure, mutants
+from tools import mutants
 from tools.mutations import find_mutations
 
 MODULE = """
@@ -54,7 +54,6 @@ FILES = {
     "graphc/passes/__init__.py": "",
     "graphc/passes/cut.py": MODULE,
     "tools/digests.py": DIGESTS,
-    "tools/first_failure.py": Path(first_failure.__file__).read_text(encoding="utf-8"),
     "tests/passes/test_cut.py": MIRROR,
     "tests/passes/test_cut_more.py": "",
     "tests/end_to_end/test_all.py": WHOLE,

@@ -68,17 +68,17 @@ def _results(*values, gradients=(), error=None):
 
 def test_what_differs_is_told_apart():
     one = _results(np.float32(1))
-    assert functions.compare("x", one, _results(np.float32(1.00001)), exact=False) is None
-    assert functions.compare("x", one, _results(np.float32(1.00001)), exact=True).kind == DIFFERENT
-    assert functions.compare("x", one, _results(1.0), exact=False).kind == DIFFERENT
-    assert functions.compare("x", _results(np.nan), _results(np.inf), exact=False).kind == DIFFERENT
-    assert functions.compare("x", _results(np.nan), _results(np.nan), exact=True) is None
-    assert functions.compare("x", _results(3), _results(4), exact=False).kind == DIFFERENT
+    assert functions.compare("x", one, _results(np.float32(1.00001)), functions.TOLERANCE) is None
+    assert functions.compare("x", one, _results(np.float32(1.00001)), None).kind == DIFFERENT
+    assert functions.compare("x", one, _results(1.0), functions.TOLERANCE).kind == DIFFERENT
+    assert functions.compare("x", _results(np.nan), _results(np.inf), functions.TOLERANCE).kind == DIFFERENT
+    assert functions.compare("x", _results(np.nan), _results(np.nan), None) is None
+    assert functions.compare("x", _results(3), _results(4), functions.TOLERANCE).kind == DIFFERENT
     raised = _results(error=ShapeError("no"))
-    assert functions.compare("x", raised, one, exact=False).kind == DIFFERENT
-    assert functions.compare("x", one, raised, exact=False).kind == REFUSED
-    assert functions.compare("x", raised, _results(error=TypeError("no")), exact=False).kind == FAILED
-    assert functions.compare("x", raised, raised, exact=False) is None
+    assert functions.compare("x", raised, one, functions.TOLERANCE).kind == DIFFERENT
+    assert functions.compare("x", one, raised, functions.TOLERANCE).kind == REFUSED
+    assert functions.compare("x", raised, _results(error=TypeError("no")), functions.TOLERANCE).kind == FAILED
+    assert functions.compare("x", raised, raised, functions.TOLERANCE) is None
 
 
 def test_a_wrong_kernel_is_seen(monkeypatch: pytest.MonkeyPatch):

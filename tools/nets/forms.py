@@ -204,10 +204,10 @@ _each(
     "conv2d", (f(2, 4, 7, 6), f(4, 2, 3, 3), f(4), {"padding": 1, "groups": 2}), (f(1, 2, 6, 6), f(3, 2, 2, 2), None, 2)
 )
 _each("conv3d", (f(1, 2, 4, 4, 4), f(2, 2, 2, 2, 2)))
-# Weights are finite: natively, products with the zeros between the elements of an input are part of the sums.
-_each("conv_transpose1d", (f(2, 3, 5), p(3, 2, 3), f(2), 2))
-_each("conv_transpose2d", (f(1, 3, 4, 5), p(3, 2, 3, 3), f(2), 2, 1, 1))
-_each("conv_transpose3d", (f(1, 2, 3, 3, 3), p(2, 2, 2, 2, 2)))
+# All finite: natively, products with zeros between the elements of an operand are part of the sums.
+_each("conv_transpose1d", (p(2, 3, 5), p(3, 2, 3), f(2), 2))
+_each("conv_transpose2d", (p(1, 3, 4, 5), p(3, 2, 3, 3), f(2), 2, 1, 1))
+_each("conv_transpose3d", (p(1, 2, 3, 3, 3), p(2, 2, 2, 2, 2)))
 for _d, _shape in ((1, (2, 2, 9)), (2, (2, 2, 7, 6)), (3, (1, 2, 4, 5, 4))):
     _each(f"avg_pool{_d}d", (f(*_shape), 2), (f(*_shape), 3, 2, 1))
     _each(f"max_pool{_d}d", (f(*_shape), 2), (f(*_shape), 3, 2, 1), (f(*_shape), 2, {"return_indices": True}))
@@ -279,7 +279,8 @@ _each("result_type", (a(2, 3), f(2)))
 NOT_CALLED = {
     # Draw random numbers: equal bits are shown by the tests of sampling.
     "bernoulli", "cauchy_", "exponential_", "geometric_", "log_normal_", "multinomial", "normal", "normal_", "poisson",
-    "rand", "rand_like", "randint", "randn", "randn_like", "random_", "randperm", "uniform_", "bernoulli_",
+    "rand", "rand_like", "randint", "randint_like",
+    "randn", "randn_like", "random_", "randperm", "uniform_", "bernoulli_",
     "gumbel_softmax",
     # Make tensors of no operands.
     "arange", "as_tensor", "empty", "empty_like", "eye", "from_dlpack", "from_numpy", "full", "linspace", "logspace",

@@ -107,11 +107,16 @@ def operand_reads(node: Node, index: tuple[Index, ...]) -> list[Access]:
 
 def guarded_reads(node: Node, index: tuple[Index, ...]) -> list[tuple[int, tuple[Index, ...], Guard]]:
     """The same as (operand, its index, under which condition), in the order in which the rule reads."""
+    return probed(node, index).reads
+
+
+def probed(node: Node, index: tuple[Index, ...]) -> Probe:
+    """What the node's kernel rule does to compute the result at ``index``."""
     probe = Probe(node)
     refs = [OperandRef(i, v.type) for i, v in enumerate(node.operands)]
     assert node.op.lower is not None, f"{node.op.name} has no kernel rule"
     node.op.lower(probe, index, *refs, **node.attrs)
-    return probe.reads
+    return probe
 
 
 def is_dynamic(index: tuple[Index, ...]) -> bool:

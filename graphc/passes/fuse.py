@@ -16,7 +16,8 @@ from graphc.passes.access import Access, domain_axes, is_virtual
 from graphc.passes.framing import frame
 from graphc.passes.group_order import in_order
 from graphc.passes.long_views import DIVISIONS, divides_index
-from graphc.passes.partition import LARGE, LONGEST, WEIGHTS, Group, Partition, is_check, node_axes
+from graphc.passes.partition import LARGE, LONGEST, Group, Partition, is_check, node_axes
+from graphc.passes.price import weight
 from graphc.passes.sharing import join_siblings, recompute
 
 _EPILOGUE = 64
@@ -211,7 +212,7 @@ class _Fuser(Partition):
             if node in seen:
                 continue
             seen.add(node)
-            total += 0 if node.op.has(Trait.CONTRACTION) else WEIGHTS.get(node.op.name, 1)
+            total += 0 if node.op.has(Trait.CONTRACTION) else weight(node)
             stack.extend(v.node for v in node.operands if is_virtual(v.node))
         return total
 

@@ -13,39 +13,6 @@ from graphc.passes.access import Access, climb, domain_axes, is_virtual, operand
 from graphc.passes.fixed import fixed_nodes
 from graphc.passes.long_views import DIVISIONS, long_views
 
-WEIGHTS = {
-    "exp": 12,
-    "expm1": 20,
-    "log": 20,
-    "log1p": 24,
-    "exp2": 12,
-    "log2": 25,
-    "log10": 25,
-    "sinh": 25,
-    "cosh": 15,
-    "asinh": 50,
-    "acosh": 60,
-    "atanh": 50,
-    "tanh": 20,
-    "erfc": 35,
-    "tan": 50,
-    "logaddexp": 40,
-    "xlogy": 25,
-    "erf": 30,
-    "sin": 30,
-    "cos": 30,
-    "atan": 25,
-    "asin": 35,
-    "acos": 35,
-    "atan2": 35,
-    "pow": 80,
-    "exact_log": 35,
-    "exact_exp": 30,
-    "exact_cosine": 40,
-    "exact_sine": 40,
-    "random_bits": 120,
-}
-"""Vector operations of ops that need many."""
 LARGE = 256 * 1024
 """Bytes from which a value is likely to have left the near caches when it is read again."""
 LONGEST = 128

@@ -9,53 +9,17 @@ from graphc.ir.graph import Node, Value
 from graphc.ir.op import Trait
 from graphc.passes.access import is_virtual
 from graphc.passes.partition import Group
+from graphc.passes.price import is_slow
 
 _ROW_BYTES = 128 * 1024
 """A scratch row larger than this would leave the cache that makes it worthwhile."""
 _MANY = 8
 """Rows side by side from which lanes run over them."""
-_EXPENSIVE = {
-    "exp",
-    "expm1",
-    "log",
-    "log1p",
-    "exp2",
-    "log2",
-    "log10",
-    "sinh",
-    "cosh",
-    "asinh",
-    "acosh",
-    "atanh",
-    "tanh",
-    "erfc",
-    "tan",
-    "logaddexp",
-    "xlogy",
-    "hypot",
-    "erf",
-    "sin",
-    "cos",
-    "atan",
-    "asin",
-    "acos",
-    "atan2",
-    "pow",
-    "exact_log",
-    "exact_exp",
-    "exact_cosine",
-    "exact_sine",
-    "sqrt",
-    "rsqrt",
-    "div",
-    "gather",
-    "random_bits",
-}
-"""Ops that cost more than writing and reading one element of a row."""
 
 
 def cached_values(group: Group) -> set[Value]:
-    """Full-level values that several passes over the row need and that are expensive: the last one of each chain."""
+    """Full-level values that several passes over the row need and that are expensive: of each chain the last one that
+    as many passes need as the first."""
     if group.kind != "row" or _runs_across(group):
         return set()
     row_bytes = prod(group.shape[a] for a in group.axes) * 8
@@ -66,8 +30,10 @@ def cached_values(group: Group) -> set[Value]:
         uses.update(_reachable(group, roots))
     shared = {n for n, count in uses.items() if count > 1}
     costly = {n for n in shared if _is_costly(n, shared)}
-    last = {n for n in costly if not any(c in costly for c in _consumers(n, group))}
-    return {n.results[0] for n in last}
+    last = {n for n in costly if not any(c in costly and uses[c] == uses[n] for c in _consumers(n, group))}
+    # What fewer passes need is not kept if it costs little once that is kept of which it is made.
+    kept = {n for n in last if _is_costly(n, shared - (last - {n}))}
+    return {n.results[0] for n in kept}
 
 
 def _runs_across(group: Group) -> bool:
@@ -127,7 +93,7 @@ def _is_costly(node: Node, shared: set[Node]) -> bool:
         if current in seen:
             continue
         seen.add(current)
-        if current.op.name in _EXPENSIVE:
+        if is_slow(current):
             return True
         stack.extend(v.node for v in current.operands if v.node in shared or is_virtual(v.node))
     return False

@@ -7,7 +7,8 @@ from math import prod
 from graphc.ir.graph import Node, Value
 from graphc.ir.op import Trait
 from graphc.passes.access import Access, domain_axes, is_virtual
-from graphc.passes.partition import LARGE, LONGEST, WEIGHTS, Group, Partition
+from graphc.passes.partition import LARGE, LONGEST, Group, Partition
+from graphc.passes.price import weight
 
 _CHEAP = 12
 """Operations per element that cost less than reading or writing it in far memory."""
@@ -75,11 +76,11 @@ def _chain(partition: Partition, node: Node) -> set[Node] | None:
 
 def _weight(node: Node) -> int:
     """Operations per element of a node and of the views and generators that it reads."""
-    total = WEIGHTS.get(node.op.name, 1)
+    total = weight(node)
     stack = [v.node for v in node.operands if is_virtual(v.node)]
     while stack:
         source = stack.pop()
-        total += WEIGHTS.get(source.op.name, 0)
+        total += weight(source, least=0)
         stack.extend(v.node for v in source.operands if is_virtual(v.node))
     return total
 

@@ -48,16 +48,21 @@ def text(found: Profile) -> str:
 
 def _row(call: KernelTime) -> list[str]:
     report, spent = call.report, call.seconds or float("inf")
+    told = call.peak_fraction is not None
     return [
         str(report.number),
         report.kernel,
         report.kind,
         console.seconds_text(call.seconds),
         f"{call.share:.1%}",
-        f"{report.flops / spent / 1e9:.2f}",
-        f"{call.peak_fraction:.1%}",
-        f"{report.bytes / spent / 1e9:.2f}",
-        f"{call.copy_fraction:.1%}",
+        f"{report.flops / spent / 1e9:.2f}" if told else "-",
+        _percent(call.peak_fraction),
+        f"{report.bytes / spent / 1e9:.2f}" if told else "-",
+        _percent(call.copy_fraction),
         ", ".join(report.modules) or report.source,
         report.schedule,
     ]
+
+
+def _percent(fraction: float | None) -> str:
+    return "-" if fraction is None else f"{fraction:.1%}"

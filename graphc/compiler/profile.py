@@ -32,15 +32,15 @@ class KernelTime:
     """Median over the rounds, on one thread."""
     share: float
     """Of the time of all calls."""
-    peak_fraction: float
-    """Operations per second over the machine's peak for f32."""
-    copy_fraction: float
-    """Bytes per second over those of a large copy; above 1 what is read or written is in a cache."""
+    peak_fraction: float | None
+    """Operations per second over the machine's peak for f32; None for a call that takes less than taking its time."""
+    copy_fraction: float | None
+    """Bytes per second over those of a large copy; above 1 what is read or written is in a cache. None as before."""
 
     @property
     def bound(self) -> str:
         """What the call comes closer to."""
-        return "compute" if self.peak_fraction > self.copy_fraction else "memory"
+        return "compute" if (self.peak_fraction or 0.0) > (self.copy_fraction or 0.0) else "memory"
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ def profile(
             report,
             spent,
             spent / total,
-            report.flops / machine.flops / spent if spent else 0.0,
-            report.bytes / machine.bandwidth / spent if spent else 0.0,
+            report.flops / machine.flops / spent if spent > times.least else None,
+            report.bytes / machine.bandwidth / spent if spent > times.least else None,
         )
         for report, spent in zip(reports, times.calls, strict=True)
     )

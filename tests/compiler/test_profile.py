@@ -9,8 +9,10 @@ import pytest
 
 import graphc as gc
 from graphc import nn
+from graphc.cli.profile import text
 from graphc.codegen.entry import emit_stamped
 from graphc.codegen.target import target_named
+from graphc.compiler import profile as compiler_profile
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.freeze import freeze
 from graphc.compiler.profile import load_stamped, profile
@@ -18,6 +20,7 @@ from graphc.compiler.stages import Stages
 from graphc.errors import ArgumentError, CompileError
 from graphc.model_file import snapshot
 from graphc.nn import functional as F
+from graphc.runtime.profile import Times
 
 
 class Net(nn.Module):
@@ -64,6 +67,16 @@ def test_profile():
     assert json.loads(json.dumps(found.as_json()))["calls"][0]["report"]["kernel"] == "k0"
     for path, array in before.items():
         np.testing.assert_array_equal(state[path], array)
+
+
+@pytest.mark.parametrize(("spent", "told"), [(1e-9, False), (1e-6, True)])
+def test_calls_shorter_than_the_taking_of_time_have_no_rates(monkeypatch: pytest.MonkeyPatch, spent: float, told: bool):
+    stages, state = traced(False)
+    count = len(stages.scheduled.calls)
+    monkeypatch.setattr(compiler_profile, "time_calls", lambda *args: Times((spent,) * count, spent, 3, least=1e-8))
+    found = profile(stages, [X], state)
+    assert all((c.peak_fraction is not None) is told and (c.copy_fraction is not None) is told for c in found.calls)
+    assert any("-" in line.split() for line in text(found).splitlines()) is not told
 
 
 def test_wrong_inputs():

@@ -231,6 +231,7 @@ WRONG = {
     "embedding of cubes": lambda t, x, m: t.nn.functional.embedding(m.long(), x[None]),
     "diag_embed": lambda t, x, m: t.diag_embed(x, 0, 0, 0),
     "hardtanh": lambda t, x, m: t.nn.functional.hardtanh(x, 2.0, 1.0),
+    "bilinear by a matrix": lambda t, x, m: t.nn.functional.bilinear(x, x, x),
     "celu": lambda t, x, m: t.nn.functional.celu(x, 0.0),
     "rrelu": lambda t, x, m: t.nn.functional.rrelu(x, 2.0, 1.0),
     "strides of conv3d": lambda t, x, m: t.nn.functional.conv3d(

@@ -33,6 +33,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
     Raises ShapeError when sizes do not fit weight [out, in1, in2].
     """
+    if len(weight.shape) != 3:
+        raise ShapeError(f"bilinear: the weight {list(weight.shape)} is not [out, in1, in2]", remedy="three dimensions")
     out, first, second = weight.shape
     if input1.shape[-1] != first or input2.shape[-1] != second or input1.shape[:-1] != input2.shape[:-1]:
         raise ShapeError(

@@ -142,6 +142,10 @@ class _Program:
         self.account, self._modules = account_of(self.traced, modules, [_Settings(step.optimizer)])
         graph, parameters = self._differentiate(step.optimizer)
         slots = self._slots(step.optimizer, parameters)
+        self._given: list[float] = []
+        """The optimizer's numbers of the last step, where they were plain ones."""
+        self._numbers: list[np.ndarray] = []
+        """Arrays of them."""
         self.hyper = self._append_update(step.optimizer, graph, parameters)
         self.graph = graph
         self.program = build(graph)
@@ -234,8 +238,11 @@ class _Program:
         if self._effects:
             self.traced.attributes.set_again()
         groups = self.optimizer.param_groups
-        numbers = [_array(self.optimizer.number(groups[i], name), dtype) for i, name, dtype in self.hyper]
-        found = [Tensor._wrap(a) for a in self.calls.run([*[t._data for t in leaves], *numbers])]
+        given = [self.optimizer.number(groups[i], name) for i, name, _ in self.hyper]
+        if not (self._given and all(map(is_, given, self._given))):
+            self._numbers = [_array(value, dtype) for value, (_, _, dtype) in zip(given, self.hyper, strict=True)]
+            self._given = given if all([type(value) is float for value in given]) else []
+        found = [Tensor._wrap(a) for a in self.calls.run([*[t._data for t in leaves], *self._numbers])]
         if self.single:
             return found[0], found[1]
         return unflatten(self.traced.structure, found)

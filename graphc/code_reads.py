@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from graphc.interruptions import OUTSIDE
 from graphc.watch_words import word_at
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -90,13 +91,22 @@ def codes_within(code: CodeType) -> Iterator[CodeType]:
 
 @contextmanager
 def watching(see: Callable[[FrameType], None]) -> Iterator[None]:
-    """Calls ``see`` with the frame of every Python function of the user that this thread enters."""
+    """Calls ``see`` with the frame of every Python function of the user that this thread enters; not of those that the
+    interpreter puts in between, for a signal or for the garbage collector, nor of what these call."""
     before = sys.getprofile()
     pause, resume = getattr(before, "disable", None), getattr(before, "enable", None)
     chained = before if callable(before) else None
 
+    apart = {OUTSIDE, *map(_code_of, gc.callbacks)}
+    between: FrameType | None = None
+
     def event(frame: FrameType, kind: Any, argument: Any) -> None:
-        if kind == "call" and not is_library(frame.f_code.co_filename) and _is_of_user(frame):
+        nonlocal between
+        if between is not None:
+            between = None if kind == "return" and frame is between else between
+        elif kind == "call" and frame.f_code in apart:
+            between = frame
+        elif kind == "call" and not is_library(frame.f_code.co_filename) and _is_of_user(frame):
             see(frame)
         if chained is not None:
             chained(frame, kind, argument)
@@ -110,6 +120,12 @@ def watching(see: Callable[[FrameType], None]) -> Iterator[None]:
         sys.setprofile(chained)
         if resume is not None:
             resume()
+
+
+def _code_of(callback: Any) -> CodeType | None:
+    """The code of a function, method, or object that is called like one; None where it has none."""
+    function = getattr(callback, "__func__", callback)
+    return getattr(function, "__code__", None) or getattr(vars(type(callback)).get("__call__"), "__code__", None)
 
 
 def _is_of_user(frame: FrameType) -> bool:

@@ -24,6 +24,10 @@ class _Outside:
         return self._context.copy().run(self.handler, number, frame)
 
 
+OUTSIDE = _Outside.__call__.__code__
+"""The code that runs handlers outside."""
+
+
 @contextmanager
 def kept_outside() -> Iterator[None]:
     """While the block runs, Python's handlers of signals run as if they had been called before it: eagerly, with no

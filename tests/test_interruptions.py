@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc as gc_module
 import os
 import signal
 import threading
@@ -97,6 +98,35 @@ def test_what_a_handler_raises_ends_the_trace_and_restores_it(handled: list[Any]
         gc.compile(f)(gc.ones(3))
     assert signal.getsignal(signal.SIGUSR1) is handler
     assert isinstance(float((gc.ones(1) + 1).item()), float)
+
+
+COUNT = 0
+
+
+def count(*_: Any) -> None:
+    global COUNT
+    COUNT += 1
+
+
+def test_what_runs_in_between_is_not_what_the_function_reads_and_assigns(handled: list[Any]):
+    signal.signal(signal.SIGUSR1, count)
+    gc_module.callbacks.append(count)
+
+    def f(x: gc.Tensor) -> gc.Tensor:
+        interrupt()
+        gc_module.collect()
+        return x * 2
+
+    try:
+        fast = gc.compile(f)
+        before = COUNT
+        fast(gc.ones(2))
+        assert before < COUNT
+        count()
+        fast(gc.ones(2))
+        assert len(fast.variants) == 1
+    finally:
+        gc_module.callbacks.remove(count)
 
 
 def test_other_threads_have_no_handlers_to_keep():

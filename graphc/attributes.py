@@ -118,8 +118,12 @@ class Reads:
             )
 
     def born(self, owner: Any) -> None:
-        """An object that is made by the trace is none of the world outside."""
+        """An object that is made by the trace is none of the world outside, whatever was read of it so far."""
         self._inside[id(owner)] = owner
+        if self.owners.pop(id(owner), None) is None:
+            return
+        self.facts = {key: fact for key, fact in self.facts.items() if id(owner) not in key}
+        self._before = {key: kept for key, kept in self._before.items() if kept[0] is not owner}
 
     def assigning(self, owner: Any, name: str) -> None:
         """Keeps the line that assigns an attribute, before it does."""

@@ -74,7 +74,7 @@ def _entries(item: Any) -> Sequence[Any]:
         return [Places(front().constant(w), s, mask.shape) for w, s in zip(found, mask.shape, strict=True)]
     if item.dtype.kind == "f":
         raise IndexRangeError(f"tensors used as indices must be integers or booleans, got {item.dtype.name}")
-    if not item.shape and isinstance(item._data, np.ndarray):
+    if not item.shape and isinstance(front().local(item)._data, np.ndarray):
         return (int(item._data),)
     return (item,)
 

@@ -181,3 +181,22 @@ def test_an_enum_and_a_class_with_a_way_of_its_own_to_read_attributes():
     assert reads.settle() == []
     own.value = 2.0
     assert reads.changed()
+
+
+class Doubled(nn.Module):
+    """Reads an attribute of its class before it is a module."""
+
+    factor = 2.0
+
+    def __init__(self) -> None:
+        doubled = self.factor * 2
+        super().__init__()
+        self.twice = doubled
+
+    def forward(self, x: graphc.Tensor) -> graphc.Tensor:
+        return x * self.twice
+
+
+def test_modules_that_a_function_makes_are_none_of_the_outside():
+    fast = graphc.compile(lambda x: Doubled()(nn.AvgPool3d(2)(x)))
+    assert fast(graphc.ones(1, 1, 2, 2, 2)).tolist() == [[[[[4.0]]]]]

@@ -303,3 +303,23 @@ def test_an_exported_model_keeps_the_last_update(tmp_path):
     )
     found = graphc.load(tmp_path / "m.gcm")(np.zeros(5, np.float32), PLACES, UPDATES.astype(np.float32))
     assert found.tolist() == [6, 0, 4, 0, 5]
+
+
+class Cursor(graphc.nn.Module):
+    """Reads at a place that a buffer without dimensions holds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("place", graphc.tensor(1))
+
+    def forward(self, x: graphc.Tensor) -> graphc.Tensor:
+        return x[self.place] * 2 + x[:, self.place].sum()
+
+
+def test_a_place_in_a_buffer_is_read_at_each_call():
+    model = Cursor()
+    fast, x = graphc.compile(model), graphc.arange(9.0).reshape(3, 3)
+    for change in (lambda p: p, lambda p: p.add_(1), lambda p: p.fill_(0), lambda p: p.sub_(1)):
+        change(model.place)
+        assert fast(x).tolist() == model(x).tolist()
+    assert len(fast.variants) == 1

@@ -430,10 +430,10 @@ class Shaping(Selection):
     def gather(self, dim: int, index: Tensor) -> Tensor:
         """Element ``i, j`` of the result is element ``index[i, j], j`` of this tensor (for ``dim`` 0)."""
         at = indexing.need_places("gather", self, dim, index)
+        flat = shape.reshape(self, shape=(self.numel(),))
         if not index.numel():
-            return shape.filled(0, self.dtype, index.shape)
-        places = indexing.along(index, at, self.shape or (1,), "gather: index")
-        return gather(shape.reshape(self, shape=(self.numel(),)), places, axis=0)
+            return shape.reshape(shape.slice(flat, starts=(0,), stops=(0,), steps=(1,)), shape=index.shape)
+        return gather(flat, indexing.along(index, at, self.shape or (1,), "gather: index"), axis=0)
 
     def scatter_add(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
         """This tensor with ``src[i, j]`` added at ``index[i, j], j`` (for ``dim`` 0)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphc.ir.graph import Graph, Node, Value
+from graphc.ir.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.op import REGISTRY
 from graphc.ops import elementwise as e
 from graphc.ops import reduce, shape
@@ -37,13 +37,31 @@ def is_unseen(graph: Graph, value: Value) -> bool:
         if id(present) in outputs or len(seen) > LONGEST_SEARCH:
             return False
         for node, number in graph.uses(present):
-            if node.op.name in _BLIND:
+            if node.op.name in _BLIND or _takes_no_zero(node, number):
                 continue
             if not _passes(node, number):
                 return False
             waiting += [v for v in node.results if id(v) not in seen]
             seen.update(id(v) for v in node.results)
     return True
+
+
+def _takes_no_zero(node: Node, number: int) -> bool:
+    """True for the operand of a selection that is taken only where it is more or less than 0, as a ReLU's is."""
+    if node.op is not e.where.op or number == 0:
+        return False
+    test, chosen = node.operands[0].node, node.operands[number]
+    strict = _STRICT_ELSE if number == 2 else _STRICT_THEN
+    return test.op.name in strict and test.operands[0] is chosen and _is_zero(test.operands[1])
+
+
+_STRICT_ELSE = frozenset(f.op.name for f in (e.le, e.ge, e.eq))
+_STRICT_THEN = frozenset(f.op.name for f in (e.lt, e.gt, e.ne))
+
+
+def _is_zero(value: Value) -> bool:
+    node = value.node.operands[0].node if value.node.op is shape.broadcast_to.op else value.node
+    return node.op is CONSTANT and node.attrs["value"].size == 1 and not node.attrs["value"].any()
 
 
 def _passes(node: Node, number: int) -> bool:

@@ -122,6 +122,8 @@ TEMPLATES: dict[str, list[Build]] = {
         lambda x, y, c: e.abs(e.div(e.add(x, 0.0), y)),
         lambda x, y, c: m.exp(e.div(y, e.add(x, 0.0))),
         lambda x, y, c: e.abs(e.where(e.lt(x, y), e.add(x, 0.0), y)),
+        lambda x, y, c: e.where(e.le(z := e.add(x, 0.0), 0.0), 0.0, z),
+        lambda x, y, c: e.where(e.ne(z := e.add(x, 0.0), 0.0), z, y),
         lambda x, y, c: reduce.sum(rows(e.maximum(e.add(x, 0.0), y)), axes=(0,)),
         lambda x, y, c: (z := e.add(x, 0.0)) and [e.abs(z), e.neg(z)],  # type: ignore[list-item]
     ],

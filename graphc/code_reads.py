@@ -49,7 +49,7 @@ def variables_of(code: CodeType) -> tuple[Variable, ...]:
     found: dict[Variable, None] = {}
     name, is_global, chain, line = "", False, [], code.co_firstlineno
     for step in dis.get_instructions(code):
-        line = step.starts_line or line
+        line = (step.positions and step.positions.lineno) or line
         if name and step.opname in _ATTRIBUTE:
             chain.append(str(step.argval))
             continue

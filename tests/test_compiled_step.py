@@ -317,6 +317,7 @@ def test_numbers_that_forward_assigns_are_assigned_by_each_step():
         assert net.rows == rows
 
 
+@pytest.mark.skipif(layout().version is None, reason="dictionaries have no version here")
 def test_an_unchanged_step_looks_at_no_fact(monkeypatch: pytest.MonkeyPatch):
     net = Net()
     step = graphc.compile_step(net, F.mse_loss, optim.Adam(net.parameters()))

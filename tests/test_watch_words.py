@@ -42,7 +42,7 @@ def watched(words: Words) -> Watch:
 
 
 def test_this_interpreter_has_all_words():
-    if sys.implementation.name == "cpython" and sys.version_info < (3, 14):
+    if sys.implementation.name == "cpython" and sys.version_info < (3, 13):  # later ones give dictionaries no versions
         assert None not in layout()
 
 

@@ -105,6 +105,22 @@ class Entry(_Read):
             self.table[self.name] = self.value
 
 
+class Table(Entry):
+    """Which dictionary of members an object has; changes of what it holds are counted."""
+
+    def __init__(self, fields: dict[Any, Any], name: str, title: str, place: str = ""):
+        self.table, self.name, self.title, self.place, self.crowded = fields, name, title, place, False
+        self.value, self.key, self._items = fields.get(name, MISSING), None, None
+
+    def holds(self) -> bool:
+        """Whether it is still the same one."""
+        return self.now() is self.value
+
+    def watch(self, words: Words) -> bool:
+        """Adds words that differ after a change; False where there are none."""
+        return words.dictionary(self.table)
+
+
 class Cell(_Read):
     """The value of a variable of an outer function."""
 

@@ -13,7 +13,7 @@ import numpy as np
 from graphc.changes import COMMON_HOOKS, COUNT, Members
 from graphc.compiler.native_call import unchanged
 from graphc.creation import get_default_dtype
-from graphc.facts import Account, ClassOf, Entry, Fact, broken
+from graphc.facts import Account, ClassOf, Entry, Fact, Table, broken
 from graphc.tensor import Tensor
 from graphc.trace import Traced, is_module
 
@@ -77,6 +77,12 @@ class Modules:
             for table in (fields.get("_parameters"), fields.get("_buffers")):
                 for key, tensor in (table or {}).items():
                     yield table, key, tensor  # type: ignore[misc]
+
+    def tables(self) -> Iterator[Table]:
+        """That each module still has the dictionaries that hold its parameters, buffers and children."""
+        for module, fields in zip(self.modules, self._fields, strict=True):
+            for name in ("_parameters", "_buffers", "_modules"):
+                yield Table(fields, name, f"attribute {name!r} of {type(module).__name__}")
 
     def hooks(self) -> Iterator[tuple[Any, str, dict[Any, Any]]]:
         """Module, name and content of each table of hooks that run at calls and in backward passes."""
@@ -185,7 +191,7 @@ def account_of(traced: Traced, modules: Modules, more: Sequence[Fact] = ()) -> t
     facts = list(traced.attributes.facts.values())
     counted += [f for f in facts if isinstance(f, ClassOf) and f.counted]
     watched = [f for f in facts if not (isinstance(f, ClassOf) and f.counted)]
-    watched += _attributes_of_tensors(traced)
+    watched += [*_attributes_of_tensors(traced), *whole.tables()]
     return Account(counted, watched, [*more, *traced.constants], unchanged), whole
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import threading
 import types
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -489,3 +491,20 @@ def test_threads_see_changes_while_others_take_the_words_anew():
 def with_number(net: Net, number: float) -> Net:
     net.number = number
     return net
+
+
+@pytest.mark.parametrize("table", ["_parameters", "_modules"])
+def test_a_table_of_members_that_was_replaced_by_another_dictionary(table: str):
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 2))
+    fast, x = gc.compile(model), gc.rand(4, 3)
+    fast(x).sum().backward()
+    layer = model[0] if table == "_parameters" else model
+    made = {"_parameters": lambda v: nn.Parameter(v.detach() * 3), "_modules": copy.deepcopy}[table]
+    vars(layer)[table] = OrderedDict((name, made(value)) for name, value in vars(layer)[table].items())
+    with gc.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(2)
+    model.zero_grad()
+    assert fast(x).allclose(model(x), atol=1e-6)
+    fast(x).sum().backward()
+    assert all(p.grad is not None for p in model.parameters())

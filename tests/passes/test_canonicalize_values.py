@@ -20,6 +20,7 @@ from graphc.ops import elementwise as e
 from graphc.ops import math as m
 from graphc.ops import reduce, shape
 from graphc.ops.contraction import matmul
+from graphc.ops.convolution import conv
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.passes.canonicalize import COMMUTATIVE, ELEMENTWISE, RULES
 
@@ -67,6 +68,14 @@ def each_constant(rule: Callable[[Value, Value], Value]) -> Callable[[Value, Val
 def rows(x: Value) -> Value:
     """The elements as a matrix of two rows."""
     return shape.reshape(x, shape=(2, x.shape[0] // 2))
+
+
+def planes(x: Value) -> Value:
+    """The elements as an image of one channel and one row."""
+    return shape.reshape(x, shape=(1, 1, 1, x.shape[0]))
+
+
+ONE_STEP = {"stride": (1, 1), "padding": ((0, 0), (0, 0)), "dilation": (1, 1)}
 
 
 def swapped(x: Value) -> Value:
@@ -121,6 +130,8 @@ TEMPLATES: dict[str, list[Build]] = {
         lambda x, y, c: e.abs(e.mul(e.add(x, 0.0), y)),
         lambda x, y, c: e.abs(e.div(e.add(x, 0.0), y)),
         lambda x, y, c: m.exp(e.div(y, e.add(x, 0.0))),
+        lambda x, y, c: e.abs(m.clamp(e.add(x, 0.0), c, y, strict=True)),
+        lambda x, y, c: conv(planes(e.add(x, 0.0)), planes(narrow(y, 0, 2, 1)), **ONE_STEP),
         lambda x, y, c: e.abs(e.where(e.lt(x, y), e.add(x, 0.0), y)),
         lambda x, y, c: e.where(e.le(z := e.add(x, 0.0), 0.0), 0.0, z),
         lambda x, y, c: e.where(e.ne(z := e.add(x, 0.0), 0.0), z, y),

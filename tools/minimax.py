@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,6 +85,14 @@ def _extrema(error: Sequence[Real], count: int) -> list[int]:
     return best
 
 
+def _polynomial(coefficients: Iterable[Any], x: Any) -> Any:
+    """The value at x of the polynomial with these coefficients, that of the lowest power first."""
+    total = mp.mpf(0)
+    for coefficient in reversed([*coefficients]):
+        total = total * x + coefficient
+    return total
+
+
 def remez(fit: Fit, fixed: Sequence[Real]) -> tuple[list[Real], Real]:
     """Best coefficients when the first ones are ``fixed``; returns all of them and the largest weighted error.
 
@@ -93,7 +101,7 @@ def remez(fit: Fit, fixed: Sequence[Real]) -> tuple[list[Real], Real]:
     grid = _grid(fit)
     taken, count = len(fixed), fit.degree + 2 - len(fixed)
     weights = [abs(fit.weight(x) * x**taken) for x in grid]
-    values = [(fit.function(x) - mp.polyval(list(fixed)[::-1] or [0], x)) / x**taken for x in grid]
+    values = [(fit.function(x) - _polynomial(fixed, x)) / x**taken for x in grid]
     at = [int(GRID * (k + 0.5) / count) for k in range(count)]  # Chebyshev points, as the grid is
     free: list[Real] = []
     error: list[Real] = []
@@ -104,7 +112,7 @@ def remez(fit: Fit, fixed: Sequence[Real]) -> tuple[list[Real], Real]:
             )
             solution = mp.lu_solve(matrix, mp.matrix([values[i] for i in at]))
             free = [solution[k] for k in range(count - 1)]
-        error = [w * (v - mp.polyval(free[::-1] or [0], x)) for x, w, v in zip(grid, weights, values, strict=True)]
+        error = [w * (v - _polynomial(free, x)) for x, w, v in zip(grid, weights, values, strict=True)]
         found = _extrema(error, count)
         if len(found) < count or found == at:
             break

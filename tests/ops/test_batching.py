@@ -73,7 +73,8 @@ def test_at_once_is_one_by_one(op, sample):
                 for i in range(SIZE)
             ]
         for got, *want in zip(found, *rows, strict=True):
-            expected = np.stack(want)
+            # What tells of a mistake tells of one in any example.
+            expected = np.any(want) if op.name == "check_index" else np.stack(want)
             assert got.dtype == expected.dtype and got.shape == expected.shape
             if got.dtype.kind == "f":
                 with np.errstate(invalid="ignore", over="ignore"):

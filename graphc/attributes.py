@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -26,6 +25,7 @@ from graphc.facts import (
     class_entry,
 )
 from graphc.location import capture
+from graphc.locks import Lock
 from graphc.values import is_immutable, key_of, parts_of
 
 _NEVER = frozenset({"__dict__", "__class__", "_is_full_backward_hook", "_compiled", "_has_hooks"})
@@ -36,7 +36,7 @@ _watched: list[type[Any]] = []
 """Classes of which all objects are recorded."""
 _met: dict[type[Any], int] = {}
 """Classes of the user of which a running trace has met objects, and how many traces have."""
-_lock = threading.RLock()
+_lock = Lock()
 _running = [0]
 """How many traces record, in all threads."""
 

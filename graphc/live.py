@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from operator import is_, methodcaller
@@ -14,6 +13,7 @@ from graphc.changes import COMMON_HOOKS, COUNT, Members
 from graphc.compiler.native_call import unchanged
 from graphc.creation import get_default_dtype
 from graphc.facts import Account, ClassOf, Entry, Fact, Table, broken
+from graphc.locks import Lock
 from graphc.tensor import Tensor
 from graphc.trace import Traced, is_module
 
@@ -398,7 +398,7 @@ class PreparedBinding(Binding):
         """Of the tensors that are taken."""
         self._made = _Made([], None, ())
         self._calls, self._hurries = CALM, 0
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def holds(self) -> bool:
         """Whether every tensor has the type and flags that the graph was made for, and is watched with profit."""

@@ -97,7 +97,7 @@ def test_what_a_handler_raises_ends_the_trace_and_restores_it(handled: list[Any]
     with pytest.raises(TimeoutError):
         gc.compile(f)(gc.ones(3))
     assert signal.getsignal(signal.SIGUSR1) is handler
-    assert isinstance(float((gc.ones(1) + 1).item()), float)
+    assert (gc.ones(2) + 1).tolist() == [2.0, 2.0]  # eager again
 
 
 COUNT = 0

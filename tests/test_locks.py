@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from graphc import locks
+import graphc
+from graphc import attributes, locks, nn
 from graphc.locks import Lock, cached_property, section
 
 ROOT = Path(__file__).parent.parent
@@ -66,6 +67,27 @@ def test_a_lock_that_another_thread_holds_is_open_in_the_child():
     finally:
         leave.set()
         thread.join()
+
+
+def test_a_child_traces_and_calls_whatever_the_parent_was_doing():
+    model = nn.Linear(3, 2).eval()
+    fast, x = graphc.compile(model), graphc.ones(2, 3)
+    with graphc.no_grad():
+        fast(x)
+        held = [attributes._lock, fast._lock, *[v.binding._lock for v in fast.variants if hasattr(v.binding, "_lock")]]
+        assert len(held) == 3
+        threads = [holding(lambda lock=lock: lock) for lock in held]
+
+        def work() -> bool:
+            model.weight.mul_(2)
+            return bool(fast(x).allclose(model(x))) and fast(graphc.ones(5, 3)).shape == (5, 2)
+
+        try:
+            assert in_child(work)
+        finally:
+            for thread, leave in threads:
+                leave.set()
+                thread.join()
 
 
 def test_a_lock_that_the_forking_thread_holds_is_still_held():

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from graphc.ir.graph import CONSTANT, Graph, Node, Value
-from graphc.ir.op import REGISTRY
+from graphc.ir.op import REGISTRY, Trait
 from graphc.ops import elementwise as e
 from graphc.ops import reduce, shape
-from graphc.ops.contraction import matmul
 
 LONGEST_SEARCH = 32
 """Nodes that are looked at before the sign counts as seen; what a norm or a softmax hides, it hides in fewer."""
 _BLIND = frozenset(
     {
-        *(f.op.name for f in (e.abs, e.eq, e.ne, e.lt, e.le, e.gt, e.ge, e.logical_not, reduce.sum, matmul)),
-        *("conv", "conv_grad_input", "conv_grad_weight", "avg_pool", "part_sum"),
+        *(f.op.name for f in (e.abs, e.eq, e.ne, e.lt, e.le, e.gt, e.ge, e.logical_not, reduce.sum)),
+        *("avg_pool", "part_sum"),
         *("exp", "exp2", "cos", "cosh", "log", "log2", "log10", "sigmoid", "isnan", "isinf", "isfinite"),
     }
     & REGISTRY.keys()
 )
-"""Ops that give the same for both zeros. Sums start at 0, to which either may be added."""
+"""Ops that give the same for both zeros, as all sums of products do: sums start at 0, to which either may be added."""
 _PASSING = frozenset({"clamp", "max_pool", "winograd_input"}) | frozenset(
-    f.op.name
-    for f in (
-        *(e.add, e.sub, e.mul, e.neg, e.maximum, e.minimum, e.where, reduce.max, reduce.min),
-        *(shape.reshape, shape.transpose, shape.broadcast_to, shape.slice, shape.pad, shape.concat, shape.flip),
-    )
+    f.op.name for f in (e.add, e.sub, e.mul, e.neg, e.maximum, e.minimum, e.where, reduce.max, reduce.min)
 )
-"""Ops in whose results only signs of zeros change with signs of zeros in their operands; a dividend does so too."""
+"""Ops in whose results only signs of zeros change with those in their operands, as in results of views; so does a
+dividend."""
 
 
 def is_unseen(graph: Graph, value: Value) -> bool:
@@ -38,7 +34,7 @@ def is_unseen(graph: Graph, value: Value) -> bool:
         if id(present) in outputs or len(seen) > LONGEST_SEARCH:
             return False
         for node, number in graph.uses(present):
-            if node.op.name in _BLIND or _takes_no_zero(node, number):
+            if node.op.name in _BLIND or node.op.has(Trait.CONTRACTION) or _takes_no_zero(node, number):
                 continue
             if not _passes(node, number):
                 return False
@@ -66,4 +62,4 @@ def _is_zero(value: Value) -> bool:
 
 
 def _passes(node: Node, number: int) -> bool:
-    return node.op.name in _PASSING or (node.op is e.div.op and number == 0)
+    return node.op.name in _PASSING or node.op.has(Trait.VIEW) or (node.op is e.div.op and number == 0)

@@ -30,7 +30,7 @@ def _made(t, x):
             getattr(x.detach(), name) if name.startswith("new") else lambda *a, n=name, **k: getattr(t, n)(x, *a, **k)
         )
         result = call(*args, device="cpu", dtype=t.float64)
-        found.append(result if name in NEW else result * 0)
+        found.append(result if name in NEW else t.zeros_like(result))
     drawn = [t.normal(0.0, 1.0, (2,), device="cpu", dtype=t.float64), t.randperm(3, device="cpu", dtype=t.int32)]
     return [*found, *(d * 0 for d in drawn), x.new_tensor([1, 2], device="cpu"), x.new_ones(size=(2, 3))]
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from graphc.codegen.contraction import PRODUCTS
-from graphc.codegen.llvm_accumulator import identity
 from graphc.codegen.loops import BodyCopier, Names, block_index, blocks, wrap
 from graphc.codegen.vectorise import lane_stride
 from graphc.ir.index import Axis, Index, IndexLike, as_index
-from graphc.ir.kernel import Acc, Buffer, IndexLet, Let, Load, Loop, Read, Stmt, Store, Update
+from graphc.ir.kernel import Acc, Buffer, IndexLet, Let, Load, Loop, Read, Stmt, Store, Update, identity
 from graphc.locks import cached_property
 
 _WIDE = 256

@@ -10,7 +10,7 @@ from graphc.codegen.llvm_function import FunctionWriter
 from graphc.codegen.llvm_scalar import ScalarEmitter, register_type, splat_literal
 from graphc.dtypes import DType
 from graphc.ir.index import Axis
-from graphc.ir.kernel import Acc, Const, Kernel, Loop, Read, Update, walk
+from graphc.ir.kernel import Acc, Kernel, Loop, Read, Update, identity, walk
 
 Key = tuple[tuple[int, ...], int]
 """(coordinates along the unrolled axes around the declaration, number of the extra copy)."""
@@ -49,23 +49,6 @@ class Accumulator:
     def width(self) -> int:
         """Lanes of its registers."""
         return self.spread.lanes or self.lanes
-
-
-def identity(combine: str, dtype: DType) -> Const:
-    """The neutral element."""
-    if combine in ("add", "or"):
-        return Const(False if dtype.kind == "b" else 0.0 if dtype.kind == "f" else 0, dtype)
-    if combine in ("mul", "and"):
-        ones = True if dtype.kind == "b" else 1.0 if dtype.kind == "f" else 1
-        full = 2**dtype.bits - 1 if dtype.kind == "u" else -1
-        return Const(ones if combine == "mul" or dtype.kind == "b" else full, dtype)
-    if dtype.kind == "b":
-        return Const(combine == "min", dtype)
-    if dtype.kind == "f":
-        return Const(float("-inf") if combine == "max" else float("inf"), dtype)
-    low = 0 if dtype.kind == "u" else -(2 ** (dtype.bits - 1))
-    high = 2 ** (dtype.bits - (0 if dtype.kind == "u" else 1)) - 1
-    return Const(low if combine == "max" else high, dtype)
 
 
 def next_power_of_two(n: int) -> int:

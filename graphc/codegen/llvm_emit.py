@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 
 from graphc.codegen.contraction import PRODUCTS
-from graphc.codegen.llvm_accumulator import Accumulator, AccumulatorWriter, Key, analyse, identity
+from graphc.codegen.llvm_accumulator import Accumulator, AccumulatorWriter, Key, analyse
 from graphc.codegen.llvm_function import Coordinates, FunctionWriter, LaneValue
 from graphc.codegen.llvm_memory import MemoryWriter, VectorAxis
 from graphc.codegen.llvm_scalar import ScalarEmitter, register_type, splat_literal
@@ -31,6 +31,7 @@ from graphc.ir.kernel import (
     Stmt,
     Store,
     Update,
+    identity,
     walk,
 )
 

@@ -10,12 +10,26 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from graphc.codegen.column_sums import Ahead, ColumnSums, is_column_sum, nothing_ahead
-from graphc.codegen.llvm_accumulator import identity
 from graphc.codegen.loops import BodyCopier, Names, block_index, blocks, merge_loops, wrap
 from graphc.codegen.preparation import fixed_storages
 from graphc.codegen.row_joins import RowSums, join_rows
 from graphc.ir.index import Axis, Index, as_index
-from graphc.ir.kernel import Acc, Buffer, Call, Kernel, Load, Loop, Program, Read, Stmt, Storage, Store, Update, walk
+from graphc.ir.kernel import (
+    Acc,
+    Buffer,
+    Call,
+    Kernel,
+    Load,
+    Loop,
+    Program,
+    Read,
+    Stmt,
+    Storage,
+    Store,
+    Update,
+    identity,
+    walk,
+)
 
 LONG = 1 << 18
 """Iterations from which a reduction is split."""

@@ -62,6 +62,11 @@ class Target:
         """True when an instruction adds up products of four bytes."""
         return self.has("avx512vnni") and self.has("avx512vl")
 
+    @property
+    def has_pool(self) -> bool:
+        """True where a pool of worker threads can be emitted: Linux on x86-64 or aarch64."""
+        return "linux" in self.triple and self.triple.startswith(("x86_64", "aarch64"))
+
     def has(self, feature: str) -> bool:
         """True when an LLVM feature such as ``avx512f`` is on."""
         return f"+{feature}" in self.features.split(",")

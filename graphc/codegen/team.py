@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from graphc.codegen.cost import Costs, kernel_ns
 from graphc.codegen.parallel import Split, split_kernel
 from graphc.codegen.target import Target
-from graphc.codegen.thread_pool import MAX_PARTS, has_pool
 from graphc.ir.index import Axis
 from graphc.ir.kernel import Call, Program, Storage
 from graphc.ir.repeat import blocks, executions, loop_spans
@@ -22,6 +21,8 @@ TEAM_NS = 50_000
 """A program of which less time can be shared is run by one thread."""
 PART_NS = 25_000
 """A program gets so many threads that each has about this time to run."""
+MAX_PARTS = 256
+"""Most threads of one call, the caller's included."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Team:
 
 def plan_team(program: Program, target: Target) -> Team:
     """The plan for a scheduled program whose memory is planned."""
-    if not has_pool(target):
+    if not target.has_pool:
         return Team()
     runs: Counter[str] = Counter()
     for call in program.calls:

@@ -17,8 +17,6 @@ RESET = "graphc_pool_reset"
 """``void graphc_pool_reset()`` forgets the workers; for the child after fork(), in which they do not exist."""
 SIZE = "graphc_pool_size"
 """``i64 graphc_pool_size()``: how many workers have been started."""
-MAX_PARTS = 256
-"""Most threads of one call, the caller's included."""
 _FUTEX = {"x86_64": 202, "aarch64": 98}
 _PAUSE = {"x86_64": ("llvm.x86.sse2.pause", "", ""), "aarch64": ("llvm.aarch64.hint", "i32", "i32 1")}
 _UNBLOCKED = (4, 7, 8, 11)
@@ -301,14 +299,9 @@ define i64 @{size}() nounwind {{
 """
 
 
-def has_pool(target: Target) -> bool:
-    """Whether the pool can be emitted for a target (Linux on x86-64 or aarch64)."""
-    return "linux" in target.triple and _architecture(target) in _PAUSE
-
-
 def emit_pool(target: Target) -> str:
     """LLVM text of the pool; raises CompileError for a target without one."""
-    if not has_pool(target):
+    if not target.has_pool:
         raise CompileError(f"there is no thread pool for {target.triple}")
     architecture = _architecture(target)
     name, parameter, argument = _PAUSE[architecture]

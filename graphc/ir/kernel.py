@@ -312,3 +312,20 @@ class Program:
                 if buffer.role != "in":
                     found.setdefault(name, []).append(call)
         return found
+
+
+def identity(combine: str, dtype: DType) -> Const:
+    """The neutral element of an accumulator that combines values of a type."""
+    if combine in ("add", "or"):
+        return Const(False if dtype.kind == "b" else 0.0 if dtype.kind == "f" else 0, dtype)
+    if combine in ("mul", "and"):
+        ones = True if dtype.kind == "b" else 1.0 if dtype.kind == "f" else 1
+        full = 2**dtype.bits - 1 if dtype.kind == "u" else -1
+        return Const(ones if combine == "mul" or dtype.kind == "b" else full, dtype)
+    if dtype.kind == "b":
+        return Const(combine == "min", dtype)
+    if dtype.kind == "f":
+        return Const(float("-inf") if combine == "max" else float("inf"), dtype)
+    low = 0 if dtype.kind == "u" else -(2 ** (dtype.bits - 1))
+    high = 2 ** (dtype.bits - (0 if dtype.kind == "u" else 1)) - 1
+    return Const(low if combine == "max" else high, dtype)

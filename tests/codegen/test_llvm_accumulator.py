@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.codegen.llvm_accumulator import analyse, identity, next_power_of_two
+from graphc.codegen.llvm_accumulator import analyse, next_power_of_two
 from graphc.dtypes import DType, bool_, float32, float64, int8, int32, int64, uint8
-from graphc.ir.kernel import COMBINES, Loop
+from graphc.ir.kernel import COMBINES, Loop, identity
 from graphc.ir.scalar import SCALAR_OPS
 from tests.codegen.kernel_native import check_native, kernel_of
 from tests.native import TARGETS, target_or_skip

@@ -19,6 +19,7 @@ from graphc.errors import (
     ArtifactError,
     DTypeError,
     GraphcError,
+    IndexRangeError,
     ShapeError,
     StateDictError,
     TargetError,
@@ -147,6 +148,6 @@ def exit_code(error: GraphcError) -> int:
         return console.USAGE
     if isinstance(error, ArtifactError):
         return console.DAMAGED
-    if isinstance(error, ArgumentError | ShapeError | DTypeError | StateDictError):
+    if isinstance(error, ArgumentError | ShapeError | DTypeError | IndexRangeError | StateDictError):
         return console.MISMATCH
     return console.COMPILE

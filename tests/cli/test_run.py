@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import graphc as gc
+from graphc import nn
 from graphc.cli import console
 from graphc.cli.run import top
 from graphc.model_file import load
@@ -87,6 +89,17 @@ def test_wrong_inputs(
     assert done.code == code
     assert done.err.startswith("error: ") and message in done.err
     assert not done.out
+
+
+@pytest.mark.parametrize("index", [5, -1])
+def test_an_index_out_of_range_is_an_error_and_no_output(tmp_path: Path, graphc: Graphc, index: int):
+    path, output = tmp_path / "e.gcm", tmp_path / "y.npy"
+    gc.export(nn.Embedding(5, 3), gc.tensor([0, 1, 2]), path=str(path))
+    done = graphc("run", path, "--input", f"[0,1,{index}]", "--output", output)
+    assert (done.code, done.out) == (console.MISMATCH, "")
+    assert done.err.startswith("error: ") and f"index {index} (at [2]) is out of range" in done.err
+    assert "valid are 0 to 4" in done.err and not output.exists()
+    assert graphc("run", path, "--input", "[0,1,4]", "--output", output).code == console.OK and output.exists()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,83 @@
+"""Kernels that differ only in where they begin to read become one, whose calls say where: many slices of one tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from graphc.ir.index import bounds
+from graphc.ir.kernel import Call, Kernel, Load, Loop, Program, Stmt, walk
+
+FEW = 32
+"""Most kernels that are left as they are, though one would do: a kernel that knows where it reads may be a bit better,
+and is not the reason for a long compile."""
+
+_Parts = dict[str, tuple[int, int]]
+"""By the name of a buffer that is read: where the elements that are read begin and end."""
+
+
+def share_kernels(program: Program, products: Collection[str]) -> Program:
+    """Needs: a lowered program. Does: where more than FEW kernels are the same but for the place at which they begin to
+    read, one takes all their calls, with places; ``products`` read weights and constants as a whole, for these are
+    packed ahead. Leaves: the same computation."""
+    if len(program.kernels) <= FEW:
+        return program
+    packed = {s.name for s in program.storages if s.cls in ("weight", "constant")}
+    parts = {k.name: _parts(program, k, packed if k.name in products else set()) for k in program.kernels}
+    forms = {k.name: _moved(k, parts[k.name]) for k in program.kernels}
+    alike: dict[tuple, list[str]] = {}
+    for name, kernel in forms.items():
+        alike.setdefault((kernel.buffers, kernel.body), []).append(name)
+    first = {name: names[0] for names in alike.values() if len(names) > FEW for name in names}
+    kernels = tuple(
+        forms[k.name] if k.name in first else k for k in program.kernels if first.get(k.name, k.name) == k.name
+    )
+    calls = (_placed(program, c, first[c.kernel], parts[c.kernel]) if c.kernel in first else c for c in program.calls)
+    return replace(program, kernels=kernels, calls=tuple(calls))
+
+
+def _parts(program: Program, kernel: Kernel, whole: set[str]) -> _Parts:
+    """The parts of buffers that a kernel reads, where it only reads them and under no condition; those of the storages
+    ``whole`` are left out."""
+    found: _Parts = {}
+    sizes = {b.name: b.size for b in kernel.buffers}
+    left = {b.name for b in kernel.buffers if b.role != "in"}
+    for call in program.calls_of(kernel.name) if whole else ():
+        left |= {b.name for b, a in zip(kernel.arguments, call.args, strict=True) if a in whole}
+    for stmt, _ in walk(kernel.body):
+        if not isinstance(stmt, Load) or stmt.buffer in left:
+            continue
+        low, high = bounds(stmt.index)
+        if stmt.guard or low < 0 or high >= sizes[stmt.buffer]:
+            left.add(stmt.buffer)
+            continue
+        start, stop = found.get(stmt.buffer, (low, high + 1))
+        found[stmt.buffer] = min(start, low), max(stop, high + 1)
+    return {name: part for name, part in found.items() if name not in left}
+
+
+def _moved(kernel: Kernel, parts: _Parts) -> Kernel:
+    """The kernel with buffers that are only the parts that it reads."""
+    buffers = tuple(
+        replace(b, size=parts[b.name][1] - parts[b.name][0]) if b.name in parts else b for b in kernel.buffers
+    )
+    return replace(kernel, buffers=buffers, body=_moved_body(kernel.body, parts))
+
+
+def _moved_body(body: tuple[Stmt, ...], parts: _Parts) -> tuple[Stmt, ...]:
+    return tuple(_moved_stmt(s, parts) for s in body)
+
+
+def _moved_stmt(stmt: Stmt, parts: _Parts) -> Stmt:
+    if isinstance(stmt, Loop):
+        return replace(stmt, body=_moved_body(stmt.body, parts))
+    if isinstance(stmt, Load) and stmt.buffer in parts:
+        return replace(stmt, index=stmt.index - parts[stmt.buffer][0])
+    return stmt
+
+
+def _placed(program: Program, call: Call, kernel: str, parts: _Parts) -> Call:
+    """A call of the kernel that takes only the parts."""
+    buffers = program.kernel(call.kernel).arguments
+    places = (call.place(i) + parts.get(b.name, (0, 0))[0] for i, b in enumerate(buffers))
+    return replace(call, kernel=kernel, places=tuple(places))

@@ -262,7 +262,7 @@ class _Blocker:
     def chain(self, start: int, stop: int, inner: Sequence[str]) -> tuple[_Chain, list[_Loop]] | None:
         """A chain of calls and the loops to put around it, if there are any."""
         calls = self.program.calls[start:stop]
-        if any(c.repeats for c in calls) or any(self.storages[a].alias for c in calls for a in c.args):
+        if any(c.repeats or c.places for c in calls) or any(self.storages[a].alias for c in calls for a in c.args):
             return None
         for call in calls:
             if call.kernel not in self.facts:

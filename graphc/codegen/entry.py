@@ -10,7 +10,7 @@ from graphc.codegen.streams import LINE, streamed_buffers
 from graphc.codegen.target import Target
 from graphc.codegen.team import Team, owners, plan_team
 from graphc.errors import CompileError
-from graphc.ir.index import Axis
+from graphc.ir.index import Axis, Index
 from graphc.ir.kernel import Call, Program, Storage, aligned
 
 ENTRY = "graphc_entry"
@@ -360,7 +360,7 @@ class _EntryWriter:
         """The register with the address of an argument in the present iteration; appends what computes it."""
         base = self.names[self.owners[call.args[position]].name]
         place = call.place(position)
-        if not place.terms:
+        if place == Index():
             return base
         itemsize = self.kernels[call.kernel].arguments[position].dtype.itemsize
         total = str(place.constant * itemsize)

@@ -151,7 +151,7 @@ def constant_buffers(program: Program, kernel: Kernel, fixed: frozenset[str] | N
     varying: set[str] = set()
     for call in program.calls_of(kernel.name):
         for i, (buffer, storage) in enumerate(zip(kernel.arguments, call.args, strict=True)):
-            constant = storage in fixed and not call.place(i).terms
+            constant = storage in fixed and program.is_whole(call, i)
             if not constant and _fixed_inside(program, call, i) == len(call.repeats):
                 varying.add(buffer.name)
     return frozenset(b.name for b in kernel.arguments) - varying
@@ -160,6 +160,8 @@ def constant_buffers(program: Program, kernel: Kernel, fixed: frozenset[str] | N
 def _fixed_inside(program: Program, call: Call, position: int) -> int:
     """In how many of the loops around a call, counted from outside, an argument changes; it is the same in all
     iterations of those that are left."""
+    if not call.repeats:
+        return 0
     depth = max((d + 1 for d, axis in enumerate(call.repeats) if call.place(position).coefficient(axis)), default=0)
     return max([depth, *(_common(call.repeats, other.repeats) for other in program.writers(call.args[position]))])
 
@@ -289,7 +291,7 @@ class _Scheduler:
         position = [b.name for b in kernel.arguments].index(packing.load.buffer)
         source = self.program.storage(call.args[position])
         places = (*call.places, Index()) if call.places else ()
-        fixed = source.name in self.fixed and not call.place(position).terms
+        fixed = source.name in self.fixed and self.program.is_whole(call, position)
         name = self.packed.get((source.name, pack.name)) if fixed else None
         known = name is not None
         name = name or f"{source.name}.packed{number}"
@@ -305,7 +307,7 @@ class _Scheduler:
         self.storages.append(Storage(name, source.dtype, (packing.size,), "temp"))
         self._add_packing(pack)
         repeats = call.repeats[: _fixed_inside(self.program, call, position)]
-        given = (call.place(position), Index()) if call.place(position).terms else ()
+        given = () if self.program.is_whole(call, position) else (call.place(position), Index())
         return [Call(pack.name, (source.name, name), call.values, repeats, given), main]
 
     def _add_packing(self, pack: Kernel) -> None:

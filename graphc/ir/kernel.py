@@ -241,7 +241,7 @@ class Call:
     the same name."""
     places: tuple[Index, ...] = ()
     """For each argument the element of its storage at which the kernel's buffer starts, affine in ``repeats``; empty
-    when every argument is a whole storage."""
+    when every argument is a whole storage. Elsewhere an argument may be a part of one, wherever that starts."""
 
     def place(self, position: int) -> Index:
         """Where the buffer of an argument starts in its storage."""
@@ -284,6 +284,11 @@ class Program:
         """How many calls come first after which the program goes on only if none of them has set the status."""
         status = {s.name for s in self.storages if s.cls == "status"}
         return max((i + 1 for i, c in enumerate(self.calls) if not status.isdisjoint(c.args)), default=0)
+
+    def is_whole(self, call: Call, position: int) -> bool:
+        """Whether the buffer of an argument is all of its storage."""
+        buffer = self._kernels[call.kernel].arguments[position]
+        return call.place(position) == Index() and buffer.size == self._storages[call.args[position]].size
 
     def writers(self, name: str) -> list[Call]:
         """The calls that write to the storage of that name."""

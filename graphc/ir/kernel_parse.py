@@ -123,15 +123,15 @@ class _Reader:
         name = c.name("symbol", "the kernel's name, @name")
         self.axes = {axis.name: axis for axis in around}
         args = c.list_of(self.argument, "(", ")")
-        places = tuple(place for _, place in args)
-        places = places if any(p.terms for p in places) else ()
+        placed = any(place is not None for _, place in args)
+        places = tuple(place or Index() for _, place in args) if placed else ()
         return Call(name, tuple(a for a, _ in args), repeats=around, places=places)
 
-    def argument(self) -> tuple[str, Index]:
+    def argument(self) -> tuple[str, Index | None]:
         c = self.cursor
         name = c.name("value", "a storage, %name")
         if not c.accept("["):
-            return name, Index()
+            return name, None
         place = self.index()
         c.expect("]")
         return name, place

@@ -133,8 +133,10 @@ def print_storage(storage: Storage) -> str:
 
 
 def print_call(call: Call) -> str:
-    """``call @k0(%x, %t0)``; ``%x[512*r0]`` is the part of %x that starts at that element."""
-    places = [f"[{call.place(i)}]" if call.place(i) != Index() else "" for i in range(len(call.args))]
+    """``call @k0(%x, %t0)``; ``%x[512*r0]`` is the part of %x that starts at that element. Where no
+    other argument is one, ``[0]`` is written too."""
+    zero = "[0]" if call.places and all(place == Index() for place in call.places) else ""
+    places = [f"[{call.place(i)}]" if call.place(i) != Index() else zero for i in range(len(call.args))]
     args = [print_name("%", a) + place for a, place in zip(call.args, places, strict=True)]
     return f"call {print_name('@', call.kernel)}({', '.join(args)})"
 

@@ -397,13 +397,13 @@ class _ProgramVerifier:
             require(name in self.storages, f"there is no storage %{name}")
             storage, root = self.storages[name], self.roots[name]
             place = call.place(position)
-            fits = storage.dtype is buffer.dtype and (storage.size == buffer.size or bool(place.terms))
+            fits = storage.dtype is buffer.dtype and (storage.size == buffer.size or bool(call.places))
             given = print_type(storage.dtype, storage.shape)
             known = all(isinstance(a, Axis) and a in call.repeats for a, _ in place.terms)
             require(known, f"@{call.kernel}: {place} is not affine in the loops around the call")
             low, high = bounds(place)
             inside = low >= 0 and high + buffer.size <= storage.size
-            require(not place.terms or inside, f"%{name} has {storage.size} elements, not {high + buffer.size}")
+            require(not call.places or inside, f"%{name} has {storage.size} elements, not {high + buffer.size}")
             require(fits, f"%{name} is {given}, %{buffer.name} of @{call.kernel} is {buffer.dtype}[{buffer.size}]")
             writable = buffer.role == "in" or root.cls not in ("input", "weight", "constant")
             require(writable, f"{root.cls} %{root.name} is written")

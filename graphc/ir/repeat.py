@@ -69,7 +69,7 @@ def live_spans(program: Program, root: Callable[[str], str] = lambda name: name)
     for number, call in enumerate(program.calls):
         arguments = kernels.get(call.kernel, ())
         for i, name in enumerate(call.args):
-            fresh = i < len(arguments) and arguments[i].role == "out" and not call.place(i).terms
+            fresh = i < len(arguments) and arguments[i].role == "out" and program.is_whole(call, i)
             uses.setdefault(root(name), []).append((number, fresh))
     loops = loop_spans(program.calls).values()
     return {name: _extended(found, loops) for name, found in uses.items()}

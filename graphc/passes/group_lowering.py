@@ -32,6 +32,19 @@ def lower_group(
     return _GroupLowering(group, place, realized, strides or {}).run()
 
 
+def lower_part(
+    part: Value,
+    whole: Value,
+    place: dict[Value, str],
+    realized: frozenset[Value],
+    strides: Mapping[str, tuple[int, ...]],
+) -> tuple[Kernel, tuple[str, ...]]:
+    """(kernel, storages it is called with) that computes ``part`` and writes it into ``whole``, whose buffer begins
+    with the first element of the part."""
+    lowering = _GroupLowering(Group([whole.node], "nest", part.shape, outputs=[whole]), place, realized, strides)
+    return lowering.part(part, whole)
+
+
 def origin_of(group: Group) -> tuple[str, ...]:
     """Paths of the modules that a group comes from."""
     return tuple(dict.fromkeys(n.location.module for n in group.nodes if n.location.module))
@@ -79,6 +92,18 @@ class _GroupLowering:
         return Kernel("k", buffers, body, origin_of(self.group)), tuple(self.buffers)
 
     # ---- kernel forms
+
+    def part(self, part: Value, whole: Value) -> tuple[Kernel, tuple[str, ...]]:
+        """See ``lower_part``."""
+        if not part.type.size:
+            return Kernel("k", (), ()), ()
+        across = row_major_strides(whole.shape)
+        with self.nest.loops(part.shape) as index:
+            scalar = self.at(part, index)
+            self.nest.store_at(self._buffer(whole, "out"), flatten(index, across), scalar)
+        name, last = self.place[whole], flatten([e - 1 for e in part.shape], across).constant
+        self.buffers[name] = replace(self.buffers[name], size=last + 1)
+        return Kernel("k", tuple(self.buffers.values()), self.nest.body(), origin_of(self.group)), tuple(self.buffers)
 
     def _map(self) -> None:
         outputs, shape = self.group.outputs, self.group.shape

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from graphc.ir.graph import CONSTANT, Graph, Node
 from graphc.ir.index import Div, Index, Mod
 from graphc.ir.op import Trait
+from graphc.ops.shape import concat
 from graphc.passes.access import domain_axes, is_virtual, operand_reads
 
 VIEWS, DIVISIONS, WAYS = 64, 6, 256
 """Most views between a reader and what it reads in memory, most of them that divide, most reads behind one view."""
+PARTS = 32
+"""Most operands of a concatenation that readers look through: for each of them they ask whether it is the one."""
 
 
 @dataclass
@@ -36,6 +39,9 @@ def long_views(graph: Graph) -> set[Node]:
     for node in graph.nodes():
         if node.op is CONSTANT or node.op.has(Trait.STATE_WRITE) or not is_virtual(node):
             continue
+        if is_written_by_parts(node):
+            found.add(node)
+            continue
         sources = [v.node for v in node.operands]
         if sum(depths[s].ways if s in depths else 1 for s in sources) > WAYS:
             many = [s for s in sources if s in depths and depths[s].ways > 1]
@@ -48,6 +54,11 @@ def long_views(graph: Graph) -> set[Node]:
         else:
             depths[node] = depth
     return found
+
+
+def is_written_by_parts(node: Node) -> bool:
+    """True for a concatenation of so many operands that each is written to its place by a call of its own."""
+    return node.op is concat.op and len(node.operands) > PARTS
 
 
 def _depth(node: Node, behind: list[_Depth]) -> _Depth:

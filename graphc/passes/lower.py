@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.dtypes import bool_
 from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_path
-from graphc.ir.index import Axis, Index, flatten
+from graphc.ir.index import Axis, Index, as_index, flatten
 from graphc.ir.kernel import Buffer, Call, Kernel, Load, Loop, Program, Storage, Store, walk
 from graphc.ir.nest import NestBuilder
 from graphc.ir.op import Trait
@@ -17,10 +17,12 @@ from graphc.ir.types import row_major_strides
 from graphc.passes.access import climb, domain_axes, written_value
 from graphc.passes.fuse import FusionPlan, fuse
 from graphc.passes.group_key import group_key
-from graphc.passes.group_lowering import lower_group, origin_of
+from graphc.passes.group_lowering import lower_group, lower_part, origin_of
 from graphc.passes.layout import LAYOUTS, image_values, strides_of, turned_strides
+from graphc.passes.long_views import is_written_by_parts
 from graphc.passes.partition import Group, is_check, is_repeated
 from graphc.passes.repetition import Part, Repetition
+from graphc.passes.shared_kernels import share_kernels
 
 
 def lower_graph(graph: Graph, layout: str = LAYOUTS[0]) -> Program:
@@ -56,6 +58,8 @@ class _ProgramBuilder:
         self.known = known
         self.kernels: dict[tuple, Kernel] = {}
         self.calls: list[Call] = []
+        self.products: set[str] = set()
+        """Names of kernels that are contractions."""
         self.loops = 0
         """How many loops around calls there are."""
 
@@ -81,7 +85,9 @@ class _ProgramBuilder:
         kept = [s for s in self.storages.values() if s.cls not in ("constant", "temp") or s.name in used]
         order = {"input": 0, "param": 0, "state": 0, "weight": 0, "output": 1, "status": 2, "constant": 3, "temp": 4}
         kept.sort(key=lambda s: order[s.cls])
-        return Program(self.graph.name, tuple(kept), tuple(self.kernels.values()), tuple(self.calls))
+        return share_kernels(
+            Program(self.graph.name, tuple(kept), tuple(self.kernels.values()), tuple(self.calls)), self.products
+        )
 
     def _status(self) -> str:
         """The storage that checks set, which is one for all."""
@@ -119,6 +125,10 @@ class _ProgramBuilder:
             self._place_temporaries(group)
             self._repeat(group.nodes[0])
             return
+        if is_written_by_parts(group.nodes[0]):
+            self._place_temporaries(group)
+            self._write_parts(group.nodes[0])
+            return
         self.place.update({value: self.place[state] for value, state in in_place.items()})
         self._place_temporaries(group)
         kernel, args = self._lowered(group)
@@ -128,7 +138,9 @@ class _ProgramBuilder:
                 del self.place[value]
             self._place_temporaries(group)
             kernel, args = self._lowered(group)
-        self._emit((kernel, args), tuple(v.name for n in group.nodes for v in n.results))
+        name = self._emit((kernel, args), tuple(v.name for n in group.nodes for v in n.results))
+        if group.kind == "contraction":
+            self.products.add(name)
 
     def _lowered(self, group: Group) -> tuple[Kernel, tuple[str, ...]]:
         """``lower_group``, or the kernel that a group like this one has become."""
@@ -142,8 +154,8 @@ class _ProgramBuilder:
         return replace(kernel, origin=origin_of(group)), tuple(storages[i] for i in positions)
 
     def _place_temporaries(self, group: Group) -> None:
-        # NOTE: the steps of a loop write parts of its results, whose places count in row-major order.
-        free = not any(is_repeated(node) for node in group.nodes)
+        # NOTE: the places of parts that calls write count in row-major order.
+        free = not any(is_repeated(node) or is_written_by_parts(node) for node in group.nodes)
         for value in group.outputs:
             if value not in self.place:
                 name = self._add(value, value.name, "temp")
@@ -151,6 +163,17 @@ class _ProgramBuilder:
                     self.strides[name] = strides_of(value.shape, self.layout)
                 elif free and value not in self.images and (strides := turned_strides(self.graph, value)):
                     self.strides[name] = strides
+
+    def _write_parts(self, node: Node) -> None:
+        """A call for each part of a long concatenation, that writes it to its place."""
+        axis, result = node.attrs["axis"], node.results[0]
+        step = row_major_strides(result.shape)[axis]
+        start = 0
+        for part in node.operands:
+            kernel, args = lower_part(part, result, self.place, self.plan.realized, self.strides)
+            places = tuple(as_index(start if name == self.place[result] else 0) for name in args)
+            self._emit((kernel, args), (result.name,), places=places)
+            start += part.shape[axis] * step
 
     def _repeat(self, node: Node) -> None:
         """The kernels of a scan's body, called once per step: carries lie where they shall be in the end, and are
@@ -170,7 +193,7 @@ class _ProgramBuilder:
         kernels = {k.name: k for k in body.kernels}
         for call in body.calls:
             parts = [bound[a].inside(call.place(i), axes) for i, a in enumerate(call.args)]
-            places = tuple(p.place for p in parts) if any(p.place.terms for p in parts) else ()
+            places = tuple(p.place for p in parts) if call.places or any(p.place.terms for p in parts) else ()
             repeats = (loop.axis, *(axes[a] for a in call.repeats))
             values = tuple(f"{node.results[0].name}.{name}" for name in call.values)
             self._emit((kernels[call.kernel], tuple(p.storage for p in parts)), values, repeats, places)
@@ -239,14 +262,16 @@ class _ProgramBuilder:
         values: tuple[str, ...] = (),
         repeats: tuple[Axis, ...] = (),
         places: tuple[Index, ...] = (),
-    ) -> None:
+    ) -> str:
+        """Appends a call; gives the kernel's name in the program, or none where there is nothing to do."""
         kernel, args = lowered
         if not kernel.body:
-            return
+            return ""
         key = (kernel.buffers, kernel.body)
         if key not in self.kernels:
             self.kernels[key] = replace(kernel, name=f"k{len(self.kernels)}")
         self.calls.append(Call(self.kernels[key].name, args, values, repeats, places))
+        return self.kernels[key].name
 
 
 def _in_place_candidates(graph: Graph, plan: FusionPlan) -> dict[Value, Value]:

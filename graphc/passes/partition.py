@@ -11,7 +11,7 @@ from graphc.ir.op import Trait
 from graphc.ops.loop import scan
 from graphc.passes.access import Access, climb, domain_axes, is_virtual, operand_reads, written_value
 from graphc.passes.fixed import fixed_nodes
-from graphc.passes.long_views import DIVISIONS, long_views
+from graphc.passes.long_views import DIVISIONS, is_written_by_parts, long_views
 
 LARGE = 256 * 1024
 """Bytes from which a value is likely to have left the near caches when it is read again."""
@@ -20,7 +20,8 @@ LONGEST = 128
 build one grows faster than its length."""
 KINDS = ("map", "row", "contraction", "nest")
 """``map``: every value has the domain's shape. ``row``: reductions of the domain over ``axes``, values around them.
-``contraction``: one sum of products and what is done to its result. ``nest``: one op that lowers itself, or a scan."""
+``contraction``: one sum of products and what is done to its result. ``nest``: one op that lowers itself, a scan, or
+a concatenation of many parts."""
 
 
 @dataclass(eq=False)
@@ -212,7 +213,7 @@ def is_repeated(node: Node) -> bool:
 
 def _single(node: Node) -> Group:
     """The group of one node."""
-    if node.op.lower_nest is not None or is_repeated(node):
+    if node.op.lower_nest is not None or is_repeated(node) or is_written_by_parts(node):
         return Group([node], "nest", node.results[0].shape)
     if node.op.has(Trait.REDUCTION):
         return Group([node], "row", node.operands[0].shape, node_axes(node))

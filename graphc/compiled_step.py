@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc import config, module_path
 from graphc.attributes import recording
-from graphc.autograd.grad_mode import enable_grad, no_grad
+from graphc.autograd.grad_mode import enable_grad, is_grad_enabled, is_inference_mode_enabled, no_grad
 from graphc.changes import COUNT
 from graphc.compiled import BoundProgram, bound_values, build, no_class, no_hooks, slots_of
 from graphc.dtypes import float32, float64
@@ -341,11 +341,9 @@ class CompiledStep:
             self._programs.clear()
         types = tuple([(t.dtype, t._data.shape) for t in leaves])
         key = (structure, types, modules.training(), True, repeats(leaves))
-        if any([leaf._node is not None and leaf._requires_grad for leaf in leaves]):
-            raise GradientError(
-                f"{self.name}: an input is the result of an operation with gradients, which the step would not reach",
-                remedy="input.detach(), or make the operation part of the model",
-            )
+        refused = any([leaf._counter is None or (leaf._node is not None and leaf._requires_grad) for leaf in leaves])
+        if refused or not is_grad_enabled() or is_inference_mode_enabled():
+            raise self._refusal(leaves)
         program = self._find(key)
         if program is None:
             program = self._new(key, modules, args, y)
@@ -355,6 +353,24 @@ class CompiledStep:
         self.optimizer.step_count += 1
         self._run_hooks("_step_post_hooks")
         return loss
+
+    def _refusal(self, leaves: Sequence[Any]) -> GradientError:
+        """Why there is no step, as eager mode has no gradient then."""
+        if not is_grad_enabled() or is_inference_mode_enabled():
+            mode = "inference_mode" if is_inference_mode_enabled() else "no_grad"
+            return GradientError(
+                f"{self.name}: a training step inside of {mode}(), where operations are not recorded for gradients",
+                remedy="call the step outside of it; with enable_grad() around the call if it is only no_grad()",
+            )
+        if any([leaf._counter is None for leaf in leaves]):
+            return GradientError(
+                f"{self.name}: an input was made in inference mode and cannot be saved for a backward pass",
+                remedy="input.clone() outside of inference mode, or no_grad instead of it",
+            )
+        return GradientError(
+            f"{self.name}: an input is the result of an operation with gradients, which the step would not reach",
+            remedy="input.detach(), or make the operation part of the model",
+        )
 
     def __reduce__(self) -> Any:
         return CompiledStep, (self.model, self.loss, self.optimizer)
@@ -405,6 +421,7 @@ def compile_step(model: Any, loss: Callable[..., Any], optimizer: Any) -> Compil
 
     ``x`` is the model's input (a tuple for several). Parameters, buffers, random state and optimizer state are updated
     in place. Numbers that schedulers change are arguments of the program, so a change needs no new trace. Gradients
-    are not kept in ``grad``.
+    are not kept in ``grad``. Inside ``no_grad`` and ``inference_mode``, and of tensors made in the latter, a step
+    raises GradientError, as ``backward`` does.
     """
     return CompiledStep(model, loss, optimizer)

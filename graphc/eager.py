@@ -22,7 +22,7 @@ from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.define import no_tensor
 from graphc.tensor import Tensor
-from graphc.tensor_base import BY_NUMPY, VOLATILE, any_volatile, check_writable, expose, refresh, too_large
+from graphc.tensor_base import BY_NUMPY, VOLATILE, TensorBase, any_volatile, check_writable, expose, refresh, too_large
 from graphc.views import ALIASES, view_of, write_tangents, write_through
 
 _CHECKED_LIMIT = 20_000
@@ -83,7 +83,7 @@ class EagerDispatcher:
             record(op, checked.attrs, operands, results)
         if USED[0] and has_tangents(operands):
             propagate(op, checked.attrs, operands, results)
-        if checked.aliases and arrays[0].size:
+        if checked.aliases:
             self._alias(op, checked, operands[0], results[0])
         return results if found.__class__ is tuple else results[0]
 
@@ -129,8 +129,8 @@ class EagerDispatcher:
         return tensor
 
     def _alias(self, op: OpDef, checked: Checked, operand: Tensor, result: Tensor) -> None:
-        """Makes ``result`` a view of ``operand`` where they share memory."""
-        if not np.may_share_memory(result._data, operand._data):
+        """Makes ``result`` a view of ``operand`` where they share memory, be it none at all."""
+        if result._data.size and not np.may_share_memory(result._data, operand._data):
             return
         result._counter = operand._counter
         result._view = view_of(operand, op, checked.attrs)
@@ -157,14 +157,15 @@ class EagerDispatcher:
             raise escaped(tensor)
         return data
 
-    def before_write(self, tensor: Tensor) -> Tensor:
+    def before_write(self, tensor: Tensor, *others: Any) -> Tensor:
         """The tensor itself, or a copy at the same place in the graph where the operation is recorded."""
         refresh(tensor)
         check_writable(tensor)
-        if not (tensor._requires_grad and is_grad_enabled()):
+        needed = tensor._requires_grad or any([isinstance(t, TensorBase) and t._requires_grad for t in others])
+        if not (needed and is_grad_enabled()):
             return tensor
         copy = Tensor._wrap(tensor._data.copy())
-        copy._node, copy._index, copy._requires_grad = tensor._node, tensor._index, True
+        copy._node, copy._index, copy._requires_grad = tensor._node, tensor._index, tensor._requires_grad
         copy._tangents = tensor._tangents
         return copy
 

@@ -70,8 +70,9 @@ class FrontEnd(dispatch.Dispatcher, Protocol):
         """What holds the ``grad`` of ``tensor``; raises TraceError in a trace for a tensor from outside of it."""
         ...
 
-    def before_write(self, tensor: Any) -> Any:
-        """The content of ``tensor`` as an operand of the operation whose result will be assigned to it."""
+    def before_write(self, tensor: Any, *others: Any) -> Any:
+        """The content of ``tensor`` as an operand, beside ``others``, of the operation whose result will be assigned to
+        it."""
         ...
 
     def own(self, tensor: Any) -> Any:

@@ -147,7 +147,7 @@ class Tracer:
         before = self.layout(operand)
         after = before if op is stop_gradient.op else op.reference(before, **attrs)  # type: ignore[misc]
         self._layouts[id(result)] = (result, after)
-        if before.size and np.may_share_memory(before, after):
+        if not after.size or np.may_share_memory(before, after):
             result._view = view_of(operand, op, attrs)
             result._counter = operand._counter
             result._seen = 0 if operand._counter is None else operand._counter[0]
@@ -277,7 +277,7 @@ class Tracer:
 
     # ---- writing
 
-    def before_write(self, tensor: Tensor) -> Tensor:
+    def before_write(self, tensor: Tensor, *others: Any) -> Tensor:
         """The content before an in-place operation: values of a graph never change, so the image serves."""
         image = refresh(self.local(tensor))
         check_writable(image)

@@ -167,6 +167,8 @@ def _shared() -> GradientError:
 def _no_inverse(content: Any, value: Any, shape: Any) -> Any:
     if content.shape == shape:
         return value
+    if not value.numel():
+        return content
     raise _shared()
 
 

@@ -385,3 +385,42 @@ def test_inputs_with_a_history_are_refused_because_gradients_would_not_reach_it(
     with pytest.raises(GradientError, match="an input is the result of an operation with gradients"):
         step(x * scale, y)
     step((x * scale).detach(), y)
+
+
+@pytest.mark.parametrize("mode", [graphc.no_grad, graphc.inference_mode])
+@pytest.mark.parametrize("compiled_before", [False, True])
+def test_a_step_where_gradients_are_switched_off_raises_as_backward_does(net, mode, compiled_before):
+    x, y = batch()
+    step = graphc.compile_step(net, F.cross_entropy, optim.SGD(net.parameters(), lr=0.1))
+    if compiled_before:
+        step(x, y)
+    before = [p.tolist() for p in net.parameters()]
+    with mode():
+        with pytest.raises(GradientError):
+            F.cross_entropy(net(x), y).backward()
+        with pytest.raises(GradientError, match=f"inside of {mode.__name__}"):
+            step(x, y)
+    assert [p.tolist() for p in net.parameters()] == before
+    step(x, y)
+    assert [p.tolist() for p in net.parameters()] != before
+
+
+def test_an_input_made_in_inference_mode_is_refused_as_in_eager_mode(net):
+    with graphc.inference_mode():
+        x, y = batch()
+        x = x * 2
+    step = graphc.compile_step(net, F.cross_entropy, optim.SGD(net.parameters(), lr=0.1))
+    with pytest.raises(GradientError, match="made in inference mode"):
+        F.cross_entropy(net(x), y).backward()
+    with pytest.raises(GradientError, match="made in inference mode"):
+        step(x, y)
+    step(x.clone(), y.clone())
+
+
+def test_a_step_inside_of_enable_grad_inside_of_no_grad_trains(net):
+    x, y = batch()
+    step = graphc.compile_step(net, F.cross_entropy, optim.SGD(net.parameters(), lr=0.1))
+    before = [p.tolist() for p in net.parameters()]
+    with graphc.no_grad(), graphc.enable_grad():
+        step(x, y)
+    assert [p.tolist() for p in net.parameters()] != before

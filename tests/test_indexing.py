@@ -323,3 +323,45 @@ def test_a_place_in_a_buffer_is_read_at_each_call():
         change(model.place)
         assert fast(x).tolist() == model(x).tolist()
     assert len(fast.variants) == 1
+
+
+WRITES = {
+    "slice": lambda t, x, y: x.__setitem__(slice(3, 3), y[:0]),
+    "a number": lambda t, x, y: x.__setitem__(slice(3, 3), y[0]),
+    "added": lambda t, x, y: x.__setitem__(slice(3, 3), x[3:3] + y[:0]),
+    "copied": lambda t, x, y: x[3:3].copy_(y[:0]),
+    "scaled": lambda t, x, y: x[1:1].mul_(y[0]),
+    "filled": lambda t, x, y: x[2:2].fill_(y[0]),
+    "view of a view": lambda t, x, y: x.reshape(1, 5)[:, 2:2].reshape(0).copy_(y[:0]),
+    "no index": lambda t, x, y: x.__setitem__(t.zeros(0, dtype=t.int64), y[:0]),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("leaf", [False, True], ids=["constant", "with gradient"])
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_to_no_elements_counts_for_gradients(name: str, leaf: bool, compiled: bool):
+    torch = pytest.importorskip("torch")
+    found = []
+    for library in (torch, graphc):
+        x, y = library.arange(5.0), library.ones(5, requires_grad=True)
+        if leaf:
+            x.requires_grad_()
+
+        def function(x, y, library=library):
+            content = x * 1
+            WRITES[name](library, content, y)
+            return content * 2
+
+        result = (graphc.compile(function) if compiled and library is graphc else function)(x, y)
+        result.sum().backward()
+        found.append([result.tolist(), *[None if t.grad is None else t.grad.tolist() for t in (x, y)]])
+    assert found[0] == found[1]
+
+
+def test_a_view_of_nothing_is_a_view_as_others_are():
+    x = graphc.arange(5.0)
+    part = x[3:3]
+    part.copy_(graphc.ones(0, requires_grad=True))
+    assert part.requires_grad and x.requires_grad

@@ -10,7 +10,8 @@ from graphc.autograd.grad_mode import is_anomaly_enabled, no_grad
 from graphc.autograd.node import Edge, Node, freed
 from graphc.dtypes import DType
 from graphc.errors import GradientError
-from graphc.ir.op import OpDef
+from graphc.ir.op import OpDef, Trait
+from graphc.ops import dispatch
 from graphc.ops.reduce import sum_to
 from graphc.tensor import Tensor
 from graphc.tensor_base import edge_of, front, refresh
@@ -48,13 +49,17 @@ class Snapshot:
         self.edge = edge
         self.whose = whose
 
+    def is_stale(self) -> bool:
+        """Whether the data was written to since."""
+        return self.unpack is None and self.counter[0] != self.version
+
     def check(self) -> Any:
         """The data; raises GradientError when it is freed or was written to since."""
         if self.data is None:
             raise freed()
         if self.unpack is not None:
             return self._unpacked(self.unpack)
-        if self.counter[0] != self.version:
+        if self.is_stale():
             raise GradientError(
                 f"a tensor needed for the gradient was modified by an in-place operation: {self.whose}, "
                 f"{self.dtype.name}{list(self.shape)}, is at version {self.counter[0]}, not {self.version} as expected",
@@ -154,8 +159,11 @@ class OpNode(Node):
 
     def run(self, grads: list[Any]) -> Sequence[Any]:
         """Applies the op's gradient rules."""
-        results = [Saved.of(s, (self, i)) for i, s in enumerate(self.results)]
         operands = [Saved.of(s) for s in self.operands]
+        if self.op.has(Trait.RECOMPUTED) and self.results[0].data is not None and self.results[0].is_stale():
+            results: list[Any] = [dispatch.apply(self.op, operands, self.attrs)]
+        else:
+            results = [Saved.of(s, (self, i)) for i, s in enumerate(self.results)]
         several = len(results) > 1
         g = tuple(grads) if several else grads[0]
         result = tuple(results) if several else results[0]

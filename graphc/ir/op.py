@@ -45,6 +45,8 @@ class Trait(Flag):
     """The result is true when the call must stop before it writes to any state; nothing reads it."""
     STATE_WRITE = auto()
     """Operand 0 is a param or state argument of the graph, and result 0 is its content after the call."""
+    RECOMPUTED = auto()
+    """The result may be written to before a backward pass, whose rules then get it computed again from the operands."""
 
 
 @dataclass(frozen=True)

@@ -68,8 +68,7 @@ class Elementary(TensorBase):
     def logit(self, eps: float | None = None) -> Tensor:
         """log(x / (1 - x)), with elements first limited to eps..1-eps."""
         x = _float(self)
-        x = x if eps is None else composite.clamp(x, eps, 1.0 - eps)
-        return ew.sub(mathematics.log(x), mathematics.log1p(ew.neg(x)))
+        return elementary.logit(x if eps is None else composite.clamp(x, eps, 1.0 - eps))
 
     def frac(self) -> Tensor:
         """What lies behind the decimal point, with the sign of the element."""
@@ -90,9 +89,9 @@ class Elementary(TensorBase):
         return ew.mul(_float(self), 180.0 / math.pi)
 
     def sinc(self) -> Tensor:
-        """sin(pi x) / (pi x), 1 at 0."""
+        """sin(pi x) / (pi x), 1 at 0, and so near to it that the gradient is 0."""
         angle = ew.mul(_float(self), math.pi)
-        zero = ew.eq(angle, 0)
+        zero = ew.eq(ew.mul(angle, angle), 0)
         safe = ew.where(zero, 1.0, angle)
         return ew.where(zero, 1.0, ew.div(mathematics.sin(safe), safe))
 

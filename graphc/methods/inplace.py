@@ -54,22 +54,23 @@ def _store(tensor: Any, value: Any) -> Any:
     return tensor
 
 
-def _from(function: Any) -> Any:
-    """The in-place form of ``function(tensor, *args)``."""
+def _from(function: Any, reads: bool = True) -> Any:
+    """The in-place form of ``function(tensor, *args)``; ``reads``: gradients of others may depend on the tensor."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return write(self, function(front().before_write(self), *args, **kwargs))
+        others = (*args, *kwargs.values()) if reads else ()
+        return write(self, function(front().before_write(self, *others), *args, **kwargs))
 
     method.__doc__ = f"In place: {(function.__doc__ or '').strip().splitlines()[0] if function.__doc__ else ''}"
     return method
 
 
-def _operator(function: Any) -> Any:
+def _operator(function: Any, reads: bool = True) -> Any:
     def method(self: Any, other: Any) -> Any:
         other = operand(other)
         if other is NotImplemented:
             return NotImplemented
-        return write(self, function(front().before_write(self), other))
+        return write(self, function(front().before_write(self, *((other,) if reads else ())), other))
 
     method.__doc__ = f"In place: {function.__doc__}"
     return method
@@ -90,13 +91,13 @@ def _reshaping(name: str) -> Any:
 class InPlace(TensorBase):
     """Methods that write to the tensor."""
 
-    __iadd__, __isub__ = _operator(ew.add), _operator(ew.sub)
+    __iadd__, __isub__ = _operator(ew.add, reads=False), _operator(ew.sub, reads=False)
     __imul__, __itruediv__ = _operator(ew.mul), _operator(ew.div)
     __ifloordiv__, __imod__ = _operator(ew.floor_div), _operator(ew.mod)
     __ipow__ = _operator(composite.power)
     __iand__, __ior__, __ixor__ = _operator(ew.bit_and), _operator(ew.bit_or), _operator(ew.bit_xor)
 
-    add_, sub_ = _from(Arithmetic.add), _from(Arithmetic.sub)
+    add_, sub_ = _from(Arithmetic.add, reads=False), _from(Arithmetic.sub, reads=False)
     mul_, div_, pow_ = _from(ew.mul), _from(Arithmetic.div), _from(Arithmetic.pow)
     floor_divide_, remainder_ = _from(ew.floor_div), _from(ew.mod)
     addcmul_, addcdiv_ = _from(Arithmetic.addcmul), _from(Arithmetic.addcdiv)
@@ -143,11 +144,11 @@ class InPlace(TensorBase):
 
     def clamp_min_(self, min: Any) -> Tensor:
         """In place: elements not below ``min``."""
-        return write(self, composite.clamp(front().before_write(self), min, None))
+        return write(self, composite.clamp(front().before_write(self, min), min, None))
 
     def clamp_max_(self, max: Any) -> Tensor:
         """In place: elements not above ``max``."""
-        return write(self, composite.clamp(front().before_write(self), None, max))
+        return write(self, composite.clamp(front().before_write(self, max), None, max))
 
     def copy_(self, source: Any) -> Tensor:
         """Takes over the elements of ``source``, converted and broadcast."""
@@ -224,7 +225,7 @@ class InPlace(TensorBase):
         self, dim: int, index: Tensor, src: Any = None, *, value: float | None = None, reduce: str | None = None
     ) -> Tensor:
         """Puts ``src[i, j]`` (or a number) at ``index[i, j], j`` (for ``dim`` 0)."""
-        return write(self, front().before_write(self).scatter(dim, index, src, value=value, reduce=reduce))
+        return write(self, front().before_write(self, src).scatter(dim, index, src, value=value, reduce=reduce))
 
     def scatter_add_(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
         """Adds ``src[i, j]`` at ``index[i, j], j`` (for ``dim`` 0)."""

@@ -18,9 +18,11 @@ from graphc.ops.elementwise import (
     COMMUTATIVE,
     ELEMENTWISE,
     MISMATCH,
+    abs,
     add,
     div,
     eq,
+    ge,
     le,
     logical_and,
     lowered,
@@ -45,6 +47,23 @@ _LARGE = 1e9
 exp2 = function("exp2", "2 to the power x.", np.exp2, lambda g, y, x: mul(g, mul(y, _LN_2)), -3, 3)
 log2 = function("log2", "The logarithm to base 2.", np.log2, lambda g, y, x: div(g, mul(x, _LN_2)), 0.1, 5)
 log10 = function("log10", "The logarithm to base 10.", np.log10, lambda g, y, x: div(g, mul(x, _LN_10)), 0.1, 5)
+
+
+def _logit_gradient(g: Any, y: Any, x: Any) -> Any:
+    """g / (x (1 - x)), NaN where x is not in 0..1."""
+    inside = logical_and(ge(x, 0), le(x, 1))
+    return where(inside, div(g, abs(mul(x, sub(1, x)))), math.nan)  # -0 is 0 here.
+
+
+logit = function(
+    "logit",
+    "log(x / (1 - x)), the inverse of the sigmoid; NaN where x is not in 0..1.",
+    lambda x: np.log(x) - np.log1p(-x),
+    _logit_gradient,
+    0.1,
+    0.9,
+    lowered(lambda nest, x: nest.op("log", x) - nest.op("log1p", -x)),
+)
 
 
 # ---- the tangent and hyperbolic functions

@@ -116,7 +116,7 @@ div = define(
     reference=np.true_divide,
     vjp=(lambda g, result, x, y: div(g, y), lambda g, result, x, y: neg(div(mul(g, result), y))),
     lower=scalar_op("div"),
-    traits=ELEMENTWISE,
+    traits=ELEMENTWISE | Trait.RECOMPUTED,
     samples=lambda: [
         *binary(kinds="f")(),
         Sample((floats((3, 4), low=-3, high=3), floats((4,), low=0.5, high=2, seed=1))),

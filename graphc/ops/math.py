@@ -14,14 +14,13 @@ from graphc.ir.index import Index
 from graphc.ir.kernel import Const
 from graphc.ir.lowering import LowerContext, OperandRef
 from graphc.ir.nest import NestBuilder, Scalar
-from graphc.ir.op import Attr, ErrorSample, Sample
+from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.scalar import SCALAR_OPS
 from graphc.ir.types import TensorType
 from graphc.ops.define import EVERY, define
 from graphc.ops.elementwise import (
     ELEMENTWISE,
     MISMATCH,
-    abs,
     add,
     div,
     eq,
@@ -29,7 +28,6 @@ from graphc.ops.elementwise import (
     gt,
     le,
     logical_and,
-    logical_not,
     logical_or,
     lowered,
     lt,
@@ -98,15 +96,15 @@ def _integer_pow(nest: NestBuilder, x: Scalar, y: Scalar) -> Scalar:
 
 
 def _base_gradient(g: Any, result: Any, x: Any, y: Any) -> Any:
-    """y * x**(y - 1), and 0 where y is 0 and x is 0 or NaN."""
-    flat = logical_and(eq(y, 0), logical_not(gt(abs(x), 0)))
-    return mul(g, mul(y, pow(where(flat, 1, x), sub(y, 1))))
+    """y * x**(y - 1), and 0 where y is 0, whatever x and g are."""
+    flat = eq(y, 0)
+    return where(flat, 0, mul(g, mul(y, pow(where(flat, 1, x), sub(y, 1)))))
 
 
 def _exponent_gradient(g: Any, result: Any, x: Any, y: Any) -> Any:
-    """x**y * log(x), and 0 where x is 0 and the exponent is not negative."""
+    """x**y * log(x), and 0 where x is 0 and the exponent is not negative, whatever g is."""
     flat = logical_and(eq(x, 0), ge(y, 0))
-    return mul(g, mul(result, log(where(flat, 1, x))))
+    return where(flat, 0, mul(g, mul(result, log(where(flat, 1, x)))))
 
 
 def _pow_samples() -> list[Sample]:
@@ -154,6 +152,7 @@ def function(
     low: float,
     high: float,
     lower: Callable[..., Scalar] | None = None,
+    traits: Trait = ELEMENTWISE,
 ) -> Any:
     """Defines a floating-point function with gradient ``gradient(g, result, x)``, sampled in ``low..high``."""
     return define(
@@ -164,7 +163,7 @@ def function(
         reference=reference,
         vjp=(gradient,),
         lower=lower or scalar_op(name),
-        traits=ELEMENTWISE,
+        traits=traits,
         samples=unary(low, high),
         error_samples=_INTEGER,
         promotes=EVERY,
@@ -176,7 +175,12 @@ exp = function("exp", "e to the power x.", np.exp, lambda g, y, x: mul(g, y), -3
 expm1 = function("expm1", "exp(x) - 1, accurate for small x.", np.expm1, lambda g, y, x: mul(g, add(y, 1)), -2, 2)
 log = function("log", "The natural logarithm.", np.log, lambda g, y, x: div(g, x), 0.1, 5)
 log1p = function("log1p", "log(1 + x), accurate for small x.", np.log1p, lambda g, y, x: div(g, add(x, 1)), -0.8, 3)
-sqrt = function("sqrt", "The square root.", np.sqrt, lambda g, y, x: div(mul(g, 0.5), y), 0.1, 5)
+_ROOT = ELEMENTWISE | Trait.RECOMPUTED
+"""A root may be the power by a half, of which PyTorch keeps the base."""
+
+sqrt = function(
+    "sqrt", "The square root.", np.sqrt, lambda g, y, x: div(mul(g, 0.5), y), 0.1, 5, scalar_op("sqrt"), _ROOT
+)
 rsqrt = function(
     "rsqrt",
     "1 / sqrt(x).",
@@ -185,6 +189,7 @@ rsqrt = function(
     0.2,
     5,
     lowered(lambda nest, x: 1 / nest.op("sqrt", x)),
+    _ROOT,
 )
 sin = function("sin", "The sine of x radians.", np.sin, lambda g, y, x: mul(g, cos(x)), -4, 4)
 cos = function("cos", "The cosine of x radians.", np.cos, lambda g, y, x: neg(mul(g, sin(x))), -4, 4)

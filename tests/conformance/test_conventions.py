@@ -35,6 +35,31 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
         for n in "fmax fmin maximum minimum atan2 pow float_power hypot logaddexp logaddexp2 copysign xlogy".split()
     },
     **{n: (name_of(n), (SPECIAL,)) for n in UNARY.split()},
+    "logit": (lambda t, x: t.logit(x), (np.array([*SPECIAL, 0.5, 1.5, -0.25]),)),
+    "logit with eps": (lambda t, x: t.logit(x, eps=0.1), (np.array([*SPECIAL[1:], 0.5, 1.5, 0.05]),)),
+    "sinc beside 0": (lambda t, x: t.sinc(x), (np.array([*SPECIAL, 1e-300, 1e-310, -1e-320]),)),
+    "arc sine of a power": (lambda t, x, y: t.asin(x**y), (np.array([1.0, 1.0, 0.5, NAN]), np.array([0.0, 0, 1, 0]))),
+    "power of a tiny number by 0": (lambda t, x: x**0, (np.array([1e-320, 0.0, NAN, INF, 2.0]),)),
+    **{
+        f"{n}": (lambda t, x, y, n=n: getattr(t.nn.functional, n)(x, y, reduction="none"), (LEFT, RIGHT))
+        for n in ("smooth_l1_loss", "huber_loss", "kl_div")
+    },
+    "prelu": (lambda t, x, w: t.nn.functional.prelu(x[:, None], w), (SPECIAL[1:], np.array([0.25]))),
+    "prelu by NaN": (lambda t, x, w: t.nn.functional.prelu(x[:, None], w), (np.array([2.0, INF]), np.array([NAN]))),
+    **{
+        f"hinge of {y}": (
+            lambda t, x, y=y: t.nn.functional.hinge_embedding_loss(x, t.full_like(x, y), reduction="none"),
+            (SPECIAL,),
+        )
+        for y in (1.0, -1.0, 0.5)
+    },
+    **{
+        f"ranking by {m}": (
+            lambda t, x, y, m=m: t.nn.functional.margin_ranking_loss(x, y, t.ones_like(x), m, reduction="none"),
+            (LEFT, RIGHT),
+        )
+        for m in (0.0, 1.0)
+    },
     "clamp": (lambda t, x: t.clamp(x, min=-1.0, max=1.0), (SPECIAL,)),
     "clamp from below": (lambda t, x: t.clamp(x, min=1.0), (SPECIAL,)),
     "clamp from above": (lambda t, x: t.clamp(x, max=1.0), (SPECIAL,)),

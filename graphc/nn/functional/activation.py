@@ -86,7 +86,9 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         if tuple(weight.shape) != (channels,):
             raise ShapeError(f"prelu: {weight.numel()} weights for {channels} channels")
         slope = weight.reshape(-1, *(1,) * (len(input.shape) - 2))
-    return ew.where(ew.gt(input, 0), input, ew.mul(input, slope))
+    above = ew.gt(input, 0)
+    # Infinity times a gradient of 0 would make that of the weights NaN.
+    return ew.where(above, input, ew.mul(ew.where(above, 0, input), slope))
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:

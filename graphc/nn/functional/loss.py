@@ -12,8 +12,8 @@ from graphc.dtypes import int64
 from graphc.errors import AttributeValueError, DTypeError, ShapeError
 from graphc.indexing import require
 from graphc.nn.functional.activation import logsigmoid
+from graphc.ops import elementary, index, reduce
 from graphc.ops import elementwise as ew
-from graphc.ops import index, reduce
 from graphc.ops import math as mathematics
 from graphc.ops.define import no_tensor
 from graphc.tensor import Tensor
@@ -213,7 +213,7 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
-    """``target (log(target) - input)`` for log-probabilities ``input``; 0 where the target is 0.
+    """``target (log(target) - input)`` for log-probabilities ``input``; 0 where the target is 0, NaN below.
 
     ``log_target`` says that targets are logarithms too. ``batchmean`` is the sum divided by the first dimension, the
     divergence as it is defined.
@@ -222,9 +222,7 @@ def kl_div(
     if log_target:
         loss = ew.mul(mathematics.exp(target), ew.sub(target, input))
     else:
-        positive = ew.gt(target, 0)
-        entropy = ew.mul(target, mathematics.log(ew.where(positive, target, 1)))
-        loss = ew.sub(ew.where(positive, entropy, ew.mul(target, 0)), ew.mul(target, input))
+        loss = ew.sub(elementary.xlogy(target, target), ew.mul(target, input))
     result = reduced(loss, how)
     return ew.mul(result, 1.0 / input.shape[0]) if reduction == "batchmean" and input.shape else result
 

@@ -95,9 +95,11 @@ def huber_loss(
 
 def _huber(difference: Tensor, delta: float, scale: float) -> Tensor:
     size = ew.abs(difference)
-    inner = ew.mul(ew.mul(difference, difference), 0.5 * scale)
+    large = ew.ge(size, delta)
+    near = ew.where(large, 0, difference)  # The gradient of an infinite square would be NaN.
+    inner = ew.mul(ew.mul(near, near), 0.5 * scale)
     outer = ew.mul(ew.sub(size, 0.5 * delta), delta * scale)
-    return ew.where(ew.lt(size, delta), inner, outer)
+    return ew.where(large, outer, inner)
 
 
 def poisson_nll_loss(
@@ -143,7 +145,7 @@ def hinge_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """x where the target is 1, ``max(0, margin - x)`` where it is -1, and both for any other target."""
-    far = ew.where(ew.eq(target, 1), 0, composite.relu(ew.sub(margin, input)))
+    far = ew.where(ew.eq(target, 1), 0, composite.clamp(ew.sub(margin, input), 0))
     loss = ew.add(far, ew.where(ew.eq(target, -1), 0, input))
     return reduced(loss, reduction_of(reduction, size_average, reduce))
 
@@ -158,7 +160,7 @@ def margin_ranking_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``max(0, -target (input1 - input2) + margin)``: target 1 wants input1 larger, -1 smaller."""
-    loss = composite.relu(ew.add(ew.mul(ew.neg(target), ew.sub(input1, input2)), margin))
+    loss = composite.clamp(ew.add(ew.mul(ew.neg(target), ew.sub(input1, input2)), margin), 0)
     return reduced(loss, reduction_of(reduction, size_average, reduce))
 
 
@@ -173,7 +175,7 @@ def cosine_embedding_loss(
 ) -> Tensor:
     """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
     cosine = cosine_similarity(input1, input2, dim=-1, eps=1e-8)
-    loss = ew.where(ew.eq(target, 1), ew.sub(1.0, cosine), composite.relu(ew.sub(cosine, margin)))
+    loss = ew.where(ew.eq(target, 1), ew.sub(1.0, cosine), composite.clamp(ew.sub(cosine, margin), 0))
     return reduced(loss, reduction_of(reduction, size_average, reduce))
 
 
@@ -195,4 +197,4 @@ def triplet_margin_loss(
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = ew.minimum(far, pairwise_distance(positive, negative, p, eps))
-    return reduced(composite.relu(ew.add(ew.sub(near, far), margin)), reduction_of(reduction, size_average, reduce))
+    return reduced(composite.clamp(ew.add(ew.sub(near, far), margin), 0), reduction_of(reduction, size_average, reduce))

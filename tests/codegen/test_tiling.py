@@ -98,10 +98,11 @@ def test_results_that_lie_apart_are_changed_through_a_scratch_tile(places: str, 
     check_native(tiled, target_named("host"))
 
 
-@pytest.mark.parametrize(("rows", "asks"), [(100, True), (3, False)])
-def test_the_next_panel_of_a_large_operand_is_asked_for(rows: int, asks: bool):
-    """A panel that is read several times leaves time for the next one to arrive."""
-    kernel = transposed_b(rows, 512, 300)
+@pytest.mark.parametrize(("rows", "depth", "asks"), [(100, 300, True), (3, 300, False), (100, 10_000, False)])
+def test_the_next_panel_of_a_large_operand_is_asked_for(rows: int, depth: int, asks: bool):
+    """A panel that is read several times leaves time for the next one to arrive; two that do not share the second
+    cache would push each other out."""
+    kernel = transposed_b(rows, 512, depth)
     c = find_contraction(kernel)
     assert c is not None
     tile = replace(choose_tile(c, WIDE, frozenset({"b"})), pack=c.b, vector=c.outer[1], row=c.outer[0])

@@ -98,7 +98,7 @@ def test_results_that_lie_apart_are_changed_through_a_scratch_tile(places: str, 
     check_native(tiled, target_named("host"))
 
 
-@pytest.mark.parametrize(("rows", "depth", "asks"), [(100, 300, True), (3, 300, False), (100, 10_000, False)])
+@pytest.mark.parametrize(("rows", "depth", "asks"), [(100, 300, True), (3, 300, False), (100, 9000, False)])
 def test_the_next_panel_of_a_large_operand_is_asked_for(rows: int, depth: int, asks: bool):
     """A panel that is read several times leaves time for the next one to arrive; two that do not share the second
     cache would push each other out."""

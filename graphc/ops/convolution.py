@@ -202,6 +202,8 @@ def _decompose_grad_input(
     taps: they are channels of one smaller convolution, and are put side by side behind it. Kernels of one tap reach
     every ``stride``-th result only. What else there is convolves the gradient spread out by the stride. Dimensions with
     one window only are taken out first.
+
+    NOTE: zeros between and behind elements are multiplied too; docs/reliability.md says where infinity then makes NaN.
     """
     if any(x == 1 < n for x, n in zip(g.shape[2:], size, strict=True)):
         return _of_one_window(g, weight, size, stride, padding, dilation, groups)

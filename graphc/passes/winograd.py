@@ -35,7 +35,7 @@ class Winograd:
     stride and groups of 1 becomes transform, product, transform where the estimate says that this is faster; constant
     weights are transformed at once. A dilated one is a plain one of each image that every dilation-th row and column
     make up. GRAPHC_WINOGRAD=off leaves all as they are. Leaves: results that differ from the direct sum by rounding,
-    about as much again as that itself does.
+    about as much again as that itself does; what is infinite or NaN makes NaN of all tiles that read it.
 
         %y = conv(%x, %w) : f32[1,64,8,8]    ->    %v = winograd_input(%x) {...} : f32[36,4,64]
                                                    %m = matmul(%v, %u) : f32[36,4,64]

@@ -95,3 +95,21 @@ def test_a_wrong_kernel_is_seen(monkeypatch: pytest.MonkeyPatch):
 def test_a_seeded_sample_agrees():
     found = {case: functions.judge(case) for case in itertools.islice(functions.cases(20261122), 60)}
     assert not {case: outcome for case, outcome in found.items() if outcome.kind in BAD}
+
+
+def test_further_nan_of_products_with_zeros_are_no_finding_and_lost_ones_are():
+    name = next(n for n in forms.public() if n.endswith("functional.conv_transpose2d"))
+    call = functions.make(f"{name}#0:0")
+    images = np.ones((1, 3, 4, 5))
+    weights = np.ones((3, 2, 3, 3))
+    weights[1, 1, 0, 2] = np.inf
+    call = call._replace(arrays=[images, weights, np.zeros(2)], layouts=["dense"] * 3, differentiable=[True] * 3)
+    with np.errstate(all="ignore"):
+        expected = functions.run(call.function, functions.tensors_of(call, True))
+        native = functions.run(gc.compile(call.function), functions.tensors_of(call, True))
+        assert functions.compare("compiled", expected, native, functions.TOLERANCE).kind == DIFFERENT
+        assert functions._compare_native(call, expected, native) is None
+        finite = native._replace(values=[np.nan_to_num(v, nan=0, posinf=0, neginf=0) for v in native.values])
+        assert functions._compare_native(call, expected, finite).kind == DIFFERENT
+        more = native._replace(values=[np.full_like(v, np.nan) for v in native.values])
+        assert functions._compare_native(call, expected, more).kind == DIFFERENT

@@ -33,7 +33,8 @@ def conv2d(
     """Cross-correlation of [batch, channels, height, width] with weight [out, channels / groups, kernel height, width].
 
     ``padding`` is zeros around the input, ``"valid"`` for none or ``"same"`` for an output of the input's size (stride
-    1 only). Raises ShapeError when channels or sizes do not fit.
+    1 only). Raises ShapeError when channels or sizes do not fit. Compiled, infinities and NaN may make NaN of some more
+    elements than eagerly, and of no fewer; docs/reliability.md says which.
     """
     return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
@@ -118,7 +119,8 @@ def conv_transpose2d(
 ) -> Tensor:
     """The gradient of conv2d used forward: [batch, in, height, width] with weight [in, out / groups, kh, kw].
 
-    ``output_padding`` picks one of the sizes that the convolution would bring to the input's size.
+    ``output_padding`` picks one of the sizes that the convolution would bring to the input's size. Compiled, what is
+    infinite or NaN reaches as far as a kernel that goes on to a multiple of the stride; docs/reliability.md says more.
     """
     return _conv_transpose(
         "conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation

@@ -115,7 +115,10 @@ class Conv1d(_Conv):
 
 
 class Conv2d(_Conv):
-    """Convolution of [batch, in_channels, height, width]; weight [out_channels, in_channels / groups, kh, kw]."""
+    """Convolution of [batch, in_channels, height, width]; weight [out_channels, in_channels / groups, kh, kw].
+
+    Compiled, what is infinite or NaN may reach farther, as docs/reliability.md says.
+    """
 
     rank = 2
 
@@ -200,7 +203,10 @@ class ConvTranspose1d(_ConvTranspose):
 
 
 class ConvTranspose2d(_ConvTranspose):
-    """Transposed convolution of [batch, in_channels, height, width]; weight [in_channels, out_channels / groups, *]."""
+    """Transposed convolution of [batch, in_channels, height, width]; weight [in_channels, out_channels / groups, *].
+
+    Compiled, what is infinite or NaN may reach farther, as docs/reliability.md says.
+    """
 
     rank = 2
 

@@ -19,6 +19,7 @@ from graphc.passes.cse import CommonSubexpressionElimination
 from graphc.passes.dce import DeadCodeElimination
 from graphc.passes.decompose import Decompose
 from graphc.passes.fold import ConstantFolding
+from graphc.passes.padded_sums import JoinPaddedParts
 from graphc.passes.recompute import Recompute
 from graphc.passes.scans import MergeScans, OptimizeSteps, PruneScans
 from graphc.passes.winograd import Winograd
@@ -42,6 +43,7 @@ PIPELINE: tuple[Pass, ...] = (
     PruneScans(),
     # From here on the graph is not differentiated any more.
     Decompose(),
+    JoinPaddedParts(),
     Canonicalize(),
     BatchNormFolding(),
     # What decomposition and folding left: constants of weights, views of views, equal paddings.

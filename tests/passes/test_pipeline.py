@@ -126,7 +126,7 @@ def test_print_after(monkeypatch, capsys):
 
 
 def test_passes_say_what_they_need_do_and_leave():
-    assert len({p.name for p in PIPELINE}) == 12
+    assert len({p.name for p in PIPELINE}) == 13
     for step in PIPELINE:
         doc = type(step).__doc__
         assert all(word in doc for word in ("Needs:", "Does:", "Leaves:", "->")), step.name

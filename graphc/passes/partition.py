@@ -92,6 +92,10 @@ class Partition:
         """Nodes whose values are there after the call."""
         self._bits: dict[Group, int] = {}
         self._above: dict[Group, int] = {}
+        self._readers: dict[Group, dict[Group, None]] = {}
+        """Groups that read results of a group, as far as they have been asked for; some may have been joined since."""
+        self._became: dict[Group, Group] = {}
+        """What groups that were joined are now."""
         self._number()
 
     def _is_real(self, node: Node) -> bool:
@@ -138,6 +142,7 @@ class Partition:
         if node not in group.nodes:
             group.nodes.append(node)
             self.again.setdefault(node, []).append(group)
+            self._readers.clear()  # it reads the value no more, but what that is computed of
 
     def holds(self, group: Group, node: Node) -> bool:
         """Whether a group computes a node."""
@@ -182,7 +187,11 @@ class Partition:
             above |= self._above.pop(part)
         above &= ~bits
         both = above | bits
-        needing = [g for part in parts for g in self._after(part)]
+        after = {g: None for part in parts for g in self._after(part) if g not in parts}
+        if not self.again:
+            self._readers[merged] = after
+        self._became.update((part, merged) for part in parts)
+        needing = list(after)
         while needing:  # what needs it already is needed by none that does not
             group = needing.pop()
             known = self._above.get(group)
@@ -191,9 +200,22 @@ class Partition:
                 needing += self._after(group)
         self._bits[merged], self._above[merged] = bits, above
 
-    def _after(self, group: Group) -> list[Group]:
+    def _after(self, group: Group) -> dict[Group, None]:
         """Groups that read results of this one."""
-        return list(dict.fromkeys(g for n in group.nodes if self.group_of[n] is group for g in self.reading(n)))
+        known = self._readers.get(group)
+        if known is None:
+            known = dict.fromkeys(g for n in group.nodes if self.group_of[n] is group for g in self.reading(n))
+        elif not self._became.keys().isdisjoint(known):
+            known = dict.fromkeys(present for g in known if (present := self._present(g)) is not group)
+        if not self.again:
+            self._readers[group] = known
+        return known
+
+    def _present(self, group: Group) -> Group:
+        """What a group has become."""
+        while group in self._became:
+            group = self._became[group]
+        return group
 
 
 def node_axes(node: Node) -> tuple[int, ...]:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from random import Random
+from typing import Any
+
+import graphc as gc
 from graphc.ir.graph import Graph, Node
+from graphc.ir.op import Trait
 from graphc.passes.partition import Group, Partition, node_axes
+from graphc.passes.pipeline import optimize
 from tests.passes.graph_text import graph_of
 
 
@@ -58,3 +64,44 @@ def test_a_node_that_two_groups_compute():
     merged = Group([], "map", (4, 8))
     partition.join(merged, a, c)
     assert not partition.again and partition.group_of[nodes["c"]] is merged
+
+
+def depends(partition: Partition, producer: Group, consumer: Group) -> bool:
+    """Whether one group needs another, found anew."""
+    waiting, seen = [consumer], {consumer}
+    while waiting:
+        for group in partition.before(waiting.pop()) - seen:
+            seen.add(group)
+            waiting.append(group)
+    return producer in seen - {consumer}
+
+
+def test_what_groups_need_is_known_after_any_joins():
+    """Steps of a recurrence with gradients, joined at random where no third group lies between."""
+
+    def function(x: Any, w: Any) -> Any:
+        h = x[0]
+        for i in range(6):
+            h = gc.tanh(h @ w + x[i])
+        return gc.autograd.grad(h.sum(), [x, w])
+
+    x, w = gc.rand(6, 3, 3, requires_grad=True), gc.rand(3, 3, requires_grad=True)
+    partition = Partition(optimize(gc.trace(function, x, w)))
+    random = Random(0)
+    for number in range(30):
+        groups = partition.groups()
+        for a in groups:
+            for b in groups:
+                known = a is b or partition.reaches(a, b, directly=True)
+                assert known >= depends(partition, a, b) and (
+                    known == depends(partition, a, b) or a is b or number > 20
+                )
+        if number == 20:  # one more group computes a value that it reads
+            node = next(n for n in partition.real if partition.reading(n) and not n.op.has(Trait.CONTRACTION))
+            partition.add_again(node, partition.reading(node)[0])
+        pairs = [(a, b) for b in groups for a in partition.before(b) if not partition.reaches(a, b, directly=False)]
+        if not pairs:
+            break
+        a, b = random.choice(pairs)
+        partition.join(Group([], "map", b.shape), a, b)
+    assert len(partition.groups()) < len(partition.real) // 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -103,6 +104,14 @@ class Sliding:
             result[(..., *place)] += values[(..., *at)]
         inner = tuple(slice(low, low + size) for (low, _), size in zip(self.padding, sizes, strict=True))
         return result[(..., *inner)]
+
+    def along(self, dimension: int) -> Sliding:
+        """The windows along one dimension, which are single elements along the others."""
+
+        def only(values: Sequence[Any], rest: Any) -> tuple[Any, ...]:
+            return tuple(v if i == dimension else rest for i, v in enumerate(values))
+
+        return Sliding(only(self.kernel, 1), only(self.stride, 1), only(self.padding, (0, 0)), only(self.dilation, 1))
 
     def position(self, window: Sequence[IndexLike], at: Sequence[IndexLike]) -> tuple[Index, ...]:
         """Index in the (unpadded) input of element ``at`` of a window."""

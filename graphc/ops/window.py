@@ -366,6 +366,53 @@ def _lower_avg_grad(
     return c.nest.reduce("add", 0, g.dtype, candidates, share)
 
 
+# ---- one dimension after the other
+
+
+def _dimensions(slide: Sliding, sizes: Ints, op: str) -> list[int]:
+    """The dimensions along which to pool, one after the other, where that reads at most half as many elements as whole
+    windows have; else none. Windows larger than what they slide over overlap so much that it reads far fewer."""
+    counts = slide.output(op, sizes)
+    found = [d for d in reversed(range(slide.rank)) if slide.kernel[d] > 1 or slide.stride[d] > 1]
+    present, reads = list(sizes), 0
+    for d in found:
+        present[d] = counts[d]
+        reads += prod(present) * slide.kernel[d]
+    return found if len(found) > 1 and 2 * reads <= prod(counts) * prod(slide.kernel) else []
+
+
+def _decompose_max(x: Any, **attrs: Any) -> Any:
+    slide = Sliding(**attrs)
+    result = None
+    for d in _dimensions(slide, x.shape[len(x.shape) - slide.rank :], "max_pool"):
+        part = slide.along(d)
+        given = {"kernel": part.kernel, "stride": part.stride, "padding": part.padding, "dilation": part.dilation}
+        result = max_pool(x if result is None else result, **given)
+    return result
+
+
+def _decompose_avg(x: Any, kernel: Ints, stride: Ints, padding: Pairs, count_include_pad: bool) -> Any:
+    slide = _plain(kernel, stride, padding)
+    result = None
+    for d in _dimensions(slide, x.shape[len(x.shape) - slide.rank :], "avg_pool"):
+        part = slide.along(d)
+        given = {"kernel": part.kernel, "stride": part.stride, "padding": part.padding}
+        result = avg_pool(x if result is None else result, **given, count_include_pad=count_include_pad)
+    return result
+
+
+def _decompose_avg_grad(g: Any, size: Ints, kernel: Ints, stride: Ints, padding: Pairs, count_include_pad: bool) -> Any:
+    slide = _plain(kernel, stride, padding)
+    result = None
+    for d in _dimensions(slide, size, "avg_pool"):
+        part, present = slide.along(d), g if result is None else result
+        sizes = present.shape[len(present.shape) - slide.rank :]
+        given = {"kernel": part.kernel, "stride": part.stride, "padding": part.padding}
+        wanted = (*sizes[:d], size[d], *sizes[d + 1 :])
+        result = avg_pool_grad(present, size=wanted, **given, count_include_pad=count_include_pad)
+    return result
+
+
 # ---- samples
 
 _MAX_CASES: list[tuple[Ints, dict[str, Any], Any]] = [
@@ -461,6 +508,7 @@ max_pool = define(
     reference=_max_reference,
     vjp=(lambda g, result, x, **attrs: max_pool_grad(x, g, **attrs),),
     lower=_lower_max,
+    decompose=_decompose_max,
     traits=Trait.PURE,
     samples=_max_samples,
     error_samples=[
@@ -513,6 +561,7 @@ avg_pool = define(
         ),
     ),
     lower=_lower_avg,
+    decompose=_decompose_avg,
     traits=Trait.PURE,
     samples=lambda: [Sample((x,), attrs) for x, attrs in _avg_arrays()],
     error_samples=[
@@ -530,6 +579,7 @@ avg_pool_grad = define(
     reference=_avg_grad_reference,
     vjp=(lambda h, result, g, size, **attrs: avg_pool(h, **attrs),),
     lower=_lower_avg_grad,
+    decompose=_decompose_avg_grad,
     traits=Trait.PURE,
     samples=_avg_grad_samples,
     error_samples=[

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import pytest
 
+import graphc as gc
 from graphc.errors import AttributeValueError, DTypeError
+from graphc.ir.graph import Graph
+from graphc.ir.kernel import Load, walk
 from graphc.ir.op import REGISTRY
 from graphc.ir.types import TensorType
 from graphc.ops import window
+from graphc.passes.lower import lower_graph
+from graphc.passes.pipeline import optimize
 
 PLAIN = {"padding": ((0, 0), (0, 0)), "dilation": (1, 1)}
 
@@ -94,3 +101,55 @@ def test_wrong_attributes():
     assert op.result_types((x,), attrs) == (TensorType(window.float32, (1, 2, 2)),)
     with pytest.raises(DTypeError):
         op.result_types((TensorType(window.bool_, (1, 4, 4)),), attrs)
+
+
+WIDE = [  # sizes, kernel, stride, padding of windows that overlap much, or are larger than what they slide over
+    ((7, 7), (13, 13), (1, 1), ((6, 6), (6, 6))),
+    ((9, 6), (5, 4), (1, 1), ((2, 2), (1, 2))),
+    ((12, 20), (8, 9), (2, 1), ((0, 3), (4, 4))),
+    ((6, 5, 4), (3, 3, 3), (1, 1, 1), ((1, 1), (1, 1), (1, 1))),
+]
+
+
+def reads(graph: Graph) -> int:
+    """How many elements a program reads."""
+    total = 0
+    for kernel in lower_graph(graph).kernels:
+        total += sum(prod(loop.axis.extent for loop in loops) for s, loops in walk(kernel.body) if isinstance(s, Load))
+    return total
+
+
+@pytest.mark.parametrize(("sizes", "kernel", "stride", "padding"), WIDE)
+@pytest.mark.parametrize("op", ["max", "avg", "avg of what is there", "gradient"])
+def test_overlapping_windows_are_pooled_one_dimension_after_the_other(op, sizes, kernel, stride, padding):
+    attrs = {"kernel": kernel, "stride": stride, "padding": padding}
+
+    def function(x):
+        if op == "max":
+            return window.max_pool(x, **attrs, dilation=(1,) * len(kernel))
+        if op == "gradient":
+            return window.avg_pool_grad(x, size=sizes, **attrs, count_include_pad=False)
+        return window.avg_pool(x, **attrs, count_include_pad=op == "avg")
+
+    slide = window.Sliding(kernel, stride, padding, (1,) * len(kernel))
+    counts = slide.output("pool", sizes)
+    x = gc.randn(2, *(counts if op == "gradient" else sizes))
+    graph = optimize(gc.trace(function, x))
+    assert len([n for n in graph.nodes() if "pool" in n.op.name]) == len(kernel)
+    assert reads(graph) <= prod(counts) * prod(kernel) * 2 // (1 if op == "gradient" else 2)
+    np.testing.assert_allclose(gc.compile(function)(x).numpy(), function(x).numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_what_wins_a_window_wins_it_by_rows_too():
+    x = gc.randn(1, 1, 8, 8)
+    x[0, 0, 2, 3], x[0, 0, 5] = np.nan, -np.inf
+    attrs = {"kernel": (5, 5), "stride": (1, 1), "padding": ((2, 2), (2, 2)), "dilation": (1, 1)}
+    found = gc.compile(lambda x: window.max_pool(x, **attrs))(x).numpy()
+    np.testing.assert_array_equal(found, window.max_pool(x, **attrs).numpy())
+
+
+@pytest.mark.parametrize(("kernel", "stride"), [((3, 3), (2, 2)), ((8, 8), (8, 8)), ((3, 3), (1, 1)), ((9, 1), (1, 1))])
+def test_windows_that_overlap_little_are_pooled_at_once(kernel, stride):
+    attrs = {"kernel": kernel, "stride": stride, "padding": ((0, 0), (0, 0)), "dilation": (1, 1)}
+    graph = optimize(gc.trace(lambda x: window.max_pool(x, **attrs), gc.rand(2, 3, 24, 24)))
+    assert [n.op.name for n in graph.nodes()] == ["max_pool"]

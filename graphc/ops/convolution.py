@@ -53,6 +53,8 @@ def _infer_grad_input(
     g: TensorType, weight: TensorType, size: Ints, stride: Ints, padding: Pairs, dilation: Ints, groups: int
 ) -> TensorType:
     _check_types("conv_grad_input", g, weight, groups)
+    if any(n < 0 for n in size):
+        raise AttributeValueError(f"conv_grad_input: size must not be negative, got {size}")
     x = TensorType(g.dtype, (g.shape[0], weight.shape[1] * groups, *size))
     _check_result("conv_grad_input", g, x, weight, stride, padding, dilation, groups)
     return x
@@ -201,10 +203,12 @@ def _decompose_grad_input(
     With a stride, ``stride`` neighbouring results per dimension read the same elements of the gradient through other
     taps: they are channels of one smaller convolution, and are put side by side behind it. Kernels of one tap reach
     every ``stride``-th result only. What else there is convolves the gradient spread out by the stride. Dimensions with
-    one window only are taken out first.
+    one window only are taken out first. Padding that leaves nothing over leaves no convolution either.
 
     NOTE: zeros between and behind elements are multiplied too; docs/reliability.md says where infinity then makes NaN.
     """
+    if 0 in size:
+        return shape.filled(0, g.dtype, (g.shape[0], weight.shape[1] * groups, *size))
     if any(x == 1 < n for x, n in zip(g.shape[2:], size, strict=True)):
         return _of_one_window(g, weight, size, stride, padding, dilation, groups)
     kernel = weight.shape[2:]
@@ -358,6 +362,7 @@ _CASES: list[tuple[Ints, Ints, Ints, Pairs, Ints, int, Any]] = [
     ((2, 2, 4, 4), (5, 2, 1, 1), (1, 1), ((2, 2), (0, 3)), (1, 1), 1, np.float32),
     ((2, 4, 5, 6), (6, 2, 2, 6), (1, 3), ((0, 0), (0, 2)), (1, 1), 2, np.float32),
     ((2, 3, 4, 5), (2, 3, 3, 2), (2, 5), ((1, 0), (2, 1)), (2, 3), 1, np.float64),
+    ((2, 4, 0, 3), (6, 2, 2, 2), (2, 1), ((1, 2), (0, 1)), (1, 2), 2, np.float64),
 ]
 
 
@@ -435,6 +440,7 @@ conv_grad_input = define(
     error_samples=[
         ErrorSample((_f32(1, 4, 3, 3), _f32(4, 2, 3, 3)), "the convolution gives", {**_PLAIN, "size": (6, 5)}),
         ErrorSample((_f32(1, 4, 3, 3), _f32(4, 2, 3, 3)), "size and kernel need 2 entries", {**_PLAIN, "size": (5,)}),
+        ErrorSample((_f32(1, 4, 3, 3), _f32(4, 2, 3, 3)), "must not be negative", {**_PLAIN, "size": (5, -1)}),
     ],
 )
 

@@ -159,6 +159,11 @@ def _conv_transpose(
         (n - 1) * s - sum(pair) + d * (k - 1) + e - b + 1
         for (n, s, d, k), pair, e, b in zip(spans, pairs, extra, behind, strict=True)
     )
+    if any(n < 0 for n in size):
+        raise ShapeError(
+            f"{name}: padding {pads} leaves an output of size {size}",
+            remedy="less padding, a larger input or a larger kernel",
+        )
     options = {"stride": strides, "padding": pairs, "dilation": dilations, "groups": groups}
     result = convolution.conv_grad_input(x, weight, size=size, **options)
     if any(zeros):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import graphc
 import graphc.nn.functional as F
 from graphc.errors import AttributeValueError, ShapeError
 from tests.nn.compare import agree, floats, tensor
@@ -69,6 +70,28 @@ def test_conv_transpose2d_as_torch(x: tuple[int, ...], w: tuple[int, ...], out: 
     )
 
 
+NOTHING = [
+    ((2, 1, 4, 1), (1, 2, 1, 3), {"padding": 2, "dilation": (1, 3)}),
+    ((2, 2, 1, 1), (2, 1, 2, 2), {"padding": 1, "stride": 2, "dilation": (2, 1)}),
+    (
+        (2, 4, 4, 1),
+        (4, 1, 3, 2),
+        {"padding": (1, 3), "stride": (2, 3), "dilation": 3, "groups": 2, "output_padding": (0, 2)},
+    ),
+]
+"""Transposed convolutions of which padding leaves nothing."""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("x", "w", "options"), NOTHING)
+def test_conv_transpose2d_of_which_padding_leaves_nothing(x: tuple[int, ...], w: tuple[int, ...], options: dict):
+    torch = pytest.importorskip("torch")
+    # PyTorch refuses some of them in f64, and takes them in f32.
+    arrays = floats(*x, dtype="float32"), floats(*w, dtype="float32")
+    for function in (F.conv_transpose2d, graphc.compile(F.conv_transpose2d)):
+        agree(function, torch.nn.functional.conv_transpose2d, *arrays, **options)
+
+
 @pytest.mark.torch
 def test_conv_transpose1d_as_torch():
     torch = pytest.importorskip("torch")
@@ -110,3 +133,5 @@ def test_transposed_errors():
         F.conv_transpose2d(x, w)
     with pytest.raises(AttributeValueError, match="output_padding 1 must be smaller"):
         F.conv_transpose2d(x, tensor(floats(3, 4, 3, 3)), output_padding=1)
+    with pytest.raises(ShapeError, match=r"padding \(3, 4\) leaves an output of size \(1, -1\)"):
+        F.conv_transpose2d(x, tensor(floats(3, 4, 3, 3)), padding=(3, 4))

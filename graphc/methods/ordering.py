@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from graphc import composite, indexing
+from graphc.autograd.grad_mode import is_grad_enabled
 from graphc.dims import Dims, dim_of, dims_of, extent_of
 from graphc.dtypes import DType, int64, limits
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
@@ -16,6 +17,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import order, reduce, shape
 from graphc.ops.index import gather, iota, scatter
+from graphc.ops.state import stop_gradient, straight_through
 from graphc.tensor_base import TensorBase, front, need_tensor
 
 if TYPE_CHECKING:
@@ -80,6 +82,18 @@ def not_empty(x: Any, axes: tuple[int, ...], name: str) -> None:
             raise IndexRangeError(f"{name}: dimension {d} of {list(x.shape)} has no elements")
 
 
+def shared_by_ties(x: Any, pick: Callable[[Any], Any]) -> Any:
+    """``pick(x)``, an element of the vector ``x``, whose gradient goes in equal parts to all equal ones, NaN to NaN."""
+    if not (x.requires_grad and is_grad_enabled()):
+        return pick(x)
+    value = pick(stop_gradient(x))
+    hit = ew.logical_or(ew.eq(x, value), ew.logical_and(mathematics.isnan(x), mathematics.isnan(value)))
+    count = reduce.sum(ew.cast(hit, dtype=x.dtype), axes=(0,))
+    mean = ew.div(reduce.sum(ew.where(hit, x, 0), axes=(0,)), count)
+    # The mean of equal elements is rounded, and may overflow on its way.
+    return straight_through(mean, value)
+
+
 class Ordering(TensorBase):
     """Sorting, running sums, quantiles."""
 
@@ -128,12 +142,16 @@ class Ordering(TensorBase):
         return Extreme(values, indices) if keepdim else Extreme(values.squeeze(at), indices.squeeze(at))
 
     def median(self, dim: int | None = None, keepdim: bool = False) -> Any:
-        """The lower median of all elements, or (values, indices) of a dimension; NaN if there is one."""
+        """The lower median of all elements, or (values, indices) of a dimension; NaN if there is one.
+
+        Of equal elements, those of a dimension leave the gradient to the one that the index names; all share it evenly
+        where there is no dimension.
+        """
         if dim is None:
             flat = self.reshape(self.numel())  # type: ignore[attr-defined]
             if not flat.shape[0] and self.dtype.kind == "f":
                 return shape.filled(math.nan, self.dtype, ())
-            return flat.median(0).values
+            return shared_by_ties(flat, lambda x: x.median(0).values)
         at = dim_of(dim, self.ndim)
         if not self.shape:
             return self.sort(at)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from graphc.dims import dim_of
 from graphc.dtypes import int64, limits
 from graphc.errors import AttributeValueError, DTypeError
-from graphc.methods.ordering import Extreme, Ordering, not_empty, take_along
+from graphc.methods.ordering import Extreme, Ordering, not_empty, shared_by_ties, take_along
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape
@@ -42,10 +42,10 @@ class Statistics(TensorBase):
 
     def nanmedian(self, dim: int | None = None, keepdim: bool = False) -> Any:
         """The lower median of the elements that are not NaN, or (values, indices) of a dimension; NaN if there are
-        none."""
+        none. Gradients are those of ``median``."""
         if dim is None:
             flat = shape.reshape(self, shape=(self.numel(),))
-            return Statistics.nanmedian(flat, 0).values if flat.numel() else flat.median()
+            return shared_by_ties(flat, lambda x: x.nanmedian(0).values) if flat.numel() else flat.median()
         if self.dtype.kind != "f":
             return self.median(dim, keepdim)  # type: ignore[attr-defined]
         at = dim_of(dim, self.ndim)

@@ -1,14 +1,20 @@
-"""State of a graph: reading and writing parameters and buffers, and cutting the gradient off."""
+"""State of a graph: reading and writing parameters and buffers; cutting the gradient off, and leading it elsewhere."""
 
 from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
 
 from graphc.dtypes import float32, float64
 from graphc.errors import DTypeError, ShapeError
 from graphc.ir.op import ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.define import define
-from graphc.ops.rules import check_one_dtype, show
-from graphc.ops.samples import booleans, floats, integers, plain
+from graphc.ops.elementwise import ELEMENTWISE, lowered
+from graphc.ops.rules import broadcast, check_one_dtype, elementwise, show
+from graphc.ops.samples import binary, booleans, floats, integers, plain
+from graphc.ops.shape import broadcast_to
 
 _F = TensorType(float32, (2, 3))
 
@@ -80,4 +86,27 @@ stop_gradient = define(
     traits=Trait.PURE | Trait.VIEW,
     samples=lambda: [plain(*s.operands) for s in _identity_samples()],
     error_samples=(ErrorSample((), "takes 1 operands, got 0"),),
+)
+
+
+def _decompose_straight_through(x: Any, value: Any) -> Any:
+    shape = broadcast("straight_through", (x.type, value.type))
+    return value if tuple(value.shape) == shape else broadcast_to(value, shape=shape)
+
+
+straight_through = define(
+    "straight_through",
+    "value, whose gradient goes to x as it is: the straight-through estimator of Bengio et al. 2013, section 4.",
+    "x value",
+    elementwise("straight_through", "f"),
+    reference=lambda x, value: np.broadcast_to(value, np.broadcast_shapes(x.shape, value.shape)).copy(),
+    vjp=(lambda g, result, x, value: g, None),
+    lower=lowered(lambda nest, x, value: value),
+    decompose=_decompose_straight_through,
+    traits=ELEMENTWISE,
+    samples=binary(kinds="f", differentiable=False),
+    error_samples=(
+        ErrorSample((_F, TensorType(float32, (4,))), "do not broadcast: 3 and 4", {}, ShapeError),
+        ErrorSample((_F, TensorType(float64, (2, 3))), "f32 (operand 0) and f64 (operand 1)", {}, DTypeError),
+    ),
 )

@@ -21,6 +21,13 @@ UNARY = (
     "abs sign relu sigmoid sqrt rsqrt exp log reciprocal square asinh acosh atanh sinh cosh tanh erfc exp2 log2 log10"
 )
 ROWS = np.array([[0.0, 0.0, 3.0, -3.0], [0.0, 0.0, 0.0, 0.0], [1.0, -2.0, 2.0, 0.5]])
+TIES = {
+    "three numbers": np.array([[0.0, 0.1, 0.1], [3.0, 0.1, -1.0]]),
+    "large numbers": np.array([1.5e308, 1.5e308, 0.0, 1.5e308, 1.6e308]),
+    "infinities": np.array([-INF, 1.0, -INF, -INF]),
+    "NaN": np.array([1.0, NAN, 1.0, NAN, 3.0]),
+    "nothing but NaN": np.array([NAN, NAN]),
+}
 POINTS = np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([[0.0, 1.0], [2.0, 3.5], [5.0, 5.0]])
 SEQUENCE, PLACES = np.array([1.0, 2.0, 3.0]), np.array([NAN, INF, -INF, 2.0, 0.0])
 
@@ -43,6 +50,12 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     **{
         f"{n}": (lambda t, x, y, n=n: getattr(t.nn.functional, n)(x, y, reduction="none"), (LEFT, RIGHT))
         for n in ("smooth_l1_loss", "huber_loss", "kl_div")
+    },
+    **{
+        f"{n} of {k}": (lambda t, x, n=n: getattr(t, n)(x), (v,))
+        for n in ("median", "nanmedian", "amax", "amin", "max", "min")
+        for k, v in TIES.items()
+        if n.endswith("median") or "NaN" not in k
     },
     "prelu": (lambda t, x, w: t.nn.functional.prelu(x[:, None], w), (SPECIAL[1:], np.array([0.25]))),
     "prelu by NaN": (lambda t, x, w: t.nn.functional.prelu(x[:, None], w), (np.array([2.0, INF]), np.array([NAN]))),

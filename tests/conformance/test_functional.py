@@ -123,6 +123,7 @@ def test_activations_and_maps(case):
         ("affine_grid", lambda t, x: [t.nn.functional.affine_grid(x, (2, 3, 4, 5), align_corners=a) for a in (False, True)], (normal(2, 2, 3),)),
         ("grid_sample", lambda t, x, g: [t.nn.functional.grid_sample(x, g, padding_mode=p, align_corners=a) for p in ("zeros", "border", "reflection") for a in (False, True)], (IMAGE, normal(2, 3, 4, 2) * 0.9), 1e-8, 1),
         ("grid_sample nearest", lambda t, x, g: [t.nn.functional.grid_sample(x, g, mode="nearest", padding_mode=p, align_corners=True) for p in ("zeros", "border")], (IMAGE, normal(2, 3, 4, 2) * 0.9), 1e-8, 1),
+        ("grid_sample nearest, of the grid alone", lambda t, x, g: [t.nn.functional.grid_sample(x.detach(), g, "nearest", p, False) for p in ("zeros", "border", "reflection")], (IMAGE, np.where(normal(2, 3, 4, 2) > 1.3, np.nan, normal(2, 3, 4, 2) * 2)), 1e-8, 1),
     ),
 )  # fmt: skip
 def test_images(case):

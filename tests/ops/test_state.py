@@ -37,3 +37,10 @@ def test_stop_gradient():
     assert gradients(lambda x: mul(state.stop_gradient(x), 2.0), np.ones(2)) == [None]
     x = np.array([3.0])
     np.testing.assert_array_equal(gradients(lambda v: mul(v, state.stop_gradient(v)), x)[0], x)
+
+
+def test_a_gradient_is_led_elsewhere():
+    x, value = np.array([[1.0], [np.nan]]), np.array([3.0, np.inf])
+    found = gradients(lambda a, b: mul(state.straight_through(mul(a, 3.0), b), 5.0), x, value)
+    np.testing.assert_array_equal(found[0], [[30], [30]])
+    assert found[1] is None

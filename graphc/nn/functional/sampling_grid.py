@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from graphc import composite
+from graphc.autograd.grad_mode import is_grad_enabled
 from graphc.dtypes import float64, int64
 from graphc.errors import AttributeValueError, ShapeError
 from graphc.ops import contraction, index
@@ -43,7 +45,7 @@ def grid_sample(
     """``input`` [batch, channels, H, W] at the points (x, y) of ``grid`` [batch, h, w, 2], which run from -1 to 1.
 
     ``mode`` is ``bilinear`` or ``nearest``; ``padding_mode`` says what lies outside: ``zeros``, ``border`` (the edge
-    repeated) or ``reflection``.
+    repeated) or ``reflection``. The grid's gradient of ``nearest`` is 0.
     """
     if mode not in ("bilinear", "nearest") or padding_mode not in ("zeros", "border", "reflection"):
         raise AttributeValueError(f"grid_sample: mode {mode!r} or padding_mode {padding_mode!r} is not known")
@@ -54,7 +56,12 @@ def grid_sample(
     x = _pixels(grid[..., 0], width, padding_mode, corners)
     y = _pixels(grid[..., 1], height, padding_mode, corners)
     if mode == "nearest":
-        return _taken(input, mathematics.round(y), mathematics.round(x))
+        rows, columns = mathematics.round(y), mathematics.round(x)
+        found = _taken(input, rows, columns)
+        if not (grid.requires_grad and is_grad_enabled()):
+            return found
+        # Never chosen: it is what makes the result depend on the grid, with a gradient of 0.
+        return ew.where(ew.gt(columns, math.inf).unsqueeze(1), columns.unsqueeze(1), found)
     left, top = mathematics.floor(x), mathematics.floor(y)
     right_share, low_share = ew.sub(x, left.detach()).unsqueeze(1), ew.sub(y, top.detach()).unsqueeze(1)
     result: Any = None

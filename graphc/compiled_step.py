@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import is_
 from typing import Any, NamedTuple
 
@@ -203,6 +203,7 @@ class _Program:
         by_param = {id(param): (value, gradient) for value, (gradient, param) in parameters.items()}
         tracer = Tracer(graph)
         tracer.differentiable = False
+        contents = _taken_writes(graph, parameters)
         with kept_outside(), dispatch.use(tracer), module_path.outside(), no_grad(), recording(True) as reads:
             reads.reach(optimizer, "")
             for index, group in enumerate(optimizer.param_groups):
@@ -211,7 +212,8 @@ class _Program:
                 numbers += rule.inputs if rule else []
                 for param in present:
                     assert rule is not None
-                    _update(tracer, optimizer, param, by_param[id(param)], rule)
+                    argument, gradient = by_param[id(param)]
+                    _update(tracer, optimizer, param, (argument, contents[argument], gradient), rule)
         self.account.watched += tuple(settled(reads, f"{type(optimizer).__name__}.update"))
         return numbers
 
@@ -256,15 +258,25 @@ def _state_path(argument: Value, name: str) -> str:
     return f"optimizer.{argument.node.attrs['path']}.{name}"
 
 
-def _update(tracer: Tracer, optimizer: Any, param: Any, values: tuple[Value, Value], rule: _Rule) -> None:
-    """Appends the update of one parameter and its state."""
-    argument, gradient = values
+def _taken_writes(graph: Graph, parameters: Iterable[Value]) -> dict[Value, Value]:
+    """What parameters hold after the forward pass; its writes of them go, for the update writes them, once."""
+    contents = {parameter: parameter for parameter in parameters}
+    for node in list(graph.nodes()):
+        if node.op is state_write.op and node.operands[0] in contents:
+            contents[node.operands[0]] = node.operands[1]
+            graph.erase(node)
+    return contents
+
+
+def _update(tracer: Tracer, optimizer: Any, param: Any, values: tuple[Value, Value, Value], rule: _Rule) -> None:
+    """Appends the update of one parameter, from what it holds then, and its state."""
+    argument, content, gradient = values
     state = {}
     for name, tensor in optimizer.state_of(param).items():
         path = _state_path(argument, name)
         state[name] = tracer.graph.add_input(TensorType(tensor.dtype, tensor.shape), path, "state", path)
     images = {name: Tensor._wrap(value) for name, value in state.items()}
-    new, new_state = optimizer.update(Tensor._wrap(argument), _hooked(param, gradient), images, rule.values)
+    new, new_state = optimizer.update(Tensor._wrap(content), _hooked(param, gradient), images, rule.values)
     _write(tracer, argument, new)
     for name, value in state.items():
         _write(tracer, value, new_state[name])

@@ -187,6 +187,10 @@ class EagerDispatcher:
         if tensor._counter is not None:
             tensor._counter[0] += 1
 
+    def unrecorded(self, tensor: Tensor, value: Tensor) -> Any:
+        """The value's array: eager tensors hold what is written to their memory."""
+        return value._data
+
     def own(self, tensor: Tensor) -> Tensor:
         """The tensor with a copy of its data."""
         tensor._data = np.array(tensor._data, order="C")

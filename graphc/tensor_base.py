@@ -75,6 +75,10 @@ class FrontEnd(dispatch.Dispatcher, Protocol):
         it."""
         ...
 
+    def unrecorded(self, tensor: Any, value: Any) -> Any:
+        """What a traced ``tensor`` holds after ``value`` was written to it where that is not recorded."""
+        ...
+
     def own(self, tensor: Any) -> Any:
         """``tensor``, a fresh result, with memory of its own."""
         ...

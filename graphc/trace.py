@@ -140,6 +140,7 @@ def trace_function(
     tracer.binds_exposed = guarded
     images = [_input(graph, leaf, hint) for leaf, hint in zip(leaves, _input_names(target, structure), strict=True)]
     inside = [images[i] for i in repeats(leaves)] or images
+    values = tuple(image._data for image in images)
     tracer.arguments = frozenset(map(id, images))
     with kept_outside(), dispatch.use(tracer), module_path.outside(scope), recording(guarded) as reads:
         inputs, keywords = unflatten(structure, inside)
@@ -154,7 +155,6 @@ def trace_function(
             raise
     settled(reads, graph.name)
     written = tuple(i for i, image in enumerate(inside) if image._version)
-    values = tuple(image._data for image in images)
     known = {id(image): value for image, value in zip(images, values, strict=True)}
     known |= {id(c.image): c.value for c in tracer.captured.values()}
     behind = leaves_behind([edge_of(t)[0] if t._requires_grad else None for t in results])

@@ -27,7 +27,7 @@ from graphc.location import Location, capture
 from graphc.ops import dispatch
 from graphc.ops import elementwise as ew
 from graphc.ops.shape import filled, reshape
-from graphc.ops.state import state_write, stop_gradient
+from graphc.ops.state import state_write, stop_gradient, straight_through
 from graphc.tensor import Tensor
 from graphc.tensor_base import VOLATILE, any_volatile, check_writable, is_counted, refresh, too_large
 from graphc.views import ALIASES, view_of, write_tangents, write_through
@@ -300,6 +300,15 @@ class Tracer:
         if image._counter is not None:
             image._counter[0] += 1
 
+    def unrecorded(self, tensor: Tensor, value: Tensor) -> Value:
+        """The value, whose gradient goes to what the tensor held before, where that has one."""
+        if not self.differentiable or value.dtype.kind != "f":
+            return value._data
+        if not tensor._requires_grad:
+            return self._stop(value._data) if value._requires_grad else value._data
+        location = capture(module_path.current_path())
+        return emit(self.graph, straight_through.op, (tensor._data, value._data), {}, location)[0]
+
     def _check_target(self, image: Tensor) -> None:
         """A tensor from outside that was captured as a constant and is written to becomes a state argument."""
         known = self._by_image.get(id(image if image._view is None else image._view.base))
@@ -336,10 +345,8 @@ class Tracer:
             )
         image = refresh(self.local(tensor))
         self._check_target(image)
-        base = image if image._view is None else image._view.base
-        kept = base._node, base._index, base._requires_grad
-        write_through(image, self.local(source))
-        base._node, base._index, base._requires_grad = kept
+        with no_grad():
+            write_through(image, self.local(source))
         if image._counter is not None:
             image._counter[0] += 1
 

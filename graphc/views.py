@@ -32,7 +32,8 @@ def view_of(operand: Any, op: OpDef, attrs: dict[str, Any]) -> View:
 def write_through(tensor: Any, value: Any) -> None:
     """Gives ``tensor`` the history of ``value``; for a view, its base gets that of itself with the view replaced.
 
-    What is not recorded (no_grad, or a value without gradient) only changes the content of traced tensors.
+    What is not recorded (no_grad, or a value without gradient) only changes the content of traced tensors: a gradient
+    of what is there now is one of what was there.
     """
     recorded = is_grad_enabled() and (value._requires_grad or tensor._requires_grad)
     if recorded and tensor._node is not None and not value._requires_grad:
@@ -80,11 +81,12 @@ def _replaced(content: Any, steps: Sequence[tuple[OpDef, dict[str, Any]]], value
 
 
 def _take_over(tensor: Any, value: Any, recorded: bool) -> None:
-    if not isinstance(value._data, np.ndarray):
-        tensor._data = value._data
-    if not recorded:
-        return
-    _take_history(tensor, value)
+    if recorded:
+        if not isinstance(value._data, np.ndarray):
+            tensor._data = value._data
+        _take_history(tensor, value)
+    elif not isinstance(value._data, np.ndarray):
+        tensor._data = front().unrecorded(tensor, value)
 
 
 def _take_history(tensor: Any, value: Any) -> None:

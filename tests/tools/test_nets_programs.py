@@ -107,3 +107,28 @@ def test_nan_of_products_with_zeros_are_no_finding_where_eager_mode_makes_them_t
     assert compare.compare(program, "eager").outcome == "equal"
     lost = {label: None if a is None else np.nan_to_num(a) for label, a in found.items()}
     assert not compare._is_spread(program, "compiled", lost, compare._record(program, torch, "compiled"))
+
+
+FAR = np.array([np.inf, -2.5, -0.0, np.nan, 1.0, 2.0, 7.0, 0.5], np.float32)
+KNOWN = [
+    ("gelu(inf)", FAR, "F.gelu(a0)"),
+    ("relu6 at NaN", np.full(11, np.nan, np.float32), "F.relu6(a0) + F.hardtanh(a0)"),
+    ("a product with infinity", FAR[[0, 1]], "t.prod(a0, -1) + a0.prod()"),
+    ("the largest is NaN", FAR, "t.max(a0) + a0.min()"),
+    (
+        "hidden infinities",
+        np.ones((2, 3), np.float32),
+        "F.scaled_dot_product_attention(a0, a0, a0.detach(), t.tensor([[True, False], [False, False]])) / t.zeros(1)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "array", "expression"), KNOWN, ids=[k[0] for k in KNOWN])
+def test_known_conventions_are_no_findings(name: str, array: np.ndarray, expression: str):
+    program = Program("specials", (Input("a0", array, "dense", True),), (), (f"v0 = {expression}",), ("v0",))
+    found, expected = (compare._record(program, library, "eager") for library in (graphc, torch))
+    with pytest.raises(compare._Mismatch):
+        compare.differ(found, expected, "float32", True)
+    assert compare.compare(program, "eager").outcome == compare.compare(program, "compiled").outcome == "equal"
+    wrong = {label: a if label.startswith("flag") or a is None else np.full_like(a, 123) for label, a in found.items()}
+    assert not compare._is_convention(program, "eager", wrong)

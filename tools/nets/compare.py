@@ -14,6 +14,7 @@ import torch
 
 import graphc
 from graphc.errors import CompileError, GraphcError, PassError, VerifyError
+from tools.nets.conventions import as_graphc
 from tools.nets.program import Program, as_array
 from tools.nets.zero_products import native_products, only_spread
 
@@ -76,7 +77,9 @@ def compare(program: Program, stage: str) -> Verdict:
             differ(found, expected, _precision(program), program.family == "specials")
         except _Mismatch as mismatch:
             kind = f"{stage} {mismatch.label.split()[0]} {mismatch.what}"
-            if mismatch.what == "value" and _is_spread(program, stage, found, expected):
+            if mismatch.what == "value" and (
+                _is_spread(program, stage, found, expected) or _is_convention(program, stage, found)
+            ):
                 return Verdict("equal", stage)
             if mismatch.what == "value" and _is_unsure(program, stage, found, expected):
                 return Verdict("ill-conditioned", stage, kind, str(mismatch))
@@ -256,6 +259,17 @@ def _is_spread(program: Program, stage: str, found: Record, expected: Record) ->
     except _Mismatch:
         return False
     return all(only_spread(array, native.get(label)) for label, array in expected.items())
+
+
+def _is_convention(program: Program, stage: str, found: Record) -> bool:
+    """Whether PyTorch gives the same where it follows the conventions of graphc."""
+    try:
+        with as_graphc():
+            expected = _record(program, torch, stage)
+        differ(found, expected, _precision(program), program.family == "specials")
+    except Exception:
+        return False
+    return True
 
 
 def _itself(net: Any) -> Any:

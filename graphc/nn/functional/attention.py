@@ -31,9 +31,10 @@ def scaled_dot_product_attention(
     """``softmax(query key^T * scale + mask) value`` for query [..., L, E], key [..., S, E], value [..., S, F].
 
     ``attn_mask`` broadcasts to [..., L, S]: a bool one keeps where it is True, another is added. A row that is masked
-    from end to end gives zeros. ``is_causal`` keeps position i from seeing those after i. ``scale`` is 1 / sqrt(E) when
-    None. ``enable_gqa`` lets several query heads (dimension -3) share one key and value head. Raises ShapeError when
-    last dimensions do not fit.
+    from end to end gives zeros. Scores that a bool mask hides have no effect and get gradient 0, be they or their
+    gradient infinite or NaN; PyTorch adds -inf to them. ``is_causal`` keeps position i from seeing those after i.
+    ``scale`` is 1 / sqrt(E) when None. ``enable_gqa`` lets several query heads (dimension -3) share one key and value
+    head. Raises ShapeError when last dimensions do not fit.
     """
     if is_causal and attn_mask is not None:
         raise AttributeValueError("scaled_dot_product_attention: both attn_mask and is_causal are given")

@@ -55,6 +55,22 @@ def test_causal_position_sees_only_the_past():
     assert (before[..., 3, :] != after[..., 3, :]).any()
 
 
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("hidden", [np.inf, np.nan])
+def test_what_a_mask_of_booleans_hides_reaches_nothing(compiled: bool, hidden: float):
+    q, k, v = (tensor(a, True) for a in qkv((), length=2, source=3))
+    mask = graphc.tensor([[False, False, False], [True, False, True]])
+    attend = graphc.compile(F.scaled_dot_product_attention) if compiled else F.scaled_dot_product_attention
+    wanted = attend(q, k, v, mask)
+    # An infinite gradient of the row that sees nothing reaches what it is multiplied with, and no scores.
+    (wanted * graphc.tensor([[np.inf], [1.0]], dtype=graphc.float64)).sum().backward()
+    assert np.all(q.grad.numpy()[0] == 0) and np.all(k.grad.numpy()[1] == 0)
+    assert np.all(np.isfinite(k.grad.numpy())) and np.all(np.isnan(v.grad.numpy()))
+    with graphc.no_grad():
+        k[1] = hidden
+    np.testing.assert_allclose(attend(q, k, v, mask).detach(), wanted.detach(), rtol=1e-12)
+
+
 def test_dropout_changes_the_weights():
     graphc.manual_seed(0)
     q, k, v = (tensor(a) for a in qkv())

@@ -1,0 +1,87 @@
+"""Conventions in which graphc knowingly differs from PyTorch, and PyTorch's functions rewritten to follow graphc's.
+
+- ``gelu(inf)`` is infinity; in vectors of f32 PyTorch has NaN, elsewhere infinity.
+- ``relu6`` and ``hardtanh`` have gradient 0 at NaN; PyTorch in vectors, too, but 1 in what is left over behind them.
+- The gradient of a product is the product of the other elements; PyTorch divides by the element, be it infinite or NaN.
+- The gradient of the largest or smallest of all elements is NaN where that is NaN; PyTorch's goes to the NaN in parts.
+- Attention does not look at what a mask of booleans hides; PyTorch adds -inf, so that infinities and NaN reach others.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import Tensor, nn
+
+_ATTENTION = nn.functional.scaled_dot_product_attention
+_GELU = nn.functional.gelu
+_PROD = torch.prod
+
+
+def _gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    if approximate != "none":
+        return _GELU(input, approximate=approximate)
+    return input * 0.5 * (torch.erf(input * math.sqrt(0.5)) + 1)
+
+
+def _hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    inside = (input > min_val) & (input < max_val)
+    found = torch.where(inside, input, input.detach().clamp(min_val, max_val))
+    return input.copy_(found) if inplace else found
+
+
+def _relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    return _hardtanh(input, 0.0, 6.0, inplace)
+
+
+def _prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    x = input if dtype is None else input.to(dtype)
+    rows = x.reshape(-1) if dim is None else x
+    axis = dim or 0
+    if not x.is_floating_point() or not rows.ndim or not rows.shape[axis]:
+        return _PROD(x) if dim is None else _PROD(x, dim, keepdim)
+    found = functools.reduce(torch.mul, rows.unbind(axis))
+    return found.unsqueeze(axis) if keepdim else found
+
+
+def _attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None, **options: Any) -> Tensor:
+    if attn_mask is None or attn_mask.dtype is not torch.bool or set(options) - {"scale"}:
+        return _ATTENTION(query, key, value, attn_mask, **options)
+    scale = options.get("scale")
+    scores = query @ key.transpose(-1, -2) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    seen = attn_mask.any(-1, keepdim=True)
+    scores = torch.where(attn_mask, scores, torch.where(seen, -math.inf, 0.0).to(scores.dtype))
+    return torch.where(seen, torch.softmax(scores, -1), 0.0) @ value
+
+
+def _extreme(whole: Callable[[Tensor], Tensor], other: Callable[..., Any]) -> Callable[..., Any]:
+    def function(input: Tensor, *arguments: Any, **options: Any) -> Any:
+        return other(input, *arguments, **options) if arguments or options else whole(input)
+
+    return function
+
+
+_REWRITTEN = [
+    (nn.functional, "gelu", _gelu),
+    (nn.functional, "relu6", _relu6),
+    (nn.functional, "hardtanh", _hardtanh),
+    (nn.functional, "scaled_dot_product_attention", _attention),
+    *((owner, "prod", _prod) for owner in (torch, Tensor)),
+    *((owner, "max", _extreme(torch.amax, torch.max)) for owner in (torch, Tensor)),
+    *((owner, "min", _extreme(torch.amin, torch.min)) for owner in (torch, Tensor)),
+]
+
+
+@contextmanager
+def as_graphc() -> Iterator[None]:
+    """Inside, PyTorch follows the conventions of graphc."""
+    with ExitStack() as stack:
+        for owner, name, function in _REWRITTEN:
+            stack.enter_context(mock.patch.object(owner, name, function))
+        yield

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from graphc.dtypes import DType
 from graphc.ir.index import Axis, Index
 from graphc.locks import cached_property
@@ -220,7 +218,7 @@ class Storage:
     @property
     def size(self) -> int:
         """Number of elements."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return prod(self.shape)
 
     @property
     def nbytes(self) -> int:

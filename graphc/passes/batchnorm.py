@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphc.ir.graph import Graph, Node, Value
+import numpy as np
+
+from graphc.ir.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.op import Trait
 from graphc.ir.rewrite import Rule, apply_rules
 from graphc.ops.contraction import matmul
 from graphc.ops.convolution import conv
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.elementwise import add, div, mul, sub
-from graphc.ops.shape import reshape
+from graphc.ops.shape import broadcast_to, reshape
 from graphc.passes.access import is_widening
 from graphc.passes.base import PassResult
 from graphc.passes.fixed import is_fixed, leaf_classes
@@ -43,6 +45,22 @@ class BatchNormFolding:
 
 CHEAP = 4
 """Weights that may change with every call are multiplied at run time when the result is this many times larger."""
+
+
+MODERATE = 2.0**64
+"""Constant scales are at most this, the root of the range of f32, and at least its inverse, or 0: beyond, weights
+overflow or vanish, and sums of infinite ones are NaN, where the scaled product is neither."""
+
+
+def _is_moderate(scale: Value, divisor: bool) -> bool:
+    node = scale.node
+    while node.op in (broadcast_to.op, reshape.op):
+        node = node.operands[0].node
+    if node.op is not CONSTANT:
+        return True
+    sizes = np.abs(np.asarray(node.attrs["value"], np.float64))
+    inside = (sizes >= 1 / MODERATE) & (sizes <= MODERATE)
+    return bool(np.all(inside if divisor else inside | (sizes == 0)))
 
 
 def _is_static(value: Value) -> bool:
@@ -135,7 +153,9 @@ def _scale(graph: Graph, node: Node) -> Value | None:
     for y, s in _pairs(node):
         shifted = _shifted(graph, y)
         product = shifted.product if shifted else _product(graph, y)
-        if product is None or y.shape != node.result.shape or not product.is_vector(s) or not product.pays(s):
+        if product is None or y.shape != node.result.shape or not product.is_vector(s):
+            continue
+        if not product.pays(s) or not _is_moderate(s, node.op is div.op):
             continue
         with use(GraphDispatcher(graph, node.location)):
             factor = div(1.0, s) if node.op is div.op else s

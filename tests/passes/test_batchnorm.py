@@ -143,6 +143,35 @@ def test_stays(inputs):
     )
 
 
+@pytest.mark.parametrize("function", [mul, div])
+@pytest.mark.parametrize(
+    ("scale", "folded"),
+    [(2.0, True), (1e-4, True), (1e4, True), (np.inf, False), (np.nan, False), (1e30, False), (1e-30, False)],
+)
+@pytest.mark.parametrize("shape", [(), (5,)])
+def test_scales_that_leave_the_range_of_numbers_stay(function, scale: float, folded: bool, shape: tuple[int, ...]):
+    graph = Graph("net")
+    random = np.random.default_rng(0)
+    x = graph.add_input(TensorType(float32, (3, 4)), "x")
+    with use(GraphDispatcher(graph)):
+        y = matmul(x, constant(graph, random.standard_normal((4, 5)), float32))
+        graph.set_outputs([function(add(y, 1.0), constant(graph, np.full(shape, scale), float32))])
+    before = copy(graph)
+    assert bool(BatchNormFolding().run(graph).changed) == folded
+    with np.errstate(all="ignore"):
+        check_equal(before, graph)
+
+
+@pytest.mark.parametrize("function", [mul, div])
+def test_a_product_times_nothing_is_folded_and_by_nothing_is_not(function):
+    graph = Graph("net")
+    x = graph.add_input(TensorType(float32, (3, 4)), "x")
+    with use(GraphDispatcher(graph)):
+        y = matmul(x, constant(graph, np.ones((4, 5)), float32))
+        graph.set_outputs([function(y, constant(graph, np.zeros(5), float32))])
+    assert bool(BatchNormFolding().run(graph).changed) == (function is mul)
+
+
 def test_a_product_that_is_read_twice_stays():
     check_pass(
         BatchNormFolding(),

@@ -65,7 +65,8 @@ def test_a_pickled_module_trains_on(folder: Path, expected: dict[str, np.ndarray
     model = unpickled(folder / "module.pkl").train()
     step = gc.compile_step(model, nn.functional.cross_entropy, gc.optim.SGD(model.parameters(), lr=0.1))
     x, y = gc.tensor(expected["x"]), gc.tensor([0, 1])
-    losses = [step(x, y).item() for _ in range(5)]
+    gc.manual_seed(0)  # the model drops elements
+    losses = [step(x, y).item() for _ in range(20)]
     assert np.isfinite(losses).all() and losses[-1] < losses[0]
 
 

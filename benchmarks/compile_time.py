@@ -22,13 +22,13 @@ import numpy as np
 import graphc
 from benchmarks import framework as fw
 from benchmarks.workloads import WORKLOADS
-from graphc.dtypes import float32
-from graphc.ir.graph import Graph
-from graphc.ir.parse import parse_graph
-from graphc.ir.text import collect_data, print_graph
+from graphc.base.dtypes import float32
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.graph.text import collect_data, print_graph
 from graphc.ir.types import TensorType
+from graphc.lowering.program import lower_graph
 from graphc.ops import contraction, dispatch, elementwise
-from graphc.passes.lower import lower_graph
 from graphc.passes.pipeline import optimize
 
 DEFAULT = ("policy_b1", "net_b1", "minilm_b1_t128", "resnet50_b1", "train_policy_b256", "train_gpt_b8_t128")

@@ -13,7 +13,7 @@ from benchmarks.sweep import OWN, Call, Result, arrays_of, difference, native_ca
 from benchmarks.workloads import WORKLOADS, Workload
 from graphc.compiler.freeze import freeze, freeze_narrow
 from graphc.compiler.stages import Stages
-from graphc.ir.graph import Graph
+from graphc.ir.graph.graph import Graph
 from graphc.passes.precision import PRECISIONS
 
 CASES = ("mlp_b1", "mlp_b64", "minilm_b1_t128", "lstm_b1_t64", "resnet50_b1")

@@ -18,7 +18,7 @@ from benchmarks.workloads import WORKLOADS, Workload
 from graphc.compiler.freeze import freeze
 from graphc.compiler.profile import KernelTime, Profile, profile
 from graphc.compiler.stages import Stages
-from graphc.ir.graph import INPUT, Value, input_class, input_path
+from graphc.ir.graph.graph import INPUT, Value, input_class, input_path
 
 CASES = ("resnet50_b1", "minilm_b1_t128", "train_gpt_b8_t128")
 

@@ -13,7 +13,7 @@ from sphinx.pycode import ModuleAnalyzer
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from graphc.config import VERSION  # noqa: E402
+from graphc.base.config import VERSION  # noqa: E402
 
 PAGES = tuple(re.findall(r"^   (graphc[\w.]*)$", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE))
 """Modules with a page in the reference, in order."""

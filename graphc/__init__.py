@@ -5,8 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from graphc import creation, eager, free_functions, functions
-from graphc.autograd.grad_mode import (
+from graphc.base.config import VERSION as __version__
+from graphc.base.device import device
+from graphc.base.dtypes import DType as dtype
+from graphc.base.dtypes import bool_, float32, float64, int8, int32, int64, uint8
+from graphc.base.dtypes import promote as promote_types
+from graphc.base.lazy import deferred, exports
+from graphc.eager import dispatcher
+from graphc.ir.graph.graph import set_html_printer
+from graphc.tape.grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -14,15 +21,11 @@ from graphc.autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from graphc.config import VERSION as __version__
-from graphc.creation import *  # noqa: F403
-from graphc.device import device
-from graphc.dtypes import DType as dtype
-from graphc.dtypes import bool_, float32, float64, int8, int32, int64, uint8
-from graphc.dtypes import promote as promote_types
-from graphc.free_functions import *  # noqa: F403
-from graphc.functions import *  # noqa: F403
-from graphc.generator import (
+from graphc.tensors import creation, free_functions, functions
+from graphc.tensors.creation import *  # noqa: F403
+from graphc.tensors.free_functions import *  # noqa: F403
+from graphc.tensors.functions import *  # noqa: F403
+from graphc.tensors.generator import (
     Generator,
     default_generator,
     get_rng_state,
@@ -31,27 +34,26 @@ from graphc.generator import (
     seed,
     set_rng_state,
 )
-from graphc.ir.graph import set_html_printer
-from graphc.lazy import deferred, exports
-from graphc.tensor import Tensor, is_tensor
-from graphc.trace import is_tracing, trace
+from graphc.tensors.tensor import Tensor, is_tensor
+from graphc.tracing.trace import is_tracing, trace
 
 if TYPE_CHECKING:
-    from graphc import autograd, data, func, hooks, monitor, nn, optim, serialize
+    from graphc import autograd, data, func, monitor, nn, optim, serialize
     from graphc.autograd.jacobian import hessian, jacfwd, jacrev
     from graphc.autograd.transforms import grad, jvp, value_and_grad, vjp
-    from graphc.batched import vmap
-    from graphc.compiled import compile
-    from graphc.compiled_step import compile_step
+    from graphc.compiled.function import compile
+    from graphc.compiled.model_check import check
+    from graphc.compiled.model_file import export, load
+    from graphc.compiled.model_summary import summary
+    from graphc.compiled.step import compile_step
     from graphc.drawing.show import picture
-    from graphc.looping import scan
-    from graphc.model_check import check
-    from graphc.model_file import export, load
-    from graphc.model_summary import summary
     from graphc.runtime.threads import get_num_threads, set_num_threads
     from graphc.serialize.state_file import load_state, save_state
+    from graphc.tape import hooks
+    from graphc.tracing.scan import scan
+    from graphc.tracing.vmap import vmap
 
-assert eager.EAGER
+assert dispatcher.EAGER
 __all__ = [
     "Generator",
     "Tensor",
@@ -126,33 +128,33 @@ __getattr__ = exports(
     globals(),
     {
         "autograd": "graphc.autograd",
-        "compile": "graphc.compiled:compile",
-        "compile_step": "graphc.compiled_step:compile_step",
+        "compile": "graphc.compiled.function:compile",
+        "compile_step": "graphc.compiled.step:compile_step",
         "data": "graphc.data",
         "grad": "graphc.autograd.transforms:grad",
-        "check": "graphc.model_check:check",
-        "export": "graphc.model_file:export",
+        "check": "graphc.compiled.model_check:check",
+        "export": "graphc.compiled.model_file:export",
         "func": "graphc.func",
         "hessian": "graphc.autograd.jacobian:hessian",
         "hooks": "graphc.hooks",
         "jacfwd": "graphc.autograd.jacobian:jacfwd",
         "jacrev": "graphc.autograd.jacobian:jacrev",
         "jvp": "graphc.autograd.transforms:jvp",
-        "load": "graphc.model_file:load",
+        "load": "graphc.compiled.model_file:load",
         "load_state": "graphc.serialize.state_file:load_state",
         "monitor": "graphc.monitor",
         "nn": "graphc.nn",
         "optim": "graphc.optim",
         "picture": "graphc.drawing.show:picture",
         "save_state": "graphc.serialize.state_file:save_state",
-        "scan": "graphc.looping:scan",
+        "scan": "graphc.tracing.scan:scan",
         "serialize": "graphc.serialize",
         "get_num_threads": "graphc.runtime.threads:get_num_threads",
         "set_num_threads": "graphc.runtime.threads:set_num_threads",
-        "summary": "graphc.model_summary:summary",
+        "summary": "graphc.compiled.model_summary:summary",
         "value_and_grad": "graphc.autograd.transforms:value_and_grad",
         "vjp": "graphc.autograd.transforms:vjp",
-        "vmap": "graphc.batched:vmap",
+        "vmap": "graphc.tracing.vmap:vmap",
     },
 )
 

@@ -2,7 +2,7 @@
 
 from graphc.autograd.jacobian import hessian, jacfwd, jacrev
 from graphc.autograd.transforms import grad, grad_and_value, jvp, vjp
-from graphc.batched import vmap
 from graphc.nn.utils.stateless import functional_call
+from graphc.tracing.vmap import vmap
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]

@@ -10,20 +10,20 @@ from functools import cached_property
 import numpy as np
 import pytest
 
-from graphc.artifact import TargetSpec
-from graphc.codegen.entry import ENTRY, bound_storages, emit_program
-from graphc.codegen.llvm_build import build_object
-from graphc.codegen.schedule_cpu import schedule_program
-from graphc.codegen.target import Target, target_named
-from graphc.codegen.team import Team
-from graphc.ir.graph import Graph, Value, input_path
-from graphc.ir.interpret import Evaluator, copy
-from graphc.ir.kernel import Kernel, Program, Storage
-from graphc.ir.kernel_interpret import run_program
-from graphc.ir.kernel_verify import verify_program
-from graphc.passes.bufferize import plan_memory
+from graphc.codegen.llvm.build import build_object
+from graphc.codegen.llvm.entry import ENTRY, bound_storages, emit_program
+from graphc.codegen.machine.target import Target, target_named
+from graphc.codegen.schedule.memory.bufferize import plan_memory
+from graphc.codegen.schedule.pipeline import schedule_program
+from graphc.codegen.schedule.threads.plan import Team
+from graphc.files.manifest import TargetSpec
+from graphc.ir.graph.graph import Graph, Value, input_path
+from graphc.ir.graph.interpret import Evaluator, copy
+from graphc.ir.kernel.interpret import run_program
+from graphc.ir.kernel.statements import Kernel, Program, Storage
+from graphc.ir.kernel.verify import verify_program
+from graphc.lowering.program import lower_graph
 from graphc.passes.decompose import Decompose
-from graphc.passes.lower import lower_graph
 from graphc.runtime.loader import Library, host, load_object, runs_here
 
 TARGETS = ("host", "avx2", "sse2")

@@ -18,8 +18,8 @@ from typing import Any, TypedDict
 import llvmlite
 
 from benchmarks.workloads import WORKLOADS
-from graphc.codegen.schedule_cpu import Forms, estimate
-from graphc.codegen.target import target_named
+from graphc.codegen.machine.target import target_named
+from graphc.codegen.schedule.pipeline import Forms, estimate
 from graphc.compiler.stages import Stages
 from tools.cases import workload_graph
 from tools.digests import names_of

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from graphc.artifact import PREPARED
-from graphc.ir.index import Axis, Dynamic, Index, substitute
-from graphc.ir.kernel import Acc, IndexLet, Kernel, Let, Load, Loop, Program, Read, walk
-from graphc.ir.kernel_text import print_program
+from graphc.files.manifest import PREPARED
+from graphc.ir.kernel.index import Axis, Dynamic, Index, substitute
+from graphc.ir.kernel.statements import Acc, IndexLet, Kernel, Let, Load, Loop, Program, Read, walk
+from graphc.ir.kernel.text import print_program
 
 
 class _Names(dict[Any, Any]):

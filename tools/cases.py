@@ -12,15 +12,15 @@ import graphc
 from benchmarks import framework as fw
 from benchmarks.workloads import WORKLOADS, Workload
 from examples import custom_optimizer, mlp, net
-from graphc import compiled
+from graphc.compiled import function
+from graphc.compiled.model_file import snapshot
 from graphc.compiler.freeze import freeze, freeze_narrow, watch
-from graphc.ir.graph import Graph
-from graphc.model_file import snapshot
+from graphc.ir.graph.graph import Graph
 from graphc.nn import functional as F
 from graphc.ops.autodiff import split_forward_backward, vjp_graph
 from graphc.passes.precision import PRECISIONS
 from graphc.passes.scans import MergeScans
-from graphc.trace import trace_function
+from graphc.tracing.trace import trace_function
 from tests.end_to_end.seeded_graphs import seeded_graph
 
 RANDOM_GRAPHS, QUICK_RANDOM_GRAPHS = 200, 40
@@ -53,7 +53,7 @@ def _capture(graph: Graph) -> Any:
 
 def step_graph(model: Any, loss: Callable[..., Any], optimizer: Any, x: Any, y: Any) -> Graph:
     """The graph of a compiled training step, before it is optimized."""
-    with mock.patch.object(compiled, "compile_graph", _capture):
+    with mock.patch.object(function, "compile_graph", _capture):
         try:
             graphc.compile_step(model, loss, optimizer)(x, y)
         except _CapturedError as captured:

@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from graphc.codegen.target import NAMED, target_named
+from graphc.codegen.machine.target import NAMED, target_named
 from graphc.compiler.stages import Stages
-from graphc.ir.graph import Graph
+from graphc.ir.graph.graph import Graph
 from tools import cases
 from tools.canonical import canonical_llvm, canonical_program
 

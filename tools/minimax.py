@@ -22,13 +22,7 @@ import numpy as np
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from graphc.codegen import (
-    approximate_angle,
-    approximate_erfc,
-    approximate_exp_log,
-    approximate_periodic,
-    approximate_pow,
-)
+from graphc.codegen.schedule.expansion import angle, erfc, exp_log, periodic, pow
 
 mp.mp.dps = 60
 Real = Any
@@ -178,7 +172,7 @@ def _erfc_scaled(centre: float) -> Callable[[Real], Real]:
     return function
 
 
-def _erfc_fit(constants: approximate_erfc.Constants, degree: int, bits: int) -> Fit:
+def _erfc_fit(constants: erfc.Constants, degree: int, bits: int) -> Fit:
     k, high = constants.centre, constants.high
     function = _erfc_scaled(k)
     return Fit(function, -1.0, (high - k) / (high + k), degree, lambda t: 1 / function(t), bits)
@@ -225,8 +219,8 @@ FITS = {
     "log1p_f64": Fit(_log1p_rest, -1 / 3, 1 / 3, 19, _log1p_weight, 64),
     "erf_f32": Fit(_erf_exponent, 1e-30, 3.92, 8, _erf_weight),
     "erf_f64": Fit(_erf_exponent, 1e-30, 5.95, 23, _erf_weight, 64),
-    "erfc_f32": _erfc_fit(approximate_erfc.CONSTANTS_F32, 10, 32),
-    "erfc_f64": _erfc_fit(approximate_erfc.CONSTANTS_F64, 26, 64),
+    "erfc_f32": _erfc_fit(erfc.CONSTANTS_F32, 10, 32),
+    "erfc_f64": _erfc_fit(erfc.CONSTANTS_F64, 26, 64),
     "sin_f32": Fit(_sin_rest, 1e-30, _ANGLE_F32, 2, _sin_weight),
     "sin_f64": Fit(_sin_rest, 1e-30, _ANGLE_F64, 5, _sin_weight, 64),
     "cos_f32": Fit(_cos_rest, 1e-30, _ANGLE_F32, 3, _cos_weight),
@@ -238,7 +232,7 @@ FITS = {
     "pow_atanh_f64": Fit(_atanh_rest, 1e-12, 0.0401, 7, lambda t: t**2, 64),
     "pow_exp2_f64": Fit(lambda x: (mp.mpf(2) ** x - 1) / x, -0.5, 0.5, 10, lambda x: x, 64),
 }
-_F32, _F64 = approximate_exp_log.CONSTANTS_F32, approximate_exp_log.CONSTANTS_F64
+_F32, _F64 = exp_log.CONSTANTS_F32, exp_log.CONSTANTS_F64
 STORED = {
     "exp_f32": _F32.exp[2:],
     "exp_f64": _F64.exp[2:],
@@ -248,18 +242,18 @@ STORED = {
     "log1p_f64": _F64.log1p,
     "erf_f32": _F32.erf,
     "erf_f64": _F64.erf,
-    "erfc_f32": approximate_erfc.CONSTANTS_F32.scaled,
-    "erfc_f64": approximate_erfc.CONSTANTS_F64.scaled,
-    "sin_f32": approximate_periodic.SIN_F32,
-    "sin_f64": approximate_periodic.SIN_F64,
-    "cos_f32": approximate_periodic.COS_F32,
-    "cos_f64": approximate_periodic.COS_F64,
-    "atan_f32": approximate_angle.ATAN_F32,
-    "atan_f64": approximate_angle.ATAN_F64,
-    "pow_log2_f32": approximate_pow.LOG2,
-    "pow_exp2_f32": approximate_pow.EXP2_F32,
-    "pow_atanh_f64": approximate_pow.ATANH,
-    "pow_exp2_f64": approximate_pow.EXP2_F64[1:],
+    "erfc_f32": erfc.CONSTANTS_F32.scaled,
+    "erfc_f64": erfc.CONSTANTS_F64.scaled,
+    "sin_f32": periodic.SIN_F32,
+    "sin_f64": periodic.SIN_F64,
+    "cos_f32": periodic.COS_F32,
+    "cos_f64": periodic.COS_F64,
+    "atan_f32": angle.ATAN_F32,
+    "atan_f64": angle.ATAN_F64,
+    "pow_log2_f32": pow.LOG2,
+    "pow_exp2_f32": pow.EXP2_F32,
+    "pow_atanh_f64": pow.ATANH,
+    "pow_exp2_f64": pow.EXP2_F64[1:],
 }
 """What the code holds."""
 

@@ -1,4 +1,4 @@
-"""Generate docs/options.md, the table of options, from graphc/config.py.
+"""Generate docs/options.md, the table of options, from graphc/base/config.py.
 
 ``python tools/options.py`` prints the page, ``--write`` stores it, ``--check`` exits 1 when the stored one is old.
 """
@@ -16,7 +16,7 @@ PAGE = Path("docs") / "options.md"
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
-from graphc import config  # noqa: E402  (the tool runs from a checkout that is not installed)
+from graphc.base import config  # noqa: E402  (the tool runs from a checkout that is not installed)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

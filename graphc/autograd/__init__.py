@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphc.lazy import exports
+from graphc.base.lazy import exports
 
 if TYPE_CHECKING:
-    from graphc.autograd import forward_ad, functional, graph
-    from graphc.autograd.engine import backward, grad
-    from graphc.autograd.function import Function, Variable, once_differentiable
-    from graphc.autograd.grad_mode import (
+    from graphc.autograd import functional, graph
+    from graphc.autograd.gradcheck import gradcheck, gradgradcheck
+    from graphc.autograd.graph import GradientEdge, get_gradient_edge
+    from graphc.eager import forward_ad
+    from graphc.eager.engine import backward, grad
+    from graphc.eager.function import Function, Variable, once_differentiable
+    from graphc.tape.grad_mode import (
         detect_anomaly,
         enable_grad,
         inference_mode,
@@ -22,9 +25,7 @@ if TYPE_CHECKING:
         set_detect_anomaly,
         set_grad_enabled,
     )
-    from graphc.autograd.gradcheck import gradcheck, gradgradcheck
-    from graphc.autograd.graph import GradientEdge, get_gradient_edge
-    from graphc.autograd.node import Node
+    from graphc.tape.node import Node
 
 __all__ = [
     "Function",
@@ -53,10 +54,10 @@ __all__ = [
 ]
 
 _MODULES = {
-    "engine": ("backward", "grad"),
-    "function": ("Function", "Variable", "once_differentiable"),
-    "graph": ("GradientEdge", "get_gradient_edge"),
-    "grad_mode": (
+    "graphc.eager.engine": ("backward", "grad"),
+    "graphc.eager.function": ("Function", "Variable", "once_differentiable"),
+    "graphc.autograd.graph": ("GradientEdge", "get_gradient_edge"),
+    "graphc.tape.grad_mode": (
         "detect_anomaly",
         "is_anomaly_check_nan_enabled",
         "is_anomaly_enabled",
@@ -68,13 +69,13 @@ _MODULES = {
         "no_grad",
         "set_grad_enabled",
     ),
-    "gradcheck": ("gradcheck", "gradgradcheck"),
-    "node": ("Node",),
+    "graphc.autograd.gradcheck": ("gradcheck", "gradgradcheck"),
+    "graphc.tape.node": ("Node",),
 }
-# Loaded at first use: modules of this package import tensors, which import the grad modes from here.
+# Loaded at first use, to keep the import of graphc short.
 __getattr__ = exports(
     __name__,
     globals(),
-    {name: f"{__name__}.{module}:{name}" for module, names in _MODULES.items() for name in names}
+    {name: f"{module}:{name}" for module, names in _MODULES.items() for name in names}
     | {name: f"{__name__}.{name}" for name in ("forward_ad", "functional", "graph")},
 )

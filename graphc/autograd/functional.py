@@ -7,9 +7,9 @@ from typing import Any
 
 from graphc.autograd import jacobian as whole
 from graphc.autograd import transforms
-from graphc.autograd.grad_mode import no_grad
-from graphc.errors import ArgumentError, AttributeValueError
-from graphc.tensor import Tensor
+from graphc.base.errors import ArgumentError, AttributeValueError
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.tensor import Tensor
 
 Inputs = Any
 """A tensor, or a tuple of tensors; results that belong to inputs are nested alike."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from graphc.autograd.engine import grad
-from graphc.autograd.forward_ad import dual_level, make_dual, unpack_dual
-from graphc.batched import vmap
-from graphc.dtypes import float64
-from graphc.errors import ArgumentError, GradientError
+from graphc.base.dtypes import float64
+from graphc.base.errors import ArgumentError, GradientError
+from graphc.eager.engine import grad
+from graphc.eager.forward_ad import dual_level, make_dual, unpack_dual
 from graphc.ops.shape import zeros_like
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
+from graphc.tracing.vmap import vmap
 
 Many = Tensor | Sequence[Any]
 

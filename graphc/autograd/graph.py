@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from graphc.autograd.engine import current_pass
-from graphc.autograd.node import Node
-from graphc.autograd.record import saving
-from graphc.errors import ArgumentError
-from graphc.hooks import RemovableHandle, note_traced
-from graphc.tensor_base import edge_of, front, refresh
+from graphc.base.errors import ArgumentError
+from graphc.eager.engine import current_pass
+from graphc.eager.record import saving
+from graphc.tape.hooks import RemovableHandle, note_traced
+from graphc.tape.node import Node
+from graphc.tensors.tensor_base import edge_of, front, refresh
 
 __all__ = ["GradientEdge", "Node", "get_gradient_edge", "register_multi_grad_hook", "saved_tensors_hooks"]
 

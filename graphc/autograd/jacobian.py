@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from graphc.autograd.transforms import jvp, selected, vjp
-from graphc.batched import vmap
-from graphc.errors import ArgumentError
-from graphc.methods.shaping import stacked
+from graphc.base.errors import ArgumentError
 from graphc.ops.shape import reshape, transpose
-from graphc.structure import Structure, flatten, unflatten
-from graphc.tensor_base import front
-from graphc.trace import is_tracing
+from graphc.tensors.methods.shaping import stacked
+from graphc.tensors.structure import Structure, flatten, unflatten
+from graphc.tensors.tensor_base import front
+from graphc.tracing.trace import is_tracing
+from graphc.tracing.vmap import vmap
 
 
 def _bases(tensors: Sequence[Any]) -> list[Any]:

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from graphc.autograd import engine
-from graphc.autograd.forward_ad import dual_level, make_dual, unpack_dual
-from graphc.autograd.grad_mode import enable_grad, is_grad_enabled
-from graphc.autograd.node import AccumulateGrad, Node
-from graphc.errors import ArgumentError, DTypeError, GradientError
+from graphc.base.errors import ArgumentError, DTypeError, GradientError
+from graphc.eager import engine
+from graphc.eager.forward_ad import dual_level, make_dual, unpack_dual
 from graphc.ops.shape import reshape, zeros_like
-from graphc.structure import Structure, flatten, unflatten
-from graphc.tensor import Tensor
-from graphc.tensor_base import edge_of, front, refresh
+from graphc.tape.grad_mode import enable_grad, is_grad_enabled
+from graphc.tape.node import AccumulateGrad, Node
+from graphc.tensors.structure import Structure, flatten, unflatten
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import edge_of, front, refresh
 
 
 def _fresh(tensor: Tensor) -> Tensor:

@@ -1,1 +1,1 @@
-"""Floor 8: the command line, one file per command."""
+"""The command line, one file per command."""

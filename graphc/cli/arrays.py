@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from graphc.artifact import MAX_RANK, TensorSpec
+from graphc.base.dtypes import ALL, BY_NAME
+from graphc.base.errors import ArgumentError, DTypeError, ShapeError
 from graphc.cli.console import UsageError
-from graphc.container import MAX_BYTES
-from graphc.dtypes import ALL, BY_NAME
-from graphc.errors import ArgumentError, DTypeError, ShapeError
-from graphc.numpy_file import read_npy, read_npz
+from graphc.files.container import MAX_BYTES
+from graphc.files.manifest import MAX_RANK, TensorSpec
+from graphc.files.numpy_file import read_npy, read_npz
 
 _TYPE = re.compile(r"(?P<name>[^:=]+):(?P<dtype>\w+)(?:\[(?P<dims>[\d,\s]*)\])?")
 

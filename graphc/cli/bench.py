@@ -9,7 +9,7 @@ import numpy as np
 
 from graphc.cli import arguments, breakdown, console, targets
 from graphc.cli.arrays import random_array, read_inputs
-from graphc.model_file import LoadedModel, load
+from graphc.compiled.model_file import LoadedModel, load
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

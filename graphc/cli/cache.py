@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from graphc import config
+from graphc.base import config
 from graphc.cli import console
 from graphc.compiler.cache import Cache
 

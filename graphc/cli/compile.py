@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from graphc.artifact import ModelManifest
+from graphc.base.errors import ArgumentError
 from graphc.cli import console, targets
+from graphc.compiled.model_file import check_path, nesting, save_graph, snapshot
 from graphc.compiler.compile import compile_graph
 from graphc.compiler.freeze import freeze, freeze_narrow
-from graphc.errors import ArgumentError
-from graphc.model_file import check_path, nesting, save_graph, snapshot
+from graphc.files.manifest import ModelManifest
 from graphc.nn.module import Module
 from graphc.passes.precision import PRECISIONS
 

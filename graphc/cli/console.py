@@ -9,8 +9,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-from graphc.artifact import TensorSpec
-from graphc.errors import GraphcError
+from graphc.base.errors import GraphcError
+from graphc.files.manifest import TensorSpec
 
 OK = 0
 INTERNAL = 1

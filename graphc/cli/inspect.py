@@ -8,13 +8,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from graphc import artifact
-from graphc.artifact import Artifact, Manifest
 from graphc.cli import console
 from graphc.cli.compile import describe
-from graphc.ir.graph import Graph
-from graphc.ir.verify import sub_graphs
-from graphc.model_file import read_graph
+from graphc.compiled.model_file import read_graph
+from graphc.files import manifest as artifact
+from graphc.files.manifest import Artifact, Manifest
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.verify import sub_graphs
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

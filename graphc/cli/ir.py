@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from graphc.cli import compile, console, sources, targets
-from graphc.codegen.target import NAMED, target_named
+from graphc.codegen.machine.target import NAMED, target_named
 from graphc.compiler.stages import STAGES
 
 

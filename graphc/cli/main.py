@@ -11,10 +11,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from graphc import config
-from graphc.cli import console
-from graphc.cli.console import UsageError
-from graphc.errors import (
+from graphc.base import config
+from graphc.base.errors import (
     ArgumentError,
     ArtifactError,
     DTypeError,
@@ -24,6 +22,8 @@ from graphc.errors import (
     StateDictError,
     TargetError,
 )
+from graphc.cli import console
+from graphc.cli.console import UsageError
 
 COMMANDS = {
     "compile": "trace a model and write it to a file",

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from graphc.artifact import TensorSpec
 from graphc.cli import arguments, console, targets
 from graphc.cli.arrays import read_inputs
-from graphc.container import replacing
-from graphc.model_file import LoadedModel, load
+from graphc.compiled.model_file import LoadedModel, load
+from graphc.files.container import replacing
+from graphc.files.manifest import TensorSpec
 
 SHOWN = 16
 """Most elements of an output that are printed one by one."""

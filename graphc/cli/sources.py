@@ -9,19 +9,19 @@ from pathlib import Path
 
 import numpy as np
 
-from graphc import artifact
-from graphc.artifact import TensorSpec
 from graphc.cli import compile, console, targets
 from graphc.cli.arrays import random_array
-from graphc.codegen.target import Target
+from graphc.codegen.machine.target import Target
+from graphc.compiled.model_file import read_graph, snapshot
 from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import Stages
-from graphc.ir.graph import Graph
-from graphc.ir.kernel import Program
-from graphc.ir.kernel_parse import parse_program
-from graphc.ir.parse import parse_graph
-from graphc.model_file import read_graph, snapshot
-from graphc.numpy_file import read_npz
+from graphc.files import manifest
+from graphc.files.manifest import TensorSpec
+from graphc.files.numpy_file import read_npz
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.kernel.parse import parse_program
+from graphc.ir.kernel.statements import Program
 
 SUFFIXES = (".gcm", ".gc", ".gck")
 
@@ -69,7 +69,7 @@ def _from_file(path: Path) -> Source:
     if not path.is_file():
         raise FileNotFoundError(2, "no such file", str(path))
     if path.suffix == ".gcm":
-        stored = artifact.load(path)
+        stored = manifest.load(path)
         return Source(read_graph(stored), None, dict(stored.weights))
     text = path.read_text(encoding="utf-8", errors="replace")
     beside = path.with_suffix(".npz")

@@ -6,7 +6,7 @@ import argparse
 
 from graphc.cli import console, targets
 from graphc.cli.compile import add_model_arguments, prepare
-from graphc.model_summary import summary
+from graphc.compiled.model_summary import summary
 from graphc.nn.module import Module
 
 

@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from graphc.artifact import TensorSpec, load
+from graphc.base.dtypes import BY_NAME
+from graphc.base.errors import ArtifactError, GraphcError, StateDictError, TargetError
 from graphc.cli.arrays import parse_type
 from graphc.cli.console import CompileFailure, UsageError, UserCodeError
-from graphc.creation import from_numpy
-from graphc.dtypes import BY_NAME
-from graphc.errors import ArtifactError, GraphcError, StateDictError, TargetError
+from graphc.files.manifest import TensorSpec, load
 from graphc.nn.module import Module
 from graphc.serialize.pt_file import state_of
 from graphc.serialize.state_file import READABLE, load_state
+from graphc.tensors.creation import from_numpy
 
 FORMS = "file.py:Name or package.module:Name, where Name is a Module class, an instance, or a function"
 

@@ -6,15 +6,15 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from graphc import artifact
 from graphc.cli import console, targets
 from graphc.cli.compile import add_model_arguments, prepare
+from graphc.compiled.model_file import read_graph, snapshot
 from graphc.drawing.show import picture
-from graphc.ir.graph import Graph
-from graphc.ir.parse import parse_graph
-from graphc.model_file import read_graph, snapshot
+from graphc.files import manifest
+from graphc.files.numpy_file import read_npz
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.parse import parse_graph
 from graphc.nn.module import Module
-from graphc.numpy_file import read_npz
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +65,7 @@ def _stored(path: Path) -> Graph:
     if not path.is_file():
         raise FileNotFoundError(2, "no such file", str(path))
     if path.suffix == ".gcm":
-        return read_graph(artifact.load(path))
+        return read_graph(manifest.load(path))
     beside = path.with_suffix(".npz")
     data = read_npz(beside) if beside.is_file() else {}
     with targets.compiling():

@@ -1,1 +1,1 @@
-"""Floor 4: kernels to native code; knows loop nests and targets, no tensor op."""
+"""Kernels to native code; knows loop nests and targets, no tensor op."""

@@ -1,1 +1,1 @@
-"""Floor 6: joins passes, code generation and runtime: from a graph to something that can be called."""
+"""Joins passes, code generation and runtime: from a graph to something that can be called."""

@@ -26,10 +26,10 @@ import llvmlite
 import numpy as np
 from llvmlite import binding
 
-from graphc import config
-from graphc.artifact import Manifest, TargetSpec, from_json, to_json
-from graphc.container import read_sections, write_sections
-from graphc.errors import ArtifactError
+from graphc.base import config
+from graphc.base.errors import ArtifactError
+from graphc.files.container import read_sections, write_sections
+from graphc.files.manifest import Manifest, TargetSpec, from_json, to_json
 
 SUFFIX, TUNED = ".program", ".tuned"
 _CHOICES = "choices"
@@ -159,7 +159,7 @@ class Cache:
         return found
 
     def choices(self, target: TargetSpec) -> dict[str, str]:
-        """What was measured to be faster than the schedule's own choice, by the keys of codegen.schedule_cpu."""
+        """What was measured to be faster than the schedule's own choice, by the keys of codegen.schedule.pipeline."""
         path = self._choices_path(target)
         try:
             if not path.exists() or not self._is_usable():
@@ -356,7 +356,7 @@ def _bytes(part: str | bytes | np.ndarray) -> Any:
 def _compiler() -> bytes:
     """A digest of versions, and of names, sizes and times of all source files, which change more often."""
     state = hashlib.sha256(repr(sorted(versions().items())).encode())
-    stack = [os.path.dirname(config.__file__)]
+    stack = [os.path.dirname(os.path.dirname(config.__file__))]
     while stack:
         with os.scandir(stack.pop()) as items:
             for item in sorted(items, key=lambda i: i.name):

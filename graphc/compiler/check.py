@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from graphc.codegen.target import Target
+from graphc.base.errors import ArgumentError
+from graphc.codegen.machine.target import Target
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.freeze import freeze_narrow
 from graphc.compiler.stages import Stages
-from graphc.errors import ArgumentError
-from graphc.ir.graph import CONSTANT, Graph, Node, Value, input_class, input_path
-from graphc.ir.interpret import Evaluator, Reemitter
-from graphc.ir.kernel import Loop, Program, walk
-from graphc.ir.kernel_interpret import run_program
+from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
+from graphc.ir.graph.interpret import Evaluator, Reemitter
+from graphc.ir.graph.text import print_node
+from graphc.ir.kernel.interpret import run_program
+from graphc.ir.kernel.statements import Loop, Program, walk
 from graphc.ir.op import Trait
-from graphc.ir.text import print_node
 
 KERNEL_LIMIT = 20_000_000
 """Most statements that the kernel interpreter runs; it is skipped for larger programs."""

@@ -12,22 +12,23 @@ from pathlib import Path
 
 import numpy as np
 
-from graphc import config
-from graphc.artifact import BufferSpec, Manifest
-from graphc.codegen.cost import program_ns
-from graphc.codegen.entry import ENTRY, THREADS, bound_storages
-from graphc.codegen.llvm_build import build_object
-from graphc.codegen.target import Target, host_target
-from graphc.codegen.thread_pool import emit_pool
+from graphc.base import config
+from graphc.base.errors import CompileError
+from graphc.codegen.llvm.build import build_object
+from graphc.codegen.llvm.entry import ENTRY, THREADS, bound_storages
+from graphc.codegen.llvm.thread_pool import emit_pool
+from graphc.codegen.machine.target import Target, host_target
+from graphc.codegen.schedule.estimate.cost import program_ns
 from graphc.compiler import cache
 from graphc.compiler.progress import shown
 from graphc.compiler.refusals import Refusals, checks_of
 from graphc.compiler.stages import Stages, target_spec
-from graphc.container import align
-from graphc.errors import CompileError
-from graphc.ir import kernel_text, text
-from graphc.ir.graph import Graph
-from graphc.ir.kernel import Program, Storage
+from graphc.files.container import align
+from graphc.files.manifest import BufferSpec, Manifest
+from graphc.ir.graph import text
+from graphc.ir.graph.graph import Graph
+from graphc.ir.kernel import text as kernel_text
+from graphc.ir.kernel.statements import Program, Storage
 from graphc.runtime import arena, pool
 from graphc.runtime.call import Executable
 from graphc.runtime.loader import load_object, runs_here

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from graphc.codegen.kernel_facts import Facts, Form, kernel_facts
+from graphc.codegen.schedule.estimate.kernel_facts import Facts, Form, kernel_facts
+from graphc.codegen.schedule.memory.liveness import intervals, peak
 from graphc.compiler.stages import Stages
-from graphc.ir.graph import Graph, Node
-from graphc.ir.kernel import Call, Program, Storage, aligned
+from graphc.fusion.partition import is_repeated
+from graphc.fusion.vertical import FusionPlan, fuse
+from graphc.ir.graph.graph import Graph, Node
+from graphc.ir.kernel.statements import Call, Program, Storage, aligned
 from graphc.ir.op import Trait
-from graphc.passes.fuse import FusionPlan, fuse
-from graphc.passes.liveness import intervals, peak
-from graphc.passes.partition import is_repeated
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class KernelReport:
     kernel: str
     """Name of the kernel in the scheduled program and in its LLVM text."""
     kind: str
-    """``map``, ``row``, ``contraction``, ``nest`` (see passes.fuse), ``pack`` for one that reorders an operand of a
+    """``map``, ``row``, ``contraction``, ``nest`` (see fusion.vertical), ``pack`` for one that reorders an operand of a
     product, ``copy`` for one that copies into an output or a state."""
     ops: tuple[str, ...]
     """Ops that were fused into it, in order, each once with its count: ``add*2``."""
@@ -47,7 +47,7 @@ class KernelReport:
     bytes: int
     """Bytes of arguments read and written, each element once."""
     repeats: tuple[int, ...] = ()
-    """Iterations of the loops around the call, outermost first: steps of a scan, or blocks (see codegen.chains)."""
+    """Iterations of the loops around the call, outermost first: steps of a scan, or blocks (blocks.tile_and_fuse)."""
 
 
 @dataclass(frozen=True)

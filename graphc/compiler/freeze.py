@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from graphc.ir.build import emit
-from graphc.ir.graph import CONSTANT, Graph, Value, input_class, input_path
-from graphc.ir.interpret import Reemitter
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import CONSTANT, Graph, Value, input_class, input_path
+from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.op import Trait
 from graphc.passes.pipeline import optimize
 from graphc.passes.precision import Narrowed, check_precision, narrow_weights
@@ -22,7 +22,7 @@ def freeze(graph: Graph, weights: Mapping[str, np.ndarray]) -> Graph:
 
 def watch(graph: Graph, paths: Collection[str]) -> Graph:
     """A copy of the graph in which the params and states with these paths are of the class ``weight``, unless the graph
-    writes to them: what depends on them alone becomes a program of its own (see codegen.preparation)."""
+    writes to them: what depends on them alone becomes a program of its own (see codegen.schedule.memory.prepacking)."""
     return _Watcher(graph, paths).transform(graph)
 
 

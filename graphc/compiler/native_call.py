@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from graphc import config
-from graphc.codegen.python_call import emit_call
-from graphc.codegen.target import host_target
+from graphc.base import config
+from graphc.base.errors import CompileError
+from graphc.base.watch_words import Watch
+from graphc.codegen.machine.target import host_target
+from graphc.codegen.native.python_call import emit_call
 from graphc.compiler.compile import small_object
-from graphc.errors import CompileError
 from graphc.runtime import fast_call
 from graphc.runtime.call import Executable
-from graphc.watch_words import Watch
 
 
 @cache

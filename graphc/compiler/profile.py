@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from graphc.artifact import BufferSpec, Manifest
-from graphc.codegen.entry import STAMPS, emit_stamped, stamp_count
-from graphc.codegen.llvm_build import build_object
-from graphc.codegen.probe import PEAK, emit_peak, flops_per_round
-from graphc.codegen.target import host_target
+from graphc.codegen.llvm.build import build_object
+from graphc.codegen.llvm.entry import STAMPS, emit_stamped, stamp_count
+from graphc.codegen.machine.probe import PEAK, emit_peak, flops_per_round
+from graphc.codegen.machine.target import host_target
 from graphc.compiler.cache import Entry
 from graphc.compiler.compile import describe, load_compiled
 from graphc.compiler.explain import KernelReport, explain
 from graphc.compiler.stages import Stages
-from graphc.ir.kernel import Program
+from graphc.files.manifest import BufferSpec, Manifest
+from graphc.ir.kernel.statements import Program
 from graphc.runtime.call import Executable
 from graphc.runtime.profile import Machine, copy_bandwidth, measure_peak, time_calls
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from graphc import config
+from graphc.base import config
 
 DELAY, PERIOD = 1.0, 0.25
 """Seconds after which the line appears, and between its changes."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.errors import GraphcError, IndexRangeError
-from graphc.ir.graph import Graph, Node, Value, input_class, input_path
-from graphc.ir.interpret import Evaluator, Reemitter, live_nodes
+from graphc.base.errors import GraphcError, IndexRangeError
+from graphc.ir.graph.graph import Graph, Node, Value, input_class, input_path
+from graphc.ir.graph.interpret import Evaluator, Reemitter, live_nodes
 from graphc.ir.op import Trait
 
 

@@ -6,24 +6,24 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from graphc import config
-from graphc.artifact import TargetSpec
-from graphc.codegen.entry import emit_program
-from graphc.codegen.llvm_build import build_object, emit_assembly
-from graphc.codegen.preparation import split_preparation
-from graphc.codegen.schedule_cpu import Forms, estimate, schedule_program
-from graphc.codegen.target import Target, host_target
+from graphc.base import config
+from graphc.base.errors import ArgumentError, CompileError
+from graphc.base.locks import cached_property
+from graphc.codegen.llvm.build import build_object, emit_assembly
+from graphc.codegen.llvm.entry import emit_program
+from graphc.codegen.machine.target import Target, host_target
+from graphc.codegen.schedule.memory.bufferize import plan_memory
+from graphc.codegen.schedule.memory.prepacking import split_preparation
+from graphc.codegen.schedule.pipeline import Forms, estimate, schedule_program
 from graphc.compiler import cache
-from graphc.errors import ArgumentError, CompileError
-from graphc.ir.graph import Graph
-from graphc.ir.kernel import Program
-from graphc.ir.kernel_text import print_program
-from graphc.ir.kernel_verify import verify_program
-from graphc.ir.text import print_graph
-from graphc.locks import cached_property
-from graphc.passes.bufferize import plan_memory
-from graphc.passes.layout import possible_layouts
-from graphc.passes.lower import lower_graph, lower_layouts
+from graphc.files.manifest import TargetSpec
+from graphc.fusion.layout import possible_layouts
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.text import print_graph
+from graphc.ir.kernel.statements import Program
+from graphc.ir.kernel.text import print_program
+from graphc.ir.kernel.verify import verify_program
+from graphc.lowering.program import lower_graph, lower_layouts
 from graphc.passes.pipeline import optimize
 
 STAGES = ("traced", "optimized", "lowered", "scheduled", "llvm", "asm")
@@ -47,7 +47,7 @@ class Stages:
         self.seconds: dict[str, float] = {}
         """How long each stage took that has been computed."""
         self.layouts: dict[str, float] = {}
-        """Estimated cycles in each layout that was compared (see passes.layout), once ``lowered`` has been computed."""
+        """Estimated cycles in each layout that was compared (see fusion.layout), once ``lowered`` has been computed."""
         self.watch: Callable[[str], None] = lambda stage: None
         """Called with the name of each stage when it begins."""
         self._forms = Forms(self.target)
@@ -107,7 +107,7 @@ class Stages:
 
     @property
     def preparation(self) -> Stages | None:
-        """The compile of what is computed once for many calls (see codegen.preparation), or None."""
+        """The compile of what is computed once for many calls (see codegen.schedule.memory.prepacking), or None."""
         if self._prepared is None and self.scheduled is not None and self._preparation is not None:
             self._prepared = Stages(lowered=self._preparation, target=self.target)
             planned = self._timed("preparation", plan_memory, self._preparation)

@@ -23,7 +23,7 @@ from graphc.data.sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
-from graphc.numpy_file import read_npy, read_npz
+from graphc.files.numpy_file import read_npy, read_npz
 
 __all__ = [
     "MNIST",

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from graphc.creation import from_numpy, tensor
-from graphc.dtypes import float64
-from graphc.errors import ArgumentError, ShapeError
-from graphc.methods.shaping import stacked
-from graphc.tensor import Tensor
+from graphc.base.dtypes import float64
+from graphc.base.errors import ArgumentError, ShapeError
+from graphc.tensors.creation import from_numpy, tensor
+from graphc.tensors.methods.shaping import stacked
+from graphc.tensors.tensor import Tensor
 
 
 def default_collate(batch: Sequence[Any]) -> Any:

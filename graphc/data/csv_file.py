@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.dtypes import DType, dtype_of
-from graphc.errors import ArgumentError, ArtifactError
+from graphc.base.dtypes import DType, dtype_of
+from graphc.base.errors import ArgumentError, ArtifactError
 
 
 class Table(NamedTuple):

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from graphc.creation import as_tensor, randperm
-from graphc.errors import ArgumentError, IndexRangeError, ShapeError
-from graphc.generator import Generator
-from graphc.tensor import Tensor
+from graphc.base.errors import ArgumentError, IndexRangeError, ShapeError
+from graphc.tensors.creation import as_tensor, randperm
+from graphc.tensors.generator import Generator
+from graphc.tensors.tensor import Tensor
 
 
 class Dataset:

@@ -13,11 +13,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from graphc.archive import LARGEST_RATIO, fill
-from graphc.container import MAX_BYTES
-from graphc.creation import from_numpy
+from graphc.base.errors import ArtifactError
 from graphc.data.dataset import Dataset
-from graphc.errors import ArtifactError
+from graphc.files.archive import LARGEST_RATIO, fill
+from graphc.files.container import MAX_BYTES
+from graphc.tensors.creation import from_numpy
 
 _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _GZIP = b"\x1f\x8b"

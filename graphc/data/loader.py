@@ -12,11 +12,11 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.base.errors import ArgumentError
 from graphc.data.collate import default_collate, default_convert
 from graphc.data.dataset import IterableDataset
 from graphc.data.sampler import BatchSampler, RandomSampler, SequentialSampler
-from graphc.errors import ArgumentError
-from graphc.generator import Generator
+from graphc.tensors.generator import Generator
 
 _END = object()
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.creation import randperm
-from graphc.errors import ArgumentError
-from graphc.generator import Generator, default_generator
+from graphc.base.errors import ArgumentError
+from graphc.tensors.creation import randperm
+from graphc.tensors.generator import Generator, default_generator
 
 
 class Sampler:

@@ -6,12 +6,12 @@ import bisect
 from collections.abc import Iterable
 from typing import Any
 
-from graphc.autograd.node import AccumulateGrad, Node
-from graphc.autograd.record import OpNode
+from graphc.base.errors import ArgumentError
 from graphc.drawing.diagram import SOURCE, Box, Builder, Diagram
 from graphc.drawing.from_graph import kind_of
-from graphc.errors import ArgumentError
-from graphc.tensor import Tensor
+from graphc.eager.record import OpNode
+from graphc.tape.node import AccumulateGrad, Node
+from graphc.tensors.tensor import Tensor
 
 
 def autograd_diagram(results: Iterable[Tensor], module: Any = None, depth: int | None = None) -> Diagram:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphc.drawing.diagram import SINK, SOURCE, Box, Builder, Diagram
-from graphc.ir.graph import Graph, Node, Value, input_class, input_path
+from graphc.ir.graph.graph import Graph, Node, Value, input_class, input_path
 from graphc.ir.op import OpDef, Trait
 
 _LONGEST = 200

@@ -7,14 +7,14 @@ import os
 from pathlib import Path
 from typing import Any
 
-from graphc.container import replacing
+from graphc.base.errors import ArgumentError
 from graphc.drawing import page, svg
 from graphc.drawing.diagram import Diagram
 from graphc.drawing.from_autograd import autograd_diagram
 from graphc.drawing.from_graph import graph_diagram
-from graphc.errors import ArgumentError
-from graphc.ir.graph import Graph
-from graphc.tensor import Tensor
+from graphc.files.container import replacing
+from graphc.ir.graph.graph import Graph
+from graphc.tensors.tensor import Tensor
 
 
 def diagram_of(target: Any, module: Any = None, depth: int | None = None) -> Diagram:

@@ -1,1 +1,1 @@
-"""Floor 1: the two intermediate representations, graph and kernel, with text, verifier and interpreter."""
+"""The two intermediate representations, graph and kernel, with text, verifier and interpreter."""

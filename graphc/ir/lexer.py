@@ -11,8 +11,8 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from graphc.dtypes import BY_NAME, DType
-from graphc.errors import ParseError
+from graphc.base.dtypes import BY_NAME, DType
+from graphc.base.errors import ParseError
 from graphc.ir.literal import digest, parse_number
 from graphc.ir.types import TensorType
 

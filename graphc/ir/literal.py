@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import DType, layout_of
+from graphc.base.dtypes import DType, layout_of
 
 INLINE_LIMIT = 16
 """Arrays with more elements than this print as a digest, with their data beside the text."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import DType, dtype_of
-from graphc.errors import ArgumentError, AttributeValueError, GraphcError, VerifyError
+from graphc.base.dtypes import DType, dtype_of
+from graphc.base.errors import ArgumentError, AttributeValueError, GraphcError, VerifyError
 from graphc.ir.types import TensorType
 
 Attrs = dict[str, Any]
@@ -162,7 +162,7 @@ class OpDef:
     """Forward rule of an op with one result where it is not what follows from ``vjp``: ``jvp(tangents, result,
     *operands, **attrs)`` -> tangent of the result; a tangent is None for an operand without one."""
     lower: Callable[..., Any] | None = None
-    """Kernel rule: ``lower(c, index, *operands, **attrs)`` -> scalar of the result at ``index`` (see ir.lowering)."""
+    """Kernel rule: ``lower(c, index, *operands, **attrs)`` -> scalar of the result at ``index`` (kernel.lowering)."""
     lower_nest: Callable[..., None] | None = None
     """Kernel rule for ops that are no function of one result element (scatter, scan): emits a whole nest."""
     decompose: Callable[..., Any] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from graphc.dtypes import DType
+from graphc.base.dtypes import DType
 
 Dim = int
 """One dimension. Static integers today; a symbolic dimension will be another class accepted in ``TensorType.shape``."""

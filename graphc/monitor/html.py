@@ -9,8 +9,8 @@ from html import escape
 
 import numpy as np
 
-from graphc.container import replacing
-from graphc.errors import ArgumentError
+from graphc.base.errors import ArgumentError
+from graphc.files.container import replacing
 from graphc.monitor.chart import histogram_chart, line_chart
 from graphc.monitor.writer import Histogram, Writer, png
 

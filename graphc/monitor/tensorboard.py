@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.errors import ArgumentError
+from graphc.base.errors import ArgumentError
 from graphc.monitor.writer import Histogram, Writer, png
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from graphc.errors import ArgumentError
+from graphc.base.errors import ArgumentError
 from graphc.monitor.writer import Histogram, Writer
 
 _BARS = "▁▂▃▄▅▆▇█"

@@ -9,12 +9,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from graphc.errors import ArgumentError
+from graphc.base.errors import ArgumentError
 from graphc.monitor.writer import Histogram, Writer, make_histogram, make_image, values_of
 from graphc.nn.module import Module
-from graphc.structure import flatten
-from graphc.tensor import Tensor
-from graphc.trace import is_tracing
+from graphc.tensors.structure import flatten
+from graphc.tensors.tensor import Tensor
+from graphc.tracing.trace import is_tracing
 
 
 class Monitor:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc.errors import ShapeError
-from graphc.tensor import Tensor
+from graphc.base.errors import ShapeError
+from graphc.tensors.tensor import Tensor
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphc import module_path
-from graphc.autograd.function import Function
-from graphc.autograd.grad_mode import is_grad_enabled
-from graphc.errors import HookError, TraceError
-from graphc.hooks import call_hook
-from graphc.location import capture
-from graphc.tensor import Tensor
-from graphc.tensor_base import front
+from graphc.base import module_path
+from graphc.base.errors import HookError, TraceError
+from graphc.base.location import capture
+from graphc.eager.function import Function
+from graphc.tape.grad_mode import is_grad_enabled
+from graphc.tape.hooks import call_hook
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 Hook = Callable[..., Any]
 Grads = tuple[Any, ...]

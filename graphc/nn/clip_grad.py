@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from graphc import composite
-from graphc.autograd.grad_mode import no_grad
-from graphc.dtypes import float32
-from graphc.errors import GradientError, ShapeError
+from graphc.base.dtypes import float32
+from graphc.base.errors import GradientError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops.shape import concat
-from graphc.tensor import Tensor
-from graphc.tensor_base import front
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors import composite
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 
 def _with_gradient(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from graphc import changes
-from graphc.errors import ArgumentError
+from graphc.base import mutation_epoch
+from graphc.base.errors import ArgumentError
+from graphc.base.public import call, path_of, resolve
 from graphc.nn.module import Module
-from graphc.public import call, path_of, resolve
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 class Rule(Protocol):
@@ -46,7 +46,7 @@ def own_class(module: Module) -> type[Any]:
 def _set_rules(module: Module, rules: dict[str, Rule]) -> None:
     base = own_class(module)
     module.__dict__["_computed"] = rules
-    changes.note()
+    mutation_epoch.note()
     object.__setattr__(module, "__class__", _class_with(base, tuple(rules)) if rules else base)
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from graphc.autograd.grad_mode import no_grad
-from graphc.errors import AttributeValueError
-from graphc.tensor import Tensor
-from graphc.tensor_base import front
+from graphc.base.errors import AttributeValueError
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 _GAINS: dict[str, float] = {
     "linear": 1.0,

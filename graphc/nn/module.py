@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-from graphc import attributes, changes, module_path
-from graphc.autograd.grad_mode import no_grad
-from graphc.changes import Members
-from graphc.creation import empty_like
-from graphc.device import device as device_of
-from graphc.dtypes import DType, dtype_of, float32, float64
-from graphc.errors import ArgumentError, AttributeValueError, DTypeError, GraphcError, MemberError
-from graphc.lazy import deferred
+from graphc.base import module_path, mutation_epoch
+from graphc.base.device import device as device_of
+from graphc.base.dtypes import DType, dtype_of, float32, float64
+from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, GraphcError, MemberError
+from graphc.base.lazy import deferred
+from graphc.base.mutation_epoch import Members
+from graphc.base.public import reduced
 from graphc.nn.module_hooks import ModuleHooks, call_with_hooks, run_registration_hooks
 from graphc.nn.module_state import ModuleState
 from graphc.nn.module_tree import check_member_name
 from graphc.nn.parameter import Buffer, Parameter
 from graphc.ops.define import no_tensor
-from graphc.public import reduced
-from graphc.tensor import Tensor
-from graphc.trace import is_tracing
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.creation import empty_like
+from graphc.tensors.tensor import Tensor
+from graphc.tracing import attributes
+from graphc.tracing.trace import is_tracing
 
-compile_module = deferred("graphc.compiled:compile")
+compile_module = deferred("graphc.compiled.function:compile")
 
 _HOOK_TABLES = (
     "_backward_pre_hooks",
@@ -189,7 +190,7 @@ class Module(ModuleState, ModuleHooks):
         else:
             if self.__dict__.get(name, self) is not value:
                 attributes.assigning(self, name)
-                changes.note()
+                mutation_epoch.note()
             object.__setattr__(self, name, value)
 
     def _set_buffer(self, name: str, value: Any) -> None:
@@ -237,7 +238,7 @@ class Module(ModuleState, ModuleHooks):
                 self._non_persistent_buffers_set.discard(name)
                 return
         object.__delattr__(self, name)
-        changes.note()
+        mutation_epoch.note()
 
     def __dir__(self) -> list[str]:
         names = {*object.__dir__(self), *self._parameters, *self._buffers, *self._modules}
@@ -250,7 +251,7 @@ class Module(ModuleState, ModuleHooks):
         return {name: value for name, value in self.__dict__.items() if name != "_compiled"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        changes.note()
+        mutation_epoch.note()
         self.__dict__.update(state)
         for table in _HOOK_TABLES:
             known = self.__dict__.get(table, ())

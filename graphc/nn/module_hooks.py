@@ -7,11 +7,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from graphc.changes import COMMON_HOOKS, Members
-from graphc.errors import ArgumentError, HookError
-from graphc.hooks import RemovableHandle, call_hook
+from graphc.base.errors import ArgumentError, HookError
+from graphc.base.mutation_epoch import COMMON_HOOKS, Members
 from graphc.nn.backward_hooks import BackwardHooks, attach_to_grad_fn
 from graphc.nn.module_tree import ModuleTree
+from graphc.tape.hooks import RemovableHandle, call_hook
 
 Hook = Callable[..., Any]
 Table = OrderedDict[int, Hook]

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.autograd.grad_mode import no_grad
-from graphc.errors import ArgumentError, HookError, StateDictError
-from graphc.hooks import RemovableHandle
+from graphc.base.errors import ArgumentError, HookError, StateDictError
+from graphc.base.public import reduced
 from graphc.nn.module_tree import ModuleTree
 from graphc.nn.parameter import Parameter
-from graphc.public import reduced
-from graphc.tensor import Tensor
-from graphc.tensor_base import expose, front
+from graphc.tape.grad_mode import no_grad
+from graphc.tape.hooks import RemovableHandle
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import expose, front
 
 EXTRA_STATE = "_extra_state"
 """Key suffix of what ``get_extra_state`` returns."""

@@ -6,9 +6,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
-from graphc.errors import ArgumentError, AttributeValueError, MemberError, MemberNameError
+from graphc.base.errors import ArgumentError, AttributeValueError, MemberError, MemberNameError
 from graphc.nn.parameter import Parameter
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 if TYPE_CHECKING:
     from graphc.nn.module import Module

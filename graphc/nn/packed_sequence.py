@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.creation import from_numpy
-from graphc.errors import AttributeValueError, ShapeError
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.ops import elementwise as ew
-from graphc.tensor import Tensor
+from graphc.tensors.creation import from_numpy
+from graphc.tensors.tensor import Tensor
 
 
 class PackedSequence(NamedTuple):

@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any
 
-from graphc.eager import EAGER
-from graphc.errors import ArgumentError
+from graphc.base.errors import ArgumentError
+from graphc.eager.dispatcher import EAGER
 from graphc.nn.module import Module
 from graphc.ops.shape import concat
-from graphc.tensor import Tensor
-from graphc.tensor_base import edge_of, front
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import edge_of, front
 
 
 def data_parallel(

@@ -7,10 +7,10 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from graphc.device import device as device_of
-from graphc.dtypes import dtype_of, float32
-from graphc.errors import ArgumentError
-from graphc.tensor import Tensor
+from graphc.base.device import device as device_of
+from graphc.base.dtypes import dtype_of, float32
+from graphc.base.errors import ArgumentError
+from graphc.tensors.tensor import Tensor
 
 
 class Parameter(Tensor):

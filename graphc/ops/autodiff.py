@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.errors import ArgumentError, GradientError, GraphcError
-from graphc.ir.build import emit
-from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_path
-from graphc.ir.interpret import Reemitter, live_nodes
+from graphc.base.errors import ArgumentError, GradientError, GraphcError
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_path
+from graphc.ir.graph.interpret import Reemitter, live_nodes
 from graphc.ir.op import Trait
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.elementwise import add

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.dtypes import dtype_of
-from graphc.ir.graph import CONSTANT, Graph, Node
-from graphc.ir.interpret import Interpreter, live_nodes
+from graphc.base.dtypes import dtype_of
+from graphc.ir.graph.graph import CONSTANT, Graph, Node
+from graphc.ir.graph.interpret import Interpreter, live_nodes
 from graphc.ir.op import REGISTRY, OpDef, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch

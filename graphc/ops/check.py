@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import bool_, float32, int32, int64
-from graphc.errors import AttributeValueError, DTypeError, IndexRangeError
-from graphc.ir.lowering import LowerContext, OperandRef
-from graphc.ir.nest import Scalar
+from graphc.base.dtypes import bool_, float32, int32, int64
+from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError
+from graphc.ir.kernel.lowering import LowerContext, OperandRef
+from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.define import define

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import DType, bfloat16x2, float32, float64, halves, int8, int32, pair
-from graphc.errors import DTypeError, IndexRangeError, ShapeError
-from graphc.ir import scalar
-from graphc.ir.index import Index
-from graphc.ir.lowering import LowerContext, OperandRef
-from graphc.ir.nest import NestBuilder, Scalar
+from graphc.base.dtypes import DType, bfloat16x2, float32, float64, halves, int8, int32, pair
+from graphc.base.errors import DTypeError, IndexRangeError, ShapeError
+from graphc.ir.kernel import scalar
+from graphc.ir.kernel.index import Index
+from graphc.ir.kernel.lowering import LowerContext, OperandRef
+from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import shape

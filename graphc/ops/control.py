@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import float32, float64
-from graphc.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, ShapeError
-from graphc.ir.build import emit
-from graphc.ir.graph import Graph, Node
-from graphc.ir.interpret import Evaluator, Interpreter
+from graphc.base.dtypes import float32, float64
+from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, ShapeError
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import Graph, Node
+from graphc.ir.graph.interpret import Evaluator, Interpreter
 from graphc.ir.op import REGISTRY, Attr, ErrorSample, Sample, Types
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import BY_NAME, DType, float32, promote, scalar_type
-from graphc.errors import ArgumentError, DTypeError, VerifyError
+from graphc.base.dtypes import BY_NAME, DType, float32, promote, scalar_type
+from graphc.base.errors import ArgumentError, DTypeError, VerifyError
 from graphc.ir.op import REGISTRY, Attr, ErrorSample, OpDef, Sample, Trait, register
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch

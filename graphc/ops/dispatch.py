@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-from graphc.dtypes import DType
-from graphc.errors import TraceError
-from graphc.ir.build import emit
-from graphc.ir.graph import Graph, Value
+from graphc.base.dtypes import DType
+from graphc.base.errors import TraceError
+from graphc.base.location import UNKNOWN, Location
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.op import OpDef
-from graphc.location import UNKNOWN, Location
 
 
 class Operand(Protocol):

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import int64
-from graphc.errors import DTypeError
-from graphc.ir.nest import NestBuilder, Scalar
+from graphc.base.dtypes import int64
+from graphc.base.errors import DTypeError
+from graphc.ir.kernel.nest import NestBuilder, Scalar
+from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.op import ErrorSample, Trait
-from graphc.ir.scalar import SCALAR_OPS
 from graphc.ir.types import TensorType
 from graphc.ops.define import EVERY, define
 from graphc.ops.elementwise import (

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import STORED, DType, bfloat16, bool_, dtype_of, float32, float64, int32, int64
-from graphc.errors import DTypeError, ShapeError
-from graphc.ir import scalar
-from graphc.ir.index import Index
-from graphc.ir.lowering import LowerContext, OperandRef
-from graphc.ir.nest import Scalar
+from graphc.base.dtypes import STORED, DType, bfloat16, bool_, dtype_of, float32, float64, int32, int64
+from graphc.base.errors import DTypeError, ShapeError
+from graphc.ir.kernel import scalar
+from graphc.ir.kernel.index import Index
+from graphc.ir.kernel.lowering import LowerContext, OperandRef
+from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.define import EVERY, define
@@ -59,7 +59,7 @@ def lowered(rule: Callable[..., Scalar]) -> Callable[..., Scalar]:
 
 
 def scalar_op(name: str) -> Callable[..., Scalar]:
-    """A kernel rule that is one scalar operation of ir.scalar."""
+    """A kernel rule that is one scalar operation of ir.kernel.scalar."""
     return lowered(lambda nest, *elements: nest.op(name, *elements))
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import DType, float32, float64, int32, int64
-from graphc.errors import DTypeError
-from graphc.ir.nest import NestBuilder, Scalar
+from graphc.base.dtypes import DType, float32, float64, int32, int64
+from graphc.base.errors import DTypeError
+from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.op import ErrorSample, Sample
 from graphc.ir.types import TensorType
 from graphc.ops.define import define

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided as as_strided_array
 
-from graphc.dtypes import DType, bool_, dtype_of, float32, float64, int8, int32, int64
-from graphc.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
-from graphc.ir.index import Index, flatten, unflatten
-from graphc.ir.lowering import LowerContext, OperandRef
-from graphc.ir.nest import NestBuilder, Scalar
+from graphc.base.dtypes import DType, bool_, dtype_of, float32, float64, int8, int32, int64
+from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
+from graphc.ir.kernel.index import Index, flatten, unflatten
+from graphc.ir.kernel.lowering import LowerContext, OperandRef
+from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.define import define

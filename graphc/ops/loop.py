@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import float32, float64, int64
-from graphc.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from graphc.ir.graph import Graph, Value
-from graphc.ir.interpret import Evaluator, Reemitter
+from graphc.base.dtypes import float32, float64, int64
+from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from graphc.ir.graph.graph import Graph, Value
+from graphc.ir.graph.interpret import Evaluator, Reemitter
 from graphc.ir.op import Attr, Attrs, ErrorSample, Sample, Trait, Types
 from graphc.ir.types import TensorType
 from graphc.ops import contraction, dispatch, elementwise, math

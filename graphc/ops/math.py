@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import bool_, float32, int32, int64, limits
-from graphc.errors import DTypeError, ShapeError
-from graphc.ir.index import Index
-from graphc.ir.kernel import Const
-from graphc.ir.lowering import LowerContext, OperandRef
-from graphc.ir.nest import NestBuilder, Scalar
+from graphc.base.dtypes import bool_, float32, int32, int64, limits
+from graphc.base.errors import DTypeError, ShapeError
+from graphc.ir.kernel.index import Index
+from graphc.ir.kernel.lowering import LowerContext, OperandRef
+from graphc.ir.kernel.nest import NestBuilder, Scalar
+from graphc.ir.kernel.scalar import SCALAR_OPS
+from graphc.ir.kernel.statements import Const
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
-from graphc.ir.scalar import SCALAR_OPS
 from graphc.ir.types import TensorType
 from graphc.ops.define import EVERY, define
 from graphc.ops.elementwise import (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.dtypes import bool_, float32, int64
-from graphc.errors import DTypeError, IndexRangeError
-from graphc.ir.index import Index
-from graphc.ir.lowering import LowerContext, OperandRef
-from graphc.ir.nest import Scalar
+from graphc.base.dtypes import bool_, float32, int64
+from graphc.base.errors import DTypeError, IndexRangeError
+from graphc.ir.kernel.index import Index
+from graphc.ir.kernel.lowering import LowerContext, OperandRef
+from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.define import define

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.dtypes import bool_, float32
-from graphc.errors import AttributeValueError, DTypeError, IndexRangeError
-from graphc.ir.index import Index
-from graphc.ir.kernel import Bound
-from graphc.ir.lowering import LowerContext, OperandRef
-from graphc.ir.nest import Scalar
+from graphc.base.dtypes import bool_, float32
+from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError
+from graphc.ir.kernel.index import Index
+from graphc.ir.kernel.lowering import LowerContext, OperandRef
+from graphc.ir.kernel.nest import Scalar
+from graphc.ir.kernel.statements import Bound
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.define import define

@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from graphc.dtypes import float32, int32, int64
-from graphc.errors import DTypeError, ShapeError
-from graphc.ir.index import Index, flatten
-from graphc.ir.lowering import LowerContext, OperandRef
-from graphc.ir.nest import Scalar
+from graphc.base.dtypes import float32, int32, int64
+from graphc.base.errors import DTypeError, ShapeError
+from graphc.ir.kernel.index import Index, flatten
+from graphc.ir.kernel.lowering import LowerContext, OperandRef
+from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import Attr, ErrorSample, Trait
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.ops.define import define

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from graphc.dtypes import ALL, DType
-from graphc.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
+from graphc.base.dtypes import ALL, DType
+from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.ir.types import TensorType
 
 KIND_NAMES = {
@@ -24,7 +24,7 @@ def show(shape: Sequence[int]) -> str:
 
 
 def check_kind(name: str, operand: int, dtype: DType, kinds: str) -> None:
-    """Raises DTypeError unless the kind of ``dtype`` is among the letters ``kinds`` (see ir.scalar)."""
+    """Raises DTypeError unless the kind of ``dtype`` is among the letters ``kinds`` (see ir.kernel.scalar)."""
     if dtype.kind not in kinds:
         allowed = ", ".join(d.name for d in ALL if d.kind in kinds)
         what = f"{name}: operand {operand} is {KIND_NAMES[dtype.kind]} ({dtype.name}), which {name} does not take"

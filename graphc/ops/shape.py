@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import DType, bool_, float32, int64
-from graphc.errors import AttributeValueError, DTypeError, GraphcError, IndexRangeError, ShapeError
-from graphc.ir.index import Index, flatten, unflatten
-from graphc.ir.kernel import Bound
-from graphc.ir.lowering import LowerContext, OperandRef
-from graphc.ir.nest import Scalar
+from graphc.base.dtypes import DType, bool_, float32, int64
+from graphc.base.errors import AttributeValueError, DTypeError, GraphcError, IndexRangeError, ShapeError
+from graphc.ir.kernel.index import Index, flatten, unflatten
+from graphc.ir.kernel.lowering import LowerContext, OperandRef
+from graphc.ir.kernel.nest import Scalar
+from graphc.ir.kernel.statements import Bound
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.ops import dispatch

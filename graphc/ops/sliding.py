@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from graphc.errors import AttributeValueError, ShapeError
-from graphc.ir.index import Index, IndexLike, as_index
-from graphc.ir.kernel import Bound, Guard
+from graphc.base.errors import AttributeValueError, ShapeError
+from graphc.ir.kernel.index import Index, IndexLike, as_index
+from graphc.ir.kernel.statements import Bound, Guard
 from graphc.ir.op import Attr
 
 Pairs = tuple[tuple[int, int], ...]

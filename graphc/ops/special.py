@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import float32, float64, int64
-from graphc.errors import AttributeValueError, DTypeError
+from graphc.base.dtypes import float32, float64, int64
+from graphc.base.errors import AttributeValueError, DTypeError
+from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
-from graphc.ir.scalar import SCALAR_OPS
 from graphc.ir.types import TensorType
 from graphc.ops import elementary
 from graphc.ops import elementwise as ew

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import float32, float64
-from graphc.errors import DTypeError, ShapeError
+from graphc.base.dtypes import float32, float64
+from graphc.base.errors import DTypeError, ShapeError
 from graphc.ir.op import ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.define import define

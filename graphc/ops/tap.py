@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphc.dtypes import float32
+from graphc.base.dtypes import float32
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.define import define

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import DType, bool_, float32, int32, int64
-from graphc.errors import AttributeValueError, DTypeError, ShapeError
-from graphc.ir.index import Index, flatten, unflatten
-from graphc.ir.kernel import Const, Guard
-from graphc.ir.lowering import LowerContext, OperandRef
-from graphc.ir.nest import Scalar, simplify
+from graphc.base.dtypes import DType, bool_, float32, int32, int64
+from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
+from graphc.ir.kernel.index import Index, flatten, unflatten
+from graphc.ir.kernel.lowering import LowerContext, OperandRef
+from graphc.ir.kernel.nest import Scalar, simplify
+from graphc.ir.kernel.statements import Const, Guard
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.ops.define import define

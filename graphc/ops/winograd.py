@@ -13,11 +13,11 @@ from functools import cache
 
 import numpy as np
 
-from graphc.dtypes import float32
-from graphc.errors import AttributeValueError, ShapeError
-from graphc.ir.kernel import Bound
-from graphc.ir.lowering import LowerContext, OperandRef
-from graphc.ir.nest import NestBuilder, Scalar
+from graphc.base.dtypes import float32
+from graphc.base.errors import AttributeValueError, ShapeError
+from graphc.ir.kernel.lowering import LowerContext, OperandRef
+from graphc.ir.kernel.nest import NestBuilder, Scalar
+from graphc.ir.kernel.statements import Bound
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.define import define

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.errors import AttributeValueError
+from graphc.base.errors import AttributeValueError
 from graphc.ops import math as mathematics
 from graphc.optim.optimizer import Group, Optimizer, State, decayed_gradient, step_counter, zeros_like
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 class Adadelta(Optimizer):

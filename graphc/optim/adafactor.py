@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from graphc.errors import AttributeValueError
+from graphc.base.errors import AttributeValueError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.optim.optimizer import Group, Optimizer, State, is_zero, step_counter, zeros_like
-from graphc.tensor import Tensor
-from graphc.tensor_base import front
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 
 class Adafactor(Optimizer):

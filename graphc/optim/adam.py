@@ -8,7 +8,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.optim.moments import Moments, bias_correction, inverse_root
 from graphc.optim.optimizer import Group, State, decayed_gradient, step_counter, zeros_like
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 class Adam(Moments):

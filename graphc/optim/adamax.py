@@ -7,7 +7,7 @@ from typing import Any
 from graphc.ops import elementwise as ew
 from graphc.optim.moments import Moments, bias_correction
 from graphc.optim.optimizer import Group, State, decayed_gradient, step_counter, zeros_like
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 class Adamax(Moments):

@@ -9,8 +9,8 @@ import numpy as np
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.optim.optimizer import Group, Optimizer, State, decayed_gradient, step_counter
-from graphc.tensor import Tensor
-from graphc.tensor_base import front
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 
 class ASGD(Optimizer):

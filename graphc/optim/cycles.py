@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from graphc.errors import AttributeValueError
+from graphc.base.errors import AttributeValueError
 from graphc.optim.optimizer import Optimizer
 from graphc.optim.schedule import LRScheduler
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from graphc.autograd.grad_mode import enable_grad
-from graphc.errors import ArgumentError, AttributeValueError
+from graphc.base.errors import ArgumentError, AttributeValueError
 from graphc.optim.line_search import Point, strong_wolfe
 from graphc.optim.optimizer import Group, Optimizer, State
-from graphc.tensor import Tensor
-from graphc.tensor_base import front
+from graphc.tape.grad_mode import enable_grad
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 
 class LBFGS(Optimizer):

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from graphc.errors import AttributeValueError
+from graphc.base.errors import AttributeValueError
 from graphc.optim.cycles import CyclicLR, OneCycleLR
 from graphc.optim.optimizer import Optimizer, refuse_trace
 from graphc.optim.schedule import LRScheduler

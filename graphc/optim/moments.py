@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from graphc.errors import AttributeValueError
+from graphc.base.errors import AttributeValueError
 from graphc.ops import math as mathematics
 from graphc.optim.optimizer import Group, Optimizer, State, is_zero, step_counter, zeros_like
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 class Moments(Optimizer):

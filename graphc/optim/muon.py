@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from graphc.errors import AttributeValueError, ShapeError
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.optim.optimizer import Group, Optimizer, State, is_zero, zeros_like
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Of the polynomial of degree 5 that one iteration applies to the singular values."""

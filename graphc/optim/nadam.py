@@ -10,8 +10,8 @@ import numpy as np
 from graphc.ops import math as mathematics
 from graphc.optim.moments import Moments, bias_correction, decayed
 from graphc.optim.optimizer import Group, State
-from graphc.tensor import Tensor
-from graphc.tensor_base import front
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 
 class NAdam(Moments):

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from graphc.autograd.grad_mode import enable_grad, no_grad
-from graphc.errors import ArgumentError, AttributeValueError, StateDictError, TraceError
-from graphc.hooks import RemovableHandle
-from graphc.public import reduced
-from graphc.tensor import Tensor
-from graphc.tensor_base import front
-from graphc.trace import is_tracing
+from graphc.base.errors import ArgumentError, AttributeValueError, StateDictError, TraceError
+from graphc.base.public import reduced
+from graphc.tape.grad_mode import enable_grad, no_grad
+from graphc.tape.hooks import RemovableHandle
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
+from graphc.tracing.trace import is_tracing
 
 Group = dict[str, Any]
 State = dict[str, Tensor]

@@ -9,7 +9,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.optim.moments import Moments, bias_correction, decayed
 from graphc.optim.optimizer import Group, State
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 class RAdam(Moments):

@@ -6,7 +6,7 @@ from typing import Any
 
 from graphc.ops import math as mathematics
 from graphc.optim.optimizer import Group, Optimizer, State, decayed_gradient, is_zero, zeros_like
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 class RMSprop(Optimizer):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc import composite
-from graphc.errors import AttributeValueError
+from graphc.base.errors import AttributeValueError
 from graphc.ops import elementwise as ew
 from graphc.optim.optimizer import Group, Optimizer, State, step_counter, zeros_like
-from graphc.tensor import Tensor
+from graphc.tensors import composite
+from graphc.tensors.tensor import Tensor
 
 
 class Rprop(Optimizer):

@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.errors import ArgumentError, AttributeValueError
+from graphc.base.errors import ArgumentError, AttributeValueError
+from graphc.base.public import reduced
 from graphc.optim.optimizer import Optimizer, refuse_trace
-from graphc.public import reduced
 
 
 class LRScheduler:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.errors import AttributeValueError
+from graphc.base.errors import AttributeValueError
 from graphc.ops import elementwise as ew
 from graphc.optim.optimizer import Group, Optimizer, State, decayed_gradient, is_zero, step_counter, zeros_like
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 class SGD(Optimizer):

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from graphc.autograd.grad_mode import no_grad
-from graphc.errors import ArgumentError, AttributeValueError
+from graphc.base.errors import ArgumentError, AttributeValueError
 from graphc.nn.module import Module
 from graphc.nn.modules.normalization import _BatchNorm, _InstanceNorm
 from graphc.optim.optimizer import Optimizer
 from graphc.optim.schedule import LRScheduler
-from graphc.tensor import Tensor
-from graphc.tensor_base import front
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 Average = Callable[[Tensor, Tensor, Any], Tensor]
 """``average(mean so far, new value, how many are in it)``."""

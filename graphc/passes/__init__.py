@@ -1,1 +1,1 @@
-"""Floor 3: transformations of graphs, and the way from a graph to kernels."""
+"""Transformations of graphs, and the way from a graph to kernels."""

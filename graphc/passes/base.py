@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from graphc.ir.graph import Graph
+from graphc.ir.graph.graph import Graph
 
 
 @dataclass(frozen=True)

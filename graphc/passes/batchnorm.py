@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphc.ir.graph import CONSTANT, Graph, Node, Value
+from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
+from graphc.ir.graph.rewrite import Rule, apply_rules
 from graphc.ir.op import Trait
-from graphc.ir.rewrite import Rule, apply_rules
 from graphc.ops.contraction import matmul
 from graphc.ops.convolution import conv
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.elementwise import add, div, mul, sub
 from graphc.ops.shape import broadcast_to, reshape
-from graphc.passes.access import is_widening
 from graphc.passes.base import PassResult
 from graphc.passes.fixed import is_fixed, leaf_classes
+from graphc.passes.operand_access import is_widening
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
-from graphc.dtypes import DType, bool_, float32, float64, int8, int32, int64, uint8
-from graphc.ir.graph import CONSTANT, Graph, Node, Value
+from graphc.base.dtypes import DType, bool_, float32, float64, int8, int32, int64, uint8
+from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
+from graphc.ir.graph.rewrite import Rule, apply_rules
 from graphc.ir.op import REGISTRY, Trait
-from graphc.ir.rewrite import Rule, apply_rules
 from graphc.ops import elementwise as e
 from graphc.ops import reduce, shape
 from graphc.ops.contraction import matmul

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc import config
-from graphc.ir.graph import CONSTANT, Graph, Node, Value
-from graphc.ir.interpret import Reemitter
+from graphc.base import config
+from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
+from graphc.ir.graph.interpret import Reemitter
 from graphc.ops.check import check_index, holds
 from graphc.passes.base import PassResult
 

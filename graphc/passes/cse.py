@@ -6,8 +6,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.ir.graph import Graph, Node, Value, attr_key
-from graphc.ir.interpret import Reemitter
+from graphc.ir.graph.graph import Graph, Node, Value, attr_key
+from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.op import OpDef, Trait
 from graphc.passes.base import PassResult
 

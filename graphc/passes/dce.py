@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.ir.graph import Graph, Node
-from graphc.ir.interpret import Reemitter, live_nodes
+from graphc.ir.graph.graph import Graph, Node
+from graphc.ir.graph.interpret import Reemitter, live_nodes
 from graphc.ir.op import Trait
 from graphc.passes.base import PassResult
 

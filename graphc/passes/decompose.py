@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
-from graphc.ir.graph import Graph, Node, Value
-from graphc.ir.interpret import copy
+from graphc.ir.graph.graph import Graph, Node, Value
+from graphc.ir.graph.interpret import copy
+from graphc.ir.graph.rewrite import Rule, apply_rules
 from graphc.ir.op import REGISTRY, Trait
-from graphc.ir.rewrite import Rule, apply_rules
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.loop import scan
 from graphc.ops.state import state_read, stop_gradient

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value, input_class
+from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class
 from graphc.ir.op import Trait
-from graphc.passes.access import is_virtual
+from graphc.passes.operand_access import is_virtual
 
 MAX_NODES = 64
 """A value computed by more nodes than this is not looked into."""

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.errors import IndexRangeError
-from graphc.ir.build import emit
-from graphc.ir.graph import CONSTANT, Graph, Node, Value
-from graphc.ir.interpret import Reemitter
+from graphc.base.errors import IndexRangeError
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
+from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.op import Trait
-from graphc.passes.access import is_widening
 from graphc.passes.base import PassResult
+from graphc.passes.operand_access import is_widening
 
 _FEW = 64
 """Elements up to which narrow constants may be made wider for good."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphc.ir.graph import CONSTANT, Graph, Node
-from graphc.ir.index import Div, Index, Mod
+from graphc.ir.graph.graph import CONSTANT, Graph, Node
+from graphc.ir.kernel.index import Div, Index, Mod
 from graphc.ir.op import Trait
 from graphc.ops.shape import concat
-from graphc.passes.access import domain_axes, is_virtual, operand_reads
+from graphc.passes.operand_access import domain_axes, is_virtual, operand_reads
 
 VIEWS, DIVISIONS, WAYS = 64, 6, 256
 """Most views between a reader and what it reads in memory, most of them that divide, most reads behind one view."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from graphc.ir.graph import Graph, Node, Value
+from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ops import elementwise, shape
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.passes.base import PassResult

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from graphc import config
-from graphc.errors import GraphcError, PassError
-from graphc.ir.graph import INPUT, Graph
-from graphc.ir.interpret import copy
-from graphc.ir.text import print_graph
-from graphc.ir.verify import verify_graph
+from graphc.base import config
+from graphc.base.errors import GraphcError, PassError
+from graphc.ir.graph.graph import INPUT, Graph
+from graphc.ir.graph.interpret import copy
+from graphc.ir.graph.text import print_graph
+from graphc.ir.graph.verify import verify_graph
 from graphc.passes.base import Pass
 from graphc.passes.batchnorm import BatchNormFolding
 from graphc.passes.canonicalize import Canonicalize

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import DType, bfloat16, bfloat16x2, float16, float32, int8, int32, narrow
-from graphc.errors import ArgumentError
-from graphc.ir.build import emit
-from graphc.ir.graph import CONSTANT, Graph, Node, Value, input_class, input_path
-from graphc.ir.interpret import Reemitter
+from graphc.base.dtypes import DType, bfloat16, bfloat16x2, float16, float32, int8, int32, narrow
+from graphc.base.errors import ArgumentError
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
+from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
 from graphc.ops import elementwise as e

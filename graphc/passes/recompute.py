@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from graphc.ir.build import emit
-from graphc.ir.graph import CONSTANT, INPUT, Graph, Node, Value
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value
 from graphc.ir.op import Trait
 from graphc.ops.contraction import matmul
 from graphc.passes.base import PassResult

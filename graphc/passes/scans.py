@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.ir.build import emit
-from graphc.ir.graph import Graph, Node, Value
-from graphc.ir.interpret import copy, live_nodes
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import Graph, Node, Value
+from graphc.ir.graph.interpret import copy, live_nodes
 from graphc.ops.control import inline
 from graphc.ops.dispatch import GraphDispatcher, current, use
 from graphc.ops.loop import scan

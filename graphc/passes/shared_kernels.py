@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from graphc.ir.index import bounds
-from graphc.ir.kernel import Call, Kernel, Load, Loop, Program, Stmt, walk
+from graphc.ir.kernel.index import bounds
+from graphc.ir.kernel.statements import Call, Kernel, Load, Loop, Program, Stmt, walk
 
 FEW = 32
 """Most kernels that are left as they are, though one would do: a kernel that knows where it reads may be a bit better,

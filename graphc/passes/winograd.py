@@ -7,10 +7,10 @@ from math import prod
 
 import numpy as np
 
-from graphc import config
-from graphc.ir.build import emit
-from graphc.ir.graph import CONSTANT, Graph, Node, Value
-from graphc.ir.rewrite import Rule, apply_rules
+from graphc.base import config
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
+from graphc.ir.graph.rewrite import Rule, apply_rules
 from graphc.ops.contraction import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.shape import pad

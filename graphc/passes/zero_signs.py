@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphc.ir.graph import CONSTANT, Graph, Node, Value
+from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.op import REGISTRY, Trait
 from graphc.ops import elementwise as e
 from graphc.ops import reduce, shape

@@ -1,1 +1,1 @@
-"""Floor 5: loads native code, checks arguments, and calls it; needs no compiler."""
+"""Loads native code, checks arguments, and calls it; needs no compiler."""

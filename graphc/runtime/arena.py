@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from graphc.container import ALIGNMENT
+from graphc.files.container import ALIGNMENT
 
 ALIGN_FROM = 4096
 """Bytes from which an output is aligned; for smaller ones the cost of aligning is larger than its gain."""

@@ -11,9 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from graphc.artifact import INTERRUPTIBLE_NS, BufferSpec, Manifest
-from graphc.dtypes import BY_NAME
-from graphc.errors import ArgumentError, ArtifactError, DTypeError, GraphcError, IndexRangeError, ShapeError
+from graphc.base.dtypes import BY_NAME
+from graphc.base.errors import (
+    ArgumentError,
+    ArtifactError,
+    DTypeError,
+    GraphcError,
+    IndexRangeError,
+    ShapeError,
+)
+from graphc.files.manifest import INTERRUPTIBLE_NS, BufferSpec, Manifest
 from graphc.runtime.arena import POOL, Arena, address_of, aligned, empty
 from graphc.runtime.interrupts import run_interruptibly
 from graphc.runtime.loader import Library

@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from graphc.artifact import BufferSpec
-from graphc.dtypes import BY_NAME
-from graphc.errors import CompileError
+from graphc.base.dtypes import BY_NAME
+from graphc.base.errors import CompileError
+from graphc.base.watch_words import Watch
+from graphc.files.manifest import BufferSpec
 from graphc.runtime.arena import ALIGN_FROM, Arena
 from graphc.runtime.call import Executable
 from graphc.runtime.interrupts import interruptible
 from graphc.runtime.loader import link_forever
-from graphc.watch_words import Watch
 
 SYMBOL, SAME = "graphc_call", "graphc_same"
 """Symbols of the native functions, of the kind METH_FASTCALL | METH_KEYWORDS: one with a Context for ``self``, one with

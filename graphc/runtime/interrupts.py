@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 SYMBOL = "graphc_interrupt"
-"""Symbol by which programs with polls know the bytes that ``armed`` has signals written to; see codegen.entry."""
+"""Symbol by which programs with polls know the bytes that ``armed`` has signals written to; see codegen.llvm.entry."""
 ARMED = 1
 """What the last word of a program's table is before a call that is to be interrupted; a larger number is left where it
 was."""

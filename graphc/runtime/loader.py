@@ -8,10 +8,10 @@ from functools import cache
 
 from llvmlite import binding
 
-from graphc.artifact import TargetSpec
-from graphc.errors import CompileError
-from graphc.locks import Lock
-from graphc.object_archive import split_objects
+from graphc.base.errors import CompileError
+from graphc.base.locks import Lock
+from graphc.files.manifest import TargetSpec
+from graphc.files.object_archive import split_objects
 from graphc.runtime import interrupts, threads
 
 Entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

@@ -6,7 +6,7 @@ import ctypes
 import os
 from collections.abc import Callable
 
-from graphc.locks import Lock
+from graphc.base.locks import Lock
 from graphc.runtime import threads
 from graphc.runtime.loader import link_forever
 

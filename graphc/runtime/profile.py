@@ -41,7 +41,7 @@ def time_calls(
     rounds: int,
     quantile: float = 0.5,
 ) -> Times:
-    """Times the kernels of a stamped program (see codegen.entry), whose last output holds the stamps. It runs for about
+    """Times the kernels of a stamped program (see llvm.entry), whose last output holds the stamps. It runs for about
     ``seconds``, at least three times and at most ``rounds`` times, after one time that does not count; outputs lie in
     the same memory each time. The figures are medians, or another ``quantile`` (0 is the best round)."""
     bound = tuple(bound)
@@ -79,7 +79,7 @@ class Machine:
 
 
 def measure_peak(code: bytes, symbol: str, flops_per_round: int) -> float:
-    """Operations per second of the function of codegen.probe in trusted object code: the best of several tries."""
+    """Operations per second of the function of machine.probe in trusted object code: the best of several tries."""
     library = load_object(code, symbol)
     rounds = 1 << 12
     elapsed = _run_peak(library, rounds)

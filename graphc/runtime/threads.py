@@ -6,8 +6,8 @@ import ctypes
 import os
 from pathlib import Path
 
-from graphc import config
-from graphc.errors import ArgumentError
+from graphc.base import config
+from graphc.base.errors import ArgumentError
 
 MAX_THREADS = 256
 SYMBOL = "graphc_threads"

@@ -6,7 +6,7 @@ import pickletools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from graphc.errors import ArtifactError
+from graphc.base.errors import ArtifactError
 from graphc.nn.module_state import StateDict
 
 MAX_BYTES = 1 << 28

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from graphc.archive import Archive
-from graphc.creation import from_numpy
-from graphc.errors import ArtifactError
+from graphc.base.errors import ArtifactError
+from graphc.files.archive import Archive
 from graphc.nn.module_state import StateDict
 from graphc.serialize import foreign_types as types
 from graphc.serialize.pickle_machine import Known, Machine, Token
-from graphc.tensor import Tensor
+from graphc.tensors.creation import from_numpy
+from graphc.tensors.tensor import Tensor
 
 _MAX_RANK = 64
 _STORAGES = {

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from graphc.container import MAX_BYTES, replacing
-from graphc.creation import as_tensor, from_numpy
-from graphc.errors import ArgumentError, ArtifactError
+from graphc.base.errors import ArgumentError, ArtifactError
+from graphc.files.container import MAX_BYTES, replacing
 from graphc.serialize import foreign_types as types
-from graphc.tensor import Tensor
+from graphc.tensors.creation import as_tensor, from_numpy
+from graphc.tensors.tensor import Tensor
 
 _TYPES = {
     "F64": types.F64,

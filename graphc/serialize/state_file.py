@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from graphc.creation import from_numpy
-from graphc.dtypes import ALL
-from graphc.errors import ArgumentError, ArtifactError
-from graphc.numpy_file import read_npz, write_npz
+from graphc.base.dtypes import ALL
+from graphc.base.errors import ArgumentError, ArtifactError
+from graphc.files.numpy_file import read_npz, write_npz
 from graphc.serialize.pt_file import load_pt, state_of
 from graphc.serialize.safetensors_file import array_of, read_safetensors, save_safetensors
 from graphc.serialize.tree import join, split
-from graphc.tensor import Tensor
+from graphc.tensors.creation import from_numpy
+from graphc.tensors.tensor import Tensor
 
 TREE = "graphc.tree"
 """Name under which a file says how a checkpoint is nested."""

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from graphc.errors import ArgumentError, ArtifactError
-from graphc.tensor import Tensor
+from graphc.base.errors import ArgumentError, ArtifactError
+from graphc.tensors.tensor import Tensor
 
 MAX_DEPTH = 64
 _PLAIN = (str, int, float, bool, type(None))

@@ -10,6 +10,7 @@ import pytest
 from tests.architecture import rules
 from tests.architecture.scan import ROOT, Source, read_sources
 from tools import map as code_map
+from tools.floors import FLOORS
 
 # Test folders that mirror no package of graphc, and test files that span several modules.
 FREE_FOLDERS = frozenset(
@@ -79,10 +80,16 @@ def test_tests_mirror_graphc(sources: list[Source]):
     expect_none(rules.check_mirror(sources, FREE_FOLDERS, FREE_FILES))
 
 
-def test_every_floor_exists_once():
-    assert set(rules.MAY_IMPORT) == set(range(9))
-    assert set(rules.FLOOR_OF.values()) | {rules.FRONT_END} == set(range(9))
-    assert all(max(below, default=-1) < floor for floor, below in rules.MAY_IMPORT.items())
+def test_the_top_of_the_package_holds_packages_and_known_paths(sources: list[Source]):
+    expect_none(rules.check_front_door(sources))
+
+
+def test_floors_are_packages_and_stand_on_lower_ones():
+    seen: list[str] = []
+    for floor, below in FLOORS.items():
+        assert (ROOT / "graphc" / floor.replace(".", "/") / "__init__.py").exists(), floor
+        assert set(below) <= set(seen), f"{floor} imports what stands above it"
+        seen.append(floor)
 
 
 def test_the_map_is_up_to_date():

@@ -7,7 +7,7 @@ import pytest
 
 import graphc
 from graphc.errors import ArgumentError, DTypeError, GradientError
-from graphc.ir.interpret import evaluate
+from graphc.ir.graph.interpret import evaluate
 
 X = graphc.tensor([1.0, 2.0, 3.0])
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from benchmarks import compile_time
-from graphc.ir.interpret import Evaluator
-from graphc.ir.verify import verify_graph
+from graphc.ir.graph.interpret import Evaluator
+from graphc.ir.graph.verify import verify_graph
 
 
 def test_chains_have_the_size_that_was_asked_for():

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphc.artifact import TensorSpec
 from graphc.cli.arrays import parse_type, random_array, read_array, read_inputs, read_value, split_binding
 from graphc.cli.console import UsageError
 from graphc.errors import ArgumentError, ArtifactError, DTypeError, ShapeError
+from graphc.files.manifest import TensorSpec
 
 X = TensorSpec("x", "f32", (2, 3))
 I = TensorSpec("i", "i64", (2,))  # noqa: E741

@@ -10,7 +10,7 @@ import pytest
 
 from graphc.cli import console
 from graphc.cli.bench import measure
-from graphc.model_file import load
+from graphc.compiled.model_file import load
 from tests.cli.conftest import Graphc
 
 SHORT = ["--rounds", "3", "--seconds", "0.01"]

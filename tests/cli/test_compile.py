@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphc import artifact
 from graphc.cli import console, targets
-from graphc.model_file import load
+from graphc.compiled.model_file import load
+from graphc.files import manifest
 from tests.cli.conftest import Graphc
 
 
@@ -83,7 +83,7 @@ def test_precision(models: Path, tmp_path: Path, graphc: Graphc):
     assert graphc(*arguments).code == console.OK
     size = path.stat().st_size
     assert graphc(*arguments, "--precision", "bf16", "--native").code == console.OK
-    assert [t.dtype for t in artifact.load(path).manifest.tensors] == ["bf16", "f32"]
+    assert [t.dtype for t in manifest.load(path).manifest.tensors] == ["bf16", "f32"]
     assert graphc(*arguments, "--precision", "int8").code == console.OK
     assert path.stat().st_size < size / 2 and load(path)(np.ones((2, 64), np.float32)).shape == (2, 80)
     assert graphc(*arguments, "--precision", "fp4").code == console.USAGE

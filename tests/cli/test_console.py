@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from graphc.artifact import TensorSpec
 from graphc.cli import console
+from graphc.files.manifest import TensorSpec
 
 
 class Terminal(io.StringIO):

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from graphc import artifact
 from graphc.cli import console
 from graphc.cli.inspect import count_ops
-from graphc.ir.parse import parse_graph
+from graphc.files import manifest
+from graphc.ir.graph.parse import parse_graph
 from tests.cli.conftest import Graphc
 from tests.compiler.graphs import mlp
 
@@ -38,7 +38,7 @@ def test_facts_for_machines(net: Path, graphc: Graphc):
     assert facts["inputs"] == [{"name": "x", "dtype": "f32", "shape": [2, 6]}]
     assert facts["bytes"] == net.stat().st_size
     weight = facts["weights"][0]
-    stored = artifact.load(net)
+    stored = manifest.load(net)
     assert weight["name"] == "fc.weight" and weight["bytes"] == 96
     assert weight["sha256"] == hashlib.sha256(stored.weights["fc.weight"].tobytes()).hexdigest()
     assert facts["ops"] == dict(count_ops(parse_graph(stored.text))) and facts["native"] is None

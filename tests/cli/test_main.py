@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from graphc import config
+from graphc.base import config
 from graphc.cli import console
 from graphc.cli.main import COMMANDS, exit_code, main
 from graphc.errors import (

@@ -11,7 +11,7 @@ import pytest
 from graphc.cli.console import UsageError
 from graphc.cli.sources import Source, open_source
 from graphc.errors import ArtifactError
-from graphc.ir.graph import input_class
+from graphc.ir.graph.graph import input_class
 from tests.cli.conftest import Graphc
 
 

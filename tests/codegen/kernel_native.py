@@ -8,13 +8,13 @@ from functools import partial
 
 import numpy as np
 
-from graphc.codegen.target import Target
-from graphc.dtypes import narrow
-from graphc.ir.kernel import Buffer, Call, Kernel, Program, Storage
-from graphc.ir.kernel_interpret import run_kernel, run_program
-from graphc.ir.kernel_parse import parse_kernel
-from graphc.ir.kernel_verify import verify_kernel
-from graphc.passes.bufferize import plan_memory
+from graphc.base.dtypes import narrow
+from graphc.codegen.machine.target import Target
+from graphc.codegen.schedule.memory.bufferize import plan_memory
+from graphc.ir.kernel.interpret import run_kernel, run_program
+from graphc.ir.kernel.parse import parse_kernel
+from graphc.ir.kernel.statements import Buffer, Call, Kernel, Program, Storage
+from graphc.ir.kernel.verify import verify_kernel
 from tests.native import Native, Tolerance, scheduled
 
 

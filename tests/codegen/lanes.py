@@ -10,16 +10,16 @@ import mpmath
 import numpy as np
 from llvmlite import binding
 
-from graphc.codegen.approximate import expand
-from graphc.codegen.entry import ENTRY, emit_program
-from graphc.codegen.llvm_build import build_object, emit_assembly
-from graphc.codegen.target import Target, host_target, target_machine, target_named
-from graphc.dtypes import DType
-from graphc.ir.index import Axis, as_index
-from graphc.ir.kernel import Buffer, Call, Kernel, Let, Loop, Program, Storage, walk
-from graphc.ir.kernel_verify import verify_kernel
-from graphc.ir.nest import NestBuilder, Scalar
-from graphc.ir.scalar import SCALAR_OPS
+from graphc.base.dtypes import DType
+from graphc.codegen.llvm.build import build_object, emit_assembly
+from graphc.codegen.llvm.entry import ENTRY, emit_program
+from graphc.codegen.machine.target import Target, host_target, target_machine, target_named
+from graphc.codegen.schedule.expansion.expand import expand
+from graphc.ir.kernel.index import Axis, as_index
+from graphc.ir.kernel.nest import NestBuilder, Scalar
+from graphc.ir.kernel.scalar import SCALAR_OPS
+from graphc.ir.kernel.statements import Buffer, Call, Kernel, Let, Loop, Program, Storage, walk
+from graphc.ir.kernel.verify import verify_kernel
 
 Build = Callable[..., Scalar]
 """``(nest, *operands) -> Scalar``."""

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from graphc.codegen.llvm_build import build_object
-from graphc.codegen.llvm_emit import emit_kernel
-from graphc.codegen.parallel import Split
-from graphc.codegen.target import Target
-from graphc.ir.kernel import Kernel
+from graphc.codegen.llvm.build import build_object
+from graphc.codegen.llvm.emit import emit_kernel
+from graphc.codegen.machine.target import Target
+from graphc.codegen.schedule.threads.chunks import Split
+from graphc.ir.kernel.statements import Kernel
 from graphc.runtime.loader import load_object
 
 

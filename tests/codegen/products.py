@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphc.ir.kernel import Kernel
+from graphc.ir.kernel.statements import Kernel
 from tests.codegen.kernel_native import kernel_of
 
 

@@ -12,7 +12,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.errors import ArtifactError
-from graphc.ir.parse import parse_graph
+from graphc.ir.graph.parse import parse_graph
 from tests.compatibility.make import FILES, make_model
 
 VERSIONS = sorted(path.name for path in FILES.iterdir())

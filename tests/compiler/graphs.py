@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.ir.graph import Graph, input_class, input_path
-from graphc.ir.parse import parse_graph
+from graphc.ir.graph.graph import Graph, input_class, input_path
+from graphc.ir.graph.parse import parse_graph
 from graphc.ops import registry
 
 assert registry.FAMILIES

@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphc import container
-from graphc.artifact import BufferSpec, Manifest, TargetSpec
 from graphc.compiler import cache as module
 from graphc.compiler import compile as compiling
 from graphc.compiler.cache import Cache, Entry, current, key_of
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.errors import CompileError
+from graphc.files import container
+from graphc.files.manifest import BufferSpec, Manifest, TargetSpec
 from tests.compiler.graphs import mlp
 
 ROOT = Path(__file__).parents[2]

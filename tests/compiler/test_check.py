@@ -12,10 +12,10 @@ from graphc.compiler import check, stages
 from graphc.compiler.check import check_graph, check_narrow, difference, graph_arguments, statements
 from graphc.compiler.stages import Stages
 from graphc.errors import ArgumentError
-from graphc.ir.graph import Graph
-from graphc.ir.kernel import Let, Loop, Program, Stmt
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.kernel.statements import Let, Loop, Program, Stmt
 from graphc.ir.op import REGISTRY
-from graphc.ir.parse import parse_graph
 from tests.compiler.graphs import COUNTER, MLP, arguments, counter, mlp, weights
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphc.codegen.target import target_named
+from graphc.codegen.machine.target import target_named
 from graphc.compiler.compile import DUMPED, compile_graph, compile_stages, load_compiled
 from graphc.compiler.stages import Stages
 from graphc.errors import CompileError
-from graphc.ir.interpret import Evaluator, evaluate
-from graphc.ir.parse import parse_graph
+from graphc.ir.graph.interpret import Evaluator, evaluate
+from graphc.ir.graph.parse import parse_graph
 from tests.architecture.scan import ROOT
 from tests.compiler.graphs import arguments, counter, lookup, mlp
 
@@ -79,7 +79,7 @@ def test_an_input_that_is_returned_is_a_copy():
 def test_equal_graphs_give_equal_bytes_in_every_process():
     program = (
         "import hashlib; from tests.compiler.graphs import mlp; from graphc.compiler.compile import compile_graph;"
-        "from graphc.codegen.target import target_named;"
+        "from graphc.codegen.machine.target import target_named;"
         "print(hashlib.sha256(compile_graph(mlp(), target_named('avx2')).object).hexdigest())"
     )
     digests = {

@@ -12,11 +12,11 @@ import pytest
 
 import graphc as gc
 from graphc import nn
+from graphc.compiled.model_file import snapshot
 from graphc.compiler.explain import Explanation, explain, memory_of
 from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import Stages
 from graphc.errors import CompileError
-from graphc.model_file import snapshot
 from graphc.nn import functional as F
 
 

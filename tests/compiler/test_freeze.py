@@ -8,10 +8,10 @@ import pytest
 from graphc.compiler.compile import compile_graph
 from graphc.compiler.freeze import freeze, freeze_narrow, written_states
 from graphc.errors import ArgumentError
-from graphc.ir.graph import CONSTANT, input_path
-from graphc.ir.interpret import evaluate
-from graphc.ir.parse import parse_graph
-from graphc.ir.verify import verify_graph
+from graphc.ir.graph.graph import CONSTANT, input_path
+from graphc.ir.graph.interpret import evaluate
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.graph.verify import verify_graph
 from tests.compiler.graphs import MLP, arguments, counter, mlp, weights
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphc.base.dtypes import ALL
 from graphc.compiler import native_call
 from graphc.compiler.compile import compile_graph, load_compiled
-from graphc.dtypes import ALL
 from graphc.errors import CompileError
-from graphc.ir.graph import Graph
+from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch, elementwise
 from graphc.runtime import fast_call

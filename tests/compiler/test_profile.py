@@ -10,15 +10,15 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.cli.profile import text
-from graphc.codegen.entry import emit_stamped
-from graphc.codegen.target import target_named
+from graphc.codegen.llvm.entry import emit_stamped
+from graphc.codegen.machine.target import target_named
+from graphc.compiled.model_file import snapshot
 from graphc.compiler import profile as compiler_profile
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.freeze import freeze
 from graphc.compiler.profile import load_stamped, profile
 from graphc.compiler.stages import Stages
 from graphc.errors import ArgumentError, CompileError
-from graphc.model_file import snapshot
 from graphc.nn import functional as F
 from graphc.runtime.profile import Times
 

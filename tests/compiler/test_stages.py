@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.codegen.target import target_named
+from graphc.codegen.machine.target import target_named
 from graphc.compiler.stages import STAGES, Stages
 from graphc.errors import ArgumentError, CompileError, VerifyError
-from graphc.ir.kernel_parse import parse_program
-from graphc.ir.kernel_text import collect_data
-from graphc.ir.parse import parse_graph
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.kernel.parse import parse_program
+from graphc.ir.kernel.text import collect_data
 from tests.compiler.graphs import MLP, mlp
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphc import eager
+from graphc.eager import dispatcher
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -14,5 +14,5 @@ def one_thread():
 
 @pytest.fixture(autouse=True)
 def references():
-    with eager.references():
+    with dispatcher.references():
         yield

@@ -16,11 +16,11 @@ import pytest
 
 import graphc
 import graphc.nn.functional as F
+from graphc.base.dtypes import float32
 from graphc.compiler.compile import compile_graph, load_compiled
-from graphc.dtypes import float32
-from graphc.ir.build import constant
-from graphc.ir.graph import Graph
-from graphc.ir.interpret import copy
+from graphc.ir.graph.build import constant
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import copy
 from graphc.ir.types import TensorType
 from graphc.ops.convolution import conv, conv_grad_input
 from graphc.ops.dispatch import GraphDispatcher, apply, use

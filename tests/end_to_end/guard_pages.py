@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 import graphc.ops.registry
-from graphc.ir.kernel import Storage
-from graphc.ir.parse import parse_graph
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.kernel.statements import Storage
 from tests.native import Native, Tolerance, lowered, run_graph, scheduled, target_or_skip
 from tests.passes.check_pass import random_arguments
 

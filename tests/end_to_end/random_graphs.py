@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from graphc.dtypes import DType, bool_, dtype_of, float32, float64, int8, int32, int64, uint8
-from graphc.ir.build import constant, emit
-from graphc.ir.graph import Graph, Value
+from graphc.base.dtypes import DType, bool_, dtype_of, float32, float64, int8, int32, int64, uint8
+from graphc.ir.graph.build import constant, emit
+from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.op import REGISTRY
 from graphc.ir.types import TensorType
 

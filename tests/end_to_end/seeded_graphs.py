@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 from unittest import mock
 
-from graphc.ir.graph import Graph
+from graphc.ir.graph.graph import Graph
 from tests.end_to_end import random_graphs
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from graphc.ir.text import print_graph
+from graphc.ir.graph.text import print_graph
 from tests.native import TARGETS, target_or_skip
 from tests.passes.graph_text import graph_of
 

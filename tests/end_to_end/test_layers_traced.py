@@ -10,11 +10,11 @@ import pytest
 
 import graphc
 from graphc import nn
-from graphc.ir.interpret import Evaluator
+from graphc.ir.graph.interpret import Evaluator
 from graphc.nn import functional as F
 from graphc.ops.autodiff import vjp_graph
-from graphc.structure import flatten
-from graphc.trace import trace_function
+from graphc.tensors.structure import flatten
+from graphc.tracing.trace import trace_function
 from tests.nn.compare import classes, floats, positive
 
 Case = tuple[Callable[[], Any], tuple[np.ndarray, ...]]

@@ -13,9 +13,9 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.errors import TraceError
+from graphc.fusion.partition import LONGEST
+from graphc.fusion.vertical import fuse
 from graphc.nn import functional as F
-from graphc.passes.fuse import fuse
-from graphc.passes.partition import LONGEST
 from graphc.passes.pipeline import optimize
 
 LENGTHS = [200, 2000, pytest.param(10_000, marks=pytest.mark.slow)]

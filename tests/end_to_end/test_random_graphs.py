@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from graphc.ir.graph import Graph
-from graphc.ir.interpret import copy
-from graphc.ir.kernel_interpret import run_program
-from graphc.ir.kernel_verify import verify_program
-from graphc.ir.parse import parse_graph
-from graphc.ir.text import collect_data, print_graph
-from graphc.ir.verify import verify_graph
-from graphc.passes.layout import LAYOUTS
-from graphc.passes.lower import lower_layouts
+from graphc.fusion.layout import LAYOUTS
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import copy
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.graph.text import collect_data, print_graph
+from graphc.ir.graph.verify import verify_graph
+from graphc.ir.kernel.interpret import run_program
+from graphc.ir.kernel.verify import verify_program
+from graphc.lowering.program import lower_layouts
 from graphc.passes.pipeline import optimize
 from tests.end_to_end.random_graphs import random_graphs
 from tests.native import (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from graphc.ir.text import print_graph
-from graphc.ir.verify import verify_graph
+from graphc.ir.graph.text import print_graph
+from graphc.ir.graph.verify import verify_graph
 from tests.end_to_end.seeded_graphs import seeded_graph
 
 

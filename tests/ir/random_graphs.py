@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 import graphc.ops.registry  # noqa: F401  (fills the registry)
-from graphc.dtypes import ALL, bool_, float32, float64, int32
-from graphc.ir.build import constant, emit
-from graphc.ir.graph import Graph, Value
+from graphc.base.dtypes import ALL, bool_, float32, float64, int32
+from graphc.base.location import Location
+from graphc.ir.graph.build import constant, emit
+from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.op import REGISTRY
 from graphc.ir.types import TensorType
-from graphc.location import Location
 
 NAMES = ("x", "fc1.weight", "h", "odd name", "layers.0.norm", "x.1")
 MODULES = ("", "fc1", "layers.0", 'dict["a b"]', "7")

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from graphc.dtypes import DType, bool_, float32, float64, int8, int32, int64, uint8
-from graphc.ir.index import Axis, Dynamic, Index, as_index, bounds
-from graphc.ir.kernel import (
+from graphc.base.dtypes import DType, bool_, float32, float64, int8, int32, int64, uint8
+from graphc.ir.kernel.index import Axis, Dynamic, Index, as_index, bounds
+from graphc.ir.kernel.statements import (
     Acc,
     Bound,
     Buffer,

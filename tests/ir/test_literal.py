@@ -7,7 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphc.dtypes import ALL, STORED, DType, bfloat16, bool_, float16, float32, float64, int8, int32, int64, uint8
+from graphc.base.dtypes import (
+    ALL,
+    STORED,
+    DType,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int32,
+    int64,
+    uint8,
+)
 from graphc.ir.literal import digest, parse_number, print_array, print_name, print_number, print_scalar
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphc.dtypes import float32, int64
+from graphc.base.dtypes import float32, int64
 from graphc.errors import ArgumentError, AttributeValueError, VerifyError
 from graphc.ir.op import REGISTRY, Attr, OpDef, Trait, register
 from graphc.ir.types import TensorType

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.dtypes import bool_, float32, float64
+from graphc.base.dtypes import bool_, float32, float64
 from graphc.ir.types import TensorType, row_major_strides
 
 

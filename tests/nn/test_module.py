@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import graphc
-from graphc import module_path, nn
+from graphc import nn
+from graphc.base import module_path
 from graphc.errors import ArgumentError, DTypeError, MemberError, MemberNameError, ShapeError
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import dtype_of
-from graphc.ir.build import constant
-from graphc.ir.graph import Graph, Value
-from graphc.ir.interpret import evaluate
+from graphc.base.dtypes import dtype_of
+from graphc.ir.graph.build import constant
+from graphc.ir.graph.graph import Graph, Value
+from graphc.ir.graph.interpret import evaluate
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from tests.ops.derivative import differentiate

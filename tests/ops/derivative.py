@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from graphc.dtypes import layout_of
-from graphc.ir.build import constant
-from graphc.ir.graph import Graph, Node, Value
-from graphc.ir.interpret import evaluate
+from graphc.base.dtypes import layout_of
+from graphc.ir.graph.build import constant
+from graphc.ir.graph.graph import Graph, Node, Value
+from graphc.ir.graph.interpret import evaluate
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch, elementwise
 from graphc.ops.reduce import sum_to

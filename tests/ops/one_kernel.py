@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ir.graph import CONSTANT, Graph, Node
-from graphc.ir.index import Index, IndexLike, flatten
-from graphc.ir.interpret import Interpreter
-from graphc.ir.kernel import Buffer, Guard, Kernel
-from graphc.ir.kernel_interpret import run_kernel
-from graphc.ir.kernel_verify import verify_kernel
-from graphc.ir.lowering import OperandRef
-from graphc.ir.nest import NestBuilder, Scalar
+from graphc.ir.graph.graph import CONSTANT, Graph, Node
+from graphc.ir.graph.interpret import Interpreter
+from graphc.ir.kernel.index import Index, IndexLike, flatten
+from graphc.ir.kernel.interpret import run_kernel
+from graphc.ir.kernel.lowering import OperandRef
+from graphc.ir.kernel.nest import NestBuilder, Scalar
+from graphc.ir.kernel.statements import Buffer, Guard, Kernel
+from graphc.ir.kernel.verify import verify_kernel
 from graphc.ir.op import Attrs, OpDef, Trait, Types
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.ops import dispatch

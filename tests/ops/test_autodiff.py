@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.dtypes import float32, float64, int64
+from graphc.base.dtypes import float32, float64, int64
+from graphc.base.location import Location
 from graphc.errors import ArgumentError, GradientError
-from graphc.ir.graph import Graph, input_class
-from graphc.ir.interpret import Evaluator, evaluate
+from graphc.ir.graph.graph import Graph, input_class
+from graphc.ir.graph.interpret import Evaluator, evaluate
 from graphc.ir.op import REGISTRY
 from graphc.ir.types import TensorType
-from graphc.location import Location
 from graphc.ops import elementwise, index, math, reduce, shape, state, tap
 from graphc.ops.autodiff import split_forward_backward, vjp_graph
 from graphc.ops.contraction import matmul

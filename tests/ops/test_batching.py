@@ -9,8 +9,8 @@ import pytest
 
 import graphc.ops.registry
 from graphc.errors import IndexRangeError
-from graphc.ir.graph import CONSTANT, Graph
-from graphc.ir.interpret import Evaluator, evaluate
+from graphc.ir.graph.graph import CONSTANT, Graph
+from graphc.ir.graph.interpret import Evaluator, evaluate
 from graphc.ir.op import REGISTRY, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch

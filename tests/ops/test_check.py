@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.codegen import entry
-from graphc.codegen.target import host_target
+from graphc.codegen.llvm import entry
+from graphc.codegen.machine.target import host_target
 from graphc.compiler.compile import compile_graph, compile_stages, load_compiled
 from graphc.compiler.stages import Stages
 from graphc.errors import IndexRangeError
-from graphc.ir.interpret import evaluate
-from graphc.ir.kernel_interpret import run_program
-from graphc.ir.kernel_parse import parse_program
-from graphc.ir.kernel_text import print_program
-from graphc.ir.kernel_verify import verify_program
-from graphc.ir.parse import parse_graph
-from graphc.ir.text import print_graph
+from graphc.ir.graph.interpret import evaluate
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.graph.text import print_graph
+from graphc.ir.kernel.interpret import run_program
+from graphc.ir.kernel.parse import parse_program
+from graphc.ir.kernel.text import print_program
+from graphc.ir.kernel.verify import verify_program
 from graphc.ops.check import check_range, holds
 from tests.native import lowered, scheduled
 

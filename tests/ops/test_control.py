@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.dtypes import float64, int64
+from graphc.base.dtypes import float64, int64
 from graphc.errors import GradientError, ShapeError
-from graphc.ir.graph import Graph
+from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
 from graphc.ops import control, dispatch
 from graphc.ops import elementwise as e

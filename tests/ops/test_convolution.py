@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.dtypes import dtype_of
-from graphc.ir.graph import Graph
-from graphc.ir.interpret import evaluate
+from graphc.base.dtypes import dtype_of
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import evaluate
 from graphc.ir.op import REGISTRY
 from graphc.ir.types import TensorType
 from graphc.ops import convolution

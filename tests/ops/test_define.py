@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.dtypes import bool_, float32, float64, int32, int64
+from graphc.base.dtypes import bool_, float32, float64, int32, int64
 from graphc.errors import ArgumentError, TraceError, VerifyError
-from graphc.ir.graph import Graph
+from graphc.ir.graph.graph import Graph
 from graphc.ir.op import REGISTRY, Attr, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import define, dispatch, elementwise, math, shape

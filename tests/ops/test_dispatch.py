@@ -6,12 +6,12 @@ import threading
 
 import pytest
 
-from graphc.dtypes import float32
+from graphc.base.dtypes import float32
+from graphc.base.location import Location
 from graphc.errors import ShapeError, TraceError
-from graphc.ir.graph import Graph
+from graphc.ir.graph.graph import Graph
 from graphc.ir.op import REGISTRY
 from graphc.ir.types import TensorType
-from graphc.location import Location
 from graphc.ops import dispatch, elementwise
 
 LOCATION = Location("fc1", "model.py", 12)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphc
-from graphc.dtypes import ALL, BY_NAME
+from graphc.base.dtypes import ALL, BY_NAME
 from graphc.ops import elementwise as e
 from tests.ops.apply import gradients, run, traced
 

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import graphc.ops.registry
-from graphc.codegen.target import host_target
+from graphc.codegen.machine.target import host_target
 from graphc.errors import GraphcError
-from graphc.ir.build import emit
-from graphc.ir.graph import CONSTANT, Graph, Value
-from graphc.ir.interpret import Evaluator
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import CONSTANT, Graph, Value
+from graphc.ir.graph.interpret import Evaluator
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.graph.text import collect_data, print_graph
 from graphc.ir.op import REGISTRY, ErrorSample, OpDef, Sample, Trait
-from graphc.ir.parse import parse_graph
-from graphc.ir.text import collect_data, print_graph
 from tests import native
 from tests.ops.derivative import array_type, check_derivatives
 from tests.ops.one_kernel import KernelByKernel

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import graphc
-from graphc.codegen.target import host_target
+from graphc.codegen.machine.target import host_target
 from graphc.ops import exact
 from tests import native
 from tests.ops.test_every_op import BACKENDS, run_eagerly, sample_graph

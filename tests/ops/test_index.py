@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.dtypes import int8
+from graphc.base.dtypes import int8
 from graphc.errors import IndexRangeError
-from graphc.ir.kernel_interpret import run_kernel
+from graphc.ir.kernel.interpret import run_kernel
 from graphc.ir.op import REGISTRY
 from graphc.ops import index as ix
 from tests.ops.apply import gradients, run

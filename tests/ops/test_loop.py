@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
-from graphc.dtypes import float64, int64
+from graphc.base.dtypes import float64, int64
 from graphc.errors import AttributeValueError
-from graphc.ir.build import emit
-from graphc.ir.graph import Graph
-from graphc.ir.interpret import evaluate
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import evaluate
+from graphc.ir.graph.verify import verify_graph
 from graphc.ir.op import REGISTRY
 from graphc.ir.types import TensorType
-from graphc.ir.verify import verify_graph
 from graphc.ops.autodiff import vjp_graph
 from graphc.ops.loop import scan, steps
 from tests.ops.derivative import check_derivatives

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.dtypes import float64
+from graphc.base.dtypes import float64
 from graphc.ops import random as r
 from tests.ops.apply import run
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from graphc.dtypes import float32, int32
+from graphc.base.dtypes import float32, int32
 from graphc.ir.op import REGISTRY
 from graphc.ops import shape as s
 from tests.ops.apply import run, traced

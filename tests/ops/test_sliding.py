@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphc.errors import AttributeValueError, ShapeError
-from graphc.ir.index import Axis, as_index
+from graphc.ir.kernel.index import Axis, as_index
 from graphc.ops.sliding import Sliding, inside
 
 CASES = [

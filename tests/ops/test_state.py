@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.dtypes import float64
-from graphc.ir.graph import Graph
-from graphc.ir.interpret import Evaluator
+from graphc.base.dtypes import float64
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import Evaluator
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch, state
 from graphc.ops.elementwise import add, mul

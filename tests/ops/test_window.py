@@ -9,12 +9,12 @@ import pytest
 
 import graphc as gc
 from graphc.errors import AttributeValueError, DTypeError
-from graphc.ir.graph import Graph
-from graphc.ir.kernel import Load, walk
+from graphc.ir.graph.graph import Graph
+from graphc.ir.kernel.statements import Load, walk
 from graphc.ir.op import REGISTRY
 from graphc.ir.types import TensorType
+from graphc.lowering.program import lower_graph
 from graphc.ops import window
-from graphc.passes.lower import lower_graph
 from graphc.passes.pipeline import optimize
 
 PLAIN = {"padding": ((0, 0), (0, 0)), "dilation": (1, 1)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.dtypes import float32
+from graphc.base.dtypes import float32
 from graphc.errors import AttributeValueError
 from graphc.ir.types import TensorType
 from graphc.ops.convolution import conv

@@ -6,11 +6,11 @@ import textwrap
 
 import numpy as np
 
-from graphc.ir.graph import Graph
-from graphc.ir.interpret import Evaluator, copy
-from graphc.ir.parse import parse_graph
-from graphc.ir.text import print_graph
-from graphc.ir.verify import verify_graph
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import Evaluator, copy
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.graph.text import print_graph
+from graphc.ir.graph.verify import verify_graph
 from graphc.passes.base import Pass
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import textwrap
 
-from graphc.ir.graph import Graph
-from graphc.ir.parse import parse_graph
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.parse import parse_graph
 
 
 def graph_of(text: str) -> Graph:

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from graphc.ir.graph import Graph
+from graphc.ir.graph.graph import Graph
 from graphc.passes.base import PassResult
 from graphc.passes.dce import DeadCodeElimination
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.dtypes import float32
-from graphc.ir.build import constant
-from graphc.ir.graph import Graph
-from graphc.ir.interpret import copy
+from graphc.base.dtypes import float32
+from graphc.ir.graph.build import constant
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import copy
+from graphc.ir.graph.verify import verify_graph
 from graphc.ir.types import TensorType
-from graphc.ir.verify import verify_graph
 from graphc.ops.contraction import matmul
 from graphc.ops.convolution import conv
 from graphc.ops.dispatch import GraphDispatcher, use

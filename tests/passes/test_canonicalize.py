@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.dtypes import float32
-from graphc.ir.build import emit
-from graphc.ir.graph import Graph
-from graphc.ir.interpret import copy, evaluate
+from graphc.base.dtypes import float32
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import copy, evaluate
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.graph.verify import verify_graph
 from graphc.ir.op import REGISTRY
-from graphc.ir.parse import parse_graph
 from graphc.ir.types import TensorType
-from graphc.ir.verify import verify_graph
 from graphc.passes.canonicalize import RULES, Canonicalize, splat
 from tests.passes.check_pass import check_pass
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import graphc
-from graphc.dtypes import ALL, DType, bool_, float32, float64, int8, int32, int64, uint8
+from graphc.base.dtypes import ALL, DType, bool_, float32, float64, int8, int32, int64, uint8
 from graphc.errors import GraphcError
-from graphc.ir.graph import Graph, Value
-from graphc.ir.interpret import copy, evaluate
-from graphc.ir.rewrite import apply_rules
+from graphc.ir.graph.graph import Graph, Value
+from graphc.ir.graph.interpret import copy, evaluate
+from graphc.ir.graph.rewrite import apply_rules
 from graphc.ir.types import TensorType
 from graphc.ops import elementwise as e
 from graphc.ops import math as m

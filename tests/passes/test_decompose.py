@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
-from graphc.dtypes import dtype_of, float32
-from graphc.ir.build import emit
-from graphc.ir.graph import Graph
-from graphc.ir.interpret import copy, evaluate
+from graphc.base.dtypes import dtype_of, float32
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import copy, evaluate
+from graphc.ir.graph.verify import verify_graph
 from graphc.ir.op import REGISTRY, Trait
 from graphc.ir.types import TensorType
-from graphc.ir.verify import verify_graph
 from graphc.ops.loop import scan
 from graphc.passes.decompose import Decompose
 from tests.passes.check_pass import check_equal, check_pass

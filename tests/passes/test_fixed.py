@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from graphc.fusion.vertical import Reason, fuse
 from graphc.passes.fixed import MAX_NODES, fixed_nodes, is_fixed, leaf_classes
-from graphc.passes.fuse import Reason, fuse
 from tests.passes.graph_text import graph_of
 
 TEXT = """

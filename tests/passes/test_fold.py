@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
-from graphc.dtypes import dtype_of, float32
-from graphc.ir.build import constant, emit
-from graphc.ir.graph import Graph
-from graphc.ir.interpret import copy, evaluate
+from graphc.base.dtypes import dtype_of, float32
+from graphc.ir.graph.build import constant, emit
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import copy, evaluate
 from graphc.ir.op import REGISTRY, OpDef, Trait
 from graphc.passes.fold import ConstantFolding
 from tests.passes.check_pass import check_pass

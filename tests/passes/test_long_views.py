@@ -7,15 +7,15 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.ir.graph import Graph
-from graphc.ir.interpret import copy
-from graphc.ir.kernel import walk
-from graphc.ir.kernel_interpret import run_program
-from graphc.ir.kernel_verify import verify_program
-from graphc.passes.access import domain_axes, operand_reads
-from graphc.passes.fuse import fuse
+from graphc.fusion.vertical import fuse
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import copy
+from graphc.ir.kernel.interpret import run_program
+from graphc.ir.kernel.statements import walk
+from graphc.ir.kernel.verify import verify_program
+from graphc.lowering.program import lower_graph
 from graphc.passes.long_views import DIVISIONS, PARTS, VIEWS, WAYS, divides_index, is_written_by_parts, long_views
-from graphc.passes.lower import lower_graph
+from graphc.passes.operand_access import domain_axes, operand_reads
 from graphc.passes.pipeline import optimize
 
 

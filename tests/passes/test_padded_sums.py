@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import graphc as gc
-from graphc.ir.graph import Graph
-from graphc.ir.interpret import Evaluator, copy
-from graphc.ir.kernel import walk
-from graphc.ir.verify import verify_graph
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import Evaluator, copy
+from graphc.ir.graph.verify import verify_graph
+from graphc.ir.kernel.statements import walk
+from graphc.lowering.program import lower_graph
 from graphc.passes.long_views import PARTS
-from graphc.passes.lower import lower_graph
 from graphc.passes.padded_sums import JoinPaddedParts
 from graphc.passes.pipeline import optimize
 from tests.passes.graph_text import graph_of

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from graphc.dtypes import float32, float64
+from graphc.base.dtypes import float32, float64
 from graphc.errors import PassError, VerifyError
-from graphc.ir.graph import Graph
-from graphc.ir.interpret import evaluate
-from graphc.ir.text import print_graph
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import evaluate
+from graphc.ir.graph.text import print_graph
+from graphc.ir.graph.verify import verify_graph
 from graphc.ir.types import TensorType
-from graphc.ir.verify import verify_graph
 from graphc.ops import elementwise, math, reduce, shape, state
 from graphc.ops.autodiff import vjp_graph
 from graphc.ops.contraction import matmul

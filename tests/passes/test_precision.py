@@ -7,18 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graphc.codegen.target import target_named
+from graphc.base.dtypes import DType, float32, halves, int8, int64, widen
+from graphc.codegen.machine.target import target_named
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.compiler.stages import Stages
-from graphc.dtypes import DType, float32, halves, int8, int64, widen
 from graphc.errors import ArgumentError
-from graphc.ir.build import constant
-from graphc.ir.graph import CONSTANT, Graph, Value, input_path
-from graphc.ir.interpret import evaluate
-from graphc.ir.parse import parse_graph
-from graphc.ir.text import collect_data, print_graph
+from graphc.ir.graph.build import constant
+from graphc.ir.graph.graph import CONSTANT, Graph, Value, input_path
+from graphc.ir.graph.interpret import evaluate
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.graph.text import collect_data, print_graph
+from graphc.ir.graph.verify import verify_graph
 from graphc.ir.types import TensorType
-from graphc.ir.verify import verify_graph
 from graphc.ops import elementwise as e
 from graphc.ops import shape
 from graphc.ops.contraction import matmul

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import graphc
-from graphc.codegen.schedule_cpu import schedule_program
-from graphc.codegen.target import host_target
-from graphc.ir.graph import Graph
-from graphc.ir.interpret import Evaluator, copy
-from graphc.ir.parse import parse_graph
-from graphc.ir.text import print_graph
-from graphc.ir.verify import verify_graph
+from graphc.codegen.machine.target import host_target
+from graphc.codegen.schedule.memory.bufferize import plan_memory
+from graphc.codegen.schedule.pipeline import schedule_program
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import Evaluator, copy
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.graph.text import print_graph
+from graphc.ir.graph.verify import verify_graph
+from graphc.lowering.program import lower_graph
 from graphc.nn import functional as F
-from graphc.passes.bufferize import plan_memory
-from graphc.passes.lower import lower_graph
 from graphc.passes.pipeline import PIPELINE, optimize
 from graphc.passes.recompute import Recompute
 from tests.passes.check_pass import check_equal, random_arguments

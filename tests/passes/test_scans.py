@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
-from graphc.ir.interpret import copy
-from graphc.ir.parse import parse_graph
+from graphc.ir.graph.interpret import copy
+from graphc.ir.graph.parse import parse_graph
 from graphc.ops.autodiff import vjp_graph
 from graphc.passes.canonicalize import Canonicalize
 from graphc.passes.pipeline import optimize

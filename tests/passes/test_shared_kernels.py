@@ -10,14 +10,14 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.ir.index import Index
-from graphc.ir.kernel import Program, walk
-from graphc.ir.kernel_interpret import run_program
-from graphc.ir.kernel_parse import parse_program
-from graphc.ir.kernel_text import print_program
-from graphc.ir.kernel_verify import verify_program
-from graphc.ir.repeat import live_spans
-from graphc.passes.lower import lower_graph
+from graphc.ir.kernel.index import Index
+from graphc.ir.kernel.interpret import run_program
+from graphc.ir.kernel.parse import parse_program
+from graphc.ir.kernel.repeat import live_spans
+from graphc.ir.kernel.statements import Program, walk
+from graphc.ir.kernel.text import print_program
+from graphc.ir.kernel.verify import verify_program
+from graphc.lowering.program import lower_graph
 from graphc.passes.pipeline import optimize
 from graphc.passes.shared_kernels import FEW
 

@@ -9,10 +9,10 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.dtypes import float32
-from graphc.ir.build import constant
-from graphc.ir.graph import Graph
-from graphc.ir.interpret import copy
+from graphc.base.dtypes import float32
+from graphc.ir.graph.build import constant
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import copy
 from graphc.ir.types import TensorType
 from graphc.ops.convolution import conv
 from graphc.ops.dispatch import GraphDispatcher, use

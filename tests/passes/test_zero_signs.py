@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.ir.graph import Graph
-from graphc.ir.parse import parse_graph
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.parse import parse_graph
 from graphc.passes.zero_signs import LONGEST_SEARCH, is_unseen
 
 

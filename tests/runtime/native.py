@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from llvmlite import binding
 
-from graphc.artifact import BufferSpec, Manifest
+from graphc.files.manifest import BufferSpec, Manifest
 from graphc.runtime.call import Executable
 from graphc.runtime.loader import host, load_object
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphc.artifact import BufferSpec, Manifest
 from graphc.compiler.native_call import caller
 from graphc.errors import ArgumentError, CompileError, DTypeError, ShapeError
+from graphc.files.manifest import BufferSpec, Manifest
 from graphc.runtime import fast_call
 from graphc.runtime.call import OWN_ARENA, Executable
 from graphc.runtime.fast_call import RELEASE_FROM, REUSE_FROM, Caller, Gate

@@ -12,8 +12,8 @@ import threading
 
 import pytest
 
-from graphc.artifact import TargetSpec
 from graphc.errors import CompileError
+from graphc.files.manifest import TargetSpec
 from graphc.runtime.loader import Library, host, load_object, runs_here
 from tests.architecture.scan import ROOT
 from tests.runtime.native import build

@@ -150,8 +150,8 @@ def test_a_small_program_stays_on_one_thread():
     """Nothing in the code of a small program knows of threads."""
     program = f"""
 from graphc.compiler.compile import compile_graph, load_compiled
-from graphc.codegen.entry import THREADS
-from graphc.ir.parse import parse_graph
+from graphc.codegen.llvm.entry import THREADS
+from graphc.ir.graph.parse import parse_graph
 from graphc.ops import registry
 from graphc.runtime import pool, threads
 text = '''{MODEL}'''

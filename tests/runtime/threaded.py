@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from graphc.codegen import team
-from graphc.codegen.entry import THREADS
+from graphc.codegen.llvm.entry import THREADS
+from graphc.codegen.schedule.threads import plan
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.stages import Stages
-from graphc.ir.parse import parse_graph
+from graphc.ir.graph.parse import parse_graph
 from graphc.ops import registry
 from graphc.runtime import threads
 from graphc.runtime.call import Executable
@@ -50,12 +50,12 @@ def thread_count(count: int) -> Iterator[None]:
 @contextmanager
 def everything_shared() -> Iterator[None]:
     """What is compiled inside is shared by threads however small it is."""
-    before = team.SPLIT_NS, team.REPEATED_NS, team.TEAM_NS, team.PART_NS
-    team.SPLIT_NS, team.REPEATED_NS, team.TEAM_NS, team.PART_NS = 0, 0, 0, 1
+    before = plan.SPLIT_NS, plan.REPEATED_NS, plan.TEAM_NS, plan.PART_NS
+    plan.SPLIT_NS, plan.REPEATED_NS, plan.TEAM_NS, plan.PART_NS = 0, 0, 0, 1
     try:
         yield
     finally:
-        team.SPLIT_NS, team.REPEATED_NS, team.TEAM_NS, team.PART_NS = before
+        plan.SPLIT_NS, plan.REPEATED_NS, plan.TEAM_NS, plan.PART_NS = before
 
 
 def model(text: str = MODEL) -> tuple[Executable, list[np.ndarray]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from graphc.codegen.target import target_named
+from graphc.codegen.machine.target import target_named
 from graphc.compiler.stages import Stages
-from graphc.ir.kernel_parse import parse_program
-from graphc.ir.kernel_verify import verify_program
+from graphc.ir.kernel.parse import parse_program
+from graphc.ir.kernel.verify import verify_program
 from tools import cases
 from tools.canonical import canonical_llvm, canonical_program
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.ir.verify import verify_graph
+from graphc.ir.graph.verify import verify_graph
 from tools import cases
 
 CHEAP = ["policy_b1", "net_b64", "train_policy_b256", "custom_optimizer", "mlp", "mnist"]

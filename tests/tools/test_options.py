@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from graphc import config
+from graphc.base import config
 from tools import options
 
 

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import graphc as gc
-from graphc.eager import references
+from graphc.eager.dispatcher import references
 from graphc.errors import GraphcError
-from graphc.ir.graph import input_class
-from graphc.ir.interpret import evaluate
+from graphc.ir.graph.graph import input_class
+from graphc.ir.graph.interpret import evaluate
 from graphc.nn import functional
 from tools.nets.forms import Form, forms_of, public
 from tools.nets.operands import FLOATS, Operand, array_of, choose, laid_out

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import graphc as gc
-from graphc.eager import references
+from graphc.eager.dispatcher import references
 from graphc.errors import GraphcError
 from tools.nets.run import DIFFERENT, EQUAL, FAILED, REFUSED, Outcome
 from tools.nets.scene import SEED, Scene, Seen, staged, state_of, tensors_of

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import graphc
-from graphc.eager import EAGER
+from graphc.eager.dispatcher import EAGER
 from graphc.ops.convolution import conv_grad_input
 
 

@@ -6,13 +6,13 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from graphc import composite
-from graphc.dims import extent_of
-from graphc.errors import AttributeValueError, ShapeError
+from graphc.base.dims import extent_of
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
-from graphc.tensor import Tensor
-from graphc.tensor_base import front
+from graphc.tensors import composite
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 SELU_ALPHA = 1.6732632423543772
 SELU_SCALE = 1.0507009873554805

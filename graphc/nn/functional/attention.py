@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from graphc import composite
-from graphc.dtypes import int32
-from graphc.errors import AttributeValueError, ShapeError
+from graphc.base.dtypes import int32
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn.functional.dropout import dropout
 from graphc.ops import contraction, index
 from graphc.ops import elementwise as ew
 from graphc.ops import shape as shapes
-from graphc.tensor import Tensor
+from graphc.tensors import composite
+from graphc.tensors.tensor import Tensor
 
 _ROWS, _MOST = 256, 8
 """Least rows of a stretch of causal attention, and the largest number of stretches."""

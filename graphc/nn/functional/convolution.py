@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from graphc.errors import AttributeValueError, ShapeError
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn.functional.spatial import IntOrInts, Ints, Pairs, batched, per_dimension, symmetric, unbatched
 from graphc.ops import convolution, shape
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 def conv1d(

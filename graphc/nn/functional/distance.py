@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from graphc import composite
-from graphc.dims import dims_of
+from graphc.base.dims import dims_of
 from graphc.ops import elementwise as ew
 from graphc.ops import reduce
 from graphc.ops.shape import broadcast_to, concat
-from graphc.tensor import Tensor
+from graphc.tensors import composite
+from graphc.tensors.tensor import Tensor
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:

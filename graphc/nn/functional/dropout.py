@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from graphc import sampling
-from graphc.dtypes import float32
-from graphc.errors import AttributeValueError, ShapeError
+from graphc.base.dtypes import float32
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.ops import elementwise as ew
-from graphc.tensor import Tensor
+from graphc.tensors import sampling
+from graphc.tensors.tensor import Tensor
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from graphc.errors import AttributeValueError, ShapeError
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn.functional.spatial import Ints, batched, per_dimension, unbatched
 from graphc.ops import index, shape
-from graphc.tensor import Tensor
-from graphc.tensor_base import front
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 
 def _positions(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from graphc.errors import ShapeError
+from graphc.base.errors import ShapeError
 from graphc.ops import contraction
 from graphc.ops import elementwise as ew
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

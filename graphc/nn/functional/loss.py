@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from graphc import composite
-from graphc.dtypes import int64
-from graphc.errors import AttributeValueError, DTypeError, ShapeError
-from graphc.indexing import require
+from graphc.base.dtypes import int64
+from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
 from graphc.nn.functional.activation import logsigmoid
 from graphc.ops import elementary, index, reduce
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops.define import no_tensor
-from graphc.tensor import Tensor
+from graphc.tensors import composite
+from graphc.tensors.indexing import require
+from graphc.tensors.tensor import Tensor
 
 REDUCTIONS = ("mean", "sum", "none")
 

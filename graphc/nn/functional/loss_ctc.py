@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from graphc import composite
-from graphc.errors import AttributeValueError, ShapeError
-from graphc.indexing import require
-from graphc.lazy import deferred
+from graphc.base.errors import AttributeValueError, ShapeError
+from graphc.base.lazy import deferred
 from graphc.nn.functional.loss import reduction_of
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import shape as shapes
-from graphc.tensor import Tensor
-from graphc.tensor_base import front
+from graphc.tensors import composite
+from graphc.tensors.indexing import require
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
-scan = deferred("graphc.looping:scan")
+scan = deferred("graphc.tracing.scan:scan")
 
 _NEVER = -1e30
 """The logarithm of a probability of 0, finite so that gradients are numbers."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphc import composite
-from graphc.errors import AttributeValueError, ShapeError
-from graphc.indexing import require
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn.functional.activation import logsigmoid
 from graphc.nn.functional.distance import pairwise_distance
 from graphc.nn.functional.loss import reduced, reduction_of
 from graphc.ops import elementwise as ew
 from graphc.ops import index
 from graphc.ops.reduce import any as any_of
-from graphc.tensor import Tensor
+from graphc.tensors import composite
+from graphc.tensors.indexing import require
+from graphc.tensors.tensor import Tensor
 
 
 def _rows(name: str, input: Tensor, target: Tensor, labels: int) -> tuple[Tensor, Tensor]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 
-from graphc import composite
-from graphc.errors import AttributeValueError
+from graphc.base.errors import AttributeValueError
 from graphc.nn.functional.distance import cosine_similarity, pairwise_distance
 from graphc.nn.functional.loss import reduced, reduction_of
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
-from graphc.tensor import Tensor
+from graphc.tensors import composite
+from graphc.tensors.tensor import Tensor
 
 
 def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:

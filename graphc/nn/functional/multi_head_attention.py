@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from graphc import composite
-from graphc.errors import AttributeValueError, ShapeError
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn.functional.dropout import dropout
 from graphc.nn.functional.linear import linear
 from graphc.ops import contraction
 from graphc.ops import elementwise as ew
 from graphc.ops import shape as shapes
-from graphc.tensor import Tensor
+from graphc.tensors import composite
+from graphc.tensors.tensor import Tensor
 
 
 def as_added(mask: Tensor, like: Tensor) -> Tensor:

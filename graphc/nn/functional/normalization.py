@@ -6,13 +6,13 @@ import functools
 from collections.abc import Sequence
 from math import prod
 
-from graphc import composite
-from graphc.autograd.grad_mode import no_grad
-from graphc.errors import AttributeValueError, ShapeError
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import shape as shapes
-from graphc.tensor import Tensor
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors import composite
+from graphc.tensors.tensor import Tensor
 
 
 def batch_norm(

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc import composite
-from graphc.dtypes import float64, int64
-from graphc.errors import AttributeValueError, DTypeError, ShapeError
+from graphc.base.dtypes import float64, int64
+from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
 from graphc.nn.functional.spatial import IntOrInts, Ints, Pairs, batched, per_dimension, unbatched
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
@@ -20,8 +19,9 @@ from graphc.ops import shape, window
 from graphc.ops.index import gather
 from graphc.ops.parts import part_sum, parts_of
 from graphc.ops.sliding import Sliding
-from graphc.tensor import Tensor
-from graphc.tensor_base import front
+from graphc.tensors import composite
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 
 def max_pool1d(

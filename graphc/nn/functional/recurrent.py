@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from graphc import composite
-from graphc.errors import ShapeError
-from graphc.lazy import deferred
+from graphc.base.errors import ShapeError
+from graphc.base.lazy import deferred
 from graphc.nn.functional.linear import linear
 from graphc.ops import contraction
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops.shape import concat
-from graphc.tensor import Tensor
+from graphc.tensors import composite
+from graphc.tensors.tensor import Tensor
 
-scan = deferred("graphc.looping:scan")
+scan = deferred("graphc.tracing.scan:scan")
 
 State = tuple[Tensor, ...]
 """The hidden state, and for an LSTM the cell state: [batch, hidden] each."""

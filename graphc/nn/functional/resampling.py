@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from graphc import composite
-from graphc.dtypes import float32, int32, uint8
-from graphc.errors import DTypeError
+from graphc.base.dtypes import float32, int32, uint8
+from graphc.base.errors import DTypeError
 from graphc.ops import elementwise as ew
 from graphc.ops import index, reduce
-from graphc.tensor import Tensor
-from graphc.tensor_base import front
+from graphc.tensors import composite
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 _WIDEST, _PRECISION = 15, 22
 """Bits that the largest weight of whole-number images may have, and the most that are taken behind the point."""

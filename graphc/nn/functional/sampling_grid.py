@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from graphc import composite
-from graphc.autograd.grad_mode import is_grad_enabled
-from graphc.dtypes import float64, int64
-from graphc.errors import AttributeValueError, ShapeError
+from graphc.base.dtypes import float64, int64
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.ops import contraction, index
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
-from graphc.tensor import Tensor
-from graphc.tensor_base import front
+from graphc.tape.grad_mode import is_grad_enabled
+from graphc.tensors import composite
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool = False) -> Tensor:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from graphc import composite, sampling
-from graphc.dtypes import float32
-from graphc.errors import AttributeValueError
+from graphc.base.dtypes import float32
+from graphc.base.errors import AttributeValueError
 from graphc.nn.functional.activation import celu, elu, hardtanh, leaky_relu, relu, selu
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce
 from graphc.ops.index import iota
-from graphc.tensor import Tensor
+from graphc.tensors import composite, sampling
+from graphc.tensors.tensor import Tensor
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:

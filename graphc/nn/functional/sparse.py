@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from graphc import composite
-from graphc.autograd.grad_mode import no_grad
-from graphc.dtypes import int64
-from graphc.errors import AttributeValueError, DTypeError, ShapeError
-from graphc.indexing import require
+from graphc.base.dtypes import int64
+from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import index, reduce
-from graphc.tensor import Tensor
-from graphc.tensor_base import front
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors import composite
+from graphc.tensors.indexing import require
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 
 def embedding(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.errors import AttributeValueError, ShapeError
-from graphc.tensor import Tensor
+from graphc.base.errors import AttributeValueError, ShapeError
+from graphc.tensors.tensor import Tensor
 
 Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from graphc.creation import rand
-from graphc.errors import ArgumentError, AttributeValueError, ShapeError
+from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
 from graphc.nn.functional.spatial import IntOrInts, Ints, batched, per_dimension, unbatched
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops.shape import concat
-from graphc.tensor import Tensor
-from graphc.tensor_base import front
+from graphc.tensors.creation import rand
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 
 def max_unpool1d(

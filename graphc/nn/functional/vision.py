@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from graphc.dtypes import uint8
-from graphc.errors import AttributeValueError, ShapeError
+from graphc.base.dtypes import uint8
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d
 from graphc.nn.functional.resampling import nearest, weighted
 from graphc.nn.functional.spatial import per_dimension
 from graphc.nn.functional.volume import adaptive_avg_pool3d
 from graphc.ops import index
 from graphc.ops import shape as shapes
-from graphc.tensor import Tensor
-from graphc.tensor_base import front
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from graphc.errors import AttributeValueError, ShapeError
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn.functional.convolution import add_bias, conv2d, conv_transpose2d, same_padding
 from graphc.nn.functional.pooling import (
     adaptive_max_pool1d,
@@ -24,7 +24,7 @@ from graphc.nn.functional.spatial import IntOrInts, batched, per_dimension, unba
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import shape
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 def conv3d(

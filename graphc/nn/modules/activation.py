@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.errors import ShapeError
+from graphc.base.errors import ShapeError
 from graphc.nn import functional as F
 from graphc.nn import init
 from graphc.nn.module import Module
 from graphc.nn.parameter import Parameter, empty_parameter
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 class _InPlace(Module):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from graphc import composite
-from graphc.errors import AttributeValueError, ShapeError
-from graphc.indexing import require
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn.module import Module
 from graphc.nn.modules.container import ModuleList, Sequential
 from graphc.nn.modules.linear import Linear
 from graphc.ops import elementwise as ew
 from graphc.ops.shape import concat
-from graphc.tensor import Tensor
+from graphc.tensors import composite
+from graphc.tensors.indexing import require
+from graphc.tensors.tensor import Tensor
 
 
 class AdaptiveLogSoftmaxOutput(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.errors import AttributeValueError, ShapeError
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn import init
 from graphc.nn.functional.multi_head_attention import (
     attend,
@@ -17,7 +17,7 @@ from graphc.nn.functional.multi_head_attention import (
 from graphc.nn.module import Module
 from graphc.nn.modules.linear import Linear
 from graphc.nn.parameter import Parameter, empty_parameter
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 class MultiheadAttention(Module):

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
-from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError
+from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError
 from graphc.nn.module import Module, no_module
 
 

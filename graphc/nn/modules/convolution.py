@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from graphc.errors import AttributeValueError
+from graphc.base.errors import AttributeValueError
 from graphc.nn import functional as F
 from graphc.nn import init
 from graphc.nn.functional.convolution import same_padding
@@ -13,7 +13,7 @@ from graphc.nn.functional.spatial import IntOrInts, Ints, per_dimension
 from graphc.nn.functional.vision import pad
 from graphc.nn.module import Module
 from graphc.nn.parameter import Parameter, empty_parameter
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 

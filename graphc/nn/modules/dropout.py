@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from graphc.errors import AttributeValueError
+from graphc.base.errors import AttributeValueError
 from graphc.nn import functional as F
 from graphc.nn.module import Module
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 class _Dropout(Module):

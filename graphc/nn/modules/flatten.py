@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphc.nn.module import Module
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 class Flatten(Module):

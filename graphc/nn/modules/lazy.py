@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.autograd.grad_mode import no_grad
-from graphc.errors import AttributeValueError, TraceError
+from graphc.base.errors import AttributeValueError, TraceError
 from graphc.nn.functional.spatial import IntOrInts
 from graphc.nn.module import Module
 from graphc.nn.modules.convolution import (
@@ -26,8 +25,9 @@ from graphc.nn.modules.normalization import (
 )
 from graphc.nn.modules.volume import Conv3d, ConvTranspose3d
 from graphc.nn.parameter import UninitializedBuffer, UninitializedParameter, is_uninitialized
-from graphc.tensor import Tensor
-from graphc.trace import is_tracing
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.tensor import Tensor
+from graphc.tracing.trace import is_tracing
 
 
 class _Lazy(Module):

@@ -9,7 +9,7 @@ from graphc.nn import functional as F
 from graphc.nn import init
 from graphc.nn.module import Module
 from graphc.nn.parameter import Parameter, empty_parameter
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 class Identity(Module):

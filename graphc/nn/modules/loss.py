@@ -7,7 +7,7 @@ from typing import Any
 from graphc.nn import functional as F
 from graphc.nn.functional.loss import reduction_of
 from graphc.nn.module import Module
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 class _Loss(Module):

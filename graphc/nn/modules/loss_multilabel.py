@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from graphc.nn import functional as F
 from graphc.nn.modules.loss import _Loss, _WeightedLoss
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 class PoissonNLLLoss(_Loss):

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from graphc.autograd.grad_mode import no_grad
-from graphc.dtypes import int64
-from graphc.errors import AttributeValueError, ShapeError
+from graphc.base.dtypes import int64
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn import functional as F
 from graphc.nn import init
 from graphc.nn.module import Module
 from graphc.nn.parameter import Parameter, empty_parameter, filled
-from graphc.tensor import Tensor
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.tensor import Tensor
 
 
 class _BatchNorm(Module):

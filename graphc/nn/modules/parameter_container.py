@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
-from graphc.errors import ArgumentError, HookError
+from graphc.base.errors import ArgumentError, HookError
 from graphc.nn.module import Module
 from graphc.nn.modules.container import place
 from graphc.nn.parameter import Parameter
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 def _as_member(value: Any) -> Any:

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from graphc.creation import from_numpy
-from graphc.errors import AttributeValueError, ShapeError
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn import init
 from graphc.nn.functional.dropout import dropout
 from graphc.nn.functional.recurrent import STEPS, State, recurrent_cell, recurrent_layer, stacked
@@ -15,7 +14,8 @@ from graphc.nn.module import Module
 from graphc.nn.packed_sequence import PackedSequence, packed_data, padded_data, running, sizes_of
 from graphc.nn.parameter import Parameter, empty_parameter
 from graphc.ops.shape import concat
-from graphc.tensor import Tensor
+from graphc.tensors.creation import from_numpy
+from graphc.tensors.tensor import Tensor
 
 
 def _draw(module: Module, hidden_size: int) -> None:

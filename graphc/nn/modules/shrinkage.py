@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphc.nn import functional as F
 from graphc.nn.module import Module
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 class Hardshrink(Module):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.autograd.grad_mode import no_grad
-from graphc.errors import ShapeError
+from graphc.base.errors import ShapeError
 from graphc.nn import functional as F
 from graphc.nn import init
 from graphc.nn.functional.sparse import padding_index
 from graphc.nn.module import Module
 from graphc.nn.parameter import Parameter, empty_parameter
-from graphc.tensor import Tensor
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.tensor import Tensor
 
 
 class Embedding(Module):

@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from graphc.dtypes import dtype_of, float32
-from graphc.errors import AttributeValueError, ShapeError
+from graphc.base.dtypes import dtype_of, float32
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn import functional as F
 from graphc.nn import init
 from graphc.nn.module import Module
@@ -20,7 +20,7 @@ from graphc.nn.modules.normalization import LayerNorm
 from graphc.ops import elementwise as ew
 from graphc.ops import index
 from graphc.ops import shape as shapes
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 Activation = str | Callable[[Tensor], Tensor]
 

@@ -7,7 +7,7 @@ from typing import Any
 from graphc.nn import functional as F
 from graphc.nn.modules.convolution import _Conv, _ConvTranspose
 from graphc.nn.modules.pooling import _Adaptive, _AdaptiveMax, _DividedAvgPool, _LPPool, _MaxPool
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 class Conv3d(_Conv):

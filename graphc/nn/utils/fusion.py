@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from graphc.errors import ArgumentError
+from graphc.base.errors import ArgumentError
 from graphc.nn.module import Module
 from graphc.nn.parameter import Parameter
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.autograd.grad_mode import no_grad
-from graphc.errors import ArgumentError, AttributeValueError
+from graphc.base.errors import ArgumentError, AttributeValueError
 from graphc.nn import functional as F
 from graphc.nn.computed import compute_attribute, rules_of, stop_computing
 from graphc.nn.module import Module
@@ -18,7 +17,8 @@ from graphc.nn.utils.parametrizations import (
     power_iteration,
     scaled_direction,
 )
-from graphc.tensor import Tensor
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.tensor import Tensor
 
 
 class _Normed:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.autograd.grad_mode import no_grad
-from graphc.creation import eye, from_numpy, randn
-from graphc.errors import ArgumentError, AttributeValueError, ShapeError
-from graphc.free_functions import cat, where
+from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
 from graphc.nn.module import Module
 from graphc.nn.utils.parametrize import register_parametrization
-from graphc.tensor import Tensor
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.creation import eye, from_numpy, randn
+from graphc.tensors.free_functions import cat, where
+from graphc.tensors.tensor import Tensor
 
 _TERMS = 13
 """Terms of the series of exp for matrices of norm 1/2; the next one is below the rounding of f64."""

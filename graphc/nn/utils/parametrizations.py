@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.autograd.grad_mode import no_grad
-from graphc.errors import AttributeValueError, IndexRangeError
+from graphc.base.errors import AttributeValueError, IndexRangeError
 from graphc.nn import functional as F
 from graphc.nn.module import Module
 from graphc.nn.modules.convolution import _ConvTranspose
 from graphc.nn.utils.orthogonal import orthogonal
 from graphc.nn.utils.parametrize import register_parametrization
-from graphc.tensor import Tensor
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.tensor import Tensor
 
 
 def norm_except_dim(weight: Tensor, dim: int | None) -> Tensor:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.autograd.grad_mode import no_grad
-from graphc.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from graphc.nn.computed import compute_attribute, own_class, rules_of, stop_computing
 from graphc.nn.module import Module
 from graphc.nn.modules.container import ModuleDict, ModuleList
 from graphc.nn.parameter import Parameter
-from graphc.tensor import Tensor
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.tensor import Tensor
 
 
 class ParametrizationList(ModuleList):

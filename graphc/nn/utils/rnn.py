@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.creation import from_numpy
-from graphc.errors import AttributeValueError, ShapeError
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn.packed_sequence import (
     PackedSequence,
     lengths_of,
@@ -19,7 +18,8 @@ from graphc.nn.packed_sequence import (
 )
 from graphc.ops import shape
 from graphc.ops.shape import concat
-from graphc.tensor import Tensor
+from graphc.tensors.creation import from_numpy
+from graphc.tensors.tensor import Tensor
 
 __all__ = [
     "PackedSequence",

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from graphc.errors import ArgumentError, StateDictError
+from graphc.base.errors import ArgumentError, StateDictError
 from graphc.nn.module import Module
 from graphc.nn.module_tree import join
-from graphc.tensor import Tensor
+from graphc.tensors.tensor import Tensor
 
 Place = tuple[dict[str, Any], str]
 """A table of a module and the key of a tensor in it."""

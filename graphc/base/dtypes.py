@@ -1,0 +1,212 @@
+"""Element types, their numpy counterparts, and PyTorch's promotion rules."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphc.base.errors import AttributeValueError, DTypeError
+from graphc.base.public import call
+
+
+@dataclass(frozen=True, eq=False)
+class DType:
+    """An element type. Instances are singletons: compare with ``is`` or ``==``."""
+
+    name: str
+    """Short name used in IR text, e.g. ``f32``."""
+    long_name: str
+    """The name that users know, e.g. ``float32``."""
+    kind: str
+    """``f`` float, ``i`` signed integer, ``u`` unsigned integer, ``b`` boolean; in programs also ``h`` half-width
+    float, which is stored, moved and converted to wider types only, and ``p`` pair of bf16, whose products are
+    summed."""
+    bits: int
+    """Storage size in bits (a boolean takes 8)."""
+
+    @property
+    def itemsize(self) -> int:
+        """Size of one element in bytes."""
+        return self.bits // 8
+
+    @property
+    def numpy(self) -> np.dtype:
+        """The numpy dtype of the same layout. numpy has no bfloat16: its bits are uint16, those of a pair uint32, which
+        graphc has not."""
+        return np.dtype(_BITS.get(self.name, self.long_name))
+
+    @property
+    def is_floating_point(self) -> bool:
+        """True for f32 and f64."""
+        return self.kind == "f"
+
+    @property
+    def is_integer(self) -> bool:
+        """True for signed and unsigned integers, not for bool."""
+        return self.kind in "iu"
+
+    def __repr__(self) -> str:
+        return f"graphc.{self.long_name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple:
+        return (call, ("dtype", self.name))
+
+    def __copy__(self) -> DType:
+        return self
+
+    def __deepcopy__(self, memo: dict) -> DType:
+        return self
+
+
+_BITS = {"bf16": "uint16", "bf16x2": "uint32"}
+
+float64 = DType("f64", "float64", "f", 64)
+float32 = DType("f32", "float32", "f", 32)
+int64 = DType("i64", "int64", "i", 64)
+int32 = DType("i32", "int32", "i", 32)
+int8 = DType("i8", "int8", "i", 8)
+uint8 = DType("u8", "uint8", "u", 8)
+bool_ = DType("bool", "bool", "b", 8)
+
+float16 = DType("f16", "float16", "h", 16)
+bfloat16 = DType("bf16", "bfloat16", "h", 16)
+bfloat16x2 = DType("bf16x2", "bfloat16x2", "p", 32)
+
+ALL = (float64, float32, int64, int32, int8, uint8, bool_)
+"""What tensors consist of."""
+STORED = (float16, bfloat16, bfloat16x2)
+"""What weights of programs may be stored as besides."""
+BY_NAME = {name: d for d in (*ALL, *STORED) for name in (d.name, d.long_name)}
+_BY_NUMPY = {d.numpy: d for d in ALL}
+_BY_LAYOUT = {d.numpy: d for d in (*ALL, *STORED)}
+
+
+def dtype_of(value: object) -> DType:
+    """The DType of tensors named by a string, a numpy dtype or scalar type, or a DType.
+
+    Raises DTypeError when tensors have no such element type.
+    """
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, str) and value in BY_NAME and BY_NAME[value] not in STORED:
+        return BY_NAME[value]
+    try:
+        found = _BY_NUMPY.get(np.dtype(value))  # type: ignore[arg-type]
+    except TypeError:
+        found = None
+    if found is None:
+        names = ", ".join(d.name for d in ALL)
+        raise DTypeError(f"element type {value!r} is not supported", remedy=f"use one of {names}")
+    return found
+
+
+def named(name: str) -> DType:
+    return BY_NAME[name]
+
+
+def layout_of(dtype: np.dtype) -> DType:
+    """The DType whose elements arrays of a numpy dtype hold inside of programs, where uint16 is bf16.
+
+    Raises DTypeError when there is none.
+    """
+    return _BY_LAYOUT.get(dtype) or dtype_of(dtype)
+
+
+def limits(dtype: DType) -> tuple[bool | int | float, bool | int | float]:
+    """The smallest and the largest element of a type; infinities for floats."""
+    if dtype.kind == "b":
+        return False, True
+    if dtype.kind == "f":
+        return -math.inf, math.inf
+    info = np.iinfo(dtype.numpy)
+    return int(info.min), int(info.max)
+
+
+def fitted(value: bool | int | float, dtype: DType) -> bool | int | float:
+    """A number as an element of a type: fractions are cut off, negative whole numbers wrap around in unsigned types.
+
+    Raises AttributeValueError for one that is too large, and for NaN and infinities as integers.
+    """
+    if dtype.kind == "f":
+        return value
+    if dtype.kind == "b":
+        return bool(value)
+    low, high = limits(dtype)
+    whole = isinstance(value, (int, np.integer))
+    if whole and dtype.kind == "u":
+        low = -high
+    if not math.isfinite(value) or not low <= value <= high:
+        raise AttributeValueError(f"{value!r} does not fit {dtype.name}", remedy=f"a number from {low} to {high}")
+    number = int(value)
+    return number % (high + 1) if number < 0 and dtype.kind == "u" else number
+
+
+def narrow(array: np.ndarray, dtype: DType) -> np.ndarray:
+    """Float32 numbers as f16 or bf16 (its bits), rounded to nearest, ties to even; too large ones become infinite."""
+    if dtype is float16:
+        with np.errstate(over="ignore"):
+            return array.astype(np.float16)
+    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    quiet = (bits >> np.uint32(16)) | np.uint32(0x40)
+    return np.where(np.isnan(array), quiet, rounded).astype(np.uint16).reshape(array.shape)
+
+
+def widen(array: np.ndarray) -> np.ndarray:
+    """f16 or bf16 elements (see ``layout_of``) as float32, which is exact."""
+    if array.dtype == np.uint16:
+        return np.asarray(array.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return array.astype(np.float32)
+
+
+def pair(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Two arrays of float32 rounded to bf16, as pairs (see ``layout_of``)."""
+    bits = (narrow(np.asarray(a, np.float32), bfloat16).astype(np.uint32) for a in (low, high))
+    return np.asarray(next(bits) | (next(bits) << np.uint32(16)))
+
+
+def halves(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first and the second numbers of pairs as float32."""
+    low, high = pairs << np.uint32(16), pairs & np.uint32(0xFFFF0000)
+    return np.asarray(low).view(np.float32), np.asarray(high).view(np.float32)
+
+
+_INT_RANK = {int64: 3, int32: 2, int8: 1}
+
+
+def promote(a: DType, b: DType) -> DType:
+    """The common type of two tensors, as PyTorch promotes them.
+
+    PyTorch gives int16 for int8 with uint8; graphc has no int16 and gives int32.
+    """
+    if a is b:
+        return a
+    if "f" in (a.kind, b.kind):
+        return float64 if float64 in (a, b) else float32
+    if a.kind == "b" or b.kind == "b":
+        return b if a.kind == "b" else a
+    if a.kind == "u" or b.kind == "u":
+        other = b if a.kind == "u" else a
+        return int32 if other is int8 else other
+    return a if _INT_RANK[a] >= _INT_RANK[b] else b
+
+
+def scalar_type(value: bool | int | float, against: DType) -> DType:
+    """The type a Python scalar takes beside a tensor of type ``against``: a scalar never widens within its category."""
+    if isinstance(value, (bool, np.bool_)):
+        return against
+    if isinstance(value, (int, np.integer)):
+        return int64 if against.kind == "b" else against
+    return against if against.kind == "f" else float32
+
+
+def python_scalar_type(value: bool | int | float) -> DType:
+    """The type of a tensor made from a lone Python scalar."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool_
+    return int64 if isinstance(value, (int, np.integer)) else float32

@@ -1,0 +1,124 @@
+"""Exceptions of graphc and the four-line layout of their messages."""
+
+from __future__ import annotations
+
+__all__ = [
+    "ArgumentError",
+    "ArtifactError",
+    "AttributeValueError",
+    "CompileError",
+    "DTypeError",
+    "GradientError",
+    "GraphcError",
+    "HookError",
+    "IndexRangeError",
+    "MemberError",
+    "MemberNameError",
+    "MemoryLimitError",
+    "ParseError",
+    "PassError",
+    "ShapeError",
+    "StateDictError",
+    "TargetError",
+    "TraceError",
+    "VerifyError",
+]
+
+
+class GraphcError(Exception):
+    """Base of every error that graphc raises on purpose.
+
+    The message has up to four lines: what went wrong (with the values), ``where`` (the IR line),
+    ``from`` (module path and the user's file and line) and ``try`` (the remedy). Passes and the tracer fill
+    ``where`` and ``origin`` in when they know more than the code that raised.
+    """
+
+    def __init__(self, what: str, *, where: str | None = None, origin: str | None = None, remedy: str | None = None):
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.origin = origin
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        lines = [self.what]
+        for label, text in (("where", self.where), ("from", self.origin), ("try", self.remedy)):
+            if text:
+                lines.append(f"  {label:<6} {text}")
+        return "\n".join(lines)
+
+
+# NOTE: PyTorch raises now one built-in class and now another for one kind of mistake; programs that catch either keep
+# working because these errors are both.
+
+
+class ShapeError(GraphcError, RuntimeError, ValueError):
+    """Shapes of operands do not fit."""
+
+
+class DTypeError(GraphcError, TypeError, RuntimeError):
+    """An element type is wrong or two element types do not fit."""
+
+
+class AttributeValueError(GraphcError, ValueError, RuntimeError):
+    """An attribute of an op has a wrong value."""
+
+
+class IndexRangeError(GraphcError, IndexError, RuntimeError):
+    """A dimension or an index lies outside its range."""
+
+
+class ArgumentError(GraphcError, TypeError, RuntimeError):
+    """A call has wrong arguments: name, count, or kind."""
+
+
+class MemoryLimitError(GraphcError, MemoryError, RuntimeError):
+    """An array does not fit into memory."""
+
+
+class TraceError(GraphcError, RuntimeError):
+    """Python code asked for something that a traced value cannot give."""
+
+
+class GradientError(GraphcError, RuntimeError):
+    """A derivative was asked for that does not exist or can no longer be computed."""
+
+
+class ParseError(GraphcError, ValueError):
+    """A text is not valid IR; the message names line and column."""
+
+
+class VerifyError(GraphcError, RuntimeError):
+    """A graph or kernel breaks a rule of the IR."""
+
+
+class PassError(GraphcError, RuntimeError):
+    """A pass failed; names the pass and those before it."""
+
+
+class CompileError(GraphcError, RuntimeError):
+    """Native code could not be built or loaded."""
+
+
+class ArtifactError(GraphcError, ValueError):
+    """A compiled-model file is damaged, foreign, or of another version."""
+
+
+class TargetError(GraphcError, ValueError):
+    """A command-line target (file, module, or object in it) could not be resolved to a model."""
+
+
+class HookError(GraphcError, RuntimeError):
+    """A hook returned something that its kind does not allow, or hooks of two kinds were mixed."""
+
+
+class MemberError(GraphcError, AttributeError):
+    """A module has no such member, or is given one before its ``__init__`` ran."""
+
+
+class MemberNameError(GraphcError, KeyError):
+    """The name of a parameter, buffer or child module is taken or cannot be used."""
+
+
+class StateDictError(GraphcError, RuntimeError):
+    """A state dictionary does not fit the module it is loaded into."""

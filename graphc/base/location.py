@@ -1,0 +1,77 @@
+"""Where a node of the graph came from: the module path and the user's file and line."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from dataclasses import dataclass
+from types import FrameType
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+@dataclass(frozen=True)
+class Location:
+    """The origin of a node; all fields may be empty."""
+
+    module: str = ""
+    """Dotted path of the module whose forward made the node, e.g. ``features.conv1``."""
+    file: str = ""
+    """Path of the user's source file, relative to the working directory where possible."""
+    line: int = 0
+    """Line in that file, counted from 1; 0 when unknown."""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.file else ""
+        return " ".join(part for part in (self.module, place) if part)
+
+    def describe(self) -> str:
+        """The ``from`` line of an error: module path, file:line and the source text."""
+        text = linecache.getline(self.file, self.line).strip() if self.file else ""
+        place = f"{self.file}:{self.line}" if self.file else ""
+        head = ", ".join(part for part in (self.module, place) if part)
+        return f"{head}: {text}" if text else head
+
+
+UNKNOWN = Location()
+
+
+def raised_at(error: BaseException, module: str = "") -> Location:
+    """The location of the innermost line of the user that ``error`` passed through, or that is running now."""
+    found, step = None, error.__traceback__
+    while step is not None:
+        if not step.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+            found = step
+        step = step.tb_next
+    if found is None:
+        return capture(module)
+    return Location(module, _display_path(found.tb_frame.f_code.co_filename), found.tb_lineno)
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame outside of the graphc package, or None."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame
+
+
+_relative: dict[str, str] = {}
+
+
+def _display_path(path: str) -> str:
+    known = _relative.get(path)
+    if known is None:
+        relative = os.path.relpath(path) if os.path.isabs(path) else path
+        known = path if relative.startswith("..") else relative
+        _relative[path] = known
+    return known
+
+
+def capture(module: str = "") -> Location:
+    """The location of the user's code that is running now, inside module path ``module``."""
+    frame = user_frame()
+    if frame is None:
+        return Location(module)
+    return Location(module, _display_path(frame.f_code.co_filename), frame.f_lineno)

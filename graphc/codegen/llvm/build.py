@@ -1,0 +1,74 @@
+"""LLVM text to bytes: object code and assembly."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+from llvmlite import binding
+
+from graphc.base import config
+from graphc.base.errors import CompileError
+from graphc.base.locks import Lock, hold_for_forks, section
+from graphc.codegen.llvm.split import split_module
+from graphc.codegen.machine.target import Target, target_machine
+from graphc.files.object_archive import join_objects
+
+_lock = Lock()
+hold_for_forks(binding.ffi.lib._lock.__enter__, binding.ffi.lib._lock.__exit__)
+
+
+def _parse(text: str, target: Target, quick: bool = False) -> tuple[binding.ModuleRef, binding.TargetMachine]:
+    machine = target_machine(target, quick)
+    try:
+        module = binding.parse_assembly(text, binding.create_context())
+        module.verify()
+    except RuntimeError as error:
+        raise CompileError(f"LLVM refused the emitted text: {error}") from error
+    return module, machine
+
+
+def build_object(text: str, target: Target, quick: bool = False) -> bytes:
+    """Relocatable object code of a module given as LLVM text; raises CompileError when LLVM refuses it.
+
+    A large module is built in parts by several threads (see object_archive for what they become). ``quick`` code is
+    built in a tenth of the time and not optimised."""
+    parts = split_module(text)
+    workers = min(len(parts), _threads())
+    if workers == 1:
+        return join_objects([_build(part, target, quick) for part in parts])
+    with ThreadPoolExecutor(workers) as pool:
+        return join_objects(list(pool.map(lambda part: _build(part, target, quick), parts)))
+
+
+def _threads() -> int:
+    wanted = config.read().compile_threads
+    return wanted or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def _build(text: str, target: Target, quick: bool) -> bytes:
+    with _lock:
+        module, machine = _parse(text, target, quick)
+    # NOTE: llvmlite lets one thread at a time into LLVM. What has its own context and target machine may be emitted at
+    # the same time as others, so the function is called without that lock.
+    emit = getattr(binding.ffi.lib, "_lib", binding.ffi.lib).LLVMPY_TargetMachineEmitToMemory
+    with section(), binding.ffi.OutputString() as error:
+        buffer = emit(machine, module, 1, error)
+        if not buffer:
+            raise CompileError(f"LLVM emitted no object code: {error}")
+    with _lock:
+        try:
+            return ctypes.string_at(
+                binding.ffi.lib.LLVMPY_GetBufferStart(buffer), binding.ffi.lib.LLVMPY_GetBufferSize(buffer)
+            )
+        finally:
+            binding.ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
+            module.close()
+
+
+def emit_assembly(text: str, target: Target) -> str:
+    """Assembly of a module given as LLVM text."""
+    with _lock:
+        module, machine = _parse(text, target)
+        return machine.emit_assembly(module)

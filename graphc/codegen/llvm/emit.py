@@ -1,0 +1,418 @@
+"""One scheduled kernel as an LLVM function: the only place where statements of kernel IR become instructions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import product
+
+from graphc.base.errors import CompileError
+from graphc.codegen.llvm.accumulator import Accumulator, AccumulatorWriter, Key, analyse
+from graphc.codegen.llvm.function import Coordinates, FunctionWriter, LaneValue
+from graphc.codegen.llvm.memory import MemoryWriter, VectorAxis
+from graphc.codegen.llvm.scalar import ScalarEmitter, register_type, splat_literal
+from graphc.codegen.llvm.share import ShareWriter
+from graphc.codegen.llvm.strided import Place, merge_spans
+from graphc.codegen.machine.target import Target
+from graphc.codegen.schedule.contraction.match import PRODUCTS
+from graphc.codegen.schedule.threads.chunks import Split
+from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms
+from graphc.ir.kernel.statements import (
+    Acc,
+    Const,
+    IndexLet,
+    Kernel,
+    Let,
+    Load,
+    Loop,
+    Prefetch,
+    Read,
+    Ref,
+    Stmt,
+    Store,
+    Update,
+    identity,
+    walk,
+)
+
+
+def emit_kernel(
+    kernel: Kernel,
+    target: Target,
+    declarations: dict[str, str],
+    split: Split | None = None,
+    streamed: frozenset[str] = frozenset(),
+) -> str:
+    """The definition ``define internal void @name(ptr, ...)`` of a scheduled kernel; the functions that it calls are
+    added to ``declarations``. Arguments are the kernel's buffers in order, scratch included; with ``split`` also the
+    number of the part to run and the number of parts. With ``streamed`` (see memory.non_temporal) it is
+    ``@name.streamed``, for buffers that start at a cache line."""
+    emitter = KernelEmitter(split.kernel if split else kernel, target, declarations, split)
+    emitter.memory.streamed = streamed
+    return emitter.emit()
+
+
+_FENCE = "llvm.x86.sse.sfence"
+"""Stores past the caches are seen by other threads in order after it."""
+
+
+def streamed_name(kernel: str) -> str:
+    """The function of a kernel that writes past the caches."""
+    return f"{kernel}.streamed"
+
+
+class KernelEmitter:
+    """Walks a kernel. A ``vector`` or ``unroll`` loop emits no loop: its body is emitted once, and every value that
+    depends on the axis exists once per lane or copy (so loops inside are shared by all copies: unroll and jam)."""
+
+    def __init__(self, kernel: Kernel, target: Target, declarations: dict[str, str], split: Split | None = None):
+        self.kernel = kernel
+        self.function = FunctionWriter(declarations)
+        self.share = ShareWriter(self.function, split) if split else None
+        self.scalar = ScalarEmitter(self.function.line, self.function.declare, target)
+        self.memory = MemoryWriter(self.function, self.value)
+        self.accumulators = AccumulatorWriter(self.function, self.scalar)
+        self.spreads, self.lanes = analyse(kernel)
+        self.products = _fusable_products(kernel) if target.fma else {}
+        self.values: dict[str, LaneValue] = {}
+        self.live: dict[str, Accumulator] = {}
+        self.inits: dict[str, Ref] = {}
+        self.unroll: list[Axis] = []
+
+    def emit(self) -> str:
+        """The function's text."""
+        parameters = []
+        for i, buffer in enumerate(self.kernel.buffers):
+            self.memory.buffers[buffer.name] = (buffer, f"%b{i}")
+            readonly = " readonly" if buffer.role == "in" else ""
+            parameters.append(f"ptr noalias nocapture{readonly} %b{i}")
+        if self.share is not None:
+            parameters += ShareWriter.PARAMETERS
+            self.share.start()
+        self.body(self.kernel.body)
+        name = self.kernel.name
+        if self.memory.streamed:
+            name = streamed_name(name)
+            self.function.declare(_FENCE, f"declare void @{_FENCE}()")
+            self.function.statement(f"call void @{_FENCE}()")
+        head = f"define internal void @{name}({', '.join(parameters)}) #0 {{\nentry:"
+        return f"{head}\n{self.function.text()}\n  ret void\n}}\n"
+
+    def value(self, name: str) -> LaneValue:
+        """The emitted form of an SSA scalar."""
+        return self.values[name]
+
+    def operand(self, ref: Ref) -> LaneValue | Const:
+        """The emitted form of an operand."""
+        return ref if isinstance(ref, Const) else self.values[ref]
+
+    def copies(self, axes: Iterable[Axis]) -> Iterator[tuple[tuple[int, ...], Coordinates]]:
+        """(key, coordinates) of every copy along ``axes``."""
+        ordered = tuple(axes)
+        for c in product(*(range(a.extent) for a in ordered)):
+            yield c, dict(zip(ordered, c, strict=True))
+
+    def used_axes(self, refs: Iterable[Ref], indices: Iterable[Index] = ()) -> tuple[Axis, ...]:
+        """Unrolled axes that values or index expressions depend on, outermost first."""
+        found: set[Axis] = set()
+        for ref in refs:
+            if isinstance(ref, str):
+                found.update(self.values[ref].axes)
+        for index in indices:
+            for atom in atoms(index):
+                if isinstance(atom, Dynamic):
+                    found.update(self.values[atom.name].axes)
+                else:
+                    found.add(atom)
+        return tuple(a for a in self.unroll if a in found)
+
+    # ---- statements
+
+    def body(self, statements: tuple[Stmt, ...]) -> None:
+        """Emits statements in order."""
+        before = self.memory.spans
+        if self.memory.vector is not None:
+            self.memory.spans = merge_spans(self._strided_reads(statements))
+        for stmt in statements:
+            _EMIT[type(stmt)](self, stmt)
+        self.memory.spans = before
+
+    def _strided_reads(self, statements: tuple[Stmt, ...]) -> Iterator[tuple[Place, int, int]]:
+        """What the statements read at short strides from buffers that do not change."""
+        for stmt in statements:
+            if not isinstance(stmt, Load) or stmt.guard or self.kernel.buffer(stmt.buffer).role != "in":
+                continue
+            if any(isinstance(a, Dynamic) for a in atoms(stmt.index)):
+                continue
+            for _, at in self.copies(self.used_axes((), (stmt.index,))):
+                read = self.memory.strided_read(stmt.buffer, stmt.index, at)
+                if read is not None:
+                    yield read
+
+    def let(self, stmt: Let) -> None:
+        """A scalar operation."""
+        if stmt.name in self.products:
+            return
+        args = [self.operand(a) for a in stmt.args]
+        lanes = max((a.lanes for a in args if isinstance(a, LaneValue)), default=0)
+        axes = self.used_axes(stmt.args)
+        result = LaneValue(stmt.dtype, axes, lanes, depth=self.function.depth)
+        types = [a.dtype for a in args]
+        for c, at in self.copies(axes):
+            registers = [self.function.widen(a, at, lanes) for a in args]
+            result.parts[c] = self.scalar.emit(stmt.op, registers, types, stmt.dtype, lanes)
+        self.values[stmt.name] = result
+
+    def index_let(self, stmt: IndexLet) -> None:
+        """An index as a value."""
+        axes = self.used_axes((), (stmt.index,))
+        vector = self.memory.vector
+        lanes = vector.lanes if vector and self.memory.varies(stmt.index) else 0
+        result = LaneValue(stmt.dtype, axes, lanes, depth=self.function.depth)
+        for c, at in self.copies(axes):
+            index = self.memory.fix(stmt.index, at)
+            if lanes:
+                result.parts[c] = self.memory.vector_index(index, at, stmt.dtype)
+                continue
+            register = self.memory.scalar_index(index, at)
+            if stmt.dtype.bits != 64 and register.startswith("%"):
+                register = self.function.line(f"trunc i64 {register} to {register_type(stmt.dtype)}")
+            result.parts[c] = register
+        self.values[stmt.name] = result
+
+    def load(self, stmt: Load) -> None:
+        """A load; one instruction per copy that differs."""
+        axes = self.used_axes((), (stmt.index, *(b.index for b in stmt.guard)))
+        result = LaneValue(stmt.dtype, axes, 0, depth=self.function.depth)
+        across = None if stmt.guard else self.memory.transposed_axis(stmt.index, axes)
+        if across is not None:
+            self._load_transposed(stmt, across, result)
+            return
+        load = self.memory.load
+        loaded = {c: load(stmt.buffer, stmt.index, stmt.guard, stmt.other, at) for c, at in self.copies(axes)}
+        result.lanes = max(lanes for _, lanes in loaded.values())
+        for c, (register, lanes) in loaded.items():  # of x[(lane + 4 * copy) // 5] one copy may not vary by lane
+            wide = result.lanes and not lanes
+            result.parts[c] = self.function.splat(register, stmt.dtype, result.lanes) if wide else register
+        self.values[stmt.name] = result
+
+    def _load_transposed(self, stmt: Load, across: Axis, result: LaneValue) -> None:
+        """All copies along ``across`` at once: rows are read along it and transposed in registers."""
+        place = result.axes.index(across)
+        for c, at in self.copies(a for a in result.axes if a != across):
+            columns = self.memory.load_transposed(stmt.buffer, stmt.index, across, at)
+            result.lanes = len(columns)
+            for i, register in enumerate(columns):
+                result.parts[(*c[:place], i, *c[place:])] = register
+        self.values[stmt.name] = result
+
+    def store(self, stmt: Store) -> None:
+        """A store, plain or combining."""
+        indices = (stmt.index, *(b.index for b in stmt.guard))
+        axes = self.used_axes((stmt.value,), indices)
+        value = self.operand(stmt.value)
+        varies = any(self.memory.varies(i) for i in indices)
+        if stmt.combine:
+            self._check_combining(stmt, axes)
+        vector = self.memory.vector
+        lanes = vector.lanes if vector and varies else 0
+        dtype = self.kernel.buffer(stmt.buffer).dtype
+        if not stmt.guard and not stmt.combine and self._store_together(stmt, value, axes, lanes):
+            return
+        for _, at in self.copies(axes):
+            register = self.function.widen(value, at, lanes)
+            if stmt.combine:
+                old, _ = self.memory.load(stmt.buffer, stmt.index, stmt.guard, Const(0, dtype), at)
+                register = self.accumulators.combine(stmt.combine, old, register, dtype, lanes)
+            self.memory.store(stmt.buffer, stmt.index, stmt.guard, register, at)
+
+    def _store_together(self, stmt: Store, value: LaneValue | Const, axes: tuple[Axis, ...], lanes: int) -> bool:
+        """Stores all copies along an axis at once, where lanes lie apart and these copies between them or in rows."""
+        memory = self.memory
+        between = memory.interleaved_axis(stmt.index, axes)
+        across = between or memory.row_axis(stmt.index, axes)
+        if across is None:
+            return False
+        write = memory.store_interleaved if between else memory.store_transposed
+        for _, at in self.copies(a for a in axes if a != across):
+            rows = [self.function.widen(value, {**at, across: i}, lanes) for i in range(across.extent)]
+            write(stmt.buffer, stmt.index, across, rows, at)
+        return True
+
+    def prefetch(self, stmt: Prefetch) -> None:
+        """A hint; one instruction per copy that differs."""
+        for _, at in self.copies(self.used_axes((), (stmt.index,))):
+            self.memory.prefetch(stmt.buffer, stmt.index, at)
+
+    def _check_combining(self, stmt: Store, axes: tuple[Axis, ...]) -> None:
+        """Lanes of a combining store must hit different elements, and no copy may be left out."""
+        vector = self.memory.vector
+        if set(axes) != set(self.unroll) or (vector and not self.memory.lane_stride(stmt.index)):
+            raise CompileError(f"@{self.kernel.name}: a combining store to %{stmt.buffer} cannot be vectorised")
+
+    # ---- accumulators
+
+    def acc(self, stmt: Acc) -> None:
+        """Declares an accumulator."""
+        vector = self.memory.vector
+        lanes = vector.lanes if vector else 0
+        acc = Accumulator(stmt.dtype, stmt.combine, "", tuple(self.unroll), lanes, self.spreads[stmt.name])
+        init = self.operand(stmt.init)
+        self.inits[stmt.name] = stmt.init
+        copies = dict(self.copies(acc.axes))
+        width = acc.width if acc.spread.running else lanes
+        self.accumulators.start(acc, list(copies), lambda c: self.function.widen(init, copies[c], width))
+        self.live[stmt.name] = acc
+
+    def update(self, stmt: Update) -> None:
+        """Combines a value into the registers of an accumulator."""
+        acc = self.live[stmt.acc]
+        extra = [a for a in self.unroll if a not in acc.axes]
+        vector = self.memory.vector
+        masked = vector is not None and vector.partial and bool(acc.spread.lanes)
+        for _, at in self.copies(self.unroll):
+            key = (tuple(at[a] for a in acc.axes), _flat([(at[a], a.extent) for a in extra]))
+            if acc.spread.running:
+                self._run(acc, key, stmt.value, at)
+                continue
+            old = acc.registers[key]
+            new = self._combined(acc, stmt.value, old, at)
+            if masked:
+                assert vector is not None
+                new = self.scalar.select(vector.mask(), new, old, acc.dtype, acc.width)
+            acc.registers[key] = new
+
+    def _run(self, acc: Accumulator, key: Key, value: Ref, at: Coordinates) -> None:
+        vector = self.memory.vector
+        register = self.function.widen(self.operand(value), at, acc.width)
+        if vector is None:
+            old = acc.registers[key]
+            acc.registers[key] = self.accumulators.combine(acc.combine, old, register, acc.dtype, acc.width)
+            return
+        if vector.partial:
+            neutral = splat_literal(identity(acc.combine, acc.dtype), acc.width)
+            register = self.scalar.select(vector.mask(), register, neutral, acc.dtype, acc.width)
+        self.accumulators.run(acc, key, register, vector.axis)
+
+    def _combined(self, acc: Accumulator, value: Ref, old: str, at: Coordinates) -> str:
+        product_of = self.products.get(value) if isinstance(value, str) else None
+        if product_of is not None:
+            a, b = (self.function.widen(self.operand(r), at, acc.width) for r in product_of.args)
+            if product_of.op != "mul":
+                return self.scalar.add_dot(product_of.op, a, b, old, acc.width)
+            return self.scalar.emit("fma", [a, b, old], [acc.dtype] * 3, acc.dtype, acc.width)
+        register = self.function.widen(self.operand(value), at, acc.width)
+        return self.accumulators.combine(acc.combine, old, register, acc.dtype, acc.width)
+
+    def read(self, stmt: Read) -> None:
+        """The present value of an accumulator."""
+        acc = self.live[stmt.acc]
+        vector = self.memory.vector
+        if vector is not None and acc.along == vector.axis:
+            parts = {c: register for (c, _), register in acc.prefixes.items()}
+            self.values[stmt.name] = LaneValue(acc.dtype, acc.axes, acc.width, parts, depth=self.function.depth)
+            return
+        result = LaneValue(acc.dtype, acc.axes, acc.lanes, depth=self.function.depth)
+        for c, at in self.copies(acc.axes):
+            init = self.function.widen(self.operand(self.inits[stmt.acc]), at, acc.lanes)
+            result.parts[c] = self.accumulators.fold(acc, c, init)
+        self.values[stmt.name] = result
+
+    # ---- loops
+
+    def loop(self, stmt: Loop) -> None:
+        """A lane loop, an unrolled loop, or a loop at run time."""
+        if stmt.axis.extent == 0:
+            return
+        if stmt.kind == "vector" and self.lanes[stmt.axis] == 1:
+            self.body(stmt.body)
+        elif stmt.kind == "vector":
+            if self.memory.vector is not None:
+                raise CompileError(f"@{self.kernel.name}: vector loop {stmt.axis} inside another one")
+            self.memory.vector = VectorAxis(stmt.axis, self.lanes[stmt.axis])
+            if not self._copied(stmt):
+                self.body(stmt.body)
+            self.memory.vector = None
+        elif stmt.kind == "unroll":
+            self.unroll.append(stmt.axis)
+            self.body(stmt.body)
+            self.unroll.pop()
+        elif self.share is not None and stmt.axis in self.share.shares:
+            self._shared_loop(stmt, self.share)
+        else:
+            self._run_time_loop(stmt)
+
+    def _copied(self, stmt: Loop) -> bool:
+        """Emits a lane loop that only copies a square block, from rows along unrolled copies to rows along the lanes;
+        False when it is no such loop."""
+        load, store = stmt.body if len(stmt.body) == 2 else (None, None)
+        if not isinstance(load, Load) or not isinstance(store, Store) or store.value != load.name or not self.unroll:
+            return False
+        across = self.unroll[-1]
+        if not self.memory.is_turned(load, store, across):
+            return False
+        for _, at in self.copies(a for a in self.used_axes((), (load.index, store.index)) if a != across):
+            self.memory.copy_turned(load, store, across, at)
+        return True
+
+    def _shared_loop(self, stmt: Loop, share: ShareWriter) -> None:
+        loop = self.function.open_loop(stmt.axis, *share.bounds(stmt.axis))
+        share.enter(stmt.axis, loop.counter)
+        self.body(stmt.body)
+        share.leave()
+        self.function.close_loop(loop, stmt.axis.extent, [])
+
+    def _run_time_loop(self, stmt: Loop) -> None:
+        updated = {s.acc for s, _ in walk(stmt.body) if isinstance(s, Update)}
+        carried = [
+            (acc, key)
+            for name in sorted(updated & set(self.live))
+            for acc in [self.live[name]]
+            for key in acc.registers
+        ]
+        loop = self.function.open_loop(stmt.axis)
+        for acc, key in carried:
+            acc.registers[key] = self.function.phi(loop, register_type(acc.dtype, acc.width), acc.registers[key])
+        self.body(stmt.body)
+        self.function.close_loop(loop, stmt.axis.extent, [acc.registers[key] for acc, key in carried])
+
+
+def _flat(digits: list[tuple[int, int]]) -> int:
+    number = 0
+    for digit, extent in digits:
+        number = number * extent + digit
+    return number
+
+
+def _fusable_products(kernel: Kernel) -> dict[str, Let]:
+    """Products that are only added to one accumulator: emitted as fused multiply-add."""
+    uses: Counter[str] = Counter()
+    products: dict[str, Let] = {}
+    added: set[str] = set()
+    combines: dict[str, str] = {}
+    for stmt, _ in walk(kernel.body):
+        if isinstance(stmt, Let):
+            uses.update(a for a in stmt.args if isinstance(a, str))
+            if stmt.op in PRODUCTS and (stmt.op != "mul" or stmt.dtype.kind == "f"):
+                products[stmt.name] = stmt
+        elif isinstance(stmt, Acc):
+            combines[stmt.name] = stmt.combine
+            uses.update([stmt.init] if isinstance(stmt.init, str) else [])
+        elif isinstance(stmt, (Update, Store)) and isinstance(stmt.value, str):
+            uses[stmt.value] += 1
+            if isinstance(stmt, Update) and combines[stmt.acc] == "add":
+                added.add(stmt.value)
+    return {name: let for name, let in products.items() if name in added and uses[name] == 1}
+
+
+_EMIT = {
+    Let: KernelEmitter.let,
+    IndexLet: KernelEmitter.index_let,
+    Load: KernelEmitter.load,
+    Store: KernelEmitter.store,
+    Acc: KernelEmitter.acc,
+    Update: KernelEmitter.update,
+    Read: KernelEmitter.read,
+    Prefetch: KernelEmitter.prefetch,
+    Loop: KernelEmitter.loop,
+}

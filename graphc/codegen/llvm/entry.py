@@ -1,0 +1,480 @@
+"""The native entry of a program: one function that calls its kernels in order over one table of addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphc.base.errors import CompileError
+from graphc.codegen.llvm.emit import emit_kernel, streamed_name
+from graphc.codegen.machine.target import Target
+from graphc.codegen.schedule.memory.non_temporal import LINE, streamed_buffers
+from graphc.codegen.schedule.threads.plan import Team, owners, plan_team
+from graphc.codegen.schedule.threads.polls import find_polls
+from graphc.ir.kernel.index import Axis, Index
+from graphc.ir.kernel.statements import Call, Program, Storage, aligned
+
+ENTRY = "graphc_entry"
+"""Symbol of ``void graphc_entry(ptr table)``; the table holds the address of each bound storage, arena last."""
+THREADS = "graphc_threads"
+"""Symbol that programs with work for several threads import: {address of graphc_pool_run, threads that a call may use,
+nanoseconds for which they spin}, see codegen.llvm.thread_pool. The first is not read while the second is 1."""
+INTERRUPT = "graphc_interrupt"
+"""Symbol that programs with polls (see threads.polls) import: eight bytes with the numbers of the signals that came
+during the call, 0 where there were none. Their table has one more word, behind the last address: ARMED where the caller
+wants to be interrupted, which becomes the number of the poll plus CUT where the program ended early, having written to
+nothing but its outputs and its arena."""
+ARMED, CUT = 1, 2
+LOOK = "graphc_look"
+"""Name of the function that looks at the signals and sets the last word of the table."""
+_SIGINT, _ONES, _HIGHS = 2, int("01" * 8, 16), int("80" * 8, 16)
+WORK = "graphc_work"
+"""Name of the function that runs one part of a program: see graphc_pool_run."""
+
+
+def bound_storages(program: Program) -> list[Storage]:
+    """Storages that a call binds, in the order of the table: arguments, outputs, constants."""
+    return [s for s in program.storages if s.cls != "temp" and not s.alias]
+
+
+STAMPS = "stamps"
+"""Storage of the stamps of ``emit_stamped``, whose address follows that of the arena in the table."""
+
+
+def stamp_count(program: Program) -> int:
+    """How many stamps (i64) a call of the stamped program writes: two at once at the start, one after each call."""
+    return len(program.calls) + 2
+
+
+def emit_stamped(program: Program, target: Target) -> str:
+    """As ``emit_program``, for one thread, with the processor's cycle counter written down around each kernel's call.
+    Raises CompileError for machines whose counter programs may not read."""
+    if not target.triple.startswith("x86_64"):
+        raise CompileError(f"calls cannot be timed one by one on {target.triple}", remedy="a machine with x86-64")
+    declarations: dict[str, str] = {"stamp": "declare i64 @llvm.readcyclecounter()"}
+    return _module(target, declarations, _functions(program, target, Team(), declarations, stamped=True))
+
+
+def emit_program(program: Program, target: Target, team: Team | None = None) -> str:
+    """LLVM text of all kernels and the entry. The program must be scheduled and its memory planned. A program with work
+    for several threads (see threads.plan; ``team`` is its plan if it is known already) needs the symbol THREADS."""
+    team = plan_team(program, target) if team is None else team
+    declarations: dict[str, str] = {}
+    return _module(target, declarations, _functions(program, target, team, declarations))
+
+
+def _functions(
+    program: Program, target: Target, team: Team, declarations: dict[str, str], stamped: bool = False
+) -> list[str]:
+    """Kernels and the entry."""
+    streamed = streamed_buffers(program, target)
+    functions: list[str] = []
+    for kernel in program.kernels:
+        split = team.splits.get(kernel.name)
+        functions.append(emit_kernel(kernel, target, declarations, split))
+        if kernel.name in streamed:
+            functions.append(emit_kernel(kernel, target, declarations, split, streamed[kernel.name]))
+    if streamed:
+        declarations["ptrmask"] = "declare ptr @llvm.ptrmask.p0.i64(ptr, i64)"
+    polls = frozenset[int]() if stamped else find_polls(program, team)
+    if polls:
+        functions.append(_LOOK)
+    return [*functions, _EntryWriter(program, team, streamed, stamped, polls).emit()]
+
+
+def _module(target: Target, declarations: dict[str, str], functions: list[str]) -> str:
+    head = f'target triple = "{target.triple}"\n'
+    attributes = 'attributes #0 = { nounwind noinline "frame-pointer"="none" }\n'
+    return "\n".join([head, *sorted(declarations.values()), "", *functions, attributes])
+
+
+_SHARED = f"""\
+@{THREADS} = external global {{{{ ptr, i64, i64 }}}}
+
+define void @{ENTRY}({{table}}) #0 {{{{
+  %pcount = getelementptr i8, ptr @{THREADS}, i64 8
+  %count = load atomic i64, ptr %pcount monotonic, align 8
+  %more = icmp ugt i64 %count, 1
+  br i1 %more, label %team, label %alone
+alone:
+  call void @{WORK}(ptr %table, i64 0, i64 1, ptr null, ptr null)
+  ret void
+team:
+  %fewer = icmp ult i64 %count, {{most}}
+  %parts = select i1 %fewer, i64 %count, i64 {{most}}
+  %pspin = getelementptr i8, ptr @{THREADS}, i64 16
+  %spin = load atomic i64, ptr %pspin monotonic, align 8
+  %run = load atomic ptr, ptr @{THREADS} acquire, align 8
+  %used = call i64 %run(ptr @{WORK}, ptr %table, i64 %parts, i64 %spin, i64 {{scratch}})
+  ret void
+}}}}
+
+define internal void @graphc_meet(ptr %barrier) #0 {{{{
+  %alone = icmp eq ptr %barrier, null
+  br i1 %alone, label %out, label %wait
+wait:
+  call void %barrier()
+  br label %out
+out:
+  ret void
+}}}}
+"""
+
+
+# A byte of the signals is SIGINT where one of %x is 0, which shows in %found (Warren, Hacker's Delight, section 6-1).
+_LOOK = f"""\
+@{INTERRUPT} = external global i64
+
+define internal void @{LOOK}(ptr %word, i64 %cut) #0 {{
+  %signals = load atomic i64, ptr @{INTERRUPT} monotonic, align 8
+  %x = xor i64 %signals, {_ONES * _SIGINT}
+  %less = sub i64 %x, {_ONES}
+  %not = xor i64 %x, -1
+  %zeros = and i64 %less, %not
+  %found = and i64 %zeros, {_HIGHS}
+  %came = icmp ne i64 %found, 0
+  %now = load atomic i64, ptr %word monotonic, align 8
+  %wanted = icmp eq i64 %now, {ARMED}
+  %both = and i1 %came, %wanted
+  br i1 %both, label %set, label %out
+set:
+  store atomic i64 %cut, ptr %word monotonic, align 8
+  br label %out
+out:
+  ret void
+}}
+"""
+
+
+CALLS = "graphc_calls"
+"""Names of the functions that hold the calls of a long program begin so."""
+_ARGUMENTS = 1024
+"""About how many arguments the calls of such a function have together."""
+
+
+def _function(head: str, lines: Sequence[str]) -> str:
+    return "\n".join([head, "entry:", *lines, "  ret void", "}", ""])
+
+
+class _EntryWriter:
+    def __init__(
+        self,
+        program: Program,
+        team: Team,
+        streamed: dict[str, frozenset[str]],
+        stamped: bool = False,
+        polls: frozenset[int] = frozenset(),
+    ):
+        self.program = program
+        self.polls = polls
+        self.last = len(bound_storages(program)) + 1
+        """The number of the table's word behind the addresses."""
+        self.table = f"ptr noalias nocapture{'' if polls else ' readonly'} %table"
+        self.streamed = streamed
+        self.stamped = stamped
+        self.team = team
+        self.kernels = {k.name: k for k in program.kernels}
+        self.owners = owners(program)
+        self.bound = {s.name: i for i, s in enumerate(bound_storages(program))}
+        temporaries = (s for s in program.storages if s.cls == "temp" and not s.alias)
+        self.temporaries = {s.name: (i, s.offset) for i, s in enumerate(temporaries)}
+        """Numbers and offsets in the arena."""
+        self.names = {name: f"%s{i}" for name, i in self.bound.items()}
+        """Register with the address of a storage."""
+        self.names |= {name: f"%m{i}" for name, (i, _) in self.temporaries.items()}
+        self.lines: list[str] = []
+        """Of the function that is being written."""
+        self.loops: list[tuple[Axis, str]] = []
+        """Loops that are open, with the ends of the names of their registers."""
+        self.shared = team.shared_loops(program.calls)
+        self.alone = -1
+        """The first call of those that only part 0 runs at present; -1 for none."""
+        self.repeated: list[int] = []
+        """Calls in open loops whose stamps are still to be written."""
+
+    def emit(self) -> str:
+        """The entry, and for a program that threads share the function that runs one part of it. The calls of a long
+        program are in functions of their own, one after the other: the time to build one grows faster than its
+        length."""
+        shared = bool(self.team.splits)
+        rest = ", i64 %part, i64 %parts, ptr %barrier, ptr %scratch" if shared else ""
+        spans = self.spans()
+        bodies = [self.body(start, stop) for start, stop in spans]
+        functions, main = [], bodies[0]
+        if len(spans) > 1:
+            heads = [f"define internal void @{CALLS}{i}({self.table}{rest}) #0 {{" for i in range(len(spans))]
+            functions = [_function(head, body) for head, body in zip(heads, bodies, strict=True)]
+            main = [line for i, span in enumerate(spans) for line in self.call_span(i, span, f"ptr %table{rest}")]
+        if shared:
+            functions.append(_SHARED.format(table=self.table, most=self.team.most, scratch=self.program.scratch))
+        name = f"internal void @{WORK}" if shared else f"void @{ENTRY}"
+        return "\n".join([*functions, _function(f"define {name}({self.table}{rest}) #0 {{", main)])
+
+    def spans(self) -> list[tuple[int, int]]:
+        """The numbers of the first call of each function and of the first one after it; loops stay in one piece."""
+        calls = self.program.calls
+        found, start, size = [], 0, 0
+        for number in range(1, len(calls)):
+            size += len(calls[number - 1].args)
+            apart = calls[number - 1].repeats[:1] != calls[number].repeats[:1] or not calls[number].repeats
+            if size >= _ARGUMENTS and apart:
+                found.append((start, number))
+                start, size = number, 0
+        return [*found, (start, len(calls))]
+
+    def call_span(self, i: int, span: tuple[int, int], arguments: str) -> list[str]:
+        """What calls one of the functions, and ends the program where a poll in it has cut it or a check has failed."""
+        start, stop = span
+        lines = [f"  call void @{CALLS}{i}({arguments})"]
+        if start <= self.program.checked < stop and self.program.checked:
+            lines += self.stop(f"stop{i}")
+        if self.polls.isdisjoint(range(start, stop)):
+            return lines
+        # NOTE: another part may be further on and cut by a later poll, where this one has yet to arrive.
+        return [
+            *lines,
+            f"  %w{i}.p = getelementptr inbounds i64, ptr %table, i64 {self.last}",
+            f"  %w{i} = load atomic i64, ptr %w{i}.p monotonic, align 8",
+            f"  %w{i}.n = sub i64 %w{i}, {start + CUT}",
+            f"  %w{i}.cut = icmp ult i64 %w{i}.n, {stop - start}",
+            f"  br i1 %w{i}.cut, label %U{i}, label %V{i}",
+            f"U{i}:",
+            "  ret void",
+            f"V{i}:",
+        ]
+
+    def body(self, start: int, stop: int) -> list[str]:
+        """The lines of a function with the calls from ``start`` to before ``stop``."""
+        self.lines = []
+        self.addresses(self.program.calls[start:stop])
+        if self.stamped:
+            self.lines.append(f"  %pt = getelementptr inbounds ptr, ptr %table, i64 {self.last}")
+            self.lines.append("  %ticks = load ptr, ptr %pt, align 8")
+            if not start:
+                self.stamp(0)
+                self.stamp(1)
+        if self.team.splits:
+            self.shared_calls(start, stop)
+        else:
+            self.calls(start, stop)
+        return self.lines
+
+    def calls(self, start: int, stop: int) -> None:
+        """Appends calls that one thread makes."""
+        for number, call in enumerate(self.program.calls[start:stop], start):
+            self.stop_where_set(number)
+            self.enter(number, call.repeats)
+            if number in self.polls:
+                self.poll(number)
+            if self.stamped:
+                self.stamped_call(number, call)
+            else:
+                self.call(number, call)
+        self.leave(())
+
+    def addresses(self, calls: Sequence[Call]) -> None:
+        """Loads the addresses of all storages that some of these calls use."""
+        used = {self.owners[a].name for call in calls for a in call.args}
+        for i in sorted(self.bound[name] for name in used if name in self.bound):
+            self.lines.append(f"  %p{i} = getelementptr inbounds ptr, ptr %table, i64 {i}")
+            self.lines.append(f"  %s{i} = load ptr, ptr %p{i}, align 8")
+        self.lines.append(f"  %pa = getelementptr inbounds ptr, ptr %table, i64 {len(self.bound)}")
+        self.lines.append("  %arena = load ptr, ptr %pa, align 8")
+        for i, offset in sorted(self.temporaries[name] for name in used if name in self.temporaries):
+            self.lines.append(f"  %m{i} = getelementptr inbounds i8, ptr %arena, i64 {offset}")
+        scratch = self.program.arena - self.program.scratch
+        self.lines.append(f"  %x = getelementptr inbounds i8, ptr %arena, i64 {scratch}")
+
+    def poll(self, number: int) -> None:
+        """Appends that the program ends before call ``number`` where the caller is to be interrupted."""
+        self.look(number)
+        self.end_if_cut(number)
+
+    def look(self, number: int) -> None:
+        """Appends that the last word of the table is set where Ctrl-C was pressed."""
+        self.lines.append(f"  %v{number} = getelementptr inbounds i64, ptr %table, i64 {self.last}")
+        self.lines.append(f"  call void @{LOOK}(ptr %v{number}, i64 {number + CUT})")
+
+    def end_if_cut(self, number: int) -> None:
+        """Appends that the program ends where the poll before call ``number`` cut it."""
+        w = f"%w{number}"
+        self.lines += [
+            f"  {w}.p = getelementptr inbounds i64, ptr %table, i64 {self.last}",
+            f"  {w} = load atomic i64, ptr {w}.p monotonic, align 8",
+            f"  {w}.cut = icmp eq i64 {w}, {number + CUT}",
+            f"  br i1 {w}.cut, label %U{number}, label %V{number}",
+            f"U{number}:",
+            "  ret void",
+            f"V{number}:",
+        ]
+
+    def enter(self, number: int, repeats: tuple[Axis, ...]) -> None:
+        """Appends the ends of loops that do not go on and the heads of those that begin before call ``number``."""
+        self.leave(repeats)
+        for axis in repeats[len(self.loops) :]:
+            label = f"{number}.{len(self.loops)}"
+            self.lines.insert(0, f"  %c{label} = alloca i64, align 8")
+            self.lines += [
+                f"  store i64 0, ptr %c{label}, align 8",
+                f"  br label %L{label}",
+                f"L{label}:",
+                f"  %i{label} = load i64, ptr %c{label}, align 8",
+            ]
+            self.loops.append((axis, label))
+
+    def stop_where_set(self, number: int) -> None:
+        """Appends the return before call ``number`` that is taken when a check has failed."""
+        if number and number == self.program.checked:
+            self.lines += self.stop("stop")
+
+    def stop(self, label: str) -> list[str]:
+        """What returns when a check has failed."""
+        slot = next(self.bound[s.name] for s in self.program.storages if s.cls == "status")
+        return [
+            f"  %{label}.p = getelementptr inbounds ptr, ptr %table, i64 {slot}",
+            f"  %{label}.s = load ptr, ptr %{label}.p, align 8",
+            f"  %{label}.v = load i8, ptr %{label}.s, align 1",
+            f"  %{label}.set = icmp ne i8 %{label}.v, 0",
+            f"  br i1 %{label}.set, label %{label}.end, label %{label}.on",
+            f"{label}.end:",
+            "  ret void",
+            f"{label}.on:",
+        ]
+
+    def leave(self, repeats: tuple[Axis, ...]) -> None:
+        """Appends the ends of the open loops that are not around a call with these repeats."""
+        while self.loops and tuple(axis for axis, _ in self.loops) != repeats[: len(self.loops)]:
+            axis, label = self.loops.pop()
+            if axis in self.shared:
+                self.join()
+            self.lines += [
+                f"  %n{label} = add nuw nsw i64 %i{label}, 1",
+                f"  store i64 %n{label}, ptr %c{label}, align 8",
+                f"  %d{label} = icmp eq i64 %n{label}, {axis.extent}",
+                f"  br i1 %d{label}, label %E{label}, label %L{label}",
+                f"E{label}:",
+            ]
+        if not self.loops:
+            self.stamp_repeated()
+
+    def address(self, number: int, call: Call, position: int) -> str:
+        """The register with the address of an argument in the present iteration; appends what computes it."""
+        base = self.names[self.owners[call.args[position]].name]
+        place = call.place(position)
+        if place == Index():
+            return base
+        itemsize = self.kernels[call.kernel].arguments[position].dtype.itemsize
+        total = str(place.constant * itemsize)
+        for k, (axis, label) in enumerate(self.loops):
+            name = f"%o{number}.{position}.{k}"
+            self.lines.append(f"  {name}.m = mul i64 %i{label}, {place.coefficient(axis) * itemsize}")
+            self.lines.append(f"  {name} = add i64 {name}.m, {total}")
+            total = name
+        self.lines.append(f"  %q{number}.{position} = getelementptr inbounds i8, ptr {base}, i64 {total}")
+        return f"%q{number}.{position}"
+
+    def call(self, number: int, call: Call, scratch: str = "%x") -> None:
+        """Appends the call of a kernel, whose scratch buffers lie one after the other from ``scratch`` on."""
+        kernel = self.kernels[call.kernel]
+        args = [f"ptr {self.address(number, call, i)}" for i in range(len(call.args))]
+        offset = 0
+        for k, buffer in enumerate(b for b in kernel.buffers if b.role == "scratch"):
+            self.lines.append(f"  %x{number}.{k} = getelementptr inbounds i8, ptr {scratch}, i64 {offset}")
+            args.append(f"ptr %x{number}.{k}")
+            offset += aligned(buffer.size * buffer.dtype.itemsize)
+        if call.kernel in self.team.splits:
+            args += ["i64 %part", "i64 %parts"]
+        self.lines.append(f"  call void {self.function(number, call)}({', '.join(args)})")
+
+    def function(self, number: int, call: Call) -> str:
+        """The function of a call's kernel; where it has one that writes past the caches, that one is taken if all that
+        it writes so starts at a cache line."""
+        kernel = self.kernels[call.kernel]
+        lined = ""
+        for i, buffer in enumerate(kernel.arguments):
+            if buffer.name in self.streamed.get(call.kernel, ()):
+                name = f"%s{number}.{i}"
+                address = self.names[self.owners[call.args[i]].name]
+                self.lines.append(f"  {name}.low = call ptr @llvm.ptrmask.p0.i64(ptr {address}, i64 {LINE - 1})")
+                self.lines.append(f"  {name} = icmp eq ptr {name}.low, null")
+                if lined:
+                    self.lines.append(f"  {name}.all = and i1 {lined}, {name}")
+                lined = f"{name}.all" if lined else name
+        if not lined:
+            return f"@{kernel.name}"
+        chosen = f"select i1 {lined}, ptr @{streamed_name(kernel.name)}, ptr @{kernel.name}"
+        self.lines.append(f"  %f{number} = {chosen}")
+        return f"%f{number}"
+
+    def stamped_call(self, number: int, call: Call) -> None:
+        """Appends a call and what writes down when it ended; a repeated one takes as long as all its runs together."""
+        if not call.repeats:
+            self.call(number, call)
+            self.stamp(number + 2)
+            return
+        self.lines[:0] = [f"  %g{number} = alloca i64, align 8", f"  store i64 0, ptr %g{number}, align 8"]
+        self.lines.append(f"  %g{number}.0 = call i64 @llvm.readcyclecounter()")
+        self.call(number, call)
+        self.lines += [
+            f"  %g{number}.1 = call i64 @llvm.readcyclecounter()",
+            f"  %g{number}.2 = sub i64 %g{number}.1, %g{number}.0",
+            f"  %g{number}.3 = load i64, ptr %g{number}, align 8",
+            f"  %g{number}.4 = add i64 %g{number}.3, %g{number}.2",
+            f"  store i64 %g{number}.4, ptr %g{number}, align 8",
+        ]
+        self.repeated.append(number)
+
+    def stamp_repeated(self) -> None:
+        """Appends the stamps of the calls of a loop that has ended, as if all runs of each had followed each other."""
+        for number in self.repeated:
+            self.lines += [
+                f"  %h{number}.0 = getelementptr inbounds i64, ptr %ticks, i64 {number + 1}",
+                f"  %h{number}.1 = getelementptr inbounds i64, ptr %ticks, i64 {number + 2}",
+                f"  %h{number}.2 = load i64, ptr %h{number}.0, align 8",
+                f"  %h{number}.3 = load i64, ptr %g{number}, align 8",
+                f"  %h{number}.4 = add i64 %h{number}.2, %h{number}.3",
+                f"  store i64 %h{number}.4, ptr %h{number}.1, align 8",
+            ]
+        self.repeated.clear()
+
+    def stamp(self, number: int) -> None:
+        """Appends that the cycle counter is written down."""
+        self.lines.append(f"  %t{number} = call i64 @llvm.readcyclecounter()")
+        self.lines.append(f"  %q{number} = getelementptr inbounds i64, ptr %ticks, i64 {number}")
+        self.lines.append(f"  store i64 %t{number}, ptr %q{number}, align 8")
+
+    def shared_calls(self, start: int, stop: int) -> None:
+        """Appends calls that threads share: every part runs the kernels that are split, part 0 the others, and all
+        parts meet where the team's plan says so."""
+        lines = self.lines
+        lines.append("  %first = icmp eq i64 %part, 0")
+        lines.append("  %xp = select i1 %first, ptr %x, ptr %scratch")
+        for number, call in enumerate(self.program.calls[start:stop], start):
+            split = call.kernel in self.team.splits
+            meets = number in self.team.barriers
+            together = tuple(axis for axis in call.repeats if axis in self.shared)
+            self.leave(call.repeats)
+            if split or meets or len(together) > len(self.loops):
+                self.join()
+            self.enter(number, max(together, call.repeats[: len(self.loops)], key=len))
+            if number in self.polls:
+                lines += [f"  br i1 %first, label %P{number}, label %Q{number}", f"P{number}:"]
+                self.look(number)
+                lines += [f"  br label %Q{number}", f"Q{number}:"]
+            if meets:
+                lines.append("  call void @graphc_meet(ptr %barrier)")
+            if number in self.polls:
+                self.end_if_cut(number)
+            self.stop_where_set(number)
+            if not split and self.alone < 0:
+                lines += [f"  br i1 %first, label %A{number}, label %J{number}", f"A{number}:"]
+                self.alone = number
+            self.enter(number, call.repeats)
+            self.call(number, call, "%xp")
+        self.leave(())
+        self.join()
+
+    def join(self) -> None:
+        """Appends the place at which the other parts go on when part 0 has done what it does alone."""
+        if self.alone >= 0:
+            self.lines += [f"  br label %J{self.alone}", f"J{self.alone}:"]
+            self.alone = -1

@@ -1,0 +1,600 @@
+"""Addresses, loads and stores of kernels in LLVM: plain, broadcast, masked, gathered, guarded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from graphc.base.dtypes import DType, int32, int64
+from graphc.base.errors import CompileError
+from graphc.codegen.llvm.function import Coordinates, FunctionWriter, LaneValue
+from graphc.codegen.llvm.scalar import literal, memory_type, register_type, splat_literal, suffix
+from graphc.codegen.llvm.strided import SHORT_STRIDES, Place, Spans, vectors_of
+from graphc.codegen.llvm.transpose import interleave_registers, transpose_registers, turning_function
+from graphc.codegen.schedule.memory.non_temporal import LINE
+from graphc.ir.kernel.index import Atom, Axis, Div, Dynamic, Index, Mod, atoms, bounds, substitute
+from graphc.ir.kernel.statements import Buffer, Const, Guard, Load, Store
+
+_OPAQUE = "llvm.strip.invariant.group.p0"
+
+
+@dataclass(frozen=True)
+class VectorAxis:
+    """The axis that runs across lanes: ``axis.extent`` of ``lanes`` lanes are in use."""
+
+    axis: Axis
+    lanes: int
+
+    @property
+    def partial(self) -> bool:
+        """True when some lanes are unused."""
+        return self.axis.extent != self.lanes
+
+    def mask(self) -> str:
+        """The constant mask of used lanes."""
+        bits = ("true" if i < self.axis.extent else "false" for i in range(self.lanes))
+        return "<" + ", ".join(f"i1 {b}" for b in bits) + ">"
+
+
+class MemoryWriter:
+    """Turns index expressions into registers, and loads and stores into instructions."""
+
+    def __init__(self, function: FunctionWriter, lookup: Callable[[str], LaneValue]):
+        self.function = function
+        self.lookup = lookup
+        self.buffers: dict[str, tuple[Buffer, str]] = {}
+        self.streamed: frozenset[str] = frozenset()
+        """Buffers that start at a cache line and whose whole lines are written past the caches."""
+        self.vector: VectorAxis | None = None
+        self.spans: Spans = {}
+        """What the strided loads of the present statements read together."""
+
+    # ---- indices
+
+    def fix(self, index: Index, at: Coordinates) -> Index:
+        """The index with unrolled axes replaced by their coordinates."""
+        if not at:
+            return index
+        return substitute(index, lambda a: at.get(a) if isinstance(a, Axis) else None)
+
+    def varies(self, index: Index) -> bool:
+        """True when the index differs between lanes."""
+        if self.vector is None:
+            return False
+        for atom in atoms(index):
+            if atom == self.vector.axis:
+                return True
+            if isinstance(atom, Dynamic) and self.lookup(atom.name).lanes:
+                return True
+        return False
+
+    def lane_stride(self, index: Index) -> int | None:
+        """Elements between neighbouring lanes, or None when the index is not affine in the vector axis."""
+        assert self.vector is not None
+        plain = Index(tuple((a, c) for a, c in index.terms if a != self.vector.axis), index.constant)
+        return None if self.varies(plain) else index.coefficient(self.vector.axis)
+
+    def _depth(self, atom: Atom, at: Coordinates) -> int:
+        if isinstance(atom, Axis):
+            for depth, scope in enumerate(self.function.scopes):
+                if scope.axis == atom:
+                    return depth
+            raise CompileError(f"axis {atom} is not open")
+        if isinstance(atom, Dynamic):
+            return self.lookup(atom.name).depth
+        return max((self._depth(a, at) for a, _ in atom.operand.terms), default=0)
+
+    def scalar_index(self, index: Index, at: Coordinates) -> str:
+        """A lane-invariant index as an i64 register or literal."""
+        return self._sum(index, at)[0]
+
+    def _sum(self, index: Index, at: Coordinates) -> tuple[str, int]:
+        """(register, loop depth) of an index without unrolled axes."""
+        total, depth = "", 0
+        for d, terms in self._by_depth(index, at):
+            for atom, coefficient in terms:
+                register = self._atom(atom, at)
+                if coefficient != 1:
+                    register = self.function.memo(
+                        d, ("mul", register, coefficient), f"mul nsw i64 {register}, {coefficient}"
+                    )
+                total = (
+                    self.function.memo(d, ("add", total, register), f"add nsw i64 {total}, {register}")
+                    if total
+                    else register
+                )
+            depth = d
+        if index.constant or not total:
+            if not total:
+                return str(index.constant), 0
+            total = self.function.memo(depth, ("add", total, index.constant), f"add nsw i64 {total}, {index.constant}")
+        return total, depth
+
+    def _by_depth(self, index: Index, at: Coordinates) -> list[tuple[int, list[tuple[Atom, int]]]]:
+        groups: dict[int, list[tuple[Atom, int]]] = {}
+        for atom, coefficient in index.terms:
+            groups.setdefault(self._depth(atom, at), []).append((atom, coefficient))
+        return sorted(groups.items())
+
+    def _atom(self, atom: Atom, at: Coordinates) -> str:
+        if isinstance(atom, Axis):
+            return next(s.register for s in self.function.scopes if s.axis == atom)
+        depth = self._depth(atom, at)
+        if isinstance(atom, Dynamic):
+            value = self.lookup(atom.name)
+            register = value.part(at)
+            if value.dtype.bits == 64:
+                return register
+            return self.function.memo(depth, ("wide", register), f"sext {register_type(value.dtype)} {register} to i64")
+        operand, _ = self._sum(atom.operand, at)
+        low, _ = bounds(atom.operand)
+        remainder = isinstance(atom, Mod)
+        if low >= 0:
+            verb = "urem" if remainder else "udiv"
+            return self.function.memo(depth, (verb, operand, atom.divisor), f"{verb} i64 {operand}, {atom.divisor}")
+        return self._floor(operand, atom.divisor, low, remainder, depth)
+
+    def _floor(self, operand: str, divisor: int, low: int, remainder: bool, depth: int) -> str:
+        """Floor division or remainder of a possibly negative index: shift it up by a multiple of the divisor first."""
+        lift = -(low // divisor) * divisor
+        memo = self.function.memo
+        lifted = memo(depth, ("add", operand, lift), f"add nsw i64 {operand}, {lift}")
+        if remainder:
+            return memo(depth, ("urem", lifted, divisor), f"urem i64 {lifted}, {divisor}")
+        quotient = memo(depth, ("udiv", lifted, divisor), f"udiv i64 {lifted}, {divisor}")
+        return memo(depth, ("add", quotient, -(lift // divisor)), f"add nsw i64 {quotient}, {-(lift // divisor)}")
+
+    def vector_index(self, index: Index, at: Coordinates, dtype: DType = int64) -> str:
+        """An index as a vector of integers, one per lane."""
+        vector = self.vector
+        assert vector is not None
+        lanes, f = vector.lanes, self.function
+        kind = register_type(dtype, lanes)
+        uniform = Index(tuple((a, c) for a, c in index.terms if not self.varies(Index(((a, 1),)))), index.constant)
+        base, _ = self._sum(uniform, at)
+        if dtype.bits == 32 and base.startswith("%"):
+            base = f.line(f"trunc i64 {base} to i32")
+        total = f.splat(base, dtype, lanes) if base.startswith("%") else splat_literal(Const(int(base), dtype), lanes)
+        for atom, coefficient in index.terms:
+            if not self.varies(Index(((atom, 1),))):
+                continue
+            if isinstance(atom, Axis):
+                element = register_type(dtype)
+                steps = ", ".join(f"{element} {i * coefficient}" for i in range(lanes))
+                term = f"<{steps}>"
+            else:
+                term = self._vector_atom(atom, at, dtype)
+                if coefficient != 1:
+                    term = f.line(f"mul {kind} {term}, {splat_literal(Const(coefficient, dtype), lanes)}")
+            total = f.line(f"add {kind} {total}, {term}")
+        return total
+
+    def _vector_atom(self, atom: Div | Mod | Dynamic | Axis, at: Coordinates, dtype: DType) -> str:
+        assert self.vector is not None
+        lanes, f = self.vector.lanes, self.function
+        kind = register_type(dtype, lanes)
+        if isinstance(atom, Dynamic):
+            value = self.lookup(atom.name)
+            register = f.widen(value, at, lanes)
+            if value.dtype.bits == dtype.bits:
+                return register
+            verb = "sext" if value.dtype.bits < dtype.bits else "trunc"
+            return f.line(f"{verb} {register_type(value.dtype, lanes)} {register} to {kind}")
+        assert isinstance(atom, (Div, Mod))
+        low, high = bounds(atom.operand)
+        lift = max(0, -(low // atom.divisor)) * atom.divisor
+        narrow = int32 if high + lift + self.vector.lanes * 64 < 2**31 else int64
+        inner = register_type(narrow, lanes)
+        operand = self.vector_index(atom.operand + lift, at, narrow)
+        verb = "urem" if isinstance(atom, Mod) else "udiv"
+        result = f.line(f"{verb} {inner} {operand}, {splat_literal(Const(atom.divisor, narrow), lanes)}")
+        if lift and isinstance(atom, Div):
+            result = f.line(f"sub {inner} {result}, {splat_literal(Const(lift // atom.divisor, narrow), lanes)}")
+        if narrow.bits < dtype.bits:
+            result = f.line(f"sext {inner} {result} to {kind}")
+        return result if narrow.bits <= dtype.bits else f.line(f"trunc {inner} {result} to {kind}")
+
+    # ---- addresses
+
+    def address(self, buffer: str, index: Index, at: Coordinates) -> str:
+        """Pointer to ``buffer[index]``; parts that depend on outer loops only are computed there, once."""
+        info, pointer = self.buffers[buffer]
+        element = memory_type(info.dtype)
+        for depth, terms in self._by_depth(index, at):
+            offset, _ = self._sum(Index(tuple(terms)), at)
+            pointer = self.function.memo(
+                depth, ("gep", pointer, offset), f"getelementptr inbounds {element}, ptr {pointer}, i64 {offset}"
+            )
+            if depth < self.function.depth:
+                pointer = self.opaque(pointer, depth)
+        if index.constant:
+            pointer = self.function.memo(
+                self.function.depth,
+                ("gep", pointer, index.constant),
+                f"getelementptr inbounds {element}, ptr {pointer}, i64 {index.constant}",
+            )
+        return pointer
+
+    def opaque(self, pointer: str, depth: int) -> str:
+        """The same pointer for the loops inside of loop depth ``depth``, which need not know how it comes about."""
+        # NOTE: otherwise LLVM's strength reduction looks in every loop at each address inside as a function of all
+        # counters, a tenth of its time. The intrinsic goes right after that, and aliasing sees through it.
+        self.function.declare(_OPAQUE, f"declare ptr @{_OPAQUE}(ptr)")
+        return self.function.memo(depth, ("opaque", pointer), f"call ptr @{_OPAQUE}(ptr {pointer})")
+
+    def _addresses(self, buffer: str, index: Index, at: Coordinates, masked: bool) -> str:
+        """A vector of pointers for a gather or scatter."""
+        info, base = self.buffers[buffer]
+        vector = self.vector
+        assert vector is not None
+        element, lanes, stride = memory_type(info.dtype), vector.lanes, self.lane_stride(index)
+        if stride is None:
+            offsets = self.vector_index(index, at)
+            return self.function.line(f"getelementptr {element}, ptr {base}, <{lanes} x i64> {offsets}")
+        # NOTE: one address and constant steps of 32 bits take a third of the instructions of 64-bit offsets.
+        lowest = Index(tuple((a, c) for a, c in index.terms if a != vector.axis), index.constant)
+        first = self._masked_base(info, lowest, at) if masked else self.address(buffer, lowest, at)
+        step = "i32" if abs(stride) * lanes * info.dtype.itemsize < 2**31 else "i64"
+        steps = ", ".join(f"{step} {lane * stride}" for lane in range(lanes))
+        return self.function.line(f"getelementptr {element}, ptr {first}, <{lanes} x {step}> <{steps}>")
+
+    # ---- guards
+
+    def guard(self, guard: Guard, at: Coordinates) -> tuple[str, int]:
+        """(register, lanes) of a conjunction of bounds; lanes 0 when it is the same for every lane. Empty: ("", 0)."""
+        uniform, varying = "", ""
+        for bound in guard:
+            index = self.fix(bound.index, at)
+            if self.varies(index):
+                varying = self._bound(index, bound.low, bound.high, varying, at, True)
+            else:
+                uniform = self._bound(index, bound.low, bound.high, uniform, at, False)
+        if not varying:
+            return uniform, 0
+        assert self.vector is not None
+        lanes = self.vector.lanes
+        if uniform:
+            wide = self._splat_bit(uniform, lanes)
+            varying = self.function.line(f"and <{lanes} x i1> {varying}, {wide}")
+        return varying, lanes
+
+    def _bound(self, index: Index, low: int, high: int, before: str, at: Coordinates, varying: bool) -> str:
+        """One test suffices for both ends: (index - low) < (high - low), unsigned."""
+        f = self.function
+        if varying:
+            assert self.vector is not None
+            lanes = self.vector.lanes
+            value = self.vector_index(index - low, at)
+            test = f.line(f"icmp ult <{lanes} x i64> {value}, {splat_literal(Const(high - low, int64), lanes)}")
+            return f.line(f"and <{lanes} x i1> {before}, {test}") if before else test
+        value = self.scalar_index(index - low, at)
+        test = f.line(f"icmp ult i64 {value}, {high - low}")
+        return f.line(f"and i1 {before}, {test}") if before else test
+
+    def _splat_bit(self, bit: str, lanes: int) -> str:
+        f = self.function
+        first = f.line(f"insertelement <{lanes} x i1> poison, i1 {bit}, i64 0")
+        return f.line(f"shufflevector <{lanes} x i1> {first}, <{lanes} x i1> poison, <{lanes} x i32> zeroinitializer")
+
+    def _full_mask(self, mask: str, mask_lanes: int) -> str:
+        """A vector mask that also excludes unused lanes."""
+        assert self.vector is not None
+        lanes = self.vector.lanes
+        if not mask:
+            return self.vector.mask() if self.vector.partial else ""
+        wide = mask if mask_lanes else self._splat_bit(mask, lanes)
+        if not self.vector.partial:
+            return wide
+        return self.function.line(f"and <{lanes} x i1> {wide}, {self.vector.mask()}")
+
+    # ---- loads and stores
+
+    def load(self, buffer: str, index: Index, guard: Guard, other: Const | None, at: Coordinates) -> tuple[str, int]:
+        """(register, lanes) of a load for one copy of the unrolled axes."""
+        index = self.fix(index, at)
+        info = self.buffers[buffer][0]
+        mask, mask_lanes = self.guard(guard, at)
+        if not self.varies(index) and not mask_lanes:
+            return self._load_scalar(info, index, mask, other, at), 0
+        full = self._full_mask(mask, mask_lanes)
+        value = self._load_vector(info, index, full, other, at, bool(mask))
+        assert self.vector is not None
+        return self._from_memory(value, info.dtype, self.vector.lanes), self.vector.lanes
+
+    def transposed_axis(self, index: Index, axes: tuple[Axis, ...]) -> Axis | None:
+        """The unrolled axis along which a strided load runs through memory, if its copies fill a square block."""
+        vector = self.vector
+        if vector is None or vector.lanes < 4 or self.lane_stride(index) in (None, 0, 1):
+            return None
+        for axis in axes:
+            if axis.extent == vector.lanes and index.coefficient(axis) == 1:
+                inside = [a for a, _ in index.terms if not isinstance(a, Axis)]
+                return None if any(a == axis for x in inside for a in atoms(Index(((x, 1),)))) else axis
+        return None
+
+    def load_transposed(self, buffer: str, index: Index, across: Axis, at: Coordinates) -> list[str]:
+        """One register per copy along ``across``: each lane's row is read as a vector, and the block is transposed."""
+        assert self.vector is not None
+        info = self.buffers[buffer][0]
+        kind, rows = memory_type(info.dtype, self.vector.lanes), []
+        for lane in range(self.vector.lanes):
+            if lane >= self.vector.axis.extent:
+                rows.append("zeroinitializer")
+                continue
+            row = self.fix(index, {**at, across: 0, self.vector.axis: lane})
+            pointer = self.address(buffer, row, at)
+            rows.append(self.function.line(f"load {kind}, ptr {pointer}, align {info.dtype.itemsize}"))
+        columns = transpose_registers(self.function, rows, info.dtype)
+        return [self._from_memory(c, info.dtype, self.vector.lanes) for c in columns]
+
+    def copy_turned(self, load: Load, store: Store, across: Axis, at: Coordinates) -> None:
+        """A square block goes from rows along ``across`` to rows along the lanes, by one function of the module."""
+        assert self.vector is not None
+        info, first = self.buffers[load.buffer][0], {**at, across: 0, self.vector.axis: 0}
+        name, text = turning_function(info.dtype, self.vector.lanes)
+        self.function.declare(name, text)
+        steps = load.index.coefficient(self.vector.axis), store.index.coefficient(across)
+        pointers = (self.address(s.buffer, self.fix(s.index, first), at) for s in (load, store))
+        given = [f"ptr {p}, i64 {n * info.dtype.itemsize}" for p, n in zip(pointers, steps, strict=True)]
+        self.function.statement(f"call void @{name}({', '.join(given)})")
+
+    def is_turned(self, load: Load, store: Store, across: Axis) -> bool:
+        """Whether a nest over ``across`` and the lanes that only copies is one for ``copy_turned``."""
+        info, vector = self.buffers[store.buffer][0], self.vector
+        if vector is None or vector.partial or load.guard or store.guard or store.combine:
+            return False
+        if load.dtype.kind == "b" or store.buffer in self.streamed or store.buffer == load.buffer:
+            return False
+        nested = [a for x, _ in store.index.terms if not isinstance(x, Axis) for a in atoms(Index(((x, 1),)))]
+        whole = info.dtype == load.dtype and across not in nested and self.lane_stride(store.index) == 1
+        return whole and self.transposed_axis(load.index, (across,)) == across
+
+    def row_axis(self, index: Index, axes: tuple[Axis, ...]) -> Axis | None:
+        """The unrolled axis along which a scattered vector store runs through memory."""
+        vector = self.vector
+        if vector is None or vector.lanes < 4 or self.lane_stride(index) in (None, 0, 1):
+            return None
+        for axis in axes:
+            if axis.extent >= 4 and index.coefficient(axis) == 1:
+                nested = [a for a, _ in index.terms if not isinstance(a, Axis)]
+                return None if any(a == axis for x in nested for a in atoms(Index(((x, 1),)))) else axis
+        return None
+
+    def store_transposed(self, buffer: str, index: Index, across: Axis, rows: list[str], at: Coordinates) -> None:
+        """A register per copy along ``across`` is transposed, so that each lane's elements are stored side by side."""
+        assert self.vector is not None
+        info, lanes, f = self.buffers[buffer][0], self.vector.lanes, self.function
+        kind = memory_type(info.dtype, lanes)
+        rows = [self.to_memory(r, info.dtype, lanes) for r in rows]
+        for start in range(0, len(rows), lanes):
+            block = rows[start : start + lanes]
+            columns = transpose_registers(f, [*block, *["poison"] * (lanes - len(block))], info.dtype)
+            for lane in range(self.vector.axis.extent):
+                place = self.fix(index, {**at, across: start, self.vector.axis: lane})
+                pointer = self.address(buffer, place, at)
+                if len(block) == lanes:
+                    f.statement(f"store {kind} {columns[lane]}, ptr {pointer}, {self._store_options(info, place)}")
+                else:
+                    self._store_part(info, columns[lane], len(block), pointer)
+
+    def interleaved_axis(self, index: Index, axes: tuple[Axis, ...]) -> Axis | None:
+        """The unrolled axis whose copies of a vector store lie between its lanes, and fill the gaps."""
+        vector = self.vector
+        stride = self.lane_stride(index) if vector is not None and vector.lanes >= 4 else None
+        if stride not in SHORT_STRIDES:
+            return None
+        nested = {x for a, _ in index.terms if not isinstance(a, Axis) for x in atoms(Index(((a, 1),)))}
+        fitting = (a for a in axes if a.extent == stride and index.coefficient(a) == 1 and a not in nested)
+        return next(fitting, None)
+
+    def store_interleaved(self, buffer: str, index: Index, across: Axis, copies: list[str], at: Coordinates) -> None:
+        """A register per copy along ``across``: their elements are stored by turns, as whole vectors."""
+        assert self.vector is not None
+        info, lanes = self.buffers[buffer][0], self.vector.lanes
+        kind = memory_type(info.dtype, lanes)
+        copies = [self.to_memory(r, info.dtype, lanes) for r in copies]
+        total = self.vector.axis.extent * len(copies)
+        for start in range(0, total, lanes):
+            mixed = interleave_registers(self.function, copies, start, lanes, info.dtype)
+            place = self.fix(index, {**at, across: 0, self.vector.axis: 0}) + start
+            pointer = self.address(buffer, place, at)
+            if total - start >= lanes:
+                self.function.statement(f"store {kind} {mixed}, ptr {pointer}, {self._store_options(info, place)}")
+            else:
+                self._store_part(info, mixed, total - start, pointer)
+
+    def _store_part(self, info: Buffer, register: str, count: int, pointer: str) -> None:
+        """The first ``count`` elements of a vector."""
+        assert self.vector is not None
+        lanes, f = self.vector.lanes, self.function
+        kind = memory_type(info.dtype, lanes)
+        name = f"llvm.masked.store.{_memory_suffix(info.dtype, lanes)}.p0"
+        f.declare(name, f"declare void @{name}({kind}, ptr, i32, <{lanes} x i1>)")
+        mask = ", ".join(f"i1 {'true' if i < count else 'false'}" for i in range(lanes))
+        f.statement(
+            f"call void @{name}({kind} {register}, ptr {pointer}, i32 {info.dtype.itemsize}, <{lanes} x i1> <{mask}>)"
+        )
+
+    def _load_scalar(self, info: Buffer, index: Index, mask: str, other: Const | None, at: Coordinates) -> str:
+        f = self.function
+        kind, align = memory_type(info.dtype), info.dtype.itemsize
+        pointer = self.address(info.name, index, at) if not mask else self._safe_address(info, index, mask, at)
+        value = f.line(f"load {kind}, ptr {pointer}, align {align}")
+        value = self._from_memory(value, info.dtype, 0)
+        if not mask or other is None:
+            return value
+        kind = register_type(info.dtype)
+        return f.line(f"select i1 {mask}, {kind} {value}, {kind} {literal(other)}")
+
+    def _safe_address(self, info: Buffer, index: Index, mask: str, at: Coordinates) -> str:
+        """The address where the guard holds, else the start of the buffer."""
+        f = self.function
+        offset = self.scalar_index(index, at)
+        chosen = f.line(f"select i1 {mask}, i64 {offset}, i64 0")
+        base = self.buffers[info.name][1]
+        return f.line(f"getelementptr {memory_type(info.dtype)}, ptr {base}, i64 {chosen}")
+
+    def _load_vector(
+        self, info: Buffer, index: Index, mask: str, other: Const | None, at: Coordinates, mask_given: bool
+    ) -> str:
+        assert self.vector is not None
+        f, lanes = self.function, self.vector.lanes
+        kind, align = memory_type(info.dtype, lanes), info.dtype.itemsize
+        fill = self._fill(info.dtype, other, lanes)
+        stride = self.lane_stride(index)
+        if stride == 0:  # only the guard varies: read once where any lane may
+            return self._load_uniform(info, index, mask, fill, at)
+        if stride == 1:
+            lowest = Index(tuple((a, c) for a, c in index.terms if a != self.vector.axis), index.constant)
+            if not mask:
+                return f.line(f"load {kind}, ptr {self.address(info.name, lowest, at)}, align {align}")
+            name = f"llvm.masked.load.{_memory_suffix(info.dtype, lanes)}.p0"
+            f.declare(name, f"declare {kind} @{name}(ptr, i32, <{lanes} x i1>, {kind})")
+            pointer = self._masked_base(info, lowest, at)
+            return f.line(f"call {kind} @{name}(ptr {pointer}, i32 {align}, <{lanes} x i1> {mask}, {kind} {fill})")
+        if not mask_given and stride in SHORT_STRIDES and lanes >= 4:
+            value = self._load_strided(info, index, stride, at)
+            if value:
+                return value
+        name = f"llvm.masked.gather.{_memory_suffix(info.dtype, lanes)}.v{lanes}p0"
+        f.declare(name, f"declare {kind} @{name}(<{lanes} x ptr>, i32, <{lanes} x i1>, {kind})")
+        mask = mask or "splat (i1 true)"
+        pointers = self._addresses(info.name, index, at, mask_given)
+        return f.line(
+            f"call {kind} @{name}(<{lanes} x ptr> {pointers}, i32 {align}, <{lanes} x i1> {mask}, {kind} {fill})"
+        )
+
+    def strided_read(self, buffer: str, index: Index, at: Coordinates) -> tuple[Place, int, int] | None:
+        """Where a load at a short stride reads: the place but for a constant, the first element, and the one behind the
+        last; None for other loads."""
+        index = self.fix(index, at)
+        stride = self.lane_stride(index)
+        if self.vector is None or stride not in SHORT_STRIDES:
+            return None
+        terms = tuple((a, c) for a, c in index.terms if a != self.vector.axis)
+        return (buffer, terms), index.constant, index.constant + stride * (self.vector.axis.extent - 1) + 1
+
+    def _load_strided(self, info: Buffer, index: Index, stride: int, at: Coordinates) -> str:
+        """A short stride: the span is read in whole vectors (the last one ends at its last element, so that nothing
+        beyond it is touched), and the lanes are picked out of them. Loads whose spans overlap share the vectors. Empty
+        when the span is shorter than one."""
+        read = self.strided_read(info.name, index, at)
+        assert self.vector is not None and read is not None
+        lanes, f = self.vector.lanes, self.function
+        place, low, high = read
+        shared = next((s for s in self.spans.get(place, ()) if s[0] <= low and high <= s[1]), None)
+        first, end = shared or (low, high)
+        if end - first < lanes:
+            return ""
+        kind, result = memory_type(info.dtype, lanes), "poison"
+        positions = [low - first + stride * lane for lane in range(self.vector.axis.extent)]
+        for start, picks in vectors_of(positions, end - first, lanes):
+            pointer = self.address(info.name, Index(place[1], first + start), at)
+            load = f"load {kind}, ptr {pointer}, align {info.dtype.itemsize}"
+            piece = f.memo(f.depth, ("strided", pointer, lanes), load) if shared else f.line(load)
+            mask = ", ".join("i32 poison" if p is None else f"i32 {p}" for p in picks)
+            result = f.line(f"shufflevector {kind} {result}, {kind} {piece}, <{lanes} x i32> <{mask}>")
+        return result
+
+    def _load_uniform(self, info: Buffer, index: Index, mask: str, fill: str, at: Coordinates) -> str:
+        assert self.vector is not None
+        f, lanes = self.function, self.vector.lanes
+        f.declare(f"llvm.vector.reduce.or.v{lanes}i1", f"declare i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1>)")
+        some = f.line(f"call i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1> {mask})")
+        pointer = self._safe_address(info, index, some, at)
+        element, kind = memory_type(info.dtype), memory_type(info.dtype, lanes)
+        value = f.line(f"load {element}, ptr {pointer}, align {info.dtype.itemsize}")
+        first = f.line(f"insertelement {kind} poison, {element} {value}, i64 0")
+        wide = f.line(f"shufflevector {kind} {first}, {kind} poison, <{lanes} x i32> zeroinitializer")
+        return f.line(f"select <{lanes} x i1> {mask}, {kind} {wide}, {kind} {fill}")
+
+    def _masked_base(self, info: Buffer, index: Index, at: Coordinates) -> str:
+        """Start of a masked access; it may lie before the buffer, so no inbounds."""
+        offset = self.scalar_index(index, at)
+        base = self.buffers[info.name][1]
+        return self.function.line(f"getelementptr {memory_type(info.dtype)}, ptr {base}, i64 {offset}")
+
+    def _fill(self, dtype: DType, other: Const | None, lanes: int) -> str:
+        if other is None:
+            return "zeroinitializer"
+        if dtype.kind == "b":
+            return f"splat (i8 {int(bool(other.value))})"
+        return splat_literal(other, lanes)
+
+    def _from_memory(self, value: str, dtype: DType, lanes: int) -> str:
+        if dtype.kind != "b":
+            return value
+        zero = "zeroinitializer" if lanes else "0"
+        return self.function.line(f"icmp ne {memory_type(dtype, lanes)} {value}, {zero}")
+
+    def to_memory(self, value: str, dtype: DType, lanes: int) -> str:
+        """A register in the form in which it is stored."""
+        if dtype.kind != "b":
+            return value
+        return self.function.line(f"zext {register_type(dtype, lanes)} {value} to {memory_type(dtype, lanes)}")
+
+    def prefetch(self, buffer: str, index: Index, at: Coordinates) -> None:
+        """Asks for a line of memory to be brought to the second cache; that of the first lane."""
+        f, vector = self.function, self.vector
+        index = Index(tuple((a, c) for a, c in index.terms if vector is None or a != vector.axis), index.constant)
+        f.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        pointer = self._masked_base(self.buffers[buffer][0], self.fix(index, at), at)
+        f.statement(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
+
+    def store(self, buffer: str, index: Index, guard: Guard, value: str, at: Coordinates) -> None:
+        """Stores a register that has one element per lane (or is a scalar where nothing varies)."""
+        index = self.fix(index, at)
+        info = self.buffers[buffer][0]
+        f, align = self.function, info.dtype.itemsize
+        mask, mask_lanes = self.guard(guard, at)
+        if not self.varies(index) and not mask_lanes:
+            value, kind = self.to_memory(value, info.dtype, 0), memory_type(info.dtype)
+            if not mask:
+                f.statement(f"store {kind} {value}, ptr {self.address(buffer, index, at)}, align {align}")
+                return
+            name = f"llvm.masked.store.{_memory_suffix(info.dtype, 1)}.p0"
+            f.declare(name, f"declare void @{name}(<1 x {kind}>, ptr, i32, <1 x i1>)")
+            one = f.line(f"insertelement <1 x {kind}> poison, {kind} {value}, i64 0")
+            bit = f.line(f"insertelement <1 x i1> poison, i1 {mask}, i64 0")
+            pointer = self._masked_base(info, index, at)
+            f.statement(f"call void @{name}(<1 x {kind}> {one}, ptr {pointer}, i32 {align}, <1 x i1> {bit})")
+            return
+        self._store_vector(info, index, self._full_mask(mask, mask_lanes), value, at, bool(mask))
+
+    def _store_vector(
+        self, info: Buffer, index: Index, mask: str, value: str, at: Coordinates, mask_given: bool
+    ) -> None:
+        assert self.vector is not None
+        f, lanes, align = self.function, self.vector.lanes, info.dtype.itemsize
+        value, kind = self.to_memory(value, info.dtype, lanes), memory_type(info.dtype, lanes)
+        if self.lane_stride(index) == 1:
+            lowest = Index(tuple((a, c) for a, c in index.terms if a != self.vector.axis), index.constant)
+            if not mask:
+                pointer = self.address(info.name, lowest, at)
+                f.statement(f"store {kind} {value}, ptr {pointer}, {self._store_options(info, lowest)}")
+                return
+            name = f"llvm.masked.store.{_memory_suffix(info.dtype, lanes)}.p0"
+            f.declare(name, f"declare void @{name}({kind}, ptr, i32, <{lanes} x i1>)")
+            pointer = self._masked_base(info, lowest, at)
+            f.statement(f"call void @{name}({kind} {value}, ptr {pointer}, i32 {align}, <{lanes} x i1> {mask})")
+            return
+        name = f"llvm.masked.scatter.{_memory_suffix(info.dtype, lanes)}.v{lanes}p0"
+        f.declare(name, f"declare void @{name}({kind}, <{lanes} x ptr>, i32, <{lanes} x i1>)")
+        pointers = self._addresses(info.name, index, at, mask_given)
+        mask = mask or "splat (i1 true)"
+        f.statement(
+            f"call void @{name}({kind} {value}, <{lanes} x ptr> {pointers}, i32 {align}, <{lanes} x i1> {mask})"
+        )
+
+    def _store_options(self, info: Buffer, index: Index) -> str:
+        """Alignment of a store of whole vectors, and where it goes."""
+        assert self.vector is not None
+        lanes = self.vector.lanes
+        whole = all(c % lanes == 0 for _, c in index.terms) and index.constant % lanes == 0
+        if info.name in self.streamed and whole and lanes * info.dtype.itemsize == LINE:
+            return f"align {LINE}, !nontemporal !{{i32 1}}"
+        return f"align {info.dtype.itemsize}"
+
+
+def _memory_suffix(dtype: DType, lanes: int) -> str:
+    return f"v{lanes}i8" if dtype.kind == "b" else suffix(dtype, lanes)

@@ -1,0 +1,71 @@
+"""First and last iteration of a shared loop for the part of the work that a thread runs, as LLVM instructions."""
+
+from __future__ import annotations
+
+from graphc.codegen.llvm.function import FunctionWriter
+from graphc.codegen.schedule.threads.chunks import Share, Split
+from graphc.ir.kernel.index import Axis
+
+
+class ShareWriter:
+    """Follows the shared loops that are open and knows where in the row of grains the present iteration starts."""
+
+    PARAMETERS = ("i64 %part", "i64 %parts")
+    """What a kernel takes besides its buffers."""
+
+    def __init__(self, function: FunctionWriter, split: Split):
+        self.function = function
+        self.shares = split.shares
+        self.grains = split.grains
+        self.position: list[str] = ["0"]
+        """Grain at which the innermost open iteration starts."""
+        self.low = self.high = ""
+
+    def start(self) -> None:
+        """Computes the part's own grains; call it at the start of the function."""
+        line = self.function.line
+        lower = line(f"mul nuw i64 %part, {self.grains}")
+        upper = line(f"add nuw i64 {lower}, {self.grains}")
+        self.low = line(f"udiv i64 {lower}, %parts")
+        self.high = line(f"udiv i64 {upper}, %parts")
+
+    def bounds(self, axis: Axis) -> tuple[str, str]:
+        """Registers with the first iteration of the part and the one after its last."""
+        share = self.shares[axis]
+        base = self._base(share)
+        return self._bound(self.low, base, share, axis, share.whole), self._bound(self.high, base, share, axis, True)
+
+    def enter(self, axis: Axis, counter: str) -> None:
+        """Call it inside the loop, whose counter is given."""
+        share = self.shares[axis]
+        if share.whole:
+            self.position.append("")
+            return
+        base = self._base(share)
+        grains = self.function.line(f"mul nuw nsw i64 {counter}, {share.weight}")
+        self.position.append(self.function.line(f"add nuw nsw i64 {grains}, {base}"))
+
+    def leave(self) -> None:
+        """Call it after the loop."""
+        self.position.pop()
+
+    def _base(self, share: Share) -> str:
+        position = self.position[-1]
+        if position.isdigit():
+            return str(int(position) + share.offset)
+        return self.function.line(f"add nuw nsw i64 {position}, {share.offset}") if share.offset else position
+
+    def _bound(self, grain: str, base: str, share: Share, axis: Axis, up: bool) -> str:
+        """The iteration that starts at a grain (the next one when it starts in between and ``up``), within the loop."""
+        line, declare = self.function.line, self.function.declare
+        declare("llvm.smax.i64", "declare i64 @llvm.smax.i64(i64, i64)")
+        declare("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
+        inside = line(f"sub nsw i64 {grain}, {base}")
+        inside = line(f"call i64 @llvm.smax.i64(i64 {inside}, i64 0)")
+        if share.weight > 1:
+            if up:
+                inside = line(f"add nuw nsw i64 {inside}, {share.weight - 1}")
+            inside = line(f"udiv i64 {inside}, {share.weight}")
+        inside = line(f"call i64 @llvm.smin.i64(i64 {inside}, i64 {axis.extent})")
+        # NOTE: "freeze" hides how a bound comes about; knowing it, LLVM would not strength-reduce the addresses inside.
+        return line(f"freeze i64 {inside}")

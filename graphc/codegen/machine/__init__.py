@@ -1,0 +1,1 @@
+"""What code is made for: targets, their vectors and caches, and the measuring of a machine."""

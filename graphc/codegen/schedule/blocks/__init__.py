@@ -1,0 +1,1 @@
+"""Kernels that hand each other large temporaries, block by block."""

@@ -1,0 +1,342 @@
+"""Chains of kernels that hand large temporaries to each other run block by block, so that a block stays in a cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log, prod
+
+from graphc.codegen.machine.target import Target
+from graphc.codegen.schedule.loops.transform import BodyCopier, Names, wrap
+from graphc.codegen.schedule.memory.prepacking import fixed_storages
+from graphc.ir.kernel.index import Axis, Index, as_index, axes_of
+from graphc.ir.kernel.index_range import guarded_bounds
+from graphc.ir.kernel.statements import Buffer, Call, Guard, IndexLet, Kernel, Load, Loop, Program, Store, walk
+
+LONGEST = 32
+"""Calls between the first and the last use of a temporary up to which it may belong to a chain."""
+_FAR = 8.0
+"""How many times smaller or larger than wanted a block may be."""
+
+
+def block_chains(program: Program, target: Target) -> Program:
+    """Needs: a lowered program. Does: puts loops around chains of calls whose kernels share outer parallel loops, so
+    that of a temporary between them, if it is too large for a cache, only a block exists at a time. Leaves: an
+    equivalent program; every element is computed as before."""
+    return _Blocker(program, target.l2_bytes // 2).run()
+
+
+class _Facts:
+    """What a kernel's accesses say about the outermost of its loops."""
+
+    def __init__(self, kernel: Kernel):
+        self.kernel = kernel
+        self.outer: list[Axis] = []
+        """Axes of the parallel loops around everything else, outermost first."""
+        body = kernel.body
+        while len(body) == 1 and isinstance(loop := body[0], Loop) and loop.kind == "parallel":
+            self.outer.append(loop.axis)
+            body = loop.body
+        self.accesses: dict[str, list[tuple[Index, Guard]]] = {}
+        fixed: set[Axis] = set()
+        for stmt, _ in walk(kernel.body):
+            if isinstance(stmt, Load | Store):
+                self.accesses.setdefault(stmt.buffer, []).append((stmt.index, stmt.guard))
+                for bound in stmt.guard:
+                    fixed |= axes_of(bound.index)
+            elif isinstance(stmt, IndexLet):
+                fixed |= axes_of(stmt.index)
+        self.steps = {a: steps for a in self.outer if a not in fixed and (steps := self._steps(a)) is not None}
+        """For the axes that may become loops around calls: how far each buffer moves with an iteration."""
+
+    def _steps(self, axis: Axis) -> dict[str, int] | None:
+        """None where an access to a buffer moves otherwise than another one, or not evenly."""
+        scratch = {b.name for b in self.kernel.buffers if b.role == "scratch"}
+        found: dict[str, int] = {}
+        for buffer, accesses in self.accesses.items():
+            steps = {index.coefficient(axis) for index, _ in accesses}
+            uneven = any(axis in axes_of(_without(index, (axis,))) for index, _ in accesses)
+            if len(steps) > 1 or min(steps) < 0 or uneven or (buffer in scratch and steps != {0}):
+                return None
+            found[buffer] = steps.pop()
+        return found
+
+    def reach(self, buffer: str, axes: Iterable[Axis]) -> int:
+        """How many elements from its start a buffer is used when ``axes`` stand still at 0."""
+        kept = tuple(axes)
+        ends = [guarded_bounds(_without(i, kept), g)[1] + 1 for i, g in self.accesses.get(buffer, [])]
+        return max(ends, default=0)
+
+
+def _without(index: Index, axes: Sequence[Axis]) -> Index:
+    return Index(tuple((a, c) for a, c in index.terms if a not in axes), index.constant)
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """A loop that a chain may go through: one axis of every kernel in it, blocks of ``size`` iterations."""
+
+    axes: tuple[Axis, ...]
+    """By call of the chain."""
+    size: int = 1
+
+    @property
+    def extent(self) -> int:
+        """Iterations of the kernels' loops."""
+        return self.axes[0].extent
+
+    @property
+    def blocks(self) -> int:
+        """Iterations of the loop around the calls."""
+        return self.extent // self.size
+
+
+class _Chain:
+    """Neighbouring calls with the loops that are common to them."""
+
+    def __init__(self, program: Program, facts: Mapping[str, _Facts], calls: Sequence[Call], inner: Sequence[str]):
+        self.program = program
+        self.calls = calls
+        self.facts = [facts[c.kernel] for c in calls]
+        self.inner = inner
+        """Temporaries that only these calls use, and of which a block at a time is enough."""
+        pairs = zip(self.facts, calls, strict=True)
+        self.arguments = [list(zip(f.kernel.arguments, call.args, strict=True)) for f, call in pairs]
+        self.shared = self._shared()
+        self.loops = self._common_loops()
+
+    def _shared(self) -> set[str]:
+        """Storages through which the calls depend on each other."""
+        users: dict[str, set[int]] = {}
+        written: set[str] = set()
+        for number, arguments in enumerate(self.arguments):
+            for buffer, name in arguments:
+                users.setdefault(name, set()).add(number)
+                if buffer.role != "in":
+                    written.add(name)
+        return {name for name in written if len(users[name]) > 1}
+
+    def _common_loops(self) -> list[_Loop]:
+        """Loops in which every call moves by the same steps through what it shares with others, largest steps first."""
+        found: list[tuple[int, _Loop]] = []
+        for first in self.facts[0].steps:
+            moves: dict[str, int] = {}
+            axes: list[Axis] = []
+            for number, facts in enumerate(self.facts):
+                candidates = facts.steps if number else [first]
+                axis = next((a for a in candidates if self._fits(number, a, first, moves)), None)
+                if axis is None:
+                    break
+                axes.append(axis)
+                moves.update(self._moves(number, axis))
+            else:
+                found.append((max(moves[name] for name in self.inner), _Loop(tuple(axes))))
+        return [loop for _, loop in sorted(found, key=lambda item: -item[0])]
+
+    def _moves(self, number: int, axis: Axis) -> dict[str, int]:
+        """By what steps a call goes through each storage that is shared; 0 where its buffers disagree."""
+        steps = self.facts[number].steps[axis]
+        found: dict[str, int] = {}
+        for buffer, name in self.arguments[number]:
+            if name in self.shared:
+                step = steps.get(buffer.name, 0)
+                found[name] = step if found.get(name, step) == step else 0
+        return found
+
+    def _fits(self, number: int, axis: Axis, first: Axis, moves: Mapping[str, int]) -> bool:
+        """Whether a call's axis goes through what it shares with the calls before as these do."""
+        if axis.extent != first.extent:
+            return False
+        mine = self._moves(number, axis)
+        linked = [name for name in mine if name in moves]
+        return (not number or bool(linked)) and all(mine.values()) and all(mine[n] == moves[n] for n in linked)
+
+    def choose(self, limit: int) -> list[_Loop]:
+        """The loops around the calls and their blocks, so that a block of the inner temporaries, all together, takes
+        about ``limit`` bytes, or as many as are read again in every iteration; empty when that does not pay."""
+        rest = sum(self.program.storage(name).nbytes for name in self.inner)
+        chosen: list[_Loop] = []
+        for loop in self.loops:
+            wanted = max(limit, self._again(loop))
+            if rest <= limit or not self._apart([*chosen, loop]):
+                break
+            if rest // loop.extent >= wanted:
+                chosen.append(loop)
+                rest //= loop.extent
+                continue
+            blocks = min(_divisors(loop.extent), key=lambda n: abs(log(rest / n / wanted)))
+            if blocks > 1 and wanted / _FAR <= rest / blocks <= wanted * _FAR:
+                chosen.append(replace(loop, size=loop.extent // blocks))
+            break
+        return chosen
+
+    def _again(self, loop: _Loop) -> int:
+        """Bytes that every iteration of a loop reads, the same ones each time."""
+        found = 0
+        around = self.loops[: self.loops.index(loop)]
+        for number, arguments in enumerate(self.arguments):
+            steps = self.facts[number].steps
+            for buffer, name in arguments:
+                if name not in self.shared and not steps[loop.axes[number]].get(buffer.name, 0):
+                    parts = prod(x.extent for x in around if steps[x.axes[number]].get(buffer.name, 0))
+                    found += self.program.storage(name).nbytes // parts
+        return found
+
+    def _apart(self, loops: Sequence[_Loop]) -> bool:
+        """Whether iterations that differ use different elements of all that the calls share."""
+        for name in self.shared:
+            width, steps = 0, []
+            for number, arguments in enumerate(self.arguments):
+                for buffer, other in arguments:
+                    if other == name:
+                        axes = [loop.axes[number] for loop in loops]
+                        width = max(width, self.facts[number].reach(buffer.name, axes))
+                        steps = [(self.facts[number].steps[a][buffer.name], a.extent) for a in axes]
+            for step, extent in sorted(steps):
+                if step < width:
+                    return False
+                width = step * extent
+        return True
+
+
+def _divisors(extent: int) -> list[int]:
+    return [n for n in range(1, extent + 1) if extent % n == 0]
+
+
+class _Blocker:
+    def __init__(self, program: Program, limit: int):
+        self.program = program
+        self.limit = limit
+        self.facts: dict[str, _Facts] = {}
+        self.kernels: dict[tuple, Kernel] = {}
+        """By kernel, sizes of blocks and sizes of buffers: the kernel of one block."""
+        self.storages = {s.name: s for s in program.storages}
+        self.loops = 0
+        self.taken = {axis.name for call in program.calls for axis in call.repeats}
+
+    def run(self) -> Program:
+        """The program with loops around its chains."""
+        chains = self.chains()
+        if not chains:
+            return self.program
+        calls: list[Call] = []
+        number = 0
+        for start, stop in sorted(chains):
+            chain, loops = chains[start, stop]
+            calls += [*self.program.calls[number:start], *self.blocked(chain, loops)]
+            number = stop
+        calls += self.program.calls[number:]
+        called = {c.kernel for c in calls}
+        kernels = [k for k in (*self.program.kernels, *self.kernels.values()) if k.name in called]
+        return replace(self.program, storages=tuple(self.storages.values()), kernels=tuple(kernels), calls=tuple(calls))
+
+    def chains(self) -> dict[tuple[int, int], tuple[_Chain, list[_Loop]]]:
+        """Chains that pay, by their first call and the one after their last; none of them meet."""
+        spans = self.spans()
+        found: dict[tuple[int, int], tuple[_Chain, list[_Loop]]] = {}
+        for first, last in sorted(spans.values(), key=lambda span: (span[1] - span[0], span)):
+            start, stop = first, last + 1
+            met = [span for span in found if span[0] < stop and start < span[1]]
+            start, stop = min([start, *(s for s, _ in met)]), max([stop, *(e for _, e in met)])
+            inner = [name for name, (a, b) in spans.items() if start <= a and b < stop]
+            made = self.chain(start, stop, inner)
+            if made is not None:
+                for span in met:
+                    del found[span]
+                found[start, stop] = made
+        return found
+
+    def spans(self) -> dict[str, tuple[int, int]]:
+        """The first and the last call of each temporary that is too large, where calls are neither repeated nor far
+        apart. What depends on weights alone is left as it is: it is going to run once."""
+        spans: dict[str, tuple[int, int]] = {}
+        fixed = fixed_storages(self.program)
+        for number, call in enumerate(self.program.calls):
+            for name in call.args:
+                storage = self.storages[name]
+                large = storage.cls == "temp" and storage.nbytes > self.limit and not storage.alias
+                if large and name not in fixed:
+                    spans[name] = spans.get(name, (number, number))[0], number
+        return {name: (a, b) for name, (a, b) in spans.items() if a < b < a + LONGEST}
+
+    def chain(self, start: int, stop: int, inner: Sequence[str]) -> tuple[_Chain, list[_Loop]] | None:
+        """A chain of calls and the loops to put around it, if there are any."""
+        calls = self.program.calls[start:stop]
+        if any(c.repeats or c.places for c in calls) or any(self.storages[a].alias for c in calls for a in c.args):
+            return None
+        for call in calls:
+            if call.kernel not in self.facts:
+                self.facts[call.kernel] = _Facts(self.program.kernel(call.kernel))
+        chain = _Chain(self.program, self.facts, calls, inner)
+        loops = chain.choose(self.limit)
+        return (chain, loops) if loops else None
+
+    def blocked(self, chain: _Chain, loops: Sequence[_Loop]) -> list[Call]:
+        """The calls of a chain inside of loops; the inner temporaries shrink to a block."""
+        around = tuple(Axis(self.loop_name(), loop.blocks) for loop in loops)
+        sizes = self.inner_sizes(chain, loops)
+        for name, size in sizes.items():
+            self.storages[name] = replace(self.storages[name], shape=(size,))
+        calls = []
+        for number, call in enumerate(chain.calls):
+            facts = chain.facts[number]
+            blocks = {loop.axes[number]: loop.size for loop in loops}
+            places: list[Index] = []
+            buffers: list[Buffer] = []
+            for buffer, name in chain.arguments[number]:
+                place, size = Index(), sizes.get(name, buffer.size)
+                if name not in sizes:
+                    for axis, loop in zip(around, loops, strict=True):
+                        step = facts.steps[loop.axes[number]].get(buffer.name, 0)
+                        place = place + as_index(axis) * (step * loop.size)
+                if place.terms:
+                    size = _reach(facts, buffer.name, blocks)
+                places.append(place)
+                buffers.append(replace(buffer, size=size))
+            kernel = self.block_kernel(facts.kernel, blocks, buffers)
+            calls.append(replace(call, kernel=kernel.name, repeats=around, places=tuple(places)))
+        return calls
+
+    def inner_sizes(self, chain: _Chain, loops: Sequence[_Loop]) -> dict[str, int]:
+        """Elements of a block of each inner temporary."""
+        sizes: dict[str, int] = {}
+        for number, arguments in enumerate(chain.arguments):
+            blocks = {loop.axes[number]: loop.size for loop in loops}
+            for buffer, name in arguments:
+                if name in chain.inner:
+                    sizes[name] = max(sizes.get(name, 0), _reach(chain.facts[number], buffer.name, blocks))
+        return sizes
+
+    def block_kernel(self, kernel: Kernel, blocks: Mapping[Axis, int], buffers: Sequence[Buffer]) -> Kernel:
+        """The kernel of one block: its outer loops run over the blocks' iterations only."""
+        key = (kernel.name, tuple(blocks.items()), tuple(b.size for b in buffers))
+        if key not in self.kernels:
+            names = Names("c")
+            axes: dict[Axis, Axis | int] = {}
+            outer: list[tuple[Axis, str]] = []
+            body = kernel.body
+            while set(blocks) - set(axes):
+                loop = body[0]
+                assert isinstance(loop, Loop)
+                axis = names.axis("i", blocks.get(loop.axis, loop.axis.extent))
+                axes[loop.axis] = axis if axis.extent > 1 else 0
+                outer.append((axis, loop.kind))
+                body = loop.body
+            inside = wrap(outer, BodyCopier(names, axes).body(body))
+            scratch = tuple(b for b in kernel.buffers if b.role == "scratch")
+            name = f"{kernel.name}_block{len(self.kernels)}"
+            self.kernels[key] = Kernel(name, (*buffers, *scratch), inside, kernel.origin)
+        return self.kernels[key]
+
+    def loop_name(self) -> str:
+        """A name that no other loop around calls has."""
+        while f"r{self.loops}" in self.taken:
+            self.loops += 1
+        self.taken.add(f"r{self.loops}")
+        return f"r{self.loops}"
+
+
+def _reach(facts: _Facts, buffer: str, blocks: Mapping[Axis, int]) -> int:
+    """How many elements of a buffer, from its start on, one block uses."""
+    inside = sum(facts.steps[a].get(buffer, 0) * (size - 1) for a, size in blocks.items())
+    return facts.reach(buffer, blocks) + inside

@@ -1,0 +1,1 @@
+"""Sums of products: recognised, cut into register blocks, their operands packed."""

@@ -1,0 +1,422 @@
+"""Contractions cut into register blocks: the loops around a block, the block itself, and what follows the sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+
+from graphc.codegen.machine.target import Target
+from graphc.codegen.schedule.contraction.match import Contraction
+from graphc.codegen.schedule.contraction.pack import Packing, column_runs
+from graphc.codegen.schedule.contraction.register_block import Tile, rows_are_far
+from graphc.codegen.schedule.lanes.choose import lane_stride
+from graphc.codegen.schedule.loops.transform import BodyCopier, Names, block_index, blocks, wrap, write_out
+from graphc.codegen.schedule.memory.non_temporal import LINE
+from graphc.ir.kernel.index import Axis, Index, as_index, axes_of, bounds, substitute
+from graphc.ir.kernel.scalar import SCALAR_OPS
+from graphc.ir.kernel.statements import (
+    Acc,
+    Bound,
+    Buffer,
+    Const,
+    Kernel,
+    Let,
+    Load,
+    Loop,
+    Prefetch,
+    Read,
+    Stmt,
+    Store,
+)
+
+SCRATCH = "sums"
+"""Name of the scratch buffer that holds the sums of one register block."""
+_HELD, _LONG = 448, 24
+"""Operations after the sum, over all registers of a block, that are emitted with the sums in registers; and how many a
+transcendental function counts for."""
+_SPREAD = 8
+"""How many operations an access counts for whose lanes are not neighbours."""
+_CORE = (Prefetch, Acc, Loop, Read)
+"""Statements that make up the sums."""
+Run = tuple[int, int, int]
+"""(start, count, size) of equal parts of an axis, or (offset, vectors, lanes) of a piece of one."""
+_FEWEST = 4
+"""Blocks of rows that pass by a panel, at least, while the next one arrives."""
+
+
+def apply_tile(
+    c: Contraction, tile: Tile, kernel: Kernel, target: Target, names: Names, packed: Packing | None
+) -> Kernel:
+    """The kernel with its nest cut into register blocks."""
+    body: list[Stmt] = []
+    buffers = kernel.buffers
+    parts = _row_groups(c, tile, target, names)
+    for part, block in parts:
+        body += _nest(part, block, target, names, packed)
+    if tile.vector in c.outer and any(_through_scratch(part, block) for part, block in parts):
+        size = tile.rows * tile.vectors * target.lanes(c.dtype)
+        buffers = (*buffers, Buffer(SCRATCH, c.dtype, size, "scratch"))
+    return replace(kernel, buffers=buffers, body=tuple(body))
+
+
+def _nest(c: Contraction, tile: Tile, target: Target, names: Names, packed: Packing | None) -> tuple[Stmt, ...]:
+    across = tile.vector in c.outer
+    rest = [x for x in c.outer if x not in (tile.vector, tile.row, tile.column)]
+    near = [x for x in rest if across and _is_near(c, x, tile.vector)]
+    if across and not near and not _panels_stay(c, tile, target):
+        near = _passing(c, tile, rest, target)
+    rest = [x for x in rest if x not in near]
+    c = replace(c, body=(*_asked_before(c, tile, target), *c.body)) if across else c
+    body = _lane_nest(c, tile, target, names, packed, near) if across else _dot_nest(c, tile, target, names)
+    return wrap([(x, "parallel") for x in rest], body)
+
+
+def _row_groups(c: Contraction, tile: Tile, target: Target, names: Names) -> list[tuple[Contraction, Tile]]:
+    """The contraction with its rows in groups, each of which passes by all panels while it stays in the second cache,
+    where all rows would come from farther away for each panel. In two parts where groups are of two sizes."""
+    row, together = tile.row, _rows_together(c, tile, target)
+    if row is None or together >= row.extent or any(_is_near(c, x, tile.vector) for x in c.outer):
+        return [(c, tile)]
+    parts = []
+    for start, number, size in blocks(row.extent, together):
+        group, inside = names.axis("g", number), names.axis("m", size)
+        place = block_index(start, (group, size), (inside, 1))
+        rows = max(s for _, _, s in blocks(size, tile.rows))
+        parts.append((c.with_axis(row, (group, inside), place), replace(tile, row=inside, rows=rows)))
+    return parts
+
+
+def _rows_together(c: Contraction, tile: Tile, target: Target) -> int:
+    """How many rows to pass by all panels before the next ones do: all, unless those of a group can stay in the second
+    cache, and panels, which are asked for in time, can come from farther away at less cost than all rows."""
+    everything = tile.row.extent if tile.row else 1
+    if tile.pack is None or tile.row is None or not rows_are_far(c, tile.pack, tile.row, tile.vector, target):
+        return everything
+    width = tile.vectors * target.lanes(c.dtype)
+    panels, depth = -(-tile.vector.extent // width), prod(x.extent for x in c.reduced)
+    panel, row = depth * width * tile.pack.dtype.itemsize, depth * c.dtype.itemsize
+    together = max(_FEWEST * tile.rows, target.l2_bytes * 3 // 4 // row)
+    groups = -(-everything // together)
+    fewer = panels * panel * (groups - 1) < everything * row * (panels - 1)
+    alone = _panels_together(c, tile, width, target) == 1 and panel <= target.l2_bytes // 2
+    return together if fewer and alone and not _panels_stay(c, tile, target) else everything
+
+
+def _asked_before(c: Contraction, tile: Tile, target: Target) -> list[Prefetch]:
+    """What asks, before the sums, for rows that are read after them and do not lie near; nothing where several vectors
+    share a line, which would be asked for as often."""
+    if target.vector_bytes < LINE:
+        return []
+    loads = [s for s in c.beside if isinstance(s, Load) and not s.guard and _span(s) > target.l1_bytes]
+    return [Prefetch(s.buffer, s.index) for s in loads if lane_stride(s.index, tile.vector) == 1]
+
+
+def _row_runs(row: Axis | None, most: int) -> list[tuple[int, int, int]]:
+    return blocks(row.extent, most) if row else [(0, 1, 1)]
+
+
+def _is_near(c: Contraction, axis: Axis, vector: Axis) -> bool:
+    """True when results along ``axis`` lie between the lanes of a vector: its loop belongs right around the register
+    block, so that what is written (and read beside the sum) is still near when its neighbours are."""
+    steps = [(abs(lane_stride(s.index, axis) or 0), abs(lane_stride(s.index, vector) or 0)) for s in c.beside]
+    return any(isinstance(s, Store) and 0 < a < v for s, (a, v) in zip(c.beside, steps, strict=True))
+
+
+def _passing(c: Contraction, tile: Tile, rest: list[Axis], target: Target) -> list[Axis]:
+    """Loops that pass by a panel while it stays near, where that moves fewer bytes than reading all panels again in
+    each of their iterations."""
+    panel, other = (c.b, c.a) if tile.vector in axes_of(c.b.index) else (c.a, c.b)
+    loops = [x for x in rest if x not in axes_of(panel.index)]
+    turns = prod(x.extent for x in loops)
+    panels = -(-tile.vector.extent // (tile.vectors * target.lanes(c.dtype)))
+    return loops if _span(other) * (panels - 1) < _span(panel) * (turns - 1) else []
+
+
+def _span(load: Load) -> int:
+    """Bytes from the first to the last element that a load reads."""
+    low, high = bounds(load.index)
+    return (high - low + 1) * load.dtype.itemsize
+
+
+def _lane_nest(
+    c: Contraction, tile: Tile, target: Target, names: Names, packed: Packing | None, near: list[Axis]
+) -> tuple[Stmt, ...]:
+    """Register blocks over rows and panels. Panels are outside, so that one stays near while all rows pass by it.
+    Where several panels stay near together, rows are outside of these, and what is written (and read beside the sum) is
+    walked through in longer pieces."""
+    runs = column_runs(tile.vector.extent, target.lanes(c.dtype) * tile.vectors)
+    write = _Blocks(c, tile, target, names, packed, near)
+    if _panels_stay(c, tile, target):
+        return write.rows_outside([(run, run[1], as_index(0)) for run in runs])
+    result: list[Stmt] = []
+    for run in runs:
+        together = min(run[1], _panels_together(c, tile, run[2], target))
+        if together == 1:
+            result += write.panels_outside(run)
+            continue
+        for start, number, size in blocks(run[1], together):
+            group = names.axis("g", number)
+            body = write.rows_outside([(run, size, block_index(start, (group, size)))])
+            result += wrap([(group, "parallel")], body)
+    return tuple(result)
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Writes the loops over rows and panels around the register blocks of one contraction."""
+
+    c: Contraction
+    tile: Tile
+    target: Target
+    names: Names
+    packed: Packing | None
+    near: list[Axis]
+
+    def rows_outside(self, panels: list[tuple[Run, int, Index]]) -> tuple[Stmt, ...]:
+        """Panels, given as (run, how many, first one), for each block of rows."""
+        rows = _row_runs(self.tile.row, self.tile.rows)
+        turns = sum(number for _, number, _ in rows)
+        lanes = sum(count * run[2] for run, count, _ in panels)
+        result: list[Stmt] = []
+        done = 0
+        for row_run in rows:
+            block = self.names.axis("r", row_run[1])
+            inner: list[Stmt] = []
+            for run, count, first in panels:
+                axis = self.names.axis("p", count)
+                bodies: list[tuple[Stmt, ...]] = []
+                for piece in self.pieces(run):
+                    c = self.c
+                    if self.packed is not None and lanes * self.packed.depth < self.packed.size and not piece[0]:
+                        next_group = self.packed.ahead(run, first + axis, lanes, as_index(block) + done, turns)
+                        c = _asking(c, self.packed, run, next_group, turns, self.target)
+                    bodies.append(self.block(c, run, first + axis, piece, row_run, block))
+                inner += wrap([(axis, "parallel")], tuple(s for body in bodies for s in body))
+            result += wrap([(block, "parallel")], tuple(inner))
+            done += row_run[1]
+        return tuple(result)
+
+    def panels_outside(self, run: Run) -> tuple[Stmt, ...]:
+        """All blocks of rows for each panel of a run; meanwhile the next panel is asked for."""
+        rows, around = _row_runs(self.tile.row, self.tile.rows), prod(x.extent for x in self.near)
+        turns = around * sum(number for _, number, _ in rows)
+        panel = self.names.axis("p", run[1])
+        inner: list[Stmt] = []
+        for piece in self.pieces(run):
+            done = 0
+            for row_run in rows:
+                block = self.names.axis("r", row_run[1])
+                turn = as_index(block) + done
+                for x in self.near:
+                    turn = turn * x.extent + x
+                c = self.c
+                if self.packed is not None and not piece[0]:
+                    next_panel = self.packed.ahead(run, as_index(panel), run[2], turn, turns)
+                    c = _asking(c, self.packed, run, next_panel, turns, self.target)
+                body = self.block(c, run, as_index(panel), piece, row_run, block)
+                inner += wrap([(block, "parallel")], body)
+                done += row_run[1]
+        return wrap([(panel, "parallel")], tuple(inner))
+
+    def pieces(self, run: Run) -> list[Run]:
+        """What is summed side by side of a panel: all of its vectors where it has room for a whole number of them."""
+        size = run[2] if self.packed is None else self.packed.width(run[2])
+        return _vector_pieces(size, self.target.lanes(self.c.dtype))
+
+    def block(self, c: Contraction, run: Run, panel: Index, piece: Run, row_run: Run, block: Axis) -> tuple[Stmt, ...]:
+        """One register block inside loops over ``near``; ``panel`` and ``block`` say which."""
+        if piece[1] * piece[2] > run[2]:
+            c = replace(c, body=tuple(_only_within(s, self.tile.vector) for s in c.body))
+        return _block(c, self.tile, self.names, run, panel, piece, row_run, block, self.packed, self.near)
+
+
+def _only_within(stmt: Stmt, axis: Axis) -> Stmt:
+    """A memory access beside a sum, where a panel may have more lanes than there are elements along ``axis``."""
+    if not isinstance(stmt, Load | Store) or axis not in axes_of(stmt.index):
+        return stmt
+    guard = (*stmt.guard, Bound(as_index(axis), 0, axis.extent))
+    if isinstance(stmt, Store):
+        return replace(stmt, guard=guard)
+    return replace(stmt, guard=guard, other=stmt.other or Const(stmt.dtype.numpy.type(0).item(), stmt.dtype))
+
+
+def _panels_together(c: Contraction, tile: Tile, width: int, target: Target) -> int:
+    """How many panels of short sums share a part of the second cache; 1 where one does not fit the first."""
+    panel = c.b if tile.vector in axes_of(c.b.index) else c.a
+    depth = prod(x.extent for x in c.reduced if x in axes_of(panel.index))
+    size = depth * width * panel.dtype.itemsize
+    return max(1, target.l2_bytes // 4 // size) if size <= target.l1_bytes * 2 // 3 else 1
+
+
+_TURNS = 256
+"""A panel that is read more often than this takes little time to arrive."""
+
+
+def _asking(
+    c: Contraction, packed: Packing, run: tuple[int, int, int], place: Index, turns: int, target: Target
+) -> Contraction:
+    """The contraction asking for another panel, at ``place``, while one is read for one of ``turns`` times."""
+    near = run[2] * packed.depth * packed.load.dtype.itemsize <= target.l2_bytes // 2
+    large = packed.size * packed.load.dtype.itemsize > target.l2_bytes // 16
+    if not (near and large and 2 <= turns <= _TURNS and packed.reduced == c.reduced):
+        return c
+    return replace(c, body=_in_sum(c.body, Prefetch(packed.buffer, place)))
+
+
+def _in_sum(body: tuple[Stmt, ...], first: Stmt) -> tuple[Stmt, ...]:
+    """The body with a statement put in front of each step of the sum."""
+    if not any(isinstance(s, Loop) for s in body):
+        return (first, *body)
+    return tuple(Loop(s.axis, s.kind, _in_sum(s.body, first)) if isinstance(s, Loop) else s for s in body)
+
+
+def _panels_stay(c: Contraction, tile: Tile, target: Target) -> bool:
+    """True when all panels fit half of the second cache, and several of them are passed by each block of rows."""
+    panel = c.b if tile.vector in axes_of(c.b.index) else c.a
+    used, size = axes_of(panel.index), panel.dtype.itemsize
+    for x in (*c.reduced, tile.vector):
+        size *= x.extent if x in used else 1
+    return tile.row is not None and size <= target.l2_bytes // 2 and tile.row.extent > tile.vector.extent // 4
+
+
+def _vector_pieces(size: int, lanes: int) -> list[tuple[int, int, int]]:
+    """(offset, vectors, lanes) pieces of a panel: whole vectors side by side, then a part of one."""
+    pieces = []
+    if size // lanes:
+        pieces.append((0, size // lanes, lanes))
+    if size % lanes:
+        pieces.append((size - size % lanes, 1, size % lanes))
+    return pieces
+
+
+def _block(
+    c: Contraction,
+    tile: Tile,
+    names: Names,
+    run: tuple[int, int, int],
+    panel: Index,
+    piece: tuple[int, int, int],
+    row_run: tuple[int, int, int],
+    block: Axis,
+    packed: Packing | None,
+    near: list[Axis],
+) -> tuple[Stmt, ...]:
+    """One register block inside loops over ``near``; ``panel`` and ``block`` are the loops around it."""
+    start, _, size = run
+    offset, vectors, lanes = piece
+    row_start, _, rows = row_run
+    row = names.axis("u", rows)
+    side, lane = names.axis("u", vectors), names.axis("l", lanes)
+    within = block_index(offset, (side, lanes), (lane, 1))
+    mapping: dict[Axis, Index] = {tile.vector: panel * size + start + within}
+    if tile.row is not None:
+        mapping[tile.row] = block_index(row_start, (block, rows), (row, 1))
+    around = {x: names.axis("n", x.extent) for x in near}
+    mapping.update({x: as_index(axis) for x, axis in around.items()})
+    reads = {}
+    if packed is not None:
+
+        def read(load: Load, copier: BodyCopier) -> tuple[str, Index]:
+            point = {x: as_index(copier.axes.get(x, x)) for x in (*packed.outer, *packed.reduced)}
+            return packed.buffer, packed.index(run, panel, within, point)
+
+        reads = {packed.load.name: read}
+    if _through_scratch(c, tile):
+        body = _block_through_scratch(c, tile, names, mapping, reads, (row, side, lane))
+    else:
+        body = _written_out(c, tile, BodyCopier(names, mapping, reads).body(c.body), names)
+        body = wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], body)
+    return wrap([(axis, "parallel") for axis in around.values()], body)
+
+
+def _through_scratch(c: Contraction, tile: Tile) -> bool:
+    """True when so much follows the sum that code for it should exist once per row, not once per register."""
+    rest = [s for s in c.body if not isinstance(s, _CORE)]
+    length = sum(_LONG if isinstance(s, Let) and SCALAR_OPS[s.op].transcendental else 1 for s in rest)
+    spread = [s for s in c.beside if lane_stride(s.index, tile.vector) not in (0, 1)]
+    fixed = all(isinstance(s.init, Const) for s in c.body if isinstance(s, Acc))
+    # NOTE: LLVM would keep literals of the loop for what follows in registers during the sum, and move the sums around.
+    literals = any(isinstance(a, Const) for s in rest if isinstance(s, Let) for a in s.args)
+    long = (length + _SPREAD * len(spread)) * tile.rows * tile.vectors > _HELD
+    return fixed and tile.rows >= 4 and long and not (spread and literals)
+
+
+def _rows_are_neighbours(c: Contraction, tile: Tile, lanes: int) -> bool:
+    """True when what is written (and read beside the sum) is contiguous along rows but not along lanes."""
+    if tile.row is None or tile.rows > lanes:
+        return False
+    across = [lane_stride(s.index, tile.vector) for s in c.beside]
+    return any(x not in (0, 1) for x in across) and all(lane_stride(s.index, tile.row) in (0, 1) for s in c.beside)
+
+
+def _block_through_scratch(
+    c: Contraction, tile: Tile, names: Names, mapping: dict[Axis, Index], reads: dict, lanes: tuple[Axis, Axis, Axis]
+) -> tuple[Stmt, ...]:
+    """A register block whose sums are put into a scratch tile, and a loop for what follows: over its rows, or over its
+    vectors where results are contiguous along rows."""
+    row, side, lane = lanes
+    core = tuple(s for s in c.body if isinstance(s, _CORE))
+    rest = tuple(s for s in c.body if not isinstance(s, _CORE))
+    copier = BodyCopier(names, mapping, reads)
+    total = next(s for s in core if isinstance(s, Read))
+    dtype = next(s for s in core if isinstance(s, Acc)).dtype
+    place = block_index(0, (row, side.extent * lane.extent), (side, lane.extent), (lane, 1))
+    sums = _written_out(c, tile, copier.body(core), names)
+    sums = (*sums, Store(SCRATCH, place, copier.renamed[total.name]))
+    again = {a: names.axis("e", a.extent) for a in lanes}
+
+    def move(index: Index) -> Index:
+        return substitute(index, lambda a: again.get(a) if isinstance(a, Axis) else None)
+
+    after = BodyCopier(names, {a: move(i) for a, i in mapping.items()})
+    load = Load(after.define(total.name), SCRATCH, move(place), dtype)
+    body = (load, *after.body(rest))
+    kinds = [(again[row], "serial"), (again[side], "unroll"), (again[lane], "vector")]
+    if _rows_are_neighbours(c, tile, lane.extent):  # reads the tile by a register transpose
+        kinds = [(again[side], "serial"), (again[lane], "unroll"), (again[row], "vector")]
+    return (*wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], sums), *wrap(kinds, body))
+
+
+def _dot_nest(c: Contraction, tile: Tile, target: Target, names: Names) -> tuple[Stmt, ...]:
+    result: list[Stmt] = []
+    for column_run in _row_runs(tile.column, tile.vectors):
+        for row_run in _row_runs(tile.row, tile.rows):
+            axes, mapping = [], {}
+            for axis, (start, number, size) in ((tile.column, column_run), (tile.row, row_run)):
+                block, copy = names.axis("r", number), names.axis("u", size)
+                axes.append((block, copy))
+                if axis is not None:
+                    mapping[axis] = block_index(start, (block, size), (copy, 1))
+            body = BodyCopier(names, mapping).body(c.body)
+            body = _split_reduction(body, target.lanes(c.dtype), names)
+            order = [(axes[0][0], "parallel"), (axes[1][0], "parallel"), (axes[0][1], "unroll"), (axes[1][1], "unroll")]
+            result += wrap(order, body)
+    return tuple(result)
+
+
+def _split_reduction(body: tuple[Stmt, ...], lanes: int, names: Names) -> tuple[Stmt, ...]:
+    """The innermost reduce loop cut into vectors and a tail."""
+    result: list[Stmt] = []
+    for stmt in body:
+        if not isinstance(stmt, Loop):
+            result.append(stmt)
+        elif any(isinstance(s, Loop) for s in stmt.body):
+            result.append(Loop(stmt.axis, stmt.kind, _split_reduction(stmt.body, lanes, names)))
+        else:
+            for start, number, size in column_runs(stmt.axis.extent, lanes):
+                step, lane = names.axis("o", number), names.axis("l", size)
+                index = block_index(start, (step, size), (lane, 1))
+                inner = BodyCopier(names, {stmt.axis: index}).body(stmt.body)
+                result += wrap([(step, "reduce"), (lane, "vector")], inner)
+    return tuple(result)
+
+
+def _written_out(c: Contraction, tile: Tile, body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
+    """``write_out``, but for windows of which neighbouring rows share elements: LLVM would read each element once for
+    all steps, and keep more of them than there are registers."""
+    if tile.row is None or tile.rows < 4:
+        return write_out(body, names)
+    a = c.a if tile.row in axes_of(c.a.index) else c.b
+    step, across = lane_stride(a.index, c.reduced[-1]), lane_stride(a.index, tile.row)
+    shared = step and across and any(i * step % across == 0 for i in range(1, c.reduced[-1].extent))
+    return body if shared else write_out(body, names)

@@ -1,0 +1,243 @@
+"""The choice of a register block: the estimated time of every way to tile a contraction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+
+from graphc.codegen.machine.target import Target
+from graphc.codegen.schedule.contraction.match import Contraction
+from graphc.codegen.schedule.lanes.choose import lane_stride
+from graphc.codegen.schedule.loops.transform import blocks
+from graphc.codegen.schedule.memory.non_temporal import LINE
+from graphc.ir.kernel.index import Axis, axes_of
+from graphc.ir.kernel.statements import Load, Store
+
+_PAGE = 4096
+"""Bytes of a page."""
+_FAR_ROWS = 1.06
+"""How much longer it takes to read rows from beyond the second cache for each panel that is not packed. For packed ones
+they are put in groups (see codegen.schedule.contraction.nest)."""
+_WAYS = 8
+"""Lines of one set of the first cache that can be counted on."""
+_SHARED = 16
+"""Lanes that lie less than so many elements apart share cache lines."""
+_NEAR_READ = 0.5
+"""Cycles to read a vector from the first cache."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A register block. ``rows`` copies read ``a`` once for all columns; ``columns`` run across lanes (or copies)."""
+
+    cycles: float
+    """Estimated time of the whole contraction."""
+    vector: Axis
+    """Axis across lanes: one of ``outer``, or the last of ``reduced`` (products summed lane by lane)."""
+    row: Axis | None
+    column: Axis | None
+    """Second unrolled axis when lanes run along a reduced axis."""
+    rows: int
+    vectors: int
+    """Vectors side by side along ``vector`` (or columns, when lanes run along a reduced axis)."""
+    pack: Load | None = None
+    """A load that must first be copied so that its lanes are neighbours."""
+
+    @property
+    def label(self) -> str:
+        """What distinguishes it from other blocks of its contraction: size, axes, the packed operand."""
+        axes = "/".join(axis.name if axis else "-" for axis in (self.vector, self.row, self.column))
+        return f"{self.rows}x{self.vectors} {axes}" + (f" packed {self.pack.buffer}" if self.pack else "")
+
+
+def choose_tile(c: Contraction, target: Target, free: frozenset[str] = frozenset()) -> Tile | None:
+    """The register block with the lowest estimated time; None when nothing fits. Packing costs nothing for the
+    buffers ``free`` (constants)."""
+    return min(_tiles(c, target, free), key=lambda t: t.cycles, default=None)
+
+
+def rank_tiles(c: Contraction, target: Target, free: frozenset[str] = frozenset()) -> list[Tile]:
+    """All different register blocks, as ``choose_tile`` ranks them: the best one first."""
+    found: dict[str, Tile] = {}
+    for tile in sorted(_tiles(c, target, free), key=lambda t: t.cycles):
+        found.setdefault(tile.label, tile)
+    return list(found.values())
+
+
+def _tiles(c: Contraction, target: Target, free: frozenset[str]) -> list[Tile]:
+    tiles: list[Tile] = []
+    for a, b in ((c.a, c.b), (c.b, c.a)):
+        for axis in c.outer:
+            stride = lane_stride(b.index, axis)
+            along = lane_stride(a.index, axis)
+            if along not in (0, 1) or stride in (0, None) or b.guard or (along and a.guard):
+                continue
+            tiles.extend(_lane_tiles(c, a, b, axis, target, free))
+    tiles.extend(_dot_tiles(c, target))
+    return tiles
+
+
+def _row_axes(c: Contraction, a: Load, b: Load) -> list[Axis | None]:
+    """Axes along which ``b`` stays and ``a`` moves."""
+    found = [x for x in c.outer if x not in axes_of(b.index) and x in axes_of(a.index)]
+    return list(found) or [None]
+
+
+def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, free: frozenset[str]) -> list[Tile]:
+    """Lanes along an outer axis: rows of ``a`` are broadcast (or read as vectors where they vary along it, as in a
+    convolution of each channel by itself), vectors of ``b`` are shared by the rows."""
+    lanes = target.lanes(c.dtype)
+    points = 1.0
+    for x in c.outer:
+        points *= x.extent
+    broadcast = lane_stride(a.index, axis) == 0
+    scattered = [s for s in c.beside if lane_stride(s.index, axis) not in ((1,) if isinstance(s, Store) else (0, 1))]
+    tiles = []
+    for row in _row_axes(c, a, b):
+        extent = row.extent if row else 1
+        for vectors, most in product((1, 2, 3, 4, 6, 8), (target.streams, _WAYS)):
+            room = (target.registers - 2 - vectors) // vectors
+            if room < 1 or (vectors > 1 and (vectors - 1) * lanes >= axis.extent):
+                continue
+            rows = max(size for _, _, size in blocks(extent, min(room, most)))
+            used = _used_lanes(axis.extent, lanes)
+            factor = _row_conflicts(a, row, rows) * _page_misses(c, a, target)
+            tile = Tile(0.0, axis, row, None, rows, vectors)
+            near = _panel_read(c, b, vectors, target, False) == _NEAR_READ
+            for pack in (None, b):
+                if pack is None and (lane_stride(b.index, axis) != 1 or (b.buffer in free and not near)):
+                    continue
+                reads = rows if broadcast else rows * vectors
+                step = _step_cycles(
+                    rows * vectors, reads, vectors * _panel_read(c, b, vectors, target, pack is not None)
+                )
+                cycles = c.work / (rows * vectors * lanes * used) * step * factor
+                cycles += _scatter_cycles(scattered, axis, row, points)
+                if pack is not None:
+                    cycles += _packing_cycles(c, b, axis, free)
+                elif row is not None and rows_are_far(c, b, row, axis, target):
+                    cycles *= _FAR_ROWS
+                tiles.append(replace(tile, cycles=cycles, pack=pack))
+    return tiles
+
+
+def rows_are_far(c: Contraction, b: Load, row: Axis, vector: Axis, target: Target) -> bool:
+    """Whether all rows are far more, and all panels of ``b`` more, than stays in the second cache: then it counts how
+    often they come from beyond it."""
+    depth = prod(x.extent for x in c.reduced)
+    panels = depth * vector.extent * b.dtype.itemsize
+    return depth * row.extent * c.dtype.itemsize > 4 * target.l2_bytes and panels > target.l2_bytes // 2
+
+
+def _scatter_cycles(accesses: Sequence[Load | Store], axis: Axis, row: Axis | None, points: float) -> float:
+    """Time of accesses whose lanes lie apart: register transposes when rows are neighbours, else element by element,
+    from lines that several lanes share or from one for each."""
+    cycles = 0.0
+    for s in accesses:
+        if row is not None and row.extent >= 4 and lane_stride(s.index, row) == 1:
+            cycles += 0.5
+        else:
+            cycles += 1.5 if abs(lane_stride(s.index, axis) or _PAGE) < _SHARED else 4.0
+    return points * cycles
+
+
+def _step_cycles(sums: int, reads: int, panel: float) -> float:
+    """Cycles of one step of the sum: two multiply-adds at a time, at least the latency of one chain, and the reads of
+    the rows (from the first cache) and of the panel (``panel`` cycles)."""
+    return max(sums / 2.0, 4.0, reads * 0.5 + panel)
+
+
+def _packing_cycles(c: Contraction, b: Load, axis: Axis, free: frozenset[str]) -> float:
+    """Time to copy an operand: a plain copy, a register transpose, or element by element."""
+    if b.buffer in free:
+        return 0.0
+    elements = 1.0
+    for x in (*c.outer, *c.reduced):
+        elements *= x.extent if x in axes_of(b.index) else 1
+    if lane_stride(b.index, axis) == 1:
+        return 200.0 + 0.6 * elements
+    transposable = any(lane_stride(b.index, x) == 1 and x.extent >= 16 for x in c.reduced)
+    return 400.0 + (1.2 if transposable else 4.0) * elements
+
+
+def _panel_read(c: Contraction, b: Load, vectors: int, target: Target, packed: bool) -> float:
+    """Cycles to read a vector of a panel, which every block of rows reads again. Unpacked, its rows may lie a large
+    power of two apart, share few sets of a cache, and so be read from farther away than their size suggests."""
+    steps = [abs(lane_stride(b.index, x) or 0) * b.dtype.itemsize for x in c.reduced]
+    lines = vectors
+    for x in c.reduced:
+        lines *= x.extent
+    step = min((s for s in steps if s), default=0)
+    apart = LINE if packed or step < LINE else step & -step
+    for size, ways, cycles in ((target.l1_bytes, 12, _NEAR_READ), (target.l2_bytes, 16, 1.5)):
+        sets = max(1, size // ways // max(apart, LINE))
+        if lines <= sets * ways * 0.6:
+            return cycles
+    return 5.0 if packed or step < _PAGE else 12.0
+
+
+def _page_misses(c: Contraction, a: Load, target: Target) -> float:
+    """How much longer it takes when every step of the sum reads a few elements of another page of a large operand."""
+    size = a.dtype.itemsize
+    for x in (*c.outer, *c.reduced):
+        size *= x.extent if x in axes_of(a.index) else 1
+    steps = [abs(lane_stride(a.index, x) or 0) * a.dtype.itemsize for x in c.reduced]
+    return 3.0 if min(steps, default=0) >= _PAGE and size > target.l2_bytes else 1.0
+
+
+def _row_conflicts(a: Load, row: Axis | None, rows: int) -> float:
+    """Rows that lie a multiple of 4096 bytes apart share one set of the first cache."""
+    if row is None or rows <= _WAYS or (lane_stride(a.index, row) or 1) * a.dtype.itemsize % _PAGE:
+        return 1.0
+    return 1.3 if rows <= 2 * _WAYS else 4.0
+
+
+def _used_lanes(extent: int, lanes: int) -> float:
+    return extent / (-(-extent // lanes) * lanes)
+
+
+_DOT_BLOCKS = ((1, 8), (8, 1), (2, 6), (6, 2), (3, 5), (4, 4), (4, 5), (1, 4), (4, 1), (2, 2), (1, 1))
+
+
+def _dot_tiles(c: Contraction, target: Target) -> list[Tile]:
+    """Lanes along the last reduced axis: both operands are read as vectors, and lanes are folded at the end."""
+    axis = c.reduced[-1]
+    if lane_stride(c.a.index, axis) != 1 or lane_stride(c.b.index, axis) != 1 or c.a.guard or c.b.guard:
+        return []
+    lanes, tiles = target.lanes(c.dtype), []
+    length = points = 1
+    for x in c.reduced:
+        length *= x.extent
+    for x in c.outer:
+        points *= x.extent
+    for row in _row_axes(c, c.a, c.b):
+        for column in _row_axes(c, c.b, c.a):
+            for most_rows, most_columns in _DOT_BLOCKS:
+                rows = max(s for _, _, s in blocks(row.extent if row else 1, most_rows))
+                columns = max(s for _, _, s in blocks(column.extent if column else 1, most_columns))
+                if rows * columns + rows + columns > target.registers - 1:
+                    continue
+                step = max(rows * columns / 2.0, 4.0, _dot_loads(c, row, column, (rows, columns), length, target))
+                steps = points * length / (rows * columns * lanes * _used_lanes(axis.extent, lanes))
+                cycles = steps * step + 5.0 * points
+                tiles.append(Tile(cycles, axis, row, column, rows, columns))
+    return tiles
+
+
+def _dot_loads(
+    c: Contraction, row: Axis | None, column: Axis | None, block: tuple[int, int], length: int, target: Target
+) -> float:
+    """Cycles to read one vector of each row and column: a block of columns stays while all rows pass by it, or is read
+    only once from where the operand lies."""
+    (rows, columns), size = block, length * c.a.dtype.itemsize
+    passing = _read_cycles((row.extent if row else 1) * size, target)
+    again = row is not None and row.extent > rows
+    staying = _read_cycles((columns if again else column.extent if column else 1) * size, target)
+    return rows * passing + columns * staying
+
+
+def _read_cycles(working_set: int, target: Target) -> float:
+    """Cycles to read a vector that is read again and again among ``working_set`` bytes."""
+    return 0.5 if working_set <= target.l1_bytes // 2 else 2.0 if working_set <= target.l2_bytes // 2 else 5.0

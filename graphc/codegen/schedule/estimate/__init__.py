@@ -1,0 +1,1 @@
+"""What a scheduled kernel does and what it is expected to cost."""

@@ -1,0 +1,61 @@
+"""What a scheduled kernel is expected to cost, from the trip counts of its loops and the bytes that it touches."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from graphc.codegen.schedule.lanes.choose import lane_stride
+from graphc.ir.kernel.index import Axis
+from graphc.ir.kernel.statements import Kernel, Load, Loop, Program, Stmt, Store
+
+_STATEMENT_NS = 0.1
+"""Time of one statement of one register of lanes, with several in flight."""
+_NEAR, _FAR = 64.0, 12.0
+"""Bytes per nanosecond of what fits the cache of a core, and of what does not."""
+_NEAR_BYTES = 1 << 20
+
+
+class Costs:
+    """Statements executed by parts of one kernel; a statement over all lanes of a register counts once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Stmt, int]] = {}
+
+    def body(self, body: tuple[Stmt, ...], vector: Axis | None = None) -> int:
+        """The cost of one run of these statements, inside a loop over lanes if ``vector`` is given."""
+        return sum(self.statement(s, vector) for s in body)
+
+    def statement(self, stmt: Stmt, vector: Axis | None = None) -> int:
+        """The cost of a statement: one, or one per lane where lanes lie apart."""
+        if isinstance(stmt, Loop):
+            return self._loop(stmt, vector)
+        if vector is not None and isinstance(stmt, Load | Store) and lane_stride(stmt.index, vector) not in (0, 1):
+            return vector.extent
+        return 1
+
+    def _loop(self, loop: Loop, vector: Axis | None) -> int:
+        known = self._known.get(id(loop))
+        if known is not None:
+            return known[1]
+        if loop.kind == "vector":
+            cost = self.body(loop.body, loop.axis)
+        else:
+            cost = loop.axis.extent * (self.body(loop.body, vector) + (loop.kind != "unroll"))
+        # NOTE: the loop is kept, so that its id stays its own.
+        self._known[id(loop)] = (loop, cost)
+        return cost
+
+
+def kernel_ns(kernel: Kernel, statements: int) -> int:
+    """Nanoseconds that one run takes on one core, very roughly; ``statements`` is the cost of the body."""
+    touched = sum(b.size * b.dtype.itemsize for b in kernel.arguments)
+    speed = _NEAR if touched <= _NEAR_BYTES else _FAR
+    return int(max(statements * _STATEMENT_NS, touched / speed))
+
+
+def program_ns(program: Program) -> int:
+    """Nanoseconds that one run of a scheduled program takes on one core, very roughly."""
+    runs: Counter[str] = Counter()
+    for call in program.calls:
+        runs[call.kernel] += call.runs
+    return sum(runs[k.name] * kernel_ns(k, Costs().body(k.body)) for k in program.kernels if runs[k.name])

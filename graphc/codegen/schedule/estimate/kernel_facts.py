@@ -1,0 +1,145 @@
+"""What a scheduled kernel looks like and what it does: lanes, register block, operations, bytes that it touches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from math import prod
+
+from graphc.codegen.schedule.lanes.choose import lane_stride
+from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, axes_of
+from graphc.ir.kernel.statements import Acc, IndexLet, Kernel, Let, Load, Loop, Read, Stmt, Store, Update, walk
+
+LANE_KINDS = ("vector", "unroll")
+"""Loops whose body is emitted once, see ir.kernel.statements."""
+_ARITHMETIC = {"add": 1, "sub": 1, "mul": 1, "div": 1, "sqrt": 1, "fma": 2, "min": 1, "max": 1, "neg": 1, "abs": 1}
+"""Operations on floats that count, and as how many."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """The loop over lanes in which a kernel does most of its work."""
+
+    lanes: int
+    """Elements side by side in a register; 1 for a kernel that has no loop over lanes."""
+    copies: tuple[int, ...]
+    """Extents of the unrolled loops around or inside, from the outside in: rows and vectors of a register block."""
+    block: bool
+    """Whether all copies hold accumulators at the same time while a loop runs: a register block."""
+    reduced: bool
+    """Whether lanes run along an axis that is summed up, so that they are folded at the end."""
+    neighbours: bool
+    """Whether all that is read and written lies side by side in memory (or is the same for all lanes)."""
+
+    @property
+    def registers(self) -> int:
+        """Copies of each value that varies over all of them."""
+        return prod(self.copies)
+
+    def __str__(self) -> str:
+        if self.lanes == 1:
+            return "one element at a time"
+        if self.block:
+            rows = " x ".join(map(str, self.copies)) or "1"
+            what = f"sums over lanes, {rows} products" if self.reduced else f"register block {rows} vectors"
+            return f"{what} of {self.lanes}"
+        where = "reduced axis" if self.reduced else "kept axis"
+        far = "" if self.neighbours else ", some lanes apart in memory"
+        return f"lanes of {self.lanes} along the {where}, {self.registers} vectors at once{far}"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What one run of a kernel does."""
+
+    form: Form
+    flops: int
+    """Arithmetic operations on floats."""
+    read: int
+    """Bytes of arguments that are read, each element once."""
+    written: int
+    """Bytes of arguments that are written, each element once."""
+    scratch: tuple[int, ...]
+    """Bytes of each scratch row."""
+
+
+def kernel_facts(kernel: Kernel) -> Facts:
+    """The facts of a scheduled kernel, from its loops and indices alone."""
+    read, written = _traffic(kernel)
+    rows = tuple(b.size * b.dtype.itemsize for b in kernel.buffers if b.role == "scratch")
+    return Facts(main_form(kernel), count_flops(kernel), read, written, rows)
+
+
+def main_form(kernel: Kernel) -> Form:
+    """The form of the loop over lanes that executes the most statements."""
+    best, most = Form(1, (), False, False, True), -1
+    for stmt, loops in walk(kernel.body):
+        if isinstance(stmt, Loop) and stmt.kind == "vector":
+            inside = sum(prod(x.axis.extent for x in inner) for _, inner in walk(stmt.body))
+            weight = prod(x.axis.extent for x in loops) * stmt.axis.extent * inside
+            if weight > most:
+                best, most = _form(stmt, loops), weight
+    return best
+
+
+def _form(loop: Loop, loops: tuple[Loop, ...]) -> Form:
+    inside = [s for s, _ in walk(loop.body)]
+    copies = [x.axis.extent for x in (*loops, *(s for s in inside if isinstance(s, Loop))) if x.kind == "unroll"]
+    own = {s.name for s in inside if isinstance(s, Acc)}
+    reduced = any(isinstance(s, Update) and s.acc not in own for s in inside)
+    holds = bool(own) and any(isinstance(s, Loop) and s.kind == "reduce" for s in inside)
+    nested = any(x.kind == "unroll" and any(y.kind == "reduce" for y in loops[i:]) for i, x in enumerate(loops))
+    strides = [lane_stride(s.index, loop.axis) for s in inside if isinstance(s, Load | Store)]
+    near = all(s in (0, 1) for s in strides)
+    return Form(loop.axis.extent, tuple(c for c in copies if c > 1), holds or nested, reduced, near)
+
+
+def count_flops(kernel: Kernel) -> int:
+    """Arithmetic on floats in one run; a value is computed once for each lane and copy on which it depends."""
+    varies: dict[str, frozenset[Axis]] = {}
+    total = 0
+    for stmt, loops in walk(kernel.body):
+        lanes = frozenset(x.axis for x in loops if x.kind in LANE_KINDS)
+        name = getattr(stmt, "name", "")
+        if name:
+            varies[name] = lanes if isinstance(stmt, Acc) else _dependence(stmt, varies) & lanes
+        if isinstance(stmt, Update):
+            total += prod(x.axis.extent for x in loops)
+        elif isinstance(stmt, Let) and stmt.dtype.kind == "f":
+            times = prod(x.axis.extent for x in loops if x.axis not in lanes)
+            total += _ARITHMETIC.get(stmt.op, 0) * times * prod(a.extent for a in varies[name])
+    return total
+
+
+def _dependence(stmt: Stmt, varies: dict[str, frozenset[Axis]]) -> frozenset[Axis]:
+    """Axes over which the value of a statement varies, those of its operands included."""
+    if isinstance(stmt, Let):
+        return frozenset().union(*(varies.get(a, frozenset()) for a in stmt.args if isinstance(a, str)))
+    if isinstance(stmt, Load | IndexLet):
+        return _index_axes(stmt.index, varies)
+    return varies.get(stmt.acc, frozenset()) if isinstance(stmt, Read) else frozenset()
+
+
+def _index_axes(index: Index, varies: dict[str, frozenset[Axis]]) -> frozenset[Axis]:
+    dynamic = (varies.get(a.name, frozenset()) for a in atoms(index) if isinstance(a, Dynamic))
+    return frozenset(axes_of(index)).union(*dynamic)
+
+
+def _traffic(kernel: Kernel) -> tuple[int, int]:
+    """Bytes read and written: of each argument at most what it holds."""
+    read: Counter[str] = Counter()
+    written: Counter[str] = Counter()
+    for stmt, loops in walk(kernel.body):
+        if isinstance(stmt, Load | Store):
+            dynamic = any(isinstance(a, Dynamic) for a in atoms(stmt.index))
+            used = axes_of(stmt.index)
+            points = prod(x.axis.extent for x in loops if dynamic or x.axis in used)
+            (read if isinstance(stmt, Load) else written)[stmt.buffer] += points
+            if isinstance(stmt, Store) and stmt.combine:
+                read[stmt.buffer] += points
+    sizes = {b.name: b for b in kernel.arguments}
+    totals = [
+        sum(min(count[n], b.size) * b.dtype.itemsize for n, b in sizes.items() if n in count)
+        for count in (read, written)
+    ]
+    return totals[0], totals[1]

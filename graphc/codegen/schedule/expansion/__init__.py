@@ -1,0 +1,1 @@
+"""Transcendental operations as expressions of primitive ones."""

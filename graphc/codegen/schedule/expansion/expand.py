@@ -1,0 +1,108 @@
+"""Vector math: rewrites exp, log, tanh, erf and the like in a kernel into primitive operations.
+
+needs: a kernel whose Lets may use transcendental operations (``ScalarOp.transcendental``) on f32 and f64.
+does: replaces each by an expression of add, mul, fma, select, bit operations and ldexp; equal parts are shared.
+leaves: a kernel with the same buffers, loops and names and no transcendental operation.
+
+before::            after::
+    v2 = exp(v1)        a1 = min(89, v1)
+    store y, v2         ...
+                        a9 = ldexp(a7, a8)
+                        store y, a9
+
+docs/vector_math.md lists the largest error and the number of operations of each function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from graphc.base.dtypes import DType, float32, float64
+from graphc.codegen.schedule.expansion import angle, erfc, exp_log, hyperbolic, periodic, pow
+from graphc.ir.kernel.nest import NestBuilder, Scalar
+from graphc.ir.kernel.scalar import SCALAR_OPS
+from graphc.ir.kernel.statements import Acc, Kernel, Let, Loop, Prefetch, Ref, Stmt, Store, Update, walk
+
+Expression = Callable[..., Scalar]
+"""``(nest, *operands) -> Scalar``."""
+
+EXPRESSIONS: dict[tuple[str, DType], Expression] = {
+    ("pow", float32): pow.pow_f32,
+    ("pow", float64): pow.pow_f64,
+}
+"""How each transcendental operation is computed on each type."""
+for _dtype in (float32, float64):
+    EXPRESSIONS["atan2", _dtype] = angle.atan2
+    EXPRESSIONS["exp", _dtype] = exp_log.exp
+    EXPRESSIONS["expm1", _dtype] = exp_log.expm1
+    EXPRESSIONS["log", _dtype] = exp_log.log
+    EXPRESSIONS["log1p", _dtype] = exp_log.log1p
+    EXPRESSIONS["exp2", _dtype] = exp_log.exp2
+    EXPRESSIONS["log2", _dtype] = exp_log.log2
+    EXPRESSIONS["log10", _dtype] = exp_log.log10
+    EXPRESSIONS["sinh", _dtype] = hyperbolic.sinh
+    EXPRESSIONS["cosh", _dtype] = hyperbolic.cosh
+    EXPRESSIONS["tanh", _dtype] = exp_log.tanh
+    EXPRESSIONS["erf", _dtype] = exp_log.erf
+    EXPRESSIONS["erfc", _dtype] = erfc.erfc
+    EXPRESSIONS["tan", _dtype] = periodic.tan
+    EXPRESSIONS["sin", _dtype] = periodic.sin
+    EXPRESSIONS["cos", _dtype] = periodic.cos
+
+
+class _Rewriter(NestBuilder):
+    """Builds the new body scope by scope; names it makes differ from all names of the kernel."""
+
+    def __init__(self, taken: set[str]) -> None:
+        super().__init__()
+        self._taken = taken
+        self._replaced: dict[str, Ref] = {}
+
+    def fresh(self, prefix: str = "a") -> str:
+        """An unused name."""
+        name = super().fresh("a")
+        while name in self._taken:
+            name = super().fresh("a")
+        return name
+
+    def add(self, stmt: Stmt) -> None:
+        """Appends a statement, expanded when it is a transcendental Let."""
+        if isinstance(stmt, Loop):
+            self._enclose(stmt)
+        elif isinstance(stmt, Let) and SCALAR_OPS[stmt.op].transcendental:
+            operands = [Scalar(self, self._ref(a), stmt.dtype) for a in stmt.args]
+            self._replaced[stmt.name] = EXPRESSIONS[stmt.op, stmt.dtype](self, *operands).ref
+        else:
+            self.append(self._renamed(stmt))
+
+    def _enclose(self, loop: Loop) -> None:
+        self._frames.append([])
+        self._known.append({})
+        for stmt in loop.body:
+            self.add(stmt)
+        self._known.pop()
+        self.append(replace(loop, body=tuple(self._frames.pop())))
+
+    def _ref(self, ref: Ref) -> Ref:
+        return self._replaced.get(ref, ref) if isinstance(ref, str) else ref
+
+    def _renamed(self, stmt: Stmt) -> Stmt:
+        if isinstance(stmt, Let):
+            return replace(stmt, args=tuple(self._ref(a) for a in stmt.args))
+        if isinstance(stmt, Store | Update):
+            return replace(stmt, value=self._ref(stmt.value))
+        if isinstance(stmt, Acc):
+            return replace(stmt, init=self._ref(stmt.init))
+        return stmt
+
+
+def expand(kernel: Kernel) -> Kernel:
+    """The kernel with every transcendental operation written out; the same kernel when it has none."""
+    stmts = [stmt for stmt, _ in walk(kernel.body)]
+    if not any(isinstance(s, Let) and SCALAR_OPS[s.op].transcendental for s in stmts):
+        return kernel
+    rewriter = _Rewriter({s.name for s in stmts if not isinstance(s, Store | Update | Prefetch | Loop)})
+    for stmt in kernel.body:
+        rewriter.add(stmt)
+    return replace(kernel, body=rewriter.body())

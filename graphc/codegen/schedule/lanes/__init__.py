@@ -1,0 +1,1 @@
+"""Which loops go across the lanes of vectors."""

@@ -1,0 +1,294 @@
+"""Vectorising nests without register blocks: picks axes by cost and splits them into copies, lanes and a tail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from graphc.codegen.machine.target import Target
+from graphc.codegen.schedule.loops.transform import (
+    BodyCopier,
+    Names,
+    block_index,
+    defined,
+    depends,
+    indices_of,
+    wrap,
+    write_out,
+)
+from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms
+from graphc.ir.kernel.scalar import SCALAR_OPS
+from graphc.ir.kernel.statements import Acc, Let, Load, Loop, Read, Stmt, Store, Update, walk
+
+_GATHER = 1.5
+"""Cost of one lane of a gathered read, in plain vector operations."""
+_SCATTER = 3.0
+"""Cost of one lane of a scattered write."""
+_FAR_STRIDE, _CONFLICT_STRIDE = 16, 512
+"""Elements between lanes from which each has a cache line of its own, and whose multiples share few cache sets."""
+_SMALL_SUM = 8
+"""Statements for each sum in a loop around another one up to which it is nothing but sums."""
+_SHORT = 4
+"""Iterations of a loop around lanes up to which it may be written out."""
+_CHAINS = (4, 2)
+"""Long chains of operations done side by side, so that one runs while the other waits."""
+_GAPS = (2, 3, 4)
+"""Distances between the lanes of stores that are filled by shuffles of registers."""
+_FOLD = 8.0
+"""Cost of folding the lanes of an accumulator."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to do with a loop: vectorise it (or leave it as it is), and what an execution then costs."""
+
+    cost: float
+    vectorise: bool
+
+
+def vectorise(
+    body: tuple[Stmt, ...], target: Target, names: Names, far: frozenset[Axis] = frozenset()
+) -> tuple[Stmt, ...]:
+    """Every loop nest of ``body`` with its cheapest axes split into lanes; those of ``far`` (see reduce.narrow_loads)
+    into parts of a vector."""
+    result: list[Stmt] = []
+    for stmt in body:
+        if not isinstance(stmt, Loop):
+            result.append(stmt)
+        elif choose(stmt, target).vectorise:
+            parts = target.vector_bytes // target.read_bytes if stmt.axis in far else 1
+            result.extend(split_lanes(stmt, target, names, parts))
+        elif _runs(stmt, target):
+            result.extend(_pieces(stmt, names, target, lanes_of(stmt, target), 1))
+        elif _shares_work(stmt, target):
+            result.append(Loop(stmt.axis, "unroll", vectorise(stmt.body, target, names, far)))
+        elif number := _chains(stmt, target):
+            outer, copy = names.axis("o", stmt.axis.extent // number), names.axis("u", number)
+            copied = BodyCopier(names, {stmt.axis: block_index(0, (outer, number), (copy, 1))}).body(stmt.body)
+            result += wrap([(outer, stmt.kind), (copy, "unroll")], vectorise(copied, target, names, far))
+        else:
+            result.append(Loop(stmt.axis, stmt.kind, vectorise(stmt.body, target, names, far)))
+    return tuple(result)
+
+
+def _runs(loop: Loop, target: Target) -> bool:
+    """Whether a loop in order keeps running sums (or the like) of what it reads side by side, so that lanes can."""
+    if loop.kind != "serial" or not 1 < lanes_of(loop, target) <= loop.axis.extent:
+        return False
+    updated: list[str] = []
+    stored = {s.buffer for s in loop.body if isinstance(s, Store)}
+    for stmt in loop.body:
+        if isinstance(stmt, Update):
+            updated.append(stmt.acc)
+        elif isinstance(stmt, Read):
+            if stmt.acc not in updated:
+                return False
+        elif isinstance(stmt, Load | Store):
+            near = (1,) if isinstance(stmt, Store) else (0, 1)
+            if stmt.guard or lane_stride(stmt.index, loop.axis) not in near:
+                return False
+            if stmt.buffer in stored and (isinstance(stmt, Load) or stmt.combine):
+                return False
+        elif not isinstance(stmt, Let):
+            return False
+    return 0 < len(updated) == len(set(updated))
+
+
+def _chains(loop: Loop, target: Target) -> int:
+    """How many iterations are better done side by side: those around work that is shared, which is a long chain; 0 for
+    other loops."""
+    inner = loop.body[-1] if loop.body else None
+    if loop.kind == "serial" or not isinstance(inner, Loop) or inner.kind != loop.kind:
+        return 0
+    number = next((n for n in _CHAINS if loop.axis.extent % n == 0), 0)
+    return number if number and _shares_work(inner, target) else 0
+
+
+def _shares_work(loop: Loop, target: Target) -> bool:
+    """Whether a short loop right around lanes is better written out, since most of what it does stays the same."""
+    loops = [s for s in loop.body if isinstance(s, Loop)]
+    if loop.axis.extent > _SHORT or len(loops) != 1 or not isinstance(loop.body[-1], Loop):
+        return False
+    (inner,) = loops
+    flat = not any(isinstance(s, Loop) for s in inner.body)
+    if not flat or loop.kind == "serial" or inner.kind != loop.kind or not choose(inner, target).vectorise:
+        return False
+    varying: set[str] = set()
+    different = 0
+    for stmt in (*loop.body[:-1], *inner.body):
+        if depends(stmt, loop.axis, varying, set()):
+            varying |= defined(stmt)
+            different += 1
+    return 2 * different < len(inner.body)
+
+
+def choose(loop: Loop, target: Target) -> Choice:
+    """The cheaper of: this loop across lanes, or this loop as it is with the loops inside vectorised."""
+    inner = 0.0
+    for stmt in loop.body:
+        inner += choose(stmt, target).cost if isinstance(stmt, Loop) else _scalar_cost(stmt)
+    plain = loop.axis.extent * (inner + 1.0)
+    inside = defined(loop)
+    if not _legal(loop, inside):
+        return Choice(plain, False)
+    lanes = lanes_of(loop, target)
+    if lanes == 1:
+        return Choice(plain, False)
+    width = min(lanes, loop.axis.extent)
+    steps = -(-loop.axis.extent // lanes)
+    across = steps * (_lane_cost(loop.body, loop.axis, width, inside) + 1.0)
+    across += _FOLD * sum(isinstance(s, Update) for s in loop.body)
+    return Choice(across, True) if across < plain else Choice(plain, False)
+
+
+def lanes_of(loop: Loop, target: Target) -> int:
+    """Lanes that fit the widest element type computed with in the loop."""
+    widest = 4
+    for stmt, _ in walk(loop.body):
+        if isinstance(stmt, (Let, Load, Acc)):
+            widest = max(widest, stmt.dtype.itemsize)
+    return max(1, target.vector_bytes // widest)
+
+
+def _scalar_cost(stmt: Stmt) -> float:
+    return 10.0 if isinstance(stmt, Let) and SCALAR_OPS[stmt.op].transcendental else 1.0
+
+
+def _legal(loop: Loop, inside: set[str]) -> bool:
+    leaf = not any(isinstance(s, Loop) for s in loop.body)
+    if loop.kind == "serial" or (loop.kind == "reduce" and not leaf):
+        return False
+    declared = {s.name for s, _ in walk(loop.body) if isinstance(s, Acc)}
+    for stmt, _ in walk(loop.body):
+        if isinstance(stmt, Store):
+            stride = lane_stride(stmt.index, loop.axis, inside)
+            if stride == 0 or (stmt.combine and stride is None):
+                return False
+        if isinstance(stmt, Update) and stmt.acc not in declared and loop.kind != "reduce":
+            return False
+    return True
+
+
+def lane_stride(index: Index, axis: Axis, inside: set[str] | None = None) -> int | None:
+    """Elements between neighbouring lanes; None when the index is not affine in the axis, or depends on data (given the
+    scalars defined ``inside`` of the loop, on those)."""
+    for atom, _ in index.terms:
+        if isinstance(atom, Axis):
+            continue
+        for a in atoms(Index(((atom, 1),))):
+            if a == axis or (isinstance(a, Dynamic) and (inside is None or a.name in inside)):
+                return None
+    return index.coefficient(axis)
+
+
+def _lane_cost(body: tuple[Stmt, ...], axis: Axis, lanes: int, inside: set[str]) -> float:
+    cost = 0.0
+    for stmt in body:
+        if isinstance(stmt, Loop) and _fills_gaps(stmt, axis):
+            plain = tuple(s for s in stmt.body if not isinstance(s, Store))
+            cost += stmt.axis.extent * (_lane_cost(plain, axis, lanes, inside) + 2.0 * (len(stmt.body) - len(plain)))
+        elif isinstance(stmt, Loop):
+            cost += stmt.axis.extent * (_lane_cost(stmt.body, axis, lanes, inside) + 1.0)
+        elif isinstance(stmt, (Load, Store)):
+            strides = {lane_stride(i, axis, inside) for i in indices_of(stmt)}
+            cost += _access_cost(strides, isinstance(stmt, Load), lanes)
+        else:
+            cost += _scalar_cost(stmt)
+    return cost
+
+
+def _access_cost(strides: set[int | None], load: bool, lanes: int) -> float:
+    """Vector operations of one access; short strides of reads are whole vectors and shuffles."""
+    if strides <= {0, 1}:
+        return 1.0
+    if load and strides <= {0, 1, 2, 3, 4}:
+        return 1.5 * max(s or 0 for s in strides)
+    known = [abs(s) for s in strides if s is not None]
+    far = max(known, default=0) >= _FAR_STRIDE
+    conflict = far and any(s % _CONFLICT_STRIDE == 0 for s in known if s)
+    return (_GATHER if load else _SCATTER) * lanes * (2.0 if conflict else 1.0)
+
+
+def split_lanes(loop: Loop, target: Target, names: Names, parts: int = 1) -> tuple[Stmt, ...]:
+    """The loop as: blocks of several vectors, single vectors, and a tail of fewer lanes; with ``parts`` of each vector
+    for itself."""
+    lanes, extent = max(1, lanes_of(loop, target) // parts), loop.axis.extent
+    return _pieces(loop, names, target, lanes, _copies(loop, extent // lanes, parts))
+
+
+def _is_long(body: tuple[Stmt, ...]) -> bool:
+    """Whether values take so many operations, one after the other, that the machine sees few of them at a time."""
+    sums = any(isinstance(s, Update) for s in body)
+    return not sums and any(isinstance(s, Let) and SCALAR_OPS[s.op].transcendental for s in body)
+
+
+def _pieces(loop: Loop, names: Names, target: Target, lanes: int, copies: int) -> tuple[Stmt, ...]:
+    extent = loop.axis.extent
+    full = extent // lanes // copies
+    result: list[Stmt] = []
+    done = full * copies * lanes
+    if full:
+        result += _piece(loop, names, 0, full, copies, lanes)
+    singles = (extent - done) // lanes
+    if singles:
+        result += _piece(loop, names, done, singles, 1, lanes)
+        done += singles * lanes
+    for width in _tail(extent - done, target):
+        result += _piece(loop, names, done, 1, 1, width)
+        done += width
+    return tuple(result)
+
+
+def _tail(rest: int, target: Target) -> list[int]:
+    """Widths of the last vectors: one masked vector, or powers of two where masks are slow."""
+    if not rest:
+        return []
+    if target.masked:
+        return [rest]
+    return [1 << bit for bit in reversed(range(rest.bit_length())) if rest >> bit & 1]
+
+
+def _copies(loop: Loop, vectors: int, parts: int) -> int:
+    """Independent vectors in flight: enough to hide latency, few enough for the registers."""
+    size = sum(1 for _ in walk(loop.body))
+    most = parts * (4 if size <= 16 else 2 if size <= 60 else 1) * (2 if _is_long(loop.body) else 1)
+    sums = sum(isinstance(s, Acc) for s in loop.body)
+    if size <= _SMALL_SUM * sums and any(isinstance(s, Loop) for s in loop.body):
+        # NOTE: sums of columns read longer pieces of each row, which memory delivers faster.
+        most = max(1, 16 >> (sums - 1).bit_length())
+    while most > 1 and vectors < most:
+        most //= 2
+    return most
+
+
+def _piece(loop: Loop, names: Names, start: int, number: int, copies: int, lanes: int) -> tuple[Stmt, ...]:
+    if loop.kind == "serial" and number == lanes == 1:
+        return BodyCopier(names, {loop.axis: start}).body(loop.body)
+    outer, copy, lane = names.axis("o", number), names.axis("u", copies), names.axis("l", lanes)
+    index = block_index(start, (outer, copies * lanes), (copy, lanes), (lane, 1))
+    body = BodyCopier(names, {loop.axis: index}).body(loop.body)
+    body = tuple(replace(s, kind="unroll") if isinstance(s, Loop) and _fills_gaps(s, lane) else s for s in body)
+    if _windows_share(body, lane):
+        body = write_out(body, names)
+    return wrap([(outer, loop.kind), (copy, "unroll"), (lane, "vector")], body)
+
+
+def _windows_share(body: tuple[Stmt, ...], vector: Axis) -> bool:
+    """Whether steps of a loop inside lanes read elements that lie between those of other steps: written out, they share
+    what is read."""
+    for stmt, around in walk(body):
+        stride = lane_stride(stmt.index, vector) if isinstance(stmt, Load) and around and not stmt.guard else None
+        if isinstance(stmt, Load) and stride in _GAPS and around[-1].kind == "reduce":
+            return 0 < abs(lane_stride(stmt.index, around[-1].axis) or 0) < stride
+    return False
+
+
+def _fills_gaps(loop: Loop, vector: Axis) -> bool:
+    """Whether what the iterations of a loop inside lanes store lies side by side between the lanes."""
+    stores = [s for s in loop.body if isinstance(s, Store)]
+    leaf = not any(isinstance(s, Loop) for s in loop.body)
+    return leaf and loop.kind == "parallel" and bool(stores) and all(_fills_gap(s, loop.axis, vector) for s in stores)
+
+
+def _fills_gap(store: Store, axis: Axis, vector: Axis) -> bool:
+    gap = axis.extent in _GAPS and lane_stride(store.index, vector) == axis.extent
+    return gap and lane_stride(store.index, axis) == 1 and not (store.guard or store.combine)

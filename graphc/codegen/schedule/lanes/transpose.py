@@ -1,0 +1,94 @@
+"""Nests that read across and write along: tiled so that strided reads become register transposes."""
+
+from __future__ import annotations
+
+from graphc.codegen.machine.target import Target
+from graphc.codegen.schedule.lanes.choose import lane_stride, lanes_of, split_lanes
+from graphc.codegen.schedule.loops.transform import BodyCopier, Names, block_index, wrap
+from graphc.ir.kernel.index import Axis
+from graphc.ir.kernel.statements import Load, Loop, Stmt, Store
+
+_NEAR_BLOCKS = (2, 4)
+"""Blocks side by side in what is read that are done one after the other: together they use whole pieces of its rows."""
+_LONGEST_BODY = 16
+"""A body is written out once per row of the register block, so it must be short."""
+
+
+def transposed_tiles(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ...] | None:
+    """The nest in square blocks whose strided reads become register transposes; None when it has no such form: a
+    perfect nest of parallel loops in which all writes run along one axis, and some reads along another."""
+    form = _form(loop, target)
+    if form is None:
+        return None
+    axes, body, (along, across) = form
+    lanes = lanes_of(loop, target)
+    rest = [a for a in axes if a not in (along, across)]
+    result: list[Stmt] = []
+    whole = across.extent // lanes
+    near = max((n for n in _NEAR_BLOCKS if whole % n == 0), default=1)
+    for start, number, size in (
+        (0, along.extent // lanes, lanes),
+        (along.extent // lanes * lanes, 1, along.extent % lanes),
+    ):
+        if number and size:
+            block, next_block, copy = names.axis("o", whole // near), names.axis("o", near), names.axis("u", lanes)
+            outer, lane = names.axis("o", number), names.axis("l", size)
+            mapping = {
+                across: block_index(0, (block, near * lanes), (next_block, lanes), (copy, 1)),
+                along: block_index(start, (outer, lanes), (lane, 1)),
+            }
+            inner = BodyCopier(names, mapping).body(body)
+            order = [(block, "parallel"), (outer, "parallel"), (next_block, "parallel")]
+            result += wrap([*order, (copy, "unroll"), (lane, "vector")], inner)
+    if across.extent % lanes:
+        tail = names.axis("o", across.extent % lanes)
+        inner = BodyCopier(names, {across: block_index(whole * lanes, (tail, 1))}).body(body)
+        result += wrap([(tail, "parallel")], split_lanes(Loop(along, "parallel", inner), target, names))
+    return wrap([(a, "parallel") for a in rest], tuple(result))
+
+
+def holds_transposed(loop: Loop, target: Target) -> bool:
+    """Whether a loop has one inside, beside others, that is a nest for ``transposed_tiles``: an image that is turned
+    while zeros are put around its rows."""
+    inner = [s for s in loop.body if isinstance(s, Loop)] if loop.kind == "parallel" else []
+    return any(_form(s, target) is not None or holds_transposed(s, target) for s in inner)
+
+
+def _form(loop: Loop, target: Target) -> tuple[list[Axis], tuple[Stmt, ...], tuple[Axis, Axis]] | None:
+    """Axes and body of a nest that can be turned, with the axis of its writes and that of its strided reads."""
+    axes, body = _perfect(loop)
+    lanes = lanes_of(loop, target)
+    pair = _axes(axes, body, lanes) if lanes >= 4 and len(body) <= _LONGEST_BODY else None
+    return None if pair is None else (axes, body, pair)
+
+
+def _perfect(loop: Loop) -> tuple[list[Axis], tuple[Stmt, ...]]:
+    axes: list[Axis] = []
+    body: tuple[Stmt, ...] = (loop,)
+    while len(body) == 1 and isinstance(body[0], Loop) and body[0].kind == "parallel":
+        axes.append(body[0].axis)
+        body = body[0].body
+    return axes, body
+
+
+def _axes(axes: list[Axis], body: tuple[Stmt, ...], lanes: int) -> tuple[Axis, Axis] | None:
+    """(axis along which everything is written, axis along which the strided reads run)."""
+    stores = [s for s in body if isinstance(s, Store)]
+    loads = [s for s in body if isinstance(s, Load)]
+    if (
+        any(isinstance(s, Loop) for s in body)
+        or any(s.guard for s in (*stores, *loads))
+        or any(s.combine for s in stores)
+    ):
+        return None
+    for along in axes:
+        if along.extent < lanes // 2 or not all(lane_stride(s.index, along) == 1 for s in stores):
+            continue
+        strides = [(s, lane_stride(s.index, along)) for s in loads]
+        strided = [s for s, stride in strides if stride not in (0, 1)]
+        if not strided or any(stride is None for _, stride in strides):
+            continue
+        for across in axes:
+            if across != along and across.extent >= lanes and all(lane_stride(s.index, across) == 1 for s in strided):
+                return along, across
+    return None

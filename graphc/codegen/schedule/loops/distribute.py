@@ -1,0 +1,68 @@
+"""Phases: a kernel whose loop nests write one buffer one after the other becomes one kernel per nest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from graphc.ir.kernel.statements import Buffer, Kernel, Load, Loop, Program, Stmt, Store, walk
+
+
+def separate_phases(program: Program) -> Program:
+    """Needs: a lowered program. Does: splits kernels such as "fill with zeros, then scatter". Leaves: kernels in which
+    a buffer that is written belongs to one top-level nest only, so that threads may share its loops without waiting."""
+    kernels: list[Kernel] = []
+    pieces: dict[str, list[tuple[str, tuple[int, ...]]]] = {}
+    for kernel in program.kernels:
+        phases = _phases(kernel) if _has_phases(kernel) else [kernel]
+        kernels += phases
+        positions = {b.name: i for i, b in enumerate(kernel.arguments)}
+        pieces[kernel.name] = [(p.name, tuple(positions[b.name] for b in p.arguments)) for p in phases]
+    if len(kernels) == len(program.kernels):
+        return program
+    calls = tuple(
+        replace(
+            call,
+            kernel=name,
+            args=tuple(call.args[p] for p in taken),
+            places=tuple(call.places[p] for p in taken) if call.places else (),
+        )
+        for call in program.calls
+        for name, taken in pieces[call.kernel]
+    )
+    return replace(program, kernels=tuple(kernels), calls=calls)
+
+
+def _has_phases(kernel: Kernel) -> bool:
+    nests = kernel.body
+    if len(nests) < 2 or not all(isinstance(s, Loop) for s in nests):
+        return False
+    if len(kernel.arguments) != len(kernel.buffers):
+        return False
+    uses = [_uses(nest) for nest in nests]
+    return any(a is not b and a[0] & (b[0] | b[1]) for a in uses for b in uses)
+
+
+def _uses(nest: Stmt) -> tuple[set[str], set[str]]:
+    """Buffers that a nest stores to, and those that it loads from."""
+    statements = [s for s, _ in walk((nest,))]
+    return {s.buffer for s in statements if isinstance(s, Store)}, {s.buffer for s in statements if isinstance(s, Load)}
+
+
+def _phases(kernel: Kernel) -> list[Kernel]:
+    found = []
+    written = {b.name for b in kernel.buffers if b.role == "inout"}
+    for number, nest in enumerate(kernel.body):
+        stored, loaded = _uses(nest)
+        buffers = tuple(
+            replace(b, role=_role(b, b.name in stored, b.name in loaded or b.name in written))
+            for b in kernel.buffers
+            if b.name in stored or b.name in loaded
+        )
+        found.append(replace(kernel, name=f"{kernel.name}_{number}", buffers=buffers, body=(nest,)))
+        written |= stored
+    return found
+
+
+def _role(buffer: Buffer, stored: bool, holds: bool) -> str:
+    """``inout`` where a buffer that is written already holds values that stay."""
+    return ("inout" if holds else "out") if stored else "in"

@@ -1,0 +1,81 @@
+"""Which results are written past the caches: large ones that nothing reads again, and those that no cache holds."""
+
+from __future__ import annotations
+
+from graphc.codegen.machine.target import Target
+from graphc.ir.kernel.index import Axis, Index
+from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Program, Store, walk
+
+_VAST = 1.5
+"""How many times as large as the far cache a buffer is of which nothing stays there."""
+LINE = 64
+"""Bytes of a cache line."""
+_LONGEST = 200
+"""Statements of a kernel that is emitted twice: for results that start at a cache line, and for others."""
+_LARGE = 8
+"""Part of what a kernel touches that a buffer has to be."""
+
+
+def streamed_buffers(program: Program, target: Target) -> dict[str, frozenset[str]]:
+    """By kernel, the buffers whose stores may go past the caches in every call: they hold large outputs that are
+    written once, line by line, and read by no kernel (or what is larger than any cache), and the kernel touches at
+    least ``target.stream_bytes``, so that they would not stay in the caches."""
+    kernels = [k for k in program.kernels if target.stream_bytes and _bytes(*k.arguments) >= target.stream_bytes]
+    found: dict[str, frozenset[str]] = {}
+    gone = _unread_outputs(program) | _vast(program, target) if kernels else set()
+    for kernel in kernels:
+        calls = [c for c in program.calls if c.kernel == kernel.name]
+        buffers = frozenset(
+            b.name
+            for i, b in enumerate(kernel.arguments)
+            if all(_is_whole(c) and c.args[i] in gone for c in calls)
+            and _bytes(b) * _LARGE >= target.stream_bytes
+            and _is_written_once(kernel, b.name, target)
+        )
+        if buffers and sum(1 for _ in walk(kernel.body)) <= _LONGEST:
+            found[kernel.name] = buffers
+    return found
+
+
+def _bytes(*buffers: Buffer) -> int:
+    return sum(b.size * b.dtype.itemsize for b in buffers)
+
+
+def _unread_outputs(program: Program) -> set[str]:
+    """Outputs with memory of their own that no kernel reads."""
+    arguments = {k.name: k.arguments for k in program.kernels}
+    read = {a for c in program.calls for a, b in zip(c.args, arguments[c.kernel], strict=True) if b.role != "out"}
+    shared = {s.alias for s in program.storages if s.alias}
+    return {s.name for s in program.storages if s.cls == "output" and not s.alias} - read - shared
+
+
+def _vast(program: Program, target: Target) -> set[str]:
+    """Storages of which nothing is left in a cache when they have been written."""
+    shared = {s.alias for s in program.storages if s.alias}
+    large = [s for s in program.storages if s.nbytes >= _VAST * target.stream_bytes and not s.alias]
+    return {s.name for s in large if s.cls in ("output", "temp")} - shared
+
+
+def _is_whole(call: Call) -> bool:
+    return not call.repeats and not call.places
+
+
+def _is_written_once(kernel: Kernel, buffer: str, target: Target) -> bool:
+    """Whether the kernel only stores to the buffer, and whole lines of it."""
+    lines = 0
+    for stmt, loops in walk(kernel.body):
+        if isinstance(stmt, Load) and stmt.buffer == buffer:
+            return False
+        if isinstance(stmt, Store) and stmt.buffer == buffer:
+            if stmt.combine or stmt.guard:
+                return False
+            vector = next((loop.axis for loop in loops if loop.kind == "vector"), None)
+            lines += vector is not None and is_line(stmt.index, vector, kernel.buffer(buffer).dtype.itemsize, target)
+    return lines > 0
+
+
+def is_line(index: Index, vector: Axis, itemsize: int, target: Target) -> bool:
+    """Whether a vector of neighbouring elements is a cache line if the buffer starts at one."""
+    lanes = target.vector_bytes // itemsize
+    whole = target.vector_bytes == LINE and vector.extent == lanes and index.coefficient(vector) == 1
+    return whole and all(c % lanes == 0 for a, c in index.terms if a != vector) and index.constant % lanes == 0

@@ -1,0 +1,1 @@
+"""Long reductions, in parts and by columns."""

@@ -1,0 +1,184 @@
+"""Sums over rows that are read as they lie: a few rows at a time are added to a row of sums in scratch memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from graphc.base.locks import cached_property
+from graphc.codegen.schedule.contraction.match import PRODUCTS
+from graphc.codegen.schedule.lanes.choose import lane_stride
+from graphc.codegen.schedule.loops.transform import BodyCopier, Names, block_index, blocks, wrap
+from graphc.ir.kernel.index import Axis, Index, IndexLike, as_index
+from graphc.ir.kernel.statements import (
+    Acc,
+    Buffer,
+    IndexLet,
+    Let,
+    Load,
+    Loop,
+    Read,
+    Stmt,
+    Store,
+    Update,
+    identity,
+)
+
+_WIDE = 256
+"""Columns up to which a block of accumulators in registers covers whole rows."""
+_HIGH = 64
+"""Rows from which a row of sums in memory is worth its traffic."""
+_ROW_BYTES = 16 * 1024
+"""Most bytes of sums that lie in scratch memory while rows pass by: half of a near cache."""
+_ROWS = 8
+"""Most rows that are added at a time."""
+_STATEMENTS = 40
+"""At most as many statements are written out for all rows of a step."""
+Ahead = Callable[[Index, int], tuple[Stmt, ...]]
+"""What comes before some rows are added: takes the first row and how many there are."""
+
+
+def is_column_sum(columns: Axis | None, before: Sequence[Stmt], loop: Loop, once: frozenset[str] = frozenset()) -> bool:
+    """Whether a reduction for each of many columns reads rows in which the columns lie side by side, longer ones than
+    accumulators in registers cover. A matrix times a vector is one if the matrix is among the buffers that are read
+    ``once``; others are left to codegen.schedule.contraction.match."""
+    if columns is None or columns.extent <= _WIDE or loop.axis.extent < _HIGH:
+        return False
+    if not all(isinstance(s, Acc | Let | IndexLet | Load) for s in before):
+        return False
+    body = leaf(loop)[1]
+    loads = [s for s in body if isinstance(s, Load)]
+    strides = [lane_stride(s.index, columns) for s in loads]
+    plain = all(isinstance(s, Load | Let | IndexLet | Update) and not getattr(s, "guard", ()) for s in body)
+    lets = [s for s in body if isinstance(s, Let) and s.op != "cast"]
+    product = 0 in strides and [s.op in PRODUCTS for s in lets] == [True] and len(loads) == 2
+    again = any(s.buffer not in once for s, stride in zip(loads, strides, strict=True) if stride == 1)
+    return plain and not (product and again) and 1 in strides and set(strides) <= {0, 1}
+
+
+def leaf(loop: Loop) -> tuple[list[Axis], tuple[Stmt, ...]]:
+    """Axes and innermost body of a perfect nest of reductions."""
+    axes, body = [loop.axis], loop.body
+    while len(body) == 1 and isinstance(body[0], Loop) and body[0].kind == "reduce":
+        axes.append(body[0].axis)
+        body = body[0].body
+    return axes, body
+
+
+def nothing_ahead(_start: Index, _count: int) -> tuple[Stmt, ...]:
+    """No statements."""
+    return ()
+
+
+@dataclass(frozen=True)
+class ColumnSums:
+    """Adds up the rows of a reduction. ``before`` declares the accumulators of one column, ``loop`` updates them."""
+
+    names: Names
+    columns: Axis
+    before: Sequence[Stmt]
+    loop: Loop
+    ahead: Ahead = nothing_ahead
+
+    @cached_property
+    def axes(self) -> list[Axis]:
+        """The reduced axes, outermost first."""
+        return leaf(self.loop)[0]
+
+    @cached_property
+    def body(self) -> tuple[Stmt, ...]:
+        """What is done for one element."""
+        return leaf(self.loop)[1]
+
+    @cached_property
+    def accs(self) -> list[Acc]:
+        """The accumulators of one column."""
+        updated = {s.acc for s in self.body if isinstance(s, Update)}
+        return [s for s in self.before if isinstance(s, Acc) and s.name in updated]
+
+    @cached_property
+    def widths(self) -> list[tuple[int, int, int]]:
+        """(start, count, size) of blocks of columns."""
+        return blocks(self.columns.extent, _ROW_BYTES // sum(a.dtype.itemsize for a in self.accs))
+
+    @cached_property
+    def scratch(self) -> list[Buffer]:
+        """The rows of sums."""
+        longest = max(size for _, _, size in self.widths)
+        return [Buffer(f"sums{i}", a.dtype, longest, "scratch") for i, a in enumerate(self.accs)]
+
+    @property
+    def rows(self) -> int:
+        """How many rows are added at a time."""
+        return next(r for r in (_ROWS, 4, 2, 1) if r * len(self.body) <= _STATEMENTS or r == 1)
+
+    def nest(
+        self, axes: dict[Axis, Axis], start: Index, rows: int, target: Callable[[Acc, Index], tuple[str, Index]]
+    ) -> tuple[Stmt, ...]:
+        """Adds up ``rows`` rows from ``start`` on. ``axes`` renames the loops around; ``target`` gives for an
+        accumulator and a column where the sum goes."""
+        result: list[Stmt] = []
+        for first, count, size in self.widths:
+            number = self.names.axis("b", count)
+            place = block_index(first, (number, size))
+            body = [
+                *self.each(size, self.reset),
+                *self.add(size, {**axes, self.columns: place}, start, rows),
+                *self.each(size, lambda c, place=place: self.flush(c, place, target)),
+            ]
+            result += wrap([(number, "parallel")], tuple(body))
+        return tuple(result)
+
+    def each(self, size: int, make: Callable[[Index], list[Stmt]]) -> tuple[Stmt, ...]:
+        """A loop over a block of columns."""
+        column = self.names.axis("c", size)
+        return wrap([(column, "parallel")], tuple(make(as_index(column))))
+
+    def reset(self, column: Index) -> list[Stmt]:
+        """Sums of nothing."""
+        return [
+            Store(b.name, column, identity(a.combine, a.dtype)) for a, b in zip(self.accs, self.scratch, strict=True)
+        ]
+
+    def flush(self, column: Index, place: Index, target: Callable[[Acc, Index], tuple[str, Index]]) -> list[Stmt]:
+        """Writes the sums where they go."""
+        result: list[Stmt] = []
+        for acc, sums in zip(self.accs, self.scratch, strict=True):
+            value = self.names.scalar("p")
+            buffer, index = target(acc, place + column)
+            result += [Load(value, sums.name, column, acc.dtype), Store(buffer, index, value)]
+        return result
+
+    def add(self, size: int, axes: dict[Axis, IndexLike], start: Index, rows: int) -> tuple[Stmt, ...]:
+        """Loops over the rows, some of them at a time."""
+        step, *inner = [self.names.axis("k", rows), *(self.names.axis("k", a.extent) for a in self.axes[1:])]
+        places = {**axes, self.axes[0]: start + as_index(step), **dict(zip(self.axes[1:], inner, strict=True))}
+        around, last = [step, *inner][:-1], [step, *inner][-1]
+        base = start if not inner else as_index(0)
+        result: list[Stmt] = []
+        full = last.extent // self.rows
+        for first, count, together in ((0, full, self.rows), (full * self.rows, 1, last.extent % self.rows)):
+            if not count or not together:
+                continue
+            number = self.names.axis("k", count)
+            at = [base + block_index(first + r, (number, together)) for r in range(together)]
+            body = (*self.ahead(at[0], together), *self.each(size, lambda c, at=at: self.add_rows(c, places, at)))
+            result += wrap([(number, "serial")], body)
+        return wrap([(a, "serial") for a in around], tuple(result))
+
+    def add_rows(self, column: Index, places: dict[Axis, IndexLike], at: list[Index]) -> list[Stmt]:
+        """The sums of one column with the elements of some rows added."""
+        copier = BodyCopier(self.names, places)
+        copier.axes[self.columns] = as_index(places[self.columns]) + column
+        result: list[Stmt] = list(copier.body(tuple(s for s in self.before if not isinstance(s, Acc))))
+        for acc, sums in zip(self.accs, self.scratch, strict=True):
+            value = self.names.scalar("p")
+            result.append(Load(value, sums.name, column, acc.dtype))
+            result.append(Acc(copier.define(acc.name), acc.dtype, acc.combine, value))
+        for place in at:
+            copier.axes[self.axes[-1]] = place
+            result += copier.body(self.body)
+        for acc, sums in zip(self.accs, self.scratch, strict=True):
+            value = self.names.scalar("p")
+            result += [Read(value, copier.renamed[acc.name]), Store(sums.name, column, value)]
+        return result

@@ -1,0 +1,128 @@
+"""A kernel that goes over rows and sums over the same rows become one kernel, which reads far memory once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from graphc.codegen.schedule.loops.transform import BodyCopier, Names, block_index, merge_loops, wrap
+from graphc.codegen.schedule.reduce.column_reduction import Ahead, ColumnSums
+from graphc.ir.kernel.index import Axis, Index, bounds
+from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Loop, Program, Stmt, Store, walk
+
+_LONGER = 2
+"""How many times longer than a row of what is summed the loops of a row may be."""
+
+
+@dataclass(frozen=True)
+class RowSums:
+    """A kernel that adds up rows, all of them in order."""
+
+    kernel: Kernel
+    sums: ColumnSums
+    build: Callable[[Ahead], Kernel]
+    """The same kernel with statements ahead of rows being added."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return self.sums.loop.axis.extent
+
+    @property
+    def width(self) -> int:
+        """Elements of a row."""
+        return self.sums.columns.extent
+
+
+def join_rows(program: Program, rows: Kernel, first: Call, sums: RowSums, second: Call) -> tuple[Kernel, Call] | None:
+    """One kernel, with its call, for a call of ``rows`` and the call of ``sums`` right after it; None where the sums
+    read much that the rows do not touch, or rows that are not done yet, or where the rows are no single loop."""
+    names = Names("j")
+    nest = _row_loop(rows, sums, names)
+    bound = dict(zip((b.name for b in rows.arguments), first.args, strict=True))
+    summed = dict(zip((b.name for b in sums.kernel.arguments), second.args, strict=True))
+    if nest is None or not _meet_as_rows(program, rows, bound, sums, summed, nest):
+        return None
+    known = {storage: name for name, storage in summed.items()}
+    renamed = {name: known.get(storage, f"row{i}") for i, (name, storage) in enumerate(bound.items())}
+    renamed |= {b.name: f"row_{b.name}" for b in rows.buffers if b.role == "scratch"}
+    body = tuple(_renamed(s, renamed) for s in nest.body)
+
+    def ahead(start: Index, count: int) -> tuple[Stmt, ...]:
+        row = names.axis("i", count)
+        return wrap([(row, "parallel")], BodyCopier(names, {nest.axis: block_index(0, (row, 1)) + start}).body(body))
+
+    built = sums.build(ahead)
+    own = {renamed[b.name]: replace(b, name=renamed[b.name]) for b in rows.buffers}
+    shared = [replace(b, role=_role(own[b.name], b)) if b.name in own else b for b in built.buffers]
+    others = [b for n, b in own.items() if n not in summed]
+    buffers = sorted((*shared, *others), key=lambda b: b.role == "scratch")
+    places = summed | {renamed[name]: storage for name, storage in bound.items()}
+    kernel = Kernel(f"{rows.name}_{built.name}", tuple(buffers), built.body, (*rows.origin, *built.origin))
+    args = tuple(places[b.name] for b in kernel.arguments)
+    return kernel, replace(second, kernel=kernel.name, args=args, values=(*first.values, *second.values))
+
+
+def _role(of_rows: Buffer, of_sums: Buffer) -> str:
+    return of_sums.role if of_rows.role == "in" else of_rows.role
+
+
+def _row_loop(kernel: Kernel, sums: RowSums, names: Names) -> Loop | None:
+    """The loop over rows that a kernel is; a loop over all elements becomes one over rows."""
+    body = merge_loops(kernel.body, names)
+    outer = body[0] if len(body) == 1 else None
+    if not isinstance(outer, Loop) or outer.kind != "parallel":
+        return None
+    if outer.axis.extent == sums.rows * sums.width and not any(isinstance(s, Loop) for s in outer.body):
+        row, column = names.axis("i", sums.rows), names.axis("i", sums.width)
+        copier = BodyCopier(names, {outer.axis: block_index(0, (row, sums.width), (column, 1))})
+        return Loop(row, "parallel", (Loop(column, "parallel", copier.body(outer.body)),))
+    inside = [s for s in outer.body if isinstance(s, Loop)]
+    flat = all(not isinstance(s, Loop) for loop in inside for s in loop.body)
+    short = all(loop.axis.extent <= _LONGER * sums.width for loop in inside)
+    return outer if outer.axis.extent == sums.rows and inside and flat and short else None
+
+
+def _meet_as_rows(
+    program: Program, rows: Kernel, bound: Mapping[str, str], sums: RowSums, summed: Mapping[str, str], nest: Loop
+) -> bool:
+    """Whether the sums read little else than the rows touch, and of what these write only the same row."""
+    shared = {*bound.values(), *summed.values()}
+    if any(s.alias and (s.name in shared or s.alias in shared) for s in program.storages):
+        return False
+    touched = {storage: rows.buffer(name) for name, storage in bound.items()}
+    for buffer in sums.kernel.arguments:
+        if buffer.role == "in" and 2 * buffer.size >= sums.rows * sums.width and summed[buffer.name] not in touched:
+            return False
+    if any(isinstance(s, Store) and s.combine for s, _ in walk(rows.body)):
+        return False
+    written = {storage: b.name for storage, b in touched.items() if b.role != "in"}
+    for name, storage in summed.items():
+        if storage in written and not _same_rows(nest, written[storage], sums, name):
+            return False
+    return True
+
+
+def _same_rows(nest: Loop, written: str, sums: RowSums, read: str) -> bool:
+    """Whether row by row one kernel writes what the other reads."""
+    buffer = sums.kernel.buffer(read)
+    apart, rest = divmod(buffer.size, sums.rows)
+    if rest or not apart:
+        return False
+    done = [(s.index, nest.axis) for s, _ in walk(nest.body) if isinstance(s, Store | Load) and s.buffer == written]
+    used = [(s.index, sums.sums.loop.axis) for s in sums.sums.body if isinstance(s, Load) and s.buffer == read]
+    return all(_in_row(index, row, apart) for index, row in (*done, *used))
+
+
+def _in_row(index: Index, row: Axis, apart: int) -> bool:
+    """Whether an index stays within ``apart`` elements from a multiple of the row on."""
+    inside = index - block_index(0, (row, index.coefficient(row)))
+    low, high = bounds(inside)
+    return index.coefficient(row) == apart and low >= 0 and high < apart
+
+
+def _renamed(stmt: Stmt, names: Mapping[str, str]) -> Stmt:
+    """A statement with other names for buffers."""
+    if isinstance(stmt, Loop):
+        return replace(stmt, body=tuple(_renamed(s, names) for s in stmt.body))
+    return replace(stmt, buffer=names[stmt.buffer]) if isinstance(stmt, Load | Store) else stmt

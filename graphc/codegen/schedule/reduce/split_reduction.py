@@ -1,0 +1,316 @@
+"""Long reductions with few results become partial results of stretches of fixed length, and a short reduction of those.
+
+The stretches depend on the size of the reduction only, so the result is the same for every number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from graphc.codegen.schedule.loops.transform import BodyCopier, Names, block_index, blocks, merge_loops, wrap
+from graphc.codegen.schedule.memory.prepacking import fixed_storages
+from graphc.codegen.schedule.reduce.column_reduction import Ahead, ColumnSums, is_column_sum, nothing_ahead
+from graphc.codegen.schedule.reduce.map_fusion import RowSums, join_rows
+from graphc.ir.kernel.index import Axis, Index, as_index
+from graphc.ir.kernel.statements import (
+    Acc,
+    Buffer,
+    Call,
+    Kernel,
+    Load,
+    Loop,
+    Program,
+    Read,
+    Stmt,
+    Storage,
+    Store,
+    Update,
+    identity,
+    walk,
+)
+
+LONG = 1 << 18
+"""Iterations from which a reduction is split."""
+STRETCH = 1 << 15
+"""About how many iterations compute the partial results of one stretch."""
+FEW = 16
+"""A kernel with more results than this has enough to share without it."""
+ROWS_FROM, ROWS_STRETCH = 1 << 20, 1 << 18
+"""The same numbers where rows are added up to a row of sums, which also reads them as they lie."""
+FEWEST = 8
+"""Rows that a row of partial sums is made of at least."""
+
+
+def split_reductions(program: Program) -> Program:
+    """Needs: a lowered program. Does: gives each long reduction with few results a kernel for partial results, which
+    goes along with what the kernel before does to the same rows. Leaves: an equivalent program, but for the order in
+    which sums are rounded."""
+    fixed = fixed_storages(program)
+    splitters = {k.name: _KernelSplitter(k, _read_once(program, k, fixed)) for k in program.kernels}
+    split = {name: found for name, s in splitters.items() if (found := s.run()) is not None}
+    if not split:
+        return program
+    row_sums = {name: sums for s in splitters.values() for name, sums in s.row_sums.items()}
+    return _Calls(program, split, row_sums).run()
+
+
+class _Calls:
+    """The calls of a program with those of split kernels replaced by those of their pieces."""
+
+    def __init__(self, program: Program, split: dict[str, list[Kernel]], row_sums: dict[str, RowSums]):
+        self.program = program
+        self.split = split
+        self.row_sums = row_sums
+        self.kernels = {p.name: p for k in program.kernels for p in split.get(k.name, [k])}
+        self.joined: dict[tuple[str, str, tuple[int, ...]], str] = {}
+        """By two kernels and where arguments of the second are among those of the first: the name of both as one."""
+        self.storages = list(program.storages)
+        self.names = {s.name for s in program.storages}
+        self.calls: list[Call] = []
+
+    def run(self) -> Program:
+        """The program of the pieces."""
+        for call in self.program.calls:
+            if call.kernel in self.split:
+                self.add_pieces(call)
+            else:
+                self.calls.append(call)
+        called = {c.kernel for c in self.calls}
+        kernels = tuple(k for k in self.kernels.values() if k.name in called)
+        return replace(self.program, storages=tuple(self.storages), kernels=kernels, calls=tuple(self.calls))
+
+    def add_pieces(self, call: Call) -> None:
+        """Appends the calls of the pieces of a kernel."""
+        bound = dict(zip((b.name for b in self.program.kernel(call.kernel).arguments), call.args, strict=True))
+        places = {name: call.place(i) for i, name in enumerate(bound)}
+        for piece in self.split[call.kernel]:
+            for buffer in piece.arguments:
+                if buffer.name not in bound:
+                    bound[buffer.name] = _fresh(f"{buffer.name}.{len(self.names)}", self.names)
+                    self.storages.append(Storage(bound[buffer.name], buffer.dtype, (buffer.size,), "temp"))
+            args = tuple(bound[b.name] for b in piece.arguments)
+            at = tuple(places.get(b.name, Index()) for b in piece.arguments) if call.places else ()
+            self.add(Call(piece.name, args, call.values, call.repeats, at))
+
+    def add(self, call: Call) -> None:
+        """Appends a call, or joins it with the last one."""
+        last = self.calls[-1] if self.calls else None
+        plain = last is not None and not (last.repeats or call.repeats or last.places or call.places)
+        if last is not None and plain and call.kernel in self.row_sums:
+            joined = join_rows(self.program, self.kernels[last.kernel], last, self.row_sums[call.kernel], call)
+            if joined is not None:
+                shared = tuple(last.args.index(a) if a in last.args else -1 for a in call.args)
+                name = self.joined.setdefault(
+                    (last.kernel, call.kernel, shared), f"{joined[0].name}_{len(self.joined)}"
+                )
+                self.kernels.setdefault(name, replace(joined[0], name=name))
+                self.calls[-1] = replace(joined[1], kernel=name)
+                return
+        self.calls.append(call)
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "x"
+    taken.add(name)
+    return name
+
+
+class _PlainNames(Names):
+    """Names that neither a lowered kernel nor the schedule uses."""
+
+    def axis(self, prefix: str, extent: int) -> Axis:
+        return Axis(f"{prefix}r{self._number()}", extent)
+
+    def scalar(self, old: str) -> str:
+        return f"{old}r{self._number()}"
+
+
+@dataclass(frozen=True)
+class _Partial:
+    """Where the partial results of one accumulator lie: ``count`` of them for each result."""
+
+    buffer: Buffer
+    acc: Acc
+    count: int
+    apart: int
+    """Elements between the partial results of one result: neighbours in memory are what is computed side by side."""
+
+    def index(self, result: Index, number: Index) -> Index:
+        return result + number * self.apart if self.apart > 1 else result * self.count + number
+
+
+def _read_once(program: Program, kernel: Kernel, fixed: frozenset[str]) -> frozenset[str]:
+    """Buffers to which no call binds what could be packed once for many calls."""
+    calls = program.calls_of(kernel.name)
+    packed = {b.name for c in calls for b, a in zip(kernel.arguments, c.args, strict=True) if a in fixed or c.repeats}
+    return frozenset(b.name for b in kernel.arguments) - packed
+
+
+class _KernelSplitter:
+    def __init__(self, kernel: Kernel, once: frozenset[str] = frozenset()):
+        self.kernel = kernel
+        self.once = once
+        """Buffers of which no copy is kept from call to call."""
+        self.names = _PlainNames()
+        self.outer: list[Axis] = []
+        self.partials: list[_Partial] = []
+        self.row_sums: dict[str, RowSums] = {}
+        """By name, the kernels that may be joined with one that goes over the same rows."""
+
+    def run(self) -> list[Kernel] | None:
+        """The kernels of partial results, and the one that is left; None when there is nothing to split."""
+        body = self.kernel.body
+        while len(body) == 1 and isinstance(body[0], Loop) and body[0].kind == "parallel":
+            self.outer.append(body[0].axis)
+            body = body[0].body
+        self.many = prod(a.extent for a in self.outer) > FEW
+        if len(self.kernel.arguments) != len(self.kernel.buffers):
+            return None
+        kernels: list[Kernel] = []
+        statements = list(merge_loops(body, self.names))
+        for position, stmt in enumerate(statements):
+            if any(isinstance(s, Store) for s, _ in walk((stmt,))):
+                break
+            if isinstance(stmt, Loop) and stmt.kind == "reduce" and self.is_long(statements, position):
+                before = tuple(statements[:position])
+                kernels.append(self.partial_kernel(before, stmt, len(kernels)))
+                statements[position] = self.combined(stmt)
+        if not kernels:
+            return None
+        rest = wrap([(a, "parallel") for a in self.outer], tuple(statements))
+        return [*kernels, self.kernel_of(self.kernel.name, rest)]
+
+    def is_long(self, statements: Sequence[Stmt], position: int) -> bool:
+        """Whether the reduction at a position is worth splitting: not the one of many results whose rows are read again
+        once it is done, from a nearer cache where that is done block by block."""
+        loop, rest = statements[position], statements[position + 1 :]
+        assert isinstance(loop, Loop)
+        trips = _trips((loop,)) * prod(a.extent for a in self.outer)
+        if not self.many:
+            return loop.axis.extent > 1 and trips >= LONG
+        if prod(a.extent for a in self.outer) * FEWEST > ROWS_STRETCH:
+            return False
+        again = _loaded((loop,)) & _loaded([s for s in rest if isinstance(s, Loop)])
+        once = self.once if len(self.outer) == 1 else frozenset()
+        return trips >= ROWS_FROM and not again and is_column_sum(self.outer[-1], statements[:position], loop, once)
+
+    def partial_kernel(self, before: tuple[Stmt, ...], loop: Loop, number: int) -> Kernel:
+        """The kernel that computes the partial results of a loop; notes where they lie."""
+        results = prod(a.extent for a in self.outer)
+        stretch = ROWS_STRETCH if self.many else STRETCH
+        runs = blocks(loop.axis.extent, max(1, stretch // (_trips(loop.body) * results)))
+        count = sum(n for _, n, _ in runs)
+        updated = {s.acc for s, _ in walk(loop.body) if isinstance(s, Update)}
+        partials = []
+        for acc in (s for s in before if isinstance(s, Acc) and s.name in updated):
+            name = f"partial{len(self.partials) + len(partials)}"
+            buffer = Buffer(name, acc.dtype, count * results, "out")
+            partials.append(_Partial(buffer, acc, count, results if self.many else 1))
+        from_identity = tuple(
+            replace(s, init=identity(s.combine, s.dtype)) if isinstance(s, Acc) and s.name in updated else s
+            for s in before
+        )
+        self.partials += partials
+        body: list[Stmt] = []
+        done = 0
+        name = f"{self.kernel.name}_partial{number}"
+        if self.many:
+            return self.row_kernel(name, ColumnSums(self.names, self.outer[-1], from_identity, loop), runs, partials)
+        for run in runs:
+            body += self.stretches(from_identity, loop, run, done, partials)
+            done += run[1]
+        return self.kernel_of(name, tuple(body))
+
+    def row_kernel(
+        self, name: str, sums: ColumnSums, runs: list[tuple[int, int, int]], partials: list[_Partial]
+    ) -> Kernel:
+        """The same, with whole rows added up."""
+
+        def build(ahead: Ahead) -> Kernel:
+            body: list[Stmt] = []
+            done = 0
+            for run in runs:
+                body += self.row_stretches(replace(sums, ahead=ahead), run, done, partials)
+                done += run[1]
+            return self.kernel_of(name, tuple(body), sums.scratch)
+
+        kernel = build(nothing_ahead)
+        if len(self.outer) == len(sums.widths) == len(sums.axes) == 1:
+            self.row_sums[name] = RowSums(kernel, sums, build)
+        return kernel
+
+    def stretches(
+        self, before: tuple[Stmt, ...], loop: Loop, run: tuple[int, int, int], done: int, partials: list[_Partial]
+    ) -> tuple[Stmt, ...]:
+        """The nest over stretches of equal length; ``done`` come before them."""
+        start, count, size = run
+        stretch, step = self.names.axis("s", count), self.names.axis("k", size)
+        outer = {a: self.names.axis("o", a.extent) for a in self.outer}
+        place = block_index(start, (stretch, size), (step, 1))
+        copier = BodyCopier(self.names, {**outer, loop.axis: place})
+        body = [*copier.body(before), Loop(step, "reduce", copier.body(loop.body))]
+        result = _flat(outer.values())
+        for partial in partials:
+            value = self.names.scalar("p")
+            body.append(Read(value, copier.renamed[partial.acc.name]))
+            body.append(Store(partial.buffer.name, partial.index(result, as_index(stretch) + done), value))
+        return wrap([(stretch, "parallel"), *((a, "parallel") for a in outer.values())], tuple(body))
+
+    def row_stretches(
+        self, sums: ColumnSums, run: tuple[int, int, int], done: int, partials: list[_Partial]
+    ) -> tuple[Stmt, ...]:
+        """The nest over stretches of rows of equal length."""
+        start, count, size = run
+        stretch = self.names.axis("s", count)
+        outer = {a: self.names.axis("o", a.extent) for a in self.outer[:-1]}
+        found = {p.acc.name: p for p in partials}
+
+        def target(acc: Acc, column: Index) -> tuple[str, Index]:
+            result = _flat(outer.values()) * self.outer[-1].extent + column
+            return found[acc.name].buffer.name, found[acc.name].index(result, as_index(stretch) + done)
+
+        body = sums.nest(outer, block_index(start, (stretch, size)), size, target)
+        return wrap([(stretch, "parallel"), *((a, "parallel") for a in outer.values())], body)
+
+    def combined(self, loop: Loop) -> Loop:
+        """The loop that combines the partial results of a loop that was split last."""
+        updated = {s.acc for s, _ in walk(loop.body) if isinstance(s, Update)}
+        partials = [p for p in self.partials if p.acc.name in updated]
+        number = self.names.axis("k", partials[0].count)
+        result = _flat(self.outer)
+        body: list[Stmt] = []
+        for partial in partials:
+            value = self.names.scalar("p")
+            body.append(Load(value, partial.buffer.name, partial.index(result, as_index(number)), partial.acc.dtype))
+            body.append(Update(partial.acc.name, value))
+        return Loop(number, "reduce", tuple(body))
+
+    def kernel_of(self, name: str, body: tuple[Stmt, ...], scratch: Sequence[Buffer] = ()) -> Kernel:
+        """A kernel with the buffers that its body uses."""
+        stored = {s.buffer for s, _ in walk(body) if isinstance(s, Store)}
+        used = stored | {s.buffer for s, _ in walk(body) if isinstance(s, Load)}
+        buffers = [b if b.name in stored else replace(b, role="in") for b in self.kernel.buffers if b.name in used]
+        extra = [p.buffer for p in self.partials if p.buffer.name in used]
+        buffers += [b if b.name in stored else replace(b, role="in") for b in extra]
+        return Kernel(name, (*buffers, *scratch), body, self.kernel.origin)
+
+
+def _loaded(body: Sequence[Stmt]) -> set[str]:
+    """Buffers that statements read."""
+    return {s.buffer for s, _ in walk(tuple(body)) if isinstance(s, Load)}
+
+
+def _trips(body: tuple[Stmt, ...]) -> int:
+    """Iterations of the innermost loops of a nest."""
+    return max((prod(a.axis.extent for a in loops) for s, loops in walk(body) if not isinstance(s, Loop)), default=1)
+
+
+def _flat(axes: Iterable[Axis]) -> Index:
+    """The row-major number of a point."""
+    index = as_index(0)
+    for axis in axes:
+        index = index * axis.extent + as_index(axis)
+    return index

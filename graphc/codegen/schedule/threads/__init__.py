@@ -1,0 +1,1 @@
+"""Which work is shared by threads, where they meet, and where a long program looks for Ctrl-C."""

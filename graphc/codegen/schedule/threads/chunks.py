@@ -1,0 +1,216 @@
+"""Which loops of a scheduled kernel are shared by threads, and which share of their iterations each thread runs.
+
+The iterations of all shared loops lie in one row of grains, each iteration taking as many as it costs. Part ``p``
+of ``n`` runs the iterations that start in the grains from ``total * p // n`` to ``total * (p + 1) // n``. This
+contiguous share depends on nothing but the kernel and ``n``; what an iteration computes does not depend on ``n``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from math import gcd
+
+from graphc.codegen.schedule.estimate.cost import Costs
+from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, bounds
+from graphc.ir.kernel.statements import Acc, Kernel, Load, Loop, Stmt, Store, Update, walk
+
+_GRAINS = 64
+"""Loops are opened until no iteration is longer than this part of the kernel."""
+_REPEATED = 1 / 32
+"""Largest part of an opened loop's work that every thread may repeat for itself."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """Where the iterations of a loop lie among the grains of the iteration (or kernel) around."""
+
+    offset: int
+    weight: int
+    """Grains of one iteration."""
+    whole: bool
+    """True when an iteration belongs to one part; False when loops inside are shared, and a part enters every iteration
+    in which it has grains."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """A kernel and how its loops are shared. What stands outside of them stores nothing, and every part runs it."""
+
+    kernel: Kernel
+    grains: int
+    shares: dict[Axis, Share]
+
+
+@dataclass
+class _Unit:
+    """A statement with effects: a loop whose iterations are handed out, or one that is opened."""
+
+    loop: Loop
+    cost: int
+    """Of one iteration."""
+    inner: list[_Unit] = field(default_factory=list)
+    """What an opened loop hands out."""
+    offset: int = 0
+    weight: int = 1
+
+
+def split_kernel(kernel: Kernel, costs: Costs) -> Split | None:
+    """How threads share a kernel; None when it must be run by one."""
+    planner = _Planner(kernel, costs)
+    units = planner.units(kernel.body, ())
+    if units is None:
+        return None
+    total = sum(u.cost * u.loop.axis.extent for u in units)
+    planner.open(units, total)
+    leaves = list(_leaves(units, 1))
+    if sum(count for _, count in leaves) < 2:
+        return None
+    grains = _place(units, gcd(*(unit.cost for unit, _ in leaves)))
+    shares = {u.loop.axis: Share(u.offset, u.weight, not u.inner) for u in _all(units)}
+    if len(shares) != sum(1 for _ in _all(units)):
+        return None
+    once = {id(u.loop.body[0]): u.loop for u in _all(units) if planner.is_wrapped(u.loop)}
+    return Split(replace(kernel, body=_rebuilt(kernel.body, once)), grains, shares)
+
+
+def _all(units: list[_Unit]) -> Iterator[_Unit]:
+    for unit in units:
+        yield unit
+        yield from _all(unit.inner)
+
+
+def _leaves(units: list[_Unit], around: int) -> Iterator[tuple[_Unit, int]]:
+    """Every loop whose iterations are handed out, with the number of its iterations in the kernel."""
+    for unit in units:
+        count = around * unit.loop.axis.extent
+        if unit.inner:
+            yield from _leaves(unit.inner, count)
+        else:
+            yield unit, count
+
+
+def _place(units: list[_Unit], grain: int) -> int:
+    """Sets offsets and weights; returns how many grains the units take."""
+    position = 0
+    for unit in units:
+        unit.offset = position
+        unit.weight = _place(unit.inner, grain) if unit.inner else unit.cost // grain
+        position += unit.weight * unit.loop.axis.extent
+    return position
+
+
+class _Planner:
+    def __init__(self, kernel: Kernel, costs: Costs):
+        self.kernel = kernel
+        self.costs = costs
+        self.wrapped: dict[int, Loop] = {}
+        """By id of a statement that one part runs: the loop of one iteration that stands for it."""
+        self.taken = {s.axis.name for s, _ in walk(kernel.body) if isinstance(s, Loop)}
+
+    def units(self, body: tuple[Stmt, ...], around: tuple[Axis, ...]) -> list[_Unit] | None:
+        """The statements of a body that have effects, as loops; None when one needs what another one does."""
+        uses = [_Uses(stmt) for stmt in body]
+        if any(a.meets(b) for i, a in enumerate(uses) for j, b in enumerate(uses) if i != j):
+            return None
+        if not all(use.closed for use in uses):
+            return None
+        found: list[_Unit] = []
+        for stmt, use in zip(body, uses, strict=True):
+            if not use.stored:
+                continue
+            loop = stmt if isinstance(stmt, Loop) and stmt.kind == "parallel" else self.wrap(stmt)
+            if not all(_apart(s, (*around, loop.axis)) for s in use.combining):
+                return None
+            found.append(_Unit(loop, self.costs.body(loop.body) + 1))
+        return found
+
+    def wrap(self, stmt: Stmt) -> Loop:
+        """The loop of one iteration around a statement that one part runs."""
+        known = self.wrapped.get(id(stmt))
+        if known is None:
+            number = len(self.wrapped)
+            while f"once_{number}" in self.taken:
+                number += 1
+            self.taken.add(f"once_{number}")
+            known = self.wrapped[id(stmt)] = Loop(Axis(f"once_{number}", 1), "parallel", (stmt,))
+        return known
+
+    def is_wrapped(self, loop: Loop) -> bool:
+        """Whether a loop was made by ``wrap``."""
+        return self.wrapped.get(id(loop.body[0])) is loop
+
+    def open(self, units: list[_Unit], total: int, around: tuple[Axis, ...] = ()) -> None:
+        """Opens loops whose iterations are too long to be shared evenly."""
+        for unit in units:
+            if unit.cost * _GRAINS <= total or self.is_wrapped(unit.loop):
+                continue
+            axes = (*around, unit.loop.axis)
+            inner = self.units(unit.loop.body, axes)
+            if not inner or all(u.loop.axis.extent == 1 for u in inner):
+                continue
+            if unit.cost - sum(u.cost * u.loop.axis.extent for u in inner) > unit.cost * _REPEATED:
+                continue
+            unit.inner = inner
+            self.open(inner, total, axes)
+
+
+def _rebuilt(body: tuple[Stmt, ...], once: dict[int, Loop]) -> tuple[Stmt, ...]:
+    """The body with some statements (by id) inside loops of one iteration."""
+    if not once:
+        return body
+    result: list[Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, Loop) and id(stmt) not in once:
+            result.append(Loop(stmt.axis, stmt.kind, _rebuilt(stmt.body, once)))
+        else:
+            result.append(once.get(id(stmt), stmt))
+    return tuple(result)
+
+
+class _Uses:
+    """Buffers that a statement stores to and loads from."""
+
+    def __init__(self, stmt: Stmt):
+        self.stored: set[str] = set()
+        self.loaded: set[str] = set()
+        self.combining: list[Store] = []
+        """Stores that combine, into buffers that all threads see, and stores whose place depends on data: what is
+        there before them counts."""
+        self.closed = True
+        """False when it stores and also updates an accumulator from outside."""
+        declared: set[str] = set()
+        updated: set[str] = set()
+        for s, _ in walk((stmt,)):
+            if isinstance(s, Store):
+                self.stored.add(s.buffer)
+                if s.combine or any(isinstance(a, Dynamic) for a in atoms(s.index)):
+                    self.combining.append(s)
+            elif isinstance(s, Load):
+                self.loaded.add(s.buffer)
+            elif isinstance(s, Acc):
+                declared.add(s.name)
+            elif isinstance(s, Update):
+                updated.add(s.acc)
+        self.closed = not self.stored or updated <= declared
+
+    def meets(self, other: _Uses) -> bool:
+        """True when the other statement needs what this one stores."""
+        combined = {s.buffer for s in other.combining}
+        return bool(self.stored & (other.loaded | combined))
+
+
+def _apart(store: Store, axes: tuple[Axis, ...]) -> bool:
+    """True when iterations of the loops over ``axes`` (outermost first) that differ store to different places."""
+    for position, axis in enumerate(axes):
+        if axis.extent == 1:
+            continue
+        factor = store.index.coefficient(axis)
+        fixed = axes[: position + 1]
+        rest = Index(tuple((a, c) for a, c in store.index.terms if a not in fixed), store.index.constant)
+        if any(a in fixed for a in atoms(rest) if not isinstance(a, Dynamic)):
+            return False
+        low, high = bounds(rest)
+        if abs(factor) <= high - low:
+            return False
+    return True

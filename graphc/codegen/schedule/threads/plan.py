@@ -1,0 +1,150 @@
+"""The plan by which a team of threads runs a program: which kernels it shares, and where all threads must meet."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from graphc.codegen.machine.target import Target
+from graphc.codegen.schedule.estimate.cost import Costs, kernel_ns
+from graphc.codegen.schedule.threads.chunks import Split, split_kernel
+from graphc.ir.kernel.index import Axis
+from graphc.ir.kernel.repeat import blocks, executions, loop_spans
+from graphc.ir.kernel.statements import Call, Program, Storage
+
+SPLIT_NS = 2_000
+"""A kernel that is expected to take less time is left to one thread: others would only fetch its data."""
+REPEATED_NS = 8_000
+"""A kernel that runs in a loop over calls, where threads meet in each iteration, is left to one thread up to here."""
+TEAM_NS = 50_000
+"""A program of which less time can be shared is run by one thread."""
+PART_NS = 25_000
+"""A program gets so many threads that each has about this time to run."""
+MAX_PARTS = 256
+"""Most threads of one call, the caller's included."""
+
+
+@dataclass(frozen=True)
+class Team:
+    """How threads share a program; by default not at all."""
+
+    splits: dict[str, Split] = field(default_factory=dict)
+    """By name of the kernel."""
+    barriers: frozenset[int] = frozenset()
+    """Numbers of the calls before which all threads meet."""
+    most: int = 1
+    """How many threads it should have at most."""
+
+    def shared_loops(self, calls: Sequence[Call]) -> set[Axis]:
+        """Loops through which all threads go: they share a kernel in it, or meet in it."""
+        spans = loop_spans(calls)
+        return {
+            axis
+            for axis, (first, last) in spans.items()
+            if any(calls[i].kernel in self.splits for i in range(first, last + 1))
+            or any(first < i <= last for i in self.barriers)
+        }
+
+
+def plan_team(program: Program, target: Target) -> Team:
+    """The plan for a scheduled program whose memory is planned."""
+    if not target.has_pool:
+        return Team()
+    runs: Counter[str] = Counter()
+    for call in program.calls:
+        runs[call.kernel] += call.runs
+    repeated = {call.kernel for call in program.calls if call.repeats}
+    splits: dict[str, Split] = {}
+    shared = 0
+    for kernel in (k for k in program.kernels if runs[k.name]):
+        costs = Costs()
+        ns = kernel_ns(kernel, costs.body(kernel.body))
+        least = REPEATED_NS if kernel.name in repeated else SPLIT_NS
+        split = split_kernel(kernel, costs) if ns >= least else None
+        if split is not None:
+            splits[kernel.name] = split
+            shared += ns * runs[kernel.name]
+    if not splits or shared < TEAM_NS:
+        return Team()
+    return Team(splits, frozenset(_Meetings(program, splits).find()), max(2, min(MAX_PARTS, shared // PART_NS)))
+
+
+@dataclass(frozen=True)
+class _Access:
+    """Memory that a call uses: bytes of the arena, or of a storage of its own."""
+
+    place: str
+    """Name of the storage; empty for the arena."""
+    start: int
+    stop: int
+    writes: bool
+    alone: bool
+    """Whether part 0 alone makes the call."""
+
+    def waits_for(self, earlier: _Access) -> bool:
+        """Whether threads must meet between the two accesses."""
+        together = self.place == earlier.place and self.start < earlier.stop and earlier.start < self.stop
+        return together and (self.writes or earlier.writes) and not (self.alone and earlier.alone)
+
+
+class _Meetings:
+    def __init__(self, program: Program, splits: dict[str, Split]):
+        self.calls = program.calls
+        self.checked = program.checked or -1
+        """The call before which all threads must know whether the program goes on."""
+        self.splits = splits
+        self.owners = owners(program)
+        self.kernels = {k.name: k for k in program.kernels}
+
+    def find(self) -> set[int]:
+        """Calls before which a barrier stands: they touch what calls after the barrier before have written, or write
+        what those have touched."""
+        since: dict[str, list[_Access]] = {}
+        found: set[int] = set()
+        for number, calls in self.units():
+            accesses = [access for call in calls for access in self.accesses(call)]
+            waits = any(a.waits_for(earlier) for a in accesses for earlier in since.get(a.place, ()))
+            if waits or number in found or number == self.checked:
+                found.add(number)
+                since.clear()
+            for access in accesses:
+                since.setdefault(access.place, []).append(access)
+        return found
+
+    def units(self) -> Iterator[tuple[int, Sequence[Call]]]:
+        """Calls with their numbers in the order in which they run. What one iteration leaves for the next shows in two
+        iterations; a loop that part 0 runs alone is one unit."""
+        number = 0
+        for axis, block in blocks(self.calls):
+            if axis is None or not any(call.kernel in self.splits for call in block):
+                yield number, block
+            else:
+                numbered = [
+                    replace(call, kernel=str(i), repeats=tuple(Axis(a.name, 2) for a in call.repeats))
+                    for i, call in enumerate(block, number)
+                ]
+                for call, _ in executions(numbered):
+                    yield int(call.kernel), (self.calls[int(call.kernel)],)
+            number += len(block)
+
+    def accesses(self, call: Call) -> Iterator[_Access]:
+        """What one call reads and writes."""
+        kernel = self.kernels[call.kernel]
+        for buffer, name in zip(kernel.arguments, call.args, strict=True):
+            storage = self.owners[name]
+            place = "" if storage.cls == "temp" else storage.name
+            start = storage.offset if storage.cls == "temp" else 0
+            alone = call.kernel not in self.splits
+            yield _Access(place, start, start + storage.nbytes, buffer.role != "in", alone)
+
+
+def owners(program: Program) -> dict[str, Storage]:
+    """For the name of each storage the one that owns its memory."""
+    storages = {s.name: s for s in program.storages}
+    found = {}
+    for name, storage in storages.items():
+        while storage.alias:
+            storage = storages[storage.alias]
+        found[name] = storage
+    return found

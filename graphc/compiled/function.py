@@ -1,0 +1,547 @@
+"""Compiled functions: traced and built at the first call of each signature, part of eager autograd after that."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphc.base import config, module_path
+from graphc.base.dtypes import DType, float32
+from graphc.base.errors import ArgumentError, GradientError, TraceError
+from graphc.base.locks import Lock
+from graphc.base.mutation_epoch import COUNT
+from graphc.base.watch_words import Watch
+from graphc.compiled.bindings import (
+    Binding,
+    Held,
+    Maker,
+    Modules,
+    NarrowBinding,
+    PreparedBinding,
+    Slot,
+    account_of,
+)
+from graphc.compiled.guards import Recompiles
+from graphc.compiler.cache import Entry
+from graphc.compiler.compile import compile_graph, load_compiled
+from graphc.compiler.freeze import freeze, watch
+from graphc.compiler.native_call import native
+from graphc.eager.record import Snapshot
+from graphc.files.manifest import PREPARED
+from graphc.ir.graph.graph import Graph, Value, input_class, input_path
+from graphc.ops.autodiff import split_forward_backward, vjp_graph
+from graphc.passes.pipeline import optimize
+from graphc.passes.precision import check_precision, narrow_weights
+from graphc.passes.scans import MergeScans
+from graphc.runtime.call import Executable
+from graphc.runtime.fast_call import Gate
+from graphc.tape.grad_mode import is_grad_enabled
+from graphc.tape.node import Edge, Node, freed
+from graphc.tensors.generator import drawn
+from graphc.tensors.structure import Leaf, Structure, check_static, flatten, unflatten
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import edge_of, is_counted, refresh
+from graphc.tracing.identity import check_apart, repeats
+from graphc.tracing.trace import (
+    Traced,
+    draws,
+    graph_name,
+    is_module,
+    modules_of,
+    runs_as_python,
+    trace_function,
+)
+
+
+def build(graph: Graph) -> Executable:
+    """Native code for a graph, loaded."""
+    return load_compiled(compile_graph(graph))
+
+
+def bound_values(graph: Graph, program: Executable) -> list[Value]:
+    """The params and states of a graph in the order in which its program takes them."""
+    by_path = {v.node.attrs["path"]: v for v in graph.inputs if input_class(v) != "input"}
+    return [by_path[spec.path] for spec in program.bound]
+
+
+def slots_of(traced: Traced, places: Mapping[int, tuple[dict[Any, Any], Any]]) -> dict[str, Slot]:
+    """The tensors outside that a trace uses, by path; ``places`` as ``Modules.places`` gives them."""
+    found = [(a, input_path(a.value)) for a in traced.arguments]
+    return {path: Slot(a.tensor, places.get(id(a.tensor)), f"{input_class(a.value)} {path!r}") for a, path in found}
+
+
+class _Backward(Node):
+    """The backward pass of one call of a compiled function."""
+
+    def __init__(self, variant: Variant, edges: tuple[Edge | None, ...], residuals: list[np.ndarray], again: list[Any]):
+        super().__init__()
+        self.variant = variant
+        self.edges = edges
+        self.count = len(variant.output_types)
+        self.residuals: list[np.ndarray] | None = residuals
+        self.again = again
+        """Snapshots of inputs and parameters that the backward program reads."""
+
+    def name(self) -> str:
+        """The function's name."""
+        return f"Compiled{self.variant.name}Backward"
+
+    def run(self, grads: list[Any]) -> Sequence[Any]:
+        """Calls the backward program."""
+        if self.residuals is None:
+            raise freed()
+        if is_grad_enabled():
+            raise GradientError(
+                f"a second derivative through the compiled {self.variant.name} is not available",
+                remedy="call the function that is not compiled, or compile one that computes the gradient inside",
+            )
+        given = [
+            np.zeros(shape, dtype) if grad is None else grad._data
+            for grad, (shape, dtype), wanted in zip(
+                grads, self.variant.output_types, self.variant.differentiable, strict=True
+            )
+            if wanted
+        ]
+        return self.variant.run_backward(self.residuals, [s.check() for s in self.again], given)
+
+    def release(self) -> None:
+        """Frees what the forward program left."""
+        self.residuals = None
+        self.again = []
+
+
+class BoundProgram:
+    """A program with its params and states, called natively where it can be."""
+
+    def __init__(self, program: Executable, binding: Binding, words: Watch, single: bool = False):
+        """``words`` must be what they were for a native call."""
+        self.program = program
+        self.binding = binding
+        self._words = words
+        self.single = single
+        """Whether the native callable returns the one output itself, not a list."""
+        self._native: tuple[Any, Callable[..., Any]] = (None, _not_native)
+        self._gate = Gate() if any(spec.written for spec in program.bound) else None
+
+    def native(self) -> Callable[..., Any]:
+        """The native callable for the arrays of the binding as they are; it returns None where it does nothing."""
+        bound = self.binding.arrays()
+        source, call = self._native
+        if source is not bound:
+            call = native(self.program, bound, _not_native, None if self.single else list, self._gate, self._words)
+            self._native = (bound, call)
+        return call
+
+    def run(self, given: list[np.ndarray]) -> list[np.ndarray]:
+        """The outputs for these inputs; calls that write to the same states run one after the other."""
+        found = self.native()(*given)
+        if found is None:
+            found = self._run_checked(given)
+        elif self.single:
+            found = [found]
+        self.binding.note_writes()
+        return found
+
+    def _run_checked(self, given: list[np.ndarray]) -> list[np.ndarray]:
+        if self._gate is None:
+            return self.program.run(given, self.binding.arrays())
+        with self._gate.alone():
+            return self.program.run(given, self.binding.arrays())
+
+
+def _not_native(*_: Any, **__: Any) -> None:
+    """The fallback of native calls: the call is left to the Python way, which knows the tensors."""
+
+
+class Variant:
+    """One signature of a compiled function: its programs, and the tensors outside that they use."""
+
+    def __init__(
+        self, name: str, traced: Traced, modules: Modules, leaves: Sequence[Tensor], weights: Weights | None = None
+    ):
+        self.name = name
+        self.weights = weights or Weights()
+        self.traced = traced
+        self.structure = traced.structure
+        self.single = isinstance(traced.structure, Leaf)
+        self.drawn: dict[Any, dict[str, int]] = {}
+        """In the middle of a module's call: how often its modules have drawn after this part of it."""
+        self.output_types = [(v.shape, v.dtype.numpy) for v in traced.graph.outputs]
+        self.account, whole = account_of(traced, modules)
+        self._effects = traced.attributes.effects
+        self._slots = slots_of(traced, whole.places())
+        self._written = {a.value.node.attrs["path"]: a.written for a in traced.arguments}
+        self.differentiable = traced.differentiable if is_grad_enabled() else (False,) * len(self.output_types)
+        if any(self.differentiable):
+            no_hooks(name, traced)
+            if self.weights.for_inference:
+                raise GradientError(
+                    f"{name} is compiled with {self.weights}, which computes no gradients",
+                    remedy=f"with graphc.no_grad(): ..., or compile it without {self.weights}",
+                )
+            self._build_both(leaves)
+        else:
+            self._build_forward(traced.graph)
+            self.sources: list[int] = []
+
+    def _build_forward(self, graph: Graph) -> None:
+        self._made: dict[str, tuple[str, Maker]] = {}
+        """By path of a param of the program: the path of what it is made of, and how."""
+        if self.weights.freeze:
+            # NOTE: a tensor that is neither parameter nor buffer stays as it is where it can be written to unseen.
+            free = {p for p, slot in self._slots.items() if not slot.is_member and not is_counted(slot.tensor())}
+            fixed = [path for path, written in self._written.items() if not written and path not in free]
+            self.account.always += (Held(self._slots[path] for path in fixed),)
+            graph = freeze(graph, {path: self._slots[path].tensor()._data.copy() for path in fixed})
+        if self.weights.precision is not None:
+            narrowed = narrow_weights(optimize(graph), self.weights.precision)
+            graph, self._made = narrowed.graph, narrowed.params
+        if self.weights.watched and not any(self.differentiable):
+            tensors = {path: slot.tensor() for path, slot in self._slots.items()}
+            graph = watch(graph, [path for path, tensor in tensors.items() if is_counted(tensor)])
+        compiled = compile_graph(graph)
+        self.program = load_compiled(compiled)
+        self.binding = self._binding(compiled.preparation)
+        self.calls = BoundProgram(
+            self.program, self.binding, self.account.words, self.single and len(graph.outputs) == 1
+        )
+
+    def _binding(self, preparation: Entry | None) -> Binding:
+        paths = [spec.path for spec in self.program.bound]
+        if preparation is not None:
+            return self._prepared_binding(paths, load_compiled(preparation))
+        sources = [self._made[p][0] if p in self._made else p for p in paths]
+        slots, written = [self._slots[p] for p in sources], [self._written[p] for p in sources]
+        if not self._made:
+            return Binding(slots, written)
+        return NarrowBinding(slots, written, [self._made[p][1] if p in self._made else None for p in paths])
+
+    def _prepared_binding(self, paths: Sequence[str], first: Executable) -> PreparedBinding:
+        taken = [spec.path for spec in first.inputs]
+        outside = list(dict.fromkeys([*(p for p in paths if not p.startswith(PREPARED)), *taken]))
+        number = {path: i for i, path in enumerate(outside)}
+        number |= {PREPARED + spec.name: len(outside) + i for i, spec in enumerate(first.outputs)}
+        return PreparedBinding(
+            [self._slots[p] for p in outside],
+            [self._written[p] for p in outside],
+            [number[p] for p in taken],
+            [number[p] for p in paths],
+            first.run,
+        )
+
+    def _build_both(self, leaves: Sequence[Tensor]) -> None:
+        """Forward and backward as two programs with values that one hands to the other."""
+        graph = self.traced.graph
+        count = len(graph.inputs)
+        plain = list(self.traced.inputs)
+        wanted = [v for v, leaf in zip(plain, leaves, strict=True) if leaf._requires_grad]
+        wanted += [a.value for a in self.traced.arguments if a.tensor._requires_grad]
+        # As in eager mode the others get no gradient, not even zeros: optimizers leave them alone.
+        wanted = [v for v in wanted if v in self.traced.reached]
+        chosen = [i for i, d in enumerate(self.differentiable) if d]
+        joint = MergeScans().run(vjp_graph(graph, wanted, chosen)).graph
+        split = split_forward_backward(joint, count, len(graph.outputs))
+        self._build_forward(split.forward)
+        self.backward_program = build(split.backward)
+        self.residual_count = split.residuals
+        kept = [graph.inputs[i] for i in split.kept]
+        position = {v: i for i, v in enumerate(plain)}
+        bound = {v.node.attrs["path"]: v for v in bound_values(split.backward, self.backward_program)}
+        paths = [slot_path for slot_path in self._order(self.program)]
+        tensors = len(plain)
+        numbers = {path: tensors + i for i, path in enumerate(paths)}
+        self.kept_plain = [position[v] for v in kept if v in position]
+        """Inputs that backward reads, by number."""
+        self.kept_bound = [numbers[path] for path in bound]
+        """Params that backward reads, by number after the inputs."""
+        self.sources = [position[v] if v in position else numbers[v.node.attrs["path"]] for v in wanted]
+        """Where the gradients go: numbers of inputs, then of params in the order of the binding."""
+
+    @staticmethod
+    def _order(program: Executable) -> list[str]:
+        return [spec.path for spec in program.bound]
+
+    def holds(self) -> bool:
+        """Whether the world outside is as it was when the graph was made, but for the content of tensors."""
+        return self.binding.holds() and self.account.holds()
+
+    def why(self) -> list[str]:
+        """What of it has changed."""
+        return [*self.binding.why(), *self.account.why()]
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """Calls the program; the result is part of the autograd graph where it can be."""
+        if self.traced.written:
+            check_apart(self.name, self.traced.written, leaves)
+        arrays = self.calls.run([t._data for t in leaves])
+        if self._effects:
+            self.traced.attributes.set_again()
+        count = len(self.output_types)
+        results = [Tensor._wrap(a) for a in arrays[:count]]
+        if self.sources:
+            self._record(leaves, results, arrays[count:])
+        return results[0] if self.single else unflatten(self.structure, results)
+
+    def shortcut(self) -> Callable[..., Any] | None:
+        """The native callable, when a call is nothing else: one result, no history, and nothing to count or compare."""
+        if not self.calls.single or self.sources or self.binding.written or self._effects or self.drawn:
+            return None
+        if self._made or not self.account.is_certain:
+            return None
+        if len(self.traced.inputs) > 1 and (self.traced.written or self.traced.attributes.compares_identity):
+            return None
+        if isinstance(self.binding, PreparedBinding) and self.binding.versions() is None:
+            return None
+        return self.calls.native()
+
+    def versions(self) -> tuple[list[list[int]], list[list[int]]]:
+        """Two lists that stay equal while the shortcut holds."""
+        found = self.binding.versions() if isinstance(self.binding, PreparedBinding) else None
+        return found or ([], [])
+
+    @property
+    def is_hurried(self) -> bool:
+        """Whether its weights were written to between nearly all calls."""
+        return isinstance(self.binding, PreparedBinding) and self.binding.is_hurried()
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether it will not fit again, or should not."""
+        return self.is_hurried or (isinstance(self.binding, PreparedBinding) and self.binding.is_exposed())
+
+    def _record(self, leaves: Sequence[Any], results: list[Tensor], residuals: list[np.ndarray]) -> None:
+        everything = (*leaves, *self.binding.tensors())
+        edges = tuple(edge_of(everything[i]) for i in self.sources)
+        again = [
+            Snapshot(everything[i], None, f"an argument of the compiled {self.name}")
+            for i in (*self.kept_plain, *self.kept_bound)
+        ]
+        node = _Backward(self, edges, residuals, again)
+        for i, result in enumerate(results):
+            if self.differentiable[i]:
+                result._node, result._index, result._requires_grad = node, i, True
+
+    def run_backward(
+        self, residuals: list[np.ndarray], again: list[np.ndarray], gradients: list[np.ndarray]
+    ) -> list[Tensor]:
+        """Gradients of the sources."""
+        plain, bound = again[: len(self.kept_plain)], again[len(self.kept_plain) :]
+        arrays = self.backward_program.run([*residuals, *plain, *gradients], tuple(bound))
+        return [Tensor._wrap(a) for a in arrays]
+
+
+class Weights(NamedTuple):
+    """What a compiled function does with parameters and buffers that it only reads."""
+
+    precision: str | None = None
+    freeze: bool = False
+    live: bool = False
+    """Whether nothing that is made of them is kept from call to call."""
+
+    @property
+    def watched(self) -> bool:
+        """Whether what is made of them is kept until their versions change."""
+        return not (self.live or self.for_inference)
+
+    @property
+    def for_inference(self) -> bool:
+        """Whether gradients are given up."""
+        return self.freeze or self.precision is not None
+
+    def __str__(self) -> str:
+        parts = [f"precision={self.precision!r}"] if self.precision is not None else []
+        return ", ".join([*parts, "freeze=True"] if self.freeze else parts)
+
+
+MOST_VARIANTS = 16
+"""Programs that are kept for the same arguments and different states of what is outside."""
+
+
+class _Shortcut(NamedTuple):
+    """The last call of a compiled function, when it may be the next one too."""
+
+    changes: int
+    """The count of changes then."""
+    inputs: int
+    grad_enabled: bool
+    call: Callable[..., Any]
+    dtype: DType
+    """Of the result."""
+    counters: list[list[int]]
+    versions: list[list[int]]
+    """What the counters are while it may be."""
+
+
+_NO_SHORTCUT = _Shortcut(-1, 0, False, _not_native, float32, [], [])
+
+
+def no_hooks(name: str, traced: Traced) -> None:
+    """Raises TraceError where hooks of traced tensors should see gradients that are computed outside of the trace."""
+    if traced.hooked:
+        raise TraceError(
+            f"{name}: a hook of a tensor that is computed inside of a compiled function would not be called",
+            origin=traced.hooked[0],
+            remedy="register it outside, at an argument or a parameter; graphc.autograd.Function with a backward of "
+            "its own; or compute the gradient inside of the compiled function",
+        )
+
+
+def no_class(doing: str, value: Any) -> None:
+    """Raises ArgumentError for a class in the place of an object of it."""
+    if isinstance(value, type):
+        raise ArgumentError(f"{doing}: {value.__name__} is a class", remedy=f"{value.__name__}(...), an object of it")
+
+
+class Compiled:
+    """A module or function that runs as native code. Attributes are those of what was compiled.
+
+    A copy or a pickle is that of what was compiled, compiled again at its first call."""
+
+    is_compiled = True
+
+    def __init__(self, target: Callable[..., Any], precision: str | None = None, freeze: bool = False):
+        if not callable(target):
+            raise ArgumentError(f"a module or a function can be compiled, not {type(target).__name__}")
+        no_class("compile", target)
+        check_precision(precision)
+        self._target = target
+        self._weights = Weights(precision, freeze)
+        self._variants: dict[Any, list[Variant]] = {}
+        self._modules: Modules | None = None
+        self._shortcut = _NO_SHORTCUT
+        self._draws = False
+        """Whether a variant draws random numbers, and was called inside of another module's call."""
+        self._lock = Lock()
+        self._log = config.logger("compile")
+        self._recompiles = Recompiles(graph_name(target))
+        if not is_module(target):
+            functools.update_wrapper(self, target, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the variant of this signature, which is traced and built when it is the first time."""
+        count, inputs, grad_enabled, call, dtype, counters, versions = self._shortcut
+        current = count == COUNT[0] and counters == versions and not kwargs
+        if current and is_grad_enabled() is grad_enabled and not runs_as_python():
+            given = [
+                t._data
+                for t in args
+                if t.__class__ is Tensor and not (grad_enabled and (t._requires_grad or t._view is not None))
+            ]
+            # NOTE: the native call itself compares element types, shapes and number of the arrays.
+            if len(given) == len(args) == inputs:
+                array = call(*given)
+                if array is not None:
+                    result = object.__new__(Tensor)
+                    result._data, result.dtype, result._counter = array, dtype, [0]
+                    return result
+        return self._find_and_run(args, kwargs)
+
+    def _find_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        count = COUNT[0]
+        if runs_as_python():
+            return self._target(*args, **kwargs)
+        structure: Structure | int
+        if not kwargs and all([isinstance(a, Tensor) for a in args]):
+            leaves: Sequence[Any] = args
+            structure = len(args)
+        else:
+            leaves, structure = flatten((args, kwargs))
+        modules = self._modules
+        if modules is None or not modules.holds():
+            modules = self._modules = Modules(m for _, m in modules_of(self._target))
+            self._variants.clear()
+        grad_enabled = is_grad_enabled()
+        signature = [(t.dtype, t._data.shape, grad_enabled and refresh(t)._requires_grad) for t in leaves]
+        scope = module_path.scope() if self._draws else None
+        place = scope and self._place(scope)
+        key = (structure, tuple(signature), modules.training(), grad_enabled, repeats(leaves), place)
+        fitting = (v for v in self._variants.get(key, ()) if v.holds())
+        variant = next(fitting, None) or self._new_variant(key, modules, args, kwargs)
+        result = variant.run(leaves)
+        if variant.drawn and (scope := module_path.scope()):
+            scope.memory.update({generator: dict(counts) for generator, counts in variant.drawn.items()})
+        if leaves is args and (call := variant.shortcut()):
+            self._shortcut = _Shortcut(count, len(args), grad_enabled, call, result.dtype, *variant.versions())
+        return result
+
+    def _new_variant(self, key: Any, modules: Modules, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
+        with self._lock:
+            for variant in self._variants.get(key, ()):
+                if variant.holds():
+                    return variant
+            name, structure = graph_name(self._target), key[0]
+            self._recompiles.tell(key, self._variants, modules)
+            check_static(structure)
+            traced = trace_function(self._target, args, kwargs, guarded=True)
+            scope, after = module_path.scope(), {}
+            if scope is not None and draws(traced.graph):
+                self._draws, key, inside = True, (*key[:-1], self._place(scope)), scope.continued()
+                traced = trace_function(self._target, args, kwargs, guarded=True, scope=inside)
+                after = drawn(inside)
+            known = self._variants.setdefault(key, [])
+            weights = self._weights._replace(live=any(v.is_hurried for v in known))
+            variant = Variant(name, traced, modules, flatten((args, kwargs))[0], weights)
+            variant.drawn = after
+            variant.holds()
+            known[:] = [v for v in known if not v.is_spent][: MOST_VARIANTS - 1]
+            if self._weights.freeze:
+                known.clear()  # their constants will not come back
+            known.insert(0, variant)
+            self._log.info("%s: variant %d", name, sum(map(len, self._variants.values())))
+            return variant
+
+    def _place(self, scope: module_path.Scope) -> tuple[Any, ...]:
+        """What random numbers depend on that are drawn in the middle of a module's call."""
+        counts = [(id(key[0]), *sorted(found.items())) for key, found in drawn(scope).items()]
+        module: Any = self._target if is_module(self._target) else None
+        return (*scope.place_of(module), *sorted(counts))
+
+    @property
+    def variants(self) -> list[Variant]:
+        """All signatures that were built so far."""
+        return [v for group in self._variants.values() for v in group]
+
+    def __getattr__(self, name: str) -> Any:
+        target = self.__dict__.get("_target")
+        if target is None or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(target, name)
+
+    def __reduce__(self) -> Any:
+        # NOTE: a decorated function is found under its name, where this object took its place.
+        owner = sys.modules.get(getattr(self._target, "__module__", ""))
+        name = getattr(self._target, "__qualname__", "")
+        if functools.reduce(lambda found, part: getattr(found, part, None), name.split("."), owner) is self:
+            return name
+        return Compiled, (self._target, self._weights.precision, self._weights.freeze)
+
+    def __repr__(self) -> str:
+        return f"compiled({self._target!r})"
+
+
+def compile(target: Any = None, *, precision: str | None = None, freeze: bool = False) -> Any:
+    """A callable that computes what ``target``, a module or function, does, as native code.
+
+    It traces at the first call of each signature: shapes and element types of tensors, values of all other arguments,
+    training flags of the modules, and what requires gradients. Parameters and buffers are those of the live model, and
+    results are part of eager autograd. Without a target it is a decorator.
+
+    ``precision`` is what large weights are stored as: ``bf16``, ``f16``, ``int8``, or ``bf16_dot`` and
+    ``int8_dot``, which also round what they are multiplied by (see docs/precision.md). Copies of them are made at the
+    first call and again after an operation has written to them; gradients are not available.
+
+    Without gradients, what is folded, packed and transformed of parameters and buffers is kept, and made again at the
+    first call after one of them was replaced or written to. Memory that others than tensors can write to (``numpy()``,
+    ``from_numpy``) is read at each call.
+
+    ``freeze`` makes constants of the parameters and buffers that are only read, as ``export`` does, at the price of
+    compiling again after one was replaced or written to by an operation. Gradients are not available. It and
+    ``precision`` do not see a write through ``parameter.numpy()``. Raises ArgumentError for another precision.
+    """
+    if target is None:
+        return functools.partial(Compiled, precision=precision, freeze=freeze)
+    return Compiled(target, precision, freeze)

@@ -1,0 +1,402 @@
+"""Models as files: export writes a graph with its weights, load makes it callable on numpy arrays."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import ArgumentError, ArtifactError, GradientError, GraphcError, TraceError
+from graphc.compiler import cache
+from graphc.compiler.compile import (
+    CompiledGraph,
+    compile_graph,
+    compile_stages,
+    find_or_build,
+    load_compiled,
+    prepare_threads,
+)
+from graphc.compiler.freeze import freeze, freeze_narrow
+from graphc.compiler.native_call import native
+from graphc.compiler.refusals import Refusals, checks_of
+from graphc.compiler.stages import Stages
+from graphc.files import manifest as artifact
+from graphc.files.container import MAX_BYTES
+from graphc.files.manifest import Artifact, ModelManifest, Structure, TensorSpec
+from graphc.ir.graph.graph import Graph, Value, input_class, input_path
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.graph.text import collect_data, print_graph
+from graphc.ir.graph.verify import sub_graphs, verify_graph
+from graphc.ir.op import REGISTRY
+from graphc.ops import registry
+from graphc.passes.precision import check_precision
+from graphc.runtime.call import Executable
+from graphc.runtime.fast_call import Gate
+from graphc.runtime.loader import load_object, runs_here
+from graphc.tape.grad_mode import is_grad_enabled, no_grad
+from graphc.tensors import structure as structures
+from graphc.tensors.tensor import Tensor
+from graphc.tracing.trace import Traced, trace_function
+
+assert registry.FAMILIES, "reading a graph needs every op to be defined"
+
+
+def export(
+    model: Any,
+    *examples: Any,
+    path: str | os.PathLike[str],
+    native: bool = False,
+    precision: str | None = None,
+    **keyword_examples: Any,
+) -> ModelManifest:
+    """Traces a module or function on example tensors or arrays, in the mode it is in, and writes it to one file.
+
+    The file holds the graph and the present weights, and with ``native`` object code for this machine. With a
+    ``precision`` (``bf16``, ``f16``, ``int8``, ``bf16_dot``, ``int8_dot``) it holds large weights in that form, as
+    constants of the optimized graph. It is replaced atomically. Raises what tracing raises; ArgumentError when an
+    output is neither a tensor nor None, for an unknown precision, or for another suffix than ``.gcm``; OSError.
+    """
+    check_precision(precision)
+    check_path(path)
+    traced = snapshot(model, examples, keyword_examples)
+    graph, state = traced.graph, traced.state()
+    if precision is not None:
+        graph = freeze_narrow(graph, state, precision).graph
+    return save_graph(graph, state, path, structure=nesting(traced.structure), native=native)
+
+
+SUFFIX = ".gcm"
+"""Of model files."""
+
+
+def check_path(path: str | os.PathLike[str]) -> None:
+    """Raises ArgumentError for a path whose suffix promises another format."""
+    suffix = Path(path).suffix
+    if suffix not in ("", SUFFIX):
+        raise ArgumentError(
+            f"{os.fspath(path)}: graphc writes no {suffix} files", remedy=f"{Path(path).with_suffix(SUFFIX).name}"
+        )
+
+
+def snapshot(model: Any, examples: Sequence[Any], keyword_examples: Mapping[str, Any] | None = None) -> Traced:
+    """The trace of a model that is not going to be differentiated."""
+    with no_grad():
+        return trace_function(model, examples, dict(keyword_examples or {}))
+
+
+def nesting(structure: structures.Structure) -> Structure:
+    """The structure of a trace's outputs as a file keeps it; named tuples become tuples, keys become strings."""
+    numbers = itertools.count()
+
+    def convert(part: structures.Structure) -> Structure:
+        if isinstance(part, structures.Leaf):
+            return next(numbers)
+        if isinstance(part, structures.Static):
+            if part.value is not None:
+                raise ArgumentError(
+                    f"the model returns {part.value!r}, which is no tensor", remedy="return tensors (or None) only"
+                )
+            return None
+        children = [convert(child) for child in part.children]
+        if issubclass(part.kind, dict):
+            return {"dict": [[str(key), child] for key, child in zip(part.keys, children, strict=True)]}
+        return {"tuple" if issubclass(part.kind, tuple) else "list": children}
+
+    return convert(structure)
+
+
+def save_graph(
+    graph: Graph,
+    weights: Mapping[str, np.ndarray],
+    path: str | os.PathLike[str],
+    *,
+    structure: Structure = None,
+    native: bool | CompiledGraph = False,
+) -> ModelManifest:
+    """Writes a graph with the arrays of its params and states (by path) to one file, atomically.
+
+    ``structure`` says how a call nests the outputs; without it one output stands by itself and several are a tuple.
+    ``native`` adds object code: True for that of this machine, or what has been compiled from the frozen graph already.
+    Raises ArgumentError when an array is missing, or for another suffix than ``.gcm``.
+    """
+    check_path(path)
+    if structure is None:
+        count = len(graph.outputs)
+        structure = 0 if count == 1 else {"tuple": list(range(count))}
+    paths = [input_path(v) for v in graph.inputs if input_class(v) != "input"]
+    missing = [p for p in paths if p not in weights]
+    if missing:
+        raise ArgumentError(f"the model needs arrays for {', '.join(missing)}")
+    compiled = compile_graph(freeze(graph, weights)) if native is True else native or None
+    manifest = ModelManifest(
+        graph.name,
+        inputs=tuple(_spec(v.name, v) for v in graph.inputs if input_class(v) == "input"),
+        outputs=tuple(
+            _spec(n, v) for n, v in zip(output_names(structure, len(graph.outputs)), graph.outputs, strict=True)
+        ),
+        structure=structure,
+        ops=tuple(sorted(_ops(graph))),
+        versions=cache.versions(),
+        native=compiled.manifest if compiled else None,
+    )
+    whole = Artifact(
+        manifest,
+        print_graph(graph),
+        {p: np.asarray(weights[p]) for p in paths},
+        collect_data(graph),
+        compiled.constants if compiled else None,
+        compiled.object if compiled else None,
+    )
+    return artifact.save(path, whole)
+
+
+def _spec(name: str, value: Value) -> TensorSpec:
+    return TensorSpec(name, value.dtype.name, value.shape)
+
+
+def output_names(structure: Structure, count: int) -> list[str]:
+    """A name for each output from its place in the structure: ``output``, ``output.0``, ``logits``, ``boxes.1``."""
+    names = [f"output.{i}" for i in range(count)]
+    stack: list[tuple[str, Any]] = [("", structure)]
+    while stack:
+        name, part = stack.pop()
+        if isinstance(part, int):
+            names[part] = name or "output"
+        elif part is not None:
+            kind, parts = next(iter(part.items()))
+            pairs = parts if kind == "dict" else enumerate(parts)
+            prefix = f"{name}." if name else "" if kind == "dict" else "output."
+            stack.extend((f"{prefix}{key}", child) for key, child in pairs)
+    return names
+
+
+def _ops(graph: Graph) -> set[str]:
+    found: set[str] = set()
+    stack = [graph]
+    while stack:
+        present = stack.pop()
+        found.update(n.op.name for n in present.nodes())
+        stack.extend(sub_graphs(present))
+    return found
+
+
+class _PythonCall:
+    """Calls with arguments in any form: what native calls turn to when an argument is not exactly as declared."""
+
+    def __init__(self, manifest: ModelManifest, program: Executable, bound: tuple[np.ndarray, ...]):
+        self.manifest = manifest
+        self.program = program
+        self.bound = bound
+        self.gate = Gate() if any(b.written for b in program.bound) else None
+        """Keeps calls of a model that writes states apart."""
+        self._names = [spec.name for spec in manifest.inputs]
+
+    def nested(self, *arrays: np.ndarray, out: Any = None, **named: np.ndarray) -> Any:
+        """The outputs as the model nests them."""
+        out = [out] if isinstance(out, np.ndarray) else out
+        results = self.listed(*(self._order(arrays, named) if named else arrays), out=out)
+        return artifact.nest(self.manifest.structure, results)
+
+    def listed(self, *arrays: Any, out: Sequence[np.ndarray] | None = None) -> list[Any]:
+        """The outputs in order; tensors where some input is one."""
+        if any(isinstance(a, Tensor) for a in arrays):
+            return [Tensor._wrap(a) for a in self._run([self._array(a) for a in arrays], out)]
+        return self._run(arrays, out)
+
+    def _array(self, value: Any) -> Any:
+        """The array of a tensor; raises GradientError where gradients would be lost, TraceError under trace."""
+        if not isinstance(value, Tensor):
+            return value
+        title = self.manifest.name
+        if not isinstance(value._data, np.ndarray):
+            raise TraceError(
+                f"the loaded model {title} cannot be part of a compiled function", remedy="the module it was made of"
+            )
+        if is_grad_enabled() and value.requires_grad:
+            raise GradientError(
+                f"the loaded model {title} computes no gradients, but an input requires them",
+                remedy="x.detach(), or with graphc.no_grad(): ...",
+            )
+        return value._data
+
+    def _run(self, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray] | None) -> list[np.ndarray]:
+        if self.gate is None:
+            return self.program.run(arrays, self.bound, out)
+        with self.gate.alone():
+            return self.program.run(arrays, self.bound, out)
+
+    def native(self) -> Callable[..., Any]:
+        """``nested``, natively where the outputs are one array or one list or tuple of all."""
+        structure, count = self.manifest.structure, len(self.manifest.outputs)
+        plain = list(range(count))
+        kinds = {type(None): structure == 0 and count == 1, list: structure == {"list": plain}}
+        kinds[tuple] = structure == {"tuple": plain}
+        for kind, fits in kinds.items():
+            if fits:
+                return native(self.program, self.bound, self.nested, None if kind is type(None) else kind, self.gate)
+        return self.nested
+
+    def _order(self, arrays: Sequence[np.ndarray], named: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        names, title = self._names, self.manifest.name
+        found: dict[str, np.ndarray] = dict(zip(names, arrays, strict=False))
+        for name, array in named.items():
+            if name not in names:
+                raise ArgumentError(f"{title} has no input {name!r}", remedy=f"one of {', '.join(names)}")
+            if name in found:
+                raise ArgumentError(f"input {name!r} of {title} is given twice")
+            found[name] = array
+        missing = [name for name in names if name not in found]
+        if missing or len(arrays) > len(names):
+            what = f"lacks {', '.join(missing)}" if missing else f"has {len(arrays)} arrays by position"
+            raise ArgumentError(f"the call of {title} {what}; it takes {', '.join(names)}")
+        return [found[name] for name in names]
+
+
+class LoadedModel:
+    """A model from a file: numpy arrays in, numpy arrays out (or tensors in, tensors out, without gradients). Several
+    threads may call it at once.
+
+    States that the model writes (batch statistics, random counter) are its own and live as long as it does.
+    """
+
+    # NOTE: an instance is called through what stands in this slot, so that a call runs no Python at all.
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+
+    __call__: Callable[..., Any]
+    """``model(*arrays, out=None, **named)``: the outputs for arrays in order or by name, nested as the model nests
+    them. ``out`` is the array, or the list or tuple of arrays, to write them to. For tensors the outputs are tensors.
+
+    Raises ArgumentError (count, name, kind, sharing of memory), ShapeError and DTypeError."""
+
+    def __init__(self, stored: Artifact, program: Executable, seconds: Mapping[str, float] | None):
+        self.manifest = stored.manifest
+        self.text = stored.text
+        """The graph."""
+        self.seconds = None if seconds is None else dict(seconds)
+        """How long each stage of the compile took; None when object code from the file runs."""
+        program.explain = Refusals(lambda: _checks(stored))
+        self.states = {b.path: np.array(stored.weights[b.path]) for b in program.bound}
+        """Params and states that the model writes, by qualified name; all others are constants of the code."""
+        calls = _PythonCall(self.manifest, program, tuple(self.states.values()))
+        self.__call__ = calls.native()
+        self._run = native(program, calls.bound, calls.listed, list, calls.gate)
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return self.manifest.name
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """Names, element types and shapes of the inputs, in order."""
+        return self.manifest.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Names, element types and shapes of the outputs, in order."""
+        return self.manifest.outputs
+
+    def run(self, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
+        """The outputs in order, for one array per input; written into the arrays of ``out`` when they are given."""
+        return self._run(*arrays, out=out)
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
+        return f"<LoadedModel {self.name}({inputs}) -> ({outputs})>"
+
+
+def load(path: str | os.PathLike[str], trust: bool = False) -> LoadedModel:
+    """Reads a model file and makes it callable.
+
+    The graph is compiled for this machine. Object code in the file is native code of whoever wrote it: it runs only
+    with ``trust``, and only where this machine and this version of graphc fit. Raises ArtifactError for a damaged,
+    foreign or newer file; OSError when it cannot be read; CompileError.
+    """
+    stored = artifact.load(path)
+    try:
+        if trust and not why_not_native(stored):
+            return _load_native(stored)
+        return _load_graph(stored)
+    except ArtifactError as error:
+        error.what = f"{os.fspath(path)}: {error.what}"
+        raise
+
+
+def _load_graph(stored: Artifact) -> LoadedModel:
+    stages: list[Stages] = []
+
+    def build() -> CompiledGraph:
+        stages.append(Stages(freeze(read_graph(stored), stored.weights)))
+        return compile_stages(stages[0])
+
+    start = time.perf_counter()
+    # NOTE: the whole file stands for its graph, so that a program in the cache is found without reading it.
+    entry, found = find_or_build(cache.current(), None, ("file", stored.digest), build)
+    seconds = {"cache": time.perf_counter() - start} if found else stages[0].seconds
+    return LoadedModel(stored, load_compiled(entry), seconds)
+
+
+def _checks(stored: Artifact) -> Graph:
+    """What the checks of a model file's graph need, with the file's weights as constants."""
+    return checks_of(freeze(read_graph(stored), stored.weights))
+
+
+def why_not_native(stored: Artifact) -> str:
+    """Why the object code of a file cannot run here, or an empty text."""
+    native = stored.manifest.native
+    if native is None or stored.object is None:
+        return "the file carries no native code"
+    if native.versions.get("graphc") != cache.versions()["graphc"]:
+        return f"it was built by graphc {native.versions.get('graphc')}, this is {cache.versions()['graphc']}"
+    return runs_here(native.target)
+
+
+def _load_native(stored: Artifact) -> LoadedModel:
+    native, code, constants = stored.manifest.native, stored.object, stored.constants
+    assert native is not None and code is not None and constants is not None
+    prepare_threads(code)
+    program = Executable(native, load_object(code, native.entry), constants)
+    _check_weights(stored, [(b.path, b.dtype, b.shape) for b in program.bound])
+    types = [[(b.dtype, b.shape) for b in specs] for specs in (program.inputs, program.outputs)]
+    if types != [[(s.dtype, s.shape) for s in specs] for specs in (stored.manifest.inputs, stored.manifest.outputs)]:
+        raise ArtifactError("the native code has other inputs or outputs than the manifest")
+    return LoadedModel(stored, program, None)
+
+
+def read_graph(stored: Artifact) -> Graph:
+    """The graph of a model file, verified and compared with the manifest; raises ArtifactError."""
+    unknown = sorted(set(stored.manifest.ops) - set(REGISTRY))
+    if unknown:
+        raise ArtifactError(
+            f"the graph uses {', '.join(unknown)}, which this graphc does not know", remedy="a newer graphc"
+        )
+    try:
+        graph = parse_graph(stored.text, stored.data)
+        verify_graph(graph)
+    except RecursionError:
+        raise ArtifactError("the graph is nested too deeply") from None
+    except GraphcError as error:
+        raise ArtifactError(f"the graph is not valid: {error.what}", where=error.where, remedy=error.remedy) from error
+    for value in (v for node in graph.nodes() for v in node.results):
+        if value.type.nbytes > MAX_BYTES:
+            raise ArtifactError(f"%{value.name} takes {value.type.nbytes} bytes, at most {MAX_BYTES} are allowed")
+    own = [v for v in graph.inputs if input_class(v) != "input"]
+    _check_weights(stored, [(input_path(v), v.dtype.name, v.shape) for v in own])
+    inputs = tuple(_spec(v.name, v) for v in graph.inputs if input_class(v) == "input")
+    outputs = [(v.dtype.name, v.shape) for v in graph.outputs]
+    if inputs != stored.manifest.inputs or outputs != [(s.dtype, s.shape) for s in stored.manifest.outputs]:
+        raise ArtifactError("the graph has other inputs or outputs than the manifest")
+    return graph
+
+
+def _check_weights(stored: Artifact, wanted: list[tuple[str, str, tuple[int, ...]]]) -> None:
+    held = {t.name: (t.dtype, t.shape) for t in stored.manifest.tensors if t.section == "weights"}
+    for path, dtype, shape in wanted:
+        if held.get(path) != (dtype, shape):
+            found = "is missing" if path not in held else f"is {held[path][0]}{list(held[path][1])}"
+            raise ArtifactError(f"weight {path!r} {found}, the graph takes {dtype}{list(shape)}")

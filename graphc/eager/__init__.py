@@ -1,0 +1,1 @@
+"""Eager mode: ops are computed at once, recorded, and differentiated backwards and forwards."""

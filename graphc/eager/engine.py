@@ -1,0 +1,341 @@
+"""The backward pass over the autograd graph: gradients flow from results to leaves, newest operation first."""
+
+from __future__ import annotations
+
+import heapq
+import warnings
+from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import ArgumentError, GradientError, GraphcError, ShapeError
+from graphc.ops import elementwise as ew
+from graphc.ops.shape import concat, filled, reshape, zeros_like
+from graphc.tape.grad_mode import enable_grad, is_anomaly_check_nan_enabled, is_anomaly_enabled, no_grad
+from graphc.tape.node import AccumulateGrad, Edge, Node, run_hooks
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import edge_of, front, refresh
+
+
+def _roots(outputs: Sequence[Any], gradients: Sequence[Any]) -> list[tuple[Edge, Any]]:
+    """Where the pass starts, with the gradients there; raises GradientError or ShapeError."""
+    if len(outputs) != len(gradients):
+        raise ArgumentError(f"{len(outputs)} outputs need as many gradients, got {len(gradients)}")
+    roots = []
+    for i, (given, gradient) in enumerate(zip(outputs, gradients, strict=True)):
+        output = refresh(front().local(given))
+        if not output._requires_grad:
+            raise GradientError(
+                f"output {i} does not require gradients and was not made by an operation on a tensor that does",
+                remedy="requires_grad_() on a leaf, and no no_grad() around the operations",
+            )
+        roots.append((edge_of(output), _root_gradient(i, output, gradient)))
+    return roots
+
+
+def _root_gradient(i: int, output: Any, gradient: Any) -> Any:
+    if gradient is None:
+        if output.numel() != 1:
+            raise GradientError(
+                f"a gradient can be implied only for a scalar output; output {i} has shape {list(output.shape)}",
+                remedy="backward(gradient), or reduce it first: .sum() or .mean()",
+            )
+        return filled(1.0, output.dtype, output.shape)
+    if not isinstance(gradient, Tensor):
+        raise ArgumentError(f"a gradient must be a tensor or None, got {type(gradient).__name__}")
+    gradient = front().local(gradient)
+    if gradient.shape != output.shape:
+        raise ShapeError(f"gradient {i} has shape {list(gradient.shape)}, its output {list(output.shape)}")
+    return gradient if gradient.dtype is output.dtype else ew.cast(gradient, dtype=output.dtype)
+
+
+_running: ContextVar[_Pass | None] = ContextVar("graphc_backward_pass", default=None)
+
+
+class _Pass:
+    """One backward pass."""
+
+    def __init__(self, targets: Iterable[Edge] | None, keep: bool, create: bool, accumulate: bool):
+        self.targets = None if targets is None else {(id(node), index) for node, index in targets}
+        self.oldest = -1 if targets is None else min((node.sequence for node, _ in targets), default=-1)
+        """Nodes made before it lead to no target."""
+        self.keep = keep
+        self.create = create
+        self.accumulate = accumulate
+        """Whether leaves that are reached get their gradient added to ``grad``."""
+        self.captured: dict[tuple[int, int], Any] = {}
+        self.pending: dict[Node, list[Any]] = {}
+        self.heap: list[tuple[int, Node]] = []
+        self.roots: list[Node] = []
+        self.reached: set[Node] | None = None
+
+    def will_run(self, node: Node) -> bool:
+        """Whether a gradient will arrive at ``node`` in this pass."""
+        if self.reached is None:
+            behind = _behind(self.roots, self.oldest)
+            self.reached = behind if self.targets is None else _useful(self.targets, behind)
+        return node in self.reached
+
+    def run(self, roots: list[tuple[Edge, Any]]) -> None:
+        """The whole pass, from the gradients of the roots."""
+        token = _running.set(self)
+        try:
+            self._run(roots)
+        finally:
+            _running.reset(token)
+
+    def _run(self, roots: list[tuple[Edge, Any]]) -> None:
+        self.roots = [edge[0] for edge, _ in roots]
+        useful = None if self.targets is None else _useful(self.targets, _behind(self.roots, self.oldest))
+        for edge, gradient in roots:
+            self.send(edge, gradient)
+        while self.heap:
+            node = heapq.heappop(self.heap)[1]
+            grads = self._arrive(node, self.pending.pop(node))
+            if isinstance(node, AccumulateGrad):
+                if self.accumulate and (self.targets is None or (id(node), 0) in self.targets):
+                    _accumulate(node.variable, grads[0], self.create)
+                    if node.post_hooks:
+                        run_hooks(node.post_hooks, (), tuple(grads))
+            elif useful is None or any(edge is not None and edge[0] in useful for edge in node.edges):
+                self._step(node, grads, useful)
+
+    def send(self, edge: Edge, gradient: Any) -> None:
+        """Adds to the gradient of one output of a node."""
+        node, index = edge
+        grads = self.pending.get(node)
+        if grads is None:
+            grads = self.pending[node] = [None] * node.count
+            heapq.heappush(self.heap, (-node.sequence, node))
+        grads[index] = gradient if grads[index] is None else ew.add(grads[index], gradient)
+
+    def _arrive(self, node: Node, grads: list[Any]) -> list[Any]:
+        """Hooks of tensors and of the node, gradients that are kept, and those that were asked for."""
+        for index, gradient in enumerate(grads):
+            if gradient is not None:
+                grads[index] = self._tensor_hooks(node, index, gradient)
+        if node.pre_hooks:
+            grads = list(run_hooks(node.pre_hooks, tuple(grads)))
+        for index, gradient in enumerate(grads):
+            if gradient is None:
+                continue
+            if node.retained and index in node.retained:
+                tensor = node.retained[index]()
+                if tensor is not None:
+                    tensor._grad = gradient if tensor._grad is None else ew.add(tensor._grad, gradient)
+            if self.targets is not None and (id(node), index) in self.targets:
+                self.captured[(id(node), index)] = gradient
+        return grads
+
+    def _tensor_hooks(self, node: Node, index: int, gradient: Any) -> Any:
+        if isinstance(node, AccumulateGrad):
+            hooks = node.variable._hooks
+        else:
+            hooks = node.tensor_hooks.get(index) if node.tensor_hooks else None
+        for hook in list(hooks.values()) if hooks else ():
+            replaced = hook(gradient)
+            if replaced is None:
+                continue
+            if not isinstance(replaced, Tensor) or replaced.shape != gradient.shape:
+                shown = list(replaced.shape) if isinstance(replaced, Tensor) else type(replaced).__name__
+                raise GradientError(f"a hook returned {shown}, expected a tensor of shape {list(gradient.shape)}")
+            gradient = replaced
+        return gradient
+
+    def _step(self, node: Node, grads: list[Any], useful: set[Node] | None) -> None:
+        found = _checked_run(node, grads) if is_anomaly_enabled() else node.run(grads)
+        if node.post_hooks:
+            found = run_hooks(node.post_hooks, tuple(found), tuple(grads))
+        for edge, gradient in zip(node.edges, found, strict=True):
+            if edge is not None and gradient is not None and (useful is None or edge[0] in useful):
+                self.send(edge, gradient)
+        if not self.keep:
+            node.release()
+
+
+def _checked_run(node: Node, grads: list[Any]) -> Sequence[Any]:
+    """Runs a node in anomaly mode; an error names the line of its operation."""
+    try:
+        found = node.run(grads)
+    except GraphcError as error:
+        error.origin = error.origin or node.origin
+        raise
+    if is_anomaly_check_nan_enabled():
+        for i, gradient in enumerate(found):
+            data = None if gradient is None else gradient._data
+            if isinstance(data, np.ndarray) and data.dtype.kind == "f" and np.isnan(data).any():
+                raise GradientError(
+                    f"{node.name()} made a NaN in the gradient of operand {i}",
+                    origin=node.origin or "an operation outside of anomaly mode",
+                    remedy="look at the operands of that operation: a root or logarithm of 0, 0 / 0, inf - inf",
+                )
+    return found
+
+
+def _useful(targets: set[tuple[int, int]], seen: set[Node]) -> set[Node]:
+    """Those of the nodes ``seen`` from which a target can be reached, the targets' own nodes too."""
+    wanted = {node for node, _ in targets}
+    useful: set[Node] = set()
+    for node in sorted(seen, key=lambda n: n.sequence):
+        if id(node) in wanted or any(edge is not None and edge[0] in useful for edge in node.edges):
+            useful.add(node)
+    return useful
+
+
+def _behind(roots: Iterable[Node], oldest: int) -> set[Node]:
+    """All nodes that can be reached from ``roots`` over nodes that are not older than number ``oldest``."""
+    seen: set[Node] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node not in seen and node.sequence >= oldest:
+            seen.add(node)
+            stack.extend(edge[0] for edge in node.edges if edge is not None)
+    return seen
+
+
+def current_pass() -> _Pass:
+    """The backward pass that runs the caller, a hook; raises GradientError elsewhere."""
+    running = _running.get()
+    if running is None:
+        raise GradientError("this is only known during a backward pass")
+    return running
+
+
+def _accumulate(leaf: Any, gradient: Any, create: bool) -> None:
+    """Adds to the gradient of a leaf; the memory of the gradient belongs to the leaf alone."""
+    leaf = front().leaf(leaf)
+    if gradient.dtype is not leaf.dtype:
+        gradient = ew.cast(gradient, dtype=leaf.dtype)
+    old = leaf._grad
+    data = gradient._data
+    if create or not isinstance(data, np.ndarray) or gradient._tangents is not None:
+        leaf._grad = gradient if old is None else ew.add(old, gradient)
+    elif old is None:
+        leaf._grad = Tensor._wrap(np.array(data, order="C"))
+    elif isinstance(old._data, np.ndarray) and old._data.flags.writeable and not old._requires_grad:
+        np.add(old._data, data, out=old._data)
+        if old._counter is not None:
+            old._counter[0] += 1
+    else:
+        leaf._grad = ew.add(old, gradient)
+    if leaf._post_hooks:
+        for hook in list(leaf._post_hooks.values()):
+            hook(leaf)
+
+
+def _tensors(value: Any) -> list[Any]:
+    return [value] if isinstance(value, Tensor) else list(value)
+
+
+def _mode(create_graph: bool) -> Any:
+    return enable_grad() if create_graph else no_grad()
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Adds to ``grad`` of every leaf (or of ``inputs``) the gradient of the sum of ``tensors``, weighted by
+    ``grad_tensors``. See ``Tensor.backward``."""
+    outputs = _tensors(tensors)
+    gradients = [None] * len(outputs) if grad_tensors is None else _tensors(grad_tensors)
+    keep = create_graph if retain_graph is None else retain_graph
+    wanted = None if inputs is None else [refresh(front().local(t)) for t in _tensors(inputs)]
+    if wanted is not None:
+        if not wanted:
+            raise GradientError("inputs must not be empty")
+        _check_inputs(wanted)
+    with _mode(create_graph):
+        roots = _roots(outputs, gradients)
+        edges = None if wanted is None else [edge_of(t) for t in wanted]
+        run = _Pass(edges, keep, create_graph, accumulate=True)
+        run.run(roots)
+        for tensor, (node, index) in zip(wanted or (), edges or (), strict=True):
+            gradient = run.captured.get((id(node), index))
+            if tensor._node is not None and not tensor._keeps_grad and gradient is not None:
+                tensor._grad = gradient if tensor._grad is None else ew.add(tensor._grad, gradient)
+
+
+def _check_inputs(inputs: Sequence[Any]) -> None:
+    for i, tensor in enumerate(inputs):
+        if not isinstance(tensor, Tensor) or not tensor._requires_grad:
+            raise GradientError(f"input {i} does not require gradients", remedy="requires_grad_() before it is used")
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """The gradients of the sum of ``outputs``, weighted by ``grad_outputs``, with respect to each of ``inputs``.
+
+    With ``is_grads_batched`` each of ``grad_outputs`` has one dimension more in front, a pass runs for each of its
+    entries, and the gradients are stacked. Nothing is added to ``grad``. An input that the outputs do not depend on
+    raises GradientError, or gives None with ``allow_unused`` and zeros with ``materialize_grads``.
+    """
+    if not only_inputs:
+        warnings.warn("only_inputs=False has no effect", UserWarning, stacklevel=2)
+    if materialize_grads and allow_unused is False:
+        raise ArgumentError("materialize_grads needs unused inputs to be allowed")
+    results = _tensors(outputs)
+    given = [None] * len(results) if grad_outputs is None else _tensors(grad_outputs)
+    wanted = [refresh(front().local(t)) for t in _tensors(inputs)]
+    _check_inputs(wanted)
+    keep = create_graph if retain_graph is None else retain_graph
+    unused = (allow_unused or materialize_grads, materialize_grads)
+    with _mode(create_graph):
+        if not is_grads_batched:
+            return _gradients(results, wanted, given, keep, create_graph, *unused)
+        rows = _rows(given)
+        found = [
+            _gradients(results, wanted, row, keep or i + 1 < len(rows), create_graph, *unused)
+            for i, row in enumerate(rows)
+        ]
+        return tuple(None if each[0] is None else _stacked(each) for each in zip(*found, strict=True))
+
+
+def _gradients(
+    results: Any, wanted: Any, given: Any, keep: bool, create_graph: bool, allow_unused: bool, materialize: bool
+) -> tuple[Any, ...]:
+    edges = [edge_of(t) for t in wanted]
+    run = _Pass(edges, keep, create_graph, accumulate=False)
+    run.run(_roots(results, given))
+    return tuple(
+        _found(run.captured.get((id(node), index)), i, tensor, allow_unused, materialize)
+        for i, (tensor, (node, index)) in enumerate(zip(wanted, edges, strict=True))
+    )
+
+
+def _rows(given: Sequence[Any]) -> list[list[Any]]:
+    """The gradients of each pass, taken from batched ones."""
+    counts = {t.shape[0] if isinstance(t, Tensor) and t.shape else None for t in given}
+    if len(counts) != 1 or counts <= {None, 0}:
+        raise ArgumentError(
+            "is_grads_batched needs grad_outputs that have one first dimension in common, which is not empty"
+        )
+    return [[t[i] for t in given] for i in range(counts.pop() or 0)]
+
+
+def _stacked(tensors: Sequence[Any]) -> Any:
+    rows = [reshape(t, shape=(1, *t.shape)) for t in tensors]
+    return rows[0] if len(rows) == 1 else concat(*rows, axis=0)
+
+
+def _found(gradient: Any, i: int, tensor: Any, allow_unused: bool, materialize: bool) -> Any:
+    if gradient is None and not allow_unused:
+        raise GradientError(
+            f"the outputs do not depend on input {i}, of shape {list(tensor.shape)}", remedy="allow_unused=True"
+        )
+    return zeros_like(tensor) if gradient is None and materialize else gradient

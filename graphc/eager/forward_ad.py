@@ -1,0 +1,152 @@
+"""Forward mode: tensors that carry tangents, which every operation takes along to its results.
+
+The tangent of a result is ``J t`` for the Jacobian J of the op. The gradient rule of the op computes ``w J``, which is
+linear in w, so the gradient of ``w J t`` with respect to w is ``J t``: one rule per op serves both directions.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from graphc.base.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from graphc.eager import engine
+from graphc.ir.op import OpDef
+from graphc.ops.reduce import sum_to
+from graphc.ops.shape import filled, reshape
+from graphc.tape.grad_mode import enable_grad, is_grad_enabled
+from graphc.tape.tangents import USED, levels, only, set_tangent, tangent_of
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front, refresh
+
+
+def propagate(op: OpDef, attrs: Mapping[str, Any], operands: Sequence[Any], results: Sequence[Any]) -> None:
+    """Gives the results of an op the tangents that follow from those of its operands."""
+    if op.vjp is None:
+        return
+
+    def push(tangents: Sequence[Any]) -> Sequence[Any]:
+        return _pushed(op, attrs, operands, results, tangents)
+
+    propagate_by(push, operands, results)
+    for result in results:
+        if result._node is not None:
+            result._node.results[result._index].tangents = result._tangents
+
+
+def propagate_by(
+    push: Callable[[Sequence[Any]], Sequence[Any]], operands: Sequence[Any], results: Sequence[Any]
+) -> None:
+    """``push(tangents of operands)``, each None where there is none, gives the tangents of the results.
+
+    It runs once per open level, outermost first, and its operations take tangents of the levels around along.
+    """
+    opened = levels.get()
+    for at, level in enumerate(opened):
+        tangents = [tangent_of(t, level) if isinstance(t, Tensor) else None for t in operands]
+        if all(t is None for t in tangents):
+            continue
+        with only(opened[:at]):
+            found = push(tangents)
+        for result, tangent in zip(results, found, strict=True):
+            if tangent is not None and isinstance(result, Tensor) and result.dtype.kind == "f":
+                set_tangent(result, level, tangent)
+
+
+def _pushed(
+    op: OpDef, attrs: Mapping[str, Any], operands: Sequence[Any], results: Sequence[Any], tangents: Sequence[Any]
+) -> Sequence[Any]:
+    if op.jvp is not None:
+        return [op.jvp(tangents, results[0], *operands, **attrs)]
+    create = is_grad_enabled()
+    with enable_grad():
+        weights = [filled(0, r.dtype, r.shape).requires_grad_() if r.dtype.kind == "f" else None for r in results]
+        several = len(results) > 1
+        g, result = (tuple(weights), tuple(results)) if several else (weights[0], results[0])
+        rules = op.vjp
+        if callable(rules):
+            pulled = rules(g, result, *operands, **attrs)
+        else:
+            assert rules is not None
+            pulled = [
+                None if tangent is None or rule is None else rule(g, result, *operands, **attrs)
+                for rule, tangent in zip(rules, tangents, strict=True)
+            ]
+        pairs = [
+            (sum_to(p, x.shape), t)
+            for p, t, x in zip(pulled, tangents, operands, strict=True)
+            if p is not None and t is not None and p.requires_grad
+        ]
+    wanted = [w for w in weights if w is not None]
+    if not pairs or not wanted:
+        return [None] * len(results)
+    found = iter(
+        engine.grad([p for p, _ in pairs], wanted, [t for _, t in pairs], create_graph=create, allow_unused=True)
+    )
+    return [None if w is None else next(found) for w in weights]
+
+
+# ---- what users call
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A tensor and its tangent, which is None where it has none."""
+
+    primal: Any
+    tangent: Any
+
+
+_numbers = itertools.count()
+
+
+class dual_level:
+    """Inside, tensors made by ``make_dual`` carry tangents. Levels may be nested; ``with`` gives the level's number."""
+
+    def __enter__(self) -> int:
+        level = next(_numbers)
+        USED[0] = True
+        self._token = levels.set((*levels.get(), level))
+        return level
+
+    def __exit__(self, *exception: object) -> None:
+        levels.reset(self._token)
+
+
+def _level(level: int | None) -> int:
+    opened = levels.get()
+    if not opened or (level is not None and level not in opened):
+        raise GradientError("tangents exist only inside of a dual level", remedy="with forward_ad.dual_level(): ...")
+    return opened[-1] if level is None else level
+
+
+def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
+    """A copy of ``tensor``, connected to it for gradients, that carries ``tangent`` at a level (the innermost one).
+
+    Raises GradientError outside of a level, DTypeError and ShapeError when the two do not fit.
+    """
+    level = _level(level)
+    if not isinstance(tensor, Tensor) or not isinstance(tangent, Tensor):
+        raise ArgumentError("make_dual takes two tensors")
+    if tensor.dtype.kind != "f" or tangent.dtype is not tensor.dtype:
+        raise DTypeError(
+            f"a tangent of {tangent.dtype.name} does not fit a tensor of {tensor.dtype.name}; both must be of one "
+            "floating-point type"
+        )
+    if tangent.shape != tensor.shape:
+        raise ShapeError(f"a tangent of shape {list(tangent.shape)} does not fit a tensor of {list(tensor.shape)}")
+    dual = front().own(reshape(tensor, shape=tensor.shape))
+    set_tangent(dual, level, tangent)
+    return dual
+
+
+def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
+    """(primal, tangent) at a level (the innermost one); the primal is a view without that tangent.
+
+    Raises GradientError outside of a level.
+    """
+    level = _level(level)
+    tensor = refresh(front().local(tensor))
+    with only(tuple(n for n in levels.get() if n != level)):
+        primal = reshape(tensor, shape=tensor.shape)
+    return UnpackedDualTensor(primal, tangent_of(tensor, level))

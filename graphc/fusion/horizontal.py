@@ -1,0 +1,167 @@
+"""Groups that read the same memory: what one would store for others is computed again, and siblings become one."""
+
+from __future__ import annotations
+
+from math import prod
+
+from graphc.fusion.partition import LARGE, LONGEST, Group, Partition
+from graphc.fusion.price import weight
+from graphc.ir.graph.graph import Node, Value
+from graphc.ir.op import Trait
+from graphc.passes.operand_access import Access, domain_axes, is_virtual
+
+_CHEAP = 12
+"""Operations per element that cost less than reading or writing it in far memory."""
+_STREAMS = 12
+"""Large values that one loop should read and write at most."""
+_ROW_BYTES = 128 * 1024
+"""A row that is read in several passes without leaving the near cache."""
+_ONCE = Trait.ELEMENTWISE | Trait.REDUCTION
+
+
+# ---- computing again
+
+
+def recompute(partition: Partition) -> None:
+    """Lets groups compute elementwise values for themselves that another one would only store for them, where that
+    moves fewer bytes: a product that a second reduction sums, read by it as the factors that lie in memory anyway."""
+    for node in partition.real:
+        chain = _chain(partition, node) if _is_large(node.results[0]) and node not in partition.escaping else None
+        readers = partition.reading(node) if chain else []
+        if not chain or not readers or not all(_reads_in_place(partition, r, node) for r in readers):
+            continue
+        leaves = {a.value for n in chain for a in partition.reads[n] if a.value.node not in chain}
+        new = sum(2 * v.type.nbytes for v in leaves if _is_unstored(partition, v))
+        for reader in readers:
+            known = {a.value for n in reader.nodes for a in partition.reads[n]}
+            new += sum(v.type.nbytes for v in leaves - known)
+        if new < (2 + len(readers)) * node.results[0].type.nbytes:
+            for reader in readers:
+                for member in chain:
+                    partition.add_again(member, reader)
+
+
+def _is_large(value: Value) -> bool:
+    return value.type.nbytes >= LARGE
+
+
+def _is_unstored(partition: Partition, value: Value) -> bool:
+    return value.node in partition.group_of and not partition.is_stored(value.node)
+
+
+def _chain(partition: Partition, node: Node) -> set[Node] | None:
+    """The elementwise nodes of the group that compute every element of a node from the same element of what lies in
+    memory, or from a value of the row; None where there are others, or too many."""
+    group = partition.group_of[node]
+    if group.kind not in ("map", "row"):
+        return None
+    chain: set[Node] = set()
+    stack, weight = [node], 0
+    while stack:
+        top = stack.pop()
+        if top in chain:
+            continue
+        chain.add(top)
+        weight += _weight(top)
+        if weight > _CHEAP or not top.op.has(Trait.ELEMENTWISE) or top in partition.forced:
+            return None
+        for access in partition.reads[top]:
+            if not access.plain:
+                return None
+            source = access.value.node
+            if partition.group_of.get(source) is group and access.value.shape == node.results[0].shape:
+                stack += [] if partition.is_stored(source) else [source]
+    return chain
+
+
+def _weight(node: Node) -> int:
+    """Operations per element of a node and of the views and generators that it reads."""
+    total = weight(node)
+    stack = [v.node for v in node.operands if is_virtual(v.node)]
+    while stack:
+        source = stack.pop()
+        total += weight(source, least=0)
+        stack.extend(v.node for v in source.operands if is_virtual(v.node))
+    return total
+
+
+def _reads_in_place(partition: Partition, group: Group, node: Node) -> bool:
+    """Whether a group reads a node's elements at the points of its own domain only, each once."""
+    if group.kind not in ("map", "row") or group.shape != node.results[0].shape:
+        return False
+    if partition.is_apart(group, partition.group_of[node]):
+        return False
+    for reader in group.nodes:
+        for access in partition.reads[reader]:
+            if access.value.node is node and not (reader.op.has_any(_ONCE) and _is_in_place(access)):
+                return False
+    return True
+
+
+def _is_in_place(access: Access) -> bool:
+    return access.plain and access.index == domain_axes(access.value.shape)
+
+
+# ---- siblings
+
+
+def join_siblings(partition: Partition) -> None:
+    """Groups over one domain that read the same large value and do not need each other become one."""
+    readers: dict[Value, list[Group]] = {}
+    for group in partition.groups():
+        for node in group.nodes:
+            for access in partition.reads[node]:
+                if _is_large(access.value) and _is_in_place(access) and node.op.has_any(_ONCE):
+                    readers.setdefault(access.value, []).append(group)
+    became: dict[Group, Group] = {}
+    for groups in readers.values():
+        joined: list[Group] = []
+        for group in groups:
+            now = _present(group, became)
+            joined = list(dict.fromkeys(_present(g, became) for g in joined))
+            for other in joined:
+                merged = _joint(partition, other, now) if other is not now else None
+                if merged is not None:
+                    partition.join(merged, other, now)
+                    became[other] = became[now] = now = merged
+                    break
+            joined.append(now)
+
+
+def _present(group: Group, became: dict[Group, Group]) -> Group:
+    """What a group has become."""
+    while group in became:
+        group = became[group]
+    return group
+
+
+def _joint(partition: Partition, a: Group, b: Group) -> Group | None:
+    """The empty group that two could become, or None."""
+    kinds = {a.kind, b.kind}
+    if not kinds <= {"map", "row"} or a.shape != b.shape or partition.is_apart(a, b):
+        return None
+    row = a if a.kind == "row" else b
+    if kinds == {"row"} and a.axes != b.axes:
+        return None
+    if kinds == {"row", "map"} and not _has_short_rows(row):
+        return None
+    whole = all(n.results[0].shape == a.shape for g in (a, b) if g.kind == "map" for n in g.nodes)
+    if not whole or len(a.nodes) + len(b.nodes) > LONGEST or _streams(partition, a, b) > _STREAMS:
+        return None
+    if partition.reaches(a, b, directly=True) or partition.reaches(b, a, directly=True):
+        return None
+    return Group([], row.kind, row.shape, row.axes)
+
+
+def _has_short_rows(row: Group) -> bool:
+    """Whether the rows of a group lie side by side in memory and stay in a near cache."""
+    whole = set(row.axes) == set(range(len(row.shape) - len(row.axes), len(row.shape)))
+    return whole and 4 * prod(row.shape[a] for a in row.axes) <= _ROW_BYTES
+
+
+def _streams(partition: Partition, *groups: Group) -> int:
+    """Large values that groups read from memory and write."""
+    nodes = {n for g in groups for n in g.nodes}
+    read = {a.value for n in nodes for a in partition.reads[n] if a.value.node not in nodes}
+    written = {r for n in nodes for r in n.results if partition.is_stored(n)}
+    return sum(_is_large(v) for v in read | written)

@@ -1,0 +1,87 @@
+"""Layouts: in which order the dimensions of images lie in memory between the kernels of a graph."""
+
+from __future__ import annotations
+
+from graphc.ir.graph.graph import Graph, Node, Value
+from graphc.ir.op import Trait
+from graphc.ir.types import row_major_strides
+from graphc.ops.shape import transpose
+
+LAYOUTS = ("channels_first", "channels_last", "batch_last")
+"""What temporaries that hold images may look like: N C H W as users see them, N H W C, or C H W N."""
+
+_IMAGES = {
+    "conv": ((0,), True),
+    "conv_grad_weight": ((0, 1), False),
+    "winograd_input": ((0,), False),
+    "winograd_output": ((), True),
+    "max_pool": ((0,), True),
+    "max_pool_grad": ((0, 1), True),
+    "max_pool_pick": ((0, 1), True),
+    "avg_pool": ((0,), True),
+    "avg_pool_grad": ((0,), True),
+}
+"""For ops on images: positions of the operands that are images, and whether the result is one."""
+
+
+def image_values(graph: Graph) -> set[Value]:
+    """Values that are images: what convolutions and pools read and give, and what is made of it element by element."""
+    found: set[Value] = set()
+    stack: list[Value] = []
+    for node in graph.nodes():
+        positions, result = _IMAGES.get(node.op.name, ((), False))
+        stack += [node.operands[i] for i in positions]
+        stack += node.results if result else ()
+    while stack:
+        value = stack.pop()
+        if value in found or len(value.shape) < 3:
+            continue
+        found.add(value)
+        neighbours = [value.node, *(user for user, _ in graph.uses(value))]
+        for node in neighbours:
+            if _keeps_images(node):
+                stack += [v for v in (*node.operands, *node.results) if len(v.shape) == len(value.shape)]
+    return found
+
+
+def _keeps_images(node: Node) -> bool:
+    return node.op.has(Trait.ELEMENTWISE) or node.op.name == "pad"
+
+
+def possible_layouts(graph: Graph) -> tuple[str, ...]:
+    """The layouts worth comparing for a graph: one when it has no images."""
+    images = image_values(graph)
+    if not images:
+        return LAYOUTS[:1]
+    batch = max(v.shape[0] for v in images)
+    return LAYOUTS if batch >= 8 else LAYOUTS[:2]
+
+
+def strides_of(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
+    """Strides in elements of a dense array of ``shape`` in the given layout."""
+    order = dimension_order(len(shape), layout)
+    sorted_strides = row_major_strides(tuple(shape[i] for i in order))
+    by_dimension = dict(zip(order, sorted_strides, strict=True))
+    return tuple(by_dimension[i] for i in range(len(shape)))
+
+
+def turned_strides(graph: Graph, value: Value) -> tuple[int, ...] | None:
+    """Strides under which the only reads of a value, transposes that are all alike, are in order; None where it has
+    other reads, or rows would no longer be in one piece. Heads of attention, put side by side, are such a value."""
+    users = [node for node, _ in graph.uses(value)]
+    if value in graph.outputs or not users or any(node.op is not transpose.op for node in users):
+        return None
+    order = users[0].attrs["permutation"]
+    if order[-1] != len(order) - 1 or any(node.attrs["permutation"] != order for node in users):
+        return None
+    by_dimension = dict(zip(order, row_major_strides(users[0].result.shape), strict=True))
+    return tuple(by_dimension[i] for i in range(len(order)))
+
+
+def dimension_order(rank: int, layout: str) -> tuple[int, ...]:
+    """Dimensions from the outermost to the innermost in memory."""
+    if layout == "channels_last":
+        return (0, *range(2, rank), 1)
+    if layout == "batch_last":
+        return (*range(1, rank), 0)
+    return tuple(range(rank))

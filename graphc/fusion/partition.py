@@ -1,0 +1,279 @@
+"""A partition of a graph's nodes into groups, and how the groups read each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value
+from graphc.ir.graph.interpret import live_nodes
+from graphc.ir.kernel.index import Index
+from graphc.ir.op import Trait
+from graphc.ops.loop import scan
+from graphc.passes.fixed import fixed_nodes
+from graphc.passes.long_views import DIVISIONS, is_written_by_parts, long_views
+from graphc.passes.operand_access import Access, climb, domain_axes, is_virtual, operand_reads, written_value
+
+LARGE = 256 * 1024
+"""Bytes from which a value is likely to have left the near caches when it is read again."""
+LONGEST = 128
+"""Most nodes of a kernel. What a longer one would keep in registers is little beside what it computes, and the time to
+build one grows faster than its length."""
+KINDS = ("map", "row", "contraction", "nest")
+"""``map``: every value has the domain's shape. ``row``: reductions of the domain over ``axes``, values around them.
+``contraction``: one sum of products and what is done to its result. ``nest``: one op that lowers itself, a scan, or
+a concatenation of many parts."""
+
+
+@dataclass(eq=False)
+class Group:
+    """Nodes that become one kernel. ``shape`` is the iteration domain, ``axes`` what a row group reduces."""
+
+    nodes: list[Node]
+    kind: str
+    shape: tuple[int, ...]
+    axes: tuple[int, ...] = ()
+    outputs: list[Value] = field(default_factory=list)
+    """Values that are stored, in node order (filled in at the end)."""
+    divisions: int = 0
+    """How often indices may be divided, one time after the other, from a reader in the group to what it reads."""
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """Shape of the domain without the reduced axes."""
+        return tuple(e for i, e in enumerate(self.shape) if i not in self.axes)
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """Shape of the domain with the reduced axes set to 1."""
+        return tuple(1 if i in self.axes else e for i, e in enumerate(self.shape))
+
+    def is_full(self, value: Value) -> bool:
+        """True when the value has one element per point of the domain."""
+        return value.shape == self.shape and not (self.kind == "row" and value.node.op.has(Trait.REDUCTION))
+
+    def outer(self, value: Value, index: tuple[Index, ...]) -> tuple[Index, ...] | None:
+        """Coordinates along the kept axes of a row-level value's index; None when its shape is neither row shape."""
+        if value.shape == self.kept and len(self.kept) != len(self.shape):
+            return index
+        if value.shape == self.row_shape:
+            return tuple(x for i, x in enumerate(index) if i not in self.axes)
+        return index if value.shape == self.kept else None
+
+
+class Partition:
+    """Which group each node is in."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        order = graph.nodes()
+        live = live_nodes(graph, [*graph.outputs, *(v for n in order if n.op.has(Trait.EFFECT) for v in n.results)])
+        self.position = {node: i for i, node in enumerate(order)}
+        deep = long_views(graph)
+        self.forced = _forced(graph, deep)
+        """Views and generators that lie in memory all the same."""
+        self.real = [n for n in order if n in live and self._is_real(n)]
+        """Nodes that are computed by a kernel."""
+        self.group_of: dict[Node, Group] = {n: _single(n) for n in self.real}
+        for node in deep & self.group_of.keys():
+            self.group_of[node].divisions = DIVISIONS + 1
+        self.again: dict[Node, list[Group]] = {}
+        """Further groups that compute a node for themselves."""
+        self.reads: dict[Node, list[Access]] = {n: self._reads(n) for n in self.real}
+        """What a node reads from memory or from other nodes."""
+        self.readers: dict[Node, list[Node]] = {}
+        for node in self.real:
+            for access in self.reads[node]:
+                readers = self.readers.setdefault(access.value.node, [])
+                if node not in readers:
+                    readers.append(node)
+        self.fixed = fixed_nodes(graph)
+        """Nodes that run once for many calls: no group holds these and others."""
+        self.escaping = {v.node for v in _kept_values(graph)}
+        """Nodes whose values are there after the call."""
+        self._bits: dict[Group, int] = {}
+        self._above: dict[Group, int] = {}
+        self._readers: dict[Group, dict[Group, None]] = {}
+        """Groups that read results of a group, as far as they have been asked for; some may have been joined since."""
+        self._became: dict[Group, Group] = {}
+        """What groups that were joined are now."""
+        self._number()
+
+    def _is_real(self, node: Node) -> bool:
+        if node in self.forced:
+            return True
+        if node.op is CONSTANT or is_virtual(node) or node.op.has(Trait.STATE_WRITE):
+            return False
+        return node.op is not INPUT
+
+    def _reads(self, node: Node) -> list[Access]:
+        """Reads of stored or computed values, in the axes of the node's domain; virtual nodes are climbed."""
+        if node.op.lower is None:
+            direct = [Access(v, domain_axes(v.shape), dynamic=True) for v in node.operands]
+        elif node.op.has(Trait.REDUCTION):
+            direct = [Access(v, domain_axes(v.shape)) for v in node.operands]
+        else:
+            direct = operand_reads(node, domain_axes(node.results[0].shape))
+        return [found for access in direct for found in climb(access.value, access.index, self.forced, access)]
+
+    def is_apart(self, first: Group, second: Group) -> bool:
+        """Whether one of two groups runs once for many calls and the other with each."""
+        return (first.nodes[0] in self.fixed) != (second.nodes[0] in self.fixed)
+
+    def groups(self) -> list[Group]:
+        """All groups, by their first nodes."""
+        return list(dict.fromkeys(self.group_of[n] for n in self.real))
+
+    def join(self, merged: Group, first: Group, second: Group) -> None:
+        """Puts the nodes of two groups into ``merged``."""
+        parts = (first, second)
+        self._number_joined(merged, parts)
+        merged.nodes = list(dict.fromkeys(n for part in parts for n in part.nodes))
+        for node in merged.nodes:
+            if self.group_of[node] in parts:
+                self.group_of[node] = merged
+        for node in [n for n in merged.nodes if n in self.again]:
+            others = dict.fromkeys(merged if g in parts else g for g in self.again.pop(node))
+            kept = [g for g in others if g is not self.group_of[node]]
+            if kept:
+                self.again[node] = kept
+
+    def add_again(self, node: Node, group: Group) -> None:
+        """Lets a group compute a node for itself that another one computes too."""
+        if node not in group.nodes:
+            group.nodes.append(node)
+            self.again.setdefault(node, []).append(group)
+            self._readers.clear()  # it reads the value no more, but what that is computed of
+
+    def holds(self, group: Group, node: Node) -> bool:
+        """Whether a group computes a node."""
+        return self.group_of[node] is group or group in self.again.get(node, ())
+
+    def reading(self, node: Node) -> list[Group]:
+        """Groups that read a node's results from memory."""
+        found = (g for r in self.readers.get(node, ()) for g in (self.group_of[r], *self.again.get(r, ())))
+        return [g for g in dict.fromkeys(found) if not self.holds(g, node)]
+
+    def before(self, group: Group) -> set[Group]:
+        """Groups of which this one reads results."""
+        nodes = {a.value.node for n in group.nodes for a in self.reads[n]}
+        return {self.group_of[n] for n in nodes if n in self.group_of and not self.holds(group, n)}
+
+    def is_stored(self, node: Node) -> bool:
+        """Whether a node's results lie in memory."""
+        return is_repeated(node) or node in self.escaping or bool(self.reading(node))
+
+    def reaches(self, producer: Group, consumer: Group, directly: bool) -> bool:
+        """Whether the consumer needs the producer through other groups, or also ``directly``."""
+        bits = self._bits[producer]
+        if directly:
+            return bool(bits & self._above[consumer])
+        return any(bits & self._above[g] for g in self.before(consumer) if g is not producer)
+
+    def _number(self) -> None:
+        """Gives each group a bit and notes of which others, as bits, it needs results, through others too."""
+        for i, group in enumerate(self.groups()):
+            self._bits[group] = 1 << i
+        for group in self._bits:
+            above = 0
+            for source in self.before(group):
+                above |= self._bits[source] | self._above[source]
+            self._above[group] = above
+
+    def _number_joined(self, merged: Group, parts: tuple[Group, ...]) -> None:
+        """The bits of a group are those of its parts; all that needs one of these now needs what any of them does."""
+        bits = above = 0
+        for part in parts:
+            bits |= self._bits.pop(part)
+            above |= self._above.pop(part)
+        above &= ~bits
+        both = above | bits
+        after = {g: None for part in parts for g in self._after(part) if g not in parts}
+        if not self.again:
+            self._readers[merged] = after
+        self._became.update((part, merged) for part in parts)
+        needing = list(after)
+        while needing:  # what needs it already is needed by none that does not
+            group = needing.pop()
+            known = self._above.get(group)
+            if known is not None and known | both != known:
+                self._above[group] = known | both
+                needing += self._after(group)
+        self._bits[merged], self._above[merged] = bits, above
+
+    def _after(self, group: Group) -> dict[Group, None]:
+        """Groups that read results of this one."""
+        known = self._readers.get(group)
+        if known is None:
+            known = dict.fromkeys(g for n in group.nodes if self.group_of[n] is group for g in self.reading(n))
+        elif not self._became.keys().isdisjoint(known):
+            known = dict.fromkeys(present for g in known if (present := self._present(g)) is not group)
+        if not self.again:
+            self._readers[group] = known
+        return known
+
+    def _present(self, group: Group) -> Group:
+        """What a group has become."""
+        while group in self._became:
+            group = self._became[group]
+        return group
+
+
+def node_axes(node: Node) -> tuple[int, ...]:
+    """Dimensions that a REDUCTION node folds."""
+    return node.attrs["axes"] if "axes" in node.attrs else (node.attrs["axis"],)
+
+
+def is_check(node: Node) -> bool:
+    """Whether a node may stop the call."""
+    return node.op.has(Trait.CHECK)
+
+
+def is_repeated(node: Node) -> bool:
+    """True for a scan, which becomes repeated calls of the kernels of its body; its operands all lie in memory."""
+    return node.op is scan.op
+
+
+def _single(node: Node) -> Group:
+    """The group of one node."""
+    if node.op.lower_nest is not None or is_repeated(node) or is_written_by_parts(node):
+        return Group([node], "nest", node.results[0].shape)
+    if node.op.has(Trait.REDUCTION):
+        return Group([node], "row", node.operands[0].shape, node_axes(node))
+    if node.op.has(Trait.CONTRACTION):
+        return Group([node], "contraction", node.results[0].shape)
+    return Group([node], "map", node.results[0].shape)
+
+
+def _kept_values(graph: Graph) -> list[Value]:
+    """Values that are still there after the call: outputs, written state, and what checks found."""
+    nodes = graph.nodes()
+    written = [n.operands[1] for n in nodes if n.op.has(Trait.STATE_WRITE)]
+    checked = [n.results[0] for n in nodes if n.op.has(Trait.CHECK)]
+    return [written_value(v) for v in (*graph.outputs, *written, *checked)]
+
+
+def _forced(graph: Graph, deep: set[Node]) -> set[Node]:
+    """Virtual nodes that must lie in memory all the same: outputs, written state, what would be looked through too
+    often, and what products and nests read through anything but plain index arithmetic."""
+    forced = deep | {value.node for value in _kept_values(graph) if is_virtual(value.node)}
+    for node in graph.nodes():
+        if node.op.lower is not None and not node.op.has(Trait.CONTRACTION):
+            continue
+        for operand in node.operands:
+            access = climb(operand, domain_axes(operand.shape), forced)
+            if is_repeated(node):
+                forced.update([operand.node] if is_virtual(operand.node) else [])
+            elif is_virtual(operand.node) and not (len(access) == 1 and access[0].plain and node.op.lower is not None):
+                forced.add(_last_irregular(operand) or operand.node)
+    return forced
+
+
+def _last_irregular(operand: Value) -> Node | None:
+    """Going up from an operand, the first view that is more than index arithmetic (so views after it stay virtual)."""
+    value = operand
+    while is_virtual(value.node) and value.node.op is not CONSTANT and value.node.operands:
+        reads = operand_reads(value.node, domain_axes(value.shape))
+        if len(reads) != 1 or not reads[0].plain:
+            return value.node
+        value = reads[0].value
+    return value.node if is_virtual(value.node) else None

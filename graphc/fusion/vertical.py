@@ -1,0 +1,333 @@
+"""Fusion: partitions the nodes of a graph into groups that become one kernel each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+
+from graphc.fusion.group_order import in_order
+from graphc.fusion.horizontal import join_siblings, recompute
+from graphc.fusion.pad_fusion import frame
+from graphc.fusion.partition import LARGE, LONGEST, Group, Partition, is_check, node_axes
+from graphc.fusion.price import weight
+from graphc.ir.graph.graph import Graph, Node, Value
+from graphc.ir.kernel.index import Axis, Index, flatten
+from graphc.ir.op import Trait
+from graphc.ir.types import row_major_strides
+from graphc.ops.convolution import conv_grad_weight
+from graphc.passes.long_views import DIVISIONS, divides_index
+from graphc.passes.operand_access import Access, domain_axes, is_virtual
+
+_EPILOGUE = 64
+"""Operations that may follow a sum of products while its register block is held: each is emitted once per register."""
+_SINGLE = 16
+"""Most nodes of a kernel for single values. An optimizer computes the same few for each parameter: one kernel called
+for each takes as long to run as a kernel for all, and much less to build."""
+
+
+class Reason(Enum):
+    """Why the group of a reader was not merged with the group of what it reads."""
+
+    READER = "the reader is a product or a window: each element is read many times, so it is stored"
+    NEST = "one of the two is a nest of its own (scatter, scan, ...), into which nothing is merged"
+    KINDS = "no kernel form holds a {producer} group followed by a {consumer} group"
+    ROWS = "the two reduce different rows: another shape, or other axes"
+    SHAPE = "the product has another number of elements than its reader's domain"
+    EPILOGUE = "what follows the product is too expensive to be written out once per register"
+    DOMAIN = "the reader is computed over another domain"
+    PLACE = "an element is not at hand where it is read, and is read again or stored, so that it is computed only once"
+    APART = "the product's neighbours lie apart in its result: what else is read there is read in order afterwards"
+    ORDER = "the product is needed elsewhere, or in another order of elements"
+    SINGLE = "both compute single values, of which larger kernels would be equal to no other one"
+    LONG = f"both together would be more than {LONGEST} operations"
+    DIVIDED = "indices would be quotients of quotients, which double with each step"
+    FIXED = "the one depends on weights alone, and is computed once for many calls"
+    DETOUR = "a third group lies between the two: it needs the one and is needed by the other"
+
+    def text(self, producer: Group, consumer: Group) -> str:
+        """The reason as a sentence about two groups."""
+        return self.value.format(producer=producer.kind, consumer=consumer.kind)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Two neighbouring groups that stayed apart."""
+
+    value: Value
+    """What the reader reads from memory."""
+    reader: Node
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class FusionPlan:
+    """Groups in an order in which they can run, and the values that must lie in memory."""
+
+    groups: tuple[Group, ...]
+    realized: frozenset[Value]
+    """Every value that a group stores."""
+    refusals: tuple[Refusal, ...] = ()
+    """For every stored value and every group that reads it, why it is not computed there."""
+
+
+def fuse(graph: Graph) -> FusionPlan:
+    """Needs: a decomposed graph. Does: groups nodes greedily, producers into consumers. Leaves: the graph unchanged."""
+    return _Fuser(graph).run()
+
+
+class _Fuser(Partition):
+    def __init__(self, graph: Graph):
+        super().__init__(graph)
+        self.refused: dict[tuple[Value, Node], Reason] = {}
+        self.tried: dict[tuple[Value, Node], tuple[Group, Group]] = {}
+        """Groups that were refused to merge; none changes, what they are merged into is another one."""
+
+    # ---- merging
+
+    def run(self) -> FusionPlan:
+        # NOTE: large domains first: merging numbers can put a third group between two that share large values.
+        self._merge(LARGE)
+        self._merge(0)
+        recompute(self)
+        join_siblings(self)
+        frame(self)
+        groups = self.groups()
+        for group in groups:
+            group.nodes.sort(key=self.position.__getitem__)
+            own = [n for n in group.nodes if self.group_of[n] is group]
+            group.outputs = [r for n in own for r in n.results if self.is_stored(n)]
+        ordered = self._checks_first(in_order(self, groups))
+        return FusionPlan(tuple(ordered), frozenset(v for g in ordered for v in g.outputs), tuple(self._refusals()))
+
+    def _checks_first(self, ordered: list[Group]) -> list[Group]:
+        """The groups that hold checks, and what these need, before all others, in the order that they have."""
+        early: set[Group] = set()
+        stack = [g for g in ordered if any(is_check(n) for n in g.nodes)]
+        while stack:
+            group = stack.pop()
+            if group not in early:
+                early.add(group)
+                stack.extend(self.before(group))
+        return sorted(ordered, key=lambda g: g not in early) if early else ordered
+
+    def _merge(self, nbytes: int) -> None:
+        """Tries to merge each node's group with those that it reads, where one has a domain of at least ``nbytes``."""
+        for node in self.real:
+            for access in self.reads[node]:
+                producer, consumer = self.group_of.get(access.value.node), self.group_of[node]
+                if producer is None or producer is consumer:
+                    continue
+                if max(prod(producer.shape), prod(consumer.shape)) * access.value.dtype.itemsize < nbytes:
+                    continue
+                key = access.value, node
+                if self.tried.get(key) == (producer, consumer):
+                    continue
+                reason = self._try_merge(producer, node)
+                if reason is not None:
+                    self.refused[key] = reason
+                    self.tried[key] = producer, consumer
+
+    def _refusals(self) -> Iterator[Refusal]:
+        """The refusals that still hold now that all merges are done."""
+        for (value, reader), reason in self.refused.items():
+            if self.group_of[reader] in self.reading(value.node):
+                yield Refusal(value, reader, reason)
+
+    def _try_merge(self, producer: Group, node: Node) -> Reason | None:
+        """Merges the two groups, or says why not."""
+        consumer = self.group_of[node]
+        if self.is_apart(producer, consumer):
+            return Reason.FIXED
+        if "nest" in (producer.kind, consumer.kind) and not _goes_on(producer, consumer):
+            return Reason.NEST
+        if node.op.has(Trait.CONTRACTION) or node.op.has(Trait.MATERIALIZE) or not _fusable_consumer(node, self.forced):
+            return Reason.READER
+        merged = self._merged(producer, consumer)
+        if isinstance(merged, Reason):
+            return merged
+        if merged.kind == "contraction" and self._reads_apart(producer, consumer):
+            return Reason.APART
+        if merged.kind in ("contraction", "nest") and self._weight(producer, consumer) > _EPILOGUE:
+            return Reason.EPILOGUE
+        reason = self._too_long(producer, consumer, merged) or self._misfit(producer, consumer, merged)
+        if reason is None and self.reaches(producer, consumer, directly=False):
+            reason = Reason.DETOUR
+        merged.divisions = producer.divisions + consumer.divisions + self._divides(producer, consumer, merged)
+        if reason is None and merged.divisions > DIVISIONS:
+            reason = Reason.DIVIDED
+        if reason is not None:
+            return reason
+        self.join(merged, producer, consumer)
+        return None
+
+    def _divides(self, producer: Group, consumer: Group, merged: Group) -> bool:
+        """Whether the one is read by the other elsewhere than where it is computed, by quotients and remainders."""
+        members = set(producer.nodes)
+        return any(
+            access.value.node in members and divides_index(access.index) and not _aligned(node, access, merged)
+            for node in consumer.nodes
+            for access in self.reads[node]
+        )
+
+    def _too_long(self, producer: Group, consumer: Group, merged: Group) -> Reason | None:
+        """Why the kernel of a merger would be too long, if it would."""
+        count = len({*producer.nodes, *consumer.nodes})
+        if merged.kind == "map" and prod(merged.shape) == 1 and count > _SINGLE:
+            return Reason.SINGLE
+        return Reason.LONG if count > LONGEST else None
+
+    def _merged(self, producer: Group, consumer: Group) -> Group | Reason:
+        """The kind and domain of a merger, or why no kernel form holds both."""
+        a, b = producer, consumer
+        if a.kind == "map" and b.kind == "map":
+            return Group([], "map", b.shape)
+        if a.kind == "row" and b.kind == "row":
+            return Group([], "row", b.shape, b.axes) if (a.shape, a.axes) == (b.shape, b.axes) else Reason.ROWS
+        if "row" in (a.kind, b.kind) and "map" in (a.kind, b.kind):
+            row = a if a.kind == "row" else b
+            return Group([], "row", row.shape, row.axes)
+        if "contraction" in (a.kind, b.kind) and "map" in (a.kind, b.kind):
+            reshaped = a.kind == "contraction" and prod(a.shape) == prod(b.shape)
+            return Group([], "contraction", b.shape) if a.shape == b.shape or reshaped else Reason.SHAPE
+        return Group([], "nest", a.shape) if _goes_on(a, b) and a.shape == b.shape else Reason.KINDS
+
+    def _reads_apart(self, producer: Group, consumer: Group) -> bool:
+        """Whether what follows a sum whose lanes lie apart in its result (the gradient of a window's weights) reads
+        more of that size, as an optimizer does: lane by lane, which takes longer than a kernel of its own."""
+        if not any(n.op is conv_grad_weight.op and prod(n.attrs["kernel"]) > 1 for n in producer.nodes):
+            return False
+        size, members = prod(producer.shape), {*producer.nodes, *consumer.nodes}
+        reads = [access.value for n in consumer.nodes for access in self.reads[n]]
+        return any(v.type.size == size and v.node not in members for v in reads)
+
+    def _weight(self, *groups: Group) -> int:
+        """Vector operations per element beside products, views and generators that are read included."""
+        total = 0
+        seen: set[Node] = set()
+        stack = [n for g in groups for n in g.nodes]
+        while stack:
+            node = stack.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            total += 0 if node.op.has(Trait.CONTRACTION) else weight(node)
+            stack.extend(v.node for v in node.operands if is_virtual(v.node))
+        return total
+
+    def _misfit(self, producer: Group, consumer: Group, merged: Group) -> Reason | None:
+        """None when every value read across the two groups is at hand where it is read, or cheap to compute there."""
+        if not all(self._fits_domain(n, merged) for n in consumer.nodes):
+            return Reason.DOMAIN
+        if producer.kind == "contraction" and producer.shape != merged.shape:
+            return None if self._is_reshaped(producer, consumer) else Reason.ORDER
+        return None if self._edges_fit(producer, consumer, merged) else Reason.PLACE
+
+    def _edges_fit(self, producer: Group, consumer: Group, merged: Group) -> bool:
+        """True when values read across the two groups are read at the point where they are computed, or can be computed
+        where they are read."""
+        aligned = all(self._fits_domain(n, merged) for n in producer.nodes)
+        members = set(producer.nodes)
+        for node in consumer.nodes:
+            for access in self.reads[node]:
+                if access.value.node not in members:
+                    continue
+                if not (aligned and access.plain and _aligned(node, access, merged)):
+                    return self._can_inline(producer, consumer)
+        return aligned or self._can_inline(producer, consumer)
+
+    def _fits_domain(self, node: Node, group: Group) -> bool:
+        value = node.results[0]
+        if group.kind != "row":
+            size = value.type.size
+            return size == prod(group.shape) or node.op.has(Trait.REDUCTION) or self._is_inlined(node)
+        if node.op.has(Trait.REDUCTION):
+            return node.operands[0].shape == group.shape and node_axes(node) == group.axes
+        return value.shape in (group.shape, group.kept, group.row_shape) or self._is_inlined(node)
+
+    def _is_inlined(self, node: Node) -> bool:
+        """A node merged earlier for inlining: it is not stored and its shape is its own business."""
+        current = self.group_of[node]
+        if len(current.nodes) == 1 or node.results[0].shape == current.shape or node in self.escaping:
+            return False
+        return set(self.readers.get(node, ())) <= set(current.nodes)
+
+    def _can_inline(self, producer: Group, consumer: Group) -> bool:
+        """Elementwise producers that only the consumer reads, element for element, are computed at its index."""
+        if producer.kind != "map":
+            return False
+        members, readers = set(producer.nodes), set(consumer.nodes)
+        for node in producer.nodes:
+            if node in self.escaping or not set(self.readers.get(node, ())) <= members | readers:
+                return False
+            if not node.op.has(Trait.ELEMENTWISE) and not is_virtual(node):
+                return False
+        for node in consumer.nodes:
+            for access in self.reads[node]:
+                if access.value.node in members and (access.replicating or access.dynamic or not _reads_once(node)):
+                    return False
+        return True
+
+    def _is_reshaped(self, producer: Group, consumer: Group) -> bool:
+        """A product that only the consumer reads, in the same order of elements under another shape, is computed in
+        the consumer's domain."""
+        members, readers = set(producer.nodes), set(consumer.nodes)
+        for node in producer.nodes:
+            if node in self.escaping or not set(self.readers.get(node, ())) <= members | readers:
+                return False
+        for node in consumer.nodes:
+            here = domain_axes(node.results[0].shape)
+            for access in self.reads[node]:
+                if access.value.node in members and not (access.plain and _same_order(access, node.results[0], here)):
+                    return False
+        return True
+
+
+def _goes_on(producer: Group, consumer: Group) -> bool:
+    """True when a nest writes every element once, so that elementwise nodes may follow where it does."""
+    first = producer.nodes[0]
+    return producer.kind == "nest" and consumer.kind == "map" and first.op.has(Trait.STORES_ONCE)
+
+
+_FUSABLE = Trait.ELEMENTWISE | Trait.REDUCTION
+_BOUNDED = _FUSABLE | Trait.VIEW
+
+
+def _reads_once(node: Node) -> bool:
+    """True when the node reads each operand element a bounded number of times (no window, no product)."""
+    return node.op.has_any(_BOUNDED)
+
+
+def _fusable_consumer(node: Node, forced: set[Node]) -> bool:
+    return node.op.has_any(_FUSABLE) or node in forced
+
+
+def _same_order(access: Access, result: Value, here: tuple[Index, ...]) -> bool:
+    """True when the access reads the element with the number of the reader's element, by affine indices."""
+    if not all(isinstance(atom, Axis) for index in access.index for atom, _ in index.terms):
+        return False
+    read = flatten(access.index, row_major_strides(access.value.shape))
+    return read == flatten(here, row_major_strides(result.shape))
+
+
+def _aligned(node: Node, access: Access, group: Group) -> bool:
+    """True when the value is read at the very point of the domain at which the reader is computed."""
+    value, result = access.value, node.results[0]
+    reduction = node.op.has(Trait.REDUCTION)
+    here = domain_axes(node.operands[0].shape if reduction else result.shape)
+    if group.kind != "row":  # what differs by a reshape only has its elements at the same places in row-major order
+        at, place = (flatten(i, row_major_strides(v.shape)) for i, v in ((access.index, value), (here, result)))
+        return value.type.size == result.type.size and at == place
+    if reduction or group.is_full(result):
+        if group.is_full(value):
+            return access.index == here
+        expected = tuple(x for i, x in enumerate(here) if i not in group.axes)
+    elif group.is_full(value):
+        return False
+    else:
+        outer = group.outer(result, here)
+        if outer is None:
+            return False
+        expected = outer
+    return group.outer(value, access.index) == expected

@@ -1,0 +1,1 @@
+"""The graph: its only writer, text, parser, verifier, interpreters, rewriting."""

@@ -1,0 +1,118 @@
+"""Graph interpreters: the base loop, the numpy evaluator (the meaning of a graph), and re-emission into a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import ArgumentError, GraphcError
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
+from graphc.ir.op import Trait
+
+
+class Interpreter:
+    """Runs a graph node by node over whatever ``apply`` computes with; analyses and passes derive from it."""
+
+    def run(self, graph: Graph, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """Binds ``arguments`` to the inputs, applies every node in order, returns the outputs.
+
+        An error raised by ``apply`` gets the node's text and the user's line.
+        """
+        if len(arguments) != len(graph.inputs):
+            raise ArgumentError(f"@{graph.name} takes {len(graph.inputs)} arguments, got {len(arguments)}")
+        self.values: dict[Value, Any] = dict(zip(graph.inputs, arguments, strict=True))
+        for node in graph.nodes():
+            operands = [self.values[v] for v in node.operands]
+            try:
+                results = self.apply(node, operands)
+            except GraphcError as error:
+                error.origin = error.origin or node.location.describe() or None
+                raise
+            self.values.update(zip(node.results, results, strict=True))
+        return tuple(self.values[v] for v in graph.outputs)
+
+    def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+        """Results of one node; one entry per result."""
+        raise NotImplementedError
+
+
+class Evaluator(Interpreter):
+    """The meaning of a graph: every op by its numpy reference, on a private copy of the state inputs.
+
+    After ``run``, ``state`` maps the path of each written state or param input to its new array.
+    """
+
+    def __init__(self) -> None:
+        self.state: dict[str, np.ndarray] = {}
+
+    def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+        """Evaluates one node; checks that the reference gave the declared types."""
+        results = node.op.evaluate(operands, node.attrs)
+        for value, array in zip(node.results, results, strict=True):
+            if array.shape != value.shape or array.dtype != value.dtype.numpy:
+                raise GraphcError(f"reference of {node.op.name} gave {array.dtype}{array.shape}, type is {value.type}")
+        if node.op.has(Trait.STATE_WRITE):
+            self.state[input_path(node.operands[0])] = results[0]
+        return results
+
+
+def evaluate(graph: Graph, arguments: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Outputs of the graph for numpy arguments, computed by the numpy references."""
+    return Evaluator().run(graph, [np.asarray(a) for a in arguments])
+
+
+class Reemitter(Interpreter):
+    """Copies a graph node by node into a new one; a global transformation overrides ``apply``.
+
+    Locations and names survive; values of the old graph map to values of the new one in ``values``.
+    """
+
+    def __init__(self, name: str | None = None):
+        self.name = name
+
+    def transform(self, graph: Graph) -> Graph:
+        """The transformed copy."""
+        self.target = Graph(self.name or graph.name)
+        arguments = [self.copy_input(v) for v in graph.inputs]
+        self.target.set_outputs(self.run(graph, arguments))
+        return self.target
+
+    def copy_input(self, value: Value) -> Value:
+        """Adds the same argument to the new graph."""
+        return self.target.add_input(value.type, value.name, input_class(value), input_path(value))
+
+    def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+        """Re-emits one node; overridden by transformations."""
+        return self.copy_node(node, operands)
+
+    def copy_node(self, node: Node, operands: list[Any]) -> tuple[Value, ...]:
+        """The same op on new operands."""
+        if node.op is CONSTANT:
+            return emit(self.target, CONSTANT, (), node.attrs, node.location, node.results[0].name)
+        name = node.results[0].name if len(node.results) == 1 else node.results[0].name.removesuffix(".0")
+        return emit(self.target, node.op, operands, node.attrs, node.location, name)
+
+
+def copy(graph: Graph) -> Graph:
+    """An equal graph that shares nothing but constant arrays."""
+    return Reemitter().transform(graph)
+
+
+def live_nodes(graph: Graph, roots: Iterable[Value]) -> set[Node]:
+    """Nodes from which ``roots`` can be reached, the roots' own nodes too."""
+    found: set[Node] = set()
+    stack = [v.node for v in roots]
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            stack.extend(v.node for v in node.operands)
+    return found
+
+
+def bind(graph: Graph, named: Mapping[str, Any]) -> list[Any]:
+    """Arguments in order from a mapping of input names or paths."""
+    return [named[input_path(v)] if input_path(v) in named else named[v.name] for v in graph.inputs]

@@ -1,0 +1,184 @@
+"""Rewrite rules and the work-list driver that applies them until none fits."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from graphc.base.errors import PassError
+from graphc.base.location import UNKNOWN
+from graphc.ir.graph.graph import INPUT, Graph, Node, Value
+from graphc.ir.op import Trait
+
+Rewritten = Sequence[Value] | Value | None
+GENERATIONS = 1000
+"""How many times the outcome of a rewrite may be rewritten again before the rules are said to run in circles."""
+PER_NODE, SPARE = 100, 10_000
+"""Together the largest number of rewrites: that many per node, and some for small graphs."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A local transformation of the nodes of one op."""
+
+    op: str
+    """Name of the op whose nodes it looks at."""
+    rewrite: Callable[[Graph, Node], Rewritten]
+    """Returns what replaces the results of the node: one value per result, of the same types, existing or emitted into
+    the graph now; or None when the rule does not fit, in which case it must not have emitted anything."""
+    name: str = ""
+    """Said in errors; the function's name when empty."""
+    doc: str = ""
+    """One sentence; the function's docstring when empty."""
+
+    @property
+    def title(self) -> str:
+        """``name``, or the name of the function."""
+        return self.name or getattr(self.rewrite, "__name__", "rule")
+
+
+def apply_rules(graph: Graph, rules: Iterable[Rule]) -> int:
+    """Applies the rules everywhere until none fits; returns how many times one did.
+
+    The first rule in order that fits a node is taken. What it emits, and the users of what it returns, are looked
+    at again. A replaced node is erased when it is pure, and so are operands that nothing uses any more. New values take
+    the names of those they replace, new nodes without a location that of the replaced node.
+
+    Raises PassError, naming the rule, when a rule changes a type or when rules undo each other without end.
+    """
+    return _Driver(graph, rules).run()
+
+
+class _Driver:
+    """The work list: nodes in order, each at most once at a time."""
+
+    def __init__(self, graph: Graph, rules: Iterable[Rule]):
+        self.graph = graph
+        self.rules: dict[str, list[Rule]] = {}
+        for rule in rules:
+            self.rules.setdefault(rule.op, []).append(rule)
+        self.queue: deque[Node] = deque()
+        self.queued: set[Node] = set()
+        self.generation: dict[Node, int] = {}
+        self.done: set[Node] = set()
+        self.newest = -1
+        self.loose_scalars: dict[Node, None] = {}
+        self.applied: Counter[str] = Counter()
+        self.limit = SPARE
+
+    def run(self) -> int:
+        self.newest = max((n.id for n in (*self.graph.nodes(), *(v.node for v in self.graph.inputs))), default=-1)
+        for node in self.graph.nodes():
+            self.push(node)
+        self.limit += PER_NODE * len(self.graph)
+        while self.queue:
+            node = self.queue.popleft()
+            self.queued.discard(node)
+            if node in self.graph:
+                self.visit(node)
+        self.erase_dead(list(self.loose_scalars), scalars=True)
+        return self.applied.total()
+
+    def push(self, node: Node) -> None:
+        if node not in self.queued and node.op.name in self.rules and node not in self.done:
+            self.queued.add(node)
+            self.queue.append(node)
+
+    def visit(self, node: Node) -> None:
+        """Applies the first rule that fits."""
+        for rule in self.rules[node.op.name]:
+            outcome = rule.rewrite(self.graph, node)
+            values = (outcome,) if isinstance(outcome, Value) else outcome
+            if values is not None and any(a is not b for a, b in zip(values, node.results, strict=False)):
+                self.replace(rule, node, tuple(values))
+                return
+
+    def replace(self, rule: Rule, node: Node, values: tuple[Value, ...]) -> None:
+        self.check_types(rule, node, values)
+        created = self.created(values)
+        self.check_operands(rule, node, created)
+        self.count_generation(rule, node, created)
+        users = {user: None for result in node.results for user, _ in self.graph.uses(result)}
+        for old, new in zip(node.results, values, strict=True):
+            self.graph.replace_uses(old, new)
+        for new in created:
+            if new.location == UNKNOWN:
+                new.location = node.location
+        names = [r.name for r in node.results]
+        self.retire(node)
+        if node not in self.graph:
+            for name, new in zip(names, values, strict=True):
+                if new.node in created and not new.is_scalar_constant:
+                    self.graph.rename(new, name)
+        for candidate in (*created, *users):
+            self.push(candidate)
+
+    def check_types(self, rule: Rule, node: Node, values: tuple[Value, ...]) -> None:
+        old, new = [r.type for r in node.results], [v.type for v in values]
+        if old != new:
+            raise PassError(
+                f"rule {rule.title} replaces {', '.join(map(str, old))} by {', '.join(map(str, new))}",
+                where=str(node.results[0]) if node.results else node.op.name,
+                origin=node.location.describe() or None,
+            )
+
+    def check_operands(self, rule: Rule, node: Node, created: list[Node]) -> None:
+        for new in created:
+            for operand in new.operands:
+                if operand.node is node:
+                    what = f"rule {rule.title} replaces %{operand.name} by something computed from it ({new.op.name})"
+                    raise PassError(what, where=f"%{operand.name} = {node.op.name}(...)", remedy="emit the op anew")
+
+    def created(self, values: tuple[Value, ...]) -> list[Node]:
+        """Nodes emitted by the rule, operands first."""
+        found: dict[Node, None] = {}
+        stack = [v.node for v in reversed(values)]
+        while stack:
+            node = stack.pop()
+            if node.id > self.newest and node not in found:
+                found[node] = None
+                stack.extend(v.node for v in reversed(node.operands))
+        nodes = sorted(found, key=lambda n: n.id)
+        self.newest = max(self.newest, nodes[-1].id) if nodes else self.newest
+        return nodes
+
+    def count_generation(self, rule: Rule, node: Node, created: list[Node]) -> None:
+        generation = self.generation.pop(node, 0) + 1
+        self.applied[rule.title] += 1
+        if generation > GENERATIONS:
+            self.refuse(rule.title, f"its outcome was rewritten {GENERATIONS} times", node)
+        if self.applied.total() > self.limit:
+            title, count = self.applied.most_common(1)[0]
+            self.refuse(title, f"it fitted {count} times in a graph that had {len(self.graph)} nodes at last", node)
+        for new in created:
+            self.generation[new] = generation
+
+    def refuse(self, title: str, reason: str, node: Node) -> NoReturn:
+        raise PassError(
+            f"rule {title} is applied without end: {reason}",
+            where=f"%{node.results[0].name} = {node.op.name}(...)",
+            origin=node.location.describe() or None,
+            remedy="no rule may undo what another does, or emit what it matches",
+        )
+
+    def retire(self, node: Node) -> None:
+        """Erases a replaced node and what only it used; a node that is not pure stays and is not looked at again."""
+        if not node.op.has(Trait.PURE) or node.op.has(Trait.EFFECT):
+            self.done.add(node)
+            return
+        self.erase_dead([node])
+
+    def erase_dead(self, candidates: list[Node], scalars: bool = False) -> None:
+        while candidates:
+            node = candidates.pop()
+            if node not in self.graph or node.op is INPUT or not node.op.has(Trait.PURE) or node.op.has(Trait.EFFECT):
+                continue
+            if not scalars and node.results and node.results[0].is_scalar_constant:
+                self.loose_scalars[node] = None  # many uses: looked at once, in the end
+            elif any(self.graph.is_used(r) for r in node.results):
+                self.push(node)
+            else:
+                self.graph.erase(node)
+                candidates.extend(v.node for v in node.operands)

@@ -1,0 +1,181 @@
+"""Prints graphs in the text that ir.graph.parse reads back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphc.base.dtypes import float64
+from graphc.base.location import Location
+from graphc.ir.literal import INLINE_LIMIT, digest, print_array, print_name, print_number, print_scalar
+
+if TYPE_CHECKING:
+    from graphc.ir.graph.graph import Graph, Node, Value
+    from graphc.ir.op import Attr
+
+HEAD_WIDTH = 120
+"""A head that is longer prints one input a line."""
+_PLAIN_MODULE = re.compile(r"[^\s\":/]+")
+_PLAIN_FILE = re.compile(r"[^\s\"]+")
+
+
+def print_graph(graph: Graph) -> str:
+    """The text of a graph, one node a line::
+
+        graph @mlp(%x: f32[32,784], %w: f32[128,784] param "fc1.weight") -> (f32[32,128]) {
+          %h = matmul(%x, %w) {transpose_b=true} : f32[32,128]  // fc1 model.py:12
+          %y = maximum(%h, f32(0.0)) : f32[32,128]  // act model.py:13
+          return %y
+        }
+
+    Scalar constants stand where they are used; arrays beyond 16 elements print as digests, their data are
+    ``collect_data(graph)``; attributes that have their default value are left out.
+    """
+    return "\n".join(line for line, _ in graph_lines(graph)) + "\n"
+
+
+def collect_data(graph: Graph) -> dict[str, np.ndarray]:
+    """The arrays that the text names by digest only, by that digest; those of sub-graphs too."""
+    found: dict[str, np.ndarray] = {}
+    stack = [graph]
+    while stack:
+        for node in stack.pop().nodes():
+            for attr in node.op.attrs:
+                value = node.attrs[attr.name]
+                if isinstance(value, np.ndarray) and value.size > INLINE_LIMIT:
+                    found[digest(value)] = value
+                elif attr.kind == "graph" and value is not None:
+                    stack.append(node.attrs[attr.name])
+    return found
+
+
+def graph_lines(graph: Graph) -> list[tuple[str, Node | None]]:
+    """The lines of the text, each with the node that starts there (None for the head, ``return`` and sub-graphs)."""
+    lines: list[tuple[str, Node | None]] = [(line, None) for line in print_head(graph).split("\n")]
+    for node in graph.nodes():
+        if not (node.results and node.results[0].is_scalar_constant):
+            first, *rest = f"{print_node(node)}{print_location(node.location)}".split("\n")
+            lines.append((f"  {first}", node))
+            lines.extend((f"  {line}", None) for line in rest)
+    lines.append((f"  {print_return(graph)}", None))
+    lines.append(("}", None))
+    return lines
+
+
+NameOf = Callable[["Value"], str]
+SubGraph = Callable[["Graph"], str]
+
+
+def own_name(value: Value) -> str:
+    """``%name`` of a value as the graph has it."""
+    return print_name("%", value.name)
+
+
+def _own_text(graph: Graph) -> str:
+    return print_graph(graph).rstrip("\n")
+
+
+def print_head(graph: Graph, name_of: NameOf = own_name) -> str:
+    """``graph @name(inputs) -> (types) {``."""
+    inputs = [_print_input(v, name_of) for v in graph.inputs]
+    start, end = f"graph {print_name('@', graph.name)}(", f") -> ({', '.join(str(v.type) for v in graph.outputs)}) {{"
+    head = f"{start}{', '.join(inputs)}{end}"
+    if len(head) <= HEAD_WIDTH:
+        return head
+    return start + ",".join(f"\n    {i}" for i in inputs) + ("\n" if inputs else "") + end
+
+
+def _print_input(value: Value, name_of: NameOf) -> str:
+    cls, path = value.node.attrs["cls"], value.node.attrs["path"]
+    role = f" {cls}" if cls != "input" or path else ""
+    return f"{name_of(value)}: {value.type}{role}" + (f" {json.dumps(path)}" if path else "")
+
+
+def print_node(node: Node, name_of: NameOf = own_name, sub_graph: SubGraph = _own_text) -> str:
+    """``%y = op(%x, f32(0.5)) {attr=value} : f32[2]``; several lines when there are sub-graphs."""
+    results = ", ".join(map(name_of, node.results))
+    operands = ", ".join(print_operand(v, name_of) for v in node.operands)
+    shown = [a for a in node.op.attrs if a.name in node.attrs and _is_shown(a, node.attrs[a.name])]
+    attrs = ", ".join(f"{a.name}={_print_attr(a.kind, node.attrs[a.name], sub_graph)}" for a in shown)
+    text = f"{results} = " if results else ""
+    text += f"{node.op.name}({operands})" + (f" {{{attrs}}}" if attrs else "")
+    return text + (" : " + ", ".join(str(r.type) for r in node.results) if results else "")
+
+
+def print_operand(value: Value, name_of: NameOf = own_name) -> str:
+    """``%name``, or the value of a scalar constant: ``f32(0.5)``."""
+    return print_scalar(value.node.attrs["value"], value.dtype) if value.is_scalar_constant else name_of(value)
+
+
+def print_return(graph: Graph, name_of: NameOf = own_name) -> str:
+    """``return %y, f32(0.5)``."""
+    return " ".join(["return", ", ".join(print_operand(v, name_of) for v in graph.outputs)]).rstrip()
+
+
+def print_location(location: Location) -> str:
+    """``  // module file:line``, quoted where there are blanks; empty for an unknown location."""
+    parts = []
+    if location.module:
+        parts.append(location.module if _PLAIN_MODULE.fullmatch(location.module) else json.dumps(location.module))
+    if location.file or location.line:
+        file = location.file if _PLAIN_FILE.fullmatch(location.file) else json.dumps(location.file)
+        parts.append(f"{file}:{location.line}")
+    return "  // " + " ".join(parts) if parts else ""
+
+
+def parse_location(text: str) -> Location:
+    """The location in a comment; unknown when the comment is none."""
+    quoted = r'"(?:[^"\\]|\\.)*"'
+    pattern = rf'(?P<module>{quoted}|{_PLAIN_MODULE.pattern})?(?:(?:^| )(?P<file>{quoted}|[^\s"]+):(?P<line>\d+))?'
+    match = re.fullmatch(pattern, text)
+    if match is None:
+        return Location()
+    module, file = (_unquote(match[key] or "") for key in ("module", "file"))
+    return Location(module, file, int(match["line"] or 0))
+
+
+def _unquote(text: str) -> str:
+    try:
+        return json.loads(text) if text.startswith('"') else text
+    except json.JSONDecodeError:
+        return text
+
+
+def _is_shown(attr: Attr, value: Any) -> bool:
+    if attr.required:
+        return True
+    same = type(value) is type(attr.default) and repr(value) == repr(attr.default)
+    return value is not attr.default if attr.kind in ("graph", "array") else not same
+
+
+def _print_attr(kind: str, value: Any, sub_graph: SubGraph) -> str:
+    if kind == "graph":
+        return "none" if value is None else sub_graph(value)
+    return _ATTRS[kind](value)
+
+
+def _print_scalar_attr(value: bool | int | float) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int) else print_number(value, float64)
+
+
+def _print_ints(value: tuple[int, ...]) -> str:
+    return f"[{','.join(map(str, value))}]"
+
+
+_ATTRS: dict[str, Callable[[Any], str]] = {
+    "int": str,
+    "float": lambda v: print_number(v, float64),
+    "bool": lambda v: "true" if v else "false",
+    "str": json.dumps,
+    "ints": _print_ints,
+    "pairs": lambda v: f"[{','.join(map(_print_ints, v))}]",
+    "dtype": lambda v: v.name,
+    "array": print_array,
+    "scalar": _print_scalar_attr,
+}

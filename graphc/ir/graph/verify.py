@@ -1,0 +1,156 @@
+"""Checks graphs: every type rule run again, operands before their use, edges, names, state and effects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from graphc.base.errors import GraphcError, VerifyError
+from graphc.ir.excerpt import excerpt
+from graphc.ir.graph.graph import INPUT, Graph, Node, Value, input_class
+from graphc.ir.graph.text import graph_lines
+from graphc.ir.op import INPUT_CLASSES, REGISTRY, Trait
+
+
+def verify_graph(graph: Graph) -> None:
+    """Raises VerifyError, with the text around the faulty node, when the graph or a sub-graph breaks a rule:
+
+    - ops are registered, attributes normal, and the type rule gives the types of the results;
+    - operands belong to the graph and are computed before their use, and the networkx edges mirror them;
+    - names are unique, equal scalar constants are one, outputs belong to the graph;
+    - paths of params and states are unique; each is written at most once, and only params and states are;
+    - effects stand in the order in which they were made.
+    """
+    stack = [graph]
+    while stack:
+        present = stack.pop()
+        _Verifier(present).run()
+        stack.extend(sub_graphs(present))
+
+
+def sub_graphs(graph: Graph) -> Iterator[Graph]:
+    """The graphs that are attributes of nodes, not those inside of them."""
+    for node in graph.nodes():
+        for attr in node.op.attrs:
+            if attr.kind == "graph" and node.attrs[attr.name] is not None:
+                yield node.attrs[attr.name]
+
+
+class _Verifier:
+    """Walks the nodes in order; ``present`` is the node that an error is about."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.edges = graph.networkx()
+        self.present: Node | None = None
+        self.seen: set[Value] = set()
+        self.names: set[str] = set()
+        self.scalars: set[tuple[str, bytes]] = set()
+        self.written: set[Value] = set()
+        self.last_effect: Node | None = None
+
+    def run(self) -> None:
+        try:
+            self.inputs()
+            for node in self.graph.nodes():
+                self.present = node
+                self.node(node)
+            self.present = None
+            self.outputs()
+        except GraphcError as error:
+            raise self.located(error) from None
+
+    def located(self, error: GraphcError) -> VerifyError:
+        """The same complaint with the text around the present node and the user's line."""
+        origin = self.present.location.describe() if self.present is not None else None
+        try:
+            lines = graph_lines(self.graph)
+        except GraphcError:  # a cycle: there is no order to print in
+            return VerifyError(f"@{self.graph.name}: {error.what}", origin=origin or None)
+        number = next((i for i, (_, node) in enumerate(lines) if node is not None and node is self.present), 0)
+        where = excerpt([line for line, _ in lines], number, error.what)
+        return VerifyError(f"@{self.graph.name}: {error.what}", where=where, origin=origin or None, remedy=error.remedy)
+
+    # ---- the parts of a graph
+
+    def inputs(self) -> None:
+        paths: set[str] = set()
+        in_graph = sum(1 for node in self.edges.nodes if node.op is INPUT)
+        _require(in_graph == len(self.graph.inputs), f"{in_graph} input nodes, {len(self.graph.inputs)} inputs")
+        for value in self.graph.inputs:
+            cls, path = value.node.attrs["cls"], value.node.attrs["path"]
+            _require(value.node in self.graph, f"input %{value.name} belongs to another graph")
+            _require(cls in INPUT_CLASSES, f"%{value.name}: class {cls} is none of {', '.join(INPUT_CLASSES)}")
+            _require(cls == "input" or path not in paths, f"%{value.name}: another input has the path {path!r}")
+            if cls != "input":
+                paths.add(path)
+            self.define(value)
+
+    def outputs(self) -> None:
+        for i, value in enumerate(self.graph.outputs):
+            _require(value in self.seen, f"output {i} (%{value.name}) does not belong to the graph")
+
+    def define(self, value: Value) -> None:
+        _require(value.name not in self.names, f"two values are called %{value.name}")
+        _require(value.node.results[value.index] is value, f"%{value.name} is not result {value.index} of its node")
+        self.names.add(value.name)
+        self.seen.add(value)
+
+    def node(self, node: Node) -> None:
+        self.operands(node)
+        self.types(node)
+        for value in node.results:
+            self.define(value)
+        if node.results and node.results[0].is_scalar_constant:
+            self.scalar(node)
+        if node.op.has(Trait.STATE_WRITE):
+            self.state_write(node)
+        if node.op.has(Trait.EFFECT):
+            self.effect(node)
+
+    def operands(self, node: Node) -> None:
+        for key, value in enumerate(node.operands):
+            _require(value.node in self.graph, f"operand {key} (%{value.name}) belongs to another graph")
+            _require(value in self.seen, f"operand {key} (%{value.name}) is not computed before its use")
+        mirrored = {
+            (source, key, result) for source, _, key, result in self.edges.in_edges(node, keys=True, data="result")
+        }
+        wanted = {(v.node, key, v.index) for key, v in enumerate(node.operands)}
+        _require(mirrored == wanted, f"the edges of {node.op.name} do not mirror its operands")
+
+    def types(self, node: Node) -> None:
+        op = node.op
+        _require(REGISTRY.get(op.name) is op, f"op {op.name} is not registered")
+        names = [a.name for a in op.attrs]
+        _require(list(node.attrs) == names, f"{op.name} has the attributes {list(node.attrs)}, not {names}")
+        types = op.result_types(tuple(v.type for v in node.operands), node.attrs)
+        stated = tuple(r.type for r in node.results)
+        _require(types == stated, f"{op.name} gives ({_join(types)}), the node says ({_join(stated)})")
+
+    def scalar(self, node: Node) -> None:
+        array: np.ndarray = node.attrs["value"]
+        key = (array.dtype.str, array.tobytes())
+        _require(key not in self.scalars, f"scalar constant {node.results[0].name} exists twice")
+        self.scalars.add(key)
+
+    def state_write(self, node: Node) -> None:
+        target = node.operands[0]
+        good = input_class(target) in ("param", "state")
+        _require(good, f"{node.op.name} writes to %{target.name}, which is no param or state argument")
+        _require(target not in self.written, f"%{target.name} is written twice")
+        self.written.add(target)
+
+    def effect(self, node: Node) -> None:
+        last = self.last_effect
+        _require(last is None or last.id < node.id, f"{node.op.name} was made before the effect that it follows")
+        self.last_effect = node
+
+
+def _join(types: tuple[object, ...]) -> str:
+    return ", ".join(map(str, types))
+
+
+def _require(condition: object, message: str) -> None:
+    if not condition:
+        raise VerifyError(message)

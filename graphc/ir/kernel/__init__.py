@@ -1,0 +1,1 @@
+"""The kernel IR: statements, index expressions, text, parser, verifier, interpreter."""

@@ -1,0 +1,342 @@
+"""Reads the text of kernels and programs: the inverse of ir.kernel.text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from graphc.base.dtypes import DType
+from graphc.ir.kernel.index import Axis, Div, Dynamic, Index, Mod, as_index
+from graphc.ir.kernel.scalar import SCALAR_OPS
+from graphc.ir.kernel.statements import (
+    COMBINES,
+    LOOP_KINDS,
+    STORAGE,
+    Acc,
+    Bound,
+    Buffer,
+    Call,
+    Const,
+    Guard,
+    IndexLet,
+    Kernel,
+    Let,
+    Load,
+    Loop,
+    Prefetch,
+    Program,
+    Read,
+    Ref,
+    Stmt,
+    Storage,
+    Store,
+    Update,
+)
+from graphc.ir.lexer import Cursor, Token
+
+ROLES = ("in", "out", "inout", "scratch")
+
+
+def parse_kernel(text: str) -> Kernel:
+    """The kernel that ``print_kernel`` printed; raises ParseError with line and column. Does not verify it."""
+    reader = _Reader(Cursor(text, "#"))
+    kernel = reader.kernel()
+    reader.cursor.expect_end()
+    return kernel
+
+
+def parse_program(text: str, data: Mapping[str, np.ndarray] | None = None) -> Program:
+    """The program that ``print_program`` printed. ``data`` holds the arrays that the text names by digest."""
+    reader = _Reader(Cursor(text, "#", data))
+    program = reader.program()
+    reader.cursor.expect_end()
+    return program
+
+
+class _Reader:
+    """One method per phrase of the grammar."""
+
+    def __init__(self, cursor: Cursor):
+        self.cursor = cursor
+        self.axes: dict[str, Axis] = {}
+        self.repeats: set[str] = set()
+        """Names of the loops over calls."""
+
+    # ---- programs
+
+    def program(self) -> Program:
+        c = self.cursor
+        c.expect("program")
+        name = c.name("symbol", "the program's name, @name")
+        arena = c.integer() if c.accept("arena") else 0
+        storages: list[Storage] = []
+        kernels: list[Kernel] = []
+        calls: list[Call] = []
+        c.expect("{")
+        while not c.at("}"):
+            if c.at("kernel"):
+                kernels.append(self.kernel())
+            elif c.at("call", "repeat"):
+                calls += self.calls(())
+            elif c.at(*STORAGE):
+                storages.append(self.storage())
+            else:
+                c.refuse_next("a storage, a kernel, a call, or '}'")
+        c.expect("}")
+        return Program(name, tuple(storages), tuple(kernels), tuple(calls), arena)
+
+    def storage(self) -> Storage:
+        c = self.cursor
+        cls = c.take().text
+        name = c.name("value", "the storage's name, %name")
+        c.expect(":")
+        type = c.tensor_type()
+        path = c.string() if c.token.kind == "string" else ""
+        alias = c.name("value", "the storage whose memory is used") if c.accept("alias") else ""
+        offset = c.integer() if c.accept("at") else -1
+        data = c.array() if c.accept("=") else None
+        return Storage(name, type.dtype, type.shape, cls, path, data, alias, offset)
+
+    def calls(self, around: tuple[Axis, ...]) -> list[Call]:
+        """One call, or a loop over calls, inside the loops ``around``."""
+        c = self.cursor
+        if c.at("call"):
+            return [self.call(around)]
+        c.expect("repeat")
+        name = c.expect_kind("word", "the name of a loop")
+        c.expect("in")
+        axis = Axis(name.text, c.integer())
+        if name.text in self.repeats:
+            c.refuse(f"{name.text} is a loop already", name)
+        self.repeats.add(name.text)
+        found: list[Call] = []
+        c.expect("{")
+        while not c.at("}"):
+            found += self.calls((*around, axis))
+        c.expect("}")
+        return found
+
+    def call(self, around: tuple[Axis, ...]) -> Call:
+        c = self.cursor
+        c.expect("call")
+        name = c.name("symbol", "the kernel's name, @name")
+        self.axes = {axis.name: axis for axis in around}
+        args = c.list_of(self.argument, "(", ")")
+        placed = any(place is not None for _, place in args)
+        places = tuple(place or Index() for _, place in args) if placed else ()
+        return Call(name, tuple(a for a, _ in args), repeats=around, places=places)
+
+    def argument(self) -> tuple[str, Index | None]:
+        c = self.cursor
+        name = c.name("value", "a storage, %name")
+        if not c.accept("["):
+            return name, None
+        place = self.index()
+        c.expect("]")
+        return name, place
+
+    # ---- kernels
+
+    def kernel(self) -> Kernel:
+        c = self.cursor
+        c.expect("kernel")
+        name = c.name("symbol", "the kernel's name, @name")
+        buffers = c.list_of(self.buffer, "(", ")")
+        origin: list[str] = []
+        if c.accept("from"):
+            origin.append(c.string())
+            while c.accept(","):
+                origin.append(c.string())
+        self.axes = {}
+        return Kernel(name, tuple(buffers), self.body(), tuple(origin))
+
+    def buffer(self) -> Buffer:
+        c = self.cursor
+        name = c.name("value", "a buffer, %name")
+        c.expect(":")
+        dtype = c.dtype()
+        c.expect("[")
+        size = c.integer()
+        c.expect("]")
+        return Buffer(name, dtype, size, c.expect(*ROLES).text)
+
+    def body(self) -> tuple[Stmt, ...]:
+        self.cursor.expect("{")
+        stmts: list[Stmt] = []
+        while not self.cursor.at("}"):
+            stmts.append(self.stmt())
+        self.cursor.expect("}")
+        return tuple(stmts)
+
+    def stmt(self) -> Stmt:
+        c = self.cursor
+        if c.token.kind != "word":
+            c.refuse_next("a statement or '}'")
+        readers = {
+            "for": self.loop,
+            "store": self.store,
+            "acc": self.acc,
+            "update": self.update,
+            "prefetch": self.prefetch,
+        }
+        return readers.get(c.token.text, self.definition)()
+
+    def loop(self) -> Loop:
+        c = self.cursor
+        c.expect("for")
+        name = c.expect_kind("word", "the name of an axis")
+        c.expect("in")
+        axis = Axis(name.text, c.integer())
+        if axis.name in self.axes:
+            c.refuse(f"{axis.name} is an axis of an outer loop already", name)
+        kind = c.expect(*LOOP_KINDS).text
+        self.axes[axis.name] = axis
+        body = self.body()
+        del self.axes[axis.name]
+        return Loop(axis, kind, body)
+
+    def store(self) -> Store:
+        c = self.cursor
+        c.expect("store")
+        buffer, index = self.place()
+        combine = c.expect(*COMBINES).text if c.token.kind == "word" else None
+        c.expect("=")
+        return Store(buffer, index, self.ref(), self.guard(), combine)
+
+    def acc(self) -> Acc:
+        c = self.cursor
+        c.expect("acc")
+        name = self.accumulator()
+        c.expect(":")
+        dtype = c.dtype()
+        c.expect("=")
+        combine = c.expect(*COMBINES).text
+        return Acc(name, dtype, combine, self.ref())
+
+    def update(self) -> Update:
+        self.cursor.expect("update")
+        acc = self.accumulator()
+        self.cursor.expect("with")
+        return Update(acc, self.ref())
+
+    def prefetch(self) -> Prefetch:
+        self.cursor.expect("prefetch")
+        return Prefetch(*self.place())
+
+    def definition(self) -> Stmt:
+        c = self.cursor
+        name = c.take()
+        if not c.accept(":"):
+            c.expect("=")
+            c.expect("read")
+            return Read(name.text, self.accumulator())
+        dtype = c.dtype()
+        c.expect("=")
+        if c.accept("index"):
+            return IndexLet(name.text, self.index(), dtype)
+        return self.load(name.text, dtype) if c.accept("load") else self.let(name.text, dtype)
+
+    def load(self, name: str, dtype: DType) -> Load:
+        buffer, index = self.place()
+        guard = self.guard()
+        other = self.const() if self.cursor.accept("else") else None
+        return Load(name, buffer, index, dtype, guard, other)
+
+    def let(self, name: str, dtype: DType) -> Let:
+        op = self.cursor.lookup(SCALAR_OPS, "a scalar operation")
+        return Let(name, op.name, tuple(self.cursor.list_of(self.ref, "(", ")")), dtype)
+
+    def ref(self) -> Ref:
+        c = self.cursor
+        if c.token.kind != "word":
+            c.refuse_next("a scalar")
+        return self.const() if c.peek().text == "(" else c.take().text
+
+    def const(self) -> Const:
+        value, dtype = self.cursor.scalar()
+        return Const(value.item(), dtype)
+
+    def accumulator(self) -> str:
+        return self.cursor.expect_kind("word", "the name of an accumulator").text
+
+    def place(self) -> tuple[str, Index]:
+        c = self.cursor
+        buffer = c.name("value", "a buffer, %name")
+        c.expect("[")
+        index = self.index()
+        c.expect("]")
+        return buffer, index
+
+    def guard(self) -> Guard:
+        bounds: list[Bound] = []
+        if self.cursor.accept("if"):
+            bounds.append(self.bound())
+            while self.cursor.accept("and"):
+                bounds.append(self.bound())
+        return tuple(bounds)
+
+    def bound(self) -> Bound:
+        c = self.cursor
+        low = c.integer()
+        c.expect("<=")
+        index = self.index()
+        c.expect("<")
+        return Bound(index, low, c.integer())
+
+    # ---- index expressions
+
+    def index(self) -> Index:
+        c = self.cursor
+        result = self.product()
+        while c.at("+", "-"):
+            sign = -1 if c.take().text == "-" else 1
+            result = result + self.product() * sign
+        return result
+
+    def product(self) -> Index:
+        c = self.cursor
+        result = self.primary()
+        while c.at("*", "//", "%"):
+            operation, token = c.take().text, c.token
+            right = self.primary()
+            if operation == "*" and result.is_constant:
+                result = right * result.constant
+            elif not right.is_constant or (operation != "*" and right.constant < 1):
+                c.refuse(f"expected a{'' if operation == '*' else ' positive'} number after {operation}", token)
+            elif operation == "*":
+                result = result * right.constant
+            else:
+                atom = (Div if operation == "//" else Mod)(result, right.constant)
+                result = Index(((atom, 1),))
+        return result
+
+    def primary(self) -> Index:
+        c = self.cursor
+        if c.token.kind == "number" or c.at("-"):
+            return as_index(c.integer())
+        if c.accept("("):
+            result = self.index()
+            c.expect(")")
+            return result
+        if c.accept("["):
+            return self.dynamic()
+        if c.token.kind != "word":
+            c.refuse_next("an axis, a number, '(' or '['")
+        return Index(((self.axis(c.take()), 1),))
+
+    def dynamic(self) -> Index:
+        c = self.cursor
+        name = c.expect_kind("word", "an integer scalar").text
+        c.expect(":")
+        low = c.integer()
+        c.expect("..")
+        high = c.integer()
+        c.expect("]")
+        return Index(((Dynamic(name, low, high), 1),))
+
+    def axis(self, token: Token) -> Axis:
+        if token.text not in self.axes:
+            names = ", ".join(self.axes) or "none"
+            self.cursor.refuse(f"{token.text} is no axis of a loop around it (axes: {names})", token)
+        return self.axes[token.text]

@@ -1,0 +1,84 @@
+"""Repeated calls of programs: the order in which calls run, and between which of them a storage holds a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from graphc.ir.kernel.index import Axis, Index
+from graphc.ir.kernel.statements import Call, Program
+
+
+def executions(calls: Sequence[Call]) -> Iterator[tuple[Call, dict[Axis, int]]]:
+    """Every run of a kernel in order, with the iteration of each loop around it."""
+    stack: list[tuple[Sequence[Call], int, dict[Axis, int]]] = [(calls, 0, {})]
+    while stack:
+        present, depth, at = stack.pop()
+        pending: list[tuple[Sequence[Call], int, dict[Axis, int]]] = []
+        for axis, block in blocks(present, depth):
+            if axis is None:
+                pending.append((block, -1, at))
+            else:
+                pending += [(block, depth + 1, {**at, axis: i}) for i in range(axis.extent)]
+        if depth < 0:
+            yield present[0], at
+        else:
+            stack += reversed(pending)
+
+
+def blocks(calls: Sequence[Call], depth: int = 0) -> Iterator[tuple[Axis | None, Sequence[Call]]]:
+    """Neighbouring calls in the same loop at that depth, or single calls that no loop at that depth repeats."""
+    if depth < 0:
+        return
+    start = 0
+    for i, call in enumerate(calls):
+        axis = _axis(call, depth)
+        if axis is None:
+            yield None, calls[i : i + 1]
+            start = i + 1
+        elif i + 1 == len(calls) or _axis(calls[i + 1], depth) != axis:
+            yield axis, calls[start : i + 1]
+            start = i + 1
+
+
+def _axis(call: Call, depth: int) -> Axis | None:
+    return call.repeats[depth] if depth < len(call.repeats) else None
+
+
+def position(index: Index, at: Mapping[Axis, int]) -> int:
+    """The value of a place in given iterations."""
+    return index.constant + sum(c * at[a] for a, c in index.terms if isinstance(a, Axis))
+
+
+def loop_spans(calls: Sequence[Call]) -> dict[Axis, tuple[int, int]]:
+    """The numbers of the first and the last call of every loop, inner loops before those around them."""
+    spans: dict[Axis, tuple[int, int]] = {}
+    for number, call in enumerate(calls):
+        for axis in call.repeats:
+            spans[axis] = (spans.get(axis, (number, number))[0], number)
+    depth = {axis: d for call in calls for d, axis in enumerate(call.repeats)}
+    return dict(sorted(spans.items(), key=lambda item: -depth[item[0]]))
+
+
+def live_spans(program: Program, root: Callable[[str], str] = lambda name: name) -> dict[str, tuple[int, int]]:
+    """For every storage that a call uses, the first and the last call between which its memory must be its own.
+
+    A storage that is also used outside of a loop, or that an iteration takes over from the one before, is needed for as
+    long as the loop runs. ``root`` names the storage whose memory a storage uses."""
+    kernels = {k.name: k.arguments for k in program.kernels}
+    uses: dict[str, list[tuple[int, bool]]] = {}
+    for number, call in enumerate(program.calls):
+        arguments = kernels.get(call.kernel, ())
+        for i, name in enumerate(call.args):
+            fresh = i < len(arguments) and arguments[i].role == "out" and program.is_whole(call, i)
+            uses.setdefault(root(name), []).append((number, fresh))
+    loops = loop_spans(program.calls).values()
+    return {name: _extended(found, loops) for name, found in uses.items()}
+
+
+def _extended(uses: list[tuple[int, bool]], loops: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    first, last = uses[0][0], uses[-1][0]
+    for start, stop in loops:
+        inside = [fresh for number, fresh in uses if start <= number <= stop]
+        if inside and (first < start or last > stop or not inside[0]):
+            first, last = min(first, start), max(last, stop)
+    return first, last

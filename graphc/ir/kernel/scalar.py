@@ -1,0 +1,234 @@
+"""The scalar operations of kernels: arity, result type and meaning in numpy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphc.base.dtypes import DType, bfloat16x2, bool_, float32, halves, pair, widen
+from graphc.base.errors import VerifyError
+from graphc.ir.kernel import large_angle
+
+
+@dataclass(frozen=True)
+class ScalarOp:
+    """One scalar operation. All operands have one type except where ``rule`` says otherwise."""
+
+    name: str
+    arity: int
+    rule: str
+    """``same``: result type of the operands; ``compare``: bool; ``select``: type of operand 1, operand 0 is bool;
+    ``cast``: any type to the type that the statement states; ``ldexp``: type of operand 0, operand 1 is i32 (f32) or
+    i64 (f64), or a float of that type that holds an integer of at most twice the largest exponent; ``fixed``: see
+    FIXED."""
+    kinds: str
+    """Kinds of element type allowed: ``f`` float, ``i`` signed, ``u`` unsigned, ``b`` bool, ``h`` half-width float."""
+    reference: Callable[..., Any]
+    transcendental: bool = False
+    """True when codegen expands it into the others (codegen.schedule.expansion.expand)."""
+    bits: tuple[int, ...] = (8, 32, 64)
+    """Widths of element type allowed."""
+
+
+def _int_div(a: Any, b: Any) -> Any:
+    """C division: truncates toward zero; 0 for a zero divisor (kernels never trap)."""
+    if np.asarray(a).dtype.kind == "f":
+        return a / b
+    safe = np.where(b == 0, 1, b).astype(np.asarray(b).dtype)
+    floor = np.floor_divide(a, safe)
+    fix = (np.remainder(a, safe) != 0) & ((np.asarray(a) < 0) != (safe < 0))
+    return np.where(b == 0, 0, floor + fix).astype(np.asarray(a).dtype)
+
+
+def _int_rem(a: Any, b: Any) -> Any:
+    if np.asarray(a).dtype.kind == "f":
+        return np.fmod(a, b)
+    return np.where(b == 0, 0, a - _int_div(a, b) * b).astype(np.asarray(a).dtype)
+
+
+def _unsigned(a: Any) -> Any:
+    array = np.asarray(a)
+    return array.view(np.dtype(f"u{array.dtype.itemsize}"))
+
+
+def _fma(a: Any, b: Any, c: Any) -> Any:
+    """Exact for f32 (the product of two f32 fits f64); for f64 two roundings, as numpy has no fused operation."""
+    if np.asarray(a).dtype == np.float32:
+        return (np.float64(a) * np.float64(b) + np.float64(c)).astype(np.float32)
+    return a * b + c
+
+
+def _shift_left(a: Any, b: Any) -> Any:
+    return np.left_shift(a, b).astype(np.asarray(a).dtype)
+
+
+def _shift_right_logical(a: Any, b: Any) -> Any:
+    return np.right_shift(_unsigned(a), _unsigned(b)).view(np.asarray(a).dtype)
+
+
+def _mulhi(a: Any, b: Any) -> Any:
+    """High half of the unsigned product of two i32."""
+    wide = _unsigned(a).astype(np.uint64) * _unsigned(b).astype(np.uint64)
+    return (wide >> np.uint64(32)).astype(np.uint32).view(np.int32)
+
+
+def cast(value: Any, dtype: DType) -> Any:
+    """Conversion as kernels do it: float to integer truncates, saturates, and maps NaN to 0; to bool: is not 0.
+    f16 and bf16 become f32 first, and nothing becomes them."""
+    array = np.asarray(value)
+    if array.dtype in _STORED:
+        array = widen(array)
+    if dtype.kind == "b":
+        return array != 0
+    if array.dtype.kind == "f" and dtype.kind in "iu":
+        info = np.iinfo(dtype.numpy)
+        inside = (array > float(info.min) - 1) & (array < float(info.max) + 1)
+        safe = np.where(inside, array, 0).astype(dtype.numpy)
+        return np.where(
+            inside, safe, np.where(array >= float(info.max), info.max, np.where(array < 0, info.min, 0))
+        ).astype(dtype.numpy)
+    return array.astype(dtype.numpy)
+
+
+def bitcast(value: Any, dtype: DType) -> Any:
+    """The same bits as another type of equal width."""
+    return np.asarray(value).view(dtype.numpy)
+
+
+def _erf(x: Any) -> Any:
+    return _ERF(x).astype(np.asarray(x).dtype)
+
+
+def _erfc(x: Any) -> Any:
+    return _ERFC(x).astype(np.asarray(x).dtype)
+
+
+def _ldexp(x: Any, n: Any) -> Any:
+    return np.ldexp(x, np.asarray(n).astype(np.int32)).astype(np.asarray(x).dtype)
+
+
+def _pow(a: Any, b: Any) -> Any:
+    """As in C. numpy takes a square root for a lone exponent 0.5, which differs at minus infinity only."""
+    infinity = np.asarray(a).dtype.type(np.inf)
+    return np.where(np.equal(a, -infinity) & np.equal(b, 0.5), infinity, np.power(a, b))
+
+
+def _select(c: Any, a: Any, b: Any) -> Any:
+    return np.where(c, a, b)
+
+
+_STORED = (np.dtype(np.float16), np.dtype(np.uint16))
+_ERF = np.vectorize(math.erf, otypes=[np.float64])
+_ERFC = np.vectorize(math.erfc, otypes=[np.float64])
+
+
+def _dot2(a: Any, b: Any) -> Any:
+    """The sum of two products of bf16, in f32."""
+    (a0, a1), (b0, b1) = halves(np.asarray(a)), halves(np.asarray(b))
+    return a0 * b0 + a1 * b1
+
+
+def _dot4(a: Any, b: Any) -> Any:
+    """The sum of four products of bytes, those of ``a`` unsigned and those of ``b`` signed."""
+    left = np.asarray(a, np.int32)[..., None].view(np.uint8).astype(np.int32)
+    return (left * np.asarray(b, np.int32)[..., None].view(np.int8)).sum(-1, dtype=np.int32)
+
+
+_ALL = "fiu"
+_OPS = [
+    ScalarOp("add", 2, "same", _ALL, np.add),
+    ScalarOp("sub", 2, "same", _ALL, np.subtract),
+    ScalarOp("mul", 2, "same", _ALL, np.multiply),
+    ScalarOp("div", 2, "same", _ALL, _int_div),
+    ScalarOp("rem", 2, "same", _ALL, _int_rem),
+    ScalarOp("neg", 1, "same", _ALL, np.negative),
+    ScalarOp("abs", 1, "same", _ALL, np.abs),
+    ScalarOp("min", 2, "same", "fiub", np.minimum),
+    ScalarOp("max", 2, "same", "fiub", np.maximum),
+    ScalarOp("fma", 3, "same", "f", _fma),
+    ScalarOp("sqrt", 1, "same", "f", np.sqrt),
+    ScalarOp("floor", 1, "same", "f", np.floor),
+    ScalarOp("ceil", 1, "same", "f", np.ceil),
+    ScalarOp("trunc", 1, "same", "f", np.trunc),
+    ScalarOp("roundeven", 1, "same", "f", np.rint),
+    ScalarOp("copysign", 2, "same", "f", np.copysign),
+    ScalarOp("ldexp", 2, "ldexp", "f", _ldexp),
+    ScalarOp("eq", 2, "compare", "fiub", np.equal),
+    ScalarOp("ne", 2, "compare", "fiub", np.not_equal),
+    ScalarOp("lt", 2, "compare", "fiub", np.less),
+    ScalarOp("le", 2, "compare", "fiub", np.less_equal),
+    ScalarOp("gt", 2, "compare", "fiub", np.greater),
+    ScalarOp("ge", 2, "compare", "fiub", np.greater_equal),
+    ScalarOp("and", 2, "same", "iub", np.bitwise_and),
+    ScalarOp("or", 2, "same", "iub", np.bitwise_or),
+    ScalarOp("xor", 2, "same", "iub", np.bitwise_xor),
+    ScalarOp("not", 1, "same", "iub", np.invert),
+    ScalarOp("shl", 2, "same", "iu", _shift_left),
+    ScalarOp("shr", 2, "same", "iu", np.right_shift),
+    ScalarOp("shr_unsigned", 2, "same", "iu", _shift_right_logical),
+    ScalarOp("mulhi_unsigned", 2, "same", "i", _mulhi, bits=(32,)),
+    ScalarOp("select", 3, "select", "fiub", _select),
+    ScalarOp("cast", 1, "cast", "fiubh", cast),
+    ScalarOp("bitcast", 1, "cast", "fiu", bitcast),
+    ScalarOp("pair", 2, "fixed", "f", pair),
+    ScalarOp("dot2", 2, "fixed", "p", _dot2),
+    ScalarOp("dot4", 2, "same", "i", _dot4, bits=(32,)),
+    ScalarOp("exp", 1, "same", "f", np.exp, True),
+    ScalarOp("expm1", 1, "same", "f", np.expm1, True),
+    ScalarOp("log", 1, "same", "f", np.log, True),
+    ScalarOp("log1p", 1, "same", "f", np.log1p, True),
+    ScalarOp("exp2", 1, "same", "f", np.exp2, True),
+    ScalarOp("log2", 1, "same", "f", np.log2, True),
+    ScalarOp("log10", 1, "same", "f", np.log10, True),
+    ScalarOp("sinh", 1, "same", "f", np.sinh, True),
+    ScalarOp("cosh", 1, "same", "f", np.cosh, True),
+    ScalarOp("sin", 1, "same", "f", np.sin, True),
+    ScalarOp("cos", 1, "same", "f", np.cos, True),
+    ScalarOp("tan", 1, "same", "f", np.tan, True),
+    ScalarOp("tanh", 1, "same", "f", np.tanh, True),
+    ScalarOp("reduce_large", 1, "same", "f", large_angle.reference(0), bits=(64,)),
+    ScalarOp("reduce_large_rest", 1, "same", "f", large_angle.reference(1), bits=(64,)),
+    ScalarOp("erf", 1, "same", "f", _erf, True),
+    ScalarOp("erfc", 1, "same", "f", _erfc, True),
+    ScalarOp("atan2", 2, "same", "f", np.arctan2, True),
+    ScalarOp("pow", 2, "same", "f", _pow, True),
+]
+SCALAR_OPS = {op.name: op for op in _OPS}
+FIXED = {"pair": ((float32, float32), bfloat16x2), "dot2": ((bfloat16x2, bfloat16x2), float32)}
+"""Types of the operands and of the result of operations that take no others."""
+
+
+def result_type(name: str, types: tuple[DType, ...], stated: DType | None = None) -> DType:
+    """Type of ``name(types)``; raises VerifyError when the application is wrong. ``stated`` is needed for casts."""
+    op = SCALAR_OPS.get(name)
+    if op is None:
+        raise VerifyError(f"unknown scalar operation {name}")
+    if len(types) != op.arity:
+        raise VerifyError(f"{name} takes {op.arity} operands, got {len(types)}")
+    if op.rule == "cast":
+        kinds = (types[0].kind, stated.kind) if stated is not None else "?"
+        same_width = stated is not None and stated.bits == types[0].bits
+        impossible = kinds[-1] == "h" or any(k not in op.kinds for k in kinds)
+        if impossible or (name == "bitcast" and not same_width):
+            raise VerifyError(f"{name} of {types[0]} to {stated} is not possible")
+        assert stated is not None
+        return stated
+    if op.rule == "fixed":
+        return _fixed_type(name, types)
+    main = types[1] if op.rule == "select" else types[0]
+    power = types[-1] if types[-1].is_integer and types[-1].bits == main.bits else main
+    expected = {"select": (bool_, main, main), "ldexp": (main, power)}.get(op.rule, (main,) * op.arity)
+    if types != expected or main.kind not in op.kinds or main.bits not in op.bits:
+        raise VerifyError(f"{name} cannot take ({', '.join(t.name for t in types)})")
+    return bool_ if op.rule == "compare" else main
+
+
+def _fixed_type(name: str, types: tuple[DType, ...]) -> DType:
+    wanted, result = FIXED[name]
+    if types != wanted:
+        raise VerifyError(f"{name} cannot take ({', '.join(t.name for t in types)})")
+    return result

@@ -1,0 +1,334 @@
+"""Kernel IR: a loop nest over flat buffers with loads, stores, accumulators and scalar operations in SSA form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from graphc.base.dtypes import DType
+from graphc.base.locks import cached_property
+from graphc.ir.kernel.index import Axis, Index
+
+LOOP_KINDS = ("parallel", "serial", "reduce", "vector", "unroll")
+"""``parallel``: iterations are independent. ``reduce``: iterations only meet in accumulators (any order).
+``serial``: in order. ``vector`` and ``unroll`` are set by the schedule: the extent is at most one register, or is
+written out."""
+COMBINES = ("add", "mul", "max", "min", "and", "or")
+"""What an accumulator or a combining store does with its old and the new value."""
+
+
+@dataclass(frozen=True)
+class Const:
+    """A literal scalar."""
+
+    value: bool | int | float
+    dtype: DType
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        return f"{self.dtype.name}({self.value!r})"
+
+
+Ref = str | Const
+"""A scalar operand: the name of an SSA scalar, or a literal."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A condition ``low <= index < high``."""
+
+    index: Index
+    low: int
+    high: int
+
+
+Guard = tuple[Bound, ...]
+"""A conjunction of bounds; empty is true."""
+
+
+@dataclass(frozen=True)
+class Let:
+    """``name = op(args)``; ops are listed in ir.kernel.scalar."""
+
+    name: str
+    op: str
+    args: tuple[Ref, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class IndexLet:
+    """``name = index`` as an integer scalar (i64 or i32)."""
+
+    name: str
+    index: Index
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class Load:
+    """``name = buffer[index]``, or ``other`` where the guard is false (memory is not touched there)."""
+
+    name: str
+    buffer: str
+    index: Index
+    dtype: DType
+    guard: Guard = ()
+    other: Const | None = None
+
+
+@dataclass(frozen=True)
+class Store:
+    """``buffer[index] = value`` (or combined with what is there), only where the guard holds."""
+
+    buffer: str
+    index: Index
+    value: Ref
+    guard: Guard = ()
+    combine: str | None = None
+
+
+@dataclass(frozen=True)
+class Acc:
+    """Declares an accumulator holding ``init``; lane loops inside that update it spread it over lanes and copies."""
+
+    name: str
+    dtype: DType
+    combine: str
+    init: Ref
+
+
+@dataclass(frozen=True)
+class Update:
+    """``acc = combine(acc, value)``."""
+
+    acc: str
+    value: Ref
+
+
+@dataclass(frozen=True)
+class Read:
+    """``name = acc``."""
+
+    name: str
+    acc: str
+
+
+@dataclass(frozen=True)
+class Prefetch:
+    """Asks for the memory around ``buffer[index]``, which may lie outside of the buffer; changes no value."""
+
+    buffer: str
+    index: Index
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop over an axis. SSA names defined inside are visible inside only; accumulators outlive it."""
+
+    axis: Axis
+    kind: str
+    body: tuple[Stmt, ...]
+
+
+Stmt = Let | IndexLet | Load | Store | Acc | Update | Read | Prefetch | Loop
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A flat array that the kernel reads or writes; several buffers never overlap unless one is ``inout``."""
+
+    name: str
+    dtype: DType
+    size: int
+    """Number of elements."""
+    role: str
+    """``in``, ``out``, ``inout``, or ``scratch`` (owned by the kernel, uninitialised at entry)."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A loop nest with its buffers, in call order; scratch buffers come last."""
+
+    name: str
+    buffers: tuple[Buffer, ...]
+    body: tuple[Stmt, ...]
+    origin: tuple[str, ...] = ()
+    """Module paths of the graph nodes it computes; for people only."""
+
+    def buffer(self, name: str) -> Buffer:
+        """The buffer of that name."""
+        return next(b for b in self.buffers if b.name == name)
+
+    @property
+    def arguments(self) -> tuple[Buffer, ...]:
+        """The buffers that a call binds."""
+        return tuple(b for b in self.buffers if b.role != "scratch")
+
+
+def walk(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, tuple[Loop, ...]]]:
+    """Every statement, outside in and in order, with the loops around it."""
+    stack: list[tuple[Stmt, tuple[Loop, ...]]] = [(s, ()) for s in reversed(body)]
+    while stack:
+        stmt, loops = stack.pop()
+        yield stmt, loops
+        if isinstance(stmt, Loop):
+            stack.extend((s, (*loops, stmt)) for s in reversed(stmt.body))
+
+
+ALIGNMENT = 64
+"""Bytes to which temporaries, scratch buffers and constants are aligned: a cache line, and the widest vector."""
+
+
+def aligned(nbytes: int) -> int:
+    """``nbytes`` rounded up to the alignment; nothing takes no room."""
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+STORAGE = ("input", "param", "state", "weight", "output", "status", "constant", "temp")
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Memory of a program: an argument, an output, a constant, or a temporary in the arena."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+    cls: str
+    """One of STORAGE. ``param`` and ``state`` are read from and written back to the caller's arrays, ``weight`` is only
+    read, and stays as it is for many calls. ``status`` is one bool, false at entry: a call that sets it stops when all
+    have been made that may set it, before anything is written to params and states."""
+    path: str = ""
+    """Qualified name of a param, state or weight."""
+    data: Any = field(default=None, compare=False)
+    """numpy array of a constant."""
+    alias: str = ""
+    """Name of the storage whose memory this one uses (in-place result, or an output that is a view of an input)."""
+    offset: int = -1
+    """Byte offset in the arena (temp only), -1 until planned."""
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return self.size * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class Call:
+    """Runs a kernel on storages, one per argument of the kernel."""
+
+    kernel: str
+    args: tuple[str, ...]
+    values: tuple[str, ...] = field(default=(), compare=False)
+    """Names of the graph's values that it computes, stored or not; for people only."""
+    repeats: tuple[Axis, ...] = ()
+    """Loops around the call, outermost first. Neighbours in the same loop take turns; no two loops of a program have
+    the same name."""
+    places: tuple[Index, ...] = ()
+    """For each argument the element of its storage at which the kernel's buffer starts, affine in ``repeats``; empty
+    when every argument is a whole storage. Elsewhere an argument may be a part of one, wherever that starts."""
+
+    def place(self, position: int) -> Index:
+        """Where the buffer of an argument starts in its storage."""
+        return self.places[position] if position < len(self.places) else Index()
+
+    @property
+    def runs(self) -> int:
+        """How often the kernel runs."""
+        return prod(axis.extent for axis in self.repeats)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A lowered function: kernels called in order over storages, some repeatedly. Equal kernels are stored once."""
+
+    name: str
+    storages: tuple[Storage, ...]
+    """Inputs, params and states in the order of the graph's inputs; then outputs in order, constants, temporaries."""
+    kernels: tuple[Kernel, ...]
+    calls: tuple[Call, ...]
+    arena: int = 0
+    """Bytes of the arena, 0 until planned."""
+    scratch: int = 0
+    """How many bytes at the end of the arena serve the kernels' scratch buffers."""
+
+    def storage(self, name: str) -> Storage:
+        """The storage of that name."""
+        return self._storages[name]
+
+    def kernel(self, name: str) -> Kernel:
+        """The kernel of that name."""
+        return self._kernels[name]
+
+    def calls_of(self, name: str) -> list[Call]:
+        """The calls of the kernel of that name."""
+        return self._calls.get(name, [])
+
+    @cached_property
+    def checked(self) -> int:
+        """How many calls come first after which the program goes on only if none of them has set the status."""
+        status = {s.name for s in self.storages if s.cls == "status"}
+        return max((i + 1 for i, c in enumerate(self.calls) if not status.isdisjoint(c.args)), default=0)
+
+    def is_whole(self, call: Call, position: int) -> bool:
+        """Whether the buffer of an argument is all of its storage."""
+        buffer = self._kernels[call.kernel].arguments[position]
+        return call.place(position) == Index() and buffer.size == self._storages[call.args[position]].size
+
+    def writers(self, name: str) -> list[Call]:
+        """The calls that write to the storage of that name."""
+        return self._writers.get(name, [])
+
+    @cached_property
+    def _storages(self) -> dict[str, Storage]:
+        return {s.name: s for s in self.storages}
+
+    @cached_property
+    def _kernels(self) -> dict[str, Kernel]:
+        return {k.name: k for k in self.kernels}
+
+    @cached_property
+    def _calls(self) -> dict[str, list[Call]]:
+        found: dict[str, list[Call]] = {}
+        for call in self.calls:
+            found.setdefault(call.kernel, []).append(call)
+        return found
+
+    @cached_property
+    def _writers(self) -> dict[str, list[Call]]:
+        found: dict[str, list[Call]] = {}
+        for call in self.calls:
+            for buffer, name in zip(self._kernels[call.kernel].arguments, call.args, strict=True):
+                if buffer.role != "in":
+                    found.setdefault(name, []).append(call)
+        return found
+
+
+def identity(combine: str, dtype: DType) -> Const:
+    """The neutral element of an accumulator that combines values of a type."""
+    if combine in ("add", "or"):
+        return Const(False if dtype.kind == "b" else 0.0 if dtype.kind == "f" else 0, dtype)
+    if combine in ("mul", "and"):
+        ones = True if dtype.kind == "b" else 1.0 if dtype.kind == "f" else 1
+        full = 2**dtype.bits - 1 if dtype.kind == "u" else -1
+        return Const(ones if combine == "mul" or dtype.kind == "b" else full, dtype)
+    if dtype.kind == "b":
+        return Const(combine == "min", dtype)
+    if dtype.kind == "f":
+        return Const(float("-inf") if combine == "max" else float("inf"), dtype)
+    low = 0 if dtype.kind == "u" else -(2 ** (dtype.bits - 1))
+    high = 2 ** (dtype.bits - (0 if dtype.kind == "u" else 1)) - 1
+    return Const(low if combine == "max" else high, dtype)

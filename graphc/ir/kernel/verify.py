@@ -1,0 +1,494 @@
+"""Checks kernels (scopes, types, loop kinds, every access within its buffer) and programs (calls, storages, arena)."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.base.dtypes import DType
+from graphc.base.errors import GraphcError, VerifyError
+from graphc.ir.excerpt import excerpt
+from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, bounds
+from graphc.ir.kernel.index_range import stays_within, touches
+from graphc.ir.kernel.repeat import live_spans
+from graphc.ir.kernel.scalar import result_type
+from graphc.ir.kernel.statements import (
+    ALIGNMENT,
+    COMBINES,
+    LOOP_KINDS,
+    STORAGE,
+    Acc,
+    Buffer,
+    Call,
+    Const,
+    Guard,
+    IndexLet,
+    Kernel,
+    Let,
+    Load,
+    Loop,
+    Prefetch,
+    Program,
+    Read,
+    Ref,
+    Stmt,
+    Storage,
+    Store,
+    Update,
+)
+from graphc.ir.kernel.text import kernel_lines, program_lines
+from graphc.ir.literal import print_type
+
+ROLES = ("in", "out", "inout", "scratch")
+_NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
+_KEYWORDS = frozenset(
+    {"for", "store", "acc", "update", "index", "load", "prefetch", "read", "inf", "nan", "true", "false"}
+)
+Scope = dict[str, Any]
+"""What a name stands for: a DType (scalar), an Axis, or a pair of Acc and the number of loops around it."""
+
+
+def verify_kernel(kernel: Kernel) -> None:
+    """Raises VerifyError, with the text around the faulty statement, when the kernel breaks a rule:
+
+    - names are defined once, before their use, and visible (a name defined in a loop is not outside of it);
+    - operations and literals have the types they state; loads, stores and accumulators those of their buffers;
+    - every index lies within its buffer wherever its guard holds, run-time terms within their promised range;
+    - no store into an ``in`` buffer, no load from ``out`` or ``scratch`` before a store;
+    - in ``parallel`` and ``reduce`` loops a store outside of scratch differs by iteration or combines; an accumulator
+      is not updated across a ``parallel`` loop, and not read across the ``reduce`` loop that updates it.
+    """
+    _Verifier(kernel).run()
+
+
+class _Verifier:
+    """One method per kind of statement; ``scopes`` has one table per open loop."""
+
+    def __init__(self, kernel: Kernel):
+        self.kernel = kernel
+        self.buffers: dict[str, Buffer] = {}
+        self.scopes: list[Scope] = [{}]
+        self.loops: list[Loop] = []
+        self.written: set[str] = set()
+        self.path: list[int] = []
+
+    def run(self) -> None:
+        try:
+            self.head()
+            self.body(self.kernel.body)
+        except GraphcError as error:
+            raise self.located(error) from None
+
+    def located(self, error: GraphcError) -> VerifyError:
+        """The same complaint with the text around the present statement."""
+        lines = [line for line, _ in kernel_lines(self.kernel)]
+        return VerifyError(f"@{self.kernel.name}: {error.what}", where=excerpt(lines, self.line_number(), error.what))
+
+    def line_number(self) -> int:
+        """Line of the statement at ``path`` (0, the head, when no statement is being looked at)."""
+        number, body = 0, self.kernel.body
+        for position in self.path:
+            number += 1 + sum(_line_count(s) for s in body[:position])
+            stmt = body[position]
+            body = stmt.body if isinstance(stmt, Loop) else ()
+        return number
+
+    def head(self) -> None:
+        for buffer in self.kernel.buffers:
+            require(buffer.name not in self.buffers, f"two buffers are called %{buffer.name}")
+            require(buffer.role in ROLES, f"%{buffer.name}: role {buffer.role} is none of {', '.join(ROLES)}")
+            require(buffer.size >= 0, f"%{buffer.name} has {buffer.size} elements")
+            scratch_ended = buffer.role != "scratch" and any(b.role == "scratch" for b in self.buffers.values())
+            require(not scratch_ended, f"%{buffer.name} comes after a scratch buffer; those come last")
+            self.buffers[buffer.name] = buffer
+
+    def body(self, body: Sequence[Stmt]) -> None:
+        for position, stmt in enumerate(body):
+            self.path.append(position)
+            _CHECKS[type(stmt)](self, stmt)
+            self.path.pop()
+
+    # ---- names
+
+    def define(self, name: str, meaning: Any) -> None:
+        good = _NAME.fullmatch(name) and name not in _KEYWORDS
+        require(good, f"{name!r} cannot be a name")
+        require(all(name not in scope for scope in self.scopes), f"{name} is defined already")
+        self.scopes[-1][name] = meaning
+
+    def find(self, name: str) -> Any:
+        found = next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
+        require(found is not None, f"{name} is not defined here")
+        return found
+
+    def scalar(self, ref: Ref) -> DType:
+        if isinstance(ref, Const):
+            return self.const(ref)
+        found = self.find(ref)
+        require(isinstance(found, DType), f"{ref} is no scalar")
+        return found
+
+    def const(self, const: Const) -> DType:
+        kind = {bool: "b", int: "iu", float: "f"}.get(type(const.value), "")
+        require(const.dtype.numpy.kind in (kind or "?"), f"literal {const.value!r} is no {const.dtype}")
+        if const.value == const.value:
+            with np.errstate(all="ignore"):
+                same = np.asarray(const.value).astype(const.dtype.numpy).item() == const.value
+            require(same, f"literal {const.value!r} is not rounded to {const.dtype}")
+        return const.dtype
+
+    def buffer(self, name: str) -> Buffer:
+        require(name in self.buffers, f"there is no buffer %{name}")
+        return self.buffers[name]
+
+    def readable(self, buffer: Buffer) -> None:
+        unwritten = buffer.role in ("out", "scratch") and buffer.name not in self.written
+        require(not unwritten, f"%{buffer.name} is read before it is written")
+
+    def acc(self, name: str) -> tuple[Acc, int]:
+        found = self.find(name)
+        require(isinstance(found, tuple), f"{name} is no accumulator")
+        return found
+
+    # ---- indices
+
+    def index(self, index: Index) -> None:
+        for atom in atoms(index):
+            found = self.find(atom.name)
+            if isinstance(atom, Dynamic):
+                require(isinstance(found, DType) and found.is_integer, f"{atom.name} is no integer scalar")
+                require(atom.low <= atom.high, f"{atom.name}: the range {atom.low}..{atom.high} is empty")
+            else:
+                require(isinstance(found, Axis), f"{atom.name} is no axis")
+                require(found == atom, f"axis {atom.name} has extent {found.extent}, the index says {atom.extent}")
+
+    def within(self, index: Index, guard: Guard, buffer: Buffer) -> None:
+        self.index(index)
+        for bound in guard:
+            self.index(bound.index)
+        if any(loop.axis.extent == 0 for loop in self.loops):
+            return
+        outside = stays_within(index, guard, buffer.size)
+        if outside is not None:
+            low, high = outside
+            raise VerifyError(f"index {index} lies in {low}..{high}, %{buffer.name} has {buffer.size} elements")
+
+    # ---- statements
+
+    def let(self, stmt: Let) -> None:
+        types = tuple(self.scalar(a) for a in stmt.args)
+        result = result_type(stmt.op, types, stmt.dtype)
+        require(result is stmt.dtype, f"{stmt.op} gives {result}, {stmt.name} is {stmt.dtype}")
+        self.define(stmt.name, stmt.dtype)
+
+    def index_let(self, stmt: IndexLet) -> None:
+        self.index(stmt.index)
+        require(stmt.dtype.name in ("i32", "i64"), f"an index is i64 or i32, not {stmt.dtype}")
+        self.define(stmt.name, stmt.dtype)
+
+    def load(self, stmt: Load) -> None:
+        buffer = self.buffer(stmt.buffer)
+        require(buffer.dtype is stmt.dtype, f"%{buffer.name} is {buffer.dtype}, {stmt.name} is {stmt.dtype}")
+        self.readable(buffer)
+        require(bool(stmt.guard) == (stmt.other is not None), "a load has a guard and 'else', or neither")
+        if stmt.other is not None:
+            other = self.const(stmt.other)
+            require(other is stmt.dtype, f"the value after 'else' is {other}, {stmt.name} is {stmt.dtype}")
+        self.within(stmt.index, stmt.guard, buffer)
+        self.define(stmt.name, stmt.dtype)
+
+    def store(self, stmt: Store) -> None:
+        buffer = self.buffer(stmt.buffer)
+        require(buffer.role != "in", f"%{buffer.name} cannot be written: its role is in")
+        dtype = self.scalar(stmt.value)
+        require(dtype is buffer.dtype, f"%{buffer.name} is {buffer.dtype}, the value is {dtype}")
+        if stmt.combine is not None:
+            self.combine(stmt.combine, buffer.dtype)
+            self.readable(buffer)
+        self.within(stmt.index, stmt.guard, buffer)
+        if buffer.role != "scratch" and stmt.combine is None:
+            self.distinct(stmt)
+        self.written.add(buffer.name)
+
+    def distinct(self, stmt: Store) -> None:
+        for depth, loop in enumerate(self.loops):
+            if loop.kind in ("parallel", "reduce") and loop.axis.extent > 1:
+                good = touches(stmt.index, stmt.guard, loop.axis) or self.dynamic_inside(stmt.index, depth)
+                require(good, f"every iteration of {loop.kind} axis {loop.axis} stores to the same place")
+
+    def dynamic_inside(self, index: Index, depth: int) -> bool:
+        """True when a run-time term of the index is computed inside that loop, so it may differ by iteration."""
+        inner = self.scopes[depth + 1 :]
+        return any(isinstance(a, Dynamic) and any(a.name in scope for scope in inner) for a in atoms(index))
+
+    def combine(self, combine: str, dtype: DType) -> None:
+        require(combine in COMBINES, f"{combine} is none of {', '.join(COMBINES)}")
+        result_type(combine, (dtype, dtype))
+
+    def declare(self, stmt: Acc) -> None:
+        self.combine(stmt.combine, stmt.dtype)
+        init = self.scalar(stmt.init)
+        require(init is stmt.dtype, f"{stmt.name} is {stmt.dtype}, it starts from {init}")
+        self.define(stmt.name, (stmt, len(self.loops)))
+
+    def update(self, stmt: Update) -> None:
+        acc, depth = self.acc(stmt.acc)
+        dtype = self.scalar(stmt.value)
+        require(dtype is acc.dtype, f"{acc.name} is {acc.dtype}, the value is {dtype}")
+        for loop in self.loops[depth:]:
+            require(loop.kind != "parallel", f"{acc.name} lives outside of parallel axis {loop.axis}")
+
+    def read(self, stmt: Read) -> None:
+        acc, depth = self.acc(stmt.acc)
+        for loop in self.loops[depth:]:
+            if loop.kind == "reduce":
+                require(
+                    not _updates(loop, acc.name), f"{acc.name} is read inside reduce axis {loop.axis} that updates it"
+                )
+        self.define(stmt.name, acc.dtype)
+
+    def prefetch(self, stmt: Prefetch) -> None:
+        self.buffer(stmt.buffer)
+        self.index(stmt.index)
+
+    def loop(self, stmt: Loop) -> None:
+        require(stmt.kind in LOOP_KINDS, f"loop kind {stmt.kind} is none of {', '.join(LOOP_KINDS)}")
+        require(stmt.axis.extent >= 0, f"axis {stmt.axis} has extent {stmt.axis.extent}")
+        self.scopes.append({})
+        self.loops.append(stmt)
+        self.define(stmt.axis.name, stmt.axis)
+        self.body(stmt.body)
+        self.loops.pop()
+        self.scopes.pop()
+
+
+def verify_program(program: Program) -> None:
+    """Raises VerifyError, with the text around the faulty line, when the program breaks a rule:
+
+    - storages come in order of class (arguments, outputs, constants, temporaries), constants with data of their type;
+      an alias names a storage of the same element type that is not smaller;
+    - every kernel is valid, and every call binds storages of the element type and size that the kernel states;
+    - loops around calls have names of their own, and parts of storages lie inside of them in every iteration;
+    - nothing is read before it is written, inputs and constants are never written, outputs are;
+    - a call writes no memory that another of its arguments uses, unless that argument is ``inout``;
+    - no param or state is written before the last call that may set the status, and no such call is repeated;
+    - when the arena is planned: temporaries lie inside it, aligned, and no two overlap while both are in use.
+    """
+    _ProgramVerifier(program).run()
+
+
+class _ProgramVerifier:
+    """Walks storages, kernels and calls; ``present`` is the item that an error is about."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self.storages: dict[str, Storage] = {}
+        self.roots: dict[str, Storage] = {}
+        self.kernels: dict[str, Kernel] = {}
+        self.present: Storage | Kernel | Call | None = None
+
+    def run(self) -> None:
+        try:
+            self.each(self.program.storages, self.declare)
+            self.each(self.program.storages, self.alias)
+            self.each(self.program.kernels, self.kernel)
+            self.calls()
+            self.arena()
+        except GraphcError as error:
+            raise error if error.where else self.located(error) from None
+
+    def each(self, items: Sequence[Any], check: Callable[[Any], None]) -> None:
+        for item in items:
+            self.present = item
+            check(item)
+        self.present = None
+
+    def located(self, error: GraphcError) -> VerifyError:
+        lines = program_lines(self.program)
+        number = next((i for i, (_, item) in enumerate(lines) if item is not None and item is self.present), 0)
+        where = excerpt([line for line, _ in lines], number, error.what)
+        return VerifyError(f"@{self.program.name}: {error.what}", where=where)
+
+    # ---- storages
+
+    def declare(self, storage: Storage) -> None:
+        require(storage.name not in self.storages, f"two storages are called %{storage.name}")
+        require(storage.cls in STORAGE, f"storage class {storage.cls} is none of {', '.join(STORAGE)}")
+        last = next(reversed(self.storages.values()), storage)
+        in_order = _RANK[last.cls] <= _RANK[storage.cls]
+        require(in_order, f"{storage.cls} %{storage.name} comes after {last.cls} %{last.name}")
+        self.storages[storage.name] = storage
+        require((storage.data is not None) == (storage.cls == "constant"), "constants have data, and nothing else has")
+        if storage.data is not None:
+            same = storage.data.shape == storage.shape and storage.data.dtype == storage.dtype.numpy
+            require(same, f"the data are {storage.data.dtype}{list(storage.data.shape)}")
+
+    def alias(self, storage: Storage) -> None:
+        root, seen = storage, {storage.name}
+        while root.alias:
+            require(root.alias in self.storages, f"there is no storage %{root.alias}")
+            root = self.storages[root.alias]
+            require(root.name not in seen, f"the alias of %{storage.name} leads back to itself")
+            seen.add(root.name)
+        if storage.alias:
+            require(storage.cls in ("output", "temp"), f"{storage.cls} %{storage.name} cannot be an alias")
+            fits = root.dtype is storage.dtype and root.nbytes >= storage.nbytes
+            require(fits, f"%{root.name} is {print_type(root.dtype, root.shape)}")
+        self.roots[storage.name] = root
+
+    def kernel(self, kernel: Kernel) -> None:
+        require(kernel.name not in self.kernels, f"two kernels are called @{kernel.name}")
+        verify_kernel(kernel)
+        self.kernels[kernel.name] = kernel
+
+    # ---- calls
+
+    def calls(self) -> None:
+        written = {s.name for s in self.program.storages if s.cls not in ("output", "temp") or not s.size}
+        self.repeats()
+        for number, call in enumerate(self.program.calls):
+            self.present = call
+            require(call.kernel in self.kernels, f"there is no kernel @{call.kernel}")
+            bound = self.bind(call)
+            for buffer, storage in bound:
+                reads = buffer.role != "out"
+                require(not reads or storage.name in written, f"%{storage.name} is read before it is written")
+            written.update(storage.name for buffer, storage in bound if buffer.role != "in")
+            self.unchecked(number, call, bound)
+        for storage in self.program.storages:
+            self.present = storage
+            good = storage.cls != "output" or self.roots[storage.name].name in written
+            require(good, f"output %{storage.name} is never written")
+        self.present = None
+
+    def unchecked(self, number: int, call: Call, bound: list[tuple[Buffer, Storage]]) -> None:
+        if number < self.program.checked:
+            kept = [s.name for b, s in bound if b.role != "in" and s.cls in ("param", "state")]
+            require(not kept, f"%{', %'.join(kept)} is written before the last check")
+            checks = any(s.cls == "status" for _, s in bound)
+            require(not (checks and call.repeats), "a check is repeated")
+
+    def repeats(self) -> None:
+        """Loops have names of their own, several iterations, and one run of neighbouring calls each."""
+        around: tuple[Axis, ...] = ()
+        closed: set[str] = set()
+        for call in self.program.calls:
+            self.present = call
+            kept = [a for a, b in zip(around, call.repeats, strict=False) if a == b]
+            same = len(kept) if tuple(kept) == call.repeats[: len(kept)] == around[: len(kept)] else 0
+            closed.update(a.name for a in around[same:])
+            names = [a.name for a in call.repeats]
+            require(len(set(names)) == len(names), "two loops around a call have the same name")
+            require(closed.isdisjoint(names), f"the loops {', '.join(names)} are not all of neighbouring calls")
+            require(all(a.extent > 0 for a in call.repeats), "a loop has no iterations")
+            require(not call.places or len(call.places) == len(call.args), f"@{call.kernel}: one place per storage")
+            around = call.repeats
+
+    def bind(self, call: Call) -> list[tuple[Buffer, Storage]]:
+        """The buffers of the called kernel with the storages whose memory they use."""
+        buffers = self.kernels[call.kernel].arguments
+        require(len(buffers) == len(call.args), f"@{call.kernel} takes {len(buffers)} storages, got {len(call.args)}")
+        bound: list[tuple[Buffer, Storage]] = []
+        for position, (buffer, name) in enumerate(zip(buffers, call.args, strict=True)):
+            require(name in self.storages, f"there is no storage %{name}")
+            storage, root = self.storages[name], self.roots[name]
+            place = call.place(position)
+            fits = storage.dtype is buffer.dtype and (storage.size == buffer.size or bool(call.places))
+            given = print_type(storage.dtype, storage.shape)
+            known = all(isinstance(a, Axis) and a in call.repeats for a, _ in place.terms)
+            require(known, f"@{call.kernel}: {place} is not affine in the loops around the call")
+            low, high = bounds(place)
+            inside = low >= 0 and high + buffer.size <= storage.size
+            require(not call.places or inside, f"%{name} has {storage.size} elements, not {high + buffer.size}")
+            require(fits, f"%{name} is {given}, %{buffer.name} of @{call.kernel} is {buffer.dtype}[{buffer.size}]")
+            writable = buffer.role == "in" or root.cls not in ("input", "weight", "constant")
+            require(writable, f"{root.cls} %{root.name} is written")
+            for other, taken in bound:
+                shared = taken is root and {buffer.role, other.role} != {"in"}
+                require(not shared or "inout" in (buffer.role, other.role), f"%{root.name} is written and used twice")
+            bound.append((buffer, root))
+        return bound
+
+    # ---- arena
+
+    def arena(self) -> None:
+        temps = {s.name: s for s in self.program.storages if s.cls == "temp" and not s.alias and s.nbytes}
+        planned = [s for s in temps.values() if s.offset >= 0]
+        if not planned:
+            return
+        for storage in temps.values():
+            self.present = storage
+            require(storage.offset >= 0, f"%{storage.name} has no place in the arena, others have")
+            require(storage.offset % ALIGNMENT == 0, f"%{storage.name} is not aligned to {ALIGNMENT} bytes")
+            inside = storage.offset + storage.nbytes <= self.program.arena
+            require(inside, f"%{storage.name} ends at {storage.offset + storage.nbytes} of {self.program.arena} bytes")
+        self.overlaps(temps)
+
+    def overlaps(self, temps: dict[str, Storage]) -> None:
+        spans = live_spans(self.program, lambda name: self.roots[name].name)
+        starting: dict[int, list[str]] = {}
+        for name, (first, _) in spans.items():
+            if name in temps:
+                starting.setdefault(first, []).append(name)
+        live: list[tuple[int, str]] = []
+        for i, call in enumerate(self.program.calls):
+            self.present = call
+            for name in starting.get(i, ()):
+                insort(live, (temps[name].offset, name))
+                self.neighbours(live, bisect_left(live, (temps[name].offset, name)), temps)
+            live = [entry for entry in live if spans[entry[1]][1] > i]
+
+    def neighbours(self, live: list[tuple[int, str]], position: int, temps: dict[str, Storage]) -> None:
+        for lower, upper in ((position - 1, position), (position, position + 1)):
+            if lower >= 0 and upper < len(live):
+                first, second = temps[live[lower][1]], temps[live[upper][1]]
+                free = first.offset + first.nbytes <= second.offset
+                require(free, f"%{first.name} and %{second.name} are in use at once and overlap in the arena")
+
+
+_RANK = {"input": 0, "param": 0, "state": 0, "weight": 0, "output": 1, "status": 2, "constant": 3, "temp": 4}
+
+
+def require(condition: Any, message: str) -> None:
+    """Raises VerifyError unless the condition holds."""
+    if not condition:
+        raise VerifyError(message)
+
+
+def _line_count(stmt: Stmt) -> int:
+    """Lines that a statement takes in the text."""
+    count, stack = 0, [stmt]
+    while stack:
+        item = stack.pop()
+        count += 2 if isinstance(item, Loop) else 1
+        if isinstance(item, Loop):
+            stack.extend(item.body)
+    return count
+
+
+def _updates(loop: Loop, acc: str) -> bool:
+    stack: list[Iterable[Stmt]] = [loop.body]
+    while stack:
+        for stmt in stack.pop():
+            if isinstance(stmt, Update) and stmt.acc == acc:
+                return True
+            if isinstance(stmt, Loop):
+                stack.append(stmt.body)
+    return False
+
+
+_CHECKS: dict[type, Callable[[_Verifier, Any], None]] = {
+    Let: _Verifier.let,
+    IndexLet: _Verifier.index_let,
+    Load: _Verifier.load,
+    Store: _Verifier.store,
+    Acc: _Verifier.declare,
+    Update: _Verifier.update,
+    Read: _Verifier.read,
+    Prefetch: _Verifier.prefetch,
+    Loop: _Verifier.loop,
+}

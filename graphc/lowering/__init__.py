@@ -1,0 +1,1 @@
+"""From a plan to kernels: the loop nest of each group, scans as repeated calls."""

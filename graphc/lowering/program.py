@@ -1,0 +1,323 @@
+"""Lowering: a graph and its fusion plan become kernels over storages."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from graphc.base.dtypes import bool_
+from graphc.fusion.layout import LAYOUTS, image_values, strides_of, turned_strides
+from graphc.fusion.partition import Group, is_check, is_repeated
+from graphc.fusion.vertical import FusionPlan, fuse
+from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_path
+from graphc.ir.kernel.index import Axis, Index, as_index, flatten
+from graphc.ir.kernel.nest import NestBuilder
+from graphc.ir.kernel.repeat import loop_spans
+from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Loop, Program, Storage, Store, walk
+from graphc.ir.op import Trait
+from graphc.ir.types import row_major_strides
+from graphc.lowering.group import lower_group, lower_part, origin_of
+from graphc.lowering.group_key import group_key
+from graphc.lowering.scan_steps import Part, Repetition
+from graphc.passes.long_views import is_written_by_parts
+from graphc.passes.operand_access import climb, domain_axes, written_value
+from graphc.passes.shared_kernels import share_kernels
+
+
+def lower_graph(graph: Graph, layout: str = LAYOUTS[0]) -> Program:
+    """Needs: an optimized, decomposed graph. Does: fuses, makes one kernel per group, equal kernels once, and copies
+    for outputs and written state that have no kernel of their own; temporaries that are images lie in ``layout`` (see
+    fusion.layout). Leaves: a Program without memory plan."""
+    return lower_layouts(graph, (layout,))[0]
+
+
+def lower_layouts(graph: Graph, layouts: Sequence[str]) -> list[Program]:
+    """The program once per layout, fused once."""
+    plan = fuse(graph)
+    images = image_values(graph) if any(x != LAYOUTS[0] for x in layouts) else set()
+    known: _Known = {}
+    return [_ProgramBuilder(graph, plan, images, layout, known).build() for layout in layouts]
+
+
+_Known = dict[Hashable, tuple[Kernel, tuple[int, ...]]]
+"""Kernels of groups that were lowered, by their keys, and the positions of their arguments among a key's storages."""
+
+
+class _ProgramBuilder:
+    def __init__(self, graph: Graph, plan: FusionPlan, images: set[Value], layout: str, known: _Known):
+        self.graph = graph
+        self.plan = plan
+        self.images = images
+        self.layout = layout
+        self.storages: dict[str, Storage] = {}
+        self.place: dict[Value, str] = {}
+        """Storage that holds a value."""
+        self.strides: dict[str, tuple[int, ...]] = {}
+        """Strides of storages that are not row-major."""
+        self.known = known
+        self.kernels: dict[tuple, Kernel] = {}
+        self.calls: list[Call] = []
+        self.products: set[str] = set()
+        """Names of kernels that are contractions."""
+        self.loops = 0
+        """How many loops around calls there are."""
+
+    def build(self) -> Program:
+        """The program; storages in the documented order."""
+        for value in self.graph.inputs:
+            self._add(value, value.name, input_class(value), input_path(value))
+        for node in self.graph.nodes():
+            if node.op.has(Trait.CHECK):
+                self.place[node.results[0]] = self._status()
+        pending = self._place_outputs()
+        self._reorder_inputs()
+        constants = [n for n in self.graph.nodes() if n.op is CONSTANT and n.results[0].shape]
+        for node in constants:
+            self._add(node.results[0], node.results[0].name, "constant", data=node.attrs["value"])
+        in_place = _in_place_candidates(self.graph, self.plan)
+        for group in self.plan.groups:
+            self._lower(group, {v: in_place[v] for v in group.outputs if v in in_place and v not in self.place})
+        for value, name in pending:
+            self._emit(self._copy(value, self.place[value], name))
+        self._write_states()
+        used = {a for call in self.calls for a in call.args}
+        kept = [s for s in self.storages.values() if s.cls not in ("constant", "temp") or s.name in used]
+        order = {"input": 0, "param": 0, "state": 0, "weight": 0, "output": 1, "status": 2, "constant": 3, "temp": 4}
+        kept.sort(key=lambda s: order[s.cls])
+        return share_kernels(
+            Program(self.graph.name, tuple(kept), tuple(self.kernels.values()), tuple(self.calls)), self.products
+        )
+
+    def _status(self) -> str:
+        """The storage that checks set, which is one for all."""
+        known = next((s.name for s in self.storages.values() if s.cls == "status"), None)
+        if known is None:
+            known = self._unused("status")
+            self.storages[known] = Storage(known, bool_, (), "status")
+        return known
+
+    def _reorder_inputs(self) -> None:
+        """Lanes along the batch need images that come from the caller in that order too: one copy at the start."""
+        if self.layout != "batch_last":
+            return
+        for value in self.graph.inputs:
+            if value in self.images and input_class(value) == "input":
+                source = self.place.pop(value)
+                target = self._add(value, f"{value.name}.{self.layout}", "temp")
+                self.strides[target] = strides_of(value.shape, self.layout)
+                self._emit(self._copy(value, source, target))
+
+    def _add(self, value: Value, name: str, cls: str, path: str = "", data: Any = None) -> str:
+        name = self._unused(name)
+        self.storages[name] = Storage(name, value.dtype, value.shape, cls, path, data)
+        self.place.setdefault(value, name)
+        return name
+
+    def _unused(self, name: str) -> str:
+        while name in self.storages:
+            name = f"{name}_"
+        return name
+
+    def _lower(self, group: Group, in_place: dict[Value, Value]) -> None:
+        """Emits a group's kernel, straight into a state where it overwrites no element that it still reads."""
+        if is_repeated(group.nodes[0]):
+            self._place_temporaries(group)
+            self._repeat(group.nodes[0])
+            return
+        if is_written_by_parts(group.nodes[0]):
+            self._place_temporaries(group)
+            self._write_parts(group.nodes[0])
+            return
+        self.place.update({value: self.place[state] for value, state in in_place.items()})
+        self._place_temporaries(group)
+        kernel, args = self._lowered(group)
+        unsafe = [v for v in in_place if not _overwrites_own_element(kernel, args, self.place[v])]
+        if unsafe:
+            for value in unsafe:
+                del self.place[value]
+            self._place_temporaries(group)
+            kernel, args = self._lowered(group)
+        name = self._emit((kernel, args), tuple(v.name for n in group.nodes for v in n.results))
+        if group.kind == "contraction":
+            self.products.add(name)
+
+    def _lowered(self, group: Group) -> tuple[Kernel, tuple[str, ...]]:
+        """``lower_group``, or the kernel that a group like this one has become."""
+        key, storages = group_key(group, self.place, self.plan.realized, self.strides)
+        found = self.known.get(key)
+        if found is None:
+            kernel, args = lower_group(group, self.place, self.plan.realized, self.strides)
+            self.known[key] = kernel, tuple(storages.index(a) for a in args)
+            return kernel, args
+        kernel, positions = found
+        return replace(kernel, origin=origin_of(group)), tuple(storages[i] for i in positions)
+
+    def _place_temporaries(self, group: Group) -> None:
+        # NOTE: the places of parts that calls write count in row-major order.
+        free = not any(is_repeated(node) or is_written_by_parts(node) for node in group.nodes)
+        for value in group.outputs:
+            if value not in self.place:
+                name = self._add(value, value.name, "temp")
+                if free and value in self.images and self.layout != LAYOUTS[0]:
+                    self.strides[name] = strides_of(value.shape, self.layout)
+                elif free and value not in self.images and (strides := turned_strides(self.graph, value)):
+                    self.strides[name] = strides
+
+    def _write_parts(self, node: Node) -> None:
+        """A call for each part of a long concatenation, that writes it to its place."""
+        axis, result = node.attrs["axis"], node.results[0]
+        step = row_major_strides(result.shape)[axis]
+        start = 0
+        for part in node.operands:
+            kernel, args = lower_part(part, result, self.place, self.plan.realized, self.strides)
+            places = tuple(as_index(start if name == self.place[result] else 0) for name in args)
+            self._emit((kernel, args), (result.name,), places=places)
+            start += part.shape[axis] * step
+
+    def _repeat(self, node: Node) -> None:
+        """The kernels of a scan's body, called once per step: carries lie where they shall be in the end, and are
+        changed there; slices of sequences are parts of their storages."""
+        loop = Repetition(node, self._loop_name())
+        operands = [self._row_major(v) for v in node.operands]
+        results = [self.place[v] for v in node.results]
+        for value, source, target in zip(node.operands[: loop.carries], operands, results, strict=False):
+            self._emit(self._copy(value, source, target))
+        body = lower_graph(loop.body)
+        bound = loop.bind(body, operands, results)
+        for storage in body.storages[len(bound) :]:
+            name = self._unused(f"{node.results[0].name}.{storage.name}")
+            self.storages[name] = replace(storage, name=name)
+            bound[storage.name] = Part(name)
+        axes = {a: Axis(self._loop_name(), a.extent) for a in loop_spans(body.calls)}
+        kernels = {k.name: k for k in body.kernels}
+        for call in body.calls:
+            parts = [bound[a].inside(call.place(i), axes) for i, a in enumerate(call.args)]
+            places = tuple(p.place for p in parts) if call.places or any(p.place.terms for p in parts) else ()
+            repeats = (loop.axis, *(axes[a] for a in call.repeats))
+            values = tuple(f"{node.results[0].name}.{name}" for name in call.values)
+            self._emit((kernels[call.kernel], tuple(p.storage for p in parts)), values, repeats, places)
+
+    def _loop_name(self) -> str:
+        self.loops += 1
+        return f"r{self.loops - 1}"
+
+    def _row_major(self, value: Value) -> str:
+        """A storage with the elements of a value in row-major order."""
+        source = self.place[value]
+        if source not in self.strides:
+            return source
+        target = self._unused(f"{value.name}.{LAYOUTS[0]}")
+        self.storages[target] = Storage(target, value.dtype, value.shape, "temp")
+        self._emit(self._copy(value, source, target))
+        return target
+
+    def _write_states(self) -> None:
+        """Copies into states what does not lie there yet; a state that is also a source is saved before."""
+        copies: list[tuple[Value, str, str]] = []
+        for node in self.graph.nodes():
+            if node.op.has(Trait.STATE_WRITE):
+                value, target = written_value(node.operands[1]), self.place[node.operands[0]]
+                if self.place[value] != target:
+                    copies.append((value, self.place[value], target))
+        targets = {target for _, _, target in copies}
+        for i, (value, source, target) in enumerate(copies):
+            if source in targets:
+                saved = self._add(value, f"{source}.old", "temp")
+                self._emit(self._copy(value, source, saved))
+                copies[i] = (value, saved, target)
+        for copied in copies:
+            self._emit(self._copy(*copied))
+
+    def _place_outputs(self) -> list[tuple[Value, str]]:
+        """Gives every output a storage; returns the copies needed where the value already lies elsewhere."""
+        pending: list[tuple[Value, str]] = []
+        nests = {v for g in self.plan.groups if g.kind == "nest" for v in g.outputs}
+        for number, value in enumerate(self.graph.outputs):
+            source = written_value(value)
+            name = self._unused(f"out{number}")
+            self.storages[name] = Storage(name, value.dtype, value.shape, "output")
+            stored_constant = source.node.op is CONSTANT and bool(source.shape)
+            # NOTE: a nest walks through its results in one order; a copy turns images faster than it would write them.
+            turned = source in nests and source in self.images and self.layout != LAYOUTS[0]
+            if source in self.place or source.node.op is INPUT or stored_constant or turned:
+                pending.append((source, name))
+            else:
+                self.place[source] = name
+        return pending
+
+    def _copy(self, value: Value, source: str, target: str) -> tuple[Kernel, tuple[str, ...]]:
+        """A kernel that copies a storage into another one, whatever their layouts."""
+        nest, size = NestBuilder(), value.type.size
+        row_major = row_major_strides(value.shape)
+        with nest.loops(value.shape) as index:
+            element = nest.load_at("b0", flatten(index, self.strides.get(source, row_major)), value.dtype)
+            nest.store_at("b1", flatten(index, self.strides.get(target, row_major)), element)
+        buffers = (Buffer("b0", value.dtype, size, "in"), Buffer("b1", value.dtype, size, "out"))
+        return Kernel("copy", buffers, nest.body() if size else ()), (source, target)
+
+    def _emit(
+        self,
+        lowered: tuple[Kernel, tuple[str, ...]],
+        values: tuple[str, ...] = (),
+        repeats: tuple[Axis, ...] = (),
+        places: tuple[Index, ...] = (),
+    ) -> str:
+        """Appends a call; gives the kernel's name in the program, or none where there is nothing to do."""
+        kernel, args = lowered
+        if not kernel.body:
+            return ""
+        key = (kernel.buffers, kernel.body)
+        if key not in self.kernels:
+            self.kernels[key] = replace(kernel, name=f"k{len(self.kernels)}")
+        self.calls.append(Call(self.kernels[key].name, args, values, repeats, places))
+        return self.kernels[key].name
+
+
+def _in_place_candidates(graph: Graph, plan: FusionPlan) -> dict[Value, Value]:
+    """Values that might be computed straight into the param or state they are written to: no later group reads its old
+    content, no copy at the end does, and no check comes later."""
+    checked = max((i for i, g in enumerate(plan.groups) if any(is_check(n) for n in g.nodes)), default=-1)
+    number = {n: i for i, g in enumerate(plan.groups) for n in g.nodes}
+    writes = [n for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)]
+    copied = {written_value(v) for v in (*graph.outputs, *(n.operands[1] for n in writes))}
+    last = _last_readers(plan)
+    result: dict[Value, Value] = {}
+    for node in writes:
+        target, value = node.operands[0], written_value(node.operands[1])
+        computed = number.get(value.node, -1)
+        if value not in result and target not in copied and max(last.get(target, -1), 0) <= computed > checked:
+            result[value] = target
+    return result
+
+
+def _last_readers(plan: FusionPlan) -> dict[Value, int]:
+    """The number of the last group that reads each graph input."""
+    last: dict[Value, int] = {}
+    stored = {v.node for v in plan.realized}
+    for number, group in enumerate(plan.groups):
+        for node in group.nodes:
+            for operand in node.operands:
+                for access in climb(operand, domain_axes(operand.shape), stored):
+                    if access.value.node.op is INPUT:
+                        last[access.value] = number
+    return last
+
+
+def _overwrites_own_element(kernel: Kernel, args: Sequence[str], storage: str) -> bool:
+    """True when the kernel reads the storage only at the element that it writes next."""
+    if storage not in args:
+        return True
+    buffer = kernel.buffers[args.index(storage)].name
+    reads: list[tuple[Index, tuple[Loop, ...]]] = []
+    stored: tuple[Index, tuple[Loop, ...]] | None = None
+    for stmt, loops in walk(kernel.body):
+        if isinstance(stmt, Load) and stmt.buffer == buffer:
+            reads.append((stmt.index, loops))
+        if not isinstance(stmt, Store) or stmt.buffer != buffer:
+            continue
+        ahead = all(index == stmt.index and around == loops[: len(around)] for index, around in reads)
+        if stored is not None or not ahead:
+            return False
+        stored, reads = (stmt.index, loops), []
+    return not reads

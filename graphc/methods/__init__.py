@@ -1,1 +1,0 @@
-"""Floor 7: the methods of tensors, one file per family; ``Tensor`` inherits from all of them."""

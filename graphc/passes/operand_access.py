@@ -1,0 +1,151 @@
+"""How a node reads its operands: views are climbed symbolically to the values that lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from graphc.base.dtypes import int8
+from graphc.ir.graph.graph import CONSTANT, INPUT, Node, Value
+from graphc.ir.kernel.index import Axis, Dynamic, Index, IndexLike, as_index, atoms
+from graphc.ir.kernel.lowering import OperandRef
+from graphc.ir.kernel.nest import NestBuilder, Scalar
+from graphc.ir.kernel.statements import Guard
+from graphc.ir.op import Trait
+from graphc.ir.types import TensorType
+from graphc.ops.elementwise import cast
+
+
+@dataclass(frozen=True)
+class Access:
+    """One read of ``value`` at ``index``, expressed in the axes of the reader's domain."""
+
+    value: Value
+    index: tuple[Index, ...]
+    guarded: bool = False
+    """True when a condition decides whether memory is read (padding, concatenation)."""
+    dynamic: bool = False
+    """True when the index is data (gather)."""
+    replicating: bool = False
+    """True when an element may be read several times (broadcast)."""
+
+    @property
+    def plain(self) -> bool:
+        """True when the read is plain index arithmetic."""
+        return not self.guarded and not self.dynamic
+
+
+class Probe:
+    """A LowerContext that records what a kernel rule reads and computes nothing."""
+
+    def __init__(self, node: Node):
+        self.nest = NestBuilder()
+        self.type: TensorType = node.results[0].type
+        self.reads: list[tuple[int, tuple[Index, ...], Guard]] = []
+
+    def load(self, operand: OperandRef, index: Sequence[IndexLike], guard: Guard = (), other: Any = 0) -> Scalar:
+        """Records the read."""
+        full = tuple(as_index(i) for i in index)
+        self.reads.append((operand.position, full, guard))
+        return Scalar(self.nest, self.nest.fresh("read"), operand.dtype)
+
+    def broadcast(self, operand: OperandRef, index: Sequence[Index]) -> Scalar:
+        """Records the read of a broadcast operand."""
+        return self.load(operand, broadcast_index(operand.shape, index))
+
+
+def broadcast_index(shape: tuple[int, ...], index: Sequence[Index]) -> tuple[Index, ...]:
+    """Index into an operand of ``shape`` that is broadcast to the result indexed by ``index``."""
+    trailing = tuple(index)[len(index) - len(shape) :]
+    return tuple(Index() if extent == 1 else i for extent, i in zip(shape, trailing, strict=True))
+
+
+def domain_axes(shape: tuple[int, ...]) -> tuple[Index, ...]:
+    """One axis per dimension, as indices (dimensions of extent 1 give the constant 0)."""
+    return tuple(as_index(Axis(f"d{i}", extent)) for i, extent in enumerate(shape))
+
+
+_VIRTUAL = Trait.VIEW | Trait.GENERATOR | Trait.STATE_WRITE
+
+
+def is_virtual(node: Node) -> bool:
+    """True for nodes that need no memory of their own: views, generators, scalar constants, results of state writes,
+    narrow weights made wider."""
+    if is_widening(node):
+        return True
+    return node.op is not INPUT and node.op.has_any(_VIRTUAL) and not _stored_constant(node)
+
+
+def is_widening(node: Node) -> bool:
+    """True for the conversion of what is stored narrow (see passes.precision), which every reader does by itself."""
+    if node.op is not cast.op:
+        return False
+    source = node.operands[0]
+    return source.dtype.kind == "h" or (source.dtype is int8 and source.node.op in (INPUT, CONSTANT))
+
+
+def written_value(value: Value) -> Value:
+    """The value itself, or for the result of a state write what was written."""
+    while value.node.op.has(Trait.STATE_WRITE):
+        value = value.node.operands[1]
+    return value
+
+
+def _stored_constant(node: Node) -> bool:
+    return node.op is CONSTANT and bool(node.results[0].shape)
+
+
+def operand_reads(node: Node, index: tuple[Index, ...]) -> list[Access]:
+    """What the node's kernel rule reads to compute the result at ``index``."""
+    larger = node.results[0].type.size
+    return [
+        Access(node.operands[p], i, bool(guard), is_dynamic(i), larger > max(1, node.operands[p].type.size))
+        for p, i, guard in guarded_reads(node, index)
+    ]
+
+
+def guarded_reads(node: Node, index: tuple[Index, ...]) -> list[tuple[int, tuple[Index, ...], Guard]]:
+    """The same as (operand, its index, under which condition), in the order in which the rule reads."""
+    return probed(node, index).reads
+
+
+def probed(node: Node, index: tuple[Index, ...]) -> Probe:
+    """What the node's kernel rule does to compute the result at ``index``."""
+    probe = Probe(node)
+    refs = [OperandRef(i, v.type) for i, v in enumerate(node.operands)]
+    assert node.op.lower is not None, f"{node.op.name} has no kernel rule"
+    node.op.lower(probe, index, *refs, **node.attrs)
+    return probe
+
+
+def is_dynamic(index: tuple[Index, ...]) -> bool:
+    """True when an index depends on data."""
+    return any(isinstance(a, Dynamic) for i in index for a in atoms(i))
+
+
+def climb(
+    value: Value, index: tuple[Index, ...], stop: Collection[Node] = (), above: Access | None = None
+) -> list[Access]:
+    """Reads of stored or computed values behind ``value`` at ``index``: virtual nodes are looked through unless they
+    are in ``stop``. Properties of the access ``above`` hold for all of them."""
+    found: list[Access] = []
+    stack = [replace(above, value=value, index=index) if above else Access(value, index)]
+    while stack:
+        access = stack.pop()
+        node = access.value.node
+        if node in stop or not is_virtual(node):
+            found.append(access)
+        elif node.op is not CONSTANT:
+            reads = operand_reads(node, access.index)
+            stack.extend(
+                Access(
+                    read.value,
+                    read.index,
+                    access.guarded or read.guarded,
+                    access.dynamic or read.dynamic,
+                    access.replicating or read.replicating,
+                )
+                for read in reversed(reads)
+            )
+    return found

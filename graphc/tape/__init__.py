@@ -1,0 +1,1 @@
+"""What tensors carry for derivatives: nodes, modes, tangents, and handles of hooks."""

@@ -1,0 +1,1 @@
+"""Tensors: data, views, methods, functions, creation, random numbers."""

@@ -1,0 +1,214 @@
+"""Functions composed of ops that tensors offer as methods: softmax, variance, norms, smooth activations."""
+
+from __future__ import annotations
+
+import math
+from math import prod
+from typing import Any
+
+from graphc.base.dims import Dims, dim_of, dims_of
+from graphc.base.dtypes import DType, float32, int64, limits
+from graphc.base.errors import ArgumentError, DTypeError
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.ops import reduce
+from graphc.ops.define import common_type
+from graphc.ops.shape import reshape
+from graphc.ops.state import stop_gradient
+
+
+def to_float(x: Any) -> Any:
+    """``x`` itself, or as f32 when it is not floating point."""
+    return x if x.dtype.kind == "f" else ew.cast(x, dtype=float32)
+
+
+def total(x: Any, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
+    """The sum; integers and booleans are summed as i64 unless ``dtype`` says otherwise."""
+    return folded(reduce.sum, x, dim, keepdim, dtype)
+
+
+def folded(fold: Any, x: Any, dim: Dims, keepdim: bool, dtype: DType | None) -> Any:
+    """The sum or product of elements that become ``dtype`` first (None: i64 for integers and booleans, else their
+    own); integers wrap around in that type."""
+    dtype = dtype or (x.dtype if x.dtype.kind == "f" else int64)
+    given = x if x.dtype is dtype else ew.cast(x, dtype=dtype)
+    result = fold(given, axes=dims_of(dim, len(x.shape)), keepdims=keepdim)
+    return result if result.dtype is dtype else ew.cast(result, dtype=dtype)
+
+
+def mean(x: Any, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
+    """The mean; raises DTypeError for a type that is not floating point."""
+    if dtype is not None:
+        x = ew.cast(x, dtype=dtype)
+    if x.dtype.kind != "f":
+        raise DTypeError(f"mean needs a floating-point tensor, got {x.dtype.name}", remedy="tensor.float().mean()")
+    axes = dims_of(dim, len(x.shape))
+    return ew.mul(reduce.sum(x, axes=axes, keepdims=keepdim), _inverse(prod(x.shape[a] for a in axes)))
+
+
+def _inverse(count: int) -> float:
+    return 1.0 / count if count else math.nan
+
+
+def var(x: Any, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> Any:
+    """The variance with ``correction`` subtracted from the count (1: unbiased)."""
+    if x.dtype.kind != "f":
+        raise DTypeError(f"var needs a floating-point tensor, got {x.dtype.name}", remedy="tensor.float().var()")
+    axes = dims_of(dim, len(x.shape))
+    count = prod(x.shape[a] for a in axes)
+    centred = ew.sub(x, mean(x, axes, keepdim=True) if axes else x)
+    squares = reduce.sum(ew.mul(centred, centred), axes=axes, keepdims=keepdim)
+    free = max(count - correction, 0)
+    return ew.mul(squares, 1.0 / free) if free else ew.div(squares, 0.0)
+
+
+def std(x: Any, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> Any:
+    """The square root of the variance."""
+    return root(var(x, dim, correction, keepdim))
+
+
+def relu(x: Any) -> Any:
+    """The larger of x and 0; the gradient at 0 is 0."""
+    return ew.where(ew.le(x, 0), 0, x)
+
+
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x))."""
+    return mathematics.sigmoid(to_float(x))
+
+
+def silu(x: Any) -> Any:
+    """x * sigmoid(x)."""
+    return ew.mul(x, sigmoid(x))
+
+
+def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
+    """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
+    scaled = ew.mul(to_float(x), beta)
+    smooth = ew.add(ew.maximum(scaled, 0), mathematics.log1p(mathematics.exp(ew.neg(ew.abs(scaled)))))
+    return ew.where(ew.gt(scaled, threshold), x, ew.mul(smooth, 1.0 / beta))
+
+
+def gelu(x: Any, approximate: str = "none") -> Any:
+    """x times the normal distribution's cumulative function at x; ``tanh`` for the approximation by tanh."""
+    if approximate == "none":
+        return ew.mul(ew.mul(x, 0.5), ew.add(mathematics.erf(ew.mul(x, math.sqrt(0.5))), 1.0))
+    if approximate != "tanh":
+        raise ArgumentError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}")
+    cube = ew.mul(ew.mul(x, x), x)
+    inner = ew.mul(ew.add(x, ew.mul(cube, 0.044715)), math.sqrt(2 / math.pi))
+    return ew.mul(ew.mul(x, 0.5), ew.add(mathematics.tanh(inner), 1.0))
+
+
+def _shifted(x: Any, axes: tuple[int, ...]) -> Any:
+    """``x`` minus its maximum along ``axes``, through which no gradient needs to flow."""
+    return ew.sub(x, stop_gradient(reduce.max(x, axes=axes, keepdims=True)))
+
+
+def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
+    """exp(x) divided by its sum along ``dim``."""
+    x = ew.cast(x, dtype=dtype) if dtype is not None else _checked(x, "softmax")
+    at = dim_of(dim, len(x.shape))
+    axes = (at,) if x.shape else ()
+    if 0 in x.shape:
+        return ew.mul(x, 1.0)
+    powers = mathematics.exp(_shifted(x, axes))
+    return ew.div(powers, reduce.sum(powers, axes=axes, keepdims=True))
+
+
+def masked_softmax(x: Any, dim: int) -> Any:
+    """The softmax of ``x``, which is minus infinity where it is masked; zeros where all along ``dim`` is."""
+    if 0 in x.shape:
+        return ew.mul(x, 1.0)
+    axes = (dim_of(dim, len(x.shape)),)
+    top = stop_gradient(reduce.max(x, axes=axes, keepdims=True))
+    seen = ew.ne(top, -math.inf)
+    powers = mathematics.exp(ew.sub(x, ew.where(seen, top, 0)))
+    return ew.div(powers, ew.where(seen, reduce.sum(powers, axes=axes, keepdims=True), 1))
+
+
+def log_softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
+    """The logarithm of the softmax along ``dim``, without forming it."""
+    x = ew.cast(x, dtype=dtype) if dtype is not None else _checked(x, "log_softmax")
+    at = dim_of(dim, len(x.shape))
+    axes = (at,) if x.shape else ()
+    if 0 in x.shape:
+        return ew.mul(x, 1.0)
+    shifted = _shifted(x, axes)
+    return ew.sub(shifted, mathematics.log(reduce.sum(mathematics.exp(shifted), axes=axes, keepdims=True)))
+
+
+def _checked(x: Any, name: str) -> Any:
+    if x.dtype.kind != "f":
+        raise DTypeError(f"{name} needs a floating-point tensor, got {x.dtype.name}", remedy="pass dtype=")
+    return x
+
+
+def logsumexp(x: Any, dim: Dims, keepdim: bool = False) -> Any:
+    """log(sum(exp(x))) along ``dim``; minus infinity where every element is."""
+    x = to_float(x)
+    axes = dims_of(dim, len(x.shape))
+    if 0 in x.shape:
+        return mathematics.log(reduce.sum(x, axes=axes, keepdims=keepdim))
+    top = stop_gradient(reduce.max(x, axes=axes, keepdims=True))
+    top = ew.where(mathematics.isfinite(top), top, 0)
+    powers = mathematics.exp(ew.sub(x, top))
+    result = ew.add(mathematics.log(reduce.sum(powers, axes=axes, keepdims=True)), top)
+    return result if keepdim else reshape(result, shape=tuple(s for i, s in enumerate(x.shape) if i not in axes))
+
+
+def clamp(x: Any, low: Any = None, high: Any = None) -> Any:
+    """``x`` limited to low..high (either may be None; numbers or tensors)."""
+    if low is None and high is None:
+        raise ArgumentError("clamp needs min, max or both")
+    dtype = common_type([x, *(bound for bound in (low, high) if bound is not None)], "clamp")
+    least, most = limits(dtype)
+    return mathematics.clamp(x, least if low is None else low, most if high is None else high)
+
+
+def power(x: Any, exponent: Any) -> Any:
+    """``x`` to the power ``exponent``, a number or a tensor.
+
+    PyTorch takes the exponents 0.5 and -0.5 for roots, which differ from powers at -inf (NaN) and -0.
+    """
+    if isinstance(exponent, float) and abs(exponent) == 0.5 and not isinstance(x, (bool, int, float)):
+        return mathematics.sqrt(to_float(x)) if exponent > 0 else mathematics.rsqrt(to_float(x))
+    return mathematics.pow(x, exponent)
+
+
+def norm(x: Any, p: float = 2.0, dim: Dims = None, keepdim: bool = False) -> Any:
+    """The p-norm of the elements along ``dim`` (all of them for None); p may be infinite."""
+    x = to_float(x)
+    axes = dims_of(dim, len(x.shape))
+    if p == math.inf:
+        return reduce.max(ew.abs(x), axes=axes, keepdims=keepdim)
+    if p == -math.inf:
+        return reduce.min(ew.abs(x), axes=axes, keepdims=keepdim)
+    if p == 0:
+        return reduce.sum(_counted(x), axes=axes, keepdims=keepdim)
+    if p == 1:
+        return reduce.sum(ew.abs(x), axes=axes, keepdims=keepdim)
+    if p == 2:
+        squares = reduce.sum(ew.mul(x, x), axes=axes, keepdims=keepdim)
+        return root(squares)
+    powers = reduce.sum(_power(ew.abs(x), p), axes=axes, keepdims=keepdim)
+    return _power(powers, 1.0 / p)
+
+
+def _counted(x: Any) -> Any:
+    """1 for elements that are not zero, else 0, with a gradient of zeros."""
+    return ew.where(mathematics.isnan(x), 1, ew.abs(ew.sign(x)))
+
+
+def _power(x: Any, exponent: float) -> Any:
+    """``x**exponent`` of what is not negative, with gradient 0 at 0, where that of a root is infinite."""
+    if exponent > 1:
+        return mathematics.pow(x, exponent)
+    zero = ew.eq(x, 0)
+    return ew.where(zero, 0 if exponent > 0 else math.inf, mathematics.pow(ew.where(zero, 1, x), exponent))
+
+
+def root(squares: Any) -> Any:
+    """The square root, with gradient 0 at 0 (the subgradient of least norm)."""
+    zero = ew.eq(squares, 0)
+    return ew.where(zero, 0, mathematics.sqrt(ew.where(zero, 1, squares)))

@@ -1,0 +1,453 @@
+"""Functions that make tensors: from data, of one value, ranges, and random ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.base import mutation_epoch
+from graphc.base.device import device as device_type
+from graphc.base.dims import common_shape, new_shape
+from graphc.base.dtypes import DType, dtype_of, fitted, float32, float64, int64, python_scalar_type
+from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from graphc.tensors import sampling
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import BY_NUMPY, converted, expose, front, need_tensor, too_large
+
+_default: list[DType] = [float32]
+
+
+def set_default_dtype(dtype: Any) -> None:
+    """The floating-point type of tensors that are made without one (f32 at first)."""
+    found = dtype_of(dtype)
+    if found.kind != "f":
+        raise DTypeError(f"the default element type must be floating point, got {found.name}")
+    if found is not _default[0]:
+        mutation_epoch.note()
+    _default[0] = found
+
+
+def get_default_dtype() -> DType:
+    """The floating-point type of tensors that are made without one."""
+    return _default[0]
+
+
+def _finish(array: np.ndarray, requires_grad: bool = False, device: Any = None) -> Tensor:
+    if device is not None:
+        device_type(device)
+    result = front().constant(array)
+    return result.requires_grad_() if requires_grad else result
+
+
+def _dtype(dtype: Any) -> np.dtype:
+    return (_default[0] if dtype is None else dtype_of(dtype)).numpy
+
+
+def array_of(data: Any, dtype: Any = None) -> np.ndarray:
+    """A new array of data: numbers, nested sequences, arrays or tensors. Python floats become the default type."""
+    if isinstance(data, Tensor):
+        data = data._values(force=True)
+    elif isinstance(data, (list, tuple)) and any(isinstance(item, Tensor) for item in data):
+        data = [array_of(item) for item in data]
+    if dtype is not None:
+        wanted = dtype_of(dtype)
+        return converted(fitted(data, wanted) if isinstance(data, (bool, int, float)) else data, wanted)
+    if isinstance(data, (np.ndarray, np.generic)):
+        return np.array(data)
+    if isinstance(data, (bool, int, float)):
+        known = python_scalar_type(data)
+        return np.array(data, _default[0].numpy if known is float32 else known.numpy)
+    try:
+        array = np.array(data)
+    except ValueError as error:
+        raise ShapeError(f"the data is no rectangular array: {error}") from None
+    if array.dtype == np.float64 and not _has_numpy(data):
+        array = array.astype(_default[0].numpy)
+    return array.astype(_default[0].numpy) if not array.size and not _has_numpy(data) else array
+
+
+def _has_numpy(data: Any) -> bool:
+    """Whether nested sequences hold numpy arrays or scalars, whose element type is meant."""
+    while isinstance(data, (list, tuple)):
+        if not data:
+            return False
+        data = data[0]
+    return isinstance(data, (np.ndarray, np.generic))
+
+
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A new tensor with a copy of the data: a number, nested sequences, a numpy array or a tensor."""
+    array = array_of(data, dtype)
+    if array.dtype not in BY_NUMPY:
+        raise DTypeError(f"data of type {array.dtype} is not supported", remedy="pass dtype=, or array.astype(...)")
+    return _finish(array, requires_grad, device)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor of the data that shares memory with it where possible."""
+    if isinstance(data, Tensor):
+        return data if dtype is None else data.to_dtype(dtype)
+    if isinstance(data, np.ndarray) and (dtype is None or dtype_of(dtype).numpy == data.dtype):
+        return from_numpy(data)
+    return tensor(data, dtype=dtype, device=device)
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    """A tensor that shares memory with a numpy array."""
+    if not isinstance(array, np.ndarray):
+        raise ArgumentError(f"from_numpy takes a numpy array, got {type(array).__name__}", remedy="graphc.tensor(...)")
+    dtype_of(array.dtype)
+    result = front().constant(array.view(np.ndarray))
+    expose(result)
+    return result
+
+
+def from_dlpack(source: Any) -> Tensor:
+    """A tensor that shares the memory of any object with ``__dlpack__`` (an array or tensor of another library)."""
+    try:
+        array = np.from_dlpack(source)
+    except BufferError as error:
+        raise DTypeError(f"from_dlpack: {error}", remedy="an array of a supported type") from None
+    return from_numpy(array)
+
+
+def _allocated(make: Any, *args: Any) -> np.ndarray:
+    """The array that ``make`` gives; raises MemoryLimitError where it does not fit into memory."""
+    try:
+        return make(*args)
+    except MemoryError as error:
+        raise too_large("a new tensor", error) from None
+
+
+def _sequence(size: Any) -> Any:
+    if not isinstance(size, (tuple, list)):
+        raise ArgumentError(f"a size is a sequence of ints, got {size!r}", remedy="(2, 3)")
+    return size
+
+
+def _shape(sizes: Sequence[Any], size: Any) -> tuple[int, ...]:
+    """The shape that is given one by one, as a sequence, or by the name ``size``."""
+    if size is not None and sizes:
+        raise ArgumentError("a shape is given twice", remedy="graphc.zeros(2, 3)")
+    return new_shape(sizes if size is None else (size,))
+
+
+def zeros(*sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros."""
+    return _finish(_allocated(np.zeros, _shape(sizes, size), _dtype(dtype)), requires_grad, device)
+
+
+def ones(*sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones."""
+    return _finish(_allocated(np.ones, _shape(sizes, size), _dtype(dtype)), requires_grad, device)
+
+
+def empty(*sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Elements of any value."""
+    return _finish(_allocated(np.empty, _shape(sizes, size), _dtype(dtype)), requires_grad, device)
+
+
+def full(
+    size: Sequence[int], fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Elements of one value; its type is that of the value unless given."""
+    if np.ndim(fill_value._data if isinstance(fill_value, Tensor) else fill_value):
+        raise ArgumentError("full takes one number as fill_value", remedy="a number, or tensor.expand(...)")
+    value = array_of(fill_value, dtype)
+    if value.dtype not in BY_NUMPY:
+        raise DTypeError(f"full: {fill_value!r} is no number", remedy="an int, a float or a bool")
+    return _finish(_allocated(np.full, new_shape((_sequence(size),)), value, value.dtype), requires_grad, device)
+
+
+def _like(x: Tensor, dtype: Any) -> DType:
+    need_tensor("a function that makes a tensor like another", x)
+    return x.dtype if dtype is None else dtype_of(dtype)
+
+
+def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros with the shape and type of a tensor."""
+    kind = _like(input, dtype)
+    return zeros(input.shape, dtype=kind, device=device, requires_grad=requires_grad)
+
+
+def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones with the shape and type of a tensor."""
+    kind = _like(input, dtype)
+    return ones(input.shape, dtype=kind, device=device, requires_grad=requires_grad)
+
+
+def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Elements of any value, with the shape and type of a tensor."""
+    kind = _like(input, dtype)
+    return empty(input.shape, dtype=kind, device=device, requires_grad=requires_grad)
+
+
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Elements of one value, with the shape and type of a tensor."""
+    kind = _like(input, dtype)
+    return full(tuple(input.shape), fill_value, dtype=kind, device=device, requires_grad=requires_grad)
+
+
+def arange(
+    *bounds: Any,
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``arange(end)``, ``arange(start, end)`` or ``arange(start, end, step)``: numbers before ``end``."""
+    if end is not None:
+        bounds = (bounds[0] if bounds else start, end, step)
+    elif step != 1 and len(bounds) < 3:
+        bounds = (*((0,) if len(bounds) == 1 else ()), *bounds, step)
+    numbers = [_number("arange", b) for b in bounds]
+    if not 1 <= len(numbers) <= 3:
+        raise ArgumentError(f"arange takes 1 to 3 numbers, got {len(numbers)}")
+    low, high = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
+    step = numbers[2] if len(numbers) == 3 else 1
+    if dtype is None:
+        dtype = int64 if all(isinstance(n, (int, np.integer)) for n in numbers) else _default[0]
+    kind = _counting("arange", dtype)
+    if not all(map(math.isfinite, (low, high, step))):
+        raise AttributeValueError(f"arange: {low} to {high} in steps of {step} does not end", remedy="finite numbers")
+    # As in PyTorch: whole numbers of 64 bits are counted in whole numbers, others before they are cut off.
+    low, high, step = (int(n) for n in (low, high, step)) if kind is int64 else (low, high, step)
+    if step == 0 or (high - low) / step < 0:
+        raise AttributeValueError(
+            f"arange: steps of {step} do not lead from {low} to {high}", remedy="steps towards the end"
+        )
+    (count,) = new_shape((-((low - high) // step) if kind is int64 else math.ceil((high - low) / step),))
+    first, each = (low, step) if kind.kind == "f" else (fitted(low, int64), int(step))
+    values = _allocated(lambda: (first + each * np.arange(count)).astype(kind.numpy))
+    return _finish(values, requires_grad, device)
+
+
+def _number(name: str, value: Any) -> Any:
+    """A number, or that in a tensor without dimensions; raises ArgumentError."""
+    if isinstance(value, Tensor) and not value.shape:
+        return value.item()
+    if isinstance(value, (bool, int, float, np.number)):
+        return value
+    given = f"a tensor of shape {list(value.shape)}" if isinstance(value, Tensor) else repr(value)
+    raise ArgumentError(f"{name} takes numbers, got {given}", remedy="a number, or a tensor without dimensions")
+
+
+def _counting(name: str, dtype: Any) -> DType:
+    kind = _default[0] if dtype is None else dtype_of(dtype)
+    if kind.kind == "b":
+        raise DTypeError(f"{name}: bool does not count", remedy="an integer type, then compare")
+    return kind
+
+
+def _steps(name: str, start: Any, end: Any, steps: int, dtype: Any) -> tuple[np.ndarray, DType]:
+    """Numbers at equal distances, from both ends towards the middle; whole ends for a whole type, as in PyTorch."""
+    kind = _counting(name, dtype)
+    (count,) = new_shape((steps,))
+    ends = [_number(name, v) for v in (start, end)]
+    real = kind.numpy.type if kind.kind == "f" else np.float64
+    low, high = (real(fitted(v, kind)) for v in ends)
+    with np.errstate(all="ignore"):
+        each = (high - low) / real(count - 1) if count > 1 else real(0)
+        places = np.arange(count).astype(real)
+        late = places >= count // 2 if count > 1 else places < 0
+        return np.where(late, high - each * places[::-1], low + each * places).astype(real), kind
+
+
+def linspace(
+    start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """``steps`` numbers at equal distances from ``start`` to ``end``, both included."""
+    values, kind = _steps("linspace", start, end, steps, dtype)
+    return _finish(values.astype(kind.numpy), requires_grad, device)
+
+
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Powers of ``base`` with exponents at equal distances."""
+    exponents, kind = _steps("logspace", start, end, steps, dtype)
+    with np.errstate(all="ignore"):
+        return _finish(np.power(float(base), exponents.astype(np.float64)).astype(kind.numpy), requires_grad, device)
+
+
+def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones on the diagonal of a matrix, else zeros."""
+    return _finish(_allocated(np.eye, *new_shape((n, n if m is None else m)), 0, _dtype(dtype)), requires_grad, device)
+
+
+# ---- random
+
+
+def _drawn(result: Tensor, requires_grad: bool, device: Any) -> Tensor:
+    if device is not None:
+        device_type(device)
+    return result.requires_grad_() if requires_grad else result
+
+
+def _float(dtype: Any) -> DType:
+    return _default[0] if dtype is None else dtype_of(dtype)
+
+
+def rand(
+    *sizes: Any,
+    size: Any = None,
+    generator: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Uniform numbers in [0, 1)."""
+    return _drawn(sampling.uniform(_shape(sizes, size), _float(dtype), generator), requires_grad, device)
+
+
+def randn(
+    *sizes: Any,
+    size: Any = None,
+    generator: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Normally distributed numbers with mean 0 and deviation 1."""
+    return _drawn(sampling.normal(_shape(sizes, size), _float(dtype), generator), requires_grad, device)
+
+
+def rand_like(
+    input: Tensor, *, dtype: Any = None, generator: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Uniform numbers with the shape and type of a tensor."""
+    options = {"generator": generator, "device": device, "requires_grad": requires_grad}
+    return rand(input.shape, dtype=_like(input, dtype), **options)
+
+
+def randn_like(
+    input: Tensor, *, dtype: Any = None, generator: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Normally distributed numbers with the shape and type of a tensor."""
+    options = {"generator": generator, "device": device, "requires_grad": requires_grad}
+    return randn(input.shape, dtype=_like(input, dtype), **options)
+
+
+def randint(
+    *arguments: Any,
+    low: Any = 0,
+    high: Any = None,
+    size: Any = None,
+    generator: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``randint(high, size)`` or ``randint(low, high, size)``: whole numbers from ``low`` (0) to before ``high``."""
+    given = list(arguments)
+    size = given.pop() if size is None and given else size
+    high = given.pop() if high is None and given else high
+    low = given.pop() if given else low
+    if given or size is None or high is None:
+        raise ArgumentError("randint takes (high, size) or (low, high, size)")
+    result = sampling.integers(low, high, new_shape((size,)), generator)
+    return _drawn(result if dtype is None else result.to_dtype(dtype), requires_grad, device)
+
+
+def randint_like(input: Tensor, *arguments: Any, dtype: Any = None, **options: Any) -> Tensor:
+    """``randint_like(input, high)`` or ``randint_like(input, low, high)``: see ``randint``."""
+    return randint(*arguments, size=tuple(input.shape), dtype=_like(input, dtype), **options)
+
+
+def randperm(
+    n: int, *, generator: Any = None, dtype: Any = int64, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """The numbers 0 to n - 1 in random order."""
+    found = sampling.uniform(new_shape((n,)), float64, generator).argsort().to_dtype(dtype)
+    return _drawn(found, requires_grad, device)
+
+
+def bernoulli(input: Tensor, *, generator: Any = None) -> Tensor:
+    """1 with the probability that each element of ``input`` states, else 0.
+
+    Raises AttributeValueError for what is no probability; compiled code, which has no values to look at, does not.
+    """
+    data = input._data
+    if input.dtype.kind != "f":
+        raise DTypeError(f"bernoulli takes probabilities, got {input.dtype.name}", remedy="input.float()")
+    if isinstance(data, np.ndarray) and not np.all((data >= 0) & (data <= 1)):
+        raise AttributeValueError("bernoulli: a probability lies outside of 0..1", remedy="input.clamp(0, 1)")
+    return sampling.bernoulli(input, input.shape, generator).to_dtype(input.dtype)
+
+
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """Poisson-distributed counts whose rates are the elements of ``input``; needs their values."""
+    rates = front().values(input, "poisson(), which draws until enough is drawn,")
+    if input.dtype.kind != "f" or not np.all(rates >= 0):
+        raise ArgumentError("poisson takes floating-point rates that are not negative")
+    seed = front().values(sampling.integers(0, 1 << 31, (4,), generator), "poisson()")
+    counts = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed.tolist()))).poisson(rates)
+    return front().constant(np.asarray(counts, rates.dtype))
+
+
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Normally distributed numbers; mean and deviation are numbers (with ``size``) or tensors."""
+    shapes = [v.shape for v in (mean, std) if isinstance(v, Tensor)]
+    if size is None and not shapes:
+        raise ArgumentError("normal needs a size when mean and std are numbers")
+    known = std._data if isinstance(std, Tensor) else np.asarray(std)
+    if isinstance(known, np.ndarray) and not np.all(known >= 0):
+        raise AttributeValueError(f"normal: the deviation is {std}", remedy="a deviation of 0 or more")
+    extents = new_shape((size,)) if size is not None else common_shape(*shapes)
+    found = sampling.normal(extents, _default[0] if dtype is None else dtype_of(dtype), generator) * std + mean
+    return _drawn(found, requires_grad, device)
+
+
+__all__ = [
+    "arange",
+    "as_tensor",
+    "bernoulli",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_dlpack",
+    "from_numpy",
+    "full",
+    "full_like",
+    "get_default_dtype",
+    "linspace",
+    "logspace",
+    "normal",
+    "ones",
+    "ones_like",
+    "poisson",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "set_default_dtype",
+    "tensor",
+    "zeros",
+    "zeros_like",
+]

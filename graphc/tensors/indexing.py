@@ -1,0 +1,376 @@
+"""Indexing of tensors: ints, slices, None, Ellipsis and integer tensors as ops; boolean masks by their values."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphc.base.dims import common_shape, dim_of
+from graphc.base.dtypes import bool_, fitted, int64, uint8
+from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
+from graphc.ops import elementwise as ew
+from graphc.ops import shape
+from graphc.ops.check import check_index, check_range
+from graphc.ops.index import gather, iota, scatter, scatter_add, scatter_extreme
+from graphc.tensors.tensor_base import TensorBase, converted, front
+
+
+class Plan(NamedTuple):
+    """An index taken apart: a slice of every dimension, the shape after it, and the index tensors."""
+
+    starts: tuple[int, ...]
+    stops: tuple[int, ...]
+    steps: tuple[int, ...]
+    shape: tuple[int, ...]
+    """The shape after slicing, without the dimensions that an int picked, with those that None added."""
+    tensors: tuple[tuple[int, Any], ...]
+    """Dimension in ``shape`` and integer tensor, in ascending order of dimensions."""
+
+
+class Places(NamedTuple):
+    """Where a boolean mask holds, along one of the dimensions that it covers."""
+
+    index: Any
+    extent: int
+    mask: tuple[int, ...]
+    """The shape of the mask."""
+
+
+def _items(index: Any, rank: int) -> list[Any]:
+    """The index as a list with one entry per dimension (and None entries), Ellipsis written out, masks replaced."""
+    items: list[Any] = []
+    for item in index if isinstance(index, tuple) else (index,):
+        items.extend(_entries(item))
+    taken = sum(item is not None and item is not Ellipsis for item in items)
+    if sum(item is Ellipsis for item in items) > 1:
+        raise IndexRangeError("an index can have one Ellipsis")
+    if taken > rank:
+        raise IndexRangeError(f"{taken} indices for a tensor with {rank} dimensions")
+    if Ellipsis not in [item if item is Ellipsis else None for item in items]:
+        items.append(Ellipsis)
+    at = next(i for i, item in enumerate(items) if item is Ellipsis)
+    return [*items[:at], *[builtins.slice(None)] * (rank - taken), *items[at + 1 :]]
+
+
+def _entries(item: Any) -> Sequence[Any]:
+    if isinstance(item, (bool, np.bool_)):
+        raise _no_bool()
+    if isinstance(item, (list, range)):
+        item = np.asarray(item, dtype=np.int64 if not len(item) else None)
+    if isinstance(item, np.ndarray):
+        item = front().constant(item)
+    if not isinstance(item, TensorBase):
+        return (item,)
+    if item.dtype.kind == "b":
+        mask = front().values(item, "an index by a boolean mask, whose result has a size that depends on values,")
+        if not mask.shape:
+            raise _no_bool()
+        found = np.nonzero(mask)
+        return [Places(front().constant(w), s, mask.shape) for w, s in zip(found, mask.shape, strict=True)]
+    if item.dtype.kind == "f":
+        raise IndexRangeError(f"tensors used as indices must be integers or booleans, got {item.dtype.name}")
+    if not item.shape and isinstance(front().local(item)._data, np.ndarray):
+        return (int(item._data),)
+    return (item,)
+
+
+def _no_bool() -> ArgumentError:
+    return ArgumentError("a bool is no index", remedy="tensor[None] for a new dimension")
+
+
+def plan(index: Any, extents: tuple[int, ...]) -> Plan:
+    """Takes an index apart; raises IndexRangeError, ArgumentError or AttributeValueError when it does not fit."""
+    ranges: list[tuple[int, int, int]] = []
+    kept: list[int] = []
+    tensors = []
+    for item in _items(index, len(extents)):
+        if item is None:
+            kept.append(1)
+            continue
+        extent = extents[len(ranges)]
+        if isinstance(item, Places):
+            if item.extent != extent:
+                raise IndexRangeError(
+                    f"a mask of shape {list(item.mask)} does not fit a tensor of shape {list(extents)}"
+                )
+            item = item.index
+        if isinstance(item, TensorBase):
+            tensors.append((len(kept), item))
+            item = builtins.slice(None)
+        if isinstance(item, builtins.slice):
+            start, stop, step = _range(item, extent)
+            kept.append(max(0, -(-(stop - start) // step)))
+        else:
+            start = _position(item, extent, len(ranges))
+            stop, step = start + 1, 1
+        ranges.append((start, max(start, stop), step))
+    starts, stops, steps = zip(*ranges, strict=True) if ranges else ((), (), ())
+    return Plan(starts, stops, steps, tuple(kept), tuple(tensors))
+
+
+def _range(item: slice, extent: int) -> tuple[int, int, int]:
+    bounds = [b if b is None or isinstance(b, int) else _scalar(b) for b in (item.start, item.stop, item.step)]
+    if bounds[2] is not None and bounds[2] <= 0:
+        raise AttributeValueError(f"the step of a slice must be 1 or more, got {bounds[2]}", remedy="tensor.flip(dim)")
+    return builtins.slice(*bounds).indices(extent)
+
+
+def _scalar(bound: Any) -> int:
+    try:
+        return operator.index(bound)
+    except TypeError:
+        raise ArgumentError(f"a slice is made of ints, got {type(bound).__name__}") from None
+
+
+def _position(item: Any, extent: int, dim: int) -> int:
+    try:
+        number = operator.index(item)
+    except TypeError:
+        raise ArgumentError(
+            f"{type(item).__name__} is no index", remedy="ints, slices, None, Ellipsis, integer or boolean tensors"
+        ) from None
+    if not -extent <= number < extent:
+        raise IndexRangeError(f"index {number} is out of range for dimension {dim} of size {extent}")
+    return number % extent if extent else 0
+
+
+def take(x: Any, index: Any) -> Any:
+    """``x[index]``: a view for ints, slices, None and Ellipsis, a new tensor for index tensors."""
+    p = plan(index, x.shape)
+    result = slice_by(x, p)
+    return _take_tensors(result, p.tensors) if p.tensors else result
+
+
+def slice_by(x: Any, p: Plan) -> Any:
+    """The part of ``take`` that is a view."""
+    if p.starts != (0,) * len(x.shape) or p.stops != x.shape or any(s != 1 for s in p.steps):
+        x = shape.slice(x, starts=p.starts, stops=p.stops, steps=p.steps)
+    return x if x.shape == p.shape and x._view is not None else shape.reshape(x, shape=p.shape)
+
+
+def wrapped(index: Any, extent: int) -> Any:
+    """Index tensor with negative numbers counted from the end."""
+    return ew.where(ew.lt(index, 0), ew.add(index, extent), index)
+
+
+def _take_tensors(x: Any, tensors: tuple[tuple[int, Any], ...]) -> Any:
+    dims = [dim for dim, _ in tensors]
+    try:
+        common_shape(*(index.shape for _, index in tensors))
+    except ShapeError as error:
+        raise IndexRangeError(f"index tensors: {error.what}") from None
+    if len(dims) == 1:
+        return gather(x, _checked(tensors[0][1], x.shape[dims[0]]), axis=dims[0])
+    adjacent = dims == list(range(dims[0], dims[-1] + 1))
+    front_dim = dims[0] if adjacent else 0
+    others = [d for d in range(len(x.shape)) if d not in dims]
+    order = (*others[:front_dim], *dims, *others[front_dim:])
+    if order != tuple(range(len(x.shape))):
+        x = shape.transpose(x, permutation=order)
+    extents = x.shape[front_dim : front_dim + len(dims)]
+    linear: Any = None
+    for extent, (_, index) in zip(extents, tensors, strict=True):
+        index = _checked(ew.cast(index, dtype=int64), extent)
+        linear = index if linear is None else ew.add(ew.mul(linear, extent), index)
+    flat = (*x.shape[:front_dim], prod(extents), *x.shape[front_dim + len(dims) :])
+    return gather(shape.reshape(x, shape=flat), linear, axis=front_dim)
+
+
+def known(index: Any) -> np.ndarray | None:
+    """The elements of an index where no call can have others: eagerly, and of constants of a trace."""
+    here = front().local(index)._data
+    if isinstance(here, np.ndarray):
+        return here
+    while here.node.op is shape.reshape.op:
+        here = here.node.operands[0]
+    return here.node.attrs["value"] if here.node.op.name == "constant" else None
+
+
+def require(index: Any, low: int, high: int, what: str, allowed: tuple[int, ...] = ()) -> None:
+    """Raises IndexRangeError, naming ``what``, unless all elements lie in ``low``..``high`` or are ``allowed``: at once
+    where they are known, else in each call before it writes to parameters and states."""
+    array = known(index)
+    if array is not None:
+        check_range(array, low, high, allowed, what)
+    else:
+        check_index(index, low=low, high=high, allowed=allowed, what=what)
+
+
+def _checked(index: Any, extent: int) -> Any:
+    """The index with negative numbers wrapped; it must be in range."""
+    require(index, -extent, extent - 1, "index")
+    array = known(index)
+    if index.dtype.kind == "u" or (array is not None and not (array < 0).any()):
+        return index
+    return wrapped(index, extent)
+
+
+def put(x: Any, index: Any, value: Any, accumulate: bool = False) -> None:
+    """``x[index] = value`` in place; ``value`` is broadcast. With ``accumulate`` it is added, repeatedly where an index
+    repeats; otherwise the last of several values for one element stays."""
+    if isinstance(index, TensorBase) and index.dtype.kind == "b" and not accumulate and _is_single(value):
+        _put_mask(x, index, value)
+        return
+    p = plan(index, x.shape)
+    part = slice_by(x, p)
+    if not p.tensors:
+        if accumulate:
+            part.add_(value)
+        elif not _is_same_view(part, value):
+            part.copy_(value)
+        return
+    places = _take_tensors(_positions(part.shape), p.tensors)
+    value = _broadcast(value, part.dtype, places.shape)
+    content = front().before_write(part)
+    flat = shape.reshape(content, shape=(part.numel(),))
+    result = added(flat, places, value, 0) if accumulate else scatter(flat, places, value, axis=0)
+    front().assign(part, shape.reshape(result, shape=part.shape))
+
+
+def fill(x: Any, dim: int, index: Any, value: Any) -> None:
+    """The entries of a dimension that ``index`` names become ``value`` (one element) in place. A gradient of ``value``
+    counts every element once, however often ``index`` names it."""
+    extent = x.shape[dim]
+    places = _checked(index, extent)
+    hit = scatter(shape.filled(False, bool_, (extent,)), places, shape.filled(True, bool_, places.shape), axis=0)
+    _put_where(shape.reshape(hit, shape=(extent,) + (1,) * (len(x.shape) - dim - 1)), x, value)
+
+
+def _is_same_view(part: Any, value: Any) -> bool:
+    """Whether ``value`` is ``part`` made before, as after ``x[i] += y``, which writes twice."""
+    if part is value or not isinstance(value, TensorBase) or part._view is None or value._view is None:
+        return part is value
+    return value._view.base is part._view.base and value._view.steps == part._view.steps
+
+
+def _is_single(value: Any) -> bool:
+    return not isinstance(value, TensorBase) or value.numel() == 1
+
+
+def _put_mask(x: Any, mask: Any, value: Any) -> None:
+    if mask.shape != x.shape[: len(mask.shape)]:
+        raise IndexRangeError(f"mask of shape {list(mask.shape)} does not fit a tensor of shape {list(x.shape)}")
+    mask = shape.reshape(mask, shape=mask.shape + (1,) * (len(x.shape) - len(mask.shape)))
+    _put_where(mask, x, value)
+
+
+def _put_where(mask: Any, x: Any, value: Any) -> None:
+    value = shape.reshape(_broadcast(value, x.dtype, getattr(value, "shape", ())), shape=())
+    front().assign(x, ew.where(mask, value, front().before_write(x)))
+
+
+def _broadcast(value: Any, dtype: Any, extents: tuple[int, ...]) -> Any:
+    if isinstance(value, (bool, int, float)):
+        value = front().scalar(fitted(value, dtype), dtype)
+    elif not isinstance(value, TensorBase):
+        value = front().constant(converted(value, dtype))
+    if value.dtype is not dtype:
+        value = ew.cast(value, dtype=dtype)
+    lead = len(value.shape) - len(extents)
+    if lead > 0 and all(s == 1 for s in value.shape[:lead]):
+        value = shape.reshape(value, shape=value.shape[lead:])
+    if value.shape == extents:
+        return value
+    try:
+        return shape.broadcast_to(value, shape=extents)
+    except ShapeError:
+        raise ShapeError(
+            f"a value of shape {list(value.shape)} does not broadcast to the indexed shape {list(extents)}"
+        ) from None
+
+
+def _positions(extents: tuple[int, ...]) -> Any:
+    return shape.reshape(iota(shape=(prod(extents),), axis=0, dtype=int64), shape=extents)
+
+
+def need_places(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int:
+    """The dimension along which ``index`` names places of ``x``, for elements of ``src`` where there is one.
+
+    Tensors without dimensions count as vectors of one element. Raises ShapeError, DTypeError or IndexRangeError.
+    """
+    at = dim_of(dim, len(x.shape))
+    if index.dtype.kind not in "iu":
+        raise DTypeError(f"{name}: an index is made of integers, got {index.dtype.name}", remedy="index.long()")
+    places, extents = index.shape or (1,), x.shape or (1,)
+    others = [] if src is None else [src.shape or (1,)]
+    fits = len(places) == len(extents) and all(len(o) == len(places) for o in others)
+    fits = fits and all(d == at or p <= s for d, (p, s) in enumerate(zip(places, extents, strict=True)))
+    if index.numel() and not (fits and all(p <= s for o in others for p, s in zip(places, o, strict=True))):
+        given = "" if src is None else f" and src {list(src.shape)}"
+        raise ShapeError(
+            f"{name}: index {list(index.shape)} does not fit the tensor {list(x.shape)}{given} along dimension {at}",
+            remedy="an index of the same rank that is no larger, except along that dimension",
+        )
+    if src is not None and src.dtype is not x.dtype:
+        raise DTypeError(
+            f"{name}: the tensor is {x.dtype.name}, src {src.dtype.name}", remedy=f"src.to(graphc.{x.dtype.long_name})"
+        )
+    return at
+
+
+def need_entries(name: str, x: Any, dim: int, index: Any, source: Any = None) -> int:
+    """The dimension of which ``index`` names entries, to which those of ``source`` go where there is one.
+
+    Raises IndexRangeError, ShapeError or DTypeError.
+    """
+    at = dim_of(dim, len(x.shape))
+    if index.dtype.kind not in "iu":
+        raise DTypeError(f"{name}: an index is made of integers, got {index.dtype.name}", remedy="index.long()")
+    if len(index.shape) > 1 or (not x.shape and index.numel() != 1):
+        raise IndexRangeError(
+            f"{name}: an index {list(index.shape)} of a tensor {list(x.shape)}", remedy="a vector: index.flatten()"
+        )
+    if source is None:
+        return at
+    wanted = (*x.shape[:at], index.numel(), *x.shape[at + 1 :]) if x.shape else ()
+    if tuple(source.shape) != wanted:
+        raise ShapeError(
+            f"{name}: {index.numel()} entries of dimension {at} of {list(x.shape)} are {list(wanted)}, source is "
+            f"{list(source.shape)}",
+            remedy=f"source.expand{wanted}",
+        )
+    if source.dtype is not x.dtype:
+        what = f"{name}: the tensor is {x.dtype.name}, source {source.dtype.name}"
+        raise DTypeError(what, remedy=f"source.to(graphc.{x.dtype.long_name})")
+    return at
+
+
+def entries(index: Any, extent: int, what: str) -> Any:
+    """``index`` as a vector; it must lie in 0 .. ``extent`` - 1, ``what`` names it for the error."""
+    require(index, 0, extent - 1, what)
+    return index if index.shape else shape.reshape(index, shape=(1,))
+
+
+def leading(x: Any, extents: tuple[int, ...]) -> Any:
+    """The first elements of ``x`` along all dimensions; a vector of one element has a part without dimensions."""
+    if x.shape == extents:
+        return x
+    if not x.shape or not extents:
+        return shape.reshape(x[:1] if x.shape else x, shape=extents)
+    return take(x, tuple(builtins.slice(0, s) for s in extents))
+
+
+def added(x: Any, places: Any, updates: Any, axis: int) -> Any:
+    """``x`` with updates added at places along an axis; of booleans, true where one of them is."""
+    if x.dtype.kind != "b":
+        return scatter_add(x, places, updates, axis=axis)
+    bits = [ew.cast(t, dtype=uint8) for t in (x, updates)]
+    return ew.ne(scatter_extreme(bits[0], places, bits[1], axis=axis, largest=True), 0)
+
+
+def along(index: Any, dim: int, extents: tuple[int, ...], what: str = "") -> Any:
+    """Positions in a flattened tensor of shape ``extents`` that ``gather(dim, index)`` reads. The index must be in
+    range, which is checked where ``what`` names it for the error."""
+    if what:
+        require(index, 0, extents[dim] - 1, what)
+    linear: Any = ew.mul(ew.cast(index, dtype=int64), prod(extents[dim + 1 :]))
+    for d in range(len(extents)):
+        if d != dim:
+            steps = iota(shape=index.shape, axis=d, dtype=int64)
+            linear = ew.add(linear, ew.mul(steps, prod(extents[d + 1 :])))
+    return linear

@@ -1,0 +1,1 @@
+"""Methods of tensors by subject."""

@@ -1,0 +1,333 @@
+"""Tensor methods of linear algebra that are composed of matrix products: einsum, tensordot, kron, batched sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from graphc.base.dims import common_shape, dim_of
+from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.ops import reduce, shape
+from graphc.ops.contraction import matmul
+from graphc.ops.index import iota
+from graphc.tensors import composite
+from graphc.tensors.tensor_base import TensorBase, need_tensor
+
+if TYPE_CHECKING:
+    from graphc.tensors.tensor import Tensor
+
+
+def scaled_sum(name: str, base: Any, result: Any, beta: float, alpha: float) -> Any:
+    """``beta * base + alpha * result``; of whole numbers, for which both factors are cut off, in their type."""
+    dtype = result.dtype
+    if dtype.kind != "f" and base.dtype.kind != "f":
+        beta, alpha = int(beta), int(alpha)
+    scaled = result if alpha == 1 else ew.mul(result, alpha)
+    if beta == 0:
+        extents = common_shape(base.shape, result.shape)
+        return shape.broadcast_to(scaled, shape=extents) if tuple(scaled.shape) != extents else scaled
+    return ew.add(base if beta == 1 else ew.mul(base, beta), scaled)
+
+
+class Algebra(TensorBase):
+    """Products of vectors, matrices and batches of them."""
+
+    def vdot(self, other: Tensor) -> Tensor:
+        """The inner product of two vectors."""
+        return self.dot(other)  # type: ignore[attr-defined]
+
+    def inner(self, other: Tensor) -> Tensor:
+        """Sums of products over the last dimensions."""
+        need_tensor("inner", other)
+        if not self.shape or not other.shape:
+            return ew.mul(self, other)
+        return tensordot(self, other, ([-1], [-1]))
+
+    def ger(self, vec2: Tensor) -> Tensor:
+        """All products of an element of this vector with one of the other."""
+        return self.outer(vec2)  # type: ignore[attr-defined]
+
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+        """``beta * self + alpha * (mat @ vec)``."""
+        return scaled_sum("addmv", self, mat.mv(vec), beta, alpha)
+
+    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+        """``beta * self + alpha * outer(vec1, vec2)``."""
+        whole = vec1.dtype.kind != "f" and vec2.dtype.kind != "f" and self.dtype.kind != "f"
+        if whole and (isinstance(beta, float) or isinstance(alpha, float)):
+            raise ArgumentError(f"addr: beta {beta} and alpha {alpha} of whole numbers", remedy="whole factors")
+        return scaled_sum("addr", self, vec1.outer(vec2), beta, alpha)
+
+    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+        """``beta * self + alpha * bmm(batch1, batch2)``."""
+        return scaled_sum("baddbmm", self, batch1.bmm(batch2), beta, alpha)
+
+    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+        """``beta * self + alpha * bmm(batch1, batch2).sum(0)``."""
+        return scaled_sum("addbmm", self, reduce.sum(batch1.bmm(batch2), axes=(0,)), beta, alpha)
+
+    def trace(self) -> Tensor:
+        """The sum of the diagonal of a matrix."""
+        if self.ndim != 2:
+            raise ShapeError(f"trace takes a matrix, got {list(self.shape)}")
+        return composite.total(self.diagonal())  # type: ignore[attr-defined]
+
+    def kron(self, other: Tensor) -> Tensor:
+        """The Kronecker product."""
+        need_tensor("kron", other)
+        rank = max(self.ndim, other.ndim)
+        a = (1,) * (rank - self.ndim) + self.shape
+        b = (1,) * (rank - other.ndim) + other.shape
+        left = shape.reshape(self, shape=tuple(v for s in a for v in (s, 1)))
+        right = shape.reshape(other, shape=tuple(v for s in b for v in (1, s)))
+        return shape.reshape(ew.mul(left, right), shape=tuple(x * y for x, y in zip(a, b, strict=True)))
+
+    def cross(self, other: Tensor, dim: int | None = None) -> Tensor:
+        """The vector product along a dimension of size 3 (the first such for None)."""
+        need_tensor("cross", other)
+        sizes = [d for d, s in enumerate(self.shape) if s == 3]
+        if dim is None and not sizes:
+            raise ShapeError(f"cross needs a dimension of size 3, got {list(self.shape)}")
+        at = sizes[0] if dim is None else dim_of(dim, self.ndim)
+        if len(other.shape) != self.ndim or not self.ndim or self.shape[at] != 3 or other.shape[at] != 3:
+            raise ShapeError(
+                f"cross takes tensors of size 3 along dimension {at}, got {list(self.shape)} and {list(other.shape)}"
+            )
+        a, b = self, other
+        turns = [(a.roll(-1, at), b.roll(-2, at)), (a.roll(-2, at), b.roll(-1, at))]  # type: ignore[attr-defined]
+        return ew.sub(ew.mul(*turns[0]), ew.mul(*turns[1]))
+
+    def dist(self, other: Tensor, p: float = 2) -> Tensor:
+        """The p-norm of the difference."""
+        return composite.norm(ew.sub(self, other), float(p))
+
+    def renorm(self, p: float, dim: int, maxnorm: float) -> Tensor:
+        """Slices along ``dim`` whose p-norm exceeds ``maxnorm`` scaled down to it."""
+        at = dim_of(dim, self.ndim)
+        if not (p > 0 and maxnorm >= 0):
+            raise AttributeValueError(f"renorm: p {p}, maxnorm {maxnorm}", remedy="p > 0 and maxnorm >= 0")
+        norms = composite.norm(self, float(p), [d for d in range(self.ndim) if d != at], keepdim=True)
+        return ew.mul(self, ew.where(ew.gt(norms, maxnorm), ew.div(maxnorm, ew.add(norms, 1e-7)), 1.0))
+
+    def cov(self, *, correction: int = 1) -> Tensor:
+        """Covariances of the rows."""
+        if self.ndim > 2:
+            raise ShapeError(f"cov takes a vector or a matrix, got {list(self.shape)}")
+        x = composite.to_float(self if self.ndim == 2 else shape.reshape(self, shape=(1, self.numel())))
+        centred = ew.sub(x, composite.mean(x, 1, keepdim=True))
+        free = max(x.shape[1] - correction, 0)
+        result = ew.div(matmul(centred, centred, transpose_b=True), float(free))
+        return shape.reshape(result, shape=()) if x.shape[0] == 1 else result
+
+    def corrcoef(self) -> Tensor:
+        """Correlations of the rows."""
+        found = Algebra.cov(self)
+        if not found.shape:
+            return ew.div(found, found)
+        deviations = mathematics.sqrt(found.diagonal())
+        return ew.div(ew.div(found, deviations.reshape(-1, 1)), deviations)
+
+    def trapezoid(self, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
+        """The integral along ``dim`` by the trapezoidal rule, with positions ``x`` or steps ``dx``."""
+        at = dim_of(dim, self.ndim)
+        if not self.shape:
+            raise IndexRangeError("trapezoid needs at least one dimension", remedy="tensor.reshape(1)")
+        n = self.shape[at]
+        y: Any = self
+        if x is not None and (x.shape[-1] if x.ndim == 1 else common_shape(x.shape, self.shape)[at]) != n:
+            raise ShapeError(f"trapezoid: positions {list(x.shape)} for {n} values along dimension {dim}")
+        if n < 2:
+            return composite.total(ew.mul(y, 0.0), at)
+        pairs = ew.mul(ew.add(y.narrow(at, 1, n - 1), y.narrow(at, 0, n - 1)), 0.5)
+        if x is None:
+            return composite.total(ew.mul(pairs, dx), at)
+        if x.ndim == 1:
+            steps = x.diff().reshape(n - 1, *(1,) * (self.ndim - at - 1))
+        else:  # One position along the dimension stands for all, with steps of 0.
+            along = at - self.ndim
+            steps = x.diff(dim=along) if x.shape[along] > 1 else ew.sub(x, x)
+        return composite.total(ew.mul(pairs, steps), at)
+
+
+def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
+    """Sums of products over dimensions: the last ``dims`` of ``a`` with the first of ``b``, or two lists of them."""
+    if isinstance(dims, int):
+        if not 0 <= dims <= min(len(a.shape), len(b.shape)):
+            raise AttributeValueError(
+                f"tensordot: {dims} dimensions of {list(a.shape)} and {list(b.shape)}", remedy="as many as both have"
+            )
+        left, right = list(range(len(a.shape) - dims, len(a.shape))), list(range(dims))
+    else:
+        left = [dim_of(d, len(a.shape)) for d in dims[0]]
+        right = [dim_of(d, len(b.shape)) for d in dims[1]]
+    a, b = _summed_units(a, b, left, right)
+    repeated = len(set(left)) < len(left) or len(set(right)) < len(right)
+    if repeated or [a.shape[d] for d in left] != [b.shape[d] for d in right]:
+        raise ShapeError(f"tensordot: {list(a.shape)} and {list(b.shape)} do not fit along {left} and {right}")
+    free_a = [d for d in range(len(a.shape)) if d not in left]
+    free_b = [d for d in range(len(b.shape)) if d not in right]
+    inner = math.prod(a.shape[d] for d in left)
+    rows, columns = [a.shape[d] for d in free_a], [b.shape[d] for d in free_b]
+    x = shape.reshape(shape.transpose(a, permutation=(*free_a, *left)), shape=(math.prod(rows), inner))
+    y = shape.reshape(shape.transpose(b, permutation=(*right, *free_b)), shape=(inner, math.prod(columns)))
+    return shape.reshape(matmul(x, y), shape=(*rows, *columns))
+
+
+def _summed_units(a: Any, b: Any, left: Sequence[int], right: Sequence[int]) -> tuple[Any, Any]:
+    """Both operands; what meets a dimension of size 1 is summed, as if that one were repeated."""
+    if len(left) == len(right):
+        for d, e in zip(left, right, strict=True):
+            if a.shape[d] == 1 != b.shape[e]:
+                b = reduce.sum(b, axes=(e,), keepdims=True)
+            elif b.shape[e] == 1 != a.shape[d]:
+                a = reduce.sum(a, axes=(d,), keepdims=True)
+    return a, b
+
+
+def cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
+    """p-norms of the differences of all rows of ``x1`` [..., P, M] and all of ``x2`` [..., R, M]: [..., P, R]."""
+    need_tensor("cdist", x1, x2)
+    if len(x1.shape) < 2 or len(x2.shape) < 2:
+        raise ShapeError(f"cdist takes matrices, got {list(x1.shape)} and {list(x2.shape)}")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise ShapeError(f"cdist: rows of {x1.shape[-1]} and {x2.shape[-1]} elements")
+    if p < 0:
+        raise AttributeValueError(f"cdist: p must not be negative, got {p}")
+    return composite.norm(ew.sub(x1.unsqueeze(-2), x2.unsqueeze(-3)), float(p), -1)
+
+
+# ---- einsum
+
+
+def einsum(equation: str, *operands: Any) -> Any:
+    """Sums of products by Einstein's convention, e.g. ``einsum("bij,bjk->bik", a, b)``; ``...`` broadcasts.
+
+    Operands are combined from left to right, each pair as one batched matrix product.
+    """
+    given = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
+    inputs, output = _parse(equation, given)
+    x, names = _unrepeated(given[0], inputs[0])
+    for i, other in enumerate(given[1:], start=1):
+        y, y_names = _unrepeated(other, inputs[i])
+        later = set(output).union(*inputs[i + 1 :])
+        x, names = _pair(x, names, y, y_names, later)
+    extra = [d for d, n in enumerate(names) if n not in output]
+    if extra:
+        x = reduce.sum(x, axes=tuple(extra))
+        names = [n for n in names if n in output]
+    return shape.transpose(x, permutation=tuple(names.index(n) for n in output))
+
+
+def _parse(equation: str, operands: Sequence[Any]) -> tuple[list[list[str]], list[str]]:
+    """Names of the dimensions of every operand and of the result; those of ``...`` are numbers as text."""
+    text = equation.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(operands):
+        raise AttributeValueError(f"einsum: {equation!r} names {len(terms)} operands, {len(operands)} are given")
+    letters = [len(t.replace("...", "")) for t in terms]
+    wide = max([len(x.shape) - n for x, n, t in zip(operands, letters, terms, strict=True) if "..." in t], default=0)
+    inputs = []
+    for term, x, count in zip(terms, operands, letters, strict=True):
+        free = len(x.shape) - count
+        if free < 0 or (free and "..." not in term):
+            raise ShapeError(f"einsum: {term!r} names {count} dimensions of an operand of shape {list(x.shape)}")
+        inputs.append(_names(term, range(wide - free, wide)))
+    if arrow:
+        output = _names(right, range(wide))
+    else:
+        flat = [n for names in inputs for n in names if n.isalpha()]
+        output = [str(d) for d in range(wide)] + sorted(n for n in set(flat) if flat.count(n) == 1)
+    known = {n for names in inputs for n in names}
+    if not set(output) <= known or len(set(output)) != len(output):
+        raise AttributeValueError(
+            f"einsum: the result of {equation!r} names a dimension twice or one that no operand has"
+        )
+    return inputs, output
+
+
+def _names(term: str, ellipsis: Sequence[int]) -> list[str]:
+    before, dots, after = term.partition("...")
+    if not (before + after).isalpha() and before + after:
+        raise AttributeValueError(f"einsum: {term!r} is not made of letters and '...'")
+    return [*before, *([str(d) for d in ellipsis] if dots else []), *after]
+
+
+def _unrepeated(x: Any, names: list[str]) -> tuple[Any, list[str]]:
+    """The diagonals of dimensions that have one name."""
+    for name in dict.fromkeys(names):
+        while names.count(name) > 1:
+            first = names.index(name)
+            second = names.index(name, first + 1)
+            if x.shape[first] != x.shape[second]:
+                raise ShapeError(f"einsum: dimensions {name!r} have sizes {x.shape[first]} and {x.shape[second]}")
+            x = x.diagonal(0, first, second)
+            names = [n for d, n in enumerate(names) if d not in (first, second)] + [name]
+    return x, names
+
+
+def _pair(x: Any, x_names: list[str], y: Any, y_names: list[str], later: set[str]) -> tuple[Any, list[str]]:
+    """One product; dimensions that nothing later names are summed."""
+    x, x_names = _summed(x, x_names, set(y_names) | later)
+    y, y_names = _summed(y, y_names, set(x_names) | later)
+    sizes: dict[str, int] = {}
+    for names, t in ((x_names, x), (y_names, y)):
+        for name, size in zip(names, t.shape, strict=True):
+            if sizes.get(name, 1) != 1 and size not in (1, sizes[name]):
+                raise ShapeError(f"einsum: dimensions {name!r} have sizes {sizes[name]} and {size}")
+            sizes[name] = max(sizes.get(name, 1), size) if size else 0
+    shared = [n for n in x_names if n in y_names]
+    batch = [n for n in shared if n in later]
+    inner = [n for n in shared if n not in later]
+    rows, columns = [n for n in x_names if n not in shared], [n for n in y_names if n not in shared]
+    left = _arranged(x, x_names, (batch, rows, inner), sizes)
+    right = _arranged(y, y_names, (batch, inner, columns), sizes)
+    names = [*batch, *rows, *columns]
+    return shape.reshape(matmul(left, right), shape=tuple(sizes[n] for n in names)), names
+
+
+def _summed(x: Any, names: list[str], wanted: set[str]) -> tuple[Any, list[str]]:
+    extra = tuple(d for d, n in enumerate(names) if n not in wanted)
+    return (reduce.sum(x, axes=extra), [n for n in names if n in wanted]) if extra else (x, names)
+
+
+def _arranged(x: Any, names: list[str], groups: Sequence[list[str]], sizes: dict[str, int]) -> Any:
+    """Dimensions sorted into groups, each group joined to one."""
+    order = [n for group in groups for n in group]
+    x = shape.transpose(x, permutation=tuple(names.index(n) for n in order))
+    full = tuple(sizes[n] for n in order)
+    x = x if tuple(x.shape) == full else shape.broadcast_to(x, shape=full)
+    return shape.reshape(x, shape=tuple(math.prod(sizes[n] for n in group) for group in groups))
+
+
+# ---- matrices of vectors
+
+
+def diag(x: Any, diagonal: int = 0) -> Any:
+    """The diagonal of a matrix, or the matrix with a vector as diagonal."""
+    if len(x.shape) == 1:
+        return diag_embed(x, diagonal)
+    if len(x.shape) != 2:
+        raise ArgumentError(f"diag takes a vector or a matrix, got {list(x.shape)}")
+    return x.diagonal(diagonal)
+
+
+def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """Matrices, in dimensions ``dim1`` and ``dim2``, with the last dimension of ``x`` as diagonal."""
+    rank = len(x.shape) + 1
+    a, b = dim_of(dim1, rank), dim_of(dim2, rank)
+    if a == b or not x.shape:
+        raise IndexRangeError(f"diag_embed: dimensions {dim1} and {dim2} of {rank}", remedy="two different ones")
+    n = x.shape[-1] + abs(offset)
+    padding = (offset, 0) if offset > 0 else (0, -offset)
+    low = (*(0,) * (rank - 2), padding[0])
+    high = (*(0,) * (rank - 2), padding[1])
+    wide = shape.pad(x, low=low, high=high, interior=(0,) * (rank - 1))
+    columns = shape.reshape(wide, shape=(*wide.shape[:-1], 1, n))
+    hit = ew.eq(iota(shape=(n, n), axis=1), ew.add(iota(shape=(n, n), axis=0), offset))
+    zero = False if x.dtype.kind == "b" else 0
+    result = ew.where(hit, columns, zero)
+    return result if (a, b) == (rank - 2, rank - 1) else result.movedim((-2, -1), (a, b))

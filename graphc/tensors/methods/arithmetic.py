@@ -1,0 +1,461 @@
+"""Tensor methods that compute: operators, functions of each element, comparisons, reductions, products."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphc.base.dims import Dims, dim_of, dims_of
+from graphc.base.dtypes import DType, int64
+from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.ops import reduce, shape
+from graphc.ops.contraction import matmul
+from graphc.ops.define import Scalar, common_type
+from graphc.tape.grad_mode import is_grad_enabled
+from graphc.tensors import composite
+from graphc.tensors.methods.algebra import Algebra, scaled_sum
+from graphc.tensors.methods.elementary import Elementary
+from graphc.tensors.methods.ordering import Extreme, Ordering, not_empty, take_along
+from graphc.tensors.tensor_base import TensorBase, dtype_from, front, need_tensor
+
+if TYPE_CHECKING:
+    from graphc.tensors.tensor import Tensor
+
+
+def operand(value: Any) -> Any:
+    """What an operator takes ``value`` for: arrays become tensors; NotImplemented lets Python ask the other operand."""
+    if isinstance(value, (TensorBase, Scalar)):
+        return value
+    if isinstance(value, np.ndarray):
+        dtype_from(value)
+        return front().constant(value.copy())
+    return NotImplemented
+
+
+def _binary(function: Any, doc: str) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        other = operand(other)
+        return NotImplemented if other is NotImplemented else function(self, other)
+
+    method.__doc__ = doc
+    return method
+
+
+def _reflected(function: Any, doc: str) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        other = operand(other)
+        return NotImplemented if other is NotImplemented else function(other, self)
+
+    method.__doc__ = doc
+    return method
+
+
+def _unary(function: Any) -> Any:
+    def method(self: Any) -> Any:
+        return function(self)
+
+    method.__doc__ = function.__doc__
+    return method
+
+
+def _two(function: Any) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        return function(self, other)
+
+    method.__doc__ = function.__doc__
+    return method
+
+
+def _scaled(function: Any, doc: str) -> Any:
+    def method(self: Any, other: Any, *, alpha: Any = 1) -> Any:
+        return function(self, other if alpha == 1 else ew.mul(other, alpha) if _is_tensor(other) else other * alpha)
+
+    method.__doc__ = doc
+    return method
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, TensorBase)
+
+
+def product(a: Any, b: Any) -> Any:
+    """The matrix product as ``@`` has it: vectors are rows on the left and columns on the right; batches broadcast."""
+    if not _is_tensor(b) or not _is_tensor(a):
+        raise ArgumentError(f"matmul takes two tensors, got {type(a).__name__} and {type(b).__name__}")
+    if not a.shape or not b.shape:
+        raise ShapeError("matmul: both operands need at least one dimension", remedy="a * b")
+    left = shape.reshape(a, shape=(1, *a.shape)) if len(a.shape) == 1 else a
+    right = shape.reshape(b, shape=(*b.shape, 1)) if len(b.shape) == 1 else b
+    result = matmul(left, right)
+    if left is a and right is b:
+        return result
+    full = result.shape
+    kept = full[:-2] + (() if left is not a else full[-2:-1]) + (() if right is not b else full[-1:])
+    return shape.reshape(result, shape=kept)
+
+
+def divide(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
+    """The quotient; ``floor`` and ``trunc`` round it to a whole number and keep integer types."""
+    if rounding_mode is None:
+        return ew.div(x, y)
+    if rounding_mode == "floor":
+        return ew.floor_div(x, y)
+    if rounding_mode == "trunc":
+        whole = common_type([x, y], "div").kind != "f"
+        return _truncated_quotient(x, y) if whole else mathematics.trunc(ew.div(x, y))
+    raise ArgumentError(f"rounding_mode must be None, 'floor' or 'trunc', got {rounding_mode!r}")
+
+
+def _truncated_quotient(x: Any, y: Any) -> Any:
+    """Of integers, without going through floats: one more than the floor where a negative quotient has a rest."""
+    negative = ew.ne(ew.lt(x, 0), ew.lt(y, 0))
+    rest = ew.logical_and(negative, ew.mod(x, y))
+    floor = ew.floor_div(x, y)
+    return ew.add(floor, ew.cast(rest, dtype=floor.dtype))
+
+
+class Arithmetic(Elementary, Ordering, Algebra):
+    """Operators, element functions, comparisons and reductions."""
+
+    __add__ = _binary(ew.add, "Sum.")
+    __radd__ = _reflected(ew.add, "Sum.")
+    __sub__ = _binary(ew.sub, "Difference.")
+    __rsub__ = _reflected(ew.sub, "Difference.")
+    __mul__ = _binary(ew.mul, "Product of elements.")
+    __rmul__ = _reflected(ew.mul, "Product of elements.")
+    __truediv__ = _binary(ew.div, "Quotient.")
+    __rtruediv__ = _reflected(ew.div, "Quotient.")
+    __floordiv__ = _binary(ew.floor_div, "Quotient rounded down.")
+    __rfloordiv__ = _reflected(ew.floor_div, "Quotient rounded down.")
+    __mod__ = _binary(ew.mod, "Remainder with the sign of the divisor.")
+    __rmod__ = _reflected(ew.mod, "Remainder with the sign of the divisor.")
+    __pow__ = _binary(composite.power, "Power.")
+    __rpow__ = _reflected(mathematics.pow, "Power.")
+    __and__ = _binary(ew.bit_and, "Bitwise and.")
+    __rand__ = _reflected(ew.bit_and, "Bitwise and.")
+    __or__ = _binary(ew.bit_or, "Bitwise or.")
+    __ror__ = _reflected(ew.bit_or, "Bitwise or.")
+    __xor__ = _binary(ew.bit_xor, "Bitwise exclusive or.")
+    __rxor__ = _reflected(ew.bit_xor, "Bitwise exclusive or.")
+    __lshift__ = _binary(ew.shift_left, "Bits moved to the left.")
+    __rshift__ = _binary(ew.shift_right, "Bits moved to the right.")
+    __rlshift__ = _reflected(ew.shift_left, "Bits moved to the left.")
+    __rrshift__ = _reflected(ew.shift_right, "Bits moved to the right.")
+    __eq__ = _binary(ew.eq, "Equality of elements.")
+    __ne__ = _binary(ew.ne, "Inequality of elements.")
+    __lt__ = _binary(ew.lt, "Whether elements are smaller.")
+    __le__ = _binary(ew.le, "Whether elements are not larger.")
+    __gt__ = _binary(ew.gt, "Whether elements are larger.")
+    __ge__ = _binary(ew.ge, "Whether elements are not smaller.")
+    __hash__ = object.__hash__
+    __neg__ = _unary(ew.neg)
+    __abs__ = _unary(ew.abs)
+    __invert__ = _unary(ew.bit_not)
+
+    def __pos__(self) -> Tensor:
+        return self  # type: ignore[return-value]
+
+    def __matmul__(self, other: Any) -> Tensor:
+        other = operand(other)
+        return product(self, other) if _is_tensor(other) else NotImplemented
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        other = operand(other)
+        return product(other, self) if _is_tensor(other) else NotImplemented
+
+    add = _scaled(ew.add, "Sum; ``other`` is first multiplied by ``alpha``.")
+    sub = subtract = _scaled(ew.sub, "Difference; ``other`` is first multiplied by ``alpha``.")
+    mul = multiply = _two(ew.mul)
+    floor_divide = _two(ew.floor_div)
+    remainder = _two(ew.mod)
+    maximum = _two(ew.maximum)
+    minimum = _two(ew.minimum)
+    eq, ne = _two(ew.eq), _two(ew.ne)
+    lt, le, gt, ge = _two(ew.lt), _two(ew.le), _two(ew.gt), _two(ew.ge)
+    logical_and, logical_or, logical_xor = _two(ew.logical_and), _two(ew.logical_or), _two(ew.logical_xor)
+    bitwise_and, bitwise_or, bitwise_xor = _two(ew.bit_and), _two(ew.bit_or), _two(ew.bit_xor)
+    logical_not, bitwise_not = _unary(ew.logical_not), _unary(ew.bit_not)
+    neg, abs, reciprocal = _unary(ew.neg), _unary(ew.abs), _unary(ew.reciprocal)
+    exp, expm1 = _unary(mathematics.exp), _unary(mathematics.expm1)
+    log, log1p = _unary(mathematics.log), _unary(mathematics.log1p)
+    sqrt, rsqrt = _unary(mathematics.sqrt), _unary(mathematics.rsqrt)
+    sin, cos, tanh, erf = (_unary(getattr(mathematics, n)) for n in ("sin", "cos", "tanh", "erf"))
+    atan, asin, acos, atan2 = (
+        *(_unary(getattr(mathematics, n)) for n in ("atan", "asin", "acos")),
+        _two(mathematics.atan2),
+    )
+    arctan, arcsin, arccos, arctan2 = atan, asin, acos, atan2
+    floor, ceil, trunc = (_unary(getattr(mathematics, n)) for n in ("floor", "ceil", "trunc"))
+    isnan, isfinite = _unary(mathematics.isnan), _unary(mathematics.isfinite)
+    absolute, negative, not_equal = abs, neg, ne
+    less, less_equal, greater, greater_equal = lt, le, gt, ge
+    fix = trunc
+    relu, sigmoid, silu = _unary(composite.relu), _unary(composite.sigmoid), _unary(composite.silu)
+
+    def rsub(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """``other`` minus this tensor, which is first multiplied by ``alpha``."""
+        return ew.sub(other, self if alpha == 1 else ew.mul(self, alpha))
+
+    def sign(self) -> Tensor:
+        """-1, 0 or 1; booleans stay as they are."""
+        return ew.mul(self, True) if self.dtype.kind == "b" else ew.sign(self)
+
+    sgn = sign
+
+    def div(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        """Quotient; ``floor`` and ``trunc`` round it to a whole number and keep integer types."""
+        return divide(self, other, rounding_mode)
+
+    divide = true_divide = div
+
+    def pow(self, exponent: Any) -> Tensor:
+        """Each element raised to the power ``exponent``, a number or a tensor."""
+        return composite.power(self, exponent)
+
+    def square(self) -> Tensor:
+        """Product with itself; of booleans, i64."""
+        return ew.mul(self, self) if self.dtype.kind != "b" else ew.cast(self, dtype=int64)
+
+    def round(self, *, decimals: int = 0) -> Tensor:
+        """The nearest whole number (halves to even), or the nearest with some decimals."""
+        if not decimals:
+            return mathematics.round(self)
+        return ew.div(mathematics.round(ew.mul(self, 10.0**decimals)), 10.0**decimals)
+
+    def isinf(self) -> Tensor:
+        """Whether elements are infinite."""
+        return ew.logical_not(ew.logical_or(mathematics.isfinite(self), mathematics.isnan(self)))
+
+    def addcmul(self, tensor1: Any, tensor2: Any, *, value: float = 1) -> Tensor:
+        """This tensor plus ``value * tensor1 * tensor2``."""
+        return ew.add(self, ew.mul(ew.mul(tensor1, tensor2), value) if value != 1 else ew.mul(tensor1, tensor2))
+
+    def addcdiv(self, tensor1: Any, tensor2: Any, *, value: float = 1) -> Tensor:
+        """This tensor plus ``value * tensor1 / tensor2``."""
+        return ew.add(self, ew.mul(ew.div(tensor1, tensor2), value) if value != 1 else ew.div(tensor1, tensor2))
+
+    def lerp(self, end: Any, weight: Any) -> Tensor:
+        """This tensor plus ``weight * (end - self)``."""
+        return ew.add(self, ew.mul(ew.sub(end, self), weight))
+
+    def clamp(self, min: Any = None, max: Any = None) -> Tensor:
+        """Elements limited to min..max (numbers or tensors, either may be None)."""
+        return composite.clamp(self, min, max)
+
+    clip = clamp
+
+    def softmax(self, dim: int, dtype: DType | None = None) -> Tensor:
+        """exp(x) divided by its sum along ``dim``."""
+        return composite.softmax(self, dim, dtype)
+
+    def log_softmax(self, dim: int, dtype: DType | None = None) -> Tensor:
+        """The logarithm of the softmax along ``dim``."""
+        return composite.log_softmax(self, dim, dtype)
+
+    def logsumexp(self, dim: Dims, keepdim: bool = False) -> Tensor:
+        """log(sum(exp(x))) along ``dim``."""
+        return composite.logsumexp(self, dim, keepdim)
+
+    # ---- reductions
+
+    def sum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+        """The sum along ``dim`` (None: of all elements); integers are summed as i64 unless ``dtype`` says otherwise."""
+        return composite.total(self, dim, keepdim, dtype)
+
+    def mean(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+        """The mean along ``dim``."""
+        return composite.mean(self, dim, keepdim, dtype)
+
+    def var(
+        self,
+        dim: Any = None,
+        unbiased: bool | None = None,
+        keepdim: bool = False,
+        *,
+        correction: float | None = None,
+    ) -> Tensor:
+        """The variance along ``dim``; ``correction`` is subtracted from the count (``unbiased`` is its old form)."""
+        dim, correction = _spread_arguments(dim, unbiased, correction)
+        return composite.var(self, dim, correction, keepdim)
+
+    def std(
+        self,
+        dim: Any = None,
+        unbiased: bool | None = None,
+        keepdim: bool = False,
+        *,
+        correction: float | None = None,
+    ) -> Tensor:
+        """The square root of the variance."""
+        dim, correction = _spread_arguments(dim, unbiased, correction)
+        return composite.std(self, dim, correction, keepdim)
+
+    def prod(self, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+        """The product along ``dim``; integers are multiplied as i64 unless ``dtype`` says otherwise."""
+        return composite.folded(reduce.prod, self, dim, keepdim, dtype)
+
+    def amax(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
+        """The largest element along ``dim``."""
+        axes = dims_of(dim, self.ndim)
+        not_empty(self, axes, "amax")
+        return reduce.max(self, axes=axes, keepdims=keepdim)
+
+    def amin(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
+        """The smallest element along ``dim``."""
+        axes = dims_of(dim, self.ndim)
+        not_empty(self, axes, "amin")
+        return reduce.min(self, axes=axes, keepdims=keepdim)
+
+    def argmax(self, dim: int | None = None, keepdim: bool = False) -> Tensor:
+        """The index of the first largest element along ``dim`` (None: in the flattened tensor)."""
+        return _position(reduce.argmax, self, dim, keepdim)
+
+    def argmin(self, dim: int | None = None, keepdim: bool = False) -> Tensor:
+        """The index of the first smallest element along ``dim`` (None: in the flattened tensor)."""
+        return _position(reduce.argmin, self, dim, keepdim)
+
+    def max(self, dim: Any = None, keepdim: bool = False) -> Any:
+        """The largest element; with a dimension, (values, indices); with a tensor, the larger of each pair."""
+        return _extreme(self, dim, keepdim, (reduce.max, reduce.argmax, ew.maximum))
+
+    def min(self, dim: Any = None, keepdim: bool = False) -> Any:
+        """The smallest element; with a dimension, (values, indices); with a tensor, the smaller of each pair."""
+        return _extreme(self, dim, keepdim, (reduce.min, reduce.argmin, ew.minimum))
+
+    def any(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
+        """Whether some element is not zero (u8 for u8, as PyTorch has it); no dimension is folded for ``()``."""
+        return _logical(reduce.any, self, dim, keepdim)
+
+    def all(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
+        """Whether no element is zero (u8 for u8, as PyTorch has it); no dimension is folded for ``()``."""
+        return _logical(reduce.all, self, dim, keepdim)
+
+    def _truth(self) -> Any:
+        return self if self.dtype.kind == "b" else ew.ne(self, 0)
+
+    def count_nonzero(self, dim: Dims = None) -> Tensor:
+        """How many elements are not zero."""
+        return composite.total(self._truth(), dim)
+
+    def norm(self, p: Any = "fro", dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
+        """The p-norm along ``dim`` (``fro`` is the 2-norm), in ``dtype`` where it is given."""
+        if isinstance(p, str) and p != "fro":
+            raise AttributeValueError(f"norm: {p!r} is not known", remedy="a number, or 'fro'; numpy has 'nuc'")
+        x = self if dtype is None else ew.cast(self, dtype=dtype)
+        return composite.norm(x, 2.0 if p in (None, "fro") else float(p), dim, keepdim)
+
+    # ---- products
+
+    def matmul(self, other: Tensor) -> Tensor:
+        """The matrix product, as ``@``."""
+        return product(self, other)
+
+    def mm(self, mat2: Tensor) -> Tensor:
+        """The product of two matrices."""
+        _check_ranks("mm", self, mat2, 2)
+        return matmul(self, mat2)
+
+    def bmm(self, mat2: Tensor) -> Tensor:
+        """Products of two batches of matrices."""
+        _check_ranks("bmm", self, mat2, 3)
+        if self.shape[0] != mat2.shape[0]:
+            raise ShapeError(f"bmm: batch sizes differ: {self.shape[0]} and {mat2.shape[0]}")
+        return matmul(self, mat2)
+
+    def mv(self, vec: Tensor) -> Tensor:
+        """The product of a matrix and a vector."""
+        return product(self, vec)
+
+    def dot(self, tensor: Tensor) -> Tensor:
+        """The inner product of two vectors."""
+        _check_ranks("dot", self, tensor, 1)
+        return product(self, tensor)
+
+    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+        """``beta * self + alpha * (mat1 @ mat2)``; with ``beta`` 0 this tensor's elements do not count."""
+        _check_ranks("addmm", mat1, mat2, 2)
+        return scaled_sum("addmm", self, matmul(mat1, mat2), beta, alpha)
+
+    def outer(self, vec2: Tensor) -> Tensor:
+        """All products of an element of this vector with one of the vec2."""
+        _check_ranks("outer", self, vec2, 1)
+        return ew.mul(shape.reshape(self, shape=(*self.shape, 1)), vec2)
+
+    # ---- comparisons of whole tensors, which need values
+
+    def equal(self, other: Tensor) -> bool:
+        """Whether shape and all elements are equal."""
+        need_tensor("equal", other)
+        return self.shape == other.shape and bool(ew.eq(self, other).all())
+
+    def isclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+        """Whether elements differ by at most ``atol + rtol * |other|``."""
+        if rtol < 0 or atol < 0:
+            raise AttributeValueError(f"isclose: rtol {rtol} and atol {atol}", remedy="tolerances of 0 or more")
+        if self.dtype.kind == "b" and getattr(other, "dtype", self.dtype).kind == "b":
+            return ew.eq(self, other)
+        near = ew.le(ew.abs(ew.sub(self, other)), ew.add(ew.mul(ew.abs(other), rtol), atol))
+        near = ew.logical_or(ew.logical_and(near, mathematics.isfinite(other)), ew.eq(self, other))
+        if equal_nan:
+            near = ew.logical_or(near, ew.logical_and(mathematics.isnan(self), mathematics.isnan(other)))
+        return near
+
+    def allclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+        """Whether all elements are close."""
+        return bool(reduce_all(self.isclose(other, rtol, atol, equal_nan)))
+
+
+def reduce_all(x: Any) -> Any:
+    """Whether every element of a boolean tensor is true."""
+    return reduce.all(x, axes=tuple(range(len(x.shape))), keepdims=False)
+
+
+def _logical(fold: Any, x: Any, dim: Dims, keepdim: bool) -> Any:
+    none = isinstance(dim, (tuple, list)) and not dim
+    truth = x._truth()
+    found = truth if none else fold(truth, axes=dims_of(dim, len(x.shape)), keepdims=keepdim)
+    return ew.cast(found, dtype=x.dtype) if x.dtype.kind == "u" else ew.mul(found, True) if found is x else found
+
+
+def _spread_arguments(dim: Any, unbiased: bool | None, correction: float | None) -> tuple[Any, float]:
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    correction = 1 if correction is None else correction
+    return dim, correction if unbiased is None else float(unbiased)
+
+
+def _position(search: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
+    if dim is None or not x.shape:
+        dim_of(0 if dim is None else dim, len(x.shape))
+        flat = shape.reshape(x, shape=(x.numel(),))
+        not_empty(flat, (0,), "argmax and argmin")
+        found = search(flat, axis=0, keepdims=False)
+        return shape.reshape(found, shape=(1,) * len(x.shape)) if keepdim else found
+    at = dim_of(dim, len(x.shape))
+    not_empty(x, (at,), "argmax and argmin")
+    return search(x, axis=at, keepdims=keepdim)
+
+
+def _extreme(x: Any, dim: Any, keepdim: bool, functions: tuple[Any, Any, Any]) -> Any:
+    fold, search, pairwise = functions
+    if _is_tensor(dim):
+        return pairwise(x, dim)
+    if dim is None:
+        return fold(x, axes=tuple(range(len(x.shape))), keepdims=False)
+    indices = _position(search, x, dim, bool(x.shape))
+    if not x.shape:
+        return Extreme(ew.mul(x, True), indices)
+    at = dim_of(dim, len(x.shape))
+    # Of equal elements only the one that the index names has a gradient.
+    picked = x.requires_grad and is_grad_enabled()
+    values = take_along(x, indices, at) if picked else fold(x, axes=(at,), keepdims=True)
+    return Extreme(values, indices) if keepdim else Extreme(values.squeeze(at), indices.squeeze(at))
+
+
+def _check_ranks(name: str, a: Any, b: Any, rank: int) -> None:
+    need_tensor(name, a, b)
+    if len(a.shape) != rank or len(b.shape) != rank:
+        raise ShapeError(f"{name} takes tensors of {rank} dimensions, got {list(a.shape)} and {list(b.shape)}")

@@ -1,0 +1,120 @@
+"""Tensor methods that convert to another element type."""
+
+from __future__ import annotations
+
+import builtins
+from mmap import mmap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphc.base.dtypes import bool_, dtype_of, float32, float64, int8, int32, int64, uint8
+from graphc.ops import elementwise as ew
+from graphc.tensors.tensor_base import TensorBase, expose, front
+
+if TYPE_CHECKING:
+    from graphc.tensors.tensor import Tensor
+
+
+class Conversion(TensorBase):
+    """Conversions between element types."""
+
+    def type_as(self, other: Tensor) -> Tensor:
+        """This tensor as the element type of another one."""
+        return self.to_dtype(other.dtype)
+
+    def to_dtype(self, dtype: Any) -> Tensor:
+        """This tensor as another element type; itself when it already is."""
+        dtype = dtype_of(dtype)
+        return self if dtype is self.dtype else ew.cast(self, dtype=dtype)  # type: ignore[return-value]
+
+    def float(self) -> Tensor:
+        """As f32."""
+        return self.to_dtype(float32)
+
+    def double(self) -> Tensor:
+        """As f64."""
+        return self.to_dtype(float64)
+
+    def long(self) -> Tensor:
+        """As i64."""
+        return self.to_dtype(int64)
+
+    def int(self) -> Tensor:
+        """As i32."""
+        return self.to_dtype(int32)
+
+    def char(self) -> Tensor:
+        """As i8."""
+        return self.to_dtype(int8)
+
+    def byte(self) -> Tensor:
+        """As u8."""
+        return self.to_dtype(uint8)
+
+    def bool(self) -> Tensor:
+        """As bool: whether elements are not zero."""
+        return self.to_dtype(bool_)
+
+    def type(self, dtype: Any = None) -> Any:
+        """As another element type; without one, the name of this tensor's."""
+        return f"graphc.{self.dtype.long_name}" if dtype is None else self.to_dtype(dtype)
+
+    # ---- memory
+
+    def share_memory_(self) -> Tensor:
+        """Moves this tensor to memory that processes forked from this one share with it; returns it."""
+        if not self.is_shared():
+            data = front().values(self, "share_memory_()")
+            array = np.ndarray(data.shape, data.dtype, mmap(-1, max(data.nbytes, 1)))
+            array[...] = data
+            self.data = front().constant(array)  # type: ignore[attr-defined]
+            expose(self)  # type: ignore[arg-type]
+        return self  # type: ignore[return-value]
+
+    def is_shared(self) -> builtins.bool:
+        """Whether the memory is shared with processes forked from this one."""
+        memory: Any = front().values(self, "is_shared()")
+        while isinstance(memory, np.ndarray):
+            memory = memory.base
+        return isinstance(memory, mmap)
+
+    # ---- exchange with other libraries
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """The memory as a DLPack capsule; raises GradientError for a tensor that requires gradients."""
+        return self.numpy().__dlpack__(**options)  # type: ignore[attr-defined]
+
+    def __dlpack_device__(self) -> tuple[builtins.int, builtins.int]:
+        """The cpu, as DLPack numbers it."""
+        return (1, 0)
+
+    def get_device(self) -> builtins.int:
+        """-1: the tensor lives on the cpu."""
+        return -1
+
+    @property
+    def is_cuda(self) -> builtins.bool:
+        """False: the tensor lives on the cpu."""
+        return False
+
+    @property
+    def is_cpu(self) -> builtins.bool:
+        """True."""
+        return True
+
+    def is_signed(self) -> builtins.bool:
+        """Whether the element type has negative numbers."""
+        return self.dtype.kind in "fi"
+
+    def is_complex(self) -> builtins.bool:
+        """False: no element type is complex."""
+        return False
+
+    def is_same_size(self, other: Tensor) -> builtins.bool:
+        """Whether another tensor has the same shape."""
+        return self.shape == other.shape
+
+    def ndimension(self) -> builtins.int:
+        """Number of dimensions."""
+        return self.ndim

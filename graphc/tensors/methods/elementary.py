@@ -1,0 +1,191 @@
+"""Tensor methods for functions of each element that are composed of others: hyperbolic, logarithmic, rounding."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphc.base.errors import ArgumentError
+from graphc.ops import elementary, special
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.ops.define import as_type, common_type
+from graphc.tensors import composite
+from graphc.tensors.tensor_base import TensorBase
+
+if TYPE_CHECKING:
+    from graphc.tensors.tensor import Tensor
+
+
+def _float(x: Any) -> Any:
+    return composite.to_float(x) if isinstance(x, TensorBase) else x
+
+
+def _element(function: Any) -> Any:
+    def method(self: Any) -> Any:
+        return function(self)
+
+    method.__doc__ = function.__doc__
+    return method
+
+
+class Elementary(TensorBase):
+    """Functions of each element that are composed of others."""
+
+    exp2, log2, log10 = (_element(f) for f in (elementary.exp2, elementary.log2, elementary.log10))
+    tan, sinh, cosh = (_element(f) for f in (elementary.tan, elementary.sinh, elementary.cosh))
+    asinh, acosh, atanh = (_element(f) for f in (elementary.asinh, elementary.acosh, elementary.atanh))
+    erfc = _element(elementary.erfc)
+    arcsinh, arccosh, arctanh = asinh, acosh, atanh
+
+    def erfinv(self) -> Tensor:
+        """The number whose error function is the element; infinite at -1 and 1, NaN beyond."""
+        return special.erfinv(self)
+
+    def lgamma(self) -> Tensor:
+        """The logarithm of the absolute value of the gamma function."""
+        return special.lgamma(self)
+
+    def digamma(self) -> Tensor:
+        """The derivative of ``lgamma``."""
+        return special.polygamma(self, n=0)
+
+    def polygamma(self, n: int) -> Tensor:
+        """The derivative of order ``n`` of ``digamma``."""
+        return special.polygamma(self, n=n)
+
+    def mvlgamma(self, p: int) -> Tensor:
+        """The logarithm of the multivariate gamma function of dimension ``p``."""
+        if p < 1:
+            raise ArgumentError(f"mvlgamma: the dimension is {p}, it must be positive")
+        x: Any = _float(self)
+        parts = [special.lgamma(ew.sub(x, 0.5 * k)) for k in range(p)]
+        return ew.add(functools.reduce(ew.add, parts), 0.25 * p * (p - 1) * math.log(math.pi))
+
+    def logit(self, eps: float | None = None) -> Tensor:
+        """log(x / (1 - x)), with elements first limited to eps..1-eps."""
+        x = _float(self)
+        return elementary.logit(x if eps is None else composite.clamp(x, eps, 1.0 - eps))
+
+    def frac(self) -> Tensor:
+        """What lies behind the decimal point, with the sign of the element."""
+        return ew.sub(self, mathematics.trunc(self))
+
+    def fmod(self, other: Any) -> Tensor:
+        """The remainder with the sign of the dividend."""
+        dtype = common_type([self, other], "fmod")
+        x, y = as_type(self, dtype), ew.abs(as_type(other, dtype))
+        return ew.where(ew.lt(x, 0), ew.neg(ew.mod(ew.neg(x), y)), ew.mod(x, y))
+
+    def deg2rad(self) -> Tensor:
+        """Degrees as radians."""
+        return ew.mul(_float(self), math.pi / 180.0)
+
+    def rad2deg(self) -> Tensor:
+        """Radians as degrees."""
+        return ew.mul(_float(self), 180.0 / math.pi)
+
+    def sinc(self) -> Tensor:
+        """sin(pi x) / (pi x), 1 at 0, and so near to it that the gradient is 0."""
+        angle = ew.mul(_float(self), math.pi)
+        zero = ew.eq(ew.mul(angle, angle), 0)
+        safe = ew.where(zero, 1.0, angle)
+        return ew.where(zero, 1.0, ew.div(mathematics.sin(safe), safe))
+
+    def signbit(self) -> Tensor:
+        """Whether elements are negative (also for minus zero)."""
+        if self.dtype.kind != "f":
+            return ew.lt(self, 0)
+        return ew.logical_or(ew.lt(self, 0), ew.eq(ew.reciprocal(self), -math.inf))
+
+    def copysign(self, other: Any) -> Tensor:
+        """The size of each element with the sign of ``other``."""
+        return elementary.copysign(self, other)
+
+    def hypot(self, other: Any) -> Tensor:
+        """The root of the sum of squares, which overflows only where the result does."""
+        return elementary.hypot(self, other)
+
+    def xlogy(self, other: Any) -> Tensor:
+        """``x * log(other)``, 0 where x is 0 (NaN where other is)."""
+        return elementary.xlogy(self, other)
+
+    def logaddexp(self, other: Any) -> Tensor:
+        """log(exp(x) + exp(other)) without overflow."""
+        return elementary.logaddexp(self, other)
+
+    def logaddexp2(self, other: Any) -> Tensor:
+        """The logarithm to base 2 of 2**x + 2**other."""
+        scale, dtype = math.log(2.0), common_type([self, other, 1.0], "logaddexp2")
+        natural = elementary.logaddexp(*(ew.mul(as_type(x, dtype), scale) for x in (self, other)))
+        return ew.mul(natural, 1.0 / scale)
+
+    def heaviside(self, values: Any) -> Tensor:
+        """0 below zero, ``values`` at zero, 1 above."""
+        return ew.where(ew.eq(self, 0), values, ew.cast(ew.gt(self, 0), dtype=self.dtype))
+
+    def fmax(self, other: Any) -> Tensor:
+        """The larger of two elements; NaN only where both are."""
+        return _known(self, other, ew.ge)
+
+    def fmin(self, other: Any) -> Tensor:
+        """The smaller of two elements; NaN only where both are."""
+        return _known(self, other, ew.le)
+
+    def nan_to_num(self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+        """NaN replaced by ``nan``, infinities by numbers (the largest of the type when None)."""
+        if self.dtype.kind != "f":
+            return ew.mul(self, True)
+        info = np.finfo(self.dtype.numpy)
+        high = float(info.max) if posinf is None else posinf
+        low = float(info.min) if neginf is None else neginf
+        finite = ew.where(ew.eq(self, math.inf), high, ew.where(ew.eq(self, -math.inf), low, self))
+        return ew.where(mathematics.isnan(self), nan, finite)
+
+    def isposinf(self) -> Tensor:
+        """Whether elements are plus infinity."""
+        return ew.eq(self, math.inf)
+
+    def isneginf(self) -> Tensor:
+        """Whether elements are minus infinity."""
+        return ew.eq(self, -math.inf)
+
+    def float_power(self, exponent: Any) -> Tensor:
+        """The power in f64."""
+        other = exponent.double() if isinstance(exponent, TensorBase) else float(exponent)  # type: ignore[attr-defined]
+        return composite.power(self.double(), other)  # type: ignore[attr-defined]
+
+    def clamp_min(self, min: Any) -> Tensor:
+        """Elements not below ``min``."""
+        return composite.clamp(self, min, None)
+
+    def clamp_max(self, max: Any) -> Tensor:
+        """Elements not above ``max``."""
+        return composite.clamp(self, None, max)
+
+    def positive(self) -> Tensor:
+        """This tensor; raises ArgumentError for booleans."""
+        if self.dtype.kind == "b":
+            raise ArgumentError("positive is not defined for booleans", remedy="tensor.long()")
+        return self  # type: ignore[return-value]
+
+    def bitwise_left_shift(self, other: Any) -> Tensor:
+        """Bits moved to the left."""
+        return ew.shift_left(self, other)
+
+    def bitwise_right_shift(self, other: Any) -> Tensor:
+        """Bits moved to the right."""
+        return ew.shift_right(self, other)
+
+
+def _known(x: Any, other: Any, wins: Any) -> Any:
+    """``x`` where it wins against ``other`` or that is NaN, else ``other``; at ties x has all of the gradient."""
+    if isinstance(other, float) and math.isnan(other):
+        return ew.mul(x, True)
+    taken = wins(x, other)
+    if isinstance(other, TensorBase) and other.dtype.kind == "f":
+        taken = ew.logical_or(taken, mathematics.isnan(other))
+    return ew.where(taken, x, other)

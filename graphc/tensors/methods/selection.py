@@ -1,0 +1,409 @@
+"""Tensor methods that pick, place and split by dimension: index_add, scatter_reduce, tensor_split, windows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphc.base.device import device as device_of
+from graphc.base.dims import common_shape, dim_of, extent_of, new_shape, sizes_of
+from graphc.base.dtypes import dtype_of, int64, uint8
+from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
+from graphc.ops import elementwise as ew
+from graphc.ops import reduce, shape
+from graphc.ops.define import as_type, common_type
+from graphc.ops.index import gather, iota, scatter_add, scatter_extreme
+from graphc.ops.reduce import sum_to
+from graphc.tensors import composite, indexing
+from graphc.tensors.methods import algebra, ordering
+from graphc.tensors.tensor_base import TensorBase, front, need_tensor
+
+if TYPE_CHECKING:
+    from graphc.tensors.tensor import Tensor
+
+
+class Selection(TensorBase):
+    """Picking and placing along dimensions."""
+
+    def take(self, index: Tensor) -> Tensor:
+        """The elements at positions of the flattened tensor."""
+        return indexing.take(shape.reshape(self, shape=(self.numel(),)), (index,))
+
+    def take_along_dim(self, indices: Tensor, dim: int | None = None) -> Tensor:
+        """As gather, with shapes that broadcast; the flattened tensor for None."""
+        if dim is None:
+            return Selection.take(self, shape.reshape(indices, shape=(indices.numel(),)))
+        at = dim_of(dim, self.ndim)
+        sizes = common_shape(
+            tuple(1 if d == at else s for d, s in enumerate(self.shape)),
+            tuple(1 if d == at else s for d, s in enumerate(indices.shape)),
+        )
+        wide = self.expand(*(s if d != at else self.shape[d] for d, s in enumerate(sizes)))  # type: ignore[attr-defined]
+        chosen = indices.expand(*(s if d != at else indices.shape[d] for d, s in enumerate(sizes)))
+        indexing.require(indices, -self.shape[at], self.shape[at] - 1, "take_along_dim: index")
+        chosen = ew.where(ew.lt(chosen, 0), ew.add(chosen, self.shape[at]), chosen)
+        return ordering.take_along(wide, chosen, at)
+
+    def index_add(self, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+        """This tensor with the entries of ``source`` added to the entries of a dimension that ``index`` names."""
+        at = indexing.need_entries("index_add", self, dim, index, source)
+        if not self.shape:
+            vector = self.reshape(1)  # type: ignore[attr-defined]
+            return vector.index_add(0, index, source.reshape(1), alpha=alpha).reshape(())
+        value = source if alpha == 1 else as_type(ew.mul(source, alpha), self.dtype)
+        return indexing.added(self, indexing.entries(index, self.shape[at], "index_add: index"), value, at)
+
+    def index_copy(self, dim: int, index: Tensor, source: Tensor) -> Tensor:
+        """This tensor with the entries of a dimension that ``index`` names replaced by those of ``source``."""
+        return self.clone().index_copy_(dim, index, source)  # type: ignore[attr-defined]
+
+    def index_fill(self, dim: int, index: Tensor, value: Any) -> Tensor:
+        """This tensor with the entries of a dimension that ``index`` names filled."""
+        return self.clone().index_fill_(dim, index, value)  # type: ignore[attr-defined]
+
+    def index_put(self, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+        """This tensor with ``values`` at ``indices``, added there with ``accumulate``."""
+        return self.clone().index_put_(indices, values, accumulate)  # type: ignore[attr-defined]
+
+    def masked_scatter(self, mask: Any, source: Tensor) -> Tensor:
+        """This tensor with elements of ``source``, in order, where the mask is true."""
+        if mask.dtype.kind != "b":
+            raise DTypeError(f"masked_scatter needs a boolean mask, got {mask.dtype.name}", remedy="mask.bool()")
+        if source.dtype is not self.dtype:
+            what = f"masked_scatter: the tensor is {self.dtype.name}, source {source.dtype.name}"
+            raise DTypeError(what, remedy=f"source.to(graphc.{self.dtype.long_name})")
+        extents = common_shape(self.shape, mask.shape)
+        x: Any
+        x, mask = (t if t.shape == extents else shape.broadcast_to(t, shape=extents) for t in (self, mask))
+        if isinstance(mask._data, np.ndarray) and int(mask._data.sum()) > source.numel():
+            raise ShapeError(
+                f"masked_scatter: source has {source.numel()} elements for {int(mask._data.sum())} places",
+                remedy="a source of as many elements as the mask has true ones",
+            )
+        if not source.numel() or not math.prod(extents):
+            return x.clone()  # type: ignore[attr-defined]
+        flat = shape.reshape(mask, shape=(math.prod(extents),))
+        place = ew.sub(ordering.Ordering.cumsum(flat, 0), 1)
+        last = max(source.numel() - 1, 0)
+        taken = gather(shape.reshape(source, shape=(source.numel(),)), composite.clamp(place, 0, last), axis=0)
+        return ew.where(mask, shape.reshape(taken, shape=extents), x)
+
+    def scatter_reduce(
+        self, dim: int, index: Tensor, src: Tensor, reduce: str = "sum", *, include_self: bool = True
+    ) -> Tensor:
+        """This tensor combined with ``src[i, j]`` at ``index[i, j], j`` (for ``dim`` 0) by ``sum`` or ``mean``,
+        ``prod``, ``amax`` or ``amin``."""
+        at = indexing.need_places("scatter_reduce", self, dim, index, src)
+        if reduce not in ("sum", "mean", "prod", "amax", "amin"):
+            raise AttributeValueError(
+                f"scatter_reduce: {reduce!r} is not known", remedy="sum, mean, prod, amax or amin"
+            )
+        if not self.shape:
+            vector = self.reshape(1)  # type: ignore[attr-defined]
+            return vector.scatter_reduce(0, index, src, reduce, include_self=include_self).reshape(())
+        index = indexing.entries(index, self.shape[at], "scatter_reduce: index")
+        if self.dtype.kind == "b" and reduce != "mean":
+            bits = (ew.cast(t, dtype=uint8) for t in (self, src))
+            fold = {"sum": "amax", "prod": "amin"}.get(reduce, reduce)
+            found = Selection.scatter_reduce(next(bits), at, index, next(bits), fold, include_self=include_self)
+            return ew.ne(found, 0)
+        part = indexing.leading(src, index.shape)
+        if reduce in ("sum", "mean"):
+            return _scatter_sum(self, at, index, part, reduce == "mean", include_self)
+        if reduce == "prod":
+            return _scatter_product(self, at, index, part, include_self)
+        return _scatter_extreme(self, at, index, part, reduce == "amax", include_self)
+
+    def select_scatter(self, src: Tensor, dim: int, index: int) -> Tensor:
+        """This tensor with one entry of a dimension replaced."""
+        at = dim_of(dim, self.ndim)
+        result = self.clone()  # type: ignore[attr-defined]
+        result[(slice(None),) * at + (index,)] = src
+        return result
+
+    def slice_scatter(
+        self, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+    ) -> Tensor:
+        """This tensor with a slice of a dimension replaced."""
+        at = dim_of(dim, self.ndim)
+        result = self.clone()  # type: ignore[attr-defined]
+        result[(slice(None),) * at + (slice(start, end, step),)] = src
+        return result
+
+    def diag(self, diagonal: int = 0) -> Tensor:
+        """The diagonal of a matrix, or the matrix with a vector as diagonal."""
+        return algebra.diag(self, diagonal)
+
+    def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+        """Matrices with the last dimension as diagonal."""
+        return algebra.diag_embed(self, offset, dim1, dim2)
+
+    def diagflat(self, offset: int = 0) -> Tensor:
+        """The matrix with all elements as diagonal."""
+        return algebra.diag_embed(shape.reshape(self, shape=(self.numel(),)), offset)
+
+    def argwhere(self) -> Tensor:
+        """Indices of the elements that are not zero, one row each; needs values."""
+        return self.nonzero()  # type: ignore[attr-defined]
+
+    def sum_to_size(self, *size: Any) -> Tensor:
+        """Summed over the dimensions along which ``size`` was broadcast to reach this shape."""
+        wanted = sizes_of(size)
+        if not wanted and self.ndim:
+            return sum_to(self, ())
+        if len(wanted) > self.ndim or any(
+            w not in (1, s) for w, s in zip(wanted[::-1], self.shape[::-1], strict=False)
+        ):
+            raise ShapeError(f"sum_to_size: {list(wanted)} does not broadcast to {list(self.shape)}")
+        return sum_to(self, wanted)
+
+    # ---- parts and windows
+
+    def tensor_split(self, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+        """That many views of nearly equal size, or views between the given positions."""
+        _, extent = extent_of(dim, self.shape, "tensor_split")
+        if isinstance(indices_or_sections, TensorBase):
+            purpose = "tensor_split() by a tensor, whose results have sizes that depend on values,"
+            indices_or_sections = front().values(indices_or_sections, purpose).tolist()
+        if isinstance(indices_or_sections, int):
+            if indices_or_sections < 1:
+                raise AttributeValueError(f"tensor_split needs at least one part, got {indices_or_sections}")
+            base, more = divmod(extent, indices_or_sections)
+            sizes = [base + (i < more) for i in range(indices_or_sections)]
+            bounds = np.cumsum([0, *sizes]).tolist()
+        else:
+            bounds = [0, *(slice(None, i).indices(extent)[1] for i in indices_or_sections), extent]
+        pairs = itertools.pairwise(bounds)
+        return tuple(self.narrow(dim, a, max(b - a, 0)) for a, b in pairs)  # type: ignore[attr-defined]
+
+    def hsplit(self, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+        """As tensor_split along the second dimension (the first of a vector), into equal parts."""
+        return self._equal_parts("hsplit", indices_or_sections, 0 if self.ndim == 1 else 1, 1)
+
+    def vsplit(self, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+        """As tensor_split along the first dimension, into equal parts."""
+        return self._equal_parts("vsplit", indices_or_sections, 0, 2)
+
+    def dsplit(self, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+        """As tensor_split along the third dimension, into equal parts."""
+        return self._equal_parts("dsplit", indices_or_sections, 2, 3)
+
+    def _equal_parts(self, name: str, parts: Any, dim: int, rank: int) -> tuple[Tensor, ...]:
+        if self.ndim < rank:
+            raise ShapeError(f"{name} takes at least {rank} dimensions, got {list(self.shape)}")
+        if isinstance(parts, int) and (parts < 1 or self.shape[dim] % parts):
+            raise AttributeValueError(
+                f"{name}: {parts} equal parts of {self.shape[dim]} entries", remedy=f"tensor_split({parts}, {dim})"
+            )
+        return Selection.tensor_split(self, parts, dim)
+
+    def split_with_sizes(self, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+        """Views of the given sizes."""
+        return self.split(list(split_sizes), dim)  # type: ignore[attr-defined]
+
+    def unfold(self, dimension: int, size: int, step: int) -> Tensor:
+        """All windows of ``size`` entries of a dimension, ``step`` apart, with their elements in a new last one."""
+        at = dim_of(dimension, self.ndim)
+        extent = self.shape[at] if self.shape else 1
+        if size > extent or size < 0 or step < 1:
+            raise IndexRangeError(f"unfold: size {size}, step {step} do not fit a dimension of size {extent}")
+        count = (extent - size) // step + 1
+        starts = ew.mul(iota(shape=(count, size), axis=0, dtype=int64), step)
+        places = ew.add(starts, iota(shape=(count, size), axis=1, dtype=int64))
+        source: Any = self if self.shape else shape.reshape(self, shape=(1,))
+        taken = gather(source, places, axis=at)
+        return taken.movedim(at + 1, -1) if self.shape else taken.reshape(size)
+
+    def fliplr(self) -> Tensor:
+        """The second dimension in reverse order."""
+        if self.ndim < 2:
+            raise ShapeError(f"fliplr needs at least 2 dimensions, got {self.ndim}")
+        return shape.flip(self, axes=(1,))
+
+    def flipud(self) -> Tensor:
+        """The first dimension in reverse order."""
+        if self.ndim < 1:
+            raise ShapeError("flipud needs at least 1 dimension")
+        return shape.flip(self, axes=(0,))
+
+    def rot90(self, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+        """Turned by ``k`` right angles from the first towards the second of two dimensions."""
+        named = [dim_of(d, self.ndim) for d in dims]
+        if not isinstance(k, int):
+            raise ArgumentError(f"rot90: {k!r} right angles", remedy="a whole number")
+        if self.ndim < 2 or len(named) != 2 or named[0] == named[1]:
+            raise AttributeValueError(
+                f"rot90 turns within a plane, got dimensions {[*dims]} of {self.ndim}", remedy="two dimensions"
+            )
+        a, b = named
+        turned: Any = self
+        if k % 4 == 1:
+            turned = shape.flip(self, axes=(b,)).transpose(a, b)
+        elif k % 4 == 2:
+            turned = shape.flip(self, axes=tuple(sorted((a, b))))
+        elif k % 4 == 3:
+            turned = shape.flip(self, axes=(a,)).transpose(a, b)
+        return turned.clone() if turned is self else turned
+
+
+def _scatter_sum(x: Any, at: int, index: Any, part: Any, mean: bool, include_self: bool) -> Any:
+    hits = x.new_zeros(x.shape).scatter_add(at, index, shape.filled(1, x.dtype, index.shape))
+    start = x if include_self else ew.where(ew.gt(hits, 0), 0, x)
+    total = start.scatter_add(at, index, part)
+    if not mean:
+        return total
+    count = composite.clamp(ew.add(hits, 1) if include_self else hits, 1, None)
+    return ew.div(total, count) if x.dtype.kind == "f" else ew.floor_div(total, count)
+
+
+def _scatter_extreme(x: Any, at: int, index: Any, part: Any, largest: bool, include_self: bool) -> Any:
+    places = indexing.along(index, at, x.shape)
+    flat = shape.reshape(x, shape=(x.numel(),))
+    if not include_self:
+        none = shape.filled(0, int64, flat.shape)
+        hits = scatter_add(none, places, shape.filled(1, int64, places.shape), axis=0)
+        flat = ew.where(ew.gt(hits, 0), ordering.limits(x.dtype)[0 if largest else 1], flat)
+    return shape.reshape(scatter_extreme(flat, places, part, axis=0, largest=largest), shape=x.shape)
+
+
+def _scatter_product(x: Any, at: int, index: Any, part: Any, include_self: bool) -> Any:
+    """All pairs of an update and a place along the dimension, of which those that meet count."""
+    n = x.shape[at]
+    inner = tuple(slice(0, s) if d != at else slice(None) for d, s in enumerate(index.shape))
+    target = indexing.take(x, inner)
+    places = shape.reshape(iota(shape=(n,), axis=0, dtype=int64), shape=(n, *(1,) * (x.ndim - at)))
+    hit = ew.eq(index.unsqueeze(at), places.to(index.dtype))
+    found = reduce.prod(ew.where(hit, part.unsqueeze(at), 1), axes=(at + 1,), keepdims=False)
+    found = found if found.dtype is x.dtype else ew.cast(found, dtype=x.dtype)
+    touched = reduce.any(hit, axes=(at + 1,), keepdims=False)
+    new = ew.where(touched, ew.mul(target, found) if include_self else found, target)
+    if new.shape == x.shape:
+        return new
+    result = x.clone()
+    result[inner] = new
+    return result
+
+
+# ---- joining
+
+
+def _rows(tensors: Sequence[Any], rank: int) -> list[Any]:
+    if isinstance(tensors, TensorBase):
+        raise ArgumentError("stacking takes a list of tensors, got one tensor", remedy="[a, b]")
+    need_tensor("stack", *tensors)
+    return [at_least(t, rank) for t in tensors]
+
+
+def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
+    """The combinations of ``r`` elements of a vector, one per row, in order; ``with_replacement`` an element counts
+    again."""
+    if len(input.shape) != 1 or r < 0:
+        raise ArgumentError(f"combinations takes a vector and r >= 0, got {list(input.shape)} and {r}")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1, r)
+    if not rows.size:
+        return shape.filled(0, input.dtype, rows.shape if r else (0,))
+    return gather(input, front().constant(rows), axis=0)
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    """The powers of a vector's elements as columns, the highest first unless ``increasing``."""
+    if len(x.shape) != 1 or (N is not None and N < 0):
+        raise ArgumentError(f"vander takes a vector and N >= 0, got {list(x.shape)} and {N}")
+    count = x.shape[0] if N is None else N
+    ones = shape.filled(1, int64 if x.dtype.kind != "f" else x.dtype, x.shape)
+    columns, last = [], ones
+    for _ in range(count):
+        columns.append(shape.reshape(last, shape=(*x.shape, 1)))
+        last = ew.mul(last, x)
+    if not columns:
+        return shape.filled(0, ones.dtype, (*x.shape, 0))
+    return shape.concat(*(columns if increasing else columns[::-1]), axis=1)
+
+
+def at_least(x: Any, rank: int) -> Any:
+    """``x`` with at least ``rank`` (1 to 3) dimensions: rows for vectors, a last dimension of 1 for matrices."""
+    if len(x.shape) >= rank:
+        return x
+    wanted = {
+        (1, 0): (1,),
+        (2, 0): (1, 1),
+        (2, 1): (1, *x.shape),
+        (3, 0): (1, 1, 1),
+        (3, 1): (1, *x.shape, 1),
+        (3, 2): (*x.shape, 1),
+    }
+    return shape.reshape(x, shape=wanted[(rank, len(x.shape))])
+
+
+def joined(tensors: Sequence[Any], axis: int) -> Any:
+    """Tensors joined along a dimension, their element types promoted."""
+    if not tensors:
+        raise ArgumentError("at least one tensor is needed", remedy="a list of tensors that is not empty")
+    need_tensor("stack", *tensors)
+    dtype = common_type(list(tensors), "stack")
+    return shape.concat(*(as_type(t, dtype) for t in tensors), axis=axis)
+
+
+def hstack(tensors: Sequence[Any]) -> Any:
+    """Joined along the second dimension, vectors along the first."""
+    rows = _rows(tensors, 1)
+    return joined(rows, 0 if not rows or len(rows[0].shape) == 1 else 1)
+
+
+def vstack(tensors: Sequence[Any]) -> Any:
+    """Joined along the first dimension, vectors as rows."""
+    return joined(_rows(tensors, 2), 0)
+
+
+def dstack(tensors: Sequence[Any]) -> Any:
+    """Joined along the third dimension."""
+    return joined(_rows(tensors, 3), 2)
+
+
+def column_stack(tensors: Sequence[Any]) -> Any:
+    """Joined along the second dimension, vectors as columns."""
+    need_tensor("column_stack", *tensors)
+    columns = [shape.reshape(t, shape=(t.numel(), 1)) if len(t.shape) < 2 else t for t in tensors]
+    return joined(columns, 1)
+
+
+def block_diag(*tensors: Any) -> Any:
+    """The matrix with the given ones along its diagonal and zeros elsewhere."""
+    blocks = [at_least(t, 2) for t in tensors]
+    width = sum(b.shape[1] for b in blocks)
+    rows, left = [], 0
+    for b in blocks:
+        right = width - left - b.shape[1]
+        rows.append(shape.pad(b, low=(0, left), high=(0, right), interior=(0, 0)))
+        left += b.shape[1]
+    return joined(rows, 0)
+
+
+def cartesian_prod(*tensors: Any) -> Any:
+    """All combinations of one element of each vector, as rows."""
+    if len(tensors) == 1:
+        return tensors[0]
+    count = len(tensors)
+    extents = tuple(t.numel() for t in tensors)
+    grids = [
+        shape.broadcast_to(
+            shape.reshape(t, shape=tuple(t.numel() if d == i else 1 for d in range(count))), shape=extents
+        )
+        for i, t in enumerate(tensors)
+    ]
+    flat = [shape.reshape(g, shape=(math.prod(extents), 1)) for g in grids]
+    return joined(flat, 1)
+
+
+def triangle_indices(row: int, col: int, offset: int, lower: bool, dtype: Any, device: Any) -> Any:
+    """Rows and columns ([2, n]) of one triangle of a matrix."""
+    if device is not None:
+        device_of(device)
+    ones = np.ones(new_shape((row, col)), bool)
+    found = np.nonzero(np.tril(ones, offset) if lower else np.triu(ones, offset))
+    return front().constant(np.stack(found).astype(dtype_of(dtype).numpy))

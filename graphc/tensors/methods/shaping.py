@@ -1,0 +1,494 @@
+"""Tensor methods that rearrange elements: views, joining, splitting, indexing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphc.base.dims import common_shape, dim_of, extent_of, sizes_of, view_shape
+from graphc.base.dtypes import DType, fitted
+from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
+from graphc.ops import elementwise as ew
+from graphc.ops import shape
+from graphc.ops.define import as_type, common_type
+from graphc.ops.index import as_strided, gather, iota
+from graphc.tensors import indexing
+from graphc.tensors.methods.selection import Selection
+from graphc.tensors.tensor_base import TensorBase, front, need_tensor
+
+if TYPE_CHECKING:
+    from graphc.tensors.tensor import Tensor
+
+
+def _several(name: str, tensors: Any) -> list[Any]:
+    if isinstance(tensors, TensorBase):
+        raise ArgumentError(f"{name} takes a list of tensors, got one tensor", remedy=f"{name}([a, b])")
+    listed = list(tensors)
+    need_tensor(name, *listed)
+    return listed
+
+
+def concatenate(tensors: Sequence[Any], dim: int = 0) -> Any:
+    """Joins tensors along a dimension; empty one-dimensional ones are left out, element types are promoted."""
+    tensors = _several("cat", tensors)
+    if not tensors:
+        raise ArgumentError("cat needs at least one tensor")
+    dtype = common_type(tensors, "cat")
+    extents = next((t.shape for t in tensors if t.shape != (0,)), (0,))
+    axis = dim_of(dim, len(extents))
+    nothing = (*extents[:axis], 0, *extents[axis + 1 :])
+    kept = [t if t.shape != (0,) else shape.reshape(t, shape=nothing) for t in tensors]
+    return shape.concat(*(as_type(t, dtype) for t in kept), axis=axis)
+
+
+def stacked(tensors: Sequence[Any], dim: int = 0) -> Any:
+    """Joins tensors of one shape along a new dimension."""
+    tensors = _several("stack", tensors)
+    if not tensors:
+        raise ArgumentError("stack needs at least one tensor")
+    first = tensors[0].shape
+    for i, t in enumerate(tensors):
+        if t.shape != first:
+            raise ShapeError(f"stack needs equal shapes, got {list(first)} and {list(t.shape)} at entry {i}")
+    axis = dim_of(dim, len(first) + 1)
+    return concatenate([t.unsqueeze(axis) for t in tensors], axis)
+
+
+def _repeated(numbers: Any, extent: int) -> Any:
+    """The index of each entry as often as ``numbers`` says, one for each of ``extent`` entries."""
+    known = isinstance(numbers, TensorBase)
+    purpose = "repeat_interleave(), whose result has a size that depends on values,"
+    values = np.asarray(front().values(numbers, purpose) if known else numbers)
+    if values.dtype.kind not in "iu" or values.size not in (1, extent) or np.any(values < 0):
+        raise AttributeValueError(
+            f"repeat_interleave: repeats are a whole number, or one for each of {extent} entries", remedy="repeats >= 0"
+        )
+    return front().constant(np.repeat(np.arange(extent), np.broadcast_to(values.reshape(-1), (extent,))))
+
+
+def filling(name: str, mask: Any, value: Any, dtype: DType) -> Any:
+    """``value`` (one number) for elements of ``dtype``; raises ArgumentError, ShapeError or AttributeValueError."""
+    if mask.dtype.kind != "b":
+        raise ArgumentError(f"{name} needs a boolean mask, got {mask.dtype.name}", remedy="mask.bool()")
+    if not isinstance(value, TensorBase):
+        return front().scalar(fitted(value, dtype), dtype)
+    if value.shape:
+        raise ShapeError(f"{name}: the value is a tensor of shape {list(value.shape)}", remedy="graphc.where")
+    return as_type(value, dtype)
+
+
+def _named(name: str, args: Sequence[Any], named: Any = None, **other: Any) -> tuple[int, ...]:
+    """Sizes or dimensions, which are given one by one, as a sequence, or by name."""
+    for word, value in other.items():
+        if word not in ("shape",) or named is not None:
+            raise ArgumentError(f"{name} has no argument {word!r}")
+        named = value
+    if named is None:
+        return sizes_of(args)
+    if args or not isinstance(named, (tuple, list)):
+        raise ArgumentError(f"{name}: {named!r} is no sequence of ints, or is given twice", remedy=f"{name}(1, 2)")
+    return sizes_of((named,))
+
+
+class Shaping(Selection):
+    """Views, joining, splitting and indexing."""
+
+    def view(self, *sizes: Any, size: Any = None) -> Tensor:
+        """The same memory under another shape (one size may be -1).
+
+        Raises ShapeError when the elements do not lie in memory so that a view is possible.
+        """
+        sizes = sizes if size is None else (size,)
+        if len(sizes) == 1 and not isinstance(sizes[0], (int, tuple, list)):
+            raise ArgumentError(f"view takes sizes, got {sizes[0]!r}", remedy="tensor.to(dtype)")
+        result = self.reshape(*sizes)
+        if result._view is None and self.numel():
+            raise ShapeError(
+                f"a tensor of shape {list(self.shape)} with these strides cannot be viewed as {list(result.shape)}",
+                remedy="tensor.reshape(...), or tensor.contiguous().view(...)",
+            )
+        return result
+
+    def reshape(self, *sizes: Any, **named: Any) -> Tensor:
+        """Another shape of the same size (one size may be -1); a view where that is possible."""
+        if named:
+            sizes = _named("reshape", sizes, **named)
+        return shape.reshape(self, shape=view_shape(sizes_of(sizes), self.numel()))
+
+    def view_as(self, other: Tensor) -> Tensor:
+        """A view with the shape of another tensor."""
+        return self.view(other.shape)
+
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """Reshaped to the shape of another tensor."""
+        return self.reshape(other.shape)
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+        """Dimensions start_dim..end_dim joined into one."""
+        start, end = dim_of(start_dim, self.ndim), dim_of(end_dim, self.ndim)
+        if not self.shape:
+            return self.reshape(1)
+        if start > end:
+            raise AttributeValueError(f"flatten: start_dim {start_dim} lies behind end_dim {end_dim}")
+        return self.reshape(*self.shape[:start], prod(self.shape[start : end + 1]), *self.shape[end + 1 :])
+
+    def unflatten(self, dim: int, sizes: Sequence[int]) -> Tensor:
+        """One dimension split into several."""
+        at, extent = extent_of(dim, self.shape, "unflatten")
+        return self.reshape(*self.shape[:at], *view_shape(sizes_of((sizes,)), extent), *self.shape[at + 1 :])
+
+    def ravel(self) -> Tensor:
+        """One dimension."""
+        return self.reshape(-1) if self.numel() else self.reshape(0)
+
+    def permute(self, *args: Any, dims: Any = None) -> Tensor:
+        """Dimensions in another order."""
+        order = [dim_of(d, self.ndim) for d in _named("permute", args, dims)]
+        if sorted(order) != list(range(self.ndim)):
+            raise AttributeValueError(f"permute: {order} does not name each of {self.ndim} dimensions once")
+        return shape.transpose(self, permutation=tuple(order))
+
+    def transpose(self, dim0: int, dim1: int) -> Tensor:
+        """Two dimensions exchanged."""
+        a, b = dim_of(dim0, self.ndim), dim_of(dim1, self.ndim)
+        swap = {a: b, b: a}
+        return shape.transpose(self, permutation=tuple(swap.get(d, d) for d in range(self.ndim)))
+
+    swapdims = transpose
+
+    def swapaxes(self, axis0: int, axis1: int) -> Tensor:
+        """Two dimensions exchanged."""
+        return self.transpose(axis0, axis1)
+
+    def t(self) -> Tensor:
+        """The transpose of a matrix (vectors stay as they are)."""
+        if self.ndim > 2:
+            raise ShapeError(f"t() takes a tensor of at most 2 dimensions, got {self.ndim}", remedy="transpose(d0, d1)")
+        return shape.transpose(self, permutation=tuple(range(self.ndim))[::-1])
+
+    @property
+    def T(self) -> Tensor:
+        """All dimensions in reverse order."""
+        return shape.transpose(self, permutation=tuple(range(self.ndim))[::-1])
+
+    def adjoint(self) -> Tensor:
+        """The last two dimensions exchanged (no element type is complex)."""
+        return self.transpose(-2, -1) if self.shape else self  # type: ignore[return-value]
+
+    @property
+    def H(self) -> Tensor:
+        """The transpose of a matrix."""
+        return self.t()
+
+    @property
+    def mH(self) -> Tensor:
+        """The last two dimensions exchanged."""
+        return self.transpose(-2, -1)
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two dimensions exchanged."""
+        return self.transpose(-2, -1)
+
+    def movedim(self, source: Any, destination: Any) -> Tensor:
+        """Dimensions moved to other places, the rest in order."""
+        sources = [dim_of(d, self.ndim) for d in (source if isinstance(source, (tuple, list)) else (source,))]
+        targets = [
+            dim_of(d, self.ndim) for d in (destination if isinstance(destination, (tuple, list)) else (destination,))
+        ]
+        if len(sources) != len(targets) or any(len(set(dims)) < len(dims) for dims in (sources, targets)):
+            raise AttributeValueError(
+                f"movedim: {source} cannot be moved to {destination}", remedy="as many places as dimensions, each once"
+            )
+        order = [d for d in range(self.ndim) if d not in sources]
+        for target, dim in sorted(zip(targets, sources, strict=True)):
+            order.insert(target, dim)
+        return shape.transpose(self, permutation=tuple(order))
+
+    moveaxis = movedim
+
+    def squeeze(self, dim: Any = None) -> Tensor:
+        """Without dimensions of size 1 (all of them, or those named that have size 1)."""
+        if dim is None:
+            dims = set(range(self.ndim))
+        else:
+            dims = {dim_of(d, self.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
+        kept = tuple(s for d, s in enumerate(self.shape) if d not in dims or s != 1)
+        return shape.reshape(self, shape=kept)
+
+    def storage_offset(self) -> int:
+        """How many elements of the memory lie before the first one of this tensor."""
+        first, own = (
+            front().layout(t).__array_interface__["data"][0]
+            for t in (self if self._view is None else self._view.base, self)
+        )
+        return (own - first) // front().layout(self).itemsize
+
+    def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+        """A view of any shape and strides (in elements, from ``storage_offset`` on) of the elements of this tensor.
+
+        The tensor must be row-major, and no other element of its memory is reached. Raises ArgumentError,
+        IndexRangeError.
+        """
+        if not self.is_contiguous():  # type: ignore[attr-defined]
+            raise ArgumentError("as_strided takes a row-major tensor", remedy="tensor.contiguous()")
+        offset = 0 if storage_offset is None else storage_offset - self.storage_offset()
+        return as_strided(self, shape=tuple(size), strides=tuple(stride), offset=offset)
+
+    def unsqueeze(self, dim: int) -> Tensor:
+        """With a new dimension of size 1 before ``dim``."""
+        at = dim_of(dim, self.ndim + 1)
+        return shape.reshape(self, shape=(*self.shape[:at], 1, *self.shape[at:]))
+
+    def expand(self, *sizes: Any, size: Any = None) -> Tensor:
+        """Dimensions of size 1 repeated without copying; -1 keeps a dimension."""
+        wanted = _named("expand", sizes, size)
+        lead = len(wanted) - self.ndim
+        if lead < 0 or any(s == -1 for s in wanted[:lead]):
+            raise ShapeError(f"expand: {list(wanted)} does not fit a tensor of shape {list(self.shape)}")
+        full = (*wanted[:lead], *(s if w == -1 else w for w, s in zip(wanted[lead:], self.shape, strict=True)))
+        # NOTE: where nothing is repeated, the memory stays writable.
+        alike = full == (1,) * lead + tuple(self.shape)
+        return shape.reshape(self, shape=full) if alike else shape.broadcast_to(self, shape=full)
+
+    def expand_as(self, other: Tensor) -> Tensor:
+        """Expanded to the shape of another tensor."""
+        return self.expand(other.shape)
+
+    def broadcast_to(self, *sizes: Any, size: Any = None) -> Tensor:
+        """Repeated without copying to a shape (numpy's rules)."""
+        return self.expand(*sizes, size=size)
+
+    def repeat(self, *sizes: Any, repeats: Any = None) -> Tensor:
+        """The whole tensor repeated along each dimension."""
+        counts = _named("repeat", sizes, repeats)
+        if any(c < 0 for c in counts):
+            raise ShapeError(f"repeat: {list(counts)} has a negative number", remedy="numbers of 0 or more")
+        lead = len(counts) - self.ndim
+        if lead < 0:
+            raise ShapeError(f"repeat: {list(counts)} has fewer entries than the tensor has dimensions ({self.ndim})")
+        extents = (1,) * lead + self.shape
+        paired = tuple(v for s in extents for v in (1, s))
+        wide = tuple(v for c, s in zip(counts, extents, strict=True) for v in (c, s))
+        result = shape.broadcast_to(shape.reshape(self, shape=paired), shape=wide)
+        return shape.reshape(result, shape=tuple(c * s for c, s in zip(counts, extents, strict=True))).clone()
+
+    def tile(self, *sizes: Any, dims: Any = None) -> Tensor:
+        """As repeat, with missing leading counts taken as 1."""
+        counts = _named("tile", sizes, dims)
+        return self.repeat((1,) * (self.ndim - len(counts)) + counts)
+
+    def repeat_interleave(
+        self, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+    ) -> Tensor:
+        """Each entry of a dimension (of the flattened tensor for None) repeated next to itself.
+
+        ``repeats`` is a number, or one number per entry, whose values are needed. Without it this tensor holds the
+        numbers, and the result is the index of each repeated entry. ``output_size`` is not needed.
+        """
+        x = self.flatten() if dim is None else self
+        at = 0 if dim is None else dim_of(dim, self.ndim)
+        if isinstance(repeats, int) and repeats < 0:
+            raise AttributeValueError(f"repeat_interleave: {repeats} times", remedy="repeats >= 0")
+        if not isinstance(repeats, int):
+            numbers = x if repeats is None else repeats
+            places = _repeated(numbers, x.shape[at])
+            return places if repeats is None else gather(x, places, axis=at)
+        wide = x.unsqueeze(at + 1).expand(*x.shape[: at + 1], repeats, *x.shape[at + 1 :])
+        return wide.flatten(at, at + 1)
+
+    # ---- splitting and joining
+
+    def narrow(self, dim: int, start: int, length: int) -> Tensor:
+        """``length`` entries of a dimension from ``start`` on, as a view."""
+        at, extent = extent_of(dim, self.shape, "narrow")
+        start = start + extent if start < 0 else start
+        if not 0 <= start <= extent or length < 0 or start + length > extent:
+            raise IndexRangeError(f"narrow: {start}..{start + length} lies outside of dimension {dim} of size {extent}")
+        return indexing.take(self, (slice(None),) * at + (slice(start, start + length),))
+
+    def select(self, dim: int, index: int) -> Tensor:
+        """One entry of a dimension, which disappears; a view."""
+        return indexing.take(self, (slice(None),) * dim_of(dim, self.ndim) + (index,))
+
+    def split(self, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+        """Views of ``split_size`` entries each (the last may be smaller), or of the sizes in a list."""
+        _, extent = extent_of(dim, self.shape, "split")
+        if not isinstance(split_size, (int, tuple, list)):
+            raise ArgumentError(f"split: sizes {split_size!r}", remedy="a whole number, or a list of them")
+        if isinstance(split_size, int):
+            if split_size < 0 or (split_size == 0 and extent):
+                raise AttributeValueError(f"split size must be positive, got {split_size}")
+            sizes = [min(split_size, extent - at) for at in range(0, extent, split_size or 1)] or [0]
+        else:
+            sizes = list(split_size)
+            if sum(sizes) != extent or min(sizes, default=0) < 0:
+                raise ShapeError(f"split sizes {sizes} do not sum to {extent}, the size of dimension {dim}")
+        starts = np.cumsum([0, *sizes]).tolist()
+        return tuple(self.narrow(dim, start, size) for start, size in zip(starts, sizes, strict=False))
+
+    def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+        """At most ``chunks`` views of equal size (the last may be smaller)."""
+        if not isinstance(chunks, int):
+            raise ArgumentError(f"chunk: {chunks!r} chunks", remedy="a whole number")
+        if chunks <= 0:
+            raise AttributeValueError(f"chunk needs a positive number of chunks, got {chunks}")
+        _, extent = extent_of(dim, self.shape, "chunk")
+        return self.split(-(-extent // chunks) if extent else [0] * chunks, dim)
+
+    def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
+        """The entries of a dimension as views."""
+        if not self.shape:
+            raise IndexRangeError("unbind needs a tensor of at least one dimension")
+        return tuple(self.select(dim, i) for i in range(self.shape[dim_of(dim, self.ndim)]))
+
+    def flip(self, *args: Any, dims: Any = None) -> Tensor:
+        """Elements in reverse order along dimensions."""
+        axes = tuple(sorted(dim_of(d, self.ndim) for d in _named("flip", args, dims)))
+        return shape.flip(self, axes=axes if self.shape else ())
+
+    def roll(self, shifts: Any, dims: Any = None) -> Tensor:
+        """Elements moved along dimensions (the flattened tensor for None); what leaves one end enters the other."""
+        moves = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
+        if not all(isinstance(m, (int, np.integer)) for m in moves):
+            raise ArgumentError(f"roll: shifts {shifts!r}", remedy="whole numbers")
+        places = () if dims is None else dims if isinstance(dims, (tuple, list)) else (dims,)
+        if not places and len(moves) == 1:
+            return self.flatten().roll(moves, (0,)).reshape(self.shape)
+        if len(moves) != len(places):
+            raise AttributeValueError(f"roll: {len(moves)} shifts for {len(places)} dimensions")
+        if not self.shape:
+            raise IndexRangeError("roll along a dimension needs a tensor of at least one")
+        result: Any = self
+        for shift, dim in zip(moves, places, strict=True):
+            extent = self.shape[dim_of(dim, self.ndim)]
+            cut = -shift % extent if extent else 0
+            if cut:
+                parts = result.narrow(dim, cut, extent - cut), result.narrow(dim, 0, cut)
+                result = concatenate(parts, dim)
+        return result.clone() if result is self else result
+
+    def _triangle(self, diagonal: int, compare: Any) -> Any:
+        if self.ndim < 2:
+            raise ShapeError(f"a triangle needs at least 2 dimensions, got {self.ndim}")
+        size = self.shape[-2:]
+        row, column = iota(shape=size, axis=0), iota(shape=size, axis=1)
+        return ew.where(compare(column, ew.add(row, diagonal)), self, False)
+
+    def tril(self, diagonal: int = 0) -> Tensor:
+        """The lower triangle of matrices, zero above the diagonal."""
+        return self._triangle(diagonal, ew.le)
+
+    def triu(self, diagonal: int = 0) -> Tensor:
+        """The upper triangle of matrices, zero below the diagonal."""
+        return self._triangle(diagonal, ew.ge)
+
+    def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+        """The diagonal of two dimensions, as a new last dimension; a view where the two can be viewed as one."""
+        a, b = dim_of(dim1, self.ndim), dim_of(dim2, self.ndim)
+        if a == b:
+            raise AttributeValueError(f"diagonal: dimensions {dim1} and {dim2} are the same")
+        if self.stride(a) < self.stride(b):  # type: ignore[attr-defined]
+            a, b, offset = b, a, -offset
+        x = self.movedim((a, b), (-2, -1))
+        rows, columns = x.shape[-2:]
+        top, left = max(-offset, 0), max(offset, 0)
+        count = max(0, min(rows - top, columns - left))
+        start = min(top * columns + left, rows * columns)
+        stop = start + (count - 1) * (columns + 1) + 1 if count else start
+        flat = x.reshape(*x.shape[:-2], rows * columns)
+        return indexing.take(flat, (..., slice(start, stop, columns + 1)))
+
+    # ---- indexing
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return indexing.take(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        indexing.put(self, index, value)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ArgumentError("a tensor without dimensions has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.shape:
+            raise ArgumentError("a tensor without dimensions cannot be iterated over")
+        return iter(self.unbind(0))
+
+    def index_select(self, dim: int, index: Tensor) -> Tensor:
+        """The entries of a dimension that a one-dimensional integer tensor names."""
+        at = indexing.need_entries("index_select", self, dim, index)
+        if not self.shape:
+            return self.reshape(1).index_select(0, index).reshape(())
+        return gather(self, indexing.entries(index, self.shape[at], "index_select: index"), axis=at)
+
+    def gather(self, dim: int, index: Tensor) -> Tensor:
+        """Element ``i, j`` of the result is element ``index[i, j], j`` of this tensor (for ``dim`` 0)."""
+        at = indexing.need_places("gather", self, dim, index)
+        flat = shape.reshape(self, shape=(self.numel(),))
+        if not index.numel():
+            return shape.reshape(shape.slice(flat, starts=(0,), stops=(0,), steps=(1,)), shape=index.shape)
+        return gather(flat, indexing.along(index, at, self.shape or (1,), "gather: index"), axis=0)
+
+    def scatter_add(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
+        """This tensor with ``src[i, j]`` added at ``index[i, j], j`` (for ``dim`` 0)."""
+        at = indexing.need_places("scatter_add", self, dim, index, src)
+        if not index.numel():
+            return self.clone()  # type: ignore[attr-defined]
+        places = indexing.along(index, at, self.shape or (1,), "scatter_add: index")
+        part = indexing.leading(src, index.shape)
+        flat = indexing.added(shape.reshape(self, shape=(self.numel(),)), places, part, 0)
+        return shape.reshape(flat, shape=self.shape)
+
+    def scatter(
+        self, dim: int, index: Tensor, src: Any = None, *, value: float | None = None, reduce: str | None = None
+    ) -> Tensor:
+        """This tensor with ``src[i, j]`` (or a number) put at ``index[i, j], j`` (for ``dim`` 0).
+
+        ``reduce`` is None, ``add`` or ``multiply``.
+        """
+        given = value if src is None else src
+        if given is None:
+            raise ArgumentError("scatter needs src or value")
+        src = given if isinstance(given, TensorBase) else shape.filled(given, self.dtype, index.shape)
+        if reduce is not None:
+            how = {"add": "sum", "multiply": "prod"}.get(reduce)
+            if how is None:
+                raise AttributeValueError(f"scatter: reduce {reduce!r} is not known", remedy="'add' or 'multiply'")
+            return self.scatter_reduce(dim, index, src, how)  # type: ignore[arg-type]
+        at = indexing.need_places("scatter", self, dim, index, src)
+        if not index.numel():
+            return self.clone()  # type: ignore[attr-defined]
+        places, src = (
+            indexing.along(index, at, self.shape or (1,), "scatter: index"),
+            indexing.leading(src, index.shape),
+        )
+        result = front().own(shape.reshape(self, shape=(self.numel(),)))
+        indexing.put(result, places, src)
+        return result.reshape(self.shape)
+
+    def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
+        """``value`` where the mask is true, else this tensor's elements."""
+        return ew.where(mask, filling("masked_fill", mask, value, self.dtype), self)
+
+    def where(self, condition: Tensor, other: Any) -> Tensor:
+        """This tensor's elements where the condition holds, else those of ``other``."""
+        return ew.where(condition, self, other)
+
+    def nonzero(self, as_tuple: bool = False) -> Any:
+        """Indices of the elements that are not zero; needs values."""
+        values = front().values(self, "nonzero(), whose result has a size that depends on values,")
+        if as_tuple:
+            return tuple(front().constant(i) for i in np.nonzero(np.atleast_1d(values)))
+        return front().constant(np.argwhere(values))
+
+    def masked_select(self, mask: Tensor) -> Tensor:
+        """The elements where the mask is true, in one dimension; needs the mask's values."""
+        extents = common_shape(self.shape, mask.shape)
+        wide = self.expand(*extents), mask.expand(*extents)
+        return indexing.take(*(wide if extents else [t.reshape(1) for t in wide]))

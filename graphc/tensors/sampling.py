@@ -1,0 +1,89 @@
+"""Random numbers of the usual distributions, made from counter-based random bits by ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.base.dtypes import DType, float32, float64, int64
+from graphc.base.errors import ArgumentError, DTypeError
+from graphc.ops import elementwise as ew
+from graphc.ops import exact, shape
+from graphc.ops import math as mathematics
+from graphc.ops.random import random_bits
+from graphc.ops.random import uniform as uniform_24
+from graphc.tensors.generator import default_generator
+
+_LOW = 0xFFFFFFFF
+Sizes = tuple[int, ...]
+
+
+def _draw(sizes: Sizes, generator: Any) -> Any:
+    """32 random bits per element, i32."""
+    state, stream = (generator or default_generator).draw()
+    return random_bits(state, shape=sizes, stream=stream)
+
+
+def uniform(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
+    """Uniform in [0, 1): multiples of 2**-24 in f32, of 2**-53 in f64."""
+    if dtype.kind != "f":
+        raise DTypeError(f"random numbers of a distribution are floating point, not {dtype.name}")
+    if dtype is not float64:
+        state, stream = (generator or default_generator).draw()
+        return uniform_24(state, sizes, stream, dtype)
+    bits = ew.bit_and(ew.cast(_draw((2, *sizes), generator), dtype=int64), _LOW)
+    high, low = (_part(bits, i) for i in (0, 1))
+    whole = ew.add(ew.shift_left(ew.shift_right(high, 5), 26), ew.shift_right(low, 6))
+    return ew.mul(ew.cast(whole, dtype=float64), 2.0**-53)
+
+
+def _part(pair: Any, i: int) -> Any:
+    rest = pair.shape[1:]
+    zeros = (0,) * len(rest)
+    picked = shape.slice(pair, starts=(i, *zeros), stops=(i + 1, *rest), steps=(1,) * len(pair.shape))
+    return shape.reshape(picked, shape=rest)
+
+
+def normal(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
+    """Normal with mean 0 and deviation 1, by the transform of Box and Muller (1958), of the same bits everywhere."""
+    pair = uniform((2, *sizes), dtype, generator)
+    radius = mathematics.sqrt(ew.mul(exact.exact_log(ew.sub(1.0, _part(pair, 0))), -2.0))
+    return ew.mul(radius, exact.exact_cosine(_part(pair, 1)))
+
+
+def exponential(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
+    """Exponentially distributed with rate 1."""
+    return ew.neg(exact.exact_log(ew.sub(1.0, uniform(sizes, dtype, generator))))
+
+
+def gumbel(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
+    """Of the standard Gumbel distribution: minus the logarithm of an exponential variable, of which the smallest
+    positive one is far above the limit that keeps the result finite."""
+    return ew.neg(exact.exact_log(ew.maximum(exponential(sizes, dtype, generator), 1e-20)))
+
+
+def cauchy(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
+    """Of the standard Cauchy distribution: minus the cotangent of half a turn times a uniform number."""
+    half = ew.mul(ew.maximum(uniform(sizes, dtype, generator), 2.0**-25 if dtype is float32 else 2.0**-54), 0.5)
+    return ew.neg(ew.div(exact.exact_cosine(half), exact.exact_sine(half)))
+
+
+def bernoulli(p: Any, sizes: Sizes, generator: Any = None) -> Any:
+    """True with probability ``p`` (a number, or a tensor that broadcasts to ``sizes``)."""
+    if isinstance(p, (int, float)) and not 0 <= p <= 1:
+        raise ArgumentError(f"a probability lies between 0 and 1, got {p}")
+    return ew.lt(uniform(sizes, float32, generator), p)
+
+
+def integers(low: int, high: int, sizes: Sizes, generator: Any = None) -> Any:
+    """i64 from ``low`` up to, not including, ``high``."""
+    span = high - low
+    if span <= 0:
+        raise ArgumentError(f"random integers need low < high, got {low} and {high}")
+    if span <= 1 << 31:
+        bits = ew.bit_and(ew.cast(_draw(sizes, generator), dtype=int64), _LOW)
+    else:
+        wide = ew.cast(_draw((2, *sizes), generator), dtype=int64)
+        bits = ew.bit_xor(
+            ew.shift_left(ew.bit_and(_part(wide, 0), (1 << 31) - 1), 32), ew.bit_and(_part(wide, 1), _LOW)
+        )
+    return ew.add(ew.mod(bits, span), low)

@@ -1,0 +1,350 @@
+"""Tensor: a multidimensional array that takes part in autograd, computed at once or traced into a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.base import mutation_epoch
+from graphc.base.absent import TENSOR, missing
+from graphc.base.device import CPU, device
+from graphc.base.device import device as device_of
+from graphc.base.dims import new_shape, numpy_names
+from graphc.base.dtypes import BY_NAME, bool_, dtype_of, fitted, float32, int64
+from graphc.base.errors import ArgumentError, GradientError
+from graphc.base.public import call, path_of, resolve
+from graphc.ops import elementwise as ew
+from graphc.ops import shape
+from graphc.ops.state import stop_gradient
+from graphc.tensors.methods.arithmetic import Arithmetic
+from graphc.tensors.methods.conversion import Conversion
+from graphc.tensors.methods.inplace import InPlace
+from graphc.tensors.methods.shaping import Shaping
+from graphc.tensors.methods.statistics import Statistics
+from graphc.tensors.tensor_base import BY_NUMPY, converted, edge_of, expose, front, refresh
+
+
+class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
+    """A multidimensional array. Made by ``graphc.tensor``, ``graphc.zeros`` and the like."""
+
+    __array_priority__ = 1000
+
+    def __new__(cls, *args: Any) -> Any:
+        if len(args) == 1 and not isinstance(args[0], int):
+            array = np.array(args[0]._data if isinstance(args[0], Tensor) else args[0], np.float32)
+        else:
+            array = np.empty(args, np.float32)
+        return cls._wrap(array)
+
+    @classmethod
+    def _wrap(cls, data: Any) -> Any:
+        """A tensor that owns ``data``, a numpy array or a graph value; not recorded."""
+        tensor = object.__new__(cls)
+        tensor._data = data
+        tensor.dtype = BY_NUMPY[data.dtype] if isinstance(data, np.ndarray) else data.dtype
+        tensor._counter = [0]
+        return tensor
+
+    @staticmethod
+    def _make_subclass(kind: type, data: Tensor, requires_grad: bool = False) -> Any:
+        """A leaf of class ``kind`` that shares the memory of ``data``."""
+        tensor = object.__new__(kind)
+        tensor._data, tensor.dtype, tensor._counter = data._data, data.dtype, data._counter
+        tensor._requires_grad = requires_grad
+        return tensor
+
+    def __getattr__(self, name: str) -> Any:
+        raise missing("'Tensor' object", name, TENSOR, self)
+
+    # ---- values
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The data as a numpy array that shares memory with this tensor.
+
+        Raises GradientError for a tensor that requires gradients, unless ``force`` (which detaches it).
+        """
+        values = self._values(force)
+        expose(self)
+        return values
+
+    def _values(self, force: bool = False) -> np.ndarray:
+        """As ``numpy``, for those who only read."""
+        values = front().values(self, "numpy()")
+        if self._requires_grad and not force:
+            raise GradientError(
+                "numpy() of a tensor that requires gradients would lose its history", remedy="tensor.detach().numpy()"
+            )
+        return values
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = np.array(self._values(), dtype=dtype, copy=copy)
+        if np.may_share_memory(array, self._data):
+            expose(self)
+        return array
+
+    def item(self) -> bool | int | float:
+        """The only element as a Python number."""
+        values = front().values(self, "item()")
+        if values.size != 1:
+            raise ArgumentError(f"item() needs a tensor of one element, this one has {values.size}")
+        return values.item()
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers."""
+        return front().values(self, "tolist()").tolist()
+
+    def __bool__(self) -> bool:
+        values = front().values(self, "bool(), as in `if` and `while`,")
+        if values.size != 1:
+            raise ArgumentError(
+                f"the truth of a tensor with {values.size} elements is ambiguous", remedy="tensor.any() or tensor.all()"
+            )
+        return bool(values)
+
+    def _number(self, purpose: str) -> Any:
+        values = front().values(self, purpose)
+        if values.size != 1:
+            raise ArgumentError(f"{purpose} needs a tensor of one element, this one has {values.size}")
+        return values.item()
+
+    def __float__(self) -> float:
+        return float(self._number("float()"))
+
+    def __int__(self) -> int:
+        return int(self._number("int()"))
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iub":
+            raise ArgumentError(f"only integer tensors can be used as an index, this one is {self.dtype.name}")
+        return int(self._number("use as a Python int"))
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(ew.eq(self, item).any())
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and not self.shape else repr(self)
+
+    # ---- autograd
+
+    def backward(
+        self,
+        gradient: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Adds to ``grad`` of every leaf tensor the gradient of this one (a scalar, unless ``gradient`` is given).
+
+        ``inputs`` limits it to some tensors. Saved values are freed unless ``retain_graph``; with ``create_graph`` the
+        gradients can be differentiated again. Raises GradientError.
+        """
+        front().backward((self,), (gradient,), retain_graph, create_graph, inputs)
+
+    def detach(self) -> Tensor:
+        """A tensor that shares memory with this one and no history."""
+        return stop_gradient(self)
+
+    def detach_(self) -> Tensor:
+        """Cuts this tensor off its history; returns it."""
+        if self._view is not None:
+            raise GradientError("detach_() of a view is not possible", remedy="tensor.detach()")
+        mutation_epoch.note()
+        self._node, self._index, self._requires_grad = None, 0, False
+        return self
+
+    @property
+    def data(self) -> Tensor:
+        """As detach(); assigning a tensor replaces the memory."""
+        return stop_gradient(self)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise ArgumentError(f"data must be a tensor, got {type(value).__name__}")
+        front().rebind(self, value)
+
+    def clone(self) -> Tensor:
+        """A copy, through which gradients flow."""
+        return front().own(shape.reshape(self, shape=self.shape))
+
+    def __copy__(self) -> Tensor:
+        return type(self)._make_subclass(type(self), self, self._requires_grad)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) in memo:
+            return memo[id(self)]
+        if self._node is not None:
+            raise GradientError("only leaf tensors can be deep-copied", remedy="tensor.detach().clone()")
+        values = front().values(self, "deepcopy")
+        copied = Tensor._make_subclass(type(self), Tensor._wrap(values.copy()), self._requires_grad)
+        memo[id(self)] = copied
+        if self._grad is not None:
+            copied._grad = self._grad.__deepcopy__(memo)
+        return copied
+
+    def __reduce__(self) -> Any:
+        return call, (
+            "tensor",
+            path_of(type(self)) or type(self),
+            front().values(self, "pickling"),
+            self._requires_grad,
+        )
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if protocol >= 5:  # its buffers may be shared
+            expose(self)
+        return self.__reduce__()
+
+    def register_gradient_edge(self) -> Any:
+        """The (node, output number) that receives this tensor's gradient."""
+        return edge_of(refresh(front().local(self)))
+
+    # ---- memory and element types
+
+    @property
+    def device(self) -> device:
+        """Where the tensor lives."""
+        return CPU
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in memory in row-major order without gaps."""
+        return front().layout(self).flags.c_contiguous
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Steps in memory between neighbours along each dimension, in elements."""
+        layout = front().layout(self)
+        steps = tuple(s // layout.itemsize for s in layout.strides)
+        return steps if dim is None else steps[dim]
+
+    def contiguous(self) -> Tensor:
+        """This tensor, or a copy whose elements lie in row-major order."""
+        return self if self.is_contiguous() else self.clone()
+
+    def data_ptr(self) -> int:
+        """Address of the first element."""
+        expose(self)
+        return front().values(self, "data_ptr()").__array_interface__["data"][0]
+
+    def to(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Another element type or device: ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(tensor)``."""
+        copy = kwargs.pop("copy", False)
+        kwargs.pop("non_blocking", None)
+        dtype = kwargs.pop("dtype", None)
+        place = kwargs.pop("device", None)
+        if kwargs:
+            raise ArgumentError(f"to() has no argument {next(iter(kwargs))!r}")
+        for argument in args:
+            if isinstance(argument, Tensor):
+                dtype = argument.dtype
+            elif isinstance(argument, (str, device)) and str(argument) not in BY_NAME:
+                place = argument
+            elif not isinstance(argument, bool) and argument is not None:
+                dtype = argument
+        if place is not None:
+            device(place)
+        result = self if dtype is None else self.to_dtype(dtype)
+        return result.clone() if copy and result is self else result
+
+    def cpu(self) -> Tensor:
+        """This tensor: it already lives on the cpu."""
+        return self
+
+    # ---- new tensors like this one
+
+    def new_tensor(self, data: Any, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
+        """A new tensor of data with this element type."""
+        data = data._values(force=True) if isinstance(data, Tensor) else data
+        return self._new(converted(data, dtype_of(dtype) if dtype else self.dtype), device, requires_grad)
+
+    def new_full(
+        self,
+        size: Sequence[Any],
+        fill_value: Any,
+        dtype: Any = None,
+        *,
+        device: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        """A new tensor of one value."""
+        kind = dtype_of(dtype) if dtype else self.dtype
+        filled = np.full(new_shape((tuple(size),)), fitted(fill_value, kind), kind.numpy)
+        return self._new(filled, device, requires_grad)
+
+    def new_zeros(self, *sizes: Any, size: Any = None, dtype: Any = None, **options: Any) -> Tensor:
+        """Zeros of this element type."""
+        return self.new_full(_sizes(sizes, size), 0, dtype, **options)
+
+    def new_ones(self, *sizes: Any, size: Any = None, dtype: Any = None, **options: Any) -> Tensor:
+        """Ones of this element type."""
+        return self.new_full(_sizes(sizes, size), 1, dtype, **options)
+
+    def new_empty(self, *sizes: Any, size: Any = None, dtype: Any = None, **options: Any) -> Tensor:
+        """Elements of this type with any value."""
+        return self.new_full(_sizes(sizes, size), 0, dtype, **options)
+
+    def _new(self, array: np.ndarray, device: Any, requires_grad: bool) -> Tensor:
+        if device is not None:
+            device_of(device)
+        found = front().constant(array)
+        return found.requires_grad_() if requires_grad else found
+
+
+def _take_names_of_numpy() -> None:
+    """Methods that have ``dim`` and ``keepdim`` also take ``axis`` and ``keepdims``."""
+    for name in dir(Tensor):
+        code = getattr(getattr(Tensor, name), "__code__", None)
+        if code is not None and "dim" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+            setattr(Tensor, name, numpy_names(getattr(Tensor, name)))
+
+
+_take_names_of_numpy()
+
+
+def _sizes(size: tuple[Any, ...], named: Any = None) -> Any:
+    size = (named,) if named is not None else size
+    return size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+
+
+def restored(cls: Any, array: np.ndarray, requires_grad: bool) -> Tensor:
+    """A tensor as pickles hold it; ``cls`` is its class or its path."""
+    return Tensor._make_subclass(resolve(cls), Tensor._wrap(array), requires_grad)
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether ``value`` is a tensor."""
+    return isinstance(value, Tensor)
+
+
+_IMPLICIT = (float32, int64, bool_)
+"""Element types that are not printed, as literals make them."""
+
+
+def describe(tensor: Tensor) -> str:
+    """How a tensor is printed: values, or the graph value it stands for; element type; autograd state."""
+    head = "Parameter containing:\n" if type(tensor).__name__ == "Parameter" else ""
+    data = tensor._data
+    parts = []
+    if isinstance(data, np.ndarray):
+        parts.append(_values_text(data))
+        if not data.size and data.shape != (0,):
+            parts.append(f"size={data.shape}")
+        if tensor.dtype not in _IMPLICIT or (not data.size and tensor.dtype is not float32):
+            parts.append(f"dtype={tensor.dtype!r}")
+    else:
+        parts.append(f"%{data.name}: {tensor.dtype.name}[{','.join(map(str, data.shape))}]")
+    if tensor._node is not None:
+        parts.append(f"grad_fn={refresh(tensor)._node!r}")
+    elif tensor._requires_grad:
+        parts.append("requires_grad=True")
+    return f"{head}tensor({', '.join(parts)})"
+
+
+def _values_text(array: np.ndarray) -> str:
+    if array.dtype.kind == "f" and not array.shape:
+        return f"{array.item():.4f}" if 1e-4 <= abs(array.item()) < 1e5 or array == 0 else f"{array.item():.4e}"
+    return np.array2string(array, precision=4, separator=", ", prefix="tensor(", threshold=1000, floatmode="fixed")

@@ -1,0 +1,189 @@
+"""Views: how a tensor is found in the one whose memory it shares, and how a write to it reaches that one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.base import mutation_epoch
+from graphc.base.dtypes import bool_
+from graphc.base.errors import GradientError
+from graphc.ir.op import OpDef
+from graphc.ops import elementwise as ew
+from graphc.ops import shape
+from graphc.ops.index import gather, overlaps, strided_view
+from graphc.tape import tangents
+from graphc.tape.grad_mode import is_grad_enabled, set_grad_enabled
+from graphc.tensors.tensor_base import View, bump, check_writable, front, refresh
+
+ALIASES = frozenset({"reshape", "transpose", "broadcast_to", "slice", "as_strided", "stop_gradient"})
+"""Ops whose result is a view of their operand where memory allows it."""
+
+
+def view_of(operand: Any, op: OpDef, attrs: dict[str, Any]) -> View:
+    """The view that ``op`` makes of ``operand``, traced back to the tensor that owns the memory."""
+    if operand._view is None:
+        return View(operand, ((op, attrs),))
+    return View(operand._view.base, (*operand._view.steps, (op, attrs)))
+
+
+def write_through(tensor: Any, value: Any) -> None:
+    """Gives ``tensor`` the history of ``value``; for a view, its base gets that of itself with the view replaced.
+
+    What is not recorded (no_grad, or a value without gradient) only changes the content of traced tensors: a gradient
+    of what is there now is one of what was there.
+    """
+    recorded = is_grad_enabled() and (value._requires_grad or tensor._requires_grad)
+    if recorded and tensor._node is not None and not value._requires_grad:
+        # What was written over has gradient 0; the tensor keeps its place in the graph.
+        value = ew.where(front().scalar(True, bool_), value, front().before_write(tensor))
+    view = tensor._view
+    if view is None:
+        _take_over(tensor, value, recorded)
+        return
+    if tensor._detached and recorded:
+        raise GradientError(
+            "a view made by detach() or under no_grad() is written to with a value that requires gradients",
+            remedy="write to a tensor that is no such view, or detach the value",
+        )
+    content = front().before_write(view.base) if recorded else view.base
+    _take_over(view.base, _replaced(content, view.steps, value), recorded)
+
+
+def write_tangents(tensor: Any, value: Any) -> None:
+    """Gives ``tensor``, and for a view its base, the tangents of ``value``."""
+    view = tensor._view
+    if view is not None and any(op.name == "stop_gradient" for op, _ in view.steps):
+        return
+    base = tensor if view is None else view.base
+    opened = tangents.levels.get()
+    for at, level in enumerate(opened):
+        if all(tangents.tangent_of(t, level) is None for t in (value, tensor, base)):
+            continue
+        with tangents.only(opened[:at]):
+            tangent = tangents.tangent_or_zeros(value, level)
+            tangents.set_tangent(tensor, level, tangent)
+            if view is not None:
+                content = tangents.tangent_or_zeros(base, level)
+                tangents.set_tangent(base, level, _replaced(content, view.steps, tangent))
+
+
+def _replaced(content: Any, steps: Sequence[tuple[OpDef, dict[str, Any]]], value: Any) -> Any:
+    """``content`` with ``value`` in the place of the view that ``steps`` lead to."""
+    contents = [content]
+    for op, attrs in steps[:-1]:
+        contents.append(front().apply(op, (contents[-1],), attrs))
+    for (op, attrs), part in zip(reversed(steps), reversed(contents), strict=True):
+        value = _INVERSE[op.name](part, value, **attrs)
+    return value
+
+
+def _take_over(tensor: Any, value: Any, recorded: bool) -> None:
+    if recorded:
+        if not isinstance(value._data, np.ndarray):
+            tensor._data = value._data
+        _take_history(tensor, value)
+    elif not isinstance(value._data, np.ndarray):
+        tensor._data = front().unrecorded(tensor, value)
+
+
+def _take_history(tensor: Any, value: Any) -> None:
+    if tensor._keeps_grad and tensor._node is not None:
+        retained = tensor._node.retained.pop(tensor._index)
+        if value._node is not None:
+            value._node.retained = {**(value._node.retained or {}), value._index: retained}
+    mutation_epoch.note()
+    tensor._node, tensor._index = value._node, value._index
+    tensor._requires_grad = value._requires_grad
+
+
+def change_shape(tensor: Any, function: Callable[[Any], Any]) -> Any:
+    """Makes ``tensor`` the view of itself that ``function`` gives, and returns it.
+
+    Other views of its memory stay as they are: what it was before stays their base. Raises GradientError where an
+    in-place operation is not allowed, TraceError for a tensor from outside of the trace.
+    """
+    refresh(tensor)
+    check_writable(tensor)
+    before = _stand_in(tensor)
+    front().lay_out(before, tensor)
+    leaf = tensor._requires_grad and tensor._node is None
+    with set_grad_enabled(not leaf):
+        result = function(before)
+    if tensor._view is None and result._view is not None:
+        tensor._origin = before
+    if not leaf:
+        _take_history(tensor, result)
+    mutation_epoch.note()
+    bump(tensor)
+    tensor._data, tensor._view, tensor._detached = result._data, result._view, result._detached
+    tensor._tangents = result._tangents
+    tensor._seen = 0 if tensor._counter is None else tensor._counter[0]
+    front().lay_out(tensor, result)
+    return tensor
+
+
+def _stand_in(tensor: Any) -> Any:
+    """Another tensor at the same place in memory and in the graph; of a leaf, without gradient."""
+    other = type(tensor)._wrap(tensor._data)
+    other._counter, other._view, other._seen = tensor._counter, tensor._view, tensor._seen
+    other._detached, other._tangents = tensor._detached, tensor._tangents
+    if tensor._node is not None:
+        other._node, other._index, other._requires_grad = tensor._node, tensor._index, True
+    return other
+
+
+def _put_slice(content: Any, value: Any, starts: Any, stops: Any, steps: Any) -> Any:
+    extents = content.shape
+    high = tuple(
+        max(0, extent - start - max(0, (count - 1) * step + 1)) if count else extent - start
+        for extent, start, step, count in zip(extents, starts, steps, value.shape, strict=True)
+    )
+    interior = tuple(s - 1 for s in steps)
+    padded = shape.pad(value, low=starts, high=high, interior=interior)
+    mask = np.zeros(extents, bool)
+    mask[tuple(np.s_[a:b:s] for a, b, s in zip(starts, stops, steps, strict=True))] = True
+    return ew.where(front().constant(mask), padded, content)
+
+
+def _put_strided(content: Any, value: Any, shape: Any, strides: Any, offset: int) -> Any:
+    if overlaps(shape, strides):
+        raise _shared()
+    size = content.numel()
+    places = strided_view(np.arange(size), shape, strides, offset)
+    mask, order = np.zeros(size, bool), np.zeros(size, np.int64)
+    mask[places] = True
+    order[places.reshape(-1)] = np.arange(places.size)
+    spread = gather(_reshape(value, (places.size,)), front().constant(order.reshape(content.shape)), axis=0)
+    return ew.where(front().constant(mask.reshape(content.shape)), spread, content)
+
+
+def _shared() -> GradientError:
+    return GradientError(
+        "elements of an expanded tensor share memory, so they cannot be written to", remedy="tensor.clone()"
+    )
+
+
+def _no_inverse(content: Any, value: Any, shape: Any) -> Any:
+    if content.shape == shape:
+        return value
+    if not value.numel():
+        return content
+    raise _shared()
+
+
+_INVERSE: dict[str, Any] = {
+    "reshape": lambda content, value, shape: _reshape(value, content.shape),
+    "transpose": lambda content, value, permutation: shape.transpose(value, permutation=shape.inverse(permutation)),
+    "broadcast_to": _no_inverse,
+    "slice": _put_slice,
+    "as_strided": _put_strided,
+    "stop_gradient": lambda content, value: value,
+}
+"""For each aliasing op: its operand after the result was replaced by a value."""
+
+
+def _reshape(value: Any, extents: tuple[int, ...]) -> Any:
+    return shape.reshape(value, shape=extents)

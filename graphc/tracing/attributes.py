@@ -1,0 +1,422 @@
+"""What a trace reads of the world outside of its arguments: attributes, variables, functions; kept as facts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import Enum
+from types import CodeType, FrameType, FunctionType, ModuleType, SimpleNamespace
+from typing import Any
+
+from graphc.base.location import capture
+from graphc.base.locks import Lock
+from graphc.base.mutation_epoch import Members
+from graphc.base.values import is_immutable, key_of, parts_of
+from graphc.tracing import code_reads
+from graphc.tracing.facts import (
+    MISSING,
+    Cell,
+    ClassAttribute,
+    ClassOf,
+    Content,
+    Entry,
+    Function,
+    Slot,
+    SpecialMethods,
+    class_entry,
+)
+
+_NEVER = frozenset({"__dict__", "__class__", "_is_full_backward_hook", "_compiled", "_has_hooks"})
+"""Attributes that are no facts of their own."""
+_HEAP_TYPE = 1 << 9
+
+_watched: list[type[Any]] = []
+"""Classes of which all objects are recorded."""
+_met: dict[type[Any], int] = {}
+"""Classes of the user of which a running trace has met objects, and how many traces have."""
+_lock = Lock()
+_running = [0]
+"""How many traces record, in all threads."""
+
+
+class Reads:
+    """What one trace has read, and what it has changed."""
+
+    def __init__(self) -> None:
+        self.facts: dict[Any, Any] = {}
+        self.owners: dict[int, Any] = {}
+        """Objects of watched classes whose attributes were read."""
+        self.effects: list[tuple[dict[str, Any], str, Any]] = []
+        """Attributes that the trace has set to numbers and texts without reading them: dictionary, name and value."""
+        self.compares_identity = False
+        """Whether code has asked if two objects are one: the tensors that are arguments may be."""
+        self._before: dict[int, tuple[Any, dict[str, Any], dict[str, Any]]] = {}
+        """Owner, dictionary and former content of each object that was met."""
+        self._outside: dict[int, Any] = {}
+        self._cells: dict[int, Any] = {}
+        self._codes: dict[CodeType, None] = {}
+        self._functions: dict[Any, list[FunctionType]] = {}
+        self._kinds: list[type[Any]] = []
+        self._inside: dict[int, Any] = {}
+        self._lines: dict[tuple[int, str], str] = {}
+
+    # ---- objects
+
+    def note(self, owner: Any, name: str, value: Any) -> None:
+        """Keeps the first value of an attribute that is read."""
+        key = (id(owner), name)
+        if key in self.facts or id(owner) in self._inside:
+            return
+        if isinstance(value, Members):
+            return  # its changes are counted
+        place = str(capture())
+        self._meet(owner, place)
+        fields = _fields_of(owner)
+        if isinstance(class_entry(type(owner), name), _SLOTS):
+            self.facts[key] = Slot(owner, name, place)
+        elif fields is not None:
+            self.facts[key] = Entry(fields, name, f"attribute {name!r} of {type(owner).__name__}", place)
+        if fields is None or name not in fields:
+            self._note_class(type(owner), name, place)
+        self.reach(value, place)
+
+    def _meet(self, owner: Any, place: str) -> None:
+        if id(owner) in self.owners:
+            return
+        self.owners[id(owner)] = owner
+        self.facts[("class", id(owner))] = ClassOf(owner, place, _is_watched(type(owner)))
+        key = ("special", type(owner))
+        if key not in self.facts:
+            self.facts[key] = SpecialMethods(type(owner), place)
+        self.keep(owner)
+
+    def keep(self, owner: Any) -> None:
+        """Keeps what an object has now, to see later what the trace has changed."""
+        fields = _fields_of(owner)
+        if fields is None or id(fields) in self._before:
+            return
+        for table in (fields, *[v for v in fields.values() if isinstance(v, Members)]):
+            self._before[id(table)] = (owner, table, dict(table))
+
+    def _note_class(self, kind: type[Any], name: str, place: str) -> Any:
+        key = ("of", kind, name)
+        if key not in self.facts:
+            self.facts[key] = ClassAttribute(kind, name, place)
+            raw = self.facts[key].value
+            self.reach(getattr(raw, "__func__", raw), place)
+            if isinstance(raw, property):
+                self.reach(raw.fget, place)
+        return self.facts[key].value
+
+    def note_all(self, owner: Any, fields: dict[str, Any]) -> None:
+        """Keeps all attributes of an object whose dictionary is read."""
+        if id(owner) not in self._inside:
+            self.facts.setdefault(
+                ("all", id(owner)), Content(fields, f"attributes of {type(owner).__name__}", str(capture()))
+            )
+
+    def born(self, owner: Any) -> None:
+        """An object that is made by the trace is none of the world outside, whatever was read of it so far."""
+        self._inside[id(owner)] = owner
+        if self.owners.pop(id(owner), None) is None:
+            return
+        self.facts = {key: fact for key, fact in self.facts.items() if id(owner) not in key}
+        self._before = {key: kept for key, kept in self._before.items() if kept[0] is not owner}
+
+    def assigning(self, owner: Any, name: str) -> None:
+        """Keeps the line that assigns an attribute, before it does."""
+        if id(owner) not in self._inside:
+            place = self._lines.setdefault((id(owner), name), str(capture()))
+            self._meet(owner, place)
+
+    def knows(self, owner: Any) -> bool:
+        """Whether an object was there before the trace."""
+        return id(owner) in self._outside
+
+    def reach(self, value: Any, place: str) -> None:
+        """Looks at an object that the trace got from outside, and at what it refers to."""
+        open_ = [value]
+        while open_:
+            item = open_.pop()
+            if is_immutable(item) or id(item) in self._outside:
+                continue
+            self._outside[id(item)] = item
+            open_.extend(parts_of(item))
+            if self._record(type(item)):
+                self._meet(item, place)
+            else:
+                fields = _fields_of(item) if type(item) in _NAMESPACES or _is_of_user(type(item)) else None
+                if fields is not None:
+                    self.facts[("content", id(item))] = Content(fields, f"a {type(item).__name__}", place)
+                    open_.append(fields)
+
+    def _record(self, kind: type[Any]) -> bool:
+        """Makes reads of attributes of the objects of a class of the user visible; False where that cannot be."""
+        if _is_watched(kind):
+            return True
+        if not _is_of_user(kind) or kind.__getattribute__ not in (object.__getattribute__, _read_known):
+            return False
+        if kind not in self._kinds:
+            with _lock:
+                try:
+                    _met[kind] = _met.get(kind, 0) + 1
+                    kind.__getattribute__ = _read_known  # type: ignore[method-assign,assignment]
+                except (TypeError, AttributeError):
+                    return False
+            self._kinds.append(kind)
+        return True
+
+    # ---- functions
+
+    def ran(self, frame: FrameType) -> None:
+        """Keeps what the code of a function reads, which is about to run."""
+        if _recorder.get() is not self:
+            return  # a handler of a signal, which is not traced
+        code = frame.f_code
+        functions = code_reads.functions_of(frame)
+        key: Any = (code, id(frame.f_globals), *map(id, functions))
+        if key in self._functions:
+            return
+        self._functions[key] = functions
+        outside = [f for f in functions if code not in self._codes or id(f) in self._outside]
+        self.compares_identity = self.compares_identity or code_reads.compares_identity(code)
+        for inner in code_reads.codes_within(code):
+            self._codes[inner] = None
+        place = f"{code.co_filename}:{code.co_firstlineno}"
+        for function in outside:
+            self.facts[("function", id(function))] = Function(function, place)
+            for value in (function.__defaults__, function.__kwdefaults__):
+                self.reach(value, place)
+            for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+                self._note_cell(cell, name, place)
+        closure = functions[0].__closure__ if functions else None
+        cells = dict(zip(code.co_freevars, closure or (), strict=bool(functions)))
+        for variable in code_reads.variables_of(code):
+            self._note_variable(variable, frame.f_globals, cells, f"{code.co_filename}:{variable.line}")
+
+    def _note_cell(self, cell: Any, name: str, place: str) -> None:
+        if id(cell) in self._cells:
+            return
+        self._cells[id(cell)] = cell
+        fact = Cell(cell, f"variable {name!r}", place)
+        self.facts[("cell", id(cell))] = fact
+        self.reach(fact.value, place)
+
+    def _note_variable(
+        self, variable: code_reads.Variable, names: dict[str, Any], cells: dict[str, Any], place: str
+    ) -> None:
+        if variable.is_global:
+            value = self._note_entry(names, variable.name, f"global {variable.name!r}", place)
+        else:
+            cell = self.facts.get(("cell", id(cells.get(variable.name))))
+            value = MISSING if cell is None else cell.value
+        for name in variable.attributes:
+            if isinstance(value, ModuleType):
+                if not name.startswith("__") and name in vars(value) and not _is_foreign(value):
+                    value = self._note_entry(vars(value), name, f"{value.__name__}.{name}", place)
+                    continue
+                value = vars(value).get(name, MISSING)
+            elif isinstance(value, type) and value.__flags__ & _HEAP_TYPE:
+                value = self._note_class(value, name, place)
+            else:
+                return
+
+    def _note_entry(self, table: dict[str, Any], name: str, title: str, place: str) -> Any:
+        key = ("entry", id(table), name)
+        if key not in self.facts:
+            self.facts[key] = Entry(table, name, title, place, crowded=True)
+            self.reach(self.facts[key].value, place)
+        return self.facts[key].value
+
+    # ---- the end
+
+    def release(self) -> None:
+        """Gives the classes that were met their own way to read attributes back."""
+        with _lock:
+            for kind in self._kinds:
+                _met[kind] -= 1
+                if not _met[kind]:
+                    del _met[kind]
+                    del kind.__getattribute__
+        self._kinds = []
+
+    def settle(self) -> list[str]:
+        """Ends recording: makes everything outside what it was, and tells what the trace has changed of it and may
+        not. What it may is in ``effects``."""
+        faults: list[str] = []
+        for key, fact in list(self.facts.items()):
+            if not fact.holds():
+                faults += self._undo(key, fact)
+        for owner, table, before in self._before.values():
+            faults += self._undo_entries(owner, table, before)
+        self._before = {}
+        return faults
+
+    def _undo(self, key: Any, fact: Any) -> list[str]:
+        if isinstance(fact, Entry) and id(fact.table) in self._before and fact.now() is not fact.value:
+            return []  # an attribute of an object: compared with all others
+        reason = fact.why()
+        if hasattr(fact, "restore"):
+            fact.restore()
+        return [reason]
+
+    def _undo_entries(self, owner: Any, table: dict[str, Any], before: dict[str, Any]) -> list[str]:
+        faults: list[str] = []
+        changed = [n for n in {**before, **table} if table.get(n, MISSING) is not before.get(n, MISSING)]
+        for name in changed:
+            now, then = table.get(name, MISSING), before.get(name, MISSING)
+            if key_of(now) == key_of(then):
+                continue
+            fact = self.facts.get((id(owner), name))
+            if self._may_set(table, fact, now):
+                self.effects.append((table, name, now))
+                if fact is not None and fact.value is not None:
+                    del self.facts[id(owner), name]
+                continue
+            line = self._lines.get((id(owner), name)) or (fact.place if fact is not None else "")
+            faults.append(f"attribute {name!r} of {type(owner).__name__} is assigned" + (f" at {line}" if line else ""))
+        for name in changed:
+            if name in before:
+                table[name] = before[name]
+            else:
+                del table[name]
+        return faults
+
+    def set_again(self) -> None:
+        """Sets the attributes that the trace has set."""
+        for table, name, value in self.effects:
+            if table.get(name) is not value:
+                table[name] = value
+
+    @staticmethod
+    def _may_set(table: dict[str, Any], fact: Any, now: Any) -> bool:
+        """Whether a call can set an attribute to what the trace has set it to: it was not read before, or was None."""
+        unread = fact is None or fact.value is None or fact.holds()
+        return unread and is_immutable(now) and not isinstance(table, Members)
+
+    def changed(self) -> list[str]:
+        """The reasons of the facts that do not hold."""
+        return [fact.why() for fact in self.facts.values() if not fact.holds()]
+
+
+_SLOTS = (type(FunctionType.__globals__), type(FunctionType.__code__))  # type: ignore[attr-defined]
+_NAMESPACES = frozenset({SimpleNamespace, *([sys.modules["argparse"].Namespace] if "argparse" in sys.modules else [])})
+
+
+def _is_watched(kind: type[Any]) -> bool:
+    """Whether all objects of a class are recorded, and changes of them counted."""
+    return any(base in _watched for base in kind.__mro__)
+
+
+def _is_of_user(kind: type[Any]) -> bool:
+    """Whether a class is written in Python, and not in a library whose objects are no settings."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    ordinary = kind.__flags__ & _HEAP_TYPE and not issubclass(kind, (type, BaseException, Enum))
+    return bool(ordinary) and not code_reads.is_library(file)
+
+
+def _is_foreign(module: ModuleType) -> bool:
+    """Whether a module is of a library other than graphc."""
+    name = module.__name__.partition(".")[0]
+    return name == "numpy" or name in sys.stdlib_module_names
+
+
+def _fields_of(owner: Any) -> dict[str, Any] | None:
+    try:
+        return object.__getattribute__(owner, "__dict__")
+    except AttributeError:
+        return None
+
+
+_recorder: ContextVar[Reads | None] = ContextVar("graphc_attribute_reads", default=None)
+
+
+def watch(kind: type[Any]) -> None:
+    """Makes reads of attributes of ``kind`` and its subclasses visible to ``recording``, one that is running too."""
+    with _lock:
+        _watched.append(kind)
+        if _running[0]:
+            setattr(kind, "__getattribute__", _read)  # noqa: B010
+
+
+def recorder() -> Reads | None:
+    """What records in this thread, if anything does."""
+    return _recorder.get() if _running[0] else None
+
+
+def born(owner: Any) -> None:
+    """Notes in a trace that an object is being made."""
+    if (reads := recorder()) is not None:
+        reads.born(owner)
+
+
+def assigning(owner: Any, name: str) -> None:
+    """Notes in a trace that an attribute is about to be assigned."""
+    if (reads := recorder()) is not None:
+        reads.assigning(owner, name)
+
+
+@contextmanager
+def recording(functions: bool = False) -> Iterator[Reads]:
+    """Records in this thread which attributes of watched objects are read, and with ``functions`` also which variables
+    the functions that run refer to; the classes get a slower way to read attributes for as long."""
+    reads = Reads()
+    token = _recorder.set(reads)
+    _switch(1)
+    try:
+        if functions:
+            with code_reads.watching(reads.ran):
+                yield reads
+        else:
+            yield reads
+    finally:
+        _switch(-1)
+        _recorder.reset(token)
+        reads.release()
+
+
+def _switch(by: int) -> None:
+    with _lock:
+        before, _running[0] = _running[0], _running[0] + by
+        for kind in _watched:
+            if not before:
+                setattr(kind, "__getattribute__", _read)  # noqa: B010
+            elif not _running[0]:
+                del kind.__getattribute__
+
+
+def _read(owner: Any, name: str) -> Any:
+    reads = _recorder.get()
+    if reads is None or name in _NEVER:
+        value = object.__getattribute__(owner, name)
+        if reads is not None and name == "__dict__" and not _asked_by_library():
+            reads.note_all(owner, value)
+        return value
+    return _noted(reads, owner, name)
+
+
+def _read_known(owner: Any, name: str) -> Any:
+    """As ``_read``, for classes of which only objects from outside are recorded."""
+    reads = _recorder.get()
+    if reads is None or not reads.knows(owner) or name == "__class__":
+        return object.__getattribute__(owner, name)
+    if name == "__dict__":
+        reads.note_all(owner, value := object.__getattribute__(owner, name))
+        return value
+    return _noted(reads, owner, name)
+
+
+def _noted(reads: Reads, owner: Any, name: str) -> Any:
+    try:
+        value = object.__getattribute__(owner, name)
+    except AttributeError:
+        reads.note(owner, name, MISSING)
+        raise
+    reads.note(owner, name, value)
+    return value
+
+
+def _asked_by_library() -> bool:
+    return code_reads.is_library(sys._getframe(2).f_code.co_filename)

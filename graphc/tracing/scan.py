@@ -1,0 +1,143 @@
+"""``scan``: a function applied along sequences, each step taking over what the one before gave; one node of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphc.base import module_path
+from graphc.base.errors import ArgumentError, ShapeError, TraceError
+from graphc.base.location import capture
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import Graph, Node
+from graphc.ir.op import Trait
+from graphc.ir.types import TensorType
+from graphc.ops import dispatch
+from graphc.ops.loop import scan as scan_op
+from graphc.ops.loop import steps
+from graphc.ops.random import random_bits
+from graphc.ops.shape import concat
+from graphc.passes.checks import integer_ranges, is_inside
+from graphc.tensors.structure import Structure, flatten, unflatten
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front, refresh
+from graphc.tracing.tracer import Tracer
+
+Step = Callable[[Any, Any], tuple[Any, Any]]
+
+
+def scan(f: Step, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False) -> tuple[Any, Any]:
+    """Applies ``carry, y = f(carry, x)`` to every slice ``x`` of ``xs`` along the first dimension, beginning with
+    ``carry = init``, from the last slice with ``reverse``. Returns the last carry and the ``y`` stacked in the order of
+    the slices.
+
+    Carries, ``xs`` and ``y`` are tensors or nested tuples, lists and dictionaries of tensors; carries keep their shapes
+    and types. Without ``xs``, ``length`` says how many steps there are and ``x`` is None. What is traced or compiled
+    holds f once, whatever the length: it must not write to tensors from outside or draw random numbers there.
+    """
+    sequences, structure = flatten(xs)
+    count = _length(sequences, length)
+    carries, shape = flatten(init)
+    loop = _Loop(f, shape, structure, carries)
+    run = loop.trace if isinstance(front(), Tracer) else loop.run
+    last, stacks = run(carries, sequences, count, reverse)
+    return unflatten(shape, last), unflatten(loop.given, stacks)
+
+
+def _length(sequences: Sequence[Tensor], length: int | None) -> int:
+    found = {x.shape[0] if x.shape else -1 for x in sequences} | ({length} if length is not None else set())
+    if len(found) != 1 or -1 in found:
+        shown = ", ".join(str(list(x.shape)) for x in sequences)
+        raise ShapeError(f"scan: sequences {shown or 'none'} and length {length} do not say how many steps there are")
+    (count,) = found
+    if count < 1:
+        raise ShapeError("scan: the sequences have no steps")
+    return count
+
+
+class _Loop:
+    """A function and the structures of what it takes and gives."""
+
+    def __init__(self, f: Step, carry: Structure, x: Structure, first: Sequence[Tensor]):
+        self.f = f
+        self.carry = carry
+        self.x = x
+        self.types = [(t.dtype, tuple(t.shape)) for t in first]
+        self.given: Structure
+        """Of what a step gives beside the carries."""
+
+    def step(self, carries: Sequence[Tensor], slices: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        """The tensors of the next carry and of what is stacked."""
+        result = self.f(unflatten(self.carry, carries), unflatten(self.x, slices))
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise ArgumentError("scan: the function must return a pair, the next carry and what is stacked")
+        after, structure = flatten(result[0])
+        if structure != self.carry or self.types != [(t.dtype, tuple(t.shape)) for t in after]:
+            given = ", ".join(f"{t.dtype.name}{list(t.shape)}" for t in after)
+            taken = ", ".join(f"{dtype.name}{list(shape)}" for dtype, shape in self.types)
+            raise ShapeError(f"scan: the function takes a carry of {taken} and gives one of {given}")
+        ys, self.given = flatten(result[1])
+        return after, ys
+
+    def run(self, carries: Sequence[Tensor], sequences: Sequence[Tensor], length: int, reverse: bool) -> Any:
+        """One step after the other."""
+        stacks: list[list[Tensor]] = []
+        for t in steps(length, reverse):
+            carries, ys = self.step(carries, [x.select(0, t) for x in sequences])
+            stacks.append([y.reshape(1, *y.shape) for y in ys])
+        stacks = stacks[::-1] if reverse else stacks
+        return carries, [concat(*parts, axis=0) for parts in zip(*stacks, strict=True)]
+
+    def trace(self, carries: Sequence[Tensor], sequences: Sequence[Tensor], length: int, reverse: bool) -> Any:
+        """One node; what the function uses from outside becomes a further operand."""
+        outer = front()
+        assert isinstance(outer, Tracer)
+        inner = Tracer(Graph("scan.step"), parent=outer)
+        with dispatch.use(inner):
+            given = [_argument(inner, t, f"carry.{i}", t.shape) for i, t in enumerate(carries)]
+            slices = [_argument(inner, t, f"x.{i}", t.shape[1:]) for i, t in enumerate(sequences)]
+            after, ys = self.step(given, slices)
+            results = [refresh(inner.local(t))._data for t in (*after, *ys)]
+        _check_step(inner)
+        checks = _taken_checks(inner.graph)
+        operands = [*carries, *sequences, *inner.origins]
+        whole = dict(zip(inner.graph.inputs[len(carries) :], operands[len(carries) :], strict=True))
+        stacked = [c.operands[0] for c in checks if c.operands[0] not in whole]
+        inner.graph.set_outputs([*results, *stacked])
+        counts = {"carries": len(carries), "sequences": len(sequences), "length": length, "reverse": reverse}
+        found = outer.apply(scan_op.op, operands, {"body": inner.graph, **counts})
+        found = list(found) if isinstance(found, tuple) else [found]
+        whole.update(zip(stacked, found[len(results) :], strict=True))
+        for check in checks:
+            value = refresh(outer.local(whole[check.operands[0]]))._data
+            emit(outer.graph, check.op, [value], check.attrs, check.location)
+        return found[: len(carries)], found[len(carries) : len(results)]
+
+
+def _argument(inner: Tracer, outer: Tensor, name: str, shape: Sequence[int]) -> Tensor:
+    tensor = Tensor._wrap(inner.graph.add_input(TensorType(outer.dtype, tuple(shape)), name))
+    tensor._requires_grad = outer.dtype.kind == "f"
+    return tensor
+
+
+def _taken_checks(step: Graph) -> list[Node]:
+    """The checks of a step, taken out of it: they are made of what all steps check, behind the loop."""
+    ranges = integer_ranges(step)
+    found = [node for node in step.nodes() if node.op.has(Trait.CHECK)]
+    for node in reversed(found):
+        step.erase(node)
+    return [node for node in found if not is_inside(node, ranges)]
+
+
+def _check_step(inner: Tracer) -> None:
+    """Raises TraceError for what would be another thing when it is done once instead of in every step."""
+    for node in inner.graph.nodes():
+        if node.op is random_bits.op:
+            raise TraceError(
+                "scan: the function draws random numbers, which would be the same in every step",
+                origin=node.location.describe() or capture(module_path.current_path()).describe(),
+                remedy="draw them for all steps before, and pass them as a sequence",
+            )
+    for entry in inner.written():
+        origin = entry.origin.describe() if entry.origin else None
+        raise TraceError("scan: the function writes to a tensor from outside", origin=origin, remedy="make it a carry")

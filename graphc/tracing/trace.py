@@ -1,0 +1,295 @@
+"""Tracing: runs a module or function on example tensors and gives the graph of all that it computed."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from graphc.base import module_path
+from graphc.base.errors import ArgumentError, GraphcError, TraceError
+from graphc.base.interruptions import kept_outside
+from graphc.ir.graph.graph import INPUT, Graph, Value
+from graphc.ir.graph.verify import sub_graphs
+from graphc.ir.types import TensorType
+from graphc.ops import dispatch
+from graphc.ops.random import random_bits
+from graphc.tape.node import leaves_behind
+from graphc.tape.tangents import USED, levels
+from graphc.tensors.structure import Structure, flatten, names, unflatten
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import edge_of, is_counted, refresh
+from graphc.tracing.attributes import Reads, recording
+from graphc.tracing.identity import repeats
+from graphc.tracing.tracer import Tracer, named_tensors
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A tensor from outside that is an argument of the graph: a parameter, a buffer, random state."""
+
+    value: Value
+    tensor: Tensor
+    written: bool
+    """Whether the graph writes it back."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A tensor from outside whose content the graph holds, and its version then."""
+
+    tensor: Tensor
+    version: int
+    data: Any
+    """Its array."""
+
+    place: str = ""
+    """Where it was read."""
+
+    def holds(self) -> bool:
+        """Whether the tensor still has that content, and nobody can change it unseen."""
+        tensor = self.tensor
+        return tensor._data is self.data and is_counted(tensor) and tensor._version == self.version
+
+    def why(self) -> str:
+        """What has changed, and where it was read."""
+        found = "its memory was given out" if not is_counted(self.tensor) else "it was written to"
+        place = f" (read at {self.place})" if self.place else ""
+        return f"a tensor whose content is part of the code: {found}{place}"
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A graph and what its arguments and outputs are."""
+
+    graph: Graph
+    inputs: tuple[Value, ...]
+    """One argument per example tensor, in order; unused ones too."""
+    arguments: tuple[Argument, ...]
+    """Tensors from outside, in order of first use."""
+    constants: tuple[Constant, ...]
+    structure: Structure
+    """How the outputs are nested."""
+    differentiable: tuple[bool, ...] = ()
+    """Which outputs have a gradient."""
+    attributes: Reads = field(default_factory=Reads, compare=False)
+    """What else was read of the world outside."""
+    hooked: tuple[str, ...] = ()
+    """Where hooks were given to traced tensors: they are not part of a gradient that is computed outside."""
+    reached: Mapping[Value, int] = field(default_factory=dict, compare=False)
+    """Inputs and arguments that get a gradient, each with the number of the first output that gives it one."""
+    written: tuple[int, ...] = ()
+    """Numbers of the inputs that were written to, which is not seen outside."""
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The arrays of params and states by path."""
+        return {a.value.node.attrs["path"]: a.tensor._data for a in self.arguments}
+
+
+def runs_as_python() -> bool:
+    """True where compiled functions run their Python code: in a trace, and where tangents are taken along."""
+    return isinstance(dispatch.current(), Tracer) or (USED[0] and bool(levels.get()))
+
+
+def is_tracing() -> bool:
+    """True while a function is being traced."""
+    return isinstance(dispatch.current(), Tracer)
+
+
+def trace(target: Any, *examples: Any, **keyword_examples: Any) -> Graph:
+    """The graph of a module or function for example arguments: tensors (or arrays) become inputs, anything else is
+    static. Arguments and outputs may be nested in tuples, lists and dictionaries.
+
+    Parameters, buffers and the random state are arguments of the graph of class param and state, with their qualified
+    names; what is written to in place is written back at the end. Other tensors become constants. Nothing outside
+    changes. Raises TraceError where Python code asks for a traced value.
+    """
+    return trace_function(target, examples, keyword_examples).graph
+
+
+def trace_function(
+    target: Any,
+    args: Sequence[Any],
+    kwargs: dict[str, Any] | None = None,
+    name: str | None = None,
+    modules: Sequence[tuple[str, Any]] | None = None,
+    guarded: bool = False,
+    scope: module_path.Scope | None = None,
+) -> Traced:
+    """Traces ``target(*args, **kwargs)``; see ``trace``.
+
+    ``modules`` are those that it uses, with prefixes for the names of their tensors; None looks for them. ``guarded``
+    records also what functions read of their globals and closures, and makes arguments of tensors outside that can be
+    written to unseen. ``scope`` holds the modules whose calls the trace stands in, on which random numbers depend.
+    Raises TraceError when the traced code changes what is outside, which is what it was then.
+    """
+    if is_tracing():
+        raise TraceError("a trace is started inside of another one", remedy="call the function itself")
+    if not callable(target):
+        raise ArgumentError(f"a module or a function can be traced, not {type(target).__name__}")
+    leaves, structure = flatten((tuple(args), dict(kwargs or {})))
+    graph = Graph(name or graph_name(target))
+    modules = modules_of(target) if modules is None else modules
+    known = [m for _, root in modules if hasattr(root, "modules") for m in root.modules()]
+    tracer = start(graph, modules)
+    tracer.binds_exposed = guarded
+    images = [_input(graph, leaf, hint) for leaf, hint in zip(leaves, _input_names(target, structure), strict=True)]
+    inside = [images[i] for i in repeats(leaves)] or images
+    values = tuple(image._data for image in images)
+    tracer.arguments = frozenset(map(id, images))
+    with kept_outside(), dispatch.use(tracer), module_path.outside(scope), recording(guarded) as reads:
+        inputs, keywords = unflatten(structure, inside)
+        for module in known:
+            reads.keep(module)
+        try:
+            output = _call(target, inputs, keywords)
+            found, outputs = flatten(output)
+            results = [refresh(tracer.local(t)) for t in found]
+        except BaseException:
+            reads.settle()
+            raise
+    settled(reads, graph.name)
+    written = tuple(i for i, image in enumerate(inside) if image._version)
+    known = {id(image): value for image, value in zip(images, values, strict=True)}
+    known |= {id(c.image): c.value for c in tracer.captured.values()}
+    behind = leaves_behind([edge_of(t)[0] if t._requires_grad else None for t in results])
+    reached = {known[leaf]: number for leaf, number in behind.items() if leaf in known}
+    return replace(finish(tracer, values, results, outputs), attributes=reads, written=written, reached=reached)
+
+
+def settled(reads: Reads, name: str) -> list[Any]:
+    """Ends recording: what was changed outside is as before. Returns the facts; raises TraceError when code that was
+    traced under this name has changed what compiled code would not change again."""
+    faults = reads.settle()
+    if not faults:
+        return list(reads.facts.values())
+    more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
+    raise TraceError(
+        f"{name} changes what is outside of it while it is traced: {faults[0]}{more}; "
+        "compiled code would not do so again",
+        remedy="self.register_buffer(name, tensor) in __init__ and a write in place: self.name.copy_(value); return "
+        "what is needed outside; or do it outside of the compiled function",
+    )
+
+
+def draws(graph: Graph) -> bool:
+    """Whether random numbers are drawn in a graph."""
+    return any(node.op is random_bits.op for node in graph.nodes()) or any(map(draws, sub_graphs(graph)))
+
+
+def _call(target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    try:
+        return target(*args, **kwargs)
+    except GraphcError as error:
+        module_path.note_origin(error)
+        raise
+    except RecursionError as error:
+        raise TraceError(
+            "calls in the traced function are nested more deeply than Python's limit allows "
+            f"({sys.getrecursionlimit()} frames, of which a trace needs a few for each call)",
+            where=graph_name(target),
+            remedy="a loop in place of the recursion, gc.scan, or sys.setrecursionlimit with a higher limit",
+        ) from error
+
+
+def start(graph: Graph, modules: Sequence[tuple[str, Any]]) -> Tracer:
+    """A tracer that knows the parameters and buffers of modules, whose paths get the prefix that stands with them."""
+    tracer = Tracer(graph)
+    for prefix, module in modules:
+        tracer.add_names((t, cls, f"{prefix}{path}") for t, cls, path in named_tensors(module))
+    return tracer
+
+
+def finish(tracer: Tracer, inputs: tuple[Value, ...], results: Sequence[Tensor], structure: Structure) -> Traced:
+    """Ends a trace: writes of state are appended and outputs set."""
+    with dispatch.use(tracer):
+        written = {id(entry) for entry in tracer.written()}
+        tracer.finish_writes()
+    tracer.graph.set_outputs([t._data for t in results])
+    captured = list(tracer.captured.values())
+    arguments = tuple(
+        Argument(c.value, c.tensor, id(c) in written)
+        for c in captured
+        if c.value.node.op is INPUT and c.value not in inputs
+    )
+    order = {value: i for i, value in enumerate(tracer.graph.inputs)}
+    constants = tuple(
+        Constant(c.tensor, c.tensor._version, c.tensor._data, str(c.read_at))
+        for c in captured
+        if c.value.node.op is not INPUT and not tracer.is_inside(c.tensor) and not c.tensor.is_inference()
+    )
+    ordered = tuple(sorted(arguments, key=lambda a: order[a.value]))
+    differentiable = tuple(t._requires_grad for t in results)
+    hooked = tuple(dict.fromkeys(map(str, tracer.hooked)))
+    return Traced(tracer.graph, inputs, ordered, constants, structure, differentiable, hooked=hooked)
+
+
+def _input(graph: Graph, leaf: Tensor, hint: str) -> Tensor:
+    image = Tensor._wrap(graph.add_input(TensorType(leaf.dtype, leaf.shape), hint))
+    image._requires_grad = leaf.requires_grad
+    return image
+
+
+def graph_name(target: Any) -> str:
+    """A name for the graph of a module (its class) or function."""
+    if is_module(target):
+        return type(target).__name__
+    found = getattr(target, "__name__", type(target).__name__)
+    return found if found.isidentifier() else "main"
+
+
+def is_module(target: Any) -> bool:
+    """Whether ``target`` has named parameters and buffers, as modules do."""
+    return hasattr(target, "named_parameters") and hasattr(target, "named_buffers")
+
+
+def modules_of(target: Any) -> list[tuple[str, Any]]:
+    """Modules that ``target`` is or refers to through its closure, globals, defaults or instance, with a prefix for the
+    names of their tensors (empty when there is only one)."""
+    if is_module(target):
+        return [("", target)]
+    if isinstance(target, MethodType):
+        owner = target.__self__
+        return [("", owner)] if is_module(owner) else _modules_in(vars(owner) if hasattr(owner, "__dict__") else {})
+    function = inspect.unwrap(target) if callable(target) else target
+    try:
+        closed = inspect.getclosurevars(function)
+    except (TypeError, ValueError):
+        return []
+    found = dict(closed.globals) | dict(closed.nonlocals)
+    return _modules_in(found)
+
+
+def _modules_in(named: dict[str, Any]) -> list[tuple[str, Any]]:
+    modules = {name: value for name, value in named.items() if is_module(value) and not isinstance(value, type)}
+    if len(modules) == 1:
+        return [("", next(iter(modules.values())))]
+    return [(f"{name}.", module) for name, module in modules.items()]
+
+
+def _input_names(target: Any, structure: Any) -> list[str]:
+    """A name for every example tensor, after the parameters of the function."""
+    positional, keyword = structure.children
+    function: Callable[..., Any] = target.forward if is_module(target) and hasattr(target, "forward") else target
+    known = _parameter_names(function, len(positional.children))
+    found: list[str] = []
+    for hint, child in zip(known, positional.children, strict=True):
+        found += names(child, hint)
+    for key, child in zip(keyword.keys, keyword.children, strict=True):
+        found += names(child, key)
+    return found
+
+
+def _parameter_names(function: Callable[..., Any], count: int) -> list[str]:
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    found = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:count]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "arg")
+    return [*found, *(f"{rest}.{i}" for i in range(count - len(found)))]

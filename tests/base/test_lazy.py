@@ -1,0 +1,70 @@
+"""Names that are loaded at first use, and what an import of graphc loads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from graphc.base.lazy import deferred, exports
+
+
+def test_names_are_loaded_once():
+    namespace = {}
+    load = exports(__name__, namespace, {"sqrt": "math:sqrt", "json": "json"})
+    assert load("sqrt")(4) == 2
+    assert namespace["sqrt"] is load("sqrt")
+    assert load("json").dumps([]) == "[]"
+    with pytest.raises(AttributeError, match=r"module .* has no attribute 'cbrt'") as caught:
+        load("cbrt")
+    assert (caught.value.name, caught.value.obj) == ("cbrt", sys.modules[__name__])
+
+
+def test_deferred_functions_are_imported_when_they_are_called():
+    assert deferred("math:sqrt")(9) == 3
+    late = deferred("no_such_module:f")
+    with pytest.raises(ModuleNotFoundError):
+        late()
+
+
+def run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_eager_programs_load_numpy_only():
+    code = """
+import sys, graphc
+x = graphc.ones(2, requires_grad=True)
+(x @ graphc.rand(2)).backward()
+print([m for m in ("networkx", "llvmlite", "graphc.codegen", "graphc.passes", "graphc.nn") if m in sys.modules])
+"""
+    assert run(code) == "[]"
+
+
+def test_eager_modules_load_no_compiler():
+    code = """
+import sys, graphc
+graphc.nn.functional.relu(graphc.nn.Linear(3, 4)(graphc.ones(2, 3))).sum().backward()
+print([m for m in ("networkx", "llvmlite", "graphc.codegen", "graphc.passes") if m in sys.modules])
+"""
+    assert run(code) == "[]"
+
+
+def test_public_names_do_not_depend_on_the_order_of_imports():
+    code = """
+import graphc.tensors.tensor, graphc.tracing.trace
+import graphc.compiled.function, graphc.eager.engine, graphc.compiled.model_summary, graphc.drawing.show
+import graphc
+print(callable(graphc.tensor), callable(graphc.trace), callable(graphc.compile), graphc.autograd.Function.__name__)
+print(callable(graphc.summary), callable(graphc.picture))
+"""
+    assert run(code).split() == ["True", "True", "True", "Function", "True", "True"]
+
+
+def test_every_public_name_is_there():
+    code = """
+import graphc
+print(sorted(set(graphc.__all__) - set(dir(graphc))) + [n for n in graphc.__all__ if not hasattr(graphc, n)])
+"""
+    assert run(code) == "[]"

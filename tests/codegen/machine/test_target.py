@@ -1,0 +1,46 @@
+"""Targets: names, facts of their vector units, and the machines that LLVM makes of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphc.base.dtypes import bool_, float32, float64, int8
+from graphc.codegen.machine.target import NAMED, Target, host_target, target_machine, target_named
+from graphc.errors import CompileError
+
+
+@pytest.mark.parametrize(
+    "name,lanes,registers,masked",
+    [("avx512", 16, 32, True), ("avx2", 8, 16, True), ("sse2", 4, 16, False), ("neon", 4, 32, False)],
+)
+def test_named_targets(name: str, lanes: int, registers: int, masked: bool):
+    target = target_named(name)
+    assert (target.lanes(float32), target.registers, target.masked) == (lanes, registers, masked)
+    assert target.lanes(float64) == lanes // 2 and target.lanes(int8) == target.lanes(bool_) == lanes * 4
+    assert target.fma == (name != "sse2")
+
+
+def test_every_name_has_a_machine():
+    for name in NAMED:
+        assert target_machine(target_named(name)).triple.startswith(target_named(name).triple.split("-")[0])
+
+
+def test_host_is_this_machine():
+    assert target_named("host") is host_target()
+    assert host_target().vector_bytes in (16, 32, 64)
+
+
+def test_unknown_target():
+    with pytest.raises(CompileError, match="unknown target 'pdp11'") as caught:
+        target_named("pdp11")
+    assert "avx2" in str(caught.value.remedy)
+
+
+def test_a_triple_without_a_backend():
+    target = Target("pdp11-unknown-none", "", "", 16, 8, False, False, False)
+    with pytest.raises(CompileError, match="no target for pdp11"):
+        target_machine(target)
+
+
+def test_features_are_whole_words():
+    assert target_named("avx2").has("avx") and not target_named("sse2").has("sse")

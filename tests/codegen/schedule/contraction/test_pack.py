@@ -1,0 +1,85 @@
+"""Packed panels: how an axis is cut into them, and that every element is copied to its place once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from graphc.codegen.machine.target import target_named
+from graphc.codegen.schedule.contraction.match import find_contraction
+from graphc.codegen.schedule.contraction.nest import apply_tile
+from graphc.codegen.schedule.contraction.pack import column_runs, make_packing, pack_body
+from graphc.codegen.schedule.contraction.register_block import Tile, choose_tile
+from graphc.codegen.schedule.loops.transform import Names
+from graphc.ir.kernel.index import as_index, substitute
+from graphc.ir.kernel.interpret import run_kernel
+from graphc.ir.kernel.statements import Buffer, Kernel, Store, walk
+from tests.codegen.kernel_native import check_scheduled
+from tests.codegen.products import transposed_b
+
+
+def test_column_runs():
+    assert column_runs(70, 32) == [(0, 2, 32), (64, 1, 6)]
+    assert column_runs(8, 16) == [(0, 1, 8)]
+    assert column_runs(32, 16) == [(0, 2, 16)]
+
+
+def test_every_element_is_packed_once():
+    wide = target_named("avx512")
+    contraction = find_contraction(transposed_b(512, 70, 24))
+    assert contraction is not None
+    tile = choose_tile(contraction, wide, frozenset({"b"}))
+    assert tile is not None and tile.pack is not None
+    packing = make_packing(contraction, tile, wide, "packed")
+    source = np.arange(packing.size, dtype=np.float32)
+    buffers = (
+        Buffer("b0", tile.pack.dtype, packing.size, "in"),
+        Buffer("b1", tile.pack.dtype, packing.size, "out"),
+    )
+    kernel = Kernel("pack", buffers, pack_body(packing, Names("t"), "b1", "b0"))
+    packed = np.full(packing.size, -1, np.float32)
+    run_kernel(kernel, {"b0": source, "b1": packed})
+    assert sorted(packed) == sorted(source)
+    lanes = packing.panels[0][2]
+    assert list(packed[:lanes]) == [float(24 * lane) for lane in range(lanes)], (
+        "the first step of the sum, lane by lane"
+    )
+
+
+def test_all_turns_together_ask_for_the_next_panel():
+    """While the first panel is read five times, every line of the second is asked for, and nothing much beyond."""
+    wide = target_named("avx512")
+    contraction = find_contraction(transposed_b(512, 96, 24))
+    assert contraction is not None
+    tile = choose_tile(contraction, wide, frozenset({"b"}))
+    assert tile is not None and tile.pack is not None
+    packing = make_packing(contraction, tile, wide, "packed")
+    run = packing.panels[0]
+    panel = 24 * run[2]
+    asked = set()
+    for turn in range(5):
+        ahead = packing.ahead(run, as_index(0), run[2], as_index(turn), 5)
+        for k in range(24):
+            asked.add(substitute(ahead, lambda _, k=k: as_index(k)).constant // 16)
+    assert asked >= set(range(panel // 16, 2 * panel // 16))
+    assert max(asked) <= 2 * panel // 16 + 24 * 5 // 16 + 1
+
+
+@pytest.mark.parametrize(("columns", "room"), [(20, 32), (50, 32), (64, 0), (70, 0), (9, 0)])
+def test_a_last_panel_of_several_vectors_has_room_for_all_of_them(columns: int, room: int):
+    """20 columns are two vectors side by side, of which four lanes of the second are stored."""
+    kernel = transposed_b(40, columns, 30)
+    wide = target_named("avx512")
+    contraction = find_contraction(kernel)
+    assert contraction is not None
+    tile = Tile(0.0, contraction.outer[1], contraction.outer[0], None, 8, 2, contraction.b)
+    packing = make_packing(contraction, tile, wide, "packed")
+    assert packing.room == room
+    buffers = (*kernel.buffers, Buffer("packed", kernel.buffers[0].dtype, packing.size, "in"))
+    tiled = apply_tile(contraction, tile, replace(kernel, buffers=buffers), wide, Names(), packing)
+    guarded = [s for s, _ in walk(tiled.body) if isinstance(s, Store) and s.guard]
+    assert bool(guarded) is bool(room)
+    assert make_packing(contraction, tile, target_named("sse2"), "packed").room == 0, "masked stores are slow there"
+    check_scheduled(kernel, wide)

@@ -1,0 +1,294 @@
+"""Loop transformations keep the meaning of nests: merging, hoisting, copying; block sizes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphc.codegen.schedule.loops.transform import (
+    BodyCopier,
+    Names,
+    block_index,
+    blocks,
+    drop_trivial,
+    hoist,
+    indices_of,
+    map_indices,
+    merge_loops,
+    wrap,
+)
+from graphc.ir.kernel.index import Axis, Index, as_index, substitute
+from graphc.ir.kernel.statements import Kernel, Let, Load, Loop, Store, walk
+from tests.codegen.kernel_native import check_equivalent, kernel_of
+
+
+def loops_of(kernel: Kernel) -> list[tuple[int, str]]:
+    """(extent, kind) of every loop, outside in."""
+    return [(s.axis.extent, s.kind) for s, _ in walk(kernel.body) if isinstance(s, Loop)]
+
+
+def merged(kernel: Kernel) -> Kernel:
+    result = replace(kernel, body=merge_loops(kernel.body, Names()))
+    check_equivalent(kernel, result)
+    return result
+
+
+def without_trivial(kernel: Kernel) -> Kernel:
+    result = replace(kernel, body=drop_trivial(kernel.body, Names()))
+    check_equivalent(kernel, result)
+    return result
+
+
+def hoisted(kernel: Kernel) -> Kernel:
+    stored = {s.buffer for s, _ in walk(kernel.body) if isinstance(s, Store)}
+    result = replace(kernel, body=hoist(kernel.body, stored))
+    check_equivalent(kernel, result)
+    return result
+
+
+# ---- merging
+
+
+def test_a_dense_nest_becomes_one_loop():
+    kernel = kernel_of("""
+        kernel @k(%x: f32[24] in, %y: f32[24] out) {
+          for i in 2 parallel {
+            for j in 3 parallel {
+              for k in 4 parallel {
+                v: f32 = load %x[12*i + 4*j + k]
+                store %y[12*i + 4*j + k] = v
+              }
+            }
+          }
+        }""")
+    assert loops_of(merged(kernel)) == [(24, "parallel")]
+
+
+def test_a_broadcast_axis_stays():
+    kernel = kernel_of("""
+        kernel @k(%x: f32[4] in, %y: f32[24] out) {
+          for i in 2 parallel {
+            for j in 3 parallel {
+              for k in 4 parallel {
+                v: f32 = load %x[k]
+                store %y[12*i + 4*j + k] = v
+              }
+            }
+          }
+        }""")
+    assert loops_of(merged(kernel)) == [(6, "parallel"), (4, "parallel")]
+
+
+def test_a_quotient_of_what_becomes_one_axis():
+    kernel = kernel_of("""
+        kernel @k(%x: f32[12] in, %y: f32[12] out) {
+          for j in 3 parallel {
+            for k in 4 parallel {
+              v: f32 = load %x[(4*j + k) // 3]
+              store %y[4*j + k] = v
+            }
+          }
+        }""")
+    assert loops_of(merged(kernel)) == [(12, "parallel")]
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        "load %x[(8*j + k) // 3]",
+        "load %x[j + 3*k]",
+        "load %x[4*j + k] if 0 <= j < 2 else f32(0.0)",
+        "load %x[4*j + k + 1] if 0 <= k < 3 else f32(0.0)",
+    ],
+)
+def test_loops_that_do_not_merge(load: str):
+    kernel = kernel_of(f"""
+        kernel @k(%x: f32[12] in, %y: f32[12] out) {{
+          for j in 3 parallel {{
+            for k in 4 parallel {{
+              v: f32 = {load}
+              store %y[4*j + k] = v
+            }}
+          }}
+        }}""")
+    assert len(loops_of(merged(kernel))) == 2
+
+
+def test_kinds_do_not_mix():
+    kernel = kernel_of("""
+        kernel @k(%x: f32[12] in, %y: f32[3] out) {
+          for j in 3 parallel {
+            acc a: f32 = add f32(0.0)
+            for k in 2 reduce {
+              for l in 2 reduce {
+                v: f32 = load %x[4*j + 2*k + l]
+                update a with v
+              }
+            }
+            r = read a
+            store %y[j] = r
+          }
+        }""")
+    assert loops_of(merged(kernel)) == [(3, "parallel"), (4, "reduce")]
+
+
+def test_loops_that_never_run_go():
+    kernel = kernel_of("""
+        kernel @k(%x: f32[0] in, %y: f32[1] out) {
+          acc a: f32 = add f32(2.0)
+          for k in 0 reduce {
+            v: f32 = load %x[k]
+            update a with v
+          }
+          r = read a
+          store %y[0] = r
+        }""")
+    result = without_trivial(kernel)
+    assert not loops_of(result) and not any(isinstance(s, Load) for s in result.body)
+
+
+def test_loops_of_one_iteration_go():
+    kernel = kernel_of("""
+        kernel @k(%x: f32[4] in, %y: f32[4] out) {
+          for i in 1 parallel {
+            for j in 4 parallel {
+              for k in 1 parallel {
+                v: f32 = load %x[4*i + j + k]
+                store %y[4*i + j + k] = v
+              }
+            }
+          }
+        }""")
+    assert loops_of(without_trivial(kernel)) == [(4, "parallel")]
+
+
+# ---- invariants
+
+
+def test_invariants_move_out_as_far_as_they_can():
+    kernel = kernel_of("""
+        kernel @k(%x: f32[4] in, %y: f32[12] out) {
+          for i in 4 parallel {
+            for j in 3 parallel {
+              v: f32 = load %x[i]
+              w: f32 = mul(v, f32(2.0))
+              u: f32 = add(f32(1.5), f32(0.5))
+              s: f32 = add(w, u)
+              store %y[3*i + j] = s
+            }
+          }
+        }""")
+    result = hoisted(kernel)
+    depth = {s.name: len(loops) for s, loops in walk(result.body) if isinstance(s, (Let, Load))}
+    assert depth == {"v": 1, "w": 1, "u": 0, "s": 1}
+
+
+def test_reads_of_what_the_kernel_writes_and_guarded_reads_stay():
+    kernel = kernel_of("""
+        kernel @k(%x: f32[4] in, %y: f32[4] inout) {
+          for i in 4 serial {
+            for j in 3 serial {
+              v: f32 = load %y[i]
+              g: f32 = load %x[i + 1] if 0 <= i < 3 else f32(0.5)
+              w: f32 = add(v, g)
+              store %y[i] = w
+            }
+          }
+        }""")
+    result = hoisted(kernel)
+    assert {s.name: len(loops) for s, loops in walk(result.body) if isinstance(s, Load)} == {"v": 2, "g": 2}
+
+
+def test_a_dynamic_index_keeps_its_load_behind_it():
+    kernel = kernel_of("""
+        kernel @k(%i: i64[4] in, %x: f32[5] in, %y: f32[4] out) {
+          for i in 4 parallel {
+            a: i64 = load %i[i]
+            b: i64 = max(a, i64(0))
+            c: i64 = min(b, i64(4))
+            v: f32 = load %x[[c:0..4]]
+            store %y[i] = v
+          }
+        }""")
+    hoisted(kernel)
+
+
+# ---- copying
+
+
+def test_a_copy_shares_no_name_with_its_original():
+    kernel = kernel_of("""
+        kernel @k(%x: f32[12] in, %y: f32[3] out) {
+          for j in 3 parallel {
+            acc a: f32 = add f32(0.0)
+            for k in 4 reduce {
+              v: f32 = load %x[4*j + k]
+              w: f32 = mul(v, v)
+              update a with w
+            }
+            r = read a
+            store %y[j] = r
+          }
+        }""")
+    names = Names()
+    first = BodyCopier(names, {}).body(kernel.body)
+    second = BodyCopier(names, {}).body(kernel.body)
+    check_equivalent(kernel, replace(kernel, body=first))
+    check_equivalent(kernel, replace(kernel, body=(*first, *second)))
+
+
+def test_indices_of_statements():
+    i = as_index(Axis("i", 4))
+    assert indices_of(Store("y", i, "v")) == (i,)
+    assert indices_of(Loop(Axis("i", 4), "parallel", ())) == ()
+
+
+# ---- blocks
+
+
+@given(st.integers(0, 300), st.integers(1, 40))
+def test_blocks_cover_an_extent_once_with_nearly_equal_sizes(extent: int, largest: int):
+    runs = blocks(extent, largest)
+    covered = [start + n * size + k for start, number, size in runs for n in range(number) for k in range(size)]
+    assert covered == list(range(extent))
+    sizes = {size for _, _, size in runs}
+    assert all(size <= largest for size in sizes) and (not sizes or max(sizes) - min(sizes) <= 1)
+
+
+def test_blocks_of_49_rows():
+    assert blocks(49, 14) == [(0, 1, 13), (13, 3, 12)]
+
+
+def test_wrapping_leaves_out_single_iterations_but_keeps_a_vector_of_one_lane():
+    body = (Store("y", as_index(0), "v"),)
+    axes = [(Axis("a", 1), "parallel"), (Axis("b", 3), "parallel"), (Axis("c", 1), "vector")]
+    (outer,) = wrap(axes, body)
+    assert isinstance(outer, Loop) and outer.axis.extent == 3
+    assert isinstance(outer.body[0], Loop) and outer.body[0].kind == "vector"
+
+
+def test_block_index():
+    a, b = Axis("a", 3), Axis("b", 4)
+    assert block_index(5, (a, 4), (b, 1)) == Index(((a, 4), (b, 1)), 5)
+
+
+def test_every_index_is_replaced():
+    kernel = kernel_of("""
+        kernel @k(%x: f32[20] in, %y: f32[20] out) {
+          for i in 4 parallel {
+            n: i32 = index i
+            for j in 3 reduce {
+              v: f32 = load %x[i + 4*j] if 1 <= i < 3 else f32(0.0)
+              store %y[i + 5*j] = v if 0 <= i < 2
+            }
+          }
+        }""")
+    (loop,) = kernel.body
+    assert isinstance(loop, Loop)
+    moved = map_indices(
+        loop.body, lambda index: substitute(index, lambda a: as_index(a) + 7 if a == loop.axis else None)
+    )
+    assert [i.constant for s, _ in walk(moved) for i in indices_of(s)] == [7] * 5

@@ -1,0 +1,107 @@
+"""Preparation: what depends on weights alone becomes a program of its own, and both together compute the same."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphc.codegen.machine.target import target_named
+from graphc.codegen.schedule.memory.bufferize import plan_memory
+from graphc.codegen.schedule.memory.prepacking import fixed_storages, split_preparation
+from graphc.codegen.schedule.pipeline import schedule_program
+from graphc.files.manifest import PREPARED
+from graphc.ir.kernel.interpret import run_program
+from graphc.ir.kernel.statements import Program
+from graphc.ir.kernel.verify import verify_program
+from graphc.lowering.program import lower_graph
+from graphc.passes.pipeline import optimize
+from tests.passes.check_pass import random_arguments
+from tests.passes.graph_text import graph_of
+
+WIDE = target_named("avx512")
+LINEAR = """
+    graph @linear(%x: f32[40,24], %w: f32[40,24] {cls} "w", %s: f32[40] {cls} "s") -> (f32[40,40]) {
+      %e = exp(%s) : f32[40]
+      %c = reshape(%e) {shape=[40,1]} : f32[40,1]
+      %v = mul(%w, %c) : f32[40,24]
+      %y = matmul(%x, %v) {transpose_a=false, transpose_b=true} : f32[40,40]
+      %z = add(%y, %e) : f32[40,40]
+      return %z
+    }"""
+LOOP = """
+    graph @loop(%x: f32[6,8,32], %h: f32[8,32], %w: f32[32,32] weight "w") -> (f32[8,32]) {
+      %r = scan(%h, %x, %w) {step=graph @step(%a: f32[8,32], %b: f32[8,32], %u: f32[32,32]) -> (f32[8,32]) {
+        %m = matmul(%a, %u) {transpose_a=false, transpose_b=true} : f32[8,32]
+        %n = add(%m, %b) : f32[8,32]
+        return %n
+      }, carries=1, sequences=1} : f32[8,32]
+      return %r
+    }"""
+
+
+def scheduled(text: str, cls: str = "weight") -> Program:
+    return schedule_program(lower_graph(optimize(graph_of(text.replace("{cls}", cls)))), WIDE)
+
+
+def test_weights_are_scaled_and_packed_apart():
+    graph = graph_of(LINEAR.replace("{cls}", "weight"))
+    main, first = split_preparation(scheduled(LINEAR))
+    assert first is not None
+    for program in (main, first):
+        verify_program(program)
+        verify_program(plan_memory(program))
+    assert [(s.cls, s.path) for s in first.storages if s.path] == [("input", "w"), ("input", "s")]
+    made = [s for s in first.storages if s.cls == "output"]
+    taken = [s for s in main.storages if s.cls == "weight"]
+    assert sorted(s.path for s in taken) == sorted(PREPARED + s.name for s in made) and len(made) == 2
+    assert len(main.calls) == 1 and first.name == "linear_weights"
+    x, w, s = random_arguments(graph)
+    prepared = dict(zip((PREPARED + m.name for m in made), run_program(plan_memory(first), [w, s]), strict=True))
+    (found,) = run_program(plan_memory(main), [x, *(prepared[t.path] for t in taken)])
+    expected = x @ (w * np.exp(s)[:, None]).T + np.exp(s)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_params_are_no_weights():
+    program = scheduled(LINEAR, "param")
+    assert split_preparation(program) == (program, None)
+    assert fixed_storages(program) == {s.name for s in program.storages if s.cls == "constant"}
+
+
+def test_what_depends_on_inputs_is_not_fixed():
+    program = scheduled(LINEAR)
+    fixed = {s.name: s.cls for s in program.storages if s.name in fixed_storages(program)}
+    assert {"w", "s"} < set(fixed) and "x" not in fixed and "output" not in fixed.values()
+
+
+def test_a_program_that_only_reads_its_weights_has_no_preparation():
+    program = scheduled("""
+        graph @plain(%x: f32[7,24], %w: f32[24] weight "w") -> (f32[7,24]) {
+          %z = add(%x, %w) : f32[7,24]
+          return %z
+        }""")
+    assert split_preparation(program) == (program, None)
+
+
+def test_outputs_made_of_weights_alone_are_made_by_each_call():
+    program = scheduled("""
+        graph @own(%x: f32[7], %w: f32[24] weight "w") -> (f32[24], f32[7]) {
+          %e = exp(%w) : f32[24]
+          %z = exp(%x) : f32[7]
+          return %e, %z
+        }""")
+    main, first = split_preparation(program)
+    assert first is None and main is program
+
+
+def test_large_transformed_weights_are_prepared():
+    program = scheduled("""
+        graph @conv(%x: f32[1,512,9,9], %w: f32[512,512,3,3] weight "w", %s: f32[512,1,1,1] weight "s")
+            -> (f32[1,512,7,7]) {
+          %v = mul(%w, %s) : f32[512,512,3,3]
+          %y = conv(%x, %v) {stride=[1,1], padding=[[0,0],[0,0]], dilation=[1,1], groups=1} : f32[1,512,7,7]
+          return %y
+        }""")
+    main, first = split_preparation(program)
+    assert first is not None and not any(c.repeats for c in first.calls)
+    assert {v for c in main.calls for v in c.values}.isdisjoint({"v", "winograd_weight"})
+    assert [s.path[0] for s in main.storages if s.cls == "weight"] == [PREPARED]

@@ -1,0 +1,307 @@
+"""Shares of kernels: which loops are shared, that parts cover every iteration once, and that their order is free."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from graphc.base.dtypes import float32, int64
+from graphc.codegen.machine.target import Target, host_target
+from graphc.codegen.schedule.estimate.cost import Costs
+from graphc.codegen.schedule.expansion.expand import expand
+from graphc.codegen.schedule.loops.distribute import separate_phases
+from graphc.codegen.schedule.pipeline import schedule_program
+from graphc.codegen.schedule.threads.chunks import Share, Split, split_kernel
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.kernel.index import Axis, Index, as_index
+from graphc.ir.kernel.interpret import run_program
+from graphc.ir.kernel.statements import (
+    Acc,
+    Buffer,
+    Const,
+    Kernel,
+    Load,
+    Loop,
+    Program,
+    Read,
+    Stmt,
+    Store,
+    Update,
+)
+from graphc.ir.op import REGISTRY
+from graphc.ops import registry
+from tests.codegen.parts import Parts
+from tests.native import lowered
+from tests.ops.test_every_op import sample_graph
+
+assert registry.FAMILIES
+TARGET = host_target()
+SAMPLES = [
+    pytest.param(op, sample, id=f"{op.name}-{i}")
+    for op in REGISTRY.values()
+    for i, sample in enumerate(op.samples() if op.samples else ())
+]
+
+
+def check_parts(program: Program, arrays: dict[str, np.ndarray], target: Target = TARGET) -> list[Split]:
+    """Every call of a scheduled program gives the same bits as one kernel and as parts in several orders; returns the
+    splits of the kernels that have one. ``arrays`` are the storages by name and are left as the program leaves them."""
+    found = []
+    for call in program.calls:
+        kernel = program.kernel(call.kernel)
+        split = split_kernel(kernel, Costs())
+        before = [arrays[a] for a in call.args]
+        expected = [a.copy() for a in before]
+        Parts(kernel, None, target).run(expected)
+        if split is not None:
+            found.append(split)
+            native = Parts(kernel, split, target)
+            for parts in (1, 2, 7):
+                for order in (range(parts), reversed(range(parts))):
+                    got = [a.copy() for a in before]
+                    native.run(got, order, parts)
+                    for buffer, a, b in zip(kernel.arguments, got, expected, strict=True):
+                        np.testing.assert_array_equal(a, b, err_msg=f"{kernel.name} {buffer.name} in {parts} parts")
+        for name, array in zip(call.args, expected, strict=True):
+            arrays[name] = array
+    return found
+
+
+def storages(program: Program, given: list[np.ndarray]) -> dict[str, np.ndarray]:
+    """Memory for every storage: arguments and constants with their values, others full of garbage."""
+    arguments = iter(given)
+    arrays = {}
+    for s in program.storages:
+        if s.cls in ("input", "param", "state"):
+            arrays[s.name] = np.array(next(arguments), order="C")
+        elif s.cls == "constant":
+            arrays[s.name] = np.array(s.data, order="C")
+        else:
+            arrays[s.name] = np.full(s.nbytes, 0x7F, np.uint8).view(s.dtype.numpy).reshape(s.shape)
+    return arrays
+
+
+@pytest.mark.parametrize("op,sample", SAMPLES)
+def test_parts_of_every_op(op, sample):
+    graph = sample_graph(op, sample.operands, sample.attrs)
+    program = schedule_program(lowered(graph), TARGET)
+    check_parts(program, storages(program, list(sample.operands)))
+
+
+ROWS = """
+graph @rows(%x: f32[37,50]) -> (f32[37,50], f32[37]) {
+  %m = max(%x) {axes=[1], keepdims=true} : f32[37,1]
+  %d = sub(%x, %m) : f32[37,50]
+  %e = exp(%d) : f32[37,50]
+  %s = sum(%e) {axes=[1], keepdims=true} : f32[37,1]
+  %y = div(%e, %s) : f32[37,50]
+  %r = sum(%y) {axes=[1]} : f32[37]
+  return %y, %r
+}
+"""
+MATMUL = """
+graph @product(%x: f32[65,30], %w: f32[30,70], %b: f32[70]) -> (f32[65,70]) {
+  %h = matmul(%x, %w) : f32[65,70]
+  %a = add(%h, %b) : f32[65,70]
+  %y = maximum(%a, f32(0.0)) : f32[65,70]
+  return %y
+}
+"""
+TRANSPOSED = MATMUL.replace("f32[30,70]", "f32[70,30]").replace("%w) :", "%w) {transpose_b=true} :")
+BATCHES = """
+graph @batches(%x: f32[3,40,9], %w: f32[3,9,20]) -> (f32[3,40,20]) {
+  %y = matmul(%x, %w) : f32[3,40,20]
+  return %y
+}
+"""
+POINTS = """
+graph @points(%x: f32[1003]) -> (f32[1003]) {
+  %e = exp(%x) : f32[1003]
+  %y = add(%e, %x) : f32[1003]
+  return %y
+}
+"""
+SCATTER = """
+graph @scatter(%x: f32[5,30,7], %i: i64[90], %u: f32[5,90,7]) -> (f32[5,30,7]) {
+  %y = scatter_add(%x, %i, %u) {axis=1} : f32[5,30,7]
+  return %y
+}
+"""
+
+
+@pytest.mark.parametrize("text", [ROWS, MATMUL, TRANSPOSED, BATCHES, POINTS, SCATTER])
+@pytest.mark.parametrize("stage", ["lowered", "scheduled"])
+def test_parts_of_larger_kernels(text: str, stage: str):
+    graph = parse_graph(text)
+    random = np.random.default_rng(0)
+    given = [
+        random.integers(0, 30, v.shape) if v.dtype is int64 else random.normal(size=v.shape).astype(np.float32)
+        for v in graph.inputs
+    ]
+    program = lowered(graph)
+    if stage == "scheduled":
+        program = schedule_program(program, TARGET)
+    else:
+        program = separate_phases(program)
+        program = replace(program, kernels=tuple(map(expand, program.kernels)))
+    arrays = storages(program, given)
+    assert check_parts(program, arrays), "nothing was shared"
+    for name, expected in zip(
+        [s.name for s in program.storages if s.cls == "output"], run_program(program, given), strict=True
+    ):
+        np.testing.assert_allclose(arrays[name], expected, rtol=1e-5, atol=1e-5)
+
+
+# ---- decisions
+
+X = Buffer("x", float32, 1 << 20, "in")
+Y = Buffer("y", float32, 1 << 20, "out")
+Z = Buffer("z", float32, 1 << 20, "inout")
+_numbers = itertools.count()
+
+
+def axis(extent: int) -> Axis:
+    return Axis(f"i{next(_numbers)}", extent)
+
+
+def parallel(a: Axis, *body: Stmt, kind: str = "parallel") -> Loop:
+    return Loop(a, kind, body)
+
+
+def copy(*axes: Axis, source: str = "x", target: str = "y", combine: str | None = None) -> tuple[Stmt, ...]:
+    """``target[i] = source[i]`` at a row-major place."""
+    place = Index()
+    for a in axes:
+        place = place * a.extent + as_index(a)
+    name = f"v{next(_numbers)}"
+    return Load(name, source, place, float32), Store(target, place, name, combine=combine)
+
+
+def split(*body: Stmt, buffers: tuple[Buffer, ...] = (X, Y)) -> Split | None:
+    return split_kernel(Kernel("k", buffers, body), Costs())
+
+
+def test_a_long_loop_is_shared_as_it_is():
+    a = axis(1000)
+    found = split(parallel(a, *copy(a)))
+    assert found is not None
+    assert (found.grains, found.shares) == (1000, {a: Share(0, 1, True)})
+
+
+def test_a_short_loop_is_opened():
+    a, b = axis(3), axis(500)
+    found = split(parallel(a, parallel(b, *copy(a, b))))
+    assert found is not None
+    assert (found.grains, found.shares) == (1500, {a: Share(0, 500, False), b: Share(0, 1, True)})
+
+
+def test_heavier_iterations_take_more_grains():
+    a, b = axis(100), axis(100)
+    inner = axis(50)
+    light = parallel(a, *copy(a))
+    heavy = parallel(b, parallel(inner, *copy(b, inner, target="z"), kind="serial"))
+    found = split(light, heavy, buffers=(X, Y, Z))
+    assert found is not None
+    assert found.shares[a] == Share(0, 3, True)
+    assert found.shares[b] == Share(300, 50 * 3 + 1, True)
+
+
+def test_a_tail_is_run_by_one_part():
+    a, lane = axis(100), axis(7)
+    tail = parallel(lane, *copy(lane, target="z"), kind="vector")
+    found = split(parallel(a, *copy(a)), tail, buffers=(X, Y, Z))
+    assert found is not None
+    (once,) = [x for x in found.shares if x is not a]
+    assert once.extent == 1 and found.shares[once] == Share(100, 1, True)
+    assert found.kernel.body[1] == Loop(once, "parallel", (tail,))
+
+
+def test_what_one_loop_writes_and_another_reads_is_not_shared():
+    a, b = axis(100), axis(100)
+    assert split(parallel(a, *copy(a)), parallel(b, *copy(b, source="y", target="z")), buffers=(X, Y, Z)) is None
+
+
+def test_scratch_of_one_iteration_is_shared_and_scratch_across_loops_is_not():
+    a, b, c = axis(100), axis(64), axis(64)
+    scratch = Buffer("s", float32, 64, "scratch")
+    fill = parallel(b, *copy(b, target="s"))
+    drain = parallel(c, Load("w", "s", as_index(c), float32), Store("y", as_index(a) * 64 + as_index(c), "w"))
+    assert split(parallel(a, fill, drain), buffers=(X, Y, scratch)) is not None
+    assert split(fill, parallel(c, *copy(c, source="s")), buffers=(X, Y, scratch)) is None
+
+
+def test_a_loop_with_much_repeated_work_is_not_opened():
+    a, r, b = axis(4), axis(1000), axis(1000)
+    acc = Acc("sum", float32, "add", Const(0.0, float32))
+    total = Loop(r, "reduce", (Load("t", "x", as_index(a) * 1000 + as_index(r), float32), Update("sum", "t")))
+    write = parallel(b, Store("y", as_index(a) * 1000 + as_index(b), "total"))
+    found = split(parallel(a, acc, total, Read("total", "sum"), write))
+    assert found is not None and found.shares == {a: Share(0, 1, True)}
+
+
+def test_a_reduction_to_one_number_is_not_shared():
+    r = axis(1000)
+    acc = Acc("sum", float32, "add", Const(0.0, float32))
+    total = Loop(r, "reduce", (Load("t", "x", as_index(r), float32), Update("sum", "t")))
+    assert split(acc, total, Read("total", "sum"), Store("y", as_index(0), "total")) is None
+
+
+def test_combining_stores_must_lie_apart():
+    a, b = axis(100), axis(30)
+    apart = Store("z", as_index(a) * 30 + as_index(b), "v", combine="add")
+    same = Store("z", as_index(b), "v", combine="add")
+    near = Store("z", as_index(a) * 29 + as_index(b), "v", combine="add")
+    load = Load("v", "x", as_index(a), float32)
+    shared = {
+        name: split(parallel(a, load, parallel(b, store, kind="serial")), buffers=(X, Z))
+        for name, store in (("apart", apart), ("same", same), ("near", near))
+    }
+    assert {name: found is not None for name, found in shared.items()} == {"apart": True, "same": False, "near": False}
+
+
+def test_stores_at_places_from_data_wait_for_what_lies_there():
+    copy_first = """graph @g(%x: f32[4096], %i: i64[], %u: f32[]) -> (f32[4096]) {
+  %y = scatter(%x, %i, %u) {axis=0} : f32[4096]
+  return %y
+}"""
+    program = separate_phases(lowered(parse_graph(copy_first)))
+    (kernel,) = program.kernels
+    assert sum(isinstance(s, Loop) for s in kernel.body) == 1, "one loop copies, a statement outside of it stores"
+    assert split_kernel(kernel, Costs()) is None
+
+
+def test_one_iteration_is_not_shared():
+    a, b = axis(1), axis(9)
+    assert split(parallel(a, parallel(b, *copy(b), kind="serial"))) is None
+    assert split() is None
+
+
+@pytest.mark.parametrize("extents", [(7,), (3, 11), (2, 3, 5)])
+def test_every_iteration_runs_in_exactly_one_part(extents: tuple[int, ...]):
+    """Counts with combining stores: parts that overlap would count twice."""
+    axes = [axis(n) for n in extents]
+    place = Index()
+    for a in axes:
+        place = place * a.extent + as_index(a)
+    size = int(np.prod(extents))
+    body: tuple[Stmt, ...] = (Store("c", place, Const(1.0, float32), combine="add"),)
+    for a in reversed(axes):
+        body = (Loop(a, "parallel", body),)
+    kernel = Kernel("k", (Buffer("c", float32, size, "inout"),), body)
+    found = split_kernel(kernel, Costs())
+    assert found is not None
+    native = Parts(kernel, found, TARGET)
+    for parts in range(1, size + 3):
+        counts = np.zeros(size, np.float32)
+        native.run([counts], range(parts), parts)
+        np.testing.assert_array_equal(counts, np.ones(size, np.float32))
+
+
+def test_shares_are_even():
+    program = schedule_program(lowered(parse_graph(MATMUL.replace("65", "650").replace("70", "700"))), TARGET)
+    for call in program.calls:
+        found = split_kernel(program.kernel(call.kernel), Costs())
+        assert found is not None and found.grains >= 32

@@ -1,0 +1,95 @@
+"""Interpreters: evaluation, state, errors with their origin, copies and transformations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from graphc.errors import ArgumentError, GraphcError, ShapeError
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import Graph, Node
+from graphc.ir.graph.interpret import Evaluator, Interpreter, Reemitter, bind, copy, evaluate, live_nodes
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.graph.text import print_graph
+from graphc.ir.op import REGISTRY
+from tests.ir.random_graphs import graphs
+
+TEXT = """graph @g(%x: f32[2], %w: f32[2] param "fc.weight", %s: f32[2] state "count") -> (f32[2], f32[2]) {
+  %h = mul(%x, %w) : f32[2]  // fc m.py:1
+  %dead = exp(%x) : f32[2]
+  %n = state_write(%s, %h) : f32[2]
+  %y = add(%h, f32(1.0)) : f32[2]
+  return %y, %n
+}
+"""
+X, W, S = (np.array(v, np.float32) for v in ([1, 2], [3, 4], [0, 0]))
+
+
+def test_evaluate():
+    y, n = evaluate(parse_graph(TEXT), [X, W, S])
+    assert (y.tolist(), n.tolist(), S.tolist()) == ([4, 9], [3, 8], [0, 0])
+
+
+def test_evaluator_keeps_written_state():
+    evaluator = Evaluator()
+    evaluator.run(parse_graph(TEXT), [X, W, S])
+    assert {path: array.tolist() for path, array in evaluator.state.items()} == {"count": [3, 8]}
+
+
+def test_number_of_arguments():
+    with pytest.raises(ArgumentError, match="@g takes 3 arguments, got 1"):
+        evaluate(parse_graph(TEXT), [X])
+
+
+def test_errors_name_the_line_of_the_user():
+    class Refuse(Interpreter):
+        def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+            raise ShapeError("no")
+
+    with pytest.raises(ShapeError) as error:
+        Refuse().run(parse_graph(TEXT), [X, W, S])
+    assert error.value.origin == "fc, m.py:1"
+
+
+def test_references_must_give_the_declared_type():
+    with pytest.raises(GraphcError, match=r"reference of mul gave float64\(2,\), type is f32\[2\]"):
+        evaluate(parse_graph(TEXT), [X.astype(np.float64), W.astype(np.float64), S])
+
+
+@settings(max_examples=100, deadline=None)
+@given(graphs())
+def test_copies_are_equal_and_independent(graph: Graph):
+    again = copy(graph)
+    assert again == graph
+    assert not set(again.nodes()) & set(graph.nodes())
+
+
+def test_transformation_maps_values():
+    class DoubleMul(Reemitter):
+        def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+            if node.op.name != "mul":
+                return self.copy_node(node, operands)
+            half = emit(self.target, node.op, operands, {}, node.location)[0]
+            return emit(self.target, REGISTRY["add"], (half, half), {}, node.location, node.results[0].name)
+
+    graph, transformation = parse_graph(TEXT), DoubleMul("twice")
+    result = transformation.transform(graph)
+    assert result.name == "twice" and "%h = add(%mul, %mul) : f32[2]  // fc m.py:1" in print_graph(result)
+    assert transformation.values[graph.nodes()[0].result].name == "h"
+    assert evaluate(result, [X, W, S])[0].tolist() == [7, 17]
+
+
+def test_live_nodes():
+    graph = parse_graph(TEXT)
+    live = {n.results[0].name for n in live_nodes(graph, graph.outputs[:1])}
+    assert live == {"y", "f32(1.0)", "h", "x", "w"}
+
+
+def test_bind():
+    graph = parse_graph(TEXT)
+    assert bind(graph, {"x": 1, "fc.weight": 2, "count": 3}) == [1, 2, 3]
+    assert bind(graph, {"x": 1, "w": 2, "s": 3}) == [1, 2, 3]

@@ -1,0 +1,143 @@
+"""Scalar operations: their types, and the corners of their numpy meaning."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphc.base.dtypes import ALL, DType, bool_, float32, float64, int8, int32, int64, uint8
+from graphc.errors import VerifyError
+from graphc.ir.kernel.scalar import SCALAR_OPS, bitcast, cast, result_type
+
+
+def run(name: str, *values: object, dtype: DType | None = None) -> object:
+    reference = SCALAR_OPS[name].reference
+    with np.errstate(all="ignore"):
+        return reference(*values, dtype)[()] if dtype is not None else np.asarray(reference(*values))[()]
+
+
+@pytest.mark.parametrize(
+    ("name", "types", "stated", "result"),
+    [
+        ("add", (float32, float32), None, float32),
+        ("lt", (uint8, uint8), None, bool_),
+        ("select", (bool_, int8, int8), None, int8),
+        ("cast", (float64,), bool_, bool_),
+        ("bitcast", (float32,), int32, int32),
+        ("ldexp", (float32, int32), None, float32),
+        ("ldexp", (float64, int64), None, float64),
+        ("ldexp", (float32, float32), None, float32),
+        ("fma", (float64,) * 3, None, float64),
+        ("not", (bool_,), None, bool_),
+        ("mulhi_unsigned", (int32, int32), None, int32),
+    ],
+)
+def test_result_types(name: str, types: tuple[DType, ...], stated: DType | None, result: DType):
+    assert result_type(name, types, stated) is result
+
+
+@pytest.mark.parametrize(
+    ("name", "types", "stated", "message"),
+    [
+        ("plus", (), None, "unknown scalar operation plus"),
+        ("add", (float32,), None, "add takes 2 operands, got 1"),
+        ("add", (float32, float64), None, r"add cannot take \(f32, f64\)"),
+        ("add", (bool_, bool_), None, r"add cannot take \(bool, bool\)"),
+        ("and", (float32, float32), None, r"and cannot take \(f32, f32\)"),
+        ("sqrt", (int32,), None, r"sqrt cannot take \(i32\)"),
+        ("select", (int8, int8, int8), None, r"select cannot take \(i8, i8, i8\)"),
+        ("ldexp", (float32, int64), None, r"ldexp cannot take \(f32, i64\)"),
+        ("cast", (float32,), None, "cast of f32 to None is not possible"),
+        ("bitcast", (float32,), int64, "bitcast of f32 to i64 is not possible"),
+        ("bitcast", (bool_,), uint8, "bitcast of bool to u8 is not possible"),
+        ("mulhi_unsigned", (int64, int64), None, r"mulhi_unsigned cannot take \(i64, i64\)"),
+    ],
+)
+def test_wrong_types(name: str, types: tuple[DType, ...], stated: DType | None, message: str):
+    with pytest.raises(VerifyError, match=message):
+        result_type(name, types, stated)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "expected"),
+    [
+        (np.float32(2.9), int32, 2),
+        (np.float32(-2.9), int32, -2),
+        (np.float32(np.nan), int64, 0),
+        (np.float32(np.inf), int32, 2**31 - 1),
+        (np.float32(-np.inf), int64, -(2**63)),
+        (np.float64(2.0**63), int64, 2**63 - 1),
+        (np.float64(-(2.0**63)), int64, -(2**63)),
+        (np.float64(1e300), int8, 127),
+        (np.float32(-0.9), uint8, 0),
+        (np.float32(-5), uint8, 0),
+        (np.float32(255.5), uint8, 255),
+        (np.float32(256), uint8, 255),
+        (np.int32(300), int8, 44),
+        (np.int8(-1), uint8, 255),
+        (np.uint8(200), int8, -56),
+        (np.float32(0.25), bool_, True),
+        (np.float32(-0.0), bool_, False),
+        (np.bool_(True), float64, 1.0),
+    ],
+)
+def test_cast(value: np.generic, dtype: DType, expected: object):
+    result = cast(value, dtype)
+    assert result == expected and result.dtype == dtype.numpy
+
+
+def test_bitcast():
+    assert bitcast(np.float32(1.0), int32) == 0x3F800000
+    assert bitcast(np.int64(-1), float64).tobytes() == b"\xff" * 8
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "quotient", "rest"),
+    [(7, 2, 3, 1), (-7, 2, -3, -1), (7, -2, -3, 1), (-7, -2, 3, -1), (5, 0, 0, 0), (-128, -1, -128, 0)],
+)
+def test_integer_division_truncates_and_never_traps(a: int, b: int, quotient: int, rest: int):
+    assert run("div", np.int8(a), np.int8(b)) == quotient
+    assert run("rem", np.int8(a), np.int8(b)) == rest
+
+
+def test_float_division():
+    assert run("div", np.float32(1), np.float32(0)) == np.inf
+    assert run("rem", np.float64(-7.5), np.float64(2)) == -1.5
+
+
+def test_shifts():
+    assert run("shr", np.int8(-128), np.int8(3)) == -16
+    assert run("shr_unsigned", np.int8(-128), np.int8(3)) == 16
+    assert run("shl", np.int8(65), np.int8(1)) == -126
+    assert run("mulhi_unsigned", np.int32(-1), np.int32(-1)) == -2
+
+
+def test_fma_rounds_once():
+    """2^-24 is lost when the product is rounded first."""
+    a = np.float32(1 + 2**-12)
+    assert run("fma", a, a, np.float32(-1 - 2**-11)) == np.float32(2**-24)
+    assert a * a - np.float32(1 + 2**-11) == 0
+
+
+def test_nan_goes_through_min_and_max():
+    nan = np.float32(np.nan)
+    assert np.isnan(run("max", nan, np.float32(1))) and np.isnan(run("min", np.float32(1), nan))
+
+
+def test_select_and_rounding():
+    assert run("select", np.bool_(False), np.float32(1), np.float32(2)) == 2
+    assert [run("roundeven", np.float64(v)) for v in (0.5, 1.5, 2.5, -0.5)] == [0, 2, 2, 0]
+    assert run("ldexp", np.float32(1.5), np.int32(-3)) == 0.1875
+
+
+def test_every_operation_keeps_its_type():
+    for op in SCALAR_OPS.values():
+        for dtype in ALL:
+            types = (bool_, dtype, dtype) if op.rule == "select" else (dtype,) * op.arity
+            try:
+                result = result_type(op.name, types, dtype)
+            except VerifyError:
+                continue
+            values = [np.ones((), t.numpy)[()] for t in types]
+            found = run(op.name, *values, dtype=dtype if op.rule == "cast" else None)
+            assert np.asarray(found).dtype == result.numpy, (op.name, dtype)

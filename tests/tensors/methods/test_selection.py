@@ -1,0 +1,210 @@
+"""Picking, placing, splitting and joining along dimensions against numpy, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc
+from graphc.autograd import gradcheck
+from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
+from graphc.tensors.methods import selection
+
+CUBE = np.random.default_rng(0).standard_normal((2, 3, 4))
+
+
+def same(found: graphc.Tensor, wanted: np.ndarray) -> None:
+    assert found.shape == np.shape(wanted)
+    np.testing.assert_array_equal(found.numpy(), wanted)
+
+
+def counting(*shape: int) -> graphc.Tensor:
+    return graphc.arange(float(np.prod(shape))).reshape(*shape)
+
+
+def test_take():
+    places = np.array([[0, 23], [-1, 5]])
+    same(graphc.tensor(CUBE).take(graphc.tensor(places)), np.take(CUBE, places))
+
+
+@pytest.mark.parametrize(("dim", "shape"), [(0, (1, 3, 4)), (1, (2, 2, 1)), (-1, (1, 1, 3)), (None, (5,))])
+def test_take_along_dim(dim: int | None, shape: tuple[int, ...]):
+    places = np.random.default_rng(1).integers(-2, 2, shape)
+    found = graphc.tensor(CUBE).take_along_dim(graphc.tensor(places), dim)
+    if dim is None:
+        return same(found, CUBE.reshape(-1)[places])
+    sizes = np.broadcast_shapes(shape, tuple(1 if d == dim % 3 else s for d, s in enumerate(CUBE.shape)))
+    same(found, np.take_along_axis(CUBE, np.broadcast_to(places, sizes), dim))
+
+
+def test_placing_by_index():
+    base, index, rows = counting(3, 2), graphc.tensor([2, 0, 2]), counting(3, 2) + 10
+    wanted = np.arange(6.0).reshape(3, 2)
+    np.add.at(wanted, [2, 0, 2], 2 * (np.arange(6.0).reshape(3, 2) + 10))
+    same(base.index_add(0, index, rows, alpha=2), wanted)
+    assert base.index_copy(0, graphc.tensor([2, 0]), rows[:2]).tolist() == [[12, 13], [2, 3], [10, 11]]
+    assert base.index_fill(1, graphc.tensor([0]), -1).tolist() == [[-1, 1], [-1, 3], [-1, 5]]
+    assert base.index_put((graphc.tensor([0, 0]), graphc.tensor([1, 1])), graphc.tensor([5.0, 7.0]), True)[0, 1] == 13
+    assert base.tolist() == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_placing_by_mask_and_slice():
+    base = counting(2, 3)
+    mask = graphc.tensor([False, True, True])
+    assert base.masked_scatter(mask, graphc.tensor([9.0, 8.0, 7.0, 6.0])).tolist() == [[0, 9, 8], [3, 7, 6]]
+    assert base.select_scatter(graphc.tensor([7.0, 8.0]), 1, -1).tolist() == [[0, 1, 7], [3, 4, 8]]
+    assert base.slice_scatter(graphc.zeros(2, 2), 1, 0, None, 2).tolist() == [[0, 1, 0], [0, 4, 0]]
+    assert base.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+REDUCTIONS = {"sum": np.sum, "mean": np.mean, "prod": np.prod, "amax": np.max, "amin": np.min}
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("how", REDUCTIONS)
+@pytest.mark.parametrize("whole", [False, True])
+def test_scatter_reduce(how: str, include_self: bool, whole: bool):
+    rng = np.random.default_rng(2)
+    base, update = rng.integers(-9, 9, (3, 4)), rng.integers(-9, 9, (5, 3))
+    index = rng.integers(0, 3, (5, 3))
+    if not whole:
+        base, update = base / 2, update / 2
+    wanted = base.copy()
+    for row, column in np.ndindex(3, 3):
+        met = update[index[:, column] == row, column]
+        if met.size:
+            value = REDUCTIONS[how]([*([base[row, column]] if include_self else []), *met])
+            wanted[row, column] = np.floor(value) if whole else value
+    found = graphc.tensor(base).scatter_reduce(
+        0, graphc.tensor(index), graphc.tensor(update), how, include_self=include_self
+    )
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-12)
+    assert found.dtype is graphc.tensor(base).dtype
+
+
+def test_elements_equal_to_a_scattered_extreme_share_its_gradient():
+    x = graphc.tensor([-2.0, 0.0, 5.0], requires_grad=True)
+    updates = graphc.tensor([-1.0, 0.0, -0.0, 5.0], requires_grad=True)
+    index = graphc.tensor([0, 1, 1, 2])
+    x.scatter_reduce(0, index, updates, "amax").sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [0, 1 / 3, 1 / 2], rtol=1e-6)
+    np.testing.assert_allclose(updates.grad.numpy(), [1, 1 / 3, 1 / 3, 1 / 2], rtol=1e-6)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+def test_scattered_extremes_do_not_compare_all_pairs(include_self: bool):
+    def largest(x, index, updates):
+        return x.scatter_reduce(0, index, updates, "amax", include_self=include_self)
+
+    index = graphc.zeros(900, dtype=graphc.int64)
+    graph = graphc.trace(largest, graphc.zeros(800), index, graphc.zeros(900))
+    assert max(v.type.size for node in graph.nodes() for v in node.results) <= 900
+
+
+def test_scatter_reduce_refuses():
+    x, index = graphc.zeros(2, 2), graphc.zeros(1, 2, dtype=graphc.int64)
+    with pytest.raises(AttributeValueError, match="'median' is not known"):
+        x.scatter_reduce(0, index, x, "median")
+
+
+@pytest.mark.parametrize("sections", [1, 3, 5, (1, 3), (0, 9), (-1,)])
+def test_tensor_split(sections: int | tuple[int, ...]):
+    x = np.arange(8.0).reshape(4, 2)
+    for found, wanted in zip(graphc.tensor(x).tensor_split(sections), np.array_split(x, sections), strict=True):
+        same(found, wanted)
+
+
+def test_splits():
+    x = graphc.tensor(CUBE)
+    for found, wanted in ((x.hsplit(3), np.hsplit(CUBE, 3)), (x.vsplit(2), np.vsplit(CUBE, 2))):
+        assert [p.tolist() for p in found] == [w.tolist() for w in wanted]
+    assert [p.shape for p in x.dsplit((1, 3))] == [(2, 3, 1), (2, 3, 2), (2, 3, 1)]
+    assert [p.tolist() for p in graphc.tensor([1, 2, 3]).hsplit(3)] == [[1], [2], [3]]
+    assert [p.shape[1] for p in x.split_with_sizes([1, 2], 1)] == [1, 2]
+    with pytest.raises(AttributeValueError, match="at least one part"):
+        x.tensor_split(0)
+
+
+@pytest.mark.parametrize(("dim", "size", "step"), [(0, 2, 1), (1, 2, 1), (-1, 2, 2), (2, 4, 3), (1, 0, 2)])
+def test_unfold(dim: int, size: int, step: int):
+    windows = np.lib.stride_tricks.sliding_window_view(CUBE, size, dim) if size else np.zeros((2, 4, 4, 0))
+    wanted = np.take(windows, range(0, windows.shape[dim % 3], step), dim % 3)
+    same(graphc.tensor(CUBE).unfold(dim, size, step), wanted)
+
+
+def test_unfold_of_scalars_and_refusals():
+    assert graphc.tensor(3.0).unfold(0, 1, 1).tolist() == [3]
+    for size, step in ((5, 1), (1, 0), (-1, 1)):
+        with pytest.raises(IndexRangeError, match="do not fit a dimension of size 4"):
+            graphc.tensor(CUBE).unfold(2, size, step)
+
+
+@pytest.mark.parametrize("k", [-1, 0, 1, 2, 3, 6])
+def test_rot90(k: int):
+    for dims in ((0, 1), (2, 0)):
+        same(graphc.tensor(CUBE).rot90(k, dims), np.rot90(CUBE, k, dims))
+
+
+def test_flips():
+    same(graphc.tensor(CUBE).fliplr(), np.fliplr(CUBE))
+    same(graphc.tensor(CUBE).flipud(), np.flipud(CUBE))
+    with pytest.raises(ShapeError, match="at least 2"):
+        graphc.zeros(2).fliplr()
+    with pytest.raises(ShapeError, match="at least 1"):
+        graphc.tensor(1.0).flipud()
+
+
+def test_diagonals_and_places():
+    assert graphc.tensor([1, 2]).diag().tolist() == [[1, 0], [0, 2]]
+    assert graphc.tensor([[1, 2], [3, 4]]).diagflat(1).shape == (5, 5)
+    assert graphc.tensor([[1], [2]]).diag_embed().tolist() == [[[1]], [[2]]]
+    same(graphc.tensor(CUBE > 1).argwhere(), np.argwhere(CUBE > 1))
+
+
+def test_sum_to_size():
+    np.testing.assert_allclose(graphc.tensor(CUBE).sum_to_size(3, 1).numpy(), CUBE.sum((0, 2))[:, None])
+    with pytest.raises(ShapeError, match="does not broadcast"):
+        graphc.tensor(CUBE).sum_to_size(5)
+
+
+@pytest.mark.parametrize("name", ["hstack", "vstack", "dstack", "column_stack"])
+@pytest.mark.parametrize("shape", [(3,), (3, 2), (3, 2, 2)])
+def test_joining(name: str, shape: tuple[int, ...]):
+    a, b = (np.random.default_rng(i).standard_normal(shape) for i in range(2))
+    same(getattr(selection, name)([graphc.tensor(a), graphc.tensor(b)]), getattr(np, name)([a, b]))
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_at_least(rank: int):
+    for array in (np.float64(2), CUBE[0, 0], CUBE[0], CUBE):
+        wanted = (np.atleast_1d, np.atleast_2d, np.atleast_3d)[rank - 1](array)
+        same(selection.at_least(graphc.tensor(array), rank), wanted)
+
+
+def test_joining_promotes_and_needs_tensors():
+    mixed = selection.joined([graphc.tensor([1]), graphc.tensor([0.5])], 0)
+    assert (mixed.dtype, mixed.tolist()) == (graphc.float32, [1, 0.5])
+    with pytest.raises(ArgumentError, match="at least one"):
+        selection.joined([], 0)
+
+
+def test_blocks_and_products():
+    blocks = selection.block_diag(graphc.ones(1, 2), graphc.tensor([2.0]), graphc.tensor(3.0))
+    assert blocks.tolist() == [[1, 1, 0, 0], [0, 0, 2, 0], [0, 0, 0, 3]]
+    pairs = selection.cartesian_prod(graphc.tensor([1, 2]), graphc.tensor([3, 4]))
+    assert pairs.tolist() == [[1, 3], [1, 4], [2, 3], [2, 4]]
+    assert selection.cartesian_prod(graphc.tensor([1, 2])).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("offset", [-1, 0, 2])
+def test_triangle_indices(offset: int):
+    same(graphc.tril_indices(3, 4, offset), np.stack(np.tril_indices(3, offset, 4)))
+    same(graphc.triu_indices(3, 4, offset), np.stack(np.triu_indices(3, offset, 4)))
+
+
+def test_gradients_reach_what_was_picked_and_placed():
+    x, y = (graphc.tensor(a).requires_grad_() for a in (CUBE[0], CUBE[1]))
+    index = graphc.tensor([1, 0, 1])
+    assert gradcheck(lambda a, b: a.index_add(0, index, b), [x, y])
+    assert gradcheck(lambda a, b: a.unfold(1, 2, 1).sum_to_size(4 - 1, 1) + b.rot90()[:3, :1], [x, y])
+    assert gradcheck(lambda a, b: a.slice_scatter(b[:, :2], 1, 0, 2), [x, y])

@@ -1,0 +1,109 @@
+"""Functions that run and the variables that their code names."""
+
+from __future__ import annotations
+
+import cProfile
+import json
+import sys
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphc
+from graphc.tracing import code_reads
+from graphc.tracing.code_reads import codes_within, functions_of, is_library, variables_of, watching
+
+VALUE = 1
+
+
+def outer(factor: float) -> Any:
+    def inner(x: Any) -> Any:
+        return np.linalg.norm(x) * factor * VALUE + len(x)
+
+    return inner
+
+
+def test_the_variables_of_code():
+    found = {(v.name, v.is_global, v.attributes) for v in variables_of(outer(1.0).__code__)}
+    assert found == {
+        ("np", True, ("linalg", "norm")),
+        ("factor", False, ()),
+        ("VALUE", True, ()),
+        ("len", True, ()),
+    }
+    assert all(v.line > 20 for v in variables_of(outer(1.0).__code__))
+
+
+def test_assigned_variables_count_and_local_ones_do_not():
+    def function() -> Any:
+        global VALUE
+        VALUE = 1
+        local = 2
+        return lambda: local
+
+    assert {(v.name, v.is_global) for v in variables_of(function.__code__)} == {("VALUE", True)}
+    assert [c.co_name for c in codes_within(function.__code__)] == ["<lambda>"]
+
+
+def test_libraries_are_known():
+    assert is_library(graphc.__file__) and is_library(np.__file__) and is_library(json.__file__)
+    assert not is_library(__file__) and not is_library(pytest.__file__) and not is_library("<stdin>")
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_functions_of_each_frame(known: bool, monkeypatch: pytest.MonkeyPatch):
+    if not known:
+        monkeypatch.setattr(code_reads, "_function_place", lambda: None)
+    first, second = outer(1.0), outer(2.0)
+    seen: list[Any] = []
+
+    def see(frame: FrameType) -> None:
+        seen.append(functions_of(frame))
+
+    with watching(see):
+        first([1.0])
+        second([1.0])
+        json.dumps([1])
+    assert first in seen[0] and second in seen[1] and first not in seen[1] and len(seen) == 2
+    assert not known or [len(found) for found in seen] == [1, 1]
+    first([1.0])
+    assert len(seen) == 2
+
+
+def test_a_profiler_goes_on():
+    seen: list[str] = []
+
+    def profile(frame: FrameType, kind: str, argument: Any) -> None:
+        if kind == "call":
+            seen.append(frame.f_code.co_name)
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        with watching(lambda frame: None):
+            outer(1.0)
+        assert sys.getprofile() is profile
+    finally:
+        sys.setprofile(before)
+    assert "outer" in seen
+
+
+def test_a_profiler_of_the_interpreter_is_resumed():
+    profiler = cProfile.Profile()
+    profiler.enable()
+    try:
+        with watching(lambda frame: None):
+            pass
+        outer(1.0)
+    finally:
+        profiler.disable()
+    assert any("outer" in str(entry.code) for entry in profiler.getstats())
+
+
+def test_code_that_asks_whether_two_objects_are_one_is_told_from_code_that_asks_for_none():
+    for function in (lambda x, y: x is y, lambda x, y: 1 if x is not y else 2, lambda x, y: id(x) == id(y)):
+        assert code_reads.compares_identity(function.__code__)
+    for function in (lambda x, y: x is None, lambda x, y: x == y, lambda x, y: 1 if y is not None else x is True):
+        assert not code_reads.compares_identity(function.__code__)

@@ -1,0 +1,217 @@
+"""graphc.scan and recurrent layers: eager, traced, compiled and trained results agree, whatever the length."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.nn.functional as F
+from graphc import nn, optim
+from graphc.compiler.stages import Stages
+from graphc.errors import ArgumentError, ShapeError, TraceError
+from graphc.ops.loop import scan as scan_op
+from graphc.tracing.scan import scan
+
+
+def tensor(*shape: int, seed: int = 0, grad: bool = False) -> graphc.Tensor:
+    values = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+    return graphc.tensor(values, requires_grad=grad)
+
+
+def running(total: graphc.Tensor, x: graphc.Tensor) -> tuple[graphc.Tensor, graphc.Tensor]:
+    total = total * 0.5 + x
+    return total, total.tanh()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_eager_and_compiled(reverse: bool):
+    x = tensor(6, 3)
+
+    def function(x):
+        return scan(running, x[0] * 0, x, reverse=reverse)
+
+    last, stacks = function(x)
+    values = x.numpy()[::-1] if reverse else x.numpy()
+    total, expected = np.zeros(3, np.float32), []
+    for row in values:
+        total = total * np.float32(0.5) + row
+        expected.append(np.tanh(total))
+    np.testing.assert_allclose(last.numpy(), total, rtol=1e-6)
+    np.testing.assert_allclose(stacks.numpy(), expected[::-1] if reverse else expected, rtol=1e-5)
+    found = graphc.compile(function)(x)
+    np.testing.assert_allclose(found[0].numpy(), last.numpy(), rtol=1e-5)
+    np.testing.assert_allclose(found[1].numpy(), stacks.numpy(), rtol=1e-5)
+
+
+def test_structures_and_length():
+    def step(carry, x):
+        assert x is None
+        return {"a": carry["b"], "b": carry["a"] + carry["b"]}, {"seen": carry["a"], "none": None}
+
+    def fibonacci(one):
+        return scan(step, {"a": one * 0, "b": one}, length=10)
+
+    one = graphc.tensor([1.0])
+    for function in (fibonacci, graphc.compile(fibonacci)):
+        last, ys = function(one)
+        assert last["a"].item() == 55 and ys["none"] is None
+        np.testing.assert_array_equal(ys["seen"].numpy()[:, 0], [0, 1, 1, 2, 3, 5, 8, 13, 21, 34])
+
+
+def test_a_traced_loop_is_one_node_for_any_length():
+    def kernels(length: int) -> int:
+        graph = graphc.trace(lambda x: scan(running, x[0], x), tensor(length, 3))
+        assert [n.op for n in graph.nodes()].count(scan_op.op) == 1
+        return len(Stages(graph).scheduled.kernels)
+
+    assert kernels(5) == kernels(50)
+
+
+def test_gradients_inside_of_a_trace():
+    x, weight = tensor(5, 4), tensor(4, 4, seed=1, grad=True)
+
+    def loss(x):
+        return scan(lambda h, row: ((h @ weight + row).tanh(),) * 2, x[0] * 0, x)[1].sum()
+
+    loss(x).backward()
+    expected = weight.grad.numpy().copy()
+    weight.grad = None
+    graphc.compile(loss)(x).backward()
+    np.testing.assert_allclose(weight.grad.numpy(), expected, rtol=1e-4, atol=1e-5)
+
+    def second(x, w):
+        y = scan(lambda h, row: ((h @ w + row).tanh(),) * 2, x[0] * 0, x)[1].sum()
+        (g,) = graphc.autograd.grad(y, w, create_graph=True)
+        return graphc.autograd.grad((g * g).sum(), w)[0]
+
+    found = graphc.compile(second)(x, weight)
+    np.testing.assert_allclose(found.detach().numpy(), second(x, weight).detach().numpy(), rtol=1e-3, atol=1e-4)
+
+
+def test_no_grad_inside_of_a_step():
+    x = tensor(4, 3, grad=True)
+
+    def step(total, row):
+        with graphc.no_grad():
+            scale = row * 2
+        return total + row * scale, None
+
+    def loss(x):
+        return scan(step, x[0] * 0, x)[0].sum()
+
+    loss(x).backward()
+    expected, x.grad = x.grad.numpy().copy(), None
+    np.testing.assert_allclose(expected, 2 * x.detach().numpy(), rtol=1e-6)
+    graphc.compile(loss)(x).backward()
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-6)
+
+
+def test_refusals():
+    x = tensor(4, 3)
+    with pytest.raises(ShapeError, match="do not say how many steps"):
+        scan(running, x[0], (x, tensor(5, 3)))
+    with pytest.raises(ShapeError, match="do not say how many steps"):
+        scan(running, x[0])
+    with pytest.raises(ShapeError, match="no steps"):
+        scan(running, x[0], tensor(0, 3))
+    with pytest.raises(ArgumentError, match="must return a pair"):
+        scan(lambda c, x: c, x[0], x)
+    with pytest.raises(ShapeError, match=r"takes a carry of f32\[3\] and gives one of f32\[1, 3\]"):
+        scan(lambda c, x: (c.reshape(1, 3), x), x[0], x)
+
+
+def test_steps_that_are_no_functions_are_refused_in_a_trace():
+    x, count = tensor(4, 3), graphc.zeros(1)
+
+    def writes(c, x):
+        count.add_(1)
+        return c, x
+
+    with pytest.raises(TraceError, match="writes to a tensor from outside"):
+        graphc.trace(lambda x: scan(writes, x[0], x), x)
+    with pytest.raises(TraceError, match="would be the same in every step"):
+        graphc.trace(lambda x: scan(lambda c, x: (c, F.dropout(x, 0.5)), x[0], x), x)
+
+
+LAYERS = {
+    "lstm": lambda: nn.LSTM(3, 5, num_layers=2, bidirectional=True, batch_first=True),
+    "gru": lambda: nn.GRU(3, 5, bidirectional=True, bias=False),
+    "rnn": lambda: nn.RNN(3, 5, num_layers=2, nonlinearity="relu"),
+}
+
+
+def flat(output) -> list[graphc.Tensor]:
+    y, state = output
+    return [y, *(state if isinstance(state, tuple) else (state,))]
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("given", [False, True])
+def test_compiled_layers(name: str, given: bool):
+    graphc.manual_seed(0)
+    layer = LAYERS[name]()
+    x = tensor(4, 6, 3, grad=True)
+    arguments = [x]
+    if given:
+        states = flat(layer(x))[1:]
+        first = [tensor(*s.shape, seed=i) for i, s in enumerate(states)]
+        arguments.append(tuple(first) if len(first) > 1 else first[0])
+    results = []
+    for module in (layer, graphc.compile(layer)):
+        layer.zero_grad()
+        x.grad = None
+        outputs = flat(module(*arguments))
+        sum(((o * o).sum() for o in outputs), graphc.tensor(0.0)).backward()
+        gradients = [p.grad.numpy().copy() for p in layer.parameters()] + [x.grad.numpy().copy()]
+        results.append([o.detach().numpy() for o in outputs] + gradients)
+    for expected, found in zip(*results, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-5)
+
+
+class Tagger(nn.Module):
+    """A tag for each word."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(11, 6)
+        self.rnn = nn.LSTM(6, 7, batch_first=True)
+        self.tags = nn.Linear(7, 4)
+
+    def forward(self, x):
+        return self.tags(self.rnn(self.words(x))[0])
+
+
+def test_compiled_training_of_a_tagger():
+    graphc.manual_seed(0)
+    net = Tagger()
+    other = copy.deepcopy(net)
+    rng = np.random.default_rng(0)
+    words, tags = (graphc.from_numpy(rng.integers(0, n, (3, 8))) for n in (11, 4))
+
+    def loss_of(logits, tags):
+        return F.cross_entropy(logits.reshape(-1, 4), tags.reshape(-1))
+
+    step = graphc.compile_step(net, loss_of, optim.Adam(net.parameters(), lr=0.05))
+    optimizer = optim.Adam(other.parameters(), lr=0.05)
+    losses = []
+    for _ in range(5):
+        optimizer.zero_grad()
+        expected = loss_of(other(words), tags)
+        expected.backward()
+        optimizer.step()
+        losses.append(float(step(words, tags).item()))
+        assert losses[-1] == pytest.approx(expected.item(), rel=1e-3)
+    assert losses[-1] < losses[0]
+
+
+def test_a_longer_sequence_is_no_larger_program():
+    layer = nn.LSTM(3, 4)
+
+    def size(length: int) -> tuple[int, int]:
+        program = Stages(graphc.trace(layer, tensor(length, 2, 3))).scheduled
+        return len(program.kernels), len(program.calls)
+
+    assert size(100) == size(1000)

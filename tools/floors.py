@@ -1,0 +1,98 @@
+"""The floors of the house: every package of graphc from the bottom up, and which others it may import."""
+
+from __future__ import annotations
+
+FLOORS: dict[str, tuple[str, ...]] = {
+    "base": (),
+    "files": ("base",),
+    # Two intermediate representations, with what they share.
+    "ir": ("base",),
+    "ir.kernel": ("base", "ir"),
+    "ir.graph": ("base", "ir"),
+    "ops": ("base", "ir", "ir.kernel", "ir.graph"),
+    # From a graph to kernels.
+    "passes": ("base", "ir", "ir.kernel", "ir.graph", "ops"),
+    "fusion": ("base", "ir", "ir.kernel", "ir.graph", "ops", "passes"),
+    "lowering": ("base", "ir", "ir.kernel", "ir.graph", "ops", "passes", "fusion"),
+    # From kernels to native code: knows loop nests and targets, no op, no graph.
+    "codegen": (),
+    "codegen.machine": ("base",),
+    "codegen.schedule.loops": ("base", "ir.kernel"),
+    "codegen.schedule.memory": ("base", "files", "ir.kernel", "codegen.machine"),
+    "codegen.schedule.expansion": ("base", "ir.kernel"),
+    "codegen.schedule.lanes": ("base", "ir.kernel", "codegen.machine", "codegen.schedule.loops"),
+    "codegen.schedule.contraction": (
+        *("base", "ir.kernel", "codegen.machine"),
+        *("codegen.schedule.loops", "codegen.schedule.memory", "codegen.schedule.lanes"),
+    ),
+    "codegen.schedule.reduce": (
+        *("base", "ir.kernel", "codegen.machine", "codegen.schedule.loops"),
+        *("codegen.schedule.memory", "codegen.schedule.lanes", "codegen.schedule.contraction"),
+    ),
+    "codegen.schedule.estimate": ("base", "ir.kernel", "codegen.machine", "codegen.schedule.lanes"),
+    "codegen.schedule.threads": ("base", "files", "ir.kernel", "codegen.machine", "codegen.schedule.estimate"),
+    "codegen.schedule.blocks": (
+        *("base", "ir.kernel", "codegen.machine"),
+        *("codegen.schedule.loops", "codegen.schedule.memory"),
+    ),
+    "codegen.schedule": (
+        *("base", "ir.kernel", "codegen.machine", "codegen.schedule.loops", "codegen.schedule.memory"),
+        *("codegen.schedule.expansion", "codegen.schedule.lanes", "codegen.schedule.contraction"),
+        *("codegen.schedule.reduce", "codegen.schedule.estimate", "codegen.schedule.threads"),
+        "codegen.schedule.blocks",
+    ),
+    "codegen.llvm": (
+        *("base", "files", "ir.kernel", "codegen.machine", "codegen.schedule.memory"),
+        *("codegen.schedule.expansion", "codegen.schedule.contraction", "codegen.schedule.threads"),
+    ),
+    "codegen.native": ("base", "codegen.machine"),
+    # Loads and calls what was compiled; needs no compiler.
+    "runtime": ("base", "files"),
+    "compiler": (
+        *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "fusion", "lowering"),
+        *("codegen.machine", "codegen.schedule", "codegen.schedule.estimate", "codegen.schedule.memory"),
+        *("codegen.llvm", "codegen.native", "runtime"),
+    ),
+    # What users write with.
+    "tape": ("base", "ops"),
+    "tensors": ("base", "ir", "ops", "tape"),
+    "eager": ("base", "ir", "ir.graph", "ops", "tape", "tensors"),
+    "tracing": ("base", "ir", "ir.graph", "ops", "passes", "tape", "tensors", "eager"),
+    "autograd": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing"),
+    "nn": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing", "autograd"),
+    "optim": ("base", "ir", "ops", "tape", "tensors", "tracing", "nn"),
+    "data": ("base", "files", "tensors"),
+    "serialize": ("base", "files", "tensors", "nn"),
+    "monitor": ("base", "files", "tensors", "tracing", "nn"),
+    "drawing": ("base", "files", "ir", "ir.graph", "tape", "tensors", "eager"),
+    "compiled": (
+        *("base", "files", "ir", "ir.graph", "ops", "passes", "compiler", "runtime"),
+        *("tape", "tensors", "eager", "tracing", "nn"),
+    ),
+    "cli": (
+        *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "compiler", "runtime"),
+        *("tensors", "nn", "serialize", "drawing", "compiled"),
+    ),
+}
+"""Each package may import itself and those that it names, all of which stand before it. A package that is not listed
+belongs to the one that it lies in (``nn.functional``), and one at the top must be listed."""
+FRONT_DOOR = frozenset({"__init__", "__main__", "errors", "func", "hooks", "public"})
+"""Modules at the top of the package: import paths that users and pickles know, which only hand on what lies below."""
+
+
+def floor_of(module: str) -> str | None:
+    """The listed package to which a module of graphc belongs, ``ir.kernel`` for ``graphc.ir.kernel.text``; None for
+    the front door. Raises KeyError for a package at the top that is not listed."""
+    parts = module.split(".")[1:]
+    for length in range(len(parts), 0, -1):
+        name = ".".join(parts[:length])
+        if name in FLOORS:
+            return name
+    if not parts or parts[0] in FRONT_DOOR:
+        return None
+    raise KeyError(module)
+
+
+def imports_allowed(here: str, there: str) -> bool:
+    """Whether a floor may import another one."""
+    return here == there or there in FLOORS[here]

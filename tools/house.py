@@ -1,0 +1,199 @@
+"""The order of the house in figures: ``python -m tools.house`` prints what stands where it should not.
+
+Modules at the top of the package, circles of packages, packages without a floor, rules that name ops outside of
+`graphc/ops`, and numbers without a name in what chooses between ways to compile. ``--list`` shows each place,
+``--json`` prints the figures as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import networkx as nx
+
+from graphc.ir.op import REGISTRY
+from graphc.ops import registry
+from tools.floors import FRONT_DOOR, floor_of
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = "graphc"
+assert registry.FAMILIES, "the names of all ops"
+
+SEE_OPS = ("passes", "fusion", "lowering", "compiler", "eager", "tracing", "compiled", "drawing")
+"""Packages that see graphs: what they do with an op follows from its definition, not from its name."""
+CHOOSE = ("fusion", "codegen/schedule")
+"""Packages that choose between ways to compile by prices and thresholds."""
+FORMULAS = "codegen/schedule/expansion"
+"""Numbers of formulas choose nothing."""
+PLAIN = (-1, 0, 1, 2)
+"""Numbers that need no name."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line that breaks a rule."""
+
+    path: str
+    line: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.what}"
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module of the package."""
+
+    path: str
+    source: str
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Its syntax."""
+        return ast.parse(self.source)
+
+    @property
+    def name(self) -> str:
+        """Dotted, without ``__init__``."""
+        parts = Path(self.path).with_suffix("").parts
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def read_modules(root: Path = ROOT) -> list[Module]:
+    """All modules of the package."""
+    paths = sorted((root / PACKAGE).rglob("*.py"))
+    return [Module(p.relative_to(root).as_posix(), p.read_text(encoding="utf-8")) for p in paths]
+
+
+def modules_at_the_top(modules: Sequence[Module]) -> list[Place]:
+    """Modules beside the packages whose import path users do not know."""
+    tops = (m for m in modules if m.path.count("/") == 1)
+    return [Place(m.path, 1, "belongs into a package") for m in tops if Path(m.path).stem not in FRONT_DOOR]
+
+
+def without_floor(modules: Sequence[Module]) -> list[Place]:
+    """Modules whose package has no floor."""
+    found = []
+    for module in modules:
+        try:
+            floor_of(module.name)
+        except KeyError:
+            found.append(Place(module.path, 1, "no floor"))
+    return found
+
+
+def circles(modules: Sequence[Module]) -> list[Place]:
+    """Packages with a floor that import each other, when they are loaded or for types only."""
+    graph = nx.DiGraph()
+    names = {m.name for m in modules}
+    for module in modules:
+        here = floor_of(module.name)
+        for there in _imported(module, names):
+            other = floor_of(there)
+            if here and other and here != other:
+                graph.add_edge(here, other)
+    parts = (sorted(part) for part in nx.strongly_connected_components(graph) if len(part) > 1)
+    return [Place(PACKAGE, 1, f"circle of {', '.join(part)}") for part in sorted(parts)]
+
+
+def _imported(module: Module, names: set[str]) -> Iterator[str]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (name for name in inner if name in names)
+            if node.module in names and not all(name in names for name in inner):
+                yield node.module
+
+
+def names_of_ops(modules: Sequence[Module]) -> list[Place]:
+    """Tables keyed by names of ops, and comparisons with such names, in packages that see graphs."""
+    seen = [m for m in modules if m.path.startswith(tuple(f"{PACKAGE}/{p}/" for p in SEE_OPS))]
+    return [place for module in seen for place in _named_ops(module)]
+
+
+def _named_ops(module: Module) -> Iterator[Place]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Compare) and _asks_for_name(node):
+            yield Place(module.path, node.lineno, ast.unparse(node))
+        if not isinstance(node, ast.Dict | ast.Set):
+            continue
+        keys = node.keys if isinstance(node, ast.Dict) else node.elts
+        texts = [k.value for k in keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
+        if len(texts) > 1 and sum(t in REGISTRY for t in texts) > len(texts) // 2:
+            yield Place(module.path, node.lineno, f"table of {', '.join(sorted(texts))}")
+
+
+def _asks_for_name(node: ast.Compare) -> bool:
+    """``node.op.name == "conv"``, ``node.op is CONV`` and the like do: an op is asked for by its name."""
+    sides = (node.left, *node.comparators)
+    asks = any(isinstance(s, ast.Attribute) and s.attr == "name" and "op" in ast.unparse(s.value) for s in sides)
+    literals = (c.value for s in sides for c in ast.walk(s) if isinstance(c, ast.Constant))
+    return asks and any(isinstance(text, str) and text in REGISTRY for text in literals)
+
+
+def loose_numbers(modules: Sequence[Module]) -> list[Place]:
+    """Numbers without a name that reach a comparison or a price where ways to compile are chosen."""
+    choosing = [m for m in modules if m.path.startswith(tuple(f"{PACKAGE}/{p}/" for p in CHOOSE))]
+    choosing = [m for m in choosing if not m.path.startswith(f"{PACKAGE}/{FORMULAS}/")]
+    return [place for module in choosing for place in _loose_numbers(module)]
+
+
+def _loose_numbers(module: Module) -> Iterator[Place]:
+    functions = (n for n in ast.walk(module.tree) if isinstance(n, ast.FunctionDef | ast.Lambda))
+    seen: set[ast.AST] = set()
+    for function in functions:
+        for node in ast.walk(function):
+            if isinstance(node, ast.Compare | ast.BinOp) and node not in seen:
+                seen.update(ast.walk(node))
+                numbers = [c.value for c in _operands(node) if c.value not in PLAIN]
+                if numbers:
+                    yield Place(module.path, node.lineno, f"{', '.join(map(str, numbers))} in {ast.unparse(node)}")
+
+
+def _operands(node: ast.AST) -> Iterator[ast.Constant]:
+    """Numbers of a comparison or an arithmetic expression; those within calls and subscripts count too."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Constant) and isinstance(part.value, int | float) and not isinstance(part.value, bool):
+            yield part
+
+
+FIGURES = {
+    "modules at the top": modules_at_the_top,
+    "packages without a floor": without_floor,
+    "circles of packages": circles,
+    "ops by name outside of ops": names_of_ops,
+    "numbers without a name": loose_numbers,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(prog="python -m tools.house", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--list", action="store_true", help="show each place")
+    parser.add_argument("--json", action="store_true", help="the figures as JSON")
+    options = parser.parse_args(argv)
+    modules = read_modules()
+    found = {name: figure(modules) for name, figure in FIGURES.items()}
+    if options.json:
+        print(json.dumps({name: len(places) for name, places in found.items()}))
+        return 0
+    for name, places in found.items():
+        print(f"{len(places):5} {name}")
+        if options.list:
+            for place in places:
+                print(f"      {place}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -122,3 +122,8 @@ class MemberNameError(GraphcError, KeyError):
 
 class StateDictError(GraphcError, RuntimeError):
     """A state dictionary does not fit the module it is loaded into."""
+
+
+# Users know the exceptions by the path that hands them on, and see it in tracebacks and pickles.
+for _name in __all__:
+    globals()[_name].__module__ = "graphc.errors"

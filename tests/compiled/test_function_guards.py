@@ -386,7 +386,7 @@ def test_what_forward_assigns_is_refused_and_restored(how: str, kind: str):
 
 
 def test_the_error_names_the_line():
-    with pytest.raises(TraceError, match=r"attribute 'n' of Assigning is assigned at .*test_compiled_guards.py:\d+"):
+    with pytest.raises(TraceError, match=r"attribute 'n' of Assigning is assigned at .*test_function_guards.py:\d+"):
         gc.compile(Assigning("number"))(gc.ones(2))
 
 
@@ -458,7 +458,7 @@ def test_the_reasons_name_the_place(monkeypatch: pytest.MonkeyPatch, caplog: pyt
     monkeypatch.setitem(globals(), "SCALE", 3.0)
     with caplog.at_level("WARNING"):
         fast(gc.ones(1))
-    assert "global 'SCALE': 2.0 -> 3.0 (read at " in caplog.text and "test_compiled_guards.py:" in caplog.text
+    assert "global 'SCALE': 2.0 -> 3.0 (read at " in caplog.text and "test_function_guards.py:" in caplog.text
 
 
 def test_threads_see_changes_while_others_take_the_words_anew():

@@ -12,7 +12,7 @@ import pytest
 import graphc
 from graphc import nn
 from graphc.compiled.function import _NO_SHORTCUT, Compiled
-from tests.test_changes import CHANGES
+from tests.base.test_mutation_epoch import CHANGES
 
 
 def model() -> nn.Sequential:

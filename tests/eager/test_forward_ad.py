@@ -8,6 +8,7 @@ import pytest
 import graphc
 from graphc import nn
 from graphc.autograd import Function, forward_ad
+from graphc.eager.dispatcher import EAGER
 from graphc.errors import ArgumentError, DTypeError, GradientError, ShapeError, TraceError
 from graphc.ir.op import REGISTRY
 from graphc.nn import functional as F
@@ -99,7 +100,7 @@ def test_every_op_with_a_gradient_has_a_tangent():
         leaves = [o.clone().requires_grad_() if i in floats else o for i, o in enumerate(operands)]
 
         def results(values, op=op, attrs=sample.attrs):
-            found = graphc.eager.EAGER.apply(op, values, attrs)
+            found = EAGER.apply(op, values, attrs)
             return [r for r in (found if isinstance(found, tuple) else (found,)) if r.dtype.kind == "f"]
 
         with forward_ad.dual_level() as level:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphc.ops.registry
+from graphc.base.dtypes import dtype_of
 from graphc.errors import IndexRangeError
 from graphc.ir.graph.graph import CONSTANT, Graph
 from graphc.ir.graph.interpret import Evaluator, evaluate
@@ -45,7 +46,7 @@ class Batch:
         self.graph = Graph("batched")
         entries = []
         for array, flag in zip(self.arrays, flags, strict=True):
-            value = self.graph.add_input(TensorType(graphc.dtypes.dtype_of(array.dtype), array.shape), "x")
+            value = self.graph.add_input(TensorType(dtype_of(array.dtype), array.shape), "x")
             entries.append(Entry(value, flag))
         with dispatch.use(GraphDispatcher(self.graph)):
             self.graph.set_outputs(apply_batched(op, SIZE, entries, op.normalize(attrs)))

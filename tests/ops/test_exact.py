@@ -9,6 +9,7 @@ import pytest
 import graphc
 from graphc.codegen.machine.target import host_target
 from graphc.ops import exact
+from graphc.tensors import sampling
 from tests import native
 from tests.ops.test_every_op import BACKENDS, run_eagerly, sample_graph
 
@@ -65,7 +66,7 @@ DRAWS = {
     "cauchy": lambda t: t.cauchy_(),
     "geometric": lambda t: t.geometric_(0.3),
     "randn": lambda t: graphc.randn(*t.shape, dtype=t.dtype),
-    "gumbel": lambda t: graphc.sampling.gumbel(tuple(t.shape), t.dtype),
+    "gumbel": lambda t: sampling.gumbel(tuple(t.shape), t.dtype),
 }
 
 

@@ -8,8 +8,8 @@ from collections import OrderedDict
 
 import pytest
 
-from graphc import hooks
 from graphc.errors import HookError
+from graphc.tape import hooks
 
 
 class Cell:

@@ -81,7 +81,7 @@ def test_the_interpreter_of_kernels_agrees(name: str, dtype: DType):
 
 
 def test_the_document_lists_the_number_of_operations():
-    page = (Path(__file__).parents[2] / "docs" / "vector_math.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "vector_math.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
     table = [row for row in rows if len(row) == 7 and row[2].isdigit()]
     listed = {(row[0], dtype): int(row[at]) for row in table for dtype, at in ((float32, 2), (float64, 5))}

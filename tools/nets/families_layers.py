@@ -58,7 +58,9 @@ def pool(b: Builder) -> None:
     ceil = b.chance(0.3)
     choice = b.whole(0, 5)
     if choice in (0, 1):
-        dilation = each(b, dims, 1, 2)
+        # NOTE: the gradient of PyTorch's max_pool writes outside of its memory where a window reads nothing, as one of
+        # two elements two apart can around an image of one.
+        dilation = tuple(b.whole(1, min(2, size)) for size in b.values[x].shape[-dims:])
         which = b.pick((", return_indices=True", "", ""))
         b.let(f"F.max_pool{dims}d({x}, {window}, {stride}, {padding}, {dilation}, {ceil}{which})")
     elif choice in (2, 3):

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from graphc.base.dtypes import STORED, DType, bool_, float32, float64, int8, int32, int64, pair, uint8
+from graphc.codegen.llvm.emit import emit_kernel
 from graphc.codegen.llvm.scalar import literal, memory_type, register_type, splat_literal, suffix
+from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.expansion.expand import EXPRESSIONS
 from graphc.errors import GraphcError
 from graphc.ir.kernel.index import Axis, as_index
@@ -141,3 +143,9 @@ def test_literals():
     assert literal(Const(True, bool_)) == "true" and literal(Const(-3, int32)) == "-3"
     assert "0x3FF8000000000000" in literal(Const(1.5, float64))
     assert splat_literal(Const(0, int64), 4) == "splat (i64 0)"
+
+
+def test_four_products_are_added_where_no_instruction_does_it():
+    """A fifth one would shift by as many bits as there are, whose result LLVM leaves open."""
+    text = emit_kernel(kernel("dot4", (int32, int32), int32, 8, 8), target_named("avx2"), {})
+    assert text.count("= mul <8 x i32>") == 4

@@ -1,1 +1,1 @@
-"""Transformations of graphs, and the way from a graph to kernels."""
+"""Graph to graph: derivatives are in, kernels are not yet; one file per pass, and the pipeline that lists them."""

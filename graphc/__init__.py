@@ -35,7 +35,6 @@ from graphc.tensors.generator import (
     set_rng_state,
 )
 from graphc.tensors.tensor import Tensor, is_tensor
-from graphc.tracing.trace import is_tracing, trace
 
 if TYPE_CHECKING:
     from graphc import autograd, data, func, monitor, nn, optim, serialize
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from graphc.serialize.state_file import load_state, save_state
     from graphc.tape import hooks
     from graphc.tracing.scan import scan
+    from graphc.tracing.trace import is_tracing, trace
     from graphc.tracing.vmap import vmap
 
 assert dispatcher.EAGER
@@ -137,6 +137,7 @@ __getattr__ = exports(
         "func": "graphc.func",
         "hessian": "graphc.autograd.jacobian:hessian",
         "hooks": "graphc.hooks",
+        "is_tracing": "graphc.tracing.trace:is_tracing",
         "jacfwd": "graphc.autograd.jacobian:jacfwd",
         "jacrev": "graphc.autograd.jacobian:jacrev",
         "jvp": "graphc.autograd.transforms:jvp",
@@ -152,6 +153,7 @@ __getattr__ = exports(
         "get_num_threads": "graphc.runtime.threads:get_num_threads",
         "set_num_threads": "graphc.runtime.threads:set_num_threads",
         "summary": "graphc.compiled.model_summary:summary",
+        "trace": "graphc.tracing.trace:trace",
         "value_and_grad": "graphc.autograd.transforms:value_and_grad",
         "vjp": "graphc.autograd.transforms:vjp",
         "vmap": "graphc.tracing.vmap:vmap",

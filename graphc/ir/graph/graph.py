@@ -26,7 +26,7 @@ INPUT = OpDef(
     doc="An argument of the graph; exists in the header of the text only.",
     operands=(),
     attrs=(
-        Attr("cls", "str", "one of input, param, state"),
+        Attr("cls", "str", "one of input, param, state, weight"),
         Attr("path", "str", "qualified name, e.g. fc1.weight; empty for plain inputs", "", False),
     ),
     infer=lambda **attrs: (),

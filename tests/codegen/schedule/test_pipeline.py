@@ -42,16 +42,14 @@ def packed(program: Program) -> list[str]:
 
 def test_an_operand_that_lies_badly_is_packed_by_a_kernel_of_its_own():
     program = schedule_program(lowered(graph_of(LINEAR)), WIDE)
-    if packed(program):
-        assert [c.kernel for c in program.calls] == ["k0_pack", "k0"]
-        assert program.storage(packed(program)[0]).cls == "temp"
+    assert [c.kernel for c in program.calls] == ["k0_pack", "k0"]
+    assert [program.storage(name).cls for name in packed(program)] == ["temp"]
 
 
 def test_constants_are_packed_at_compile_time():
     program = scheduled(constant_weight(), WIDE)
     assert not any(c.kernel.endswith("_pack") for c in program.calls)
-    for name in packed(program):
-        assert program.storage(name).cls == "constant"
+    assert [program.storage(name).cls for name in packed(program)] == ["constant"]
     arguments = [np.random.default_rng(0).standard_normal((12, 24)).astype(np.float32)]
     expected = run_program(constant_weight(), arguments)
     Tolerance().check(run_program(program, arguments), expected)

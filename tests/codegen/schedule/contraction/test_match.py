@@ -10,8 +10,7 @@ from graphc.codegen.llvm.build import emit_assembly
 from graphc.codegen.llvm.entry import emit_program
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.contraction.match import find_contraction
-from graphc.codegen.schedule.contraction.register_block import choose_tile
-from graphc.ir.kernel.statements import Loop, walk
+from graphc.ir.kernel.statements import Kernel, Loop, walk
 from tests.codegen.kernel_native import check_scheduled, kernel_of
 from tests.codegen.products import plain, transposed_a, transposed_b
 from tests.native import TARGETS, Tolerance, target_or_skip
@@ -60,17 +59,9 @@ def test_what_is_a_contraction():
     assert (found.a.buffer, found.b.buffer) == ("a", "b") and len(found.beside) == 1
 
 
-@pytest.mark.parametrize(
-    "inner",
-    [
-        "p: f32 = add(x, y)",
-        "p: f32 = mul(x, x)",
-        "q: f32 = mul(x, y)\n                p: f32 = exp(q)",
-        "p: f32 = mul(x, f32(2.0))",
-    ],
-)
-def test_what_is_none(inner: str):
-    kernel = kernel_of(f"""
+def kernel_that_sums(inner: str) -> Kernel:
+    """A kernel that sums ``p``, which ``inner`` makes of ``x`` and ``y``, over a third loop."""
+    return kernel_of(f"""
         kernel @k(%a: f32[24] in, %b: f32[30] in, %c: f32[20] out) {{
           for i in 4 parallel {{
             for j in 5 parallel {{
@@ -86,8 +77,26 @@ def test_what_is_none(inner: str):
             }}
           }}
         }}""")
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "p: f32 = add(x, y)",
+        "q: f32 = mul(x, y)\n                p: f32 = exp(q)",
+        "p: f32 = mul(x, f32(2.0))",
+    ],
+)
+def test_what_is_none(inner: str):
+    kernel = kernel_that_sums(inner)
+    assert find_contraction(kernel) is None
+    check_scheduled(kernel, WIDE, natively=False)
+
+
+def test_a_sum_of_squares_multiplies_what_it_reads_once():
+    kernel = kernel_that_sums("p: f32 = mul(x, x)")
     found = find_contraction(kernel)
-    assert found is None or choose_tile(found, WIDE) is None or "mul(x, x)" in inner
+    assert found is not None and found.a is found.b
     check_scheduled(kernel, WIDE, natively=False)
 
 

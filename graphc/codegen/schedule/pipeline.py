@@ -21,7 +21,6 @@ from graphc.codegen.schedule.lanes.transpose import holds_transposed, transposed
 from graphc.codegen.schedule.loops.distribute import separate_phases
 from graphc.codegen.schedule.loops.index_set_splitting import split_ranges
 from graphc.codegen.schedule.loops.transform import (
-    Names,
     drop_trivial,
     has_divisor,
     hoist,
@@ -33,6 +32,7 @@ from graphc.codegen.schedule.memory.prepacking import fixed_first, fixed_storage
 from graphc.codegen.schedule.reduce.narrow_loads import far_reads
 from graphc.codegen.schedule.reduce.split_reduction import split_reductions
 from graphc.ir.kernel.index import Axis, Div, Index, Mod
+from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Loop, Program, Stmt, Storage, Store, walk
 from graphc.ir.kernel.text import print_kernel
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from math import log, prod
 
 from graphc.codegen.machine.target import Target
-from graphc.codegen.schedule.loops.transform import BodyCopier, Names, wrap
+from graphc.codegen.schedule.loops.transform import wrap
 from graphc.codegen.schedule.memory.prepacking import fixed_storages
 from graphc.ir.kernel.index import Axis, Index, as_index, axes_of
 from graphc.ir.kernel.index_range import guarded_bounds
+from graphc.ir.kernel.map import BodyCopier, Names
 from graphc.ir.kernel.statements import Buffer, Call, Guard, IndexLet, Kernel, Load, Loop, Program, Store, walk
 
 LONGEST = 32

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from graphc.base.dtypes import DType
-from graphc.codegen.schedule.loops.transform import map_indices
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, substitute
+from graphc.ir.kernel.map import map_indices
 from graphc.ir.kernel.statements import Acc, IndexLet, Kernel, Let, Load, Loop, Stmt, Store, Update, walk
 
 PRODUCTS = ("mul", "dot2", "dot4")

@@ -10,9 +10,10 @@ from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.contraction.pack import Packing, column_runs
 from graphc.codegen.schedule.contraction.register_block import Tile, rows_are_far
 from graphc.codegen.schedule.lanes.choose import lane_stride
-from graphc.codegen.schedule.loops.transform import BodyCopier, Names, block_index, blocks, wrap, write_out
+from graphc.codegen.schedule.loops.transform import block_index, blocks, wrap, write_out
 from graphc.codegen.schedule.memory.non_temporal import LINE
 from graphc.ir.kernel.index import Axis, Index, as_index, axes_of, bounds, substitute
+from graphc.ir.kernel.map import BodyCopier, Names
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import (
     Acc,

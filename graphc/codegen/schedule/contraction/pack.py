@@ -8,8 +8,9 @@ from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.contraction.register_block import Tile
 from graphc.codegen.schedule.lanes.choose import lane_stride
-from graphc.codegen.schedule.loops.transform import BodyCopier, Names, block_index, wrap
+from graphc.codegen.schedule.loops.transform import block_index, wrap
 from graphc.ir.kernel.index import Axis, Index, as_index, axes_of
+from graphc.ir.kernel.map import BodyCopier, Names
 from graphc.ir.kernel.statements import Load, Stmt, Store
 
 

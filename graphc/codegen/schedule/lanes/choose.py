@@ -5,17 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from graphc.codegen.machine.target import Target
-from graphc.codegen.schedule.loops.transform import (
-    BodyCopier,
-    Names,
-    block_index,
-    defined,
-    depends,
-    indices_of,
-    wrap,
-    write_out,
-)
+from graphc.codegen.schedule.loops.transform import block_index, depends, wrap, write_out
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms
+from graphc.ir.kernel.map import BodyCopier, Names, indices_of, names_given
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import Acc, Let, Load, Loop, Read, Stmt, Store, Update, walk
 
@@ -116,7 +108,7 @@ def _shares_work(loop: Loop, target: Target) -> bool:
     different = 0
     for stmt in (*loop.body[:-1], *inner.body):
         if depends(stmt, loop.axis, varying, set()):
-            varying |= defined(stmt)
+            varying |= names_given((stmt,))
             different += 1
     return 2 * different < len(inner.body)
 
@@ -127,7 +119,7 @@ def choose(loop: Loop, target: Target) -> Choice:
     for stmt in loop.body:
         inner += choose(stmt, target).cost if isinstance(stmt, Loop) else _scalar_cost(stmt)
     plain = loop.axis.extent * (inner + 1.0)
-    inside = defined(loop)
+    inside = names_given((loop,))
     if not _legal(loop, inside):
         return Choice(plain, False)
     lanes = lanes_of(loop, target)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.lanes.choose import lane_stride, lanes_of, split_lanes
-from graphc.codegen.schedule.loops.transform import BodyCopier, Names, block_index, wrap
+from graphc.codegen.schedule.loops.transform import block_index, wrap
 from graphc.ir.kernel.index import Axis
+from graphc.ir.kernel.map import BodyCopier, Names
 from graphc.ir.kernel.statements import Load, Loop, Stmt, Store
 
 _NEAR_BLOCKS = (2, 4)

@@ -7,8 +7,9 @@ from dataclasses import replace
 from itertools import pairwise
 from math import prod
 
-from graphc.codegen.schedule.loops.transform import BodyCopier, Names, drop_trivial, write_out
+from graphc.codegen.schedule.loops.transform import drop_trivial, write_out
 from graphc.ir.kernel.index import Dynamic, Index, as_index, atoms, bounds
+from graphc.ir.kernel.map import BodyCopier, Names
 from graphc.ir.kernel.nest import simplify
 from graphc.ir.kernel.statements import (
     Acc,

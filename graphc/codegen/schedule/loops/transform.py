@@ -1,133 +1,13 @@
-"""Transformations of loop nests: copying with other axes, merging, splitting into blocks, moving invariants out."""
+"""Transformations of loop nests: merging, splitting into blocks, moving invariants out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-
-from graphc.ir.kernel.index import (
-    Axis,
-    Div,
-    Dynamic,
-    Index,
-    IndexLike,
-    Mod,
-    as_index,
-    atoms,
-    axes_of,
-    substitute,
-)
-from graphc.ir.kernel.statements import (
-    Acc,
-    Bound,
-    Guard,
-    IndexLet,
-    Let,
-    Load,
-    Loop,
-    Prefetch,
-    Read,
-    Ref,
-    Stmt,
-    Store,
-    Update,
-    walk,
-)
+from graphc.ir.kernel.index import Axis, Div, Dynamic, Index, Mod, as_index, atoms, axes_of
+from graphc.ir.kernel.map import BodyCopier, Names, indices_of, is_leaf, map_statements, names_given
+from graphc.ir.kernel.statements import IndexLet, Let, Load, Loop, Stmt, Store, walk
 
 _SHORT = 8
 """A last reduced axis of at most this extent is written out instead of looped over."""
-
-
-class Names:
-    """Fresh names for axes and scalars of one kernel."""
-
-    def __init__(self, prefix: str = "", first: int = 0) -> None:
-        self.next = first
-        """Number in the next name."""
-        self._prefix = prefix
-
-    def _number(self) -> int:
-        self.next += 1
-        return self.next - 1
-
-    def axis(self, prefix: str, extent: int) -> Axis:
-        """A new axis."""
-        return Axis(f"{prefix}{self._prefix}_{self._number()}", extent)
-
-    def scalar(self, old: str) -> str:
-        """A new name for a scalar or accumulator."""
-        return f"{old.split('.')[0]}.{self._prefix}{self._number()}"
-
-
-class BodyCopier:
-    """Copies statements with axes replaced by index expressions and every name renewed."""
-
-    def __init__(self, names: Names, axes: Mapping[Axis, IndexLike], reads: Mapping[str, Callable] | None = None):
-        self.names = names
-        self.axes: dict[Axis, IndexLike] = dict(axes)
-        self.renamed: dict[str, str] = {}
-        self.reads = reads or {}
-        """For the name of a load: function from (load, copier) to the (buffer, index) to read instead."""
-
-    def index(self, index: Index) -> Index:
-        """The index in the new axes and names."""
-        return substitute(index, self._atom)
-
-    def _atom(self, atom: Axis | Dynamic) -> IndexLike | None:
-        if isinstance(atom, Axis):
-            return self.axes.get(atom)
-        name = self.renamed.get(atom.name)
-        return None if name is None else Index(((replace(atom, name=name), 1),))
-
-    def guard(self, guard: Guard) -> Guard:
-        """The guard in the new axes."""
-        return tuple(Bound(self.index(b.index), b.low, b.high) for b in guard)
-
-    def ref(self, ref: Ref) -> Ref:
-        """An operand under its new name."""
-        return self.renamed.get(ref, ref) if isinstance(ref, str) else ref
-
-    def define(self, name: str) -> str:
-        """The new name of a scalar that is defined here."""
-        self.renamed[name] = self.names.scalar(name)
-        return self.renamed[name]
-
-    def body(self, statements: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """The copied statements."""
-        return tuple(self.statement(s) for s in statements)
-
-    def statement(self, s: Stmt) -> Stmt:
-        """One copied statement."""
-        if isinstance(s, Let):
-            args = tuple(self.ref(a) for a in s.args)
-            return replace(s, args=args, name=self.define(s.name))
-        if isinstance(s, IndexLet):
-            return replace(s, index=self.index(s.index), name=self.define(s.name))
-        if isinstance(s, Load):
-            buffer, index = s.buffer, self.index(s.index)
-            if s.name in self.reads:
-                buffer, index = self.reads[s.name](s, self)
-            return replace(s, buffer=buffer, index=index, guard=self.guard(s.guard), name=self.define(s.name))
-        if isinstance(s, Store):
-            return replace(s, index=self.index(s.index), guard=self.guard(s.guard), value=self.ref(s.value))
-        if isinstance(s, Prefetch):
-            return replace(s, index=self.index(s.index))
-        if isinstance(s, Acc):
-            return replace(s, init=self.ref(s.init), name=self.define(s.name))
-        if isinstance(s, Update):
-            return replace(s, acc=self.renamed.get(s.acc, s.acc), value=self.ref(s.value))
-        if isinstance(s, Read):
-            return replace(s, acc=self.renamed.get(s.acc, s.acc), name=self.define(s.name))
-        axis = self.names.axis("i", s.axis.extent)
-        self.axes[s.axis] = axis
-        return Loop(axis, s.kind, self.body(s.body))
-
-
-def indices_of(statement: Stmt) -> tuple[Index, ...]:
-    """Index expressions of a statement (not of statements inside a loop)."""
-    if isinstance(statement, (Load, Store)):
-        return (statement.index, *(b.index for b in statement.guard))
-    return (statement.index,) if isinstance(statement, IndexLet) else ()
 
 
 # ---- merging
@@ -135,30 +15,25 @@ def indices_of(statement: Stmt) -> tuple[Index, ...]:
 
 def drop_trivial(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
     """Loops of one iteration become their body, loops of none go."""
-    kept: list[Stmt] = []
-    for stmt in body:
-        if not isinstance(stmt, Loop):
-            kept.append(stmt)
-        elif stmt.axis.extent > 1:
-            kept.append(Loop(stmt.axis, stmt.kind, drop_trivial(stmt.body, names)))
-        elif stmt.axis.extent == 1:
-            kept += drop_trivial(BodyCopier(names, {stmt.axis: 0}).body(stmt.body), names)
-    return tuple(kept)
+
+    def enter(loop: Loop) -> tuple[Stmt, ...] | None:
+        if loop.axis.extent == 1:
+            return drop_trivial(BodyCopier(names, {loop.axis: 0}).body(loop.body), names)
+        return None if loop.axis.extent else ()
+
+    return map_statements(body, enter=enter)
 
 
 def merge_loops(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
     """Adjacent nested loops of one kind become one wherever every index treats them as one."""
-    merged: list[Stmt] = []
-    for stmt in body:
-        if not isinstance(stmt, Loop):
-            merged.append(stmt)
-            continue
-        loop = Loop(stmt.axis, stmt.kind, merge_loops(stmt.body, names))
+
+    def leave(loop: Loop) -> tuple[Stmt, ...]:
         inner = loop.body[0] if len(loop.body) == 1 else None
         if isinstance(inner, Loop) and inner.kind == loop.kind and _mergeable(loop.axis, inner):
-            loop = _merged(loop.axis, inner, names)
-        merged.append(loop)
-    return tuple(merged)
+            return (_merged(loop.axis, inner, names),)
+        return (loop,)
+
+    return map_statements(body, leave=leave)
 
 
 def _mergeable(outer: Axis, inner: Loop) -> bool:
@@ -185,21 +60,17 @@ def _merged(outer: Axis, inner: Loop, names: Names) -> Loop:
 
 def split_loops(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
     """A loop whose axis some index divides by a constant becomes two, so that quotient and remainder are axes."""
-    result: list[Stmt] = []
-    for stmt in body:
-        if not isinstance(stmt, Loop):
-            result.append(stmt)
-            continue
-        divisor = _divisor(stmt)
-        if divisor:
-            outer, inner = names.axis("d", stmt.axis.extent // divisor), names.axis("d", divisor)
-            index = block_index(0, (outer, divisor), (inner, 1))
-            copied = BodyCopier(names, {stmt.axis: index}).body(stmt.body)
-            split = Loop(outer, stmt.kind, (Loop(inner, stmt.kind, copied),))
-            result += split_loops((split,), names)
-        else:
-            result.append(Loop(stmt.axis, stmt.kind, split_loops(stmt.body, names)))
-    return tuple(result)
+
+    def enter(loop: Loop) -> tuple[Stmt, ...] | None:
+        divisor = _divisor(loop)
+        if not divisor:
+            return None
+        outer, inner = names.axis("d", loop.axis.extent // divisor), names.axis("d", divisor)
+        index = block_index(0, (outer, divisor), (inner, 1))
+        copied = BodyCopier(names, {loop.axis: index}).body(loop.body)
+        return split_loops((Loop(outer, loop.kind, (Loop(inner, loop.kind, copied),)),), names)
+
+    return map_statements(body, enter=enter)
 
 
 def has_divisor(body: tuple[Stmt, ...]) -> bool:
@@ -221,23 +92,21 @@ def _divisor(loop: Loop) -> int:
 
 def sort_loops(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """Perfectly nested parallel or reduce loops ordered by the memory that they walk over, smallest steps innermost."""
-    result: list[Stmt] = []
-    for stmt in body:
-        if not isinstance(stmt, Loop):
-            result.append(stmt)
-            continue
-        axes, inner = [stmt.axis], stmt.body
-        while stmt.kind in ("parallel", "reduce") and len(inner) == 1:
-            nested = inner[0]
-            if not isinstance(nested, Loop) or nested.kind != stmt.kind:
-                break
-            axes.append(nested.axis)
-            inner = nested.body
-        if len(axes) > 1:
-            steps = {a: _step(a, inner) for a in axes}
-            axes.sort(key=lambda a: -steps[a])
-        result += wrap([(a, stmt.kind) for a in axes], sort_loops(inner))
-    return tuple(result)
+    return map_statements(body, enter=_sorted_loops)
+
+
+def _sorted_loops(loop: Loop) -> tuple[Stmt, ...]:
+    axes, inner = [loop.axis], loop.body
+    while loop.kind in ("parallel", "reduce") and len(inner) == 1:
+        nested = inner[0]
+        if not isinstance(nested, Loop) or nested.kind != loop.kind:
+            break
+        axes.append(nested.axis)
+        inner = nested.body
+    if len(axes) > 1:
+        steps = {a: _step(a, inner) for a in axes}
+        axes.sort(key=lambda a: -steps[a])
+    return wrap([(a, loop.kind) for a in axes], sort_loops(inner))
 
 
 def _step(axis: Axis, body: tuple[Stmt, ...]) -> int:
@@ -253,22 +122,20 @@ def _step(axis: Axis, body: tuple[Stmt, ...]) -> int:
 def hoist(body: tuple[Stmt, ...], stored: set[str]) -> tuple[Stmt, ...]:
     """Moves scalar work and reads of read-only buffers out of loops on which they do not depend. ``stored`` are the
     buffers that the kernel writes."""
-    result: list[Stmt] = []
-    for stmt in body:
-        if not isinstance(stmt, Loop):
-            result.append(stmt)
-            continue
-        inner = hoist(stmt.body, stored)
+
+    def leave(loop: Loop) -> tuple[Stmt, ...]:
         varying: set[str] = set()
         kept: list[Stmt] = []
-        for s in inner:
-            if depends(s, stmt.axis, varying, stored):
-                varying.update(defined(s))
+        moved: list[Stmt] = []
+        for s in loop.body:
+            if depends(s, loop.axis, varying, stored):
+                varying.update(names_given((s,)))
                 kept.append(s)
             else:
-                result.append(s)
-        result.append(Loop(stmt.axis, stmt.kind, tuple(kept)))
-    return tuple(result)
+                moved.append(s)
+        return (*moved, Loop(loop.axis, loop.kind, tuple(kept)) if moved else loop)
+
+    return map_statements(body, leave=leave)
 
 
 def depends(s: Stmt, axis: Axis, varying: set[str], stored: set[str]) -> bool:
@@ -282,46 +149,19 @@ def depends(s: Stmt, axis: Axis, varying: set[str], stored: set[str]) -> bool:
     return True
 
 
-def defined(s: Stmt) -> set[str]:
-    """Names that a statement gives, those inside a loop included."""
-    if isinstance(s, Loop):
-        return {name for inner in s.body for name in defined(inner)}
-    return {s.name} if isinstance(s, (Let, IndexLet, Load, Read, Acc)) else set()
-
-
 # ---- blocks
 
 
 def write_out(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
     """Short innermost reduce loops written out, so that a window of 3 or 5 costs no loop."""
-    result: list[Stmt] = []
-    for stmt in body:
-        if not isinstance(stmt, Loop):
-            result.append(stmt)
-            continue
-        leaf = not any(isinstance(s, Loop) for s in stmt.body)
-        if leaf and stmt.kind == "reduce" and stmt.axis.extent <= _SHORT:
-            for i in range(stmt.axis.extent):
-                result += BodyCopier(names, {stmt.axis: i}).body(stmt.body)
-        else:
-            result.append(Loop(stmt.axis, stmt.kind, write_out(stmt.body, names)))
-    return tuple(result)
 
+    def enter(loop: Loop) -> tuple[Stmt, ...] | None:
+        if not is_leaf(loop) or loop.kind != "reduce" or loop.axis.extent > _SHORT:
+            return None
+        copies = [BodyCopier(names, {loop.axis: i}).body(loop.body) for i in range(loop.axis.extent)]
+        return tuple(s for copy in copies for s in copy)
 
-def map_indices(body: tuple[Stmt, ...], change: Callable[[Index], Index]) -> tuple[Stmt, ...]:
-    """The statements with every index, those of guards too, replaced by what ``change`` makes of it; names stay."""
-    result: list[Stmt] = []
-    for s in body:
-        if isinstance(s, Loop):
-            result.append(replace(s, body=map_indices(s.body, change)))
-        elif isinstance(s, Load | Store):
-            guard = tuple(replace(b, index=change(b.index)) for b in s.guard)
-            result.append(replace(s, index=change(s.index), guard=guard))
-        elif isinstance(s, IndexLet | Prefetch):
-            result.append(replace(s, index=change(s.index)))
-        else:
-            result.append(s)
-    return tuple(result)
+    return map_statements(body, enter=enter)
 
 
 def blocks(extent: int, largest: int) -> list[tuple[int, int, int]]:

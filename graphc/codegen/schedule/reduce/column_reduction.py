@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from graphc.base.locks import cached_property
 from graphc.codegen.schedule.contraction.match import PRODUCTS
 from graphc.codegen.schedule.lanes.choose import lane_stride
-from graphc.codegen.schedule.loops.transform import BodyCopier, Names, block_index, blocks, wrap
+from graphc.codegen.schedule.loops.transform import block_index, blocks, wrap
 from graphc.ir.kernel.index import Axis, Index, IndexLike, as_index
+from graphc.ir.kernel.map import BodyCopier, Names
 from graphc.ir.kernel.statements import (
     Acc,
     Buffer,

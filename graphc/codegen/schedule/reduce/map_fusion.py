@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from graphc.codegen.schedule.loops.transform import BodyCopier, Names, block_index, merge_loops, wrap
+from graphc.codegen.schedule.loops.transform import block_index, merge_loops, wrap
 from graphc.codegen.schedule.reduce.column_reduction import Ahead, ColumnSums
 from graphc.ir.kernel.index import Axis, Index, bounds
+from graphc.ir.kernel.map import BodyCopier, Names
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Loop, Program, Stmt, Store, walk
 
 _LONGER = 2

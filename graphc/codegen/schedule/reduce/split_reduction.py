@@ -9,11 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from graphc.codegen.schedule.loops.transform import BodyCopier, Names, block_index, blocks, merge_loops, wrap
+from graphc.codegen.schedule.loops.transform import block_index, blocks, merge_loops, wrap
 from graphc.codegen.schedule.memory.prepacking import fixed_storages
 from graphc.codegen.schedule.reduce.column_reduction import Ahead, ColumnSums, is_column_sum, nothing_ahead
 from graphc.codegen.schedule.reduce.map_fusion import RowSums, join_rows
 from graphc.ir.kernel.index import Axis, Index, as_index
+from graphc.ir.kernel.map import BodyCopier, Names
 from graphc.ir.kernel.statements import (
     Acc,
     Buffer,

@@ -15,9 +15,9 @@ from graphc.codegen.schedule.contraction.match import find_contraction
 from graphc.codegen.schedule.contraction.nest import SCRATCH, apply_tile
 from graphc.codegen.schedule.contraction.pack import make_packing
 from graphc.codegen.schedule.contraction.register_block import Tile, choose_tile
-from graphc.codegen.schedule.loops.transform import Names
 from graphc.codegen.schedule.memory.bufferize import plan_memory
 from graphc.codegen.schedule.pipeline import schedule_program
+from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel, Loop, Prefetch, Update, walk
 from tests.codegen.kernel_native import check_equivalent, check_native, check_scheduled, kernel_of, program_of
 from tests.codegen.products import plain, transposed_b

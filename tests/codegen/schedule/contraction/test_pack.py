@@ -12,9 +12,9 @@ from graphc.codegen.schedule.contraction.match import find_contraction
 from graphc.codegen.schedule.contraction.nest import apply_tile
 from graphc.codegen.schedule.contraction.pack import column_runs, make_packing, pack_body
 from graphc.codegen.schedule.contraction.register_block import Tile, choose_tile
-from graphc.codegen.schedule.loops.transform import Names
 from graphc.ir.kernel.index import as_index, substitute
 from graphc.ir.kernel.interpret import run_kernel
+from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Buffer, Kernel, Store, walk
 from tests.codegen.kernel_native import check_scheduled
 from tests.codegen.products import transposed_b

@@ -8,8 +8,9 @@ import pytest
 
 from graphc.codegen.machine.target import Target, target_named
 from graphc.codegen.schedule.lanes.choose import choose, lane_stride, lanes_of, split_lanes, vectorise
-from graphc.codegen.schedule.loops.transform import Names, hoist
+from graphc.codegen.schedule.loops.transform import hoist
 from graphc.ir.kernel.index import Axis, Dynamic, Index, as_index
+from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel, Load, Loop, Store, walk
 from tests.codegen.kernel_native import check_equivalent, check_native, kernel_of
 from tests.native import TARGETS, target_or_skip

@@ -9,8 +9,8 @@ import pytest
 from graphc.codegen.llvm.entry import emit_program
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.lanes.transpose import transposed_tiles
-from graphc.codegen.schedule.loops.transform import Names
 from graphc.ir.graph.parse import parse_graph
+from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel, Loop, walk
 from graphc.lowering.program import lower_graph
 from tests.codegen.kernel_native import check_equivalent, check_scheduled, kernel_of

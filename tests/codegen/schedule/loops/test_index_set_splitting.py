@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphc.codegen.schedule.loops.index_set_splitting import LONG, split_ranges
-from graphc.codegen.schedule.loops.transform import Names
+from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel, Let, Load, Loop, Store, walk
 from graphc.ir.kernel.verify import verify_kernel
 from tests.codegen.kernel_native import check_equivalent, kernel_of, random_memory

@@ -8,19 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphc.codegen.schedule.loops.transform import (
-    BodyCopier,
-    Names,
-    block_index,
-    blocks,
-    drop_trivial,
-    hoist,
-    indices_of,
-    map_indices,
-    merge_loops,
-    wrap,
-)
-from graphc.ir.kernel.index import Axis, Index, as_index, substitute
+from graphc.codegen.schedule.loops.transform import block_index, blocks, drop_trivial, hoist, merge_loops, wrap
+from graphc.ir.kernel.index import Axis, Index, as_index
+from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel, Let, Load, Loop, Store, walk
 from tests.codegen.kernel_native import check_equivalent, kernel_of
 
@@ -219,33 +209,6 @@ def test_a_dynamic_index_keeps_its_load_behind_it():
 # ---- copying
 
 
-def test_a_copy_shares_no_name_with_its_original():
-    kernel = kernel_of("""
-        kernel @k(%x: f32[12] in, %y: f32[3] out) {
-          for j in 3 parallel {
-            acc a: f32 = add f32(0.0)
-            for k in 4 reduce {
-              v: f32 = load %x[4*j + k]
-              w: f32 = mul(v, v)
-              update a with w
-            }
-            r = read a
-            store %y[j] = r
-          }
-        }""")
-    names = Names()
-    first = BodyCopier(names, {}).body(kernel.body)
-    second = BodyCopier(names, {}).body(kernel.body)
-    check_equivalent(kernel, replace(kernel, body=first))
-    check_equivalent(kernel, replace(kernel, body=(*first, *second)))
-
-
-def test_indices_of_statements():
-    i = as_index(Axis("i", 4))
-    assert indices_of(Store("y", i, "v")) == (i,)
-    assert indices_of(Loop(Axis("i", 4), "parallel", ())) == ()
-
-
 # ---- blocks
 
 
@@ -273,22 +236,3 @@ def test_wrapping_leaves_out_single_iterations_but_keeps_a_vector_of_one_lane():
 def test_block_index():
     a, b = Axis("a", 3), Axis("b", 4)
     assert block_index(5, (a, 4), (b, 1)) == Index(((a, 4), (b, 1)), 5)
-
-
-def test_every_index_is_replaced():
-    kernel = kernel_of("""
-        kernel @k(%x: f32[20] in, %y: f32[20] out) {
-          for i in 4 parallel {
-            n: i32 = index i
-            for j in 3 reduce {
-              v: f32 = load %x[i + 4*j] if 1 <= i < 3 else f32(0.0)
-              store %y[i + 5*j] = v if 0 <= i < 2
-            }
-          }
-        }""")
-    (loop,) = kernel.body
-    assert isinstance(loop, Loop)
-    moved = map_indices(
-        loop.body, lambda index: substitute(index, lambda a: as_index(a) + 7 if a == loop.axis else None)
-    )
-    assert [i.constant for s, _ in walk(moved) for i in indices_of(s)] == [7] * 5

@@ -1,0 +1,237 @@
+"""The statement mapper: bodies of kernels with other statements, and statements with other parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from graphc.ir.kernel.index import Axis, Dynamic, Index, IndexLike, atoms, substitute
+from graphc.ir.kernel.statements import (
+    Acc,
+    Bound,
+    IndexLet,
+    Let,
+    Load,
+    Loop,
+    Prefetch,
+    Read,
+    Ref,
+    Stmt,
+    Store,
+    Update,
+    walk,
+)
+
+T = TypeVar("T")
+
+# ---- bodies
+
+
+def map_statements(
+    body: tuple[Stmt, ...],
+    *,
+    leaf: Callable[[Stmt], Sequence[Stmt]] | None = None,
+    enter: Callable[[Loop], Sequence[Stmt] | None] | None = None,
+    leave: Callable[[Loop], Sequence[Stmt]] | None = None,
+) -> tuple[Stmt, ...]:
+    """The statements in order, each replaced by others, which are not mapped again.
+
+    ``leaf`` says what stands for a statement that is no loop, ``enter`` for a loop as it is (None: its body is mapped),
+    ``leave`` for a loop whose body has been mapped. What does not change is the same object: a loop, and ``body``.
+    Recursion goes as deep as loops are nested.
+    """
+    result: list[Stmt] = []
+    same = True
+    for stmt in body:
+        if isinstance(stmt, Loop):
+            new = enter(stmt) if enter is not None else None
+            if new is None:
+                new = _mapped_loop(stmt, leaf, enter, leave)
+        else:
+            new = leaf(stmt) if leaf is not None else (stmt,)
+        same = same and len(new) == 1 and new[0] is stmt
+        result.extend(new)
+    return body if same else tuple(result)
+
+
+def _mapped_loop(
+    loop: Loop,
+    leaf: Callable[[Stmt], Sequence[Stmt]] | None,
+    enter: Callable[[Loop], Sequence[Stmt] | None] | None,
+    leave: Callable[[Loop], Sequence[Stmt]] | None,
+) -> Sequence[Stmt]:
+    inner = map_statements(loop.body, leaf=leaf, enter=enter, leave=leave)
+    mapped = loop if inner is loop.body else Loop(loop.axis, loop.kind, inner)
+    return (mapped,) if leave is None else leave(mapped)
+
+
+def map_indices(body: tuple[Stmt, ...], change: Callable[[Index], Index]) -> tuple[Stmt, ...]:
+    """The statements with every index, those of guards too, replaced by what ``change`` makes of it; names stay."""
+    return map_statements(body, leaf=lambda s: (map_parts(s, index=change),))
+
+
+def rename_buffers(body: tuple[Stmt, ...], names: Mapping[str, str]) -> tuple[Stmt, ...]:
+    """The statements with other names for buffers; those that ``names`` does not have stay."""
+    return map_statements(body, leaf=lambda s: (map_parts(s, buffer=lambda name: names.get(name, name)),))
+
+
+def substitute_axes(index: Index, axes: Mapping[Axis, IndexLike], names: Mapping[str, Any] | None = None) -> Index:
+    """The index with axes replaced by indices, and run-time terms called by other ``names``: where one stands for a
+    name that is no text, a literal, the term stays."""
+
+    def atom(a: Axis | Dynamic) -> IndexLike | None:
+        if isinstance(a, Axis):
+            return axes.get(a)
+        name = names.get(a.name) if names else None
+        return Index(((replace(a, name=name), 1),)) if isinstance(name, str) else None
+
+    return substitute(index, atom)
+
+
+# ---- one statement
+
+
+def _same(part: Any) -> Any:
+    return part
+
+
+def map_parts(
+    stmt: Stmt,
+    *,
+    index: Callable[[Index], Index] = _same,
+    ref: Callable[[Ref], Ref] = _same,
+    acc: Callable[[str], str] = _same,
+    buffer: Callable[[str], str] = _same,
+    define: Callable[[str], str] = _same,
+) -> Stmt:
+    """A statement with other parts: indices (of guards too), operands, the accumulator and the buffer that it uses, and
+    last the name that it gives. The same object where nothing changes; loops stay as they are."""
+    parts: dict[str, Any] = {}
+    if isinstance(stmt, Load | Store | IndexLet | Prefetch):
+        parts["index"] = index(stmt.index)
+    if isinstance(stmt, Load | Store):
+        parts["guard"] = _each(stmt.guard, lambda b: _with_index(b, index(b.index)))
+    if isinstance(stmt, Load | Store | Prefetch):
+        parts["buffer"] = buffer(stmt.buffer)
+    if isinstance(stmt, Let):
+        parts["args"] = _each(stmt.args, ref)
+    elif isinstance(stmt, Store | Update):
+        parts["value"] = ref(stmt.value)
+    elif isinstance(stmt, Acc):
+        parts["init"] = ref(stmt.init)
+    if isinstance(stmt, Update | Read):
+        parts["acc"] = acc(stmt.acc)
+    if isinstance(stmt, _GIVES):
+        parts["name"] = define(stmt.name)
+    changed = {name: part for name, part in parts.items() if part is not getattr(stmt, name)}
+    return replace(stmt, **changed) if changed else stmt
+
+
+def _each(parts: tuple[T, ...], change: Callable[[T], T]) -> tuple[T, ...]:
+    """All changed; the same tuple where none is."""
+    changed = tuple([change(p) for p in parts])
+    return changed if any([a is not b for a, b in zip(changed, parts, strict=True)]) else parts
+
+
+def _with_index(bound: Bound, index: Index) -> Bound:
+    return bound if index is bound.index else Bound(index, bound.low, bound.high)
+
+
+# ---- what a statement is made of
+
+_GIVES = (Let, IndexLet, Load, Read, Acc)
+
+
+def indices_of(stmt: Stmt) -> tuple[Index, ...]:
+    """Index expressions of a statement (not of statements inside a loop)."""
+    if isinstance(stmt, Load | Store):
+        return (stmt.index, *[b.index for b in stmt.guard]) if stmt.guard else (stmt.index,)
+    return (stmt.index,) if isinstance(stmt, IndexLet | Prefetch) else ()
+
+
+def operands_of(stmt: Stmt) -> tuple[Ref, ...]:
+    """Scalars and literals that a statement (not one inside a loop) computes with."""
+    if isinstance(stmt, Let):
+        return stmt.args
+    if isinstance(stmt, Acc):
+        return (stmt.init,)
+    return (stmt.value,) if isinstance(stmt, Store | Update) else ()
+
+
+def scalars_read(stmt: Stmt) -> set[str]:
+    """Names of the scalars that a statement (not one inside a loop) reads, as operands or in an index."""
+    found = {r for r in operands_of(stmt) if isinstance(r, str)}
+    return found.union(a.name for i in indices_of(stmt) for a in atoms(i) if isinstance(a, Dynamic))
+
+
+def is_leaf(loop: Loop) -> bool:
+    """Whether a loop has no loops inside."""
+    return not any(isinstance(s, Loop) for s in loop.body)
+
+
+def names_given(body: Sequence[Stmt]) -> set[str]:
+    """Scalars and accumulators that statements declare, those inside loops included."""
+    return {s.name for s, _ in walk(tuple(body)) if isinstance(s, _GIVES)}
+
+
+# ---- copies
+
+
+class Names:
+    """Fresh names for axes and scalars of one kernel."""
+
+    def __init__(self, prefix: str = "", first: int = 0) -> None:
+        self.next = first
+        """Number in the next name."""
+        self._prefix = prefix
+
+    def _number(self) -> int:
+        self.next += 1
+        return self.next - 1
+
+    def axis(self, prefix: str, extent: int) -> Axis:
+        """A new axis."""
+        return Axis(f"{prefix}{self._prefix}_{self._number()}", extent)
+
+    def scalar(self, old: str) -> str:
+        """A new name for a scalar or accumulator."""
+        return f"{old.split('.')[0]}.{self._prefix}{self._number()}"
+
+
+class BodyCopier:
+    """Copies statements with axes replaced by index expressions and every name renewed."""
+
+    def __init__(self, names: Names, axes: Mapping[Axis, IndexLike], reads: Mapping[str, Callable] | None = None):
+        self.names = names
+        self.axes: dict[Axis, IndexLike] = dict(axes)
+        self.renamed: dict[str, str] = {}
+        self.reads = reads or {}
+        """For the name of a load: function from (load, copier) to the (buffer, index) to read instead."""
+
+    def index(self, index: Index) -> Index:
+        """The index in the new axes and names."""
+        return substitute_axes(index, self.axes, self.renamed)
+
+    def name(self, ref: Any) -> Any:
+        """An operand or an accumulator under its new name."""
+        return self.renamed.get(ref, ref) if isinstance(ref, str) else ref
+
+    def define(self, name: str) -> str:
+        """The new name of a scalar that is defined here."""
+        self.renamed[name] = self.names.scalar(name)
+        return self.renamed[name]
+
+    def body(self, statements: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """The copied statements."""
+        return map_statements(statements, leaf=self._leaf, enter=self._loop)
+
+    def _leaf(self, stmt: Stmt) -> Sequence[Stmt]:
+        other = self.reads[stmt.name](stmt, self) if isinstance(stmt, Load) and stmt.name in self.reads else None
+        copied = map_parts(stmt, index=self.index, ref=self.name, acc=self.name, define=self.define)
+        return (copied if other is None else replace(copied, buffer=other[0], index=other[1]),)
+
+    def _loop(self, loop: Loop) -> Sequence[Stmt]:
+        axis = self.names.axis("i", loop.axis.extent)
+        self.axes[loop.axis] = axis
+        return (Loop(axis, loop.kind, self.body(loop.body)),)

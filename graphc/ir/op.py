@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Flag, auto
+from enum import Enum, Flag, auto
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,21 @@ class Trait(Flag):
     """Operand 0 is a param or state argument of the graph, and result 0 is its content after the call."""
     RECOMPUTED = auto()
     """The result may be written to before a backward pass, whose rules then get it computed again from the operands."""
+
+
+class ZeroSign(Enum):
+    """What a result shows of the sign of a zero among the elements of an operand."""
+
+    SEEN = auto()
+    """More than the sign of a zero: 1 / x is an infinity of that sign."""
+    KEPT = auto()
+    """At most signs of zeros in the result, as views and sums of two show."""
+    HIDDEN = auto()
+    """Nothing: both zeros give the same."""
+
+
+Bounds = tuple[int, int]
+"""The smallest and the largest element of an integer tensor; bools count as 0 and 1."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +183,11 @@ class OpDef:
     decompose: Callable[..., Any] | None = None
     """``decompose(*operands, **attrs)`` -> result(s) in simpler ops, or None when the application is simple enough."""
     traits: Trait = Trait.NONE
+    zero_sign: ZeroSign | tuple[ZeroSign, ...] = ZeroSign.SEEN
+    """What the results show of signs of zeros in all operands, or in each; see ``sign_of_zero``."""
+    bounds: Callable[[Sequence[Bounds], Types, Attrs], Bounds | None] | None = None
+    """Range rule for integers and bools: ``bounds(bounds of the operands, their types, attrs)`` -> what the elements of
+    the result lie within as if integers had no width, or None where nothing is known beyond their type."""
     samples: Callable[[], Sequence[Sample]] | None = None
     error_samples: tuple[ErrorSample, ...] = ()
 
@@ -180,6 +200,15 @@ class OpDef:
     def has_any(self, traits: Trait) -> bool:
         """True when the op has some trait of ``traits``."""
         return self.traits._value_ & traits._value_ != 0
+
+    def sign_of_zero(self, number: int) -> ZeroSign:
+        """What the results show of the sign of a zero in operand ``number``. Contractions hide it, for their sums start
+        at 0, to which either zero may be added; views keep it."""
+        if self.has(Trait.CONTRACTION):
+            return ZeroSign.HIDDEN
+        if self.has(Trait.VIEW):
+            return ZeroSign.KEPT
+        return self.zero_sign[number] if isinstance(self.zero_sign, tuple) else self.zero_sign
 
     @property
     def variadic(self) -> bool:

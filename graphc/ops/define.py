@@ -9,9 +9,10 @@ import numpy as np
 
 from graphc.base.dtypes import BY_NAME, DType, float32, promote, scalar_type
 from graphc.base.errors import ArgumentError, DTypeError, VerifyError
-from graphc.ir.op import REGISTRY, Attr, ErrorSample, OpDef, Sample, Trait, register
+from graphc.ir.op import REGISTRY, Attr, ErrorSample, OpDef, Sample, Trait, ZeroSign, register
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
+from graphc.ops.bounds import BoundsRule
 from graphc.ops.rules import show
 
 Scalar = (bool, int, float, np.bool_, np.integer, np.floating)
@@ -120,6 +121,8 @@ def define(
     lower_nest: Callable[..., None] | None = None,
     decompose: Callable[..., Any] | None = None,
     traits: Trait = Trait.PURE,
+    zero_sign: ZeroSign | tuple[ZeroSign, ...] = ZeroSign.SEEN,
+    bounds: BoundsRule | None = None,
     samples: Callable[[], Sequence[Sample]] | None = None,
     error_samples: Sequence[ErrorSample] = (),
     promotes: tuple[int, ...] = (),
@@ -144,6 +147,8 @@ def define(
         lower_nest=lower_nest,
         decompose=decompose,
         traits=traits,
+        zero_sign=zero_sign,
+        bounds=bounds,
         samples=samples,
         error_samples=tuple(error_samples),
     )

@@ -11,7 +11,7 @@ from graphc.base.dtypes import int64
 from graphc.base.errors import DTypeError
 from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.kernel.scalar import SCALAR_OPS
-from graphc.ir.op import ErrorSample, Trait
+from graphc.ir.op import ErrorSample, Trait, ZeroSign
 from graphc.ir.types import TensorType
 from graphc.ops.define import EVERY, define
 from graphc.ops.elementwise import (
@@ -44,9 +44,27 @@ _LARGE = 1e9
 
 # ---- other bases
 
-exp2 = function("exp2", "2 to the power x.", np.exp2, lambda g, y, x: mul(g, mul(y, _LN_2)), -3, 3)
-log2 = function("log2", "The logarithm to base 2.", np.log2, lambda g, y, x: div(g, mul(x, _LN_2)), 0.1, 5)
-log10 = function("log10", "The logarithm to base 10.", np.log10, lambda g, y, x: div(g, mul(x, _LN_10)), 0.1, 5)
+exp2 = function(
+    "exp2", "2 to the power x.", np.exp2, lambda g, y, x: mul(g, mul(y, _LN_2)), -3, 3, zero_sign=ZeroSign.HIDDEN
+)
+log2 = function(
+    "log2",
+    "The logarithm to base 2.",
+    np.log2,
+    lambda g, y, x: div(g, mul(x, _LN_2)),
+    0.1,
+    5,
+    zero_sign=ZeroSign.HIDDEN,
+)
+log10 = function(
+    "log10",
+    "The logarithm to base 10.",
+    np.log10,
+    lambda g, y, x: div(g, mul(x, _LN_10)),
+    0.1,
+    5,
+    zero_sign=ZeroSign.HIDDEN,
+)
 
 
 def _logit_gradient(g: Any, y: Any, x: Any) -> Any:
@@ -70,7 +88,9 @@ logit = function(
 
 tan = function("tan", "The tangent of x radians.", np.tan, lambda g, y, x: mul(g, add(mul(y, y), 1)), -1.3, 1.3)
 sinh = function("sinh", "The hyperbolic sine.", np.sinh, lambda g, y, x: mul(g, cosh(x)), -3, 3)
-cosh = function("cosh", "The hyperbolic cosine.", np.cosh, lambda g, y, x: mul(g, sinh(x)), -3, 3)
+cosh = function(
+    "cosh", "The hyperbolic cosine.", np.cosh, lambda g, y, x: mul(g, sinh(x)), -3, 3, zero_sign=ZeroSign.HIDDEN
+)
 
 
 def _lower_asinh(nest: NestBuilder, x: Scalar) -> Scalar:

@@ -13,8 +13,9 @@ from graphc.ir.kernel import scalar
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
-from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.op import Attr, ErrorSample, Sample, Trait, ZeroSign
 from graphc.ir.types import TensorType
+from graphc.ops import bounds
 from graphc.ops.define import EVERY, define
 from graphc.ops.rules import broadcast, check_kind, check_one_dtype, elementwise
 from graphc.ops.samples import (
@@ -78,6 +79,8 @@ add = define(
     vjp=(lambda g, result, x, y: g, lambda g, result, x, y: g),
     lower=lowered(lambda nest, x, y: nest.op("or" if x.dtype is bool_ else "add", x, y)),
     traits=COMMUTATIVE,
+    zero_sign=ZeroSign.KEPT,
+    bounds=bounds.total,
     samples=binary(kinds="fiub"),
     error_samples=MISMATCH,
     promotes=EVERY,
@@ -91,6 +94,8 @@ sub = define(
     vjp=(lambda g, result, x, y: g, lambda g, result, x, y: neg(g)),
     lower=scalar_op("sub"),
     traits=ELEMENTWISE,
+    zero_sign=ZeroSign.KEPT,
+    bounds=bounds.difference,
     samples=binary(),
     error_samples=(*MISMATCH, _bad_kind(bool_, "operand 0 is boolean (bool), which sub does not take")),
     promotes=EVERY,
@@ -104,6 +109,8 @@ mul = define(
     vjp=(lambda g, result, x, y: mul(g, y), lambda g, result, x, y: mul(g, x)),
     lower=lowered(lambda nest, x, y: nest.op("and" if x.dtype is bool_ else "mul", x, y)),
     traits=COMMUTATIVE,
+    zero_sign=ZeroSign.KEPT,
+    bounds=bounds.product,
     samples=binary(kinds="fiub"),
     error_samples=MISMATCH,
     promotes=EVERY,
@@ -117,6 +124,7 @@ div = define(
     vjp=(lambda g, result, x, y: div(g, y), lambda g, result, x, y: neg(div(mul(g, result), y))),
     lower=scalar_op("div"),
     traits=ELEMENTWISE | Trait.RECOMPUTED,
+    zero_sign=(ZeroSign.KEPT, ZeroSign.SEEN),
     samples=lambda: [
         *binary(kinds="f")(),
         Sample((floats((3, 4), low=-3, high=3), floats((4,), low=0.5, high=2, seed=1))),
@@ -191,6 +199,7 @@ mod = define(
     vjp=(lambda g, result, x, y: g, lambda g, result, x, y: neg(mul(g, floor_div(x, y)))),
     lower=lowered(lambda nest, x, y: (_float_mod if x.dtype.kind == "f" else _integer_mod)(nest, x, y)),
     traits=ELEMENTWISE,
+    bounds=bounds.remainder,
     samples=lambda: [
         *binary(-7, 7, special=False)(),
         plain(floats((4, 9), "float32", -40, 40), floats((9,), "float32", -3, 3, 1)),
@@ -208,6 +217,8 @@ neg = define(
     vjp=(lambda g, result, x: neg(g),),
     lower=scalar_op("neg"),
     traits=ELEMENTWISE,
+    zero_sign=ZeroSign.KEPT,
+    bounds=bounds.opposite,
     samples=unary(kinds="fiu"),
     error_samples=(_bad_kind(bool_, "operand 0 is boolean (bool)", 1),),
 )
@@ -220,6 +231,7 @@ abs = define(
     vjp=(lambda g, result, x: mul(g, sign(x)),),
     lower=scalar_op("abs"),
     traits=ELEMENTWISE,
+    zero_sign=ZeroSign.HIDDEN,
     samples=unary(kinds="fiu"),
     error_samples=(_bad_kind(bool_, "operand 0 is boolean (bool)", 1),),
 )
@@ -281,6 +293,8 @@ maximum = define(
     vjp=_extreme_gradient(lambda x, y: lt(x, y)),
     lower=scalar_op("max"),
     traits=COMMUTATIVE,
+    zero_sign=ZeroSign.KEPT,
+    bounds=bounds.larger,
     samples=binary(kinds="fiub"),
     error_samples=MISMATCH,
     promotes=EVERY,
@@ -294,6 +308,8 @@ minimum = define(
     vjp=_extreme_gradient(lambda x, y: gt(x, y)),
     lower=scalar_op("min"),
     traits=COMMUTATIVE,
+    zero_sign=ZeroSign.KEPT,
+    bounds=bounds.smaller,
     samples=binary(kinds="fiub"),
     error_samples=MISMATCH,
     promotes=EVERY,
@@ -312,6 +328,7 @@ def _comparison(name: str, symbol: str, reference: Any, traits: Trait) -> Any:
         reference=reference,
         lower=scalar_op(name),
         traits=traits,
+        zero_sign=ZeroSign.HIDDEN,
         samples=binary(kinds="fiub", differentiable=False),
         error_samples=MISMATCH,
         promotes=EVERY,
@@ -355,6 +372,7 @@ logical_not = define(
     reference=np.logical_not,
     lower=lowered(lambda nest, x: nest.op("not", x.cast(bool_))),
     traits=ELEMENTWISE,
+    zero_sign=ZeroSign.HIDDEN,
     samples=lambda: [plain(*s.operands) for s in unary(kinds="fiub")()],
     error_samples=(ErrorSample((F, F), "takes 1 operands, got 2"),),
 )
@@ -462,6 +480,8 @@ where = define(
     ),
     lower=scalar_op("select"),
     traits=ELEMENTWISE,
+    zero_sign=ZeroSign.KEPT,
+    bounds=bounds.union(1, 2),
     samples=lambda: [
         Sample((booleans((2, 3)), floats((2, 3)), floats((2, 3), seed=1))),
         Sample((booleans((4, 1)), floats((3,), "float32"), floats((), "float32", seed=1))),
@@ -514,6 +534,7 @@ cast = define(
     vjp=(lambda g, result, x, dtype: cast(g, dtype=x.dtype),),
     lower=lambda c, index, x, dtype: c.broadcast(x, index).cast(dtype),
     traits=ELEMENTWISE,
+    bounds=bounds.of_first,
     samples=_cast_samples,
     error_samples=(
         ErrorSample((F,), "attribute 'dtype' is missing"),

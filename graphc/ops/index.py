@@ -16,6 +16,7 @@ from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
+from graphc.ops import bounds
 from graphc.ops.define import define
 from graphc.ops.elementwise import add, cast, div, eq, maximum, mul
 from graphc.ops.rules import check_axis, check_kind, check_one_dtype, check_sizes, show
@@ -91,6 +92,7 @@ gather = define(
         None,
     ),
     lower=_lower_gather,
+    bounds=bounds.of_first,
     samples=lambda: [
         Sample((floats((5, 3)), integers((4,), "int64", 0, 4)), {"axis": 0}),
         Sample((floats((2, 6, 3), "float32"), integers((2, 2), "int32", 0, 5)), {"axis": 1}),
@@ -182,6 +184,7 @@ as_strided = define(
     vjp=(_as_strided_gradient,),
     lower=_lower_as_strided,
     traits=Trait.PURE | Trait.VIEW,
+    bounds=bounds.of_first,
     samples=lambda: [
         Sample((floats((4, 5)),), {"shape": (3, 2), "strides": (1, 7), "offset": 2}),
         Sample((floats((12,), "float32"),), {"shape": (5, 4), "strides": (2, 1)}),
@@ -342,6 +345,7 @@ scatter = define(
     jvp=_scatter_jvp,
     lower_nest=lambda c, x, indices, updates, axis: _nest_scatter(c, x, indices, updates, axis, None),
     traits=Trait.PURE | Trait.MATERIALIZE,
+    bounds=bounds.union(0, 2),
     samples=lambda: [
         Sample((floats((5, 3)), array([4, 0, 2], "int64"), floats((3, 3), seed=1)), {"axis": 0}),
         Sample(
@@ -463,6 +467,7 @@ iota = define(
     reference=_iota_reference,
     lower=lambda c, index, shape, axis, dtype: c.nest.index(index[axis], int64).cast(dtype),
     traits=Trait.PURE | Trait.GENERATOR,
+    bounds=lambda ranges, types, attrs: (0, max(0, attrs["shape"][attrs["axis"]] - 1)),
     samples=lambda: [
         plain(shape=(5,), axis=0),
         plain(shape=(2, 3, 4), axis=1, dtype=int32),

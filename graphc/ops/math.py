@@ -15,8 +15,9 @@ from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import Const
-from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.op import Attr, ErrorSample, Sample, Trait, ZeroSign
 from graphc.ir.types import TensorType
+from graphc.ops import bounds
 from graphc.ops.define import EVERY, define
 from graphc.ops.elementwise import (
     ELEMENTWISE,
@@ -153,6 +154,7 @@ def function(
     high: float,
     lower: Callable[..., Scalar] | None = None,
     traits: Trait = ELEMENTWISE,
+    zero_sign: ZeroSign = ZeroSign.SEEN,
 ) -> Any:
     """Defines a floating-point function with gradient ``gradient(g, result, x)``, sampled in ``low..high``."""
     return define(
@@ -164,6 +166,7 @@ def function(
         vjp=(gradient,),
         lower=lower or scalar_op(name),
         traits=traits,
+        zero_sign=zero_sign,
         samples=unary(low, high),
         error_samples=_INTEGER,
         promotes=EVERY,
@@ -171,9 +174,9 @@ def function(
     )
 
 
-exp = function("exp", "e to the power x.", np.exp, lambda g, y, x: mul(g, y), -3, 3)
+exp = function("exp", "e to the power x.", np.exp, lambda g, y, x: mul(g, y), -3, 3, zero_sign=ZeroSign.HIDDEN)
 expm1 = function("expm1", "exp(x) - 1, accurate for small x.", np.expm1, lambda g, y, x: mul(g, add(y, 1)), -2, 2)
-log = function("log", "The natural logarithm.", np.log, lambda g, y, x: div(g, x), 0.1, 5)
+log = function("log", "The natural logarithm.", np.log, lambda g, y, x: div(g, x), 0.1, 5, zero_sign=ZeroSign.HIDDEN)
 log1p = function("log1p", "log(1 + x), accurate for small x.", np.log1p, lambda g, y, x: div(g, add(x, 1)), -0.8, 3)
 _ROOT = ELEMENTWISE | Trait.RECOMPUTED
 """A root may be the power by a half, of which PyTorch keeps the base."""
@@ -192,7 +195,9 @@ rsqrt = function(
     _ROOT,
 )
 sin = function("sin", "The sine of x radians.", np.sin, lambda g, y, x: mul(g, cos(x)), -4, 4)
-cos = function("cos", "The cosine of x radians.", np.cos, lambda g, y, x: neg(mul(g, sin(x))), -4, 4)
+cos = function(
+    "cos", "The cosine of x radians.", np.cos, lambda g, y, x: neg(mul(g, sin(x))), -4, 4, zero_sign=ZeroSign.HIDDEN
+)
 tanh = function("tanh", "The hyperbolic tangent.", np.tanh, lambda g, y, x: mul(g, sub(1, mul(y, y))), -3, 3)
 sigmoid = function(
     "sigmoid",
@@ -202,6 +207,7 @@ sigmoid = function(
     -6,
     6,
     lowered(lambda nest, x: 1 / (nest.op("exp", -x) + 1)),
+    zero_sign=ZeroSign.HIDDEN,
 )
 erf = function(
     "erf",
@@ -377,6 +383,8 @@ clamp = define(
     vjp=_clamp_gradients(),
     lower=_lower_clamp,
     traits=ELEMENTWISE,
+    zero_sign=ZeroSign.KEPT,
+    bounds=bounds.clamped,
     samples=_clamp_samples,
     error_samples=(
         ErrorSample((_B, _B, _B), "operand 0 is boolean (bool)", {}, DTypeError),
@@ -399,6 +407,7 @@ def _test(name: str, doc: str, reference: Any, rule: Callable[..., Scalar]) -> A
         reference=reference,
         lower=lowered(rule),
         traits=ELEMENTWISE,
+        zero_sign=ZeroSign.HIDDEN,
         samples=lambda: [plain(*s.operands) for s in unary()()],
         error_samples=_INTEGER,
         promotes=EVERY,

@@ -11,6 +11,7 @@ from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
+from graphc.ops import bounds
 from graphc.ops.define import define
 from graphc.ops.rules import check_axis, check_kind
 from graphc.ops.samples import INTEGERS, array, booleans, distinct, extremes, floats, integers, plain
@@ -126,6 +127,7 @@ rank = define(
     reference=_rank_reference,
     lower=_lower_rank,
     traits=MATERIALIZED,
+    bounds=bounds.places,
     samples=lambda: [
         *(plain(distinct((2, 3, 4)), axis=a, descending=d) for a in (0, 1, 2) for d in (False, True)),
         plain(floats((3, 17), "float32"), axis=1),

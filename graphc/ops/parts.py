@@ -10,7 +10,7 @@ from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
 from graphc.ir.kernel.statements import Bound
-from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.op import Attr, ErrorSample, Sample, Trait, ZeroSign
 from graphc.ir.types import TensorType
 from graphc.ops.define import define
 from graphc.ops.rules import check_axis, check_kind
@@ -75,6 +75,7 @@ part_sum = define(
     vjp=(lambda g, result, x, axis, count: part_sum(g, axis=axis, count=x.shape[axis]),),
     lower=_lower_part_sum,
     traits=Trait.PURE,
+    zero_sign=ZeroSign.HIDDEN,
     samples=lambda: [
         *(Sample((floats((2, 7, 3)),), {"axis": a, "count": n}) for a, n in ((0, 1), (1, 3), (1, 5), (2, 4), (1, 7))),
         Sample((floats((3, 4), "float32"),), {"axis": 1, "count": 9}),

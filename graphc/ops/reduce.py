@@ -13,8 +13,9 @@ from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError,
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
-from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.op import Attr, ErrorSample, Sample, Trait, ZeroSign
 from graphc.ir.types import TensorType
+from graphc.ops import bounds
 from graphc.ops.define import define
 from graphc.ops.elementwise import cast, div, eq, mul
 from graphc.ops.rules import check_axes, check_axis, check_kind, show
@@ -186,6 +187,7 @@ sum = define(
     vjp=(lambda g, result, x, axes, keepdims: expand(g, x.shape, axes),),
     lower=_lower_fold("add", lambda dtype: 0),
     traits=REDUCTION,
+    zero_sign=ZeroSign.HIDDEN,
     samples=lambda: _number_samples(floats, True),
     error_samples=_AXIS_ERRORS,
 )
@@ -229,6 +231,8 @@ def _extreme(name: str, word: str, reference: Any, initial: Callable[[DType], An
         vjp=(_extreme_gradient,),
         lower=_lower_fold(name, initial),
         traits=REDUCTION,
+        zero_sign=ZeroSign.KEPT,
+        bounds=bounds.of_first,
         samples=lambda: _number_samples(distinct, False),
         error_samples=(*_AXIS_ERRORS, _EMPTY),
     )
@@ -312,6 +316,7 @@ def _position(name: str, word: str, reference: Any, combine: str, initial: Calla
         reference=lambda x, axis, keepdims: reference(x, axis=axis, keepdims=keepdims).astype(np.int64),
         lower=_lower_position(combine, initial),
         traits=REDUCTION,
+        bounds=bounds.places,
         samples=lambda: [
             *(plain(distinct((2, 3, 4)), axis=a, keepdims=k) for a in (0, 1, 2) for k in (False, True)),
             plain(floats((3, 17), "float32"), axis=1),

@@ -14,9 +14,9 @@ from graphc.ir.kernel.index import Index, flatten, unflatten
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
 from graphc.ir.kernel.statements import Bound
-from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.op import Attr, Attrs, Bounds, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType, row_major_strides
-from graphc.ops import dispatch
+from graphc.ops import bounds, dispatch
 from graphc.ops.define import define
 from graphc.ops.rules import (
     check_axes,
@@ -61,6 +61,7 @@ reshape = define(
     vjp=(lambda g, result, x, shape: reshape(g, shape=x.shape),),
     lower=_lower_reshape,
     traits=VIEW,
+    bounds=bounds.of_first,
     samples=lambda: [
         *with_attrs(floats((2, 3, 4)), [{"shape": s} for s in ((24,), (4, 6), (2, 1, 12), (3, 2, 2, 2), (2, 3, 4))]),
         Sample((floats((), "float32"),), {"shape": (1, 1)}),
@@ -101,6 +102,7 @@ transpose = define(
     vjp=(lambda g, result, x, permutation: transpose(g, permutation=inverse(permutation)),),
     lower=lambda c, index, x, permutation: c.load(x, [index[i] for i in inverse(permutation)]),
     traits=VIEW,
+    bounds=bounds.of_first,
     samples=lambda: [
         *with_attrs(floats((2, 3, 4)), [{"permutation": p} for p in ((0, 1, 2), (2, 0, 1), (1, 0, 2), (2, 1, 0))]),
         Sample((floats((5, 7), "float32"),), {"permutation": (1, 0)}),
@@ -137,6 +139,7 @@ broadcast_to = define(
     vjp=(lambda g, result, x, shape: g,),
     lower=lambda c, index, x, shape: c.broadcast(x, index),
     traits=VIEW,
+    bounds=bounds.of_first,
     samples=lambda: [
         *with_attrs(floats((3, 1)), [{"shape": s} for s in ((3, 4), (2, 3, 5), (3, 1), (3, 0))]),
         Sample((floats((), "float32"),), {"shape": (2, 2)}),
@@ -204,6 +207,7 @@ slice = define(
         x, [i * step + start for i, start, step in zip(index, starts, steps, strict=True)]
     ),
     traits=VIEW,
+    bounds=bounds.of_first,
     samples=lambda: [
         Sample((floats((5, 6)),), {"starts": (1, 0), "stops": (4, 6), "steps": (1, 2)}),
         Sample((floats((5, 6)),), {"starts": (0, 5), "stops": (5, 6), "steps": (3, 4)}),
@@ -292,6 +296,11 @@ def _pad_attrs(low: Any, high: Any, interior: Any = None, value: Any = 0) -> dic
     return {"low": low, "high": high, "interior": interior or (0,) * len(low), "value": value}
 
 
+def _pad_bounds(ranges: bounds.Ranges, types: bounds.Types, attrs: Attrs) -> Bounds:
+    (low, high), fill = ranges[0], int(attrs["value"])
+    return min(low, fill), max(high, fill)
+
+
 pad = define(
     "pad",
     "Puts a constant before (low), after (high) and between (interior) the elements of each dimension; "
@@ -308,6 +317,7 @@ pad = define(
     vjp=(_pad_gradient,),
     lower=_lower_pad,
     traits=VIEW,
+    bounds=_pad_bounds,
     samples=lambda: [
         Sample((floats((3, 4)),), _pad_attrs((1, 0), (2, 3), value=0.5)),
         Sample((floats((3, 4)),), _pad_attrs((1, 2), (0, 1), (2, 1))),
@@ -390,6 +400,7 @@ concat = define(
     vjp=_concat_gradient,
     lower=_lower_concat,
     traits=VIEW,
+    bounds=bounds.union(),
     samples=lambda: [
         Sample((floats((2, 3)), floats((1, 3), seed=1), floats((4, 3), seed=2)), {"axis": 0}),
         Sample((floats((2, 3)), floats((2, 5), seed=1)), {"axis": 1}),
@@ -428,6 +439,7 @@ flip = define(
     vjp=(lambda g, result, x, axes: flip(g, axes=axes),),
     lower=lambda c, index, x, axes: c.load(x, [x.shape[d] - 1 - i if d in axes else i for d, i in enumerate(index)]),
     traits=VIEW,
+    bounds=bounds.of_first,
     samples=lambda: [
         *with_attrs(floats((2, 3, 4)), [{"axes": a} for a in ((0,), (2, 1), (0, 1, 2), ())]),
         Sample((floats((7,), "float32"),), {"axes": (0,)}),

@@ -10,6 +10,7 @@ from graphc.base.dtypes import float32, float64
 from graphc.base.errors import DTypeError, ShapeError
 from graphc.ir.op import ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
+from graphc.ops import bounds
 from graphc.ops.define import define
 from graphc.ops.elementwise import ELEMENTWISE, lowered
 from graphc.ops.rules import broadcast, check_one_dtype, elementwise, show
@@ -84,6 +85,7 @@ stop_gradient = define(
     reference=lambda x: x,
     lower=lambda c, index, x: c.load(x, index),
     traits=Trait.PURE | Trait.VIEW,
+    bounds=bounds.of_first,
     samples=lambda: [plain(*s.operands) for s in _identity_samples()],
     error_samples=(ErrorSample((), "takes 1 operands, got 0"),),
 )

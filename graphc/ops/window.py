@@ -14,7 +14,7 @@ from graphc.ir.kernel.index import Index, flatten, unflatten
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar, simplify
 from graphc.ir.kernel.statements import Const, Guard
-from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.op import Attr, ErrorSample, Sample, Trait, ZeroSign
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.ops.define import define
 from graphc.ops.sliding import DILATION, KERNEL, PADDING, SIZE, STRIDE, Pairs, Sliding, inside
@@ -510,6 +510,7 @@ max_pool = define(
     lower=_lower_max,
     decompose=_decompose_max,
     traits=Trait.PURE,
+    zero_sign=ZeroSign.KEPT,
     samples=_max_samples,
     error_samples=[
         ErrorSample((_X,), "does not fit an input of 4", {**_MAX, "kernel": (5, 2)}),
@@ -563,6 +564,7 @@ avg_pool = define(
     lower=_lower_avg,
     decompose=_decompose_avg,
     traits=Trait.PURE,
+    zero_sign=ZeroSign.HIDDEN,
     samples=lambda: [Sample((x,), attrs) for x, attrs in _avg_arrays()],
     error_samples=[
         ErrorSample((TensorType(int32, (1, 1, 4, 4)),), "must be floating point", _AVG),

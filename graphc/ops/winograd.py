@@ -18,7 +18,7 @@ from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.kernel.statements import Bound
-from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.op import Attr, ErrorSample, Sample, Trait, ZeroSign
 from graphc.ir.types import TensorType
 from graphc.ops.define import define
 
@@ -327,6 +327,7 @@ winograd_input = define(
     reference=_input_reference,
     lower_nest=_lower_input,
     traits=Trait.PURE,
+    zero_sign=ZeroSign.KEPT,
     samples=_input_samples,
     error_samples=[
         ErrorSample((_IMAGE,), "no whole number of tiles of 3", {"tile": 3, "kernel": 3}),

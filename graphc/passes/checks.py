@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,9 @@ import numpy as np
 from graphc.base import config
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.interpret import Reemitter
+from graphc.ir.op import Bounds
 from graphc.ops.check import check_index, holds
 from graphc.passes.base import PassResult
-
-Range = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -66,98 +65,39 @@ def _settled(graph: Graph, checks: list[Node]) -> set[Node]:
     return found
 
 
-def is_inside(check: Node, ranges: Mapping[Value, Range]) -> bool:
+def is_inside(check: Node, ranges: Mapping[Value, Bounds]) -> bool:
     """Whether a check cannot fail."""
     (x,) = check.operands
     low, high = ranges[x]
     return not x.type.size or (check.attrs["low"] <= low and high <= check.attrs["high"])
 
 
-def integer_ranges(graph: Graph) -> dict[Value, Range]:
+def integer_ranges(graph: Graph) -> dict[Value, Bounds]:
     """The smallest and largest element that each integer value can have; bools count as 0 and 1."""
-    found: dict[Value, Range] = {}
-    for value in graph.inputs:
-        found[value] = _limits(value)
+    found = {value: _limits(value) for value in graph.inputs}
     for node in graph.nodes():
         for result in node.results:
-            if result.dtype.kind == "f":
-                continue
-            limits, rule = _limits(result), _RULES.get(node.op.name)
-            low, high = limits if rule is None else rule(node, [found.get(v, _EVERYTHING) for v in node.operands])
-            found[result] = (low, high) if limits[0] <= low and high <= limits[1] else limits
+            if result.dtype.kind != "f":
+                found[result] = _bounds(node, result, found)
     return found
 
 
-_EVERYTHING = (-(2**80), 2**80)
+def _bounds(node: Node, result: Value, known: Mapping[Value, Bounds]) -> Bounds:
+    """What follows from the operands, or all of the type where that is not inside of it."""
+    limits = _limits(result)
+    if node.op.bounds is None:
+        return limits
+    ranges = [known.get(v, EVERYTHING) for v in node.operands]
+    found = node.op.bounds(ranges, tuple(v.type for v in node.operands), node.attrs)
+    return found if found is not None and limits[0] <= found[0] and found[1] <= limits[1] else limits
 
 
-def _limits(value: Value) -> Range:
+EVERYTHING: Bounds = (-(2**80), 2**80)
+"""Of elements that are no integers."""
+
+
+def _limits(value: Value) -> Bounds:
     if value.dtype.kind not in "iu":
-        return (0, 1) if value.dtype.kind == "b" else _EVERYTHING
+        return (0, 1) if value.dtype.kind == "b" else EVERYTHING
     info = np.iinfo(value.dtype.numpy)
     return int(info.min), int(info.max)
-
-
-def _union(node: Node, ranges: Sequence[Range]) -> Range:
-    return min(r[0] for r in ranges), max(r[1] for r in ranges)
-
-
-def _same(node: Node, ranges: Sequence[Range]) -> Range:
-    return ranges[0]
-
-
-def _constant(node: Node, ranges: Sequence[Range]) -> Range:
-    array = node.attrs["value"]
-    return (int(array.min()), int(array.max())) if array.size and array.dtype.kind in "iub" else _EVERYTHING
-
-
-def _pad(node: Node, ranges: Sequence[Range]) -> Range:
-    fill = int(node.attrs["value"])
-    return min(ranges[0][0], fill), max(ranges[0][1], fill)
-
-
-def _positions(node: Node, ranges: Sequence[Range]) -> Range:
-    """Of a place along ``axis`` of the operand."""
-    return 0, max(0, node.operands[0].shape[node.attrs["axis"]] - 1)
-
-
-def _product(node: Node, ranges: Sequence[Range]) -> Range:
-    products = [a * b for a in ranges[0] for b in ranges[1]]
-    return min(products), max(products)
-
-
-def _mod(node: Node, ranges: Sequence[Range]) -> Range:
-    low, high = ranges[1]
-    return (0, high - 1) if low > 0 else _EVERYTHING
-
-
-def _clamp(node: Node, ranges: Sequence[Range]) -> Range:
-    x, low, high = ranges
-    return min(max(x[0], low[0]), high[0]), min(max(x[1], low[1]), high[1])
-
-
-_RULES: dict[str, Callable[[Node, Sequence[Range]], Range]] = {
-    "constant": _constant,
-    "iota": lambda node, ranges: (0, max(0, node.attrs["shape"][node.attrs["axis"]] - 1)),
-    "pad": _pad,
-    "concat": _union,
-    "where": lambda node, ranges: _union(node, ranges[1:]),
-    "gather": _same,
-    "scatter": lambda node, ranges: _union(node, (ranges[0], ranges[2])),
-    "cast": _same,
-    "add": lambda node, r: (r[0][0] + r[1][0], r[0][1] + r[1][1]),
-    "sub": lambda node, r: (r[0][0] - r[1][1], r[0][1] - r[1][0]),
-    "mul": _product,
-    "mod": _mod,
-    "neg": lambda node, r: (-r[0][1], -r[0][0]),
-    "minimum": lambda node, r: (min(r[0][0], r[1][0]), min(r[0][1], r[1][1])),
-    "maximum": lambda node, r: (max(r[0][0], r[1][0]), max(r[0][1], r[1][1])),
-    "clamp": _clamp,
-    "max": _same,
-    "min": _same,
-    "argmax": _positions,
-    "argmin": _positions,
-    "rank": _positions,
-    **dict.fromkeys(("reshape", "transpose", "broadcast_to", "slice", "flip", "as_strided", "stop_gradient"), _same),
-}
-"""Ranges that follow from those of the operands; an operation that is not here gives all of its type."""

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
-from graphc.ir.op import REGISTRY, Trait
+from graphc.ir.op import Trait, ZeroSign
 from graphc.ops import elementwise as e
-from graphc.ops import reduce, shape
+from graphc.ops import shape
 
 LONGEST_SEARCH = 32
 """Nodes that are looked at before the sign counts as seen; what a norm or a softmax hides, it hides in fewer."""
-_BLIND = frozenset(
-    {
-        *(f.op.name for f in (e.abs, e.eq, e.ne, e.lt, e.le, e.gt, e.ge, e.logical_not, reduce.sum)),
-        *("avg_pool", "part_sum"),
-        *("exp", "exp2", "cos", "cosh", "log", "log2", "log10", "sigmoid", "isnan", "isinf", "isfinite"),
-    }
-    & REGISTRY.keys()
-)
-"""Ops that give the same for both zeros, as all sums of products do: sums start at 0, to which either may be added."""
-_PASSING = frozenset({"clamp", "max_pool", "winograd_input"}) | frozenset(
-    f.op.name for f in (e.add, e.sub, e.mul, e.neg, e.maximum, e.minimum, e.where, reduce.max, reduce.min)
-)
-"""Ops in whose results only signs of zeros change with those in their operands, as in results of views; so does a
-dividend."""
 
 
 def is_unseen(graph: Graph, value: Value) -> bool:
@@ -34,9 +22,10 @@ def is_unseen(graph: Graph, value: Value) -> bool:
         if id(present) in outputs or len(seen) > LONGEST_SEARCH:
             return False
         for node, number in graph.uses(present):
-            if node.op.name in _BLIND or node.op.has(Trait.CONTRACTION) or _takes_no_zero(node, number):
+            shown = node.op.sign_of_zero(number)
+            if shown is ZeroSign.HIDDEN or _takes_no_zero(node, number):
                 continue
-            if not _passes(node, number):
+            if shown is ZeroSign.SEEN:
                 return False
             waiting += [v for v in node.results if id(v) not in seen]
             seen.update(id(v) for v in node.results)
@@ -48,18 +37,17 @@ def _takes_no_zero(node: Node, number: int) -> bool:
     if node.op is not e.where.op or number == 0:
         return False
     test, chosen = node.operands[0].node, node.operands[number]
-    strict = _STRICT_ELSE if number == 2 else _STRICT_THEN
-    return test.op.name in strict and test.operands[0] is chosen and _is_zero(test.operands[1])
+    if len(test.operands) != 2 or test.operands[0] is not chosen or not _is_zero(test.operands[1]):
+        return False
+    return test.op.has(Trait.ELEMENTWISE) and all(_holds(test, zero) is (number == 2) for zero in (0.0, -0.0))
 
 
-_STRICT_ELSE = frozenset(f.op.name for f in (e.le, e.ge, e.eq))
-_STRICT_THEN = frozenset(f.op.name for f in (e.lt, e.gt, e.ne))
+def _holds(test: Node, zero: float) -> bool:
+    """What a test says of a zero and 0."""
+    x, y = (np.array(v, test.operands[0].dtype.numpy) for v in (zero, 0))
+    return bool(test.op.evaluate((x, y), test.attrs)[0])
 
 
 def _is_zero(value: Value) -> bool:
     node = value.node.operands[0].node if value.node.op is shape.broadcast_to.op else value.node
     return node.op is CONSTANT and node.attrs["value"].size == 1 and not node.attrs["value"].any()
-
-
-def _passes(node: Node, number: int) -> bool:
-    return node.op.name in _PASSING or node.op.has(Trait.VIEW) or (node.op is e.div.op and number == 0)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.parse import parse_graph
+from graphc.ir.op import REGISTRY, OpDef, Sample, Trait, ZeroSign
 from graphc.passes.zero_signs import LONGEST_SEARCH, is_unseen
 
 
@@ -39,6 +41,43 @@ def test_who_sees_the_sign_of_a_zero(body: str, unseen: bool):
     result = ", ".join("f32[]" if "sum(" in body else "f32[4]" for _ in body.rpartition("return")[2].split(","))
     graph = parse(body, result)
     assert is_unseen(graph, next(n for n in graph.nodes() if n.op.name == "add").result) is unseen
+
+
+OTHERS = np.array([0, -0.0, 1, -1, 2.5, np.inf, -np.inf, np.nan], np.float32)
+
+
+def first_sample(op: OpDef) -> Sample:
+    assert op.samples is not None
+    return op.samples()[0]
+
+
+ELEMENTWISE = [
+    op
+    for op in REGISTRY.values()
+    if op.has(Trait.ELEMENTWISE) and any(a.dtype.kind == "f" for a in first_sample(op).operands)
+]
+
+
+def with_zeros(op: OpDef, number: int, zero: float) -> np.ndarray:
+    """An op of one zero in operand ``number`` and all combinations of other elements in the others."""
+    sample = first_sample(op)
+    shape = np.array(np.meshgrid(*[OTHERS] * len(op.operands))).reshape(len(op.operands), -1)
+    columns = [c > 0 if a.dtype == bool else c for a, c in zip(sample.operands, shape, strict=True)]
+    columns[number] = np.full_like(columns[number], zero)
+    return op.evaluate(columns, op.normalize(sample.attrs))[0]
+
+
+@pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
+def test_no_op_shows_more_of_the_sign_of_a_zero_than_it_says(op: OpDef):
+    for number, operand in enumerate(first_sample(op).operands):
+        if operand.dtype.kind != "f":
+            continue
+        plus, minus = (with_zeros(op, number, zero) for zero in (0.0, -0.0))
+        shown = op.sign_of_zero(number)
+        if shown is not ZeroSign.SEEN:
+            np.testing.assert_array_equal(plus, minus)  # in which 0 equals -0
+        if shown is ZeroSign.HIDDEN and plus.dtype.kind == "f":
+            np.testing.assert_array_equal(np.signbit(plus), np.signbit(minus))
 
 
 @pytest.mark.parametrize(("length", "unseen"), [(LONGEST_SEARCH - 3, True), (LONGEST_SEARCH * 100, False)])

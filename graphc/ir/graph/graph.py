@@ -15,7 +15,7 @@ from graphc.base.errors import VerifyError
 from graphc.base.location import UNKNOWN, Location
 from graphc.ir.graph.text import print_graph
 from graphc.ir.literal import print_scalar
-from graphc.ir.op import INPUT_CLASSES, Attr, Attrs, OpDef, Sample, Trait, Types, register
+from graphc.ir.op import INPUT_CLASSES, Attr, Attrs, Bounds, OpDef, Sample, Trait, Types, register
 from graphc.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -32,6 +32,12 @@ INPUT = OpDef(
     infer=lambda **attrs: (),
 )
 
+
+def _extremes(array: np.ndarray) -> Bounds | None:
+    counts = array.size and array.dtype.kind in "iub"
+    return (int(array.min()), int(array.max())) if counts else None
+
+
 CONSTANT = register(
     OpDef(
         name="constant",
@@ -41,6 +47,7 @@ CONSTANT = register(
         infer=lambda value: TensorType(layout_of(value.dtype), value.shape),
         reference=lambda value: value,
         traits=Trait.PURE | Trait.GENERATOR,
+        bounds=lambda ranges, types, attrs: _extremes(attrs["value"]),
         samples=lambda: [Sample((), {"value": np.arange(6, dtype=np.float32).reshape(2, 3)})],
     )
 )

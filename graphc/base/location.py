@@ -5,6 +5,9 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import FrameType
 
@@ -69,8 +72,24 @@ def _display_path(path: str) -> str:
     return known
 
 
+_given: ContextVar[Location | None] = ContextVar("graphc_location", default=None)
+
+
+@contextmanager
+def at(location: Location) -> Iterator[None]:
+    """Makes ``capture`` return ``location`` inside the block: code that applies what was written elsewhere."""
+    token = _given.set(location)
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
 def capture(module: str = "") -> Location:
-    """The location of the user's code that is running now, inside module path ``module``."""
+    """The location of the user's code that is running now, inside module path ``module``, or what ``at`` says."""
+    given = _given.get()
+    if given is not None:
+        return given
     frame = user_frame()
     if frame is None:
         return Location(module)

@@ -25,7 +25,9 @@ from graphc.compiled.bindings import (
     Slot,
     account_of,
 )
+from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
+from graphc.compiled.user_passes import passed
 from graphc.compiler.cache import Entry
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.compiler.freeze import freeze, watch
@@ -34,7 +36,8 @@ from graphc.eager.record import Snapshot
 from graphc.files.manifest import PREPARED
 from graphc.ir.graph.graph import Graph, Value, input_class, input_path
 from graphc.ops.autodiff import split_forward_backward, vjp_graph
-from graphc.passes.pipeline import optimize
+from graphc.passes.base import Pass
+from graphc.passes.pipeline import PIPELINE, arrange, optimize
 from graphc.passes.precision import check_precision, narrow_weights
 from graphc.passes.scans import MergeScans
 from graphc.runtime.call import Executable
@@ -57,9 +60,9 @@ from graphc.tracing.trace import (
 )
 
 
-def build(graph: Graph) -> Executable:
+def build(graph: Graph, passes: Sequence[Pass] = PIPELINE) -> Executable:
     """Native code for a graph, loaded."""
-    return load_compiled(compile_graph(graph))
+    return load_compiled(compile_graph(graph, passes=passes))
 
 
 def bound_values(graph: Graph, program: Executable) -> list[Value]:
@@ -161,10 +164,17 @@ class Variant:
     """One signature of a compiled function: its programs, and the tensors outside that they use."""
 
     def __init__(
-        self, name: str, traced: Traced, modules: Modules, leaves: Sequence[Tensor], weights: Weights | None = None
+        self,
+        name: str,
+        traced: Traced,
+        modules: Modules,
+        leaves: Sequence[Tensor],
+        weights: Weights | None = None,
+        passes: Sequence[Pass] = PIPELINE,
     ):
         self.name = name
         self.weights = weights or Weights()
+        self._passes = passes
         self.traced = traced
         self.structure = traced.structure
         self.single = isinstance(traced.structure, Leaf)
@@ -198,12 +208,13 @@ class Variant:
             self.account.always += (Held(self._slots[path] for path in fixed),)
             graph = freeze(graph, {path: self._slots[path].tensor()._data.copy() for path in fixed})
         if self.weights.precision is not None:
-            narrowed = narrow_weights(optimize(graph), self.weights.precision)
+            narrowed = narrow_weights(optimize(graph, self._passes), self.weights.precision)
             graph, self._made = narrowed.graph, narrowed.params
+            self._passes = PIPELINE  # what they do is in the graph
         if self.weights.watched and not any(self.differentiable):
             tensors = {path: slot.tensor() for path, slot in self._slots.items()}
             graph = watch(graph, [path for path, tensor in tensors.items() if is_counted(tensor)])
-        compiled = compile_graph(graph)
+        compiled = compile_graph(graph, passes=self._passes)
         self.program = load_compiled(compiled)
         self.binding = self._binding(compiled.preparation)
         self.calls = BoundProgram(
@@ -246,7 +257,7 @@ class Variant:
         joint = MergeScans().run(vjp_graph(graph, wanted, chosen)).graph
         split = split_forward_backward(joint, count, len(graph.outputs))
         self._build_forward(split.forward)
-        self.backward_program = build(split.backward)
+        self.backward_program = build(split.backward, self._passes)
         self.residual_count = split.residuals
         kept = [graph.inputs[i] for i in split.kept]
         position = {v: i for i, v in enumerate(plain)}
@@ -403,13 +414,21 @@ class Compiled:
 
     is_compiled = True
 
-    def __init__(self, target: Callable[..., Any], precision: str | None = None, freeze: bool = False):
+    def __init__(
+        self,
+        target: Callable[..., Any],
+        precision: str | None = None,
+        freeze: bool = False,
+        passes: Sequence[Pass] = (),
+    ):
         if not callable(target):
             raise ArgumentError(f"a module or a function can be compiled, not {type(target).__name__}")
         no_class("compile", target)
         check_precision(precision)
         self._target = target
         self._weights = Weights(precision, freeze)
+        self._passes = tuple(passes)
+        self._first, self._pipeline = arrange(self._passes)
         self._variants: dict[Any, list[Variant]] = {}
         self._modules: Modules | None = None
         self._shortcut = _NO_SHORTCUT
@@ -484,7 +503,8 @@ class Compiled:
                 after = drawn(inside)
             known = self._variants.setdefault(key, [])
             weights = self._weights._replace(live=any(v.is_hurried for v in known))
-            variant = Variant(name, traced, modules, flatten((args, kwargs))[0], weights)
+            traced = passed(traced, self._first)
+            variant = Variant(name, traced, modules, flatten((args, kwargs))[0], weights, self._pipeline)
             variant.drawn = after
             variant.holds()
             known[:] = [v for v in known if not v.is_spent][: MOST_VARIANTS - 1]
@@ -517,14 +537,21 @@ class Compiled:
         name = getattr(self._target, "__qualname__", "")
         if functools.reduce(lambda found, part: getattr(found, part, None), name.split("."), owner) is self:
             return name
-        return Compiled, (self._target, self._weights.precision, self._weights.freeze)
+        return Compiled, (self._target, self._weights.precision, self._weights.freeze, self._passes)
 
     def __repr__(self) -> str:
         return f"compiled({self._target!r})"
 
 
-def compile(target: Any = None, *, precision: str | None = None, freeze: bool = False) -> Any:
-    """A callable that computes what ``target``, a module or function, does, as native code.
+def compile(
+    target: Any = None,
+    *,
+    precision: str | None = None,
+    freeze: bool = False,
+    passes: Sequence[Pass] = (),
+    tensors: Mapping[str, Tensor] | None = None,
+) -> Any:
+    """A callable that computes what ``target``, a module, function or graph, does, as native code.
 
     It traces at the first call of each signature: shapes and element types of tensors, values of all other arguments,
     training flags of the modules, and what requires gradients. Parameters and buffers are those of the live model, and
@@ -541,7 +568,17 @@ def compile(target: Any = None, *, precision: str | None = None, freeze: bool = 
     ``freeze`` makes constants of the parameters and buffers that are only read, as ``export`` does, at the price of
     compiling again after one was replaced or written to by an operation. Gradients are not available. It and
     ``precision`` do not see a write through ``parameter.numpy()``. Raises ArgumentError for another precision.
+
+    ``passes`` are graph passes of one's own (see graphc.passes.base and docs/extending.md). They run first on the
+    graph as it was traced, in order, before it is differentiated and goes through the standard ones; one with an
+    attribute ``after`` runs behind the standard pass of that name, for the forward and the backward program. What each
+    leaves is verified, and must have the same inputs, types of outputs and written states: PassError otherwise.
+
+    A graph (from ``graphc.trace``, parsed, or edited) is called on one tensor or array per input, in order, each of the
+    type that it states; one output is given by itself, several as a tuple. Its params and states are the tensors of
+    ``tensors``, by path; without it those that were traced (``graph.bound``): the very tensors of that module, which
+    are read and written as they are at each call. Raises ArgumentError where the graph has a param that is in neither.
     """
     if target is None:
-        return functools.partial(Compiled, precision=precision, freeze=freeze)
-    return Compiled(target, precision, freeze)
+        return functools.partial(Compiled, precision=precision, freeze=freeze, passes=passes)
+    return Compiled(as_callable(target, tensors), precision, freeze, passes)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError, GradientError, GraphcError, TraceError
+from graphc.compiled.graph_module import GraphModule
 from graphc.compiler import cache
 from graphc.compiler.compile import (
     CompiledGraph,
@@ -34,6 +35,8 @@ from graphc.ir.graph.text import collect_data, print_graph
 from graphc.ir.graph.verify import sub_graphs, verify_graph
 from graphc.ir.op import REGISTRY
 from graphc.ops import registry
+from graphc.passes.base import Pass
+from graphc.passes.pipeline import PIPELINE, arrange, optimize
 from graphc.passes.precision import check_precision
 from graphc.runtime.call import Executable
 from graphc.runtime.fast_call import Gate
@@ -52,6 +55,7 @@ def export(
     path: str | os.PathLike[str],
     native: bool = False,
     precision: str | None = None,
+    passes: Sequence[Pass] = (),
     **keyword_examples: Any,
 ) -> ModelManifest:
     """Traces a module or function on example tensors or arrays, in the mode it is in, and writes it to one file.
@@ -60,14 +64,35 @@ def export(
     ``precision`` (``bf16``, ``f16``, ``int8``, ``bf16_dot``, ``int8_dot``) it holds large weights in that form, as
     constants of the optimized graph. It is replaced atomically. Raises what tracing raises; ArgumentError when an
     output is neither a tensor nor None, for an unknown precision, or for another suffix than ``.gcm``; OSError.
+
+    ``passes`` as for ``compile``: the file holds the graph after them, with those that have an ``after`` the optimized
+    one, its weights constants. A graph in the place of a module takes no examples, and is written with what the tensors
+    of ``graph.bound`` hold now; its inputs keep their names.
     """
     check_precision(precision)
     check_path(path)
-    traced = snapshot(model, examples, keyword_examples)
-    graph, state = traced.graph, traced.state()
+    first, pipeline = arrange(passes)
+    if isinstance(model, Graph):
+        graph, state, structure = *_bound(model, (*examples, *keyword_examples)), None
+    else:
+        traced = snapshot(model, examples, keyword_examples)
+        graph, state, structure = traced.graph, traced.state(), nesting(traced.structure)
+    if first:
+        graph = optimize(graph, first)
     if precision is not None:
-        graph = freeze_narrow(graph, state, precision).graph
-    return save_graph(graph, state, path, structure=nesting(traced.structure), native=native)
+        graph = freeze_narrow(graph, state, precision, pipeline).graph
+    elif pipeline is not PIPELINE:
+        graph = optimize(freeze(graph, state), pipeline)
+    return save_graph(graph, state, path, structure=structure, native=native)
+
+
+def _bound(graph: Graph, examples: Sequence[Any]) -> tuple[Graph, dict[str, np.ndarray]]:
+    """A graph that is verified, and the arrays of its params and states."""
+    if examples:
+        raise ArgumentError(f"@{graph.name} is a graph, which has its types", remedy="export(graph, path=...)")
+    module = GraphModule(graph)
+    bound = module.graph
+    return bound, {path: tensor._data for path, tensor in bound.bound.items()}
 
 
 SUFFIX = ".gcm"

@@ -17,7 +17,9 @@ from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import COUNT
 from graphc.compiled.bindings import Binding, Modules, Slot, account_of
 from graphc.compiled.function import BoundProgram, bound_values, build, no_class, no_hooks, slots_of
+from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
+from graphc.compiled.user_passes import passed
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Value, input_path
 from graphc.ir.types import TensorType
@@ -25,6 +27,8 @@ from graphc.ops import dispatch
 from graphc.ops.autodiff import vjp_graph
 from graphc.ops.define import as_type
 from graphc.ops.state import state_write
+from graphc.passes.base import Pass
+from graphc.passes.pipeline import arrange
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled, is_inference_mode_enabled, no_grad
 from graphc.tape.hooks import call_hook
 from graphc.tensors.structure import LEAF, Branch, Leaf, check_static, flatten, unflatten
@@ -138,6 +142,7 @@ class _Program:
             named = [*modules_of(step.model), *((f"loss.{prefix}", m) for prefix, m in modules_of(step.loss))]
             self.traced = trace_function(forward, (args, target), {}, step.name, named, guarded=True)
         no_hooks(step.name, self.traced)
+        self.traced = passed(self.traced, step.passes.first)
         self._effects = self.traced.attributes.effects
         self.account, self._modules = account_of(self.traced, modules, [_Settings(step.optimizer)])
         graph, parameters = self._differentiate(step.optimizer)
@@ -148,7 +153,7 @@ class _Program:
         """Arrays of them."""
         self.hyper = self._append_update(step.optimizer, graph, parameters)
         self.graph = graph
-        self.program = build(graph)
+        self.program = build(graph, step.passes.pipeline)
         order = [v.node.attrs["path"] for v in bound_values(graph, self.program)]
         written = {n.operands[0].node.attrs["path"] for n in graph.nodes() if n.op is state_write.op}
         self.binding = Binding([slots[p] for p in order], [p in written for p in order])
@@ -319,7 +324,7 @@ def _forward(model: Any, loss: Any, x: Any, y: Any) -> tuple[Any, Any]:
 class CompiledStep:
     """One training step as one native call; see ``compile_step``."""
 
-    def __init__(self, model: Any, loss: Callable[..., Any], optimizer: Any):
+    def __init__(self, model: Any, loss: Callable[..., Any], optimizer: Any, passes: Sequence[Pass] = ()):
         if not callable(model) or not callable(loss):
             raise ArgumentError("compile_step takes a model, a callable loss, and an optimizer")
         for value in (model, loss):
@@ -329,6 +334,8 @@ class CompiledStep:
                 f"compile_step: {type(optimizer).__name__} has no update rule", remedy="an optimizer of graphc.optim"
             )
         self.model, self.loss, self.optimizer = model, loss, optimizer
+        self.passes = arrange(passes)
+        self._given_passes = tuple(passes)
         self.name = f"{graph_name(model)}_step"
         self._recompiles = Recompiles(self.name)
         self.last_output: Any = None
@@ -385,7 +392,7 @@ class CompiledStep:
         )
 
     def __reduce__(self) -> Any:
-        return CompiledStep, (self.model, self.loss, self.optimizer)
+        return CompiledStep, (self.model, self.loss, self.optimizer, self._given_passes)
 
     def _find(self, key: Any) -> _Program | None:
         for program in self._programs.get(key, ()):
@@ -427,7 +434,7 @@ class CompiledStep:
         return [p.graph for group in self._programs.values() for p in group]
 
 
-def compile_step(model: Any, loss: Callable[..., Any], optimizer: Any) -> CompiledStep:
+def compile_step(model: Any, loss: Callable[..., Any], optimizer: Any, *, passes: Sequence[Pass] = ()) -> CompiledStep:
     """A callable ``step(x, y)`` that runs forward, ``loss(output, y)``, backward and the optimizer's update as one
     native call and returns what the loss returned: the loss, or a tuple or list that begins with it.
 
@@ -435,5 +442,9 @@ def compile_step(model: Any, loss: Callable[..., Any], optimizer: Any) -> Compil
     in place. Numbers that schedulers change are arguments of the program, so a change needs no new trace. Gradients
     are not kept in ``grad``. Inside ``no_grad`` and ``inference_mode``, and of tensors made in the latter, a step
     raises GradientError, as ``backward`` does.
+
+    The model may be a graph, bound to the tensors that were traced, and ``passes`` are graph passes of one's own: both
+    as ``compile`` takes them. Those without ``after`` see forward pass and loss, before gradients; others the whole
+    step.
     """
-    return CompiledStep(model, loss, optimizer)
+    return CompiledStep(as_callable(model), loss, optimizer, passes)

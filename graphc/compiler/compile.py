@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,8 @@ from graphc.ir.graph import text
 from graphc.ir.graph.graph import Graph
 from graphc.ir.kernel import text as kernel_text
 from graphc.ir.kernel.statements import Program, Storage
+from graphc.passes.base import Pass
+from graphc.passes.pipeline import PIPELINE
 from graphc.runtime import arena, pool
 from graphc.runtime.call import Executable
 from graphc.runtime.loader import load_object, runs_here
@@ -46,17 +48,26 @@ class CompiledGraph(cache.Entry):
     """What lies between the graph and the code."""
 
 
-def compile_graph(graph: Graph, target: Target | None = None) -> CompiledGraph:
+def compile_graph(graph: Graph, target: Target | None = None, passes: Sequence[Pass] = PIPELINE) -> CompiledGraph:
     """Native code for a graph, which is not changed; for this machine unless another target is given."""
-    stages = Stages(graph, target=target)
+    stages = Stages(graph, target=target, passes=passes)
     disk = cache.current()
     start = time.perf_counter()
-    parts = (text.print_graph(graph), *text.collect_data(graph).values()) if disk else ()
-    entry, found = find_or_build(disk, stages.target, ("graph", *parts), lambda: compile_stages(stages))
+    parts = key_parts(stages) if disk else ()
+    entry, found = find_or_build(disk, stages.target, parts, lambda: compile_stages(stages))
     if found:
         stages.seconds["cache"] = time.perf_counter() - start
         config.logger("compile").info("%s: found in the cache", graph.name)
     return CompiledGraph(entry.manifest, entry.object, entry.constants, stages, preparation=entry.preparation)
+
+
+def key_parts(stages: Stages) -> tuple[str | np.ndarray, ...]:
+    """What the code depends on besides options, compiler and target: the graph; or, where code of a user takes part,
+    the kernels that it has led to, which say more than any digest of that code."""
+    if stages.is_extended:
+        program = stages.lowered
+        return ("kernels", kernel_text.print_program(program), *kernel_text.collect_data(program).values())
+    return ("graph", text.print_graph(stages.traced), *text.collect_data(stages.traced).values())
 
 
 def find_or_build(

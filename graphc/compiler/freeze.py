@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -10,7 +10,8 @@ from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Value, input_class, input_path
 from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.op import Trait
-from graphc.passes.pipeline import optimize
+from graphc.passes.base import Pass
+from graphc.passes.pipeline import PIPELINE, optimize
 from graphc.passes.precision import Narrowed, check_precision, narrow_weights
 
 
@@ -26,13 +27,15 @@ def watch(graph: Graph, paths: Collection[str]) -> Graph:
     return _Watcher(graph, paths).transform(graph)
 
 
-def freeze_narrow(graph: Graph, weights: Mapping[str, np.ndarray], precision: str) -> Narrowed:
+def freeze_narrow(
+    graph: Graph, weights: Mapping[str, np.ndarray], precision: str, passes: Sequence[Pass] = PIPELINE
+) -> Narrowed:
     """The frozen and optimized graph with its large weights stored in one of PRECISIONS.
 
     Raises ArgumentError for an unknown precision, PassError.
     """
     check_precision(precision)
-    return narrow_weights(optimize(freeze(graph, weights)), precision)
+    return narrow_weights(optimize(freeze(graph, weights), passes), precision)
 
 
 def written_states(graph: Graph) -> set[Value]:

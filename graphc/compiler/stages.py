@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from graphc.base import config
@@ -20,11 +20,13 @@ from graphc.files.manifest import TargetSpec
 from graphc.fusion.layout import possible_layouts
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.text import print_graph
+from graphc.ir.graph.verify import foreign_ops
 from graphc.ir.kernel.statements import Program
 from graphc.ir.kernel.text import print_program
 from graphc.ir.kernel.verify import verify_program
 from graphc.lowering.program import lower_graph, lower_layouts
-from graphc.passes.pipeline import optimize
+from graphc.passes.base import Pass
+from graphc.passes.pipeline import PIPELINE, optimize
 
 STAGES = ("traced", "optimized", "lowered", "scheduled", "llvm", "asm")
 """Names of the stages that have a text, in order."""
@@ -39,8 +41,10 @@ class Stages:
         lowered: Program | None = None,
         target: Target | None = None,
         tuned: Mapping[str, str] | None = None,
+        passes: Sequence[Pass] = PIPELINE,
     ):
-        """``tuned`` as ``schedule_program`` takes it; what the disk cache holds when it is None."""
+        """``passes`` are what the graph goes through; ``tuned`` as ``schedule_program`` takes it; what the disk cache
+        holds when it is None."""
         if (traced is None) == (lowered is None):
             raise ArgumentError("a compile starts from a graph or from a lowered program")
         self.target = target or host_target()
@@ -54,6 +58,7 @@ class Stages:
         self._verify = config.read().verify
         self._tuned = tuned
         self._traced = traced
+        self._passes = passes
         self._preparation: Program | None = None
         self._prepared: Stages | None = None
         if lowered is not None:
@@ -76,10 +81,15 @@ class Stages:
             raise CompileError("this compile starts from a lowered program and has no graph")
         return self._traced
 
+    @property
+    def is_extended(self) -> bool:
+        """Whether code of a user takes part in the compile: passes that are none of PIPELINE, or ops of a user."""
+        return self._passes is not PIPELINE or (self._traced is not None and bool(foreign_ops(self._traced)))
+
     @cached_property
     def optimized(self) -> Graph:
         """The graph after all graph passes (which verify it)."""
-        return self._timed("optimized", optimize, self.traced)
+        return self._timed("optimized", optimize, self.traced, self._passes)
 
     @cached_property
     def lowered(self) -> Program:

@@ -190,6 +190,8 @@ class OpDef:
     the result lie within as if integers had no width, or None where nothing is known beyond their type."""
     samples: Callable[[], Sequence[Sample]] | None = None
     error_samples: tuple[ErrorSample, ...] = ()
+    module: str = ""
+    """The module of a user's file that defined the op; empty for the ops of graphc."""
 
     def has(self, trait: Trait) -> bool:
         """True when the op has every trait in ``trait``."""

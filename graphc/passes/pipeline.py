@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import is_dataclass
+from itertools import chain
+from typing import Any, NamedTuple
 
 from graphc.base import config
-from graphc.base.errors import GraphcError, PassError
-from graphc.ir.graph.graph import INPUT, Graph
+from graphc.base.errors import ArgumentError, GraphcError, PassError, VerifyError
+from graphc.ir.graph.graph import INPUT, Graph, input_class, input_path
 from graphc.ir.graph.interpret import copy
 from graphc.ir.graph.text import print_graph
 from graphc.ir.graph.verify import verify_graph
-from graphc.passes.base import Pass
+from graphc.ir.op import Trait
+from graphc.passes.base import Pass, PassResult
 from graphc.passes.batchnorm import BatchNormFolding
 from graphc.passes.canonicalize import Canonicalize
 from graphc.passes.checks import SettleChecks
@@ -65,14 +69,18 @@ PIPELINE: tuple[Pass, ...] = (
 def optimize(graph: Graph, passes: Sequence[Pass] = PIPELINE) -> Graph:
     """A new graph of the same inputs, outputs and effects that went through ``passes``; ``graph`` stays as it is.
 
-    Verifies the result, and with GRAPHC_VERIFY=pass the graph after every pass; prints it to stderr after those of
+    Verifies the result, and with GRAPHC_VERIFY=pass the graph after every pass; after a pass that is none of PIPELINE
+    it does so too, and compares what may not change (unless GRAPHC_VERIFY=off). Prints it to stderr after those of
     GRAPHC_PRINT_AFTER. Raises PassError, naming the pass and those before it, when one fails or leaves a wrong graph.
     """
     options = config.read()
     present = copy(graph)
     for i, step in enumerate(passes):
         try:
-            present = step.run(present).graph
+            if options.verify != "off" and all(step is not own for own in PIPELINE):
+                present = _run_foreign(step, present)
+            else:
+                present = step.run(present).graph
             if options.verify == "pass" or (options.verify == "stage" and i == len(passes) - 1):
                 verify_graph(present)
         except GraphcError as error:
@@ -81,6 +89,70 @@ def optimize(graph: Graph, passes: Sequence[Pass] = PIPELINE) -> Graph:
             print(f"// after pass {i + 1}, {step.name}\n{print_graph(present)}", file=sys.stderr)
     _name_outputs(graph, present)
     return present
+
+
+def _run_foreign(step: Pass, graph: Graph) -> Graph:
+    """What a pass that is none of PIPELINE leaves; nothing about it is taken for granted."""
+    before = _surface(graph)
+    result = step.run(graph)
+    if not isinstance(result, PassResult):
+        raise VerifyError(f"it returned {type(result).__name__}, not a PassResult")
+    verify_graph(result.graph)
+    for (what, had), (_, has) in zip(before, _surface(result.graph), strict=True):
+        if had != has:
+            raise VerifyError(f"the {what} were ({', '.join(had)}), it leaves ({', '.join(has)})")
+    return result.graph
+
+
+def _surface(graph: Graph) -> list[tuple[str, list[str]]]:
+    """What callers of a graph know of it, which no pass may change."""
+    inputs = [" ".join(filter(None, (str(v.type), input_class(v), input_path(v)))) for v in graph.inputs]
+    written = [input_path(n.operands[0]) for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)]
+    return [
+        ("inputs", inputs),
+        ("types of the outputs", [str(v.type) for v in graph.outputs]),
+        ("states that are written", sorted(written)),
+    ]
+
+
+class Arranged(NamedTuple):
+    """Passes of a user in their places."""
+
+    first: tuple[Pass, ...] = ()
+    """They run on the graph as it was traced, before it is differentiated."""
+    pipeline: tuple[Pass, ...] = PIPELINE
+    """PIPELINE with the others in it."""
+
+
+def arrange(passes: Sequence[Pass]) -> Arranged:
+    """A user's passes: one whose attribute ``after`` names a pass of PIPELINE runs right behind the last one of that
+    name, in the order given; all others run first. Raises ArgumentError for what is no pass or an unknown name."""
+    for step in passes:
+        _check_pass(step)
+    after: dict[str, list[Pass]] = {}
+    for step in passes:
+        after.setdefault(getattr(step, "after", ""), []).append(step)
+    first = tuple(after.pop("", ()))
+    if not after:
+        return Arranged(first)
+    last = {own.name: i for i, own in enumerate(PIPELINE)}
+    for name, steps in after.items():
+        if name not in last:
+            raise ArgumentError(
+                f"pass {steps[0].name} runs after {name!r}, which is no pass", remedy=f"one of {', '.join(last)}"
+            )
+    found = [(own, *(after.get(own.name, ()) if last[own.name] == i else ())) for i, own in enumerate(PIPELINE)]
+    return Arranged(first, tuple(chain.from_iterable(found)))
+
+
+def _check_pass(step: Any) -> None:
+    frozen = is_dataclass(step) and not isinstance(step, type) and type(step).__dataclass_params__.frozen  # type: ignore[attr-defined]
+    if not frozen or not isinstance(getattr(step, "name", None), str) or not callable(getattr(step, "run", None)):
+        raise ArgumentError(
+            f"{step!r} is no pass",
+            remedy="an object of a class under @dataclass(frozen=True) with a field name and a method run(graph) that "
+            "returns PassResult(graph, changed)",
+        )
 
 
 def _name_outputs(before: Graph, after: Graph) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from graphc.base import module_path
 from graphc.base.errors import ArgumentError, GraphcError, TraceError
 from graphc.base.interruptions import kept_outside
-from graphc.ir.graph.graph import INPUT, Graph, Value
+from graphc.ir.graph.graph import INPUT, Graph, Value, input_path
 from graphc.ir.graph.verify import sub_graphs
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
@@ -108,8 +108,12 @@ def trace(target: Any, *examples: Any, **keyword_examples: Any) -> Graph:
     Parameters, buffers and the random state are arguments of the graph of class param and state, with their qualified
     names; what is written to in place is written back at the end. Other tensors become constants. Nothing outside
     changes. Raises TraceError where Python code asks for a traced value.
+
+    ``graph.bound`` holds the tensors that these arguments stand for, by path; ``graphc.compile(graph)`` binds them.
     """
-    return trace_function(target, examples, keyword_examples).graph
+    traced = trace_function(target, examples, keyword_examples)
+    traced.graph.bound = {input_path(a.value): a.tensor for a in traced.arguments}
+    return traced.graph
 
 
 def trace_function(
@@ -238,7 +242,7 @@ def _input(graph: Graph, leaf: Tensor, hint: str) -> Tensor:
 def graph_name(target: Any) -> str:
     """A name for the graph of a module (its class) or function."""
     if is_module(target):
-        return type(target).__name__
+        return getattr(target, "__dict__", {}).get("_traced_name") or type(target).__name__
     found = getattr(target, "__name__", type(target).__name__)
     return found if found.isidentifier() else "main"
 

@@ -113,6 +113,9 @@ class Graph:
     def __init__(self, name: str = "main"):
         self.name = name
         self.inputs: list[Value] = []
+        self.bound: Mapping[str, Any] = {}
+        """Tensors outside for which params and states stand, by path, where the graph is the trace of a module; not
+        part of what the graph means, so neither text nor equality know of it."""
         self._outputs: list[Value] = []
         self._output_counts: Counter[Value] = Counter()
         nx = _networkx()

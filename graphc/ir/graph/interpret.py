@@ -76,6 +76,7 @@ class Reemitter(Interpreter):
     def transform(self, graph: Graph) -> Graph:
         """The transformed copy."""
         self.target = Graph(self.name or graph.name)
+        self.target.bound = graph.bound
         arguments = [self.copy_input(v) for v in graph.inputs]
         self.target.set_outputs(self.run(graph, arguments))
         return self.target

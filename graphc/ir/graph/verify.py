@@ -10,7 +10,7 @@ from graphc.base.errors import GraphcError, VerifyError
 from graphc.ir.excerpt import excerpt
 from graphc.ir.graph.graph import INPUT, Graph, Node, Value, input_class
 from graphc.ir.graph.text import graph_lines
-from graphc.ir.op import INPUT_CLASSES, REGISTRY, Trait
+from graphc.ir.op import INPUT_CLASSES, REGISTRY, OpDef, Trait
 
 
 def verify_graph(graph: Graph) -> None:
@@ -35,6 +35,17 @@ def sub_graphs(graph: Graph) -> Iterator[Graph]:
         for attr in node.op.attrs:
             if attr.kind == "graph" and node.attrs[attr.name] is not None:
                 yield node.attrs[attr.name]
+
+
+def foreign_ops(graph: Graph) -> set[OpDef]:
+    """The ops of a graph, sub-graphs included, that were defined in a user's file."""
+    found: set[OpDef] = set()
+    stack = [graph]
+    while stack:
+        present = stack.pop()
+        found.update(node.op for node in present.nodes() if node.op.module)
+        stack.extend(sub_graphs(present))
+    return found
 
 
 class _Verifier:

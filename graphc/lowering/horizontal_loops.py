@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, substitute
+from graphc.ir.kernel.index import Axis, Index
+from graphc.ir.kernel.map import is_leaf, map_parts, map_statements, names_given, scalars_read, substitute_axes
 from graphc.ir.kernel.statements import (
-    Acc,
-    Bound,
     IndexLet,
     Let,
     Load,
@@ -100,7 +99,7 @@ def _memory_allows(host: Loop, between: list[Stmt], moving: set[int], guest: Loo
             if access.buffer != other.buffer or not (isinstance(access, Store) or isinstance(other, Store)):
                 continue
             together = any(other is a for a in own) and not any(access is a for a in moved)
-            if not together or access.guard or other.guard or _renamed(access.index, same, {}) != other.index:
+            if not together or access.guard or other.guard or substitute_axes(access.index, same) != other.index:
                 return False
     return True
 
@@ -117,33 +116,14 @@ def _names_read(body: tuple[Stmt, ...]) -> set[str]:
     """Scalars and accumulators that statements use."""
     found: set[str] = set()
     for s, _ in walk(body):
-        if isinstance(s, Load | Store):
-            indices = [s.index, *(b.index for b in s.guard)]
-        else:
-            indices = [s.index] if isinstance(s, IndexLet) else []
-        found |= {a.name for i in indices for a in atoms(i) if isinstance(a, Dynamic)}
-        found |= {r for r in _operands(s) if isinstance(r, str)}
+        found |= scalars_read(s)
         found |= {s.acc} if isinstance(s, Update | Read) else set()
     return found
 
 
-def _operands(s: Stmt) -> tuple[Ref, ...]:
-    if isinstance(s, Let):
-        return s.args
-    if isinstance(s, Acc):
-        return (s.init,)
-    return (s.value,) if isinstance(s, Store | Update) else ()
-
-
 def _names_given(stmt: Stmt) -> set[str]:
     """Scalars that a statement defines and accumulators that it declares or changes."""
-    found: set[str] = set()
-    for s, _ in walk((stmt,)):
-        if isinstance(s, Let | IndexLet | Load | Read | Acc):
-            found.add(s.name)
-        elif isinstance(s, Update):
-            found.add(s.acc)
-    return found
+    return names_given((stmt,)) | {s.acc for s, _ in walk((stmt,)) if isinstance(s, Update)}
 
 
 # ---- joining
@@ -153,7 +133,10 @@ def _joined(host: Loop, guest: Loop) -> Loop:
     """One nest that does what both do in every iteration, equal statements once."""
     axes = dict(zip(_axes(guest), _axes(host), strict=True))
     joiner = _Joiner(axes)
-    return _with_leaf(host, joiner.join(_leaf(host), _leaf(guest)))
+    leaf = joiner.join(_leaf(host), _leaf(guest))
+    (joined,) = map_statements((host,), enter=lambda loop: (replace(loop, body=leaf),) if is_leaf(loop) else None)
+    assert isinstance(joined, Loop)
+    return joined
 
 
 def _leaf(loop: Loop) -> tuple[Stmt, ...]:
@@ -161,11 +144,6 @@ def _leaf(loop: Loop) -> tuple[Stmt, ...]:
     while inner and isinstance(inner[0], Loop):
         inner = inner[0].body
     return inner
-
-
-def _with_leaf(loop: Loop, leaf: tuple[Stmt, ...]) -> Loop:
-    inner = loop.body[0] if loop.body else None
-    return replace(loop, body=(_with_leaf(inner, leaf),) if isinstance(inner, Loop) else leaf)
 
 
 class _Joiner:
@@ -181,7 +159,7 @@ class _Joiner:
         for stmt in host:
             self.add(stmt)
         for stmt in guest:
-            self.add(self.copied(stmt))
+            self.add(map_parts(stmt, index=self.index, ref=self.ref))
         return tuple(self.result)
 
     def add(self, stmt: Stmt) -> None:
@@ -205,33 +183,10 @@ class _Joiner:
             if dtype is not None:
                 self.known[Load("", store.buffer, store.index, dtype)] = store.value
 
-    def copied(self, s: Stmt) -> Stmt:
-        """A statement of the guest in the axes and names of the host."""
-        if isinstance(s, Let):
-            return replace(s, args=tuple(map(self.ref, s.args)))
-        if isinstance(s, IndexLet):
-            return replace(s, index=self.index(s.index))
-        if isinstance(s, Load | Store):
-            guard = tuple(Bound(self.index(b.index), b.low, b.high) for b in s.guard)
-            s = replace(s, index=self.index(s.index), guard=guard)
-        if isinstance(s, Store | Update):
-            return replace(s, value=self.ref(s.value))
-        return s
-
     def ref(self, ref: Ref) -> Ref:
         """An operand by the name that it has now."""
         return self.renamed.get(ref, ref) if isinstance(ref, str) else ref
 
     def index(self, index: Index) -> Index:
         """An index in the axes and names of the host."""
-        return _renamed(index, self.axes, self.renamed)
-
-
-def _renamed(index: Index, axes: dict[Axis, Axis], names: dict[str, Ref]) -> Index:
-    def atom(a: Axis | Dynamic) -> Index | Axis | None:
-        if isinstance(a, Axis):
-            return axes.get(a)
-        name = names.get(a.name)
-        return Index(((replace(a, name=name), 1),)) if isinstance(name, str) else None
-
-    return substitute(index, atom)
+        return substitute_axes(index, self.axes, self.renamed)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from graphc.ir.kernel.index import Axis, Dynamic, Index, as_index, atoms, substitute
-from graphc.ir.kernel.statements import Acc, Bound, Const, IndexLet, Let, Load, Loop, Ref, Stmt, Update
+from graphc.ir.kernel.index import Axis, Dynamic, Index, as_index, atoms
+from graphc.ir.kernel.map import map_indices, substitute_axes
+from graphc.ir.kernel.statements import Acc, Const, IndexLet, Let, Load, Loop, Ref, Stmt, Update
 
 
 def pick_elements(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -100,19 +99,5 @@ def _iteration(loop: Loop, number: str, given: dict[str, Let | IndexLet | Load])
     at = Index(((Dynamic(place, 0, axis.extent - 1), 1),))
     sources = _sources(number, given)
     first = [s for s in loop.body if isinstance(s, Let | IndexLet | Load) and s.name in sources]
-    rest = [_moved(s, axis, at) for s in loop.body if s not in first]
-    return [*first, *clamped, *rest]
-
-
-def _moved(stmt: Stmt, axis: Axis, at: Index) -> Stmt:
-    """A statement in the iteration ``at``."""
-
-    def moved(index: Index) -> Index:
-        return substitute(index, lambda a: at if a == axis else None)
-
-    if isinstance(stmt, IndexLet):
-        return replace(stmt, index=moved(stmt.index))
-    if isinstance(stmt, Load):
-        guard = tuple(Bound(moved(b.index), b.low, b.high) for b in stmt.guard)
-        return replace(stmt, index=moved(stmt.index), guard=guard)
-    return stmt
+    rest = tuple(s for s in loop.body if s not in first)
+    return [*first, *clamped, *map_indices(rest, lambda index: substitute_axes(index, {axis: at}))]

@@ -6,7 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from graphc.ir.kernel.index import bounds
-from graphc.ir.kernel.statements import Call, Kernel, Load, Loop, Program, Stmt, walk
+from graphc.ir.kernel.map import map_statements
+from graphc.ir.kernel.statements import Call, Kernel, Load, Program, Stmt, walk
 
 FEW = 32
 """Most kernels that are left as they are, though one would do: a kernel that knows where it reads may be a bit better,
@@ -61,16 +62,10 @@ def _moved(kernel: Kernel, parts: _Parts) -> Kernel:
     buffers = tuple(
         replace(b, size=parts[b.name][1] - parts[b.name][0]) if b.name in parts else b for b in kernel.buffers
     )
-    return replace(kernel, buffers=buffers, body=_moved_body(kernel.body, parts))
+    return replace(kernel, buffers=buffers, body=map_statements(kernel.body, leaf=lambda s: (_moved_load(s, parts),)))
 
 
-def _moved_body(body: tuple[Stmt, ...], parts: _Parts) -> tuple[Stmt, ...]:
-    return tuple(_moved_stmt(s, parts) for s in body)
-
-
-def _moved_stmt(stmt: Stmt, parts: _Parts) -> Stmt:
-    if isinstance(stmt, Loop):
-        return replace(stmt, body=_moved_body(stmt.body, parts))
+def _moved_load(stmt: Stmt, parts: _Parts) -> Stmt:
     if isinstance(stmt, Load) and stmt.buffer in parts:
         return replace(stmt, index=stmt.index - parts[stmt.buffer][0])
     return stmt

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from graphc.base.dtypes import DType
-from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, substitute
-from graphc.ir.kernel.map import map_indices
+from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms
+from graphc.ir.kernel.map import map_indices, substitute_axes
 from graphc.ir.kernel.statements import Acc, IndexLet, Kernel, Let, Load, Loop, Stmt, Store, Update, walk
 
 PRODUCTS = ("mul", "dot2", "dot4")
@@ -33,10 +33,7 @@ class Contraction:
         """The same with an outer axis replaced by others; ``place`` says where they are along it."""
         outer = tuple(y for x in self.outer for y in (axes if x == axis else (x,)))
 
-        def moved(index: Index) -> Index:
-            return substitute(index, lambda a: place if a == axis else None)
-
-        body = map_indices(self.body, moved)
+        body = map_indices(self.body, lambda index: substitute_axes(index, {axis: place}))
         accesses = {s.name: s for s, _ in walk(body) if isinstance(s, Load)}
         beside = tuple(s for s in body if isinstance(s, (Load, Store)))
         a, b = accesses[self.a.name], accesses[self.b.name]

@@ -12,8 +12,8 @@ from graphc.codegen.schedule.contraction.register_block import Tile, rows_are_fa
 from graphc.codegen.schedule.lanes.choose import lane_stride
 from graphc.codegen.schedule.loops.transform import block_index, blocks, wrap, write_out
 from graphc.codegen.schedule.memory.non_temporal import LINE
-from graphc.ir.kernel.index import Axis, Index, as_index, axes_of, bounds, substitute
-from graphc.ir.kernel.map import BodyCopier, Names
+from graphc.ir.kernel.index import Axis, Index, as_index, axes_of, bounds
+from graphc.ir.kernel.map import BodyCopier, Names, is_leaf, map_statements, substitute_axes
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import (
     Acc,
@@ -268,7 +268,7 @@ def _in_sum(body: tuple[Stmt, ...], first: Stmt) -> tuple[Stmt, ...]:
     """The body with a statement put in front of each step of the sum."""
     if not any(isinstance(s, Loop) for s in body):
         return (first, *body)
-    return tuple(Loop(s.axis, s.kind, _in_sum(s.body, first)) if isinstance(s, Loop) else s for s in body)
+    return map_statements(body, enter=lambda x: (replace(x, body=(first, *x.body)),) if is_leaf(x) else None)
 
 
 def _panels_stay(c: Contraction, tile: Tile, target: Target) -> bool:
@@ -367,7 +367,7 @@ def _block_through_scratch(
     again = {a: names.axis("e", a.extent) for a in lanes}
 
     def move(index: Index) -> Index:
-        return substitute(index, lambda a: again.get(a) if isinstance(a, Axis) else None)
+        return substitute_axes(index, again)
 
     after = BodyCopier(names, {a: move(i) for a, i in mapping.items()})
     load = Load(after.define(total.name), SCRATCH, move(place), dtype)
@@ -397,19 +397,19 @@ def _dot_nest(c: Contraction, tile: Tile, target: Target, names: Names) -> tuple
 
 def _split_reduction(body: tuple[Stmt, ...], lanes: int, names: Names) -> tuple[Stmt, ...]:
     """The innermost reduce loop cut into vectors and a tail."""
-    result: list[Stmt] = []
-    for stmt in body:
-        if not isinstance(stmt, Loop):
-            result.append(stmt)
-        elif any(isinstance(s, Loop) for s in stmt.body):
-            result.append(Loop(stmt.axis, stmt.kind, _split_reduction(stmt.body, lanes, names)))
-        else:
-            for start, number, size in column_runs(stmt.axis.extent, lanes):
-                step, lane = names.axis("o", number), names.axis("l", size)
-                index = block_index(start, (step, size), (lane, 1))
-                inner = BodyCopier(names, {stmt.axis: index}).body(stmt.body)
-                result += wrap([(step, "reduce"), (lane, "vector")], inner)
-    return tuple(result)
+
+    def enter(loop: Loop) -> tuple[Stmt, ...] | None:
+        if not is_leaf(loop):
+            return None
+        pieces: list[Stmt] = []
+        for start, number, size in column_runs(loop.axis.extent, lanes):
+            step, lane = names.axis("o", number), names.axis("l", size)
+            index = block_index(start, (step, size), (lane, 1))
+            inner = BodyCopier(names, {loop.axis: index}).body(loop.body)
+            pieces += wrap([(step, "reduce"), (lane, "vector")], inner)
+        return tuple(pieces)
+
+    return map_statements(body, enter=enter)
 
 
 def _written_out(c: Contraction, tile: Tile, body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:

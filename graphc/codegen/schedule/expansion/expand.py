@@ -20,9 +20,10 @@ from dataclasses import replace
 
 from graphc.base.dtypes import DType, float32, float64
 from graphc.codegen.schedule.expansion import angle, erfc, exp_log, hyperbolic, periodic, pow
+from graphc.ir.kernel.map import map_parts, names_given
 from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.kernel.scalar import SCALAR_OPS
-from graphc.ir.kernel.statements import Acc, Kernel, Let, Loop, Prefetch, Ref, Stmt, Store, Update, walk
+from graphc.ir.kernel.statements import Kernel, Let, Loop, Ref, Stmt, walk
 
 Expression = Callable[..., Scalar]
 """``(nest, *operands) -> Scalar``."""
@@ -74,7 +75,7 @@ class _Rewriter(NestBuilder):
             operands = [Scalar(self, self._ref(a), stmt.dtype) for a in stmt.args]
             self._replaced[stmt.name] = EXPRESSIONS[stmt.op, stmt.dtype](self, *operands).ref
         else:
-            self.append(self._renamed(stmt))
+            self.append(map_parts(stmt, ref=self._ref))
 
     def _enclose(self, loop: Loop) -> None:
         self._frames.append([])
@@ -87,22 +88,13 @@ class _Rewriter(NestBuilder):
     def _ref(self, ref: Ref) -> Ref:
         return self._replaced.get(ref, ref) if isinstance(ref, str) else ref
 
-    def _renamed(self, stmt: Stmt) -> Stmt:
-        if isinstance(stmt, Let):
-            return replace(stmt, args=tuple(self._ref(a) for a in stmt.args))
-        if isinstance(stmt, Store | Update):
-            return replace(stmt, value=self._ref(stmt.value))
-        if isinstance(stmt, Acc):
-            return replace(stmt, init=self._ref(stmt.init))
-        return stmt
-
 
 def expand(kernel: Kernel) -> Kernel:
     """The kernel with every transcendental operation written out; the same kernel when it has none."""
     stmts = [stmt for stmt, _ in walk(kernel.body)]
     if not any(isinstance(s, Let) and SCALAR_OPS[s.op].transcendental for s in stmts):
         return kernel
-    rewriter = _Rewriter({s.name for s in stmts if not isinstance(s, Store | Update | Prefetch | Loop)})
+    rewriter = _Rewriter(names_given(kernel.body))
     for stmt in kernel.body:
         rewriter.add(stmt)
     return replace(kernel, body=rewriter.body())

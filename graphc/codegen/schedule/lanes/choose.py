@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.loops.transform import block_index, depends, wrap, write_out
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms
-from graphc.ir.kernel.map import BodyCopier, Names, indices_of, names_given
+from graphc.ir.kernel.map import BodyCopier, Names, indices_of, is_leaf, map_statements, names_given
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import Acc, Let, Load, Loop, Read, Stmt, Store, Update, walk
 
@@ -42,24 +42,22 @@ def vectorise(
 ) -> tuple[Stmt, ...]:
     """Every loop nest of ``body`` with its cheapest axes split into lanes; those of ``far`` (see reduce.narrow_loads)
     into parts of a vector."""
-    result: list[Stmt] = []
-    for stmt in body:
-        if not isinstance(stmt, Loop):
-            result.append(stmt)
-        elif choose(stmt, target).vectorise:
-            parts = target.vector_bytes // target.read_bytes if stmt.axis in far else 1
-            result.extend(split_lanes(stmt, target, names, parts))
-        elif _runs(stmt, target):
-            result.extend(_pieces(stmt, names, target, lanes_of(stmt, target), 1))
-        elif _shares_work(stmt, target):
-            result.append(Loop(stmt.axis, "unroll", vectorise(stmt.body, target, names, far)))
-        elif number := _chains(stmt, target):
-            outer, copy = names.axis("o", stmt.axis.extent // number), names.axis("u", number)
-            copied = BodyCopier(names, {stmt.axis: block_index(0, (outer, number), (copy, 1))}).body(stmt.body)
-            result += wrap([(outer, stmt.kind), (copy, "unroll")], vectorise(copied, target, names, far))
-        else:
-            result.append(Loop(stmt.axis, stmt.kind, vectorise(stmt.body, target, names, far)))
-    return tuple(result)
+
+    def enter(loop: Loop) -> tuple[Stmt, ...] | None:
+        if choose(loop, target).vectorise:
+            parts = target.vector_bytes // target.read_bytes if loop.axis in far else 1
+            return split_lanes(loop, target, names, parts)
+        if _runs(loop, target):
+            return _pieces(loop, names, target, lanes_of(loop, target), 1)
+        if _shares_work(loop, target):
+            return (Loop(loop.axis, "unroll", vectorise(loop.body, target, names, far)),)
+        if number := _chains(loop, target):
+            outer, copy = names.axis("o", loop.axis.extent // number), names.axis("u", number)
+            copied = BodyCopier(names, {loop.axis: block_index(0, (outer, number), (copy, 1))}).body(loop.body)
+            return wrap([(outer, loop.kind), (copy, "unroll")], vectorise(copied, target, names, far))
+        return None
+
+    return map_statements(body, enter=enter)
 
 
 def _runs(loop: Loop, target: Target) -> bool:
@@ -101,7 +99,7 @@ def _shares_work(loop: Loop, target: Target) -> bool:
     if loop.axis.extent > _SHORT or len(loops) != 1 or not isinstance(loop.body[-1], Loop):
         return False
     (inner,) = loops
-    flat = not any(isinstance(s, Loop) for s in inner.body)
+    flat = is_leaf(inner)
     if not flat or loop.kind == "serial" or inner.kind != loop.kind or not choose(inner, target).vectorise:
         return False
     varying: set[str] = set()
@@ -146,7 +144,7 @@ def _scalar_cost(stmt: Stmt) -> float:
 
 
 def _legal(loop: Loop, inside: set[str]) -> bool:
-    leaf = not any(isinstance(s, Loop) for s in loop.body)
+    leaf = is_leaf(loop)
     if loop.kind == "serial" or (loop.kind == "reduce" and not leaf):
         return False
     declared = {s.name for s, _ in walk(loop.body) if isinstance(s, Acc)}
@@ -277,7 +275,7 @@ def _windows_share(body: tuple[Stmt, ...], vector: Axis) -> bool:
 def _fills_gaps(loop: Loop, vector: Axis) -> bool:
     """Whether what the iterations of a loop inside lanes store lies side by side between the lanes."""
     stores = [s for s in loop.body if isinstance(s, Store)]
-    leaf = not any(isinstance(s, Loop) for s in loop.body)
+    leaf = is_leaf(loop)
     return leaf and loop.kind == "parallel" and bool(stores) and all(_fills_gap(s, loop.axis, vector) for s in stores)
 
 

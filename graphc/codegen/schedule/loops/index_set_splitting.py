@@ -9,10 +9,9 @@ from math import prod
 
 from graphc.codegen.schedule.loops.transform import drop_trivial, write_out
 from graphc.ir.kernel.index import Dynamic, Index, as_index, atoms, bounds
-from graphc.ir.kernel.map import BodyCopier, Names
+from graphc.ir.kernel.map import BodyCopier, Names, indices_of, map_parts, map_statements, scalars_read
 from graphc.ir.kernel.nest import simplify
 from graphc.ir.kernel.statements import (
-    Acc,
     Bound,
     Const,
     Guard,
@@ -23,7 +22,6 @@ from graphc.ir.kernel.statements import (
     Ref,
     Stmt,
     Store,
-    Update,
     walk,
 )
 
@@ -42,7 +40,7 @@ _COMPARE = {"lt": (None, 0), "le": (None, 1), "gt": (1, None), "ge": (0, None)}
 def split_ranges(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
     """Every parallel loop cut where conditions on its axis alone change; what is then always true or false is decided,
     and what nobody needs any more is dropped."""
-    return _used(_split(tuple(_windows_out(s, names) for s in body), names, STATEMENTS), frozenset())
+    return _used(_split(tuple(_windows_out(s, names) for s in body), names, STATEMENTS))
 
 
 def _windows_out(stmt: Stmt, names: Names) -> Stmt:
@@ -62,23 +60,20 @@ def _windows_out(stmt: Stmt, names: Names) -> Stmt:
 
 
 def _split(body: tuple[Stmt, ...], names: Names, room: int) -> tuple[Stmt, ...]:
-    result: list[Stmt] = []
-    for stmt in body:
-        if not isinstance(stmt, Loop):
-            result.append(stmt)
-            continue
-        cuts = _cuts(stmt)
-        size = sum(1 for _ in walk(stmt.body))
-        if stmt.kind != "parallel" or not cuts or len(cuts) >= PIECES or size * (len(cuts) + 1) > room:
-            result.append(replace(stmt, body=_split(stmt.body, names, room)))
-            continue
-        ends = [0, *cuts, stmt.axis.extent]
-        for start, end in pairwise(ends):
+    def enter(loop: Loop) -> tuple[Stmt, ...] | None:
+        cuts = _cuts(loop)
+        size = sum(1 for _ in walk(loop.body))
+        if loop.kind != "parallel" or not cuts or len(cuts) >= PIECES or size * (len(cuts) + 1) > room:
+            return None
+        pieces: list[Stmt] = []
+        for start, end in pairwise([0, *cuts, loop.axis.extent]):
             axis = names.axis("s", end - start)
-            copied = BodyCopier(names, {stmt.axis: as_index(axis) + start}).body(stmt.body)
+            copied = BodyCopier(names, {loop.axis: as_index(axis) + start}).body(loop.body)
             inner = _split(decide(copied), names, room // (len(cuts) + 1))
-            result.append(Loop(axis, stmt.kind, inner))
-    return drop_trivial(tuple(result), names)
+            pieces.append(Loop(axis, loop.kind, inner))
+        return tuple(pieces)
+
+    return drop_trivial(map_statements(body, enter=enter), names)
 
 
 def _cuts(loop: Loop) -> list[int]:
@@ -134,7 +129,7 @@ def _solve(bound: Bound) -> tuple[int, int]:
 
 def decide(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """The statements without guards that always hold, reads and writes that never happen, and known comparisons."""
-    return _Decider(body).body(body)
+    return map_statements(body, leaf=_Decider(body).leaf)
 
 
 class _Decider:
@@ -142,32 +137,26 @@ class _Decider:
         self.known: dict[str, Ref] = {}
         """Scalars that are other scalars or numbers."""
         self.indices: dict[str, Index] = {}
-        self.fixed = {a.name for i in _indices(body) for a in atoms(i) if isinstance(a, Dynamic)}
+        self.fixed = {a.name for s, _ in walk(body) for i in indices_of(s) for a in atoms(i) if isinstance(a, Dynamic)}
         """Scalars that are part of an index keep their statement."""
-
-    def body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """The statements that are left."""
-        return tuple(kept for s in body if (kept := self.statement(s)) is not None)
 
     def ref(self, ref: Ref) -> Ref:
         """An operand with what is known about it."""
         return self.known.get(ref, ref) if isinstance(ref, str) else ref
 
-    def statement(self, s: Stmt) -> Stmt | None:
-        """The statement that is left of one, or None."""
-        if isinstance(s, Loop):
-            return replace(s, body=self.body(s.body))
+    def leaf(self, stmt: Stmt) -> tuple[Stmt, ...]:
+        """What is left of a statement: itself, or nothing."""
+        kept = self._kept(map_parts(stmt, ref=self.ref))
+        return () if kept is None else (kept,)
+
+    def _kept(self, s: Stmt) -> Stmt | None:
         if isinstance(s, Load):
             return self._load(s)
         if isinstance(s, Store):
             guard = simplify(s.guard)
-            return None if guard is None else replace(s, value=self.ref(s.value), guard=guard)
+            return None if guard is None else replace(s, guard=guard)
         if isinstance(s, Let):
-            return self._let(replace(s, args=tuple(map(self.ref, s.args))))
-        if isinstance(s, Acc):
-            return replace(s, init=self.ref(s.init))
-        if isinstance(s, Update):
-            return replace(s, value=self.ref(s.value))
+            return self._let(s)
         if isinstance(s, IndexLet):
             self.indices[s.name] = s.index
         return s
@@ -201,43 +190,17 @@ class _Decider:
         return Const(False, s.dtype) if high < bound.low or low >= bound.high else None
 
 
-def _indices(body: tuple[Stmt, ...]) -> Iterator[Index]:
-    for s, _ in walk(body):
-        if isinstance(s, Load | Store):
-            yield s.index
-            yield from (b.index for b in s.guard)
-        elif isinstance(s, IndexLet):
-            yield s.index
-
-
 # ---- dropping
 
 
-def _used(body: tuple[Stmt, ...], outside: frozenset[str]) -> tuple[Stmt, ...]:
+def _used(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """The statements without scalars that nothing reads, and without loops that do nothing."""
-    kept, _ = _sweep(body, set(outside))
-    return kept
+    needed: set[str] = set()
+    for s, _ in reversed(list(walk(body))):
+        if not isinstance(s, Let | IndexLet | Load) or s.name in needed:
+            needed |= scalars_read(s)
 
+    def leaf(s: Stmt) -> tuple[Stmt, ...]:
+        return () if isinstance(s, Let | IndexLet | Load) and s.name not in needed else (s,)
 
-def _sweep(body: tuple[Stmt, ...], needed: set[str]) -> tuple[tuple[Stmt, ...], set[str]]:
-    kept: list[Stmt] = []
-    for s in reversed(body):
-        if isinstance(s, Loop):
-            inner, needed = _sweep(s.body, needed)
-            if inner:
-                kept.append(replace(s, body=inner))
-            continue
-        if isinstance(s, Let | IndexLet | Load) and s.name not in needed:
-            continue
-        kept.append(s)
-        needed |= _reads(s)
-    return tuple(reversed(kept)), needed
-
-
-def _reads(s: Stmt) -> set[str]:
-    """Scalars that a statement reads."""
-    found = {a.name for i in _indices((s,)) for a in atoms(i) if isinstance(a, Dynamic)}
-    if isinstance(s, Let):
-        found |= {a for a in s.args if isinstance(a, str)}
-    refs = [s.value] if isinstance(s, Store | Update) else [s.init] if isinstance(s, Acc) else []
-    return found | {r for r in refs if isinstance(r, str)}
+    return map_statements(body, leaf=leaf, leave=lambda loop: (loop,) if loop.body else ())

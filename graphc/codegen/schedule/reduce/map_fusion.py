@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from graphc.codegen.schedule.loops.transform import block_index, merge_loops, wrap
 from graphc.codegen.schedule.reduce.column_reduction import Ahead, ColumnSums
 from graphc.ir.kernel.index import Axis, Index, bounds
-from graphc.ir.kernel.map import BodyCopier, Names
+from graphc.ir.kernel.map import BodyCopier, Names, is_leaf, rename_buffers
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Loop, Program, Stmt, Store, walk
 
 _LONGER = 2
@@ -47,7 +47,7 @@ def join_rows(program: Program, rows: Kernel, first: Call, sums: RowSums, second
     known = {storage: name for name, storage in summed.items()}
     renamed = {name: known.get(storage, f"row{i}") for i, (name, storage) in enumerate(bound.items())}
     renamed |= {b.name: f"row_{b.name}" for b in rows.buffers if b.role == "scratch"}
-    body = tuple(_renamed(s, renamed) for s in nest.body)
+    body = rename_buffers(nest.body, renamed)
 
     def ahead(start: Index, count: int) -> tuple[Stmt, ...]:
         row = names.axis("i", count)
@@ -74,7 +74,7 @@ def _row_loop(kernel: Kernel, sums: RowSums, names: Names) -> Loop | None:
     outer = body[0] if len(body) == 1 else None
     if not isinstance(outer, Loop) or outer.kind != "parallel":
         return None
-    if outer.axis.extent == sums.rows * sums.width and not any(isinstance(s, Loop) for s in outer.body):
+    if outer.axis.extent == sums.rows * sums.width and is_leaf(outer):
         row, column = names.axis("i", sums.rows), names.axis("i", sums.width)
         copier = BodyCopier(names, {outer.axis: block_index(0, (row, sums.width), (column, 1))})
         return Loop(row, "parallel", (Loop(column, "parallel", copier.body(outer.body)),))
@@ -120,10 +120,3 @@ def _in_row(index: Index, row: Axis, apart: int) -> bool:
     inside = index - block_index(0, (row, index.coefficient(row)))
     low, high = bounds(inside)
     return index.coefficient(row) == apart and low >= 0 and high < apart
-
-
-def _renamed(stmt: Stmt, names: Mapping[str, str]) -> Stmt:
-    """A statement with other names for buffers."""
-    if isinstance(stmt, Loop):
-        return replace(stmt, body=tuple(_renamed(s, names) for s in stmt.body))
-    return replace(stmt, buffer=names[stmt.buffer]) if isinstance(stmt, Load | Store) else stmt

@@ -13,6 +13,7 @@ from math import gcd
 
 from graphc.codegen.schedule.estimate.cost import Costs
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, bounds
+from graphc.ir.kernel.map import map_statements
 from graphc.ir.kernel.statements import Acc, Kernel, Load, Loop, Stmt, Store, Update, walk
 
 _GRAINS = 64
@@ -71,7 +72,7 @@ def split_kernel(kernel: Kernel, costs: Costs) -> Split | None:
     if len(shares) != sum(1 for _ in _all(units)):
         return None
     once = {id(u.loop.body[0]): u.loop for u in _all(units) if planner.is_wrapped(u.loop)}
-    return Split(replace(kernel, body=_rebuilt(kernel.body, once)), grains, shares)
+    return Split(replace(kernel, body=_wrapped(kernel.body, once)), grains, shares)
 
 
 def _all(units: list[_Unit]) -> Iterator[_Unit]:
@@ -155,17 +156,13 @@ class _Planner:
             self.open(inner, total, axes)
 
 
-def _rebuilt(body: tuple[Stmt, ...], once: dict[int, Loop]) -> tuple[Stmt, ...]:
+def _wrapped(body: tuple[Stmt, ...], once: dict[int, Loop]) -> tuple[Stmt, ...]:
     """The body with some statements (by id) inside loops of one iteration."""
-    if not once:
-        return body
-    result: list[Stmt] = []
-    for stmt in body:
-        if isinstance(stmt, Loop) and id(stmt) not in once:
-            result.append(Loop(stmt.axis, stmt.kind, _rebuilt(stmt.body, once)))
-        else:
-            result.append(once.get(id(stmt), stmt))
-    return tuple(result)
+    return map_statements(
+        body,
+        leaf=lambda stmt: (once.get(id(stmt), stmt),),
+        enter=lambda loop: (once[id(loop)],) if id(loop) in once else None,
+    )
 
 
 class _Uses:

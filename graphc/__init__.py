@@ -134,6 +134,7 @@ __getattr__ = exports(
         "grad": "graphc.autograd.transforms:grad",
         "check": "graphc.compiled.model_check:check",
         "export": "graphc.compiled.model_file:export",
+        "errors": "graphc.errors",
         "func": "graphc.func",
         "hessian": "graphc.autograd.jacobian:hessian",
         "hooks": "graphc.hooks",

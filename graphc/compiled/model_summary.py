@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass
-from math import prod
 from typing import Any
 
 from graphc.base.errors import ArgumentError
@@ -168,27 +167,21 @@ def _layer(path: str, module: Module, calls: _Calls, products: Counter[str]) -> 
 def _multiply_adds(graph: Graph) -> Counter[str]:
     """Multiply-adds by path of the module whose forward they are in."""
     found: Counter[str] = Counter()
-    open_: list[tuple[Graph, str]] = [(graph, "")]
+    open_: list[tuple[Graph, str, int]] = [(graph, "", 1)]
     while open_:
-        present, path = open_.pop()
+        present, path, times = open_.pop()
         for node in present.nodes():
-            found[node.location.module or path] += products_of(node)
-            if node.op.name == "call":
-                open_.append((node.attrs["forward"], node.location.module or path))
+            here = node.location.module or path
+            found[here] += times * products_of(node)
+            if node.op.runs is not None:
+                inner, more = node.op.runs(node.attrs)
+                open_.append((inner, here, times * more))
     return found
 
 
 def products_of(node: Node) -> int:
     """Multiply-adds of a node that is a matrix product or a convolution, else 0."""
-    shapes = [v.shape for v in node.operands]
-    name = node.op.name
-    if name == "matmul":
-        inner = shapes[0][-2 if node.attrs["transpose_a"] else -1]
-        return prod(node.result.shape) * inner
-    if name == "conv":
-        return prod(node.result.shape) * prod(shapes[1][1:])
-    if name == "conv_grad_input":
-        return prod(shapes[0]) * prod(shapes[1][1:])
-    if name == "conv_grad_weight":
-        return prod(shapes[1]) * prod(node.result.shape[1:])
-    return 0
+    if node.op.multiply_adds is None:
+        return 0
+    operands, results = (tuple(v.type for v in values) for values in (node.operands, node.results))
+    return node.op.multiply_adds(operands, results, node.attrs)

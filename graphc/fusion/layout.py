@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from graphc.ir.graph.graph import Graph, Node, Value
-from graphc.ir.op import Trait
+from graphc.ir.graph.graph import Graph, Value
+from graphc.ir.op import Dims
 from graphc.ir.types import row_major_strides
 from graphc.ops.shape import transpose
 
 LAYOUTS = ("channels_first", "channels_last", "batch_last")
 """What temporaries that hold images may look like: N C H W as users see them, N H W C, or C H W N."""
-
-_IMAGES = {
-    "conv": ((0,), True),
-    "conv_grad_weight": ((0, 1), False),
-    "winograd_input": ((0,), False),
-    "winograd_output": ((), True),
-    "max_pool": ((0,), True),
-    "max_pool_grad": ((0, 1), True),
-    "max_pool_pick": ((0, 1), True),
-    "avg_pool": ((0,), True),
-    "avg_pool_grad": ((0,), True),
-}
-"""For ops on images: positions of the operands that are images, and whether the result is one."""
 
 
 def image_values(graph: Graph) -> set[Value]:
@@ -29,9 +16,10 @@ def image_values(graph: Graph) -> set[Value]:
     found: set[Value] = set()
     stack: list[Value] = []
     for node in graph.nodes():
-        positions, result = _IMAGES.get(node.op.name, ((), False))
-        stack += [node.operands[i] for i in positions]
-        stack += node.results if result else ()
+        rule = node.op.image
+        if rule is not None:
+            stack += [v for v, dims in zip(node.operands, rule.operands, strict=True) if dims is Dims.IMAGE]
+            stack += node.results if rule.result is Dims.IMAGE else ()
     while stack:
         value = stack.pop()
         if value in found or len(value.shape) < 3:
@@ -39,13 +27,12 @@ def image_values(graph: Graph) -> set[Value]:
         found.add(value)
         neighbours = [value.node, *(user for user, _ in graph.uses(value))]
         for node in neighbours:
-            if _keeps_images(node):
-                stack += [v for v in (*node.operands, *node.results) if len(v.shape) == len(value.shape)]
+            rule = node.op.image_rule(len(node.operands))
+            same = [v for v, d in zip(node.operands, rule.operands, strict=True) if d is Dims.SAME]
+            same += node.results if rule.result is Dims.SAME else ()
+            if value in same:
+                stack += [v for v in same if len(v.shape) == len(value.shape)]
     return found
-
-
-def _keeps_images(node: Node) -> bool:
-    return node.op.has(Trait.ELEMENTWISE) or node.op.name == "pad"
 
 
 def possible_layouts(graph: Graph) -> tuple[str, ...]:

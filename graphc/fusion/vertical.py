@@ -14,9 +14,8 @@ from graphc.fusion.partition import LARGE, LONGEST, Group, Partition, is_check, 
 from graphc.fusion.price import weight
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.kernel.index import Axis, Index, flatten
-from graphc.ir.op import Trait
+from graphc.ir.op import Dims, Trait
 from graphc.ir.types import row_major_strides
-from graphc.ops.convolution import conv_grad_weight
 from graphc.passes.long_views import DIVISIONS, divides_index
 from graphc.passes.operand_access import Access, domain_axes, is_virtual
 
@@ -196,7 +195,7 @@ class _Fuser(Partition):
     def _reads_apart(self, producer: Group, consumer: Group) -> bool:
         """Whether what follows a sum whose lanes lie apart in its result (the gradient of a window's weights) reads
         more of that size, as an optimizer does: lane by lane, which takes longer than a kernel of its own."""
-        if not any(n.op is conv_grad_weight.op and prod(n.attrs["kernel"]) > 1 for n in producer.nodes):
+        if not any(_is_windows(n) for n in producer.nodes):
             return False
         size, members = prod(producer.shape), {*producer.nodes, *consumer.nodes}
         reads = [access.value for n in consumer.nodes for access in self.reads[n]]
@@ -282,6 +281,12 @@ class _Fuser(Partition):
                 if access.value.node in members and not (access.plain and _same_order(access, node.results[0], here)):
                     return False
         return True
+
+
+def _is_windows(node: Node) -> bool:
+    """Whether the last dimensions of a product's result are places of a window, of more than one element."""
+    rule = node.op.image
+    return rule is not None and rule.result is Dims.WINDOW and prod(node.results[0].shape[2:]) > 1
 
 
 def _goes_on(producer: Group, consumer: Group) -> bool:

@@ -60,6 +60,26 @@ class ZeroSign(Enum):
     """Nothing: both zeros give the same."""
 
 
+class Dims(Enum):
+    """What the dimensions of an operand or a result are."""
+
+    ANY = auto()
+    IMAGE = auto()
+    """Image of a batch, channel, then those that a window slides over."""
+    WINDOW = auto()
+    """Channel of the result, channel of the operand, then places in a window: weights of a convolution."""
+    SAME = auto()
+    """As those of all others that are SAME."""
+
+
+@dataclass(frozen=True)
+class ImageRule:
+    """What the dimensions of an op on images are."""
+
+    operands: tuple[Dims, ...]
+    result: Dims
+
+
 Bounds = tuple[int, int]
 """The smallest and the largest element of an integer tensor; bools count as 0 and 1."""
 
@@ -188,6 +208,12 @@ class OpDef:
     bounds: Callable[[Sequence[Bounds], Types, Attrs], Bounds | None] | None = None
     """Range rule for integers and bools: ``bounds(bounds of the operands, their types, attrs)`` -> what the elements of
     the result lie within as if integers had no width, or None where nothing is known beyond their type."""
+    image: ImageRule | None = None
+    """What the dimensions of operands and result are, for ops on images; see ``image_rule``."""
+    multiply_adds: Callable[[Types, Types, Attrs], int] | None = None
+    """For CONTRACTION: multiply-adds of an application, from the types of operands and results."""
+    runs: Callable[[Attrs], tuple[Any, int]] | None = None
+    """For ops that apply a sub-graph: the sub-graph, and how many times it is applied."""
     samples: Callable[[], Sequence[Sample]] | None = None
     error_samples: tuple[ErrorSample, ...] = ()
     module: str = ""
@@ -211,6 +237,13 @@ class OpDef:
         if self.has(Trait.VIEW):
             return ZeroSign.KEPT
         return self.zero_sign[number] if isinstance(self.zero_sign, tuple) else self.zero_sign
+
+    def image_rule(self, count: int) -> ImageRule:
+        """What the dimensions of ``count`` operands and the result are; ELEMENTWISE ops have the same everywhere."""
+        if self.image is not None:
+            return self.image
+        dims = Dims.SAME if self.has(Trait.ELEMENTWISE) else Dims.ANY
+        return ImageRule((dims,) * count, dims)
 
     @property
     def variadic(self) -> bool:

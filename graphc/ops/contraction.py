@@ -14,7 +14,7 @@ from graphc.ir.kernel import scalar
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar
-from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.op import Attr, Attrs, ErrorSample, Sample, Trait, Types
 from graphc.ir.types import TensorType
 from graphc.ops import shape
 from graphc.ops.define import define
@@ -127,6 +127,10 @@ def _samples() -> list[Sample]:
     return [*result, Sample((integers.reshape(3, 4), integers.reshape(4, 3)), differentiable=False)]
 
 
+def _multiply_adds(types: Types, results: Types, attrs: Attrs) -> int:
+    return results[0].size * types[0].shape[-2 if attrs["transpose_a"] else -1]
+
+
 matmul = define(
     "matmul",
     "Matrix product over the last two dimensions; those before them broadcast; either may be transposed.",
@@ -140,6 +144,7 @@ matmul = define(
     vjp=(_vjp_a, _vjp_b),
     lower=_lower,
     traits=Trait.PURE | Trait.CONTRACTION,
+    multiply_adds=_multiply_adds,
     samples=_samples,
     error_samples=[
         ErrorSample((TensorType(float32, (4,)), TensorType(float32, (4, 2))), "at least 2 dimensions"),
@@ -286,6 +291,7 @@ quad_matmul = define(
     reference=_quad_reference,
     lower=_lower_quad_matmul,
     traits=Trait.PURE | Trait.CONTRACTION,
+    multiply_adds=lambda types, results, attrs: 4 * results[0].size * types[0].shape[-1],
     samples=_quad_samples,
     error_samples=(
         ErrorSample((TensorType(int32, (2, 4)), TensorType(float32, (3, 4))), "no rows of quads", {}, DTypeError),

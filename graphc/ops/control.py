@@ -163,6 +163,7 @@ call = define(
     reference=_reference,
     vjp=_gradient,
     decompose=_decompose,
+    runs=lambda attrs: (attrs["forward"], 1),
     samples=_call_samples,
     error_samples=(
         ErrorSample((), "call: 0 operands for a sub-graph with 1 arguments", _identity(), ArgumentError),

@@ -13,7 +13,7 @@ from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
-from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.op import Attr, Dims, ErrorSample, ImageRule, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import shape
 from graphc.ops.contraction import of_halves, product_of, summed_type
@@ -409,6 +409,8 @@ conv = define(
     lower=_lower_conv,
     decompose=_decompose_conv,
     traits=_TRAITS,
+    image=ImageRule((Dims.IMAGE, Dims.WINDOW), Dims.IMAGE),
+    multiply_adds=lambda types, results, attrs: results[0].size * prod(types[1].shape[1:]),
     samples=_conv_samples,
     error_samples=[
         ErrorSample((_f32(1, 3, 5, 5), _f32(4, 2, 3, 3)), "2 x 1 groups = 2 channels", _PLAIN),
@@ -436,6 +438,8 @@ conv_grad_input = define(
     vjp=(_grad_input_vjp_g, _grad_input_vjp_weight),
     decompose=_decompose_grad_input,
     traits=_TRAITS,
+    image=ImageRule((Dims.IMAGE, Dims.WINDOW), Dims.IMAGE),
+    multiply_adds=lambda types, results, attrs: types[0].size * prod(types[1].shape[1:]),
     samples=_grad_input_samples,
     error_samples=[
         ErrorSample((_f32(1, 4, 3, 3), _f32(4, 2, 3, 3)), "the convolution gives", {**_PLAIN, "size": (6, 5)}),
@@ -455,6 +459,8 @@ conv_grad_weight = define(
     lower=_lower_grad_weight,
     decompose=_decompose_grad_weight,
     traits=_TRAITS,
+    image=ImageRule((Dims.IMAGE, Dims.IMAGE), Dims.WINDOW),
+    multiply_adds=lambda types, results, attrs: types[1].size * prod(results[0].shape[1:]),
     samples=_grad_weight_samples,
     error_samples=[
         ErrorSample((_f32(1, 2, 5, 5), _f32(1, 4, 3, 3)), "the convolution gives", {**_PLAIN, "kernel": (2, 3)}),

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphc.base.dtypes import BY_NAME, DType, float32, promote, scalar_type
 from graphc.base.errors import ArgumentError, DTypeError, VerifyError
-from graphc.ir.op import REGISTRY, Attr, ErrorSample, OpDef, Sample, Trait, ZeroSign, register
+from graphc.ir.op import REGISTRY, Attr, Attrs, ErrorSample, ImageRule, OpDef, Sample, Trait, Types, ZeroSign, register
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.bounds import BoundsRule
@@ -123,6 +123,9 @@ def define(
     traits: Trait = Trait.PURE,
     zero_sign: ZeroSign | tuple[ZeroSign, ...] = ZeroSign.SEEN,
     bounds: BoundsRule | None = None,
+    image: ImageRule | None = None,
+    multiply_adds: Callable[[Types, Types, Attrs], int] | None = None,
+    runs: Callable[[Attrs], tuple[Any, int]] | None = None,
     samples: Callable[[], Sequence[Sample]] | None = None,
     error_samples: Sequence[ErrorSample] = (),
     promotes: tuple[int, ...] = (),
@@ -149,6 +152,9 @@ def define(
         traits=traits,
         zero_sign=zero_sign,
         bounds=bounds,
+        image=image,
+        multiply_adds=multiply_adds,
+        runs=runs,
         samples=samples,
         error_samples=tuple(error_samples),
     )

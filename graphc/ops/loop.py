@@ -325,6 +325,7 @@ scan = define(
     reference=_reference,
     vjp=_gradient,
     decompose=_decompose,
+    runs=lambda attrs: (attrs["body"], attrs["length"]),
     samples=_samples,
     error_samples=_error_samples(),
 )

@@ -14,7 +14,7 @@ from graphc.ir.kernel.index import Index, flatten, unflatten
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
 from graphc.ir.kernel.statements import Bound
-from graphc.ir.op import Attr, Attrs, Bounds, ErrorSample, Sample, Trait
+from graphc.ir.op import Attr, Attrs, Bounds, Dims, ErrorSample, ImageRule, Sample, Trait
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.ops import bounds, dispatch
 from graphc.ops.define import define
@@ -318,6 +318,7 @@ pad = define(
     lower=_lower_pad,
     traits=VIEW,
     bounds=_pad_bounds,
+    image=ImageRule((Dims.SAME,), Dims.SAME),
     samples=lambda: [
         Sample((floats((3, 4)),), _pad_attrs((1, 0), (2, 3), value=0.5)),
         Sample((floats((3, 4)),), _pad_attrs((1, 2), (0, 1), (2, 1))),

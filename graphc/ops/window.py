@@ -14,7 +14,7 @@ from graphc.ir.kernel.index import Index, flatten, unflatten
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar, simplify
 from graphc.ir.kernel.statements import Const, Guard
-from graphc.ir.op import Attr, ErrorSample, Sample, Trait, ZeroSign
+from graphc.ir.op import Attr, Dims, ErrorSample, ImageRule, Sample, Trait, ZeroSign
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.ops.define import define
 from graphc.ops.sliding import DILATION, KERNEL, PADDING, SIZE, STRIDE, Pairs, Sliding, inside
@@ -511,6 +511,7 @@ max_pool = define(
     decompose=_decompose_max,
     traits=Trait.PURE,
     zero_sign=ZeroSign.KEPT,
+    image=ImageRule((Dims.IMAGE,), Dims.IMAGE),
     samples=_max_samples,
     error_samples=[
         ErrorSample((_X,), "does not fit an input of 4", {**_MAX, "kernel": (5, 2)}),
@@ -531,6 +532,7 @@ max_pool_grad = define(
     vjp=(None, lambda h, result, x, g, **attrs: max_pool_pick(x, h, **attrs)),
     lower_nest=_lower_max_grad,
     traits=Trait.PURE,
+    image=ImageRule((Dims.IMAGE, Dims.IMAGE), Dims.IMAGE),
     samples=_max_grad_samples,
     error_samples=[ErrorSample((_X, _X), "the pooled operand is f32[1,1,2,2]", _MAX)],
 )
@@ -545,6 +547,7 @@ max_pool_pick = define(
     vjp=(None, lambda g, result, x, h, **attrs: max_pool_grad(x, g, **attrs)),
     lower=_lower_max_pick,
     traits=Trait.PURE,
+    image=ImageRule((Dims.IMAGE, Dims.IMAGE), Dims.IMAGE),
     samples=_max_pick_samples,
     error_samples=[ErrorSample((_X, _G), "operands must be of one type", _MAX)],
 )
@@ -565,6 +568,7 @@ avg_pool = define(
     decompose=_decompose_avg,
     traits=Trait.PURE,
     zero_sign=ZeroSign.HIDDEN,
+    image=ImageRule((Dims.IMAGE,), Dims.IMAGE),
     samples=lambda: [Sample((x,), attrs) for x, attrs in _avg_arrays()],
     error_samples=[
         ErrorSample((TensorType(int32, (1, 1, 4, 4)),), "must be floating point", _AVG),
@@ -583,6 +587,7 @@ avg_pool_grad = define(
     lower=_lower_avg_grad,
     decompose=_decompose_avg_grad,
     traits=Trait.PURE,
+    image=ImageRule((Dims.IMAGE,), Dims.IMAGE),
     samples=_avg_grad_samples,
     error_samples=[
         ErrorSample((_X,), "the pooled operand is f32[1,1,2,2]", {**_AVG, "size": (4, 4)}),

@@ -18,7 +18,7 @@ from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.kernel.statements import Bound
-from graphc.ir.op import Attr, ErrorSample, Sample, Trait, ZeroSign
+from graphc.ir.op import Attr, Dims, ErrorSample, ImageRule, Sample, Trait, ZeroSign
 from graphc.ir.types import TensorType
 from graphc.ops.define import define
 
@@ -328,6 +328,7 @@ winograd_input = define(
     lower_nest=_lower_input,
     traits=Trait.PURE,
     zero_sign=ZeroSign.KEPT,
+    image=ImageRule((Dims.IMAGE,), Dims.ANY),
     samples=_input_samples,
     error_samples=[
         ErrorSample((_IMAGE,), "no whole number of tiles of 3", {"tile": 3, "kernel": 3}),
@@ -364,6 +365,7 @@ winograd_output = define(
     reference=_output_reference,
     lower_nest=_lower_output,
     traits=Trait.PURE | Trait.STORES_ONCE,
+    image=ImageRule((Dims.ANY,), Dims.IMAGE),
     samples=_output_samples,
     error_samples=[
         ErrorSample(

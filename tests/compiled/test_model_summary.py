@@ -135,3 +135,15 @@ def test_products_inside_of_custom_functions_count():
 def test_only_modules():
     with pytest.raises(ArgumentError, match="shows a Module, got function"):
         gc.summary(lambda x: x, gc.zeros(1))
+
+
+def test_products_of_a_scan_count_for_each_step():
+    class Steps(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(4, 4)
+
+        def forward(self, x):
+            return gc.scan(lambda h, t: (gc.tanh(self.inner(h) + t),) * 2, x[0], x)[1]
+
+    assert gc.summary(Steps(), gc.zeros(7, 3, 4)).total.multiply_adds == 7 * 3 * 4 * 4

@@ -10,9 +10,9 @@ import pytest
 from graphc.base.dtypes import dtype_of
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import evaluate
-from graphc.ir.op import REGISTRY
+from graphc.ir.op import REGISTRY, Trait
 from graphc.ir.types import TensorType
-from graphc.ops import contraction
+from graphc.ops import contraction, registry
 from graphc.ops.dispatch import GraphDispatcher, use
 
 OP = REGISTRY[contraction.matmul.op.name]
@@ -52,3 +52,19 @@ def test_gradient_of_shared_matrix_is_one_product():
     with use(GraphDispatcher(graph)):
         gradient = OP.vjp[1](g, None, a, b, transpose_a=False, transpose_b=False)
     assert gradient.shape == (4, 5)
+
+
+assert registry.FAMILIES
+PRODUCTS = [op for op in REGISTRY.values() if op.has(Trait.CONTRACTION)]
+
+
+@pytest.mark.parametrize("op", PRODUCTS, ids=lambda op: op.name)
+def test_every_product_says_how_many_multiply_adds_it_takes(op):
+    """Of ones, each multiply-add adds 1 to the sum of the result; those of padding add nothing."""
+    for sample in op.samples():
+        attrs = op.normalize(sample.attrs)
+        arrays = [np.full_like(a, 0x01010101 if op is contraction.quad_matmul.op else 1) for a in sample.operands]
+        types = tuple(TensorType(dtype_of(a.dtype), a.shape) for a in arrays)
+        found = op.multiply_adds(types, op.result_types(types, attrs), attrs)
+        added = op.evaluate(arrays, attrs)[0].sum(dtype=np.float64)
+        assert added <= found if any(map(any, attrs.get("padding", ()))) else added == found

@@ -77,7 +77,11 @@ class Elementary(TensorBase):
     def fmod(self, other: Any) -> Tensor:
         """The remainder with the sign of the dividend."""
         dtype = common_type([self, other], "fmod")
-        x, y = as_type(self, dtype), ew.abs(as_type(other, dtype))
+        x, y = as_type(self, dtype), as_type(other, dtype)
+        if dtype.kind != "f":  # the smallest number has no negative
+            rest = ew.mod(x, y)
+            return ew.where(ew.logical_and(ew.ne(rest, 0), ew.ne(ew.lt(x, 0), ew.lt(y, 0))), ew.sub(rest, y), rest)
+        y = ew.abs(y)
         return ew.where(ew.lt(x, 0), ew.neg(ew.mod(ew.neg(x), y)), ew.mod(x, y))
 
     def deg2rad(self) -> Tensor:

@@ -81,6 +81,24 @@ def test_asinh_of_large_numbers():
     close(graphc.tensor(large).asinh(), np.arcsinh(large.astype(np.float64)).astype(np.float32), rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_remainders_of_the_smallest_and_largest_numbers(dtype: str, compiled: bool):
+    ends = np.iinfo(dtype)
+    x = np.array([ends.min, ends.min + 1, ends.max, ends.max - 1, 0, 1], dtype)
+    for divisor in {ends.min, ends.max, 7, 1, 2, 5, -1, -7} - {0}:
+        if divisor < ends.min:
+            continue
+        y = np.full_like(x, divisor)
+        function = graphc.compile(graphc.fmod) if compiled else graphc.fmod
+        found = function(graphc.from_numpy(x.copy()), graphc.from_numpy(y)).numpy()
+        assert found.tolist() == [_rest(a, divisor) for a in x.tolist()]
+
+
+def _rest(a: int, b: int) -> int:
+    return (abs(a) % abs(b)) * (-1 if a < 0 else 1)
+
+
 def test_remainders():
     whole = graphc.tensor([-7, -1, 5])
     assert whole.fmod(3).tolist() == [-1, -1, 2]

@@ -12,7 +12,7 @@ from graphc.base.dtypes import bool_, float32, float64, int8, int32, int64, uint
 from graphc.base.dtypes import promote as promote_types
 from graphc.base.lazy import deferred, exports
 from graphc.eager import dispatcher
-from graphc.ir.graph.graph import set_html_printer
+from graphc.ir.graph.graph import Graph, set_html_printer
 from graphc.tape.grad_mode import (
     enable_grad,
     inference_mode,
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 assert dispatcher.EAGER
 __all__ = [
     "Generator",
+    "Graph",
     "Tensor",
     "__version__",
     "autograd",

@@ -12,6 +12,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType, layout_of
 from graphc.base.errors import VerifyError
+from graphc.base.lazy import deferred
 from graphc.base.location import UNKNOWN, Location
 from graphc.ir.graph.text import print_graph
 from graphc.ir.literal import print_scalar
@@ -261,6 +262,40 @@ class Graph:
         """A read-only view for networkx algorithms; edge key: operand index, edge data ``result``: result index."""
         return self._nx.copy(as_view=True)
 
+    def to_networkx(self) -> nx.MultiDiGraph:
+        """A copy in plain networkx, to be edited; ``from_networkx`` makes a graph of it again.
+
+        A node is called as its first value (``op#id`` where it has none). Its data: ``op``, the op's name; ``attrs``;
+        ``names`` of its values; ``location``; for arguments (op ``input``, in their order) also ``type``. An edge leads
+        from a value's node to one that reads it: key, the number of the operand; ``result``, that of the value. The
+        outputs are operands of the only node of op ``return``. The graph's data: ``name``, and ``bound``.
+        """
+        found = _networkx().MultiDiGraph(name=self.name, bound=self.bound)
+        keys: dict[Node, str] = {}
+        for node in (*(v.node for v in self.inputs), *self.nodes()):
+            names = [v.name for v in node.results]
+            key = keys[node] = names[0] if names else f"{node.op.name}#{node.id}"
+            data = {"op": node.op.name, "attrs": dict(node.attrs), "names": names, "location": node.location}
+            found.add_node(key, **data, **({"type": node.results[0].type} if node.op is INPUT else {}))
+            for i, v in enumerate(node.operands):
+                found.add_edge(keys[v.node], key, key=i, result=v.index)
+        end = RETURN
+        while end in found:
+            end += "_"
+        found.add_node(end, op=RETURN, attrs={})
+        for i, v in enumerate(self.outputs):
+            found.add_edge(keys[v.node], end, key=i, result=v.index)
+        return found
+
+    @staticmethod
+    def from_networkx(source: nx.MultiDiGraph) -> Graph:
+        """The verified graph of what ``to_networkx`` gave and was edited since. A new node needs ``op`` and an edge per
+        operand; ``attrs`` that have defaults, names and location may be absent. Types follow from the rules of the ops.
+
+        Nodes stand in the order of ``source`` where the edges allow it. Raises VerifyError, naming the node.
+        """
+        return _from_networkx(source)
+
     def __contains__(self, node: Node) -> bool:
         return node in self._nx
 
@@ -322,6 +357,10 @@ def _preformatted(graph: Graph) -> str:
     return f"<pre>{text}</pre>"
 
 
+RETURN = "return"
+"""The op of the node in networkx whose operands are the outputs."""
+
+_from_networkx = deferred("graphc.ir.graph.from_networkx:from_networkx")
 _SAMPLE = 64
 """How many elements of an array are compared before all of them."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from importlib import import_module
@@ -15,8 +16,25 @@ sys.path.insert(0, str(ROOT))
 
 from graphc.base.config import VERSION  # noqa: E402
 
-PAGES = tuple(re.findall(r"^   (graphc[\w.]*)$", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE))
+NAMES = re.findall(r"^   (graphc[\w.]*)$", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
+"""What has a page in the reference, in order."""
+OWN_PAGE = frozenset(name.rpartition(".")[2] for name in NAMES if name.rpartition(".")[2][:1].isupper())
+"""Classes with a page for themselves."""
+PAGES = tuple(name for name in NAMES if name.rpartition(".")[2] not in OWN_PAGE)
 """Modules with a page in the reference, in order."""
+
+
+def _subjects(pages: tuple[str, ...]) -> dict[str, dict[str, list[str]]]:
+    """The functions on each page by the module that defines them, whose name says what they are about."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for page in pages:
+        subjects = found[page] = {}
+        module = import_module(page)
+        for name in sorted(getattr(module, "__all__", ())):
+            if inspect.isroutine(value := getattr(module, name)):
+                home = getattr(inspect.unwrap(value), "__module__", None) or page
+                subjects.setdefault(home.rpartition(".")[2].replace("_", " ").capitalize(), []).append(name)
+    return found
 
 
 def _repeated(pages: tuple[str, ...]) -> dict[str, list[str]]:
@@ -45,6 +63,7 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autosummary_ignore_module_all = False
 autosummary_context = {"repeated": _repeated(PAGES), "with_bases": ["Tensor", "Module"]}
+autosummary_context |= {"subjects": _subjects(PAGES), "own_page": OWN_PAGE}
 autodoc_member_order = "alphabetical"
 autodoc_typehints = "signature"
 add_module_names = False

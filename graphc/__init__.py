@@ -69,6 +69,7 @@ __all__ = [
     "device",
     "dtype",
     "enable_grad",
+    "errors",
     "export",
     "float32",
     "float64",

@@ -241,6 +241,7 @@ def _deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     renamed.__name__ = old
     renamed.__doc__ = f"The old name of ``{function.__name__}``."
+    renamed.__wrapped__ = function  # type: ignore[attr-defined]  # its signature is shown
     return renamed
 
 

@@ -19,9 +19,6 @@ MAX_FUNCTION_LINES = 60
 REQUIRED_PACKAGES = frozenset({"numpy", "llvmlite", "networkx"})
 # An optional third-party package belongs to one file, which may import it inside a function.
 OPTIONAL_OWNERS = {
-    "cupy": "graphc/runtime/device_cuda.py",
-    "mpi4py": "graphc/runtime/collective.py",
-    "onnx": "graphc/interop/onnx.py",
     "rich": "graphc/monitor/terminal.py",
     "safetensors": "graphc/serialize/safetensors_file.py",
     "tensorboardX": "graphc/monitor/tensorboard.py",

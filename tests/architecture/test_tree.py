@@ -20,7 +20,6 @@ FREE_FOLDERS = frozenset(
         "conformance",
         "docs",
         "end_to_end",
-        "errors",
         "examples",
         "families",
         "seeds",

@@ -21,6 +21,7 @@ from graphc.cli.main import main
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     "README.md",
+    "docs/index.md",
     "docs/tutorial.md",
     "docs/coming_from_pytorch.md",
     "docs/grammar.md",

@@ -62,6 +62,7 @@ def _from(function: Any, reads: bool = True) -> Any:
         return write(self, function(front().before_write(self, *others), *args, **kwargs))
 
     method.__doc__ = f"In place: {(function.__doc__ or '').strip().splitlines()[0] if function.__doc__ else ''}"
+    method.__wrapped__ = function  # type: ignore[attr-defined]  # its signature is shown
     return method
 
 
@@ -85,6 +86,7 @@ def _reshaping(name: str) -> Any:
 
     said = " ".join((function.__doc__ or "").split())
     method.__doc__ = f"In place: {said} Other views of the memory keep their shape."
+    method.__wrapped__ = function  # type: ignore[attr-defined]  # its signature is shown
     return method
 
 

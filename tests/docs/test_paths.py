@@ -1,0 +1,111 @@
+"""What pages say exists does: files, folders, modules and what they hold, links, commands and their options."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from functools import reduce
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphc.cli.main import COMMANDS
+from tests.architecture.rules import OPTIONAL_OWNERS
+from tests.architecture.test_tree import FREE_FILES, FREE_FOLDERS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(p.relative_to(ROOT).as_posix() for p in ROOT.glob("docs/*.md"))]
+ROOTS = (ROOT, ROOT / "graphc", ROOT / "tests")
+"""Folders to which paths are relative: ``graphc/ops/shape.py``, or ``ops/shape.py`` for short."""
+OF_CODE = [
+    "CONTRIBUTING.md",
+    *(f"docs/{name}.md" for name in ("architecture", "glossary", "grammar", "calls", "threads", "artifact")),
+]
+"""Pages on which ``ops.shape`` is a module of graphc; on others it may be a variable."""
+
+_CODE = re.compile(r"`([^`\n]+)`")
+_PATH = re.compile(r"\.?\w+(/[\w.]+)*/?")
+_DOTTED = re.compile(r"([a-z]\w*(?:\.\w+)+)(?:\(.*\))?")
+_LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+_MODULE = re.compile(r"python3? -m ((?:tools|benchmarks|tests|graphc)[\w.]*)")
+
+
+def read(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def paths_of(text: str) -> list[str]:
+    """Paths in backticks: what starts with a folder of the repository, or ends as a file or folder does."""
+    spans = [span for span in _CODE.findall(text) if "/" in span and _PATH.fullmatch(span)]
+    tops = {path.name for path in ROOT.iterdir() if path.is_dir()}
+    return [span for span in spans if span.split("/")[0] in tops or span.endswith((".py", ".md", ".json", "/"))]
+
+
+def missing_paths(text: str) -> list[str]:
+    return [path for path in paths_of(text) if not any((root / path).exists() for root in ROOTS)]
+
+
+def missing_names(text: str) -> list[str]:
+    """Dotted names in backticks that start with a package of graphc and are no module or member of one."""
+    packages = {path.name for path in (ROOT / "graphc").iterdir() if path.is_dir()}
+    names = [found[1].removeprefix("graphc.") for span in _CODE.findall(text) if (found := _DOTTED.fullmatch(span))]
+    return [name for name in names if name.split(".")[0] in packages and not resolves(name)]
+
+
+def resolves(name: str) -> bool:
+    parts = f"graphc.{name}".split(".")
+    for length in range(len(parts), 1, -1):
+        try:
+            module: Any = import_module(".".join(parts[:length]))
+        except ModuleNotFoundError:
+            continue
+        return reduce(lambda value, part: getattr(value, part, None), parts[length:], module) is not None
+    return False
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_paths_and_links_lead_somewhere(page: str):
+    text = read(page)
+    assert missing_paths(text) == []
+    assert [link for link in _LINK.findall(text) if not (ROOT / page).parent.joinpath(link).exists()] == []
+    assert [name for name in _MODULE.findall(text) if find_spec(name) is None] == []
+
+
+@pytest.mark.parametrize("page", OF_CODE)
+def test_modules_and_what_they_hold_are_there(page: str):
+    assert missing_names(read(page)) == []
+
+
+def test_what_is_not_there_is_noticed():
+    assert missing_paths("`graphc/ops/shape.py` `ops/shape.py` `a/b` `ops/` `net.py`") == []
+    assert missing_paths("`graphc/ops/shapes.py` `ops/shapes.py` `graphc/opus` `opus/`") == [
+        "graphc/ops/shapes.py",
+        "ops/shapes.py",
+        "graphc/opus",
+        "opus/",
+    ]
+    assert missing_names("`ops.shape` `graphc.ops.shape.pad` `ops.shape.pad(x)` `a.b`") == []
+    assert missing_names("`ops.shapes` `ops.shape.pads`") == ["ops.shapes", "ops.shape.pads"]
+
+
+def test_rules_name_what_is_there():
+    named = [*OPTIONAL_OWNERS.values(), *(f"tests/{name}" for name in (*FREE_FOLDERS, *FREE_FILES))]
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_every_page_is_linked_from_the_first_one():
+    linked = set(_LINK.findall(read("docs/index.md")))
+    assert {Path(page).name for page in PAGES if page.startswith("docs/")} - linked == {"index.md"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_page_of_commands_says_which_print_json(command: str):
+    parser = argparse.ArgumentParser()
+    import_module(f"graphc.cli.{command}").add_to(parser)
+    options = {name for action in parser._actions for name in action.option_strings}
+    (row,) = re.findall(rf"^\| `graphc {command} (.*?)(?<!\\)\|", read("docs/cli.md"), re.MULTILINE)
+    assert ("--json" in row) == ("--json" in options)
+    assert set(re.findall(r"--[a-z-]+", row)) <= options

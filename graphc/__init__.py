@@ -37,7 +37,7 @@ from graphc.tensors.generator import (
 from graphc.tensors.tensor import Tensor, is_tensor
 
 if TYPE_CHECKING:
-    from graphc import autograd, data, func, monitor, nn, optim, serialize
+    from graphc import autograd, data, errors, func, monitor, nn, optim, serialize
     from graphc.autograd.jacobian import hessian, jacfwd, jacrev
     from graphc.autograd.transforms import grad, jvp, value_and_grad, vjp
     from graphc.compiled.function import compile

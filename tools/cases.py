@@ -47,7 +47,7 @@ class _CapturedError(Exception):
         self.graph = graph
 
 
-def _capture(graph: Graph) -> Any:
+def _capture(graph: Graph, **_options: Any) -> Any:
     raise _CapturedError(graph)
 
 

@@ -5,44 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from graphc.ir.graph.graph import Node, attr_key
+from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import Let, walk
 from graphc.ir.op import Trait
-from graphc.passes.operand_access import domain_axes, probed
+from graphc.passes.operand_access import domain_axes, operand_reads, probed
 
-WEIGHTS = {
-    "exp": 12,
-    "expm1": 20,
-    "log": 20,
-    "log1p": 24,
-    "exp2": 12,
-    "log2": 25,
-    "log10": 25,
-    "sinh": 25,
-    "cosh": 15,
-    "asinh": 50,
-    "acosh": 60,
-    "atanh": 50,
-    "tanh": 20,
-    "erfc": 35,
-    "tan": 50,
-    "logaddexp": 40,
-    "erf": 30,
-    "sin": 30,
-    "cos": 30,
-    "atan": 25,
-    "asin": 35,
-    "acos": 35,
-    "atan2": 35,
-    "pow": 80,
-    "exact_log": 35,
-    "exact_exp": 30,
-    "exact_cosine": 40,
-    "exact_sine": 40,
-    "random_bits": 120,
-}
-"""Vector operations of operations, of kernels and of graphs, that need many."""
-_SLOW = {"sqrt", "div", *WEIGHTS}
-"""Operations that cost more than writing and reading one element of a row."""
 _known: dict[Hashable, tuple[str, ...]] = {}
 """Operations of rules by op, attributes and element types."""
 
@@ -50,13 +17,27 @@ _known: dict[Hashable, tuple[str, ...]] = {}
 def weight(node: Node, least: int = 1) -> int:
     """Vector operations per element of a node: its op's own number, else that of the operations of its rule that need
     many; ``least`` where there are none."""
-    known = WEIGHTS.get(node.op.name)
-    return known if known is not None else max(least, sum(WEIGHTS.get(name, 0) for name in _operations(node)))
+    if node.op.cost is not None:
+        return node.op.cost
+    return max(least, sum(SCALAR_OPS[name].cost for name in _operations(node)))
 
 
 def is_slow(node: Node) -> bool:
-    """Whether computing an element takes longer than writing it to a near cache and reading it again."""
-    return node.op.name in _SLOW or node.op.name == "gather" or not _SLOW.isdisjoint(_operations(node))
+    """Whether computing an element takes longer than writing it to a near cache and reading it again: what is dear, a
+    division, a root, or a read at a place that depends on data."""
+    if node.op.cost is not None or _reads_anywhere(node):
+        return True
+    return any(SCALAR_OPS[name].cost or SCALAR_OPS[name].slow for name in _operations(node))
+
+
+def _reads_anywhere(node: Node) -> bool:
+    if node.op.lower is None or node.op.has_any(_ORDERLY):
+        return False
+    return any(read.dynamic for read in operand_reads(node, domain_axes(node.results[0].shape)))
+
+
+_ORDERLY = Trait.ELEMENTWISE | Trait.VIEW | Trait.GENERATOR | Trait.REDUCTION | Trait.CONTRACTION
+"""Ops that read at places that follow from the place in the result."""
 
 
 def _operations(node: Node) -> tuple[str, ...]:

@@ -203,6 +203,9 @@ class OpDef:
     decompose: Callable[..., Any] | None = None
     """``decompose(*operands, **attrs)`` -> result(s) in simpler ops, or None when the application is simple enough."""
     traits: Trait = Trait.NONE
+    cost: int | None = None
+    """Vector operations per element of the result; None for what follows from the scalar operations of ``lower`` (see
+    fusion.price), which count those that are expanded into many."""
     zero_sign: ZeroSign | tuple[ZeroSign, ...] = ZeroSign.SEEN
     """What the results show of signs of zeros in all operands, or in each; see ``sign_of_zero``."""
     bounds: Callable[[Sequence[Bounds], Types, Attrs], Bounds | None] | None = None

@@ -171,7 +171,7 @@ def _turned(a: _Arrays, x: Number, quarters: int) -> Number:
     return a.select((n > 0.5) & (n < 2.5), -value, value)
 
 
-def _exact(name: str, doc: str, rule: Rule, samples: Callable[[str], list[Sample]]) -> Any:
+def _exact(name: str, doc: str, cost: int, rule: Rule, samples: Callable[[str], list[Sample]]) -> Any:
     def reference(x: np.ndarray) -> np.ndarray:
         return np.asarray(rule(_Arrays(float32 if x.dtype == np.float32 else float64), x), x.dtype)
 
@@ -186,6 +186,7 @@ def _exact(name: str, doc: str, rule: Rule, samples: Callable[[str], list[Sample
         reference=reference,
         lower=lowered(lower),
         traits=ELEMENTWISE,
+        cost=cost,
         samples=lambda: [s for dtype in FLOATS for s in samples(dtype)],
         error_samples=(ErrorSample((TensorType(int64, (2,)),), "operand 0 is signed integer (i64)", {}, DTypeError),),
     )
@@ -203,24 +204,28 @@ def _samples(low: float, high: float, *ends: float) -> Callable[[str], list[Samp
 exact_log = _exact(
     "exact_log",
     "The natural logarithm of a positive normal number, with the same bits in all executors.",
+    35,
     _log,
     _samples(0.02, 40, 2.0**-24, 1e-20, 1.0, 0.5, 1 - 2.0**-24, 36.7),
 )
 exact_exp = _exact(
     "exact_exp",
     "e to the power of a finite number, with the same bits in all executors.",
+    30,
     _exp,
     _samples(-9, 9, -104.0, -103.0, -87.5, 88.7, 90.0, 0.0, -0.0, 1e-30),
 )
 exact_cosine = _exact(
     "exact_cosine",
     "The cosine of 2 pi x for x from 0 to 1, with the same bits in all executors.",
+    40,
     lambda a, x: _turned(a, x, 0),
     _samples(0, 1, 0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1 - 2.0**-24),
 )
 exact_sine = _exact(
     "exact_sine",
     "The sine of 2 pi x for x from 0 to 1, with the same bits in all executors.",
+    40,
     lambda a, x: _turned(a, x, 3),
     _samples(0, 1, 0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1 - 2.0**-24),
 )

@@ -133,6 +133,7 @@ pow = define(
     vjp=(_base_gradient, _exponent_gradient),
     lower=lowered(_lower_pow),
     traits=ELEMENTWISE,
+    cost=80,
     samples=_pow_samples,
     error_samples=(
         *MISMATCH,

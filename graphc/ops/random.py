@@ -131,6 +131,7 @@ random_bits = define(
     reference=_reference,
     lower=_lower,
     traits=Trait.PURE | Trait.GENERATOR,
+    cost=120,
     samples=lambda: [
         plain(array([0, 0], "int64"), shape=(5,), stream=0),
         plain(array([-1, 1 << 40], "int64"), shape=(2, 3), stream=0xFFFFFFFF),

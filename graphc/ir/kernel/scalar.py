@@ -28,10 +28,17 @@ class ScalarOp:
     kinds: str
     """Kinds of element type allowed: ``f`` float, ``i`` signed, ``u`` unsigned, ``b`` bool, ``h`` half-width float."""
     reference: Callable[..., Any]
-    transcendental: bool = False
-    """True when codegen expands it into the others (codegen.schedule.expansion.expand)."""
+    cost: int = 0
+    """Vector operations that it is expanded into (codegen.schedule.expansion.expand), about; 0 for one instruction."""
+    slow: bool = False
+    """One instruction that takes longer than writing an element to a near cache and reading it again."""
     bits: tuple[int, ...] = (8, 32, 64)
     """Widths of element type allowed."""
+
+    @property
+    def transcendental(self) -> bool:
+        """True when codegen expands it into the others."""
+        return self.cost > 0
 
 
 def _int_div(a: Any, b: Any) -> Any:
@@ -143,14 +150,14 @@ _OPS = [
     ScalarOp("add", 2, "same", _ALL, np.add),
     ScalarOp("sub", 2, "same", _ALL, np.subtract),
     ScalarOp("mul", 2, "same", _ALL, np.multiply),
-    ScalarOp("div", 2, "same", _ALL, _int_div),
+    ScalarOp("div", 2, "same", _ALL, _int_div, slow=True),
     ScalarOp("rem", 2, "same", _ALL, _int_rem),
     ScalarOp("neg", 1, "same", _ALL, np.negative),
     ScalarOp("abs", 1, "same", _ALL, np.abs),
     ScalarOp("min", 2, "same", "fiub", np.minimum),
     ScalarOp("max", 2, "same", "fiub", np.maximum),
     ScalarOp("fma", 3, "same", "f", _fma),
-    ScalarOp("sqrt", 1, "same", "f", np.sqrt),
+    ScalarOp("sqrt", 1, "same", "f", np.sqrt, slow=True),
     ScalarOp("floor", 1, "same", "f", np.floor),
     ScalarOp("ceil", 1, "same", "f", np.ceil),
     ScalarOp("trunc", 1, "same", "f", np.trunc),
@@ -177,25 +184,25 @@ _OPS = [
     ScalarOp("pair", 2, "fixed", "f", pair),
     ScalarOp("dot2", 2, "fixed", "p", _dot2),
     ScalarOp("dot4", 2, "same", "i", _dot4, bits=(32,)),
-    ScalarOp("exp", 1, "same", "f", np.exp, True),
-    ScalarOp("expm1", 1, "same", "f", np.expm1, True),
-    ScalarOp("log", 1, "same", "f", np.log, True),
-    ScalarOp("log1p", 1, "same", "f", np.log1p, True),
-    ScalarOp("exp2", 1, "same", "f", np.exp2, True),
-    ScalarOp("log2", 1, "same", "f", np.log2, True),
-    ScalarOp("log10", 1, "same", "f", np.log10, True),
-    ScalarOp("sinh", 1, "same", "f", np.sinh, True),
-    ScalarOp("cosh", 1, "same", "f", np.cosh, True),
-    ScalarOp("sin", 1, "same", "f", np.sin, True),
-    ScalarOp("cos", 1, "same", "f", np.cos, True),
-    ScalarOp("tan", 1, "same", "f", np.tan, True),
-    ScalarOp("tanh", 1, "same", "f", np.tanh, True),
+    ScalarOp("exp", 1, "same", "f", np.exp, 12),
+    ScalarOp("expm1", 1, "same", "f", np.expm1, 20),
+    ScalarOp("log", 1, "same", "f", np.log, 20),
+    ScalarOp("log1p", 1, "same", "f", np.log1p, 24),
+    ScalarOp("exp2", 1, "same", "f", np.exp2, 12),
+    ScalarOp("log2", 1, "same", "f", np.log2, 25),
+    ScalarOp("log10", 1, "same", "f", np.log10, 25),
+    ScalarOp("sinh", 1, "same", "f", np.sinh, 25),
+    ScalarOp("cosh", 1, "same", "f", np.cosh, 15),
+    ScalarOp("sin", 1, "same", "f", np.sin, 30),
+    ScalarOp("cos", 1, "same", "f", np.cos, 30),
+    ScalarOp("tan", 1, "same", "f", np.tan, 50),
+    ScalarOp("tanh", 1, "same", "f", np.tanh, 20),
     ScalarOp("reduce_large", 1, "same", "f", large_angle.reference(0), bits=(64,)),
     ScalarOp("reduce_large_rest", 1, "same", "f", large_angle.reference(1), bits=(64,)),
-    ScalarOp("erf", 1, "same", "f", _erf, True),
-    ScalarOp("erfc", 1, "same", "f", _erfc, True),
-    ScalarOp("atan2", 2, "same", "f", np.arctan2, True),
-    ScalarOp("pow", 2, "same", "f", _pow, True),
+    ScalarOp("erf", 1, "same", "f", _erf, 30),
+    ScalarOp("erfc", 1, "same", "f", _erfc, 35),
+    ScalarOp("atan2", 2, "same", "f", np.arctan2, 35),
+    ScalarOp("pow", 2, "same", "f", _pow, 80),
 ]
 SCALAR_OPS = {op.name: op for op in _OPS}
 FIXED = {"pair": ((float32, float32), bfloat16x2), "dot2": ((bfloat16x2, bfloat16x2), float32)}

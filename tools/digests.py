@@ -40,7 +40,7 @@ def graph_digests(name: str, graph: Graph, targets: Sequence[str], code: bool) -
         if first is not None:
             stages.__dict__["optimized"] = first.optimized
         first = first or stages
-        for part, whole in (("", stages), ("/prepared", stages.preparation)):
+        for part, whole in (("", stages), ("/prepared", stages.prepacking)):
             if whole is None:
                 continue
             yield f"{name}{part} {target} program", digest(canonical_program(whole.scheduled))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.base.locks import Lock
-from graphc.base.mutation_epoch import COMMON_HOOKS, COUNT, Members
+from graphc.base.mutation_epoch import COMMON_HOOKS, EPOCH, Members
 from graphc.compiler.native_call import unchanged
 from graphc.tensors.creation import get_default_dtype
 from graphc.tensors.tensor import Tensor
@@ -37,7 +37,7 @@ class Modules:
         self._counts = list(map(len, self._tables))
         self._children = self._present()
         self._seen = -1
-        """The count of changes when ``holds`` looked last and was true."""
+        """The mutation epoch when ``holds`` looked last and was true."""
         self._training: tuple[bool, ...] = ()
 
     def _present(self) -> list[Any]:
@@ -45,18 +45,18 @@ class Modules:
 
     def training(self) -> tuple[bool, ...]:
         """The training flag of every module."""
-        if self._seen == COUNT[0]:
+        if self._seen == EPOCH[0]:
             return self._training
         return tuple([f.get("training", True) for f in self._fields])
 
     def holds(self) -> bool:
         """Whether no child was added, removed or replaced."""
-        count = COUNT[0]
-        if self._seen != count:
+        epoch = EPOCH[0]
+        if self._seen != epoch:
             if list(map(len, self._tables)) != self._counts or not _same(self._present(), self._children):
                 return False
             self._training = self.training()
-            self._seen = count
+            self._seen = epoch
         return True
 
     def why(self) -> str:
@@ -263,15 +263,15 @@ class Binding:
         self._tensors: tuple[Any, ...] | None = None
         self._arrays: tuple[np.ndarray, ...] = ()
         self._seen = -1
-        """The count of changes when ``holds`` looked last and was true."""
+        """The mutation epoch when ``holds`` looked last and was true."""
 
     def holds(self) -> bool:
         """Whether every tensor has the type and flags that the graph was made for."""
-        count = COUNT[0]
-        if self._seen != count or not self._same_loose():
+        epoch = EPOCH[0]
+        if self._seen != epoch or not self._same_loose():
             if not self._look():
                 return False
-            self._seen = count
+            self._seen = epoch
         return True
 
     def why(self) -> list[str]:
@@ -317,7 +317,7 @@ class Binding:
                 counter[0] += 1
 
 
-class Held:
+class Frozen:
     """Tensors whose elements became constants of a program, which holds as long as they are what they were."""
 
     def __init__(self, slots: Iterable[Slot]):
@@ -326,8 +326,8 @@ class Held:
         self._arrays = [t._data for t in self._tensors]
         self._counters = [t._counter for t in self._tensors if t._counter is not None]
         self._versions = self._written()
-        self._seen = COUNT[0]
-        """The count of changes when ``holds`` looked last and was true."""
+        self._seen = EPOCH[0]
+        """The mutation epoch when ``holds`` looked last and was true."""
 
     def _written(self) -> int:
         """How often they were written to, all together: versions only grow."""
@@ -341,11 +341,11 @@ class Held:
         """Whether none was replaced, or written to by an operation."""
         if self._written() != self._versions:
             return False
-        if self._seen != COUNT[0] or not all(slot.counted for slot in self._slots):
+        if self._seen != EPOCH[0] or not all(slot.counted for slot in self._slots):
             now = [slot.tensor() for slot in self._slots]
             if not (_same(now, self._tensors) and _same([t._data for t in now], self._arrays)):
                 return False
-            self._seen = COUNT[0]
+            self._seen = EPOCH[0]
         return True
 
 
@@ -374,7 +374,7 @@ class NarrowBinding(Binding):
         return self._copies
 
 
-class PreparedBinding(Binding):
+class PrepackedBinding(Binding):
     """A binding of which some arrays are made from tensors by a program, which runs again after one of these tensors
     was replaced or written to.
 
@@ -397,7 +397,7 @@ class PreparedBinding(Binding):
         self._counters: list[list[int]] = []
         """Of the tensors that are taken."""
         self._made = _Made([], None, ())
-        self._calls, self._hurries = CALM, 0
+        self._calls, self._rewrites = STABLE_CALLS, 0
         self._lock = Lock()
 
     def holds(self) -> bool:
@@ -406,7 +406,7 @@ class PreparedBinding(Binding):
             return False
         if self._counters == self._made.versions:
             return True
-        if self.is_exposed() or self.is_hurried():
+        if self.is_escaped() or self.is_thrashing():
             self._made = _Made([], None, ())
             return False
         return True
@@ -414,19 +414,19 @@ class PreparedBinding(Binding):
     def why(self) -> list[str]:
         """What has changed."""
         found = super().why()
-        if self.is_exposed():
+        if self.is_escaped():
             found.append("the memory of a parameter or buffer was given out, so that not all writes to it are counted")
-        elif self.is_hurried():
+        elif self.is_thrashing():
             found.append("parameters or buffers are written to between nearly all calls")
         return found
 
-    def is_exposed(self) -> bool:
+    def is_escaped(self) -> bool:
         """Whether the memory of a tensor can be written to without its version being counted."""
         return any([len(c) > 1 for c in self._counters])
 
-    def is_hurried(self) -> bool:
+    def is_thrashing(self) -> bool:
         """Whether the tensors were written to between nearly all of the last calls."""
-        return self._hurries >= HURRIES
+        return self._rewrites >= MOST_REWRITES
 
     def _look(self) -> bool:
         if not super()._look():
@@ -438,7 +438,7 @@ class PreparedBinding(Binding):
     def versions(self) -> tuple[list[list[int]], list[list[int]]] | None:
         """The counters of the tensors that are taken, and what they were when the arrays were made; the arrays hold
         while the two are equal. None while it is not clear that this is so for several calls."""
-        return None if self._calls < CALM else (self._counters, self._made.versions)
+        return None if self._calls < STABLE_CALLS else (self._counters, self._made.versions)
 
     def arrays(self) -> tuple[np.ndarray, ...]:
         """What the program takes; the same tuple while nothing was replaced or written to."""
@@ -452,15 +452,15 @@ class PreparedBinding(Binding):
         return made.arrays
 
     def _make(self) -> _Made:
-        self._hurries = self._hurries + 1 if self._calls < CALM else 0
+        self._rewrites = self._rewrites + 1 if self._calls < STABLE_CALLS else 0
         self._calls = 0
         given, versions = self._arrays, [c.copy() for c in self._counters]
         everything = [*given, *self._run([given[i] for i in self._takes])]
         return _Made(versions, given, tuple([everything[i] for i in self._gives]))
 
 
-CALM, HURRIES = 2, 8
-"""Calls without a write after which tensors seem to stay as they are, and how often in a row there may be fewer."""
+STABLE_CALLS, MOST_REWRITES = 2, 8
+"""Calls without a write after which tensors are stable, and how often in a row there may be fewer: then they thrash."""
 
 
 class _Made(NamedTuple):

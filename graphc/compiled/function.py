@@ -13,15 +13,15 @@ from graphc.base import config, module_path
 from graphc.base.dtypes import DType, float32
 from graphc.base.errors import ArgumentError, GradientError, TraceError
 from graphc.base.locks import Lock
-from graphc.base.mutation_epoch import COUNT
+from graphc.base.mutation_epoch import EPOCH
 from graphc.base.watch_words import Watch
 from graphc.compiled.bindings import (
     Binding,
-    Held,
+    Frozen,
     Maker,
     Modules,
     NarrowBinding,
-    PreparedBinding,
+    PrepackedBinding,
     Slot,
     account_of,
 )
@@ -204,9 +204,9 @@ class Variant:
         if self.weights.freeze:
             # NOTE: a tensor that is neither parameter nor buffer stays as it is where it can be written to unseen.
             free = {p for p, slot in self._slots.items() if not slot.is_member and not is_counted(slot.tensor())}
-            fixed = [path for path, written in self._written.items() if not written and path not in free]
-            self.account.always += (Held(self._slots[path] for path in fixed),)
-            graph = freeze(graph, {path: self._slots[path].tensor()._data.copy() for path in fixed})
+            frozen = [path for path, written in self._written.items() if not written and path not in free]
+            self.account.always += (Frozen(self._slots[path] for path in frozen),)
+            graph = freeze(graph, {path: self._slots[path].tensor()._data.copy() for path in frozen})
         if self.weights.precision is not None:
             narrowed = narrow_weights(optimize(graph, self._passes), self.weights.precision)
             graph, self._made = narrowed.graph, narrowed.params
@@ -216,27 +216,27 @@ class Variant:
             graph = watch(graph, [path for path, tensor in tensors.items() if is_counted(tensor)])
         compiled = compile_graph(graph, passes=self._passes)
         self.program = load_compiled(compiled)
-        self.binding = self._binding(compiled.preparation)
+        self.binding = self._binding(compiled.prepacking)
         self.calls = BoundProgram(
             self.program, self.binding, self.account.words, self.single and len(graph.outputs) == 1
         )
 
-    def _binding(self, preparation: Entry | None) -> Binding:
+    def _binding(self, prepacking: Entry | None) -> Binding:
         paths = [spec.path for spec in self.program.bound]
-        if preparation is not None:
-            return self._prepared_binding(paths, load_compiled(preparation))
+        if prepacking is not None:
+            return self._prepacked_binding(paths, load_compiled(prepacking))
         sources = [self._made[p][0] if p in self._made else p for p in paths]
         slots, written = [self._slots[p] for p in sources], [self._written[p] for p in sources]
         if not self._made:
             return Binding(slots, written)
         return NarrowBinding(slots, written, [self._made[p][1] if p in self._made else None for p in paths])
 
-    def _prepared_binding(self, paths: Sequence[str], first: Executable) -> PreparedBinding:
+    def _prepacked_binding(self, paths: Sequence[str], first: Executable) -> PrepackedBinding:
         taken = [spec.path for spec in first.inputs]
         outside = list(dict.fromkeys([*(p for p in paths if not p.startswith(PREPARED)), *taken]))
         number = {path: i for i, path in enumerate(outside)}
         number |= {PREPARED + spec.name: len(outside) + i for i, spec in enumerate(first.outputs)}
-        return PreparedBinding(
+        return PrepackedBinding(
             [self._slots[p] for p in outside],
             [self._written[p] for p in outside],
             [number[p] for p in taken],
@@ -305,24 +305,24 @@ class Variant:
             return None
         if len(self.traced.inputs) > 1 and (self.traced.written or self.traced.attributes.compares_identity):
             return None
-        if isinstance(self.binding, PreparedBinding) and self.binding.versions() is None:
+        if isinstance(self.binding, PrepackedBinding) and self.binding.versions() is None:
             return None
         return self.calls.native()
 
     def versions(self) -> tuple[list[list[int]], list[list[int]]]:
         """Two lists that stay equal while the shortcut holds."""
-        found = self.binding.versions() if isinstance(self.binding, PreparedBinding) else None
+        found = self.binding.versions() if isinstance(self.binding, PrepackedBinding) else None
         return found or ([], [])
 
     @property
-    def is_hurried(self) -> bool:
+    def is_thrashing(self) -> bool:
         """Whether its weights were written to between nearly all calls."""
-        return isinstance(self.binding, PreparedBinding) and self.binding.is_hurried()
+        return isinstance(self.binding, PrepackedBinding) and self.binding.is_thrashing()
 
     @property
-    def is_spent(self) -> bool:
+    def is_stale(self) -> bool:
         """Whether it will not fit again, or should not."""
-        return self.is_hurried or (isinstance(self.binding, PreparedBinding) and self.binding.is_exposed())
+        return self.is_thrashing or (isinstance(self.binding, PrepackedBinding) and self.binding.is_escaped())
 
     def _record(self, leaves: Sequence[Any], results: list[Tensor], residuals: list[np.ndarray]) -> None:
         everything = (*leaves, *self.binding.tensors())
@@ -375,8 +375,8 @@ MOST_VARIANTS = 16
 class _Shortcut(NamedTuple):
     """The last call of a compiled function, when it may be the next one too."""
 
-    changes: int
-    """The count of changes then."""
+    epoch: int
+    """The mutation epoch then."""
     inputs: int
     grad_enabled: bool
     call: Callable[..., Any]
@@ -442,8 +442,8 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the variant of this signature, which is traced and built when it is the first time."""
-        count, inputs, grad_enabled, call, dtype, counters, versions = self._shortcut
-        current = count == COUNT[0] and counters == versions and not kwargs
+        epoch, inputs, grad_enabled, call, dtype, counters, versions = self._shortcut
+        current = epoch == EPOCH[0] and counters == versions and not kwargs
         if current and is_grad_enabled() is grad_enabled and not runs_as_python():
             given = [
                 t._data
@@ -460,7 +460,7 @@ class Compiled:
         return self._find_and_run(args, kwargs)
 
     def _find_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        count = COUNT[0]
+        epoch = EPOCH[0]
         if runs_as_python():
             return self._target(*args, **kwargs)
         structure: Structure | int
@@ -484,7 +484,7 @@ class Compiled:
         if variant.drawn and (scope := module_path.scope()):
             scope.memory.update({generator: dict(counts) for generator, counts in variant.drawn.items()})
         if leaves is args and (call := variant.shortcut()):
-            self._shortcut = _Shortcut(count, len(args), grad_enabled, call, result.dtype, *variant.versions())
+            self._shortcut = _Shortcut(epoch, len(args), grad_enabled, call, result.dtype, *variant.versions())
         return result
 
     def _new_variant(self, key: Any, modules: Modules, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
@@ -502,12 +502,12 @@ class Compiled:
                 traced = trace_function(self._target, args, kwargs, guarded=True, scope=inside)
                 after = drawn(inside)
             known = self._variants.setdefault(key, [])
-            weights = self._weights._replace(live=any(v.is_hurried for v in known))
+            weights = self._weights._replace(live=any(v.is_thrashing for v in known))
             traced = passed(traced, self._first)
             variant = Variant(name, traced, modules, flatten((args, kwargs))[0], weights, self._pipeline)
             variant.drawn = after
             variant.holds()
-            known[:] = [v for v in known if not v.is_spent][: MOST_VARIANTS - 1]
+            known[:] = [v for v in known if not v.is_stale][: MOST_VARIANTS - 1]
             if self._weights.freeze:
                 known.clear()  # their constants will not come back
             known.insert(0, variant)

@@ -14,7 +14,7 @@ from graphc.base.dtypes import float32, float64
 from graphc.base.errors import ArgumentError, GradientError, HookError, ShapeError, TraceError
 from graphc.base.interruptions import kept_outside
 from graphc.base.locks import Lock
-from graphc.base.mutation_epoch import COUNT
+from graphc.base.mutation_epoch import EPOCH
 from graphc.compiled.bindings import Binding, Modules, Slot, account_of
 from graphc.compiled.function import BoundProgram, bound_values, build, no_class, no_hooks, slots_of
 from graphc.compiled.graph_module import as_callable
@@ -118,16 +118,16 @@ class _Updated:
         self._pairs = pairs
         self._counted = all(slot.counted for slot, _ in pairs)
         self._seen = -1
-        """The count of changes when ``holds`` looked last and was true."""
+        """The mutation epoch when ``holds`` looked last and was true."""
 
     def holds(self) -> bool:
         """Whether no parameter was replaced in the model."""
-        count = COUNT[0]
-        if self._seen == count and self._counted:
+        epoch = EPOCH[0]
+        if self._seen == epoch and self._counted:
             return True
         if not all([slot.tensor() is parameter for slot, parameter in self._pairs]):
             return False
-        self._seen = count
+        self._seen = epoch
         return True
 
 

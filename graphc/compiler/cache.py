@@ -46,7 +46,7 @@ _OTHERS_WRITE = 0o022
 _PAUSE = 0.01
 _SECTIONS = ["manifest", "constants", "object"]
 _FIRST = "first_"
-"""How the names of a preparation's sections begin."""
+"""How the names of a prepacking's sections begin."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Entry:
     """Object code."""
     constants: np.ndarray
     """The constant block, as bytes."""
-    preparation: Entry | None = field(default=None, kw_only=True)
+    prepacking: Entry | None = field(default=None, kw_only=True)
     """What runs once for many calls: its outputs are params of the program whose paths begin with PREPARED."""
 
 
@@ -103,7 +103,7 @@ class Cache:
                 return None
             _check_owner(path, stat.S_ISREG)
             entry = _read(path)
-            if any(e.manifest.target != target for e in (entry, entry.preparation) if e is not None):
+            if any(e.manifest.target != target for e in (entry, entry.prepacking) if e is not None):
                 raise ArtifactError(f"{path}: it was built for another machine")
         except (OSError, ArtifactError) as error:
             _warn(error)
@@ -282,8 +282,8 @@ def _check_parents(folder: Path) -> None:
 def _sections(entry: Entry) -> dict[str, Any]:
     """An entry as named bytes."""
     found = {"manifest": to_json(entry.manifest), "constants": entry.constants, "object": entry.object}
-    if entry.preparation is not None:
-        found |= {_FIRST + name: part for name, part in _sections(entry.preparation).items()}
+    if entry.prepacking is not None:
+        found |= {_FIRST + name: part for name, part in _sections(entry.prepacking).items()}
     return found
 
 
@@ -292,8 +292,8 @@ def _read(path: Path) -> Entry:
     names = list(sections)
     if names not in (_SECTIONS, [*_SECTIONS, *(_FIRST + name for name in _SECTIONS)]):
         raise ArtifactError(f"{path}: it has the sections {', '.join(sections)}")
-    preparation = _entry(path, sections, _FIRST) if len(names) > len(_SECTIONS) else None
-    return replace(_entry(path, sections), preparation=preparation)
+    prepacking = _entry(path, sections, _FIRST) if len(names) > len(_SECTIONS) else None
+    return replace(_entry(path, sections), prepacking=prepacking)
 
 
 def _entry(path: Path, sections: dict[str, np.ndarray], prefix: str = "") -> Entry:

@@ -58,7 +58,7 @@ def compile_graph(graph: Graph, target: Target | None = None, passes: Sequence[P
     if found:
         stages.seconds["cache"] = time.perf_counter() - start
         config.logger("compile").info("%s: found in the cache", graph.name)
-    return CompiledGraph(entry.manifest, entry.object, entry.constants, stages, preparation=entry.preparation)
+    return CompiledGraph(entry.manifest, entry.object, entry.constants, stages, prepacking=entry.prepacking)
 
 
 def key_parts(stages: Stages) -> tuple[str | np.ndarray, ...]:
@@ -98,9 +98,9 @@ def compile_stages(stages: Stages) -> CompiledGraph:
         stages.watch = progress.tell
         if folder:
             dump(stages, Path(folder) / f"{next(_numbers)}.{_file_name(stages.lowered.name)}")
-        first = None if stages.preparation is None else _entry(stages.preparation)
+        first = None if stages.prepacking is None else _entry(stages.prepacking)
         manifest, constants = describe(stages.scheduled, stages.target)
-        return CompiledGraph(manifest, stages.object, constants, stages, preparation=first)
+        return CompiledGraph(manifest, stages.object, constants, stages, prepacking=first)
 
 
 def _entry(stages: Stages) -> cache.Entry:
@@ -206,8 +206,8 @@ def dump(stages: Stages, folder: Path) -> list[Path]:
     the folder ``weights`` in it; returns the files."""
     folder.mkdir(parents=True, exist_ok=True)
     files = []
-    if stages.preparation is not None:
-        files += dump(stages.preparation, folder / "weights")
+    if stages.prepacking is not None:
+        files += dump(stages.prepacking, folder / "weights")
     for stage, suffix in DUMPED.items():
         if not stages.has_graph and stage in _GRAPHS:
             continue

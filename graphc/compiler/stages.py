@@ -13,7 +13,7 @@ from graphc.codegen.llvm.build import build_object, emit_assembly
 from graphc.codegen.llvm.entry import emit_program
 from graphc.codegen.machine.target import Target, host_target
 from graphc.codegen.schedule.memory.bufferize import plan_memory
-from graphc.codegen.schedule.memory.prepacking import split_preparation
+from graphc.codegen.schedule.memory.prepacking import split_prepacking
 from graphc.codegen.schedule.pipeline import Forms, estimate, schedule_program
 from graphc.compiler import cache
 from graphc.files.manifest import TargetSpec
@@ -59,8 +59,8 @@ class Stages:
         self._tuned = tuned
         self._traced = traced
         self._passes = passes
-        self._preparation: Program | None = None
-        self._prepared: Stages | None = None
+        self._prepacking: Program | None = None
+        self._prepacked: Stages | None = None
         if lowered is not None:
             self.__dict__["lowered"] = lowered
 
@@ -112,17 +112,17 @@ class Stages:
 
     def _schedule(self, program: Program) -> Program:
         tuned = cache.choices(target_spec(self.target)) if self._tuned is None else self._tuned
-        main, self._preparation = split_preparation(schedule_program(program, self.target, tuned, self._forms))
+        main, self._prepacking = split_prepacking(schedule_program(program, self.target, tuned, self._forms))
         return plan_memory(main)
 
     @property
-    def preparation(self) -> Stages | None:
+    def prepacking(self) -> Stages | None:
         """The compile of what is computed once for many calls (see codegen.schedule.memory.prepacking), or None."""
-        if self._prepared is None and self.scheduled is not None and self._preparation is not None:
-            self._prepared = Stages(lowered=self._preparation, target=self.target)
-            planned = self._timed("preparation", plan_memory, self._preparation)
-            self._prepared.__dict__["scheduled"] = planned
-        return self._prepared
+        if self._prepacked is None and self.scheduled is not None and self._prepacking is not None:
+            self._prepacked = Stages(lowered=self._prepacking, target=self.target)
+            planned = self._timed("prepacking", plan_memory, self._prepacking)
+            self._prepacked.__dict__["scheduled"] = planned
+        return self._prepacked
 
     @cached_property
     def llvm(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from graphc.base.mutation_epoch import COUNT
+from graphc.base.mutation_epoch import EPOCH
 from graphc.base.values import CONTAINERS, DEEPEST, is_immutable, key_of, parts_of
 from graphc.base.watch_words import Watch, Words
 
@@ -31,7 +31,7 @@ class Fact(Protocol):
 
 
 class Watched(Fact, Protocol):
-    """A fact that can change without the count of changes being told."""
+    """A fact that can change without the mutation epoch moving on."""
 
     def watch(self, words: Words) -> bool:
         """Adds words that differ after a change; False where there are none."""
@@ -202,7 +202,7 @@ class ClassOf(_Read):
     def __init__(self, owner: Any, place: str = "", counted: bool = False):
         self.owner, self.place, self.title = owner, place, f"class of a {type(owner).__name__}"
         self.counted = counted
-        """Whether the count of changes tells of another class."""
+        """Whether the mutation epoch tells of another class."""
         super().__init__(type(owner))
 
     def now(self) -> Any:
@@ -321,7 +321,7 @@ class Account:
         always: Iterable[Fact] = (),
         make_same: Callable[[Watch], Callable[[], bool]] = _python_same,
     ):
-        """``counted`` are those whose changes the count of changes tells, ``always`` those that are asked each time;
+        """``counted`` are those whose changes the mutation epoch tells, ``always`` those that are asked each time;
         ``make_same`` makes what tells of words whether they are what they were."""
         self.counted = tuple(counted)
         self.watched = tuple(watched)
@@ -332,20 +332,20 @@ class Account:
         """Whether words tell of every change."""
         self._same = make_same(self.words)
         self._seen = -1
-        """The count of changes when ``holds`` looked at ``counted`` last and they held."""
+        """The mutation epoch when ``holds`` looked at ``counted`` last and they held."""
 
     @property
     def is_certain(self) -> bool:
-        """Whether the count of changes and the words tell of every change."""
+        """Whether the mutation epoch and the words tell of every change."""
         return self._told and not self.always
 
     def holds(self) -> bool:
         """Whether every fact does."""
-        count = COUNT[0]
-        if self._seen != count:
+        epoch = EPOCH[0]
+        if self._seen != epoch:
             if not all([fact.holds() for fact in self.counted]):
                 return False
-            self._seen = count
+            self._seen = epoch
         for fact in self.always:
             if not fact.holds():
                 return False

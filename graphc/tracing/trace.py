@@ -141,7 +141,7 @@ def trace_function(
     modules = modules_of(target) if modules is None else modules
     known = [m for _, root in modules if hasattr(root, "modules") for m in root.modules()]
     tracer = start(graph, modules)
-    tracer.binds_exposed = guarded
+    tracer.binds_escaped = guarded
     images = [_input(graph, leaf, hint) for leaf, hint in zip(leaves, _input_names(target, structure), strict=True)]
     inside = [images[i] for i in repeats(leaves)] or images
     values = tuple(image._data for image in images)

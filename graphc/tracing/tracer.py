@@ -62,7 +62,7 @@ class Tracer:
         self.parent = parent
         self.differentiable = is_grad_enabled()
         """Whether the graph may be differentiated, so that no_grad() inside must leave marks."""
-        self.binds_exposed = False
+        self.binds_escaped = False
         """Whether tensors outside that can be written to unseen are arguments, and not constants."""
         self.hooked: list[Location] = []
         """Lines that gave a hook to a traced tensor."""
@@ -224,7 +224,7 @@ class Tracer:
             return self._remember(tensor, self._argument(tensor, *named))
         if tensor._requires_grad and id(tensor) not in self._inside:
             return self._remember(tensor, self._argument(tensor, "param", self._free_path()))
-        if self.binds_exposed and id(tensor) not in self._inside and not is_counted(tensor):
+        if self.binds_escaped and id(tensor) not in self._inside and not is_counted(tensor):
             return self._remember(tensor, self._argument(tensor, "state", self._free_path()))
         array = tensor._data if tensor.shape else tensor._data.reshape(1)
         value = emit(self.graph, CONSTANT, (), {"value": array}, capture(module_path.current_path()))[0]

@@ -10,7 +10,7 @@ import pytest
 
 import graphc
 from graphc import nn
-from graphc.base.mutation_epoch import COUNT, Members
+from graphc.base.mutation_epoch import EPOCH, Members
 
 
 def model() -> nn.Sequential:
@@ -50,32 +50,32 @@ CHANGES: dict[str, Callable[[nn.Sequential], object]] = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_is_counted(name: str):
     changed = model()
-    before = COUNT[0]
+    before = EPOCH[0]
     CHANGES[name](changed)
-    assert COUNT[0] > before
+    assert EPOCH[0] > before
 
 
 def test_in_place_gradients_are_counted():
     buffer = graphc.zeros(3)
-    before = COUNT[0]
+    before = EPOCH[0]
     buffer += graphc.ones(3).requires_grad_()
-    assert COUNT[0] > before + 1 and buffer.requires_grad
-    before = COUNT[0]
+    assert EPOCH[0] > before + 1 and buffer.requires_grad
+    before = EPOCH[0]
     buffer.detach_()
-    assert COUNT[0] > before
+    assert EPOCH[0] > before
 
 
 def test_calls_and_writes_are_not_counted():
     trained = model()
     x = graphc.randn(5, 3)
-    before = COUNT[0]
+    before = EPOCH[0]
     trained(x).sum().backward()
     with graphc.no_grad():
         for parameter in trained.parameters():
             parameter -= 0.1
         trained(x)
     trained.load_state_dict(trained.state_dict())
-    assert COUNT[0] == before
+    assert EPOCH[0] == before
 
 
 def test_members_are_an_ordered_dictionary():

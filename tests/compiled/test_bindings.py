@@ -8,7 +8,7 @@ import pytest
 import graphc
 from graphc import nn
 from graphc.base.mutation_epoch import Members
-from graphc.compiled.bindings import Binding, Held, Modules, NarrowBinding, Slot
+from graphc.compiled.bindings import Binding, Frozen, Modules, NarrowBinding, Slot
 from graphc.tracing.trace import Constant
 
 
@@ -33,9 +33,9 @@ def test_shared_modules_count_once():
 def test_held_tensors_must_stay_what_they_are():
     layer = nn.Linear(2, 3)
 
-    def hold() -> Held:
+    def hold() -> Frozen:
         places = Modules([layer]).places()
-        return Held(Slot(t, places[id(t)]) for t in (layer.weight, layer.bias))
+        return Frozen(Slot(t, places[id(t)]) for t in (layer.weight, layer.bias))
 
     held = hold()
     assert held.holds() and held.holds()

@@ -12,7 +12,7 @@ import pytest
 import graphc
 import graphc.nn.functional as F
 from graphc import nn
-from graphc.compiled.bindings import CALM, HURRIES, PreparedBinding
+from graphc.compiled.bindings import MOST_REWRITES, STABLE_CALLS, PrepackedBinding
 
 
 class Net(nn.Module):
@@ -50,7 +50,7 @@ class Counted:
     def _watch(self) -> None:
         for variant in self.compiled.variants:
             binding = variant.binding
-            if isinstance(binding, PreparedBinding) and not hasattr(binding, "original"):
+            if isinstance(binding, PrepackedBinding) and not hasattr(binding, "original"):
                 binding.original, binding._run = binding._run, self._counting(binding._run)  # type: ignore[attr-defined]
 
     def _counting(self, run):
@@ -83,7 +83,7 @@ def counted() -> Counted:
 
 
 def test_weights_are_prepared_once(counted):
-    assert isinstance(counted.binding, PreparedBinding)
+    assert isinstance(counted.binding, PrepackedBinding)
     assert [counted.check() for _ in range(5)] == [0] * 5
     taken = {slot.title for slot in (counted.binding.slots[i] for i in counted.binding._takes)}
     assert {"param 'conv.weight'", "state 'norm.running_var'", "param 'fc1.weight'", "param 'fc2.weight'"} <= taken
@@ -185,7 +185,7 @@ WRITES = [
 
 @pytest.mark.parametrize("write", WRITES)
 def test_every_write_is_seen_at_the_next_call(counted, write):
-    for _ in range(CALM + 2):  # now calls go the short way
+    for _ in range(STABLE_CALLS + 2):  # now calls go the short way
         counted.check()
     if write in (_step, _compiled_step):
         write(counted.model)
@@ -194,7 +194,7 @@ def test_every_write_is_seen_at_the_next_call(counted, write):
             write(counted.model)
     counted.check()
     assert counted.check() == 0
-    assert isinstance(counted.compiled.variants[0].binding, PreparedBinding)
+    assert isinstance(counted.compiled.variants[0].binding, PrepackedBinding)
 
 
 def test_a_write_to_what_a_parameter_took_over_is_seen(counted):
@@ -293,16 +293,16 @@ def test_shared_weights(counted):
 
 
 def test_weights_that_change_between_all_calls_are_left_alone(counted):
-    for _ in range(HURRIES + 4):
+    for _ in range(MOST_REWRITES + 4):
         with graphc.no_grad():
             counted.model.fc1.weight.mul_(1.01)
         counted.check()
     (variant,) = counted.compiled.variants
-    assert not isinstance(variant.binding, PreparedBinding)
+    assert not isinstance(variant.binding, PrepackedBinding)
 
 
 def test_weights_that_change_after_a_few_calls_stay_prepared(counted):
-    for _ in range(HURRIES + 4):
+    for _ in range(MOST_REWRITES + 4):
         with graphc.no_grad():
             counted.model.fc1.weight.mul_(1.01)
         assert [counted.check() for _ in range(3)] == [1, 0, 0]
@@ -317,7 +317,7 @@ def test_several_signatures_follow_the_same_weights(counted):
                 np.testing.assert_allclose(counted.compiled(x)._data, counted.model(x)._data, rtol=1e-4, atol=1e-5)
 
 
-def test_gradients_are_as_without_preparation(counted):
+def test_gradients_are_as_without_prepacking(counted):
     counted.check()
     found = counted.compiled(counted.x).sum()
     found.backward()
@@ -369,7 +369,7 @@ def test_programs_in_the_cache_prepare_too(tmp_path, monkeypatch, counted):
     for _ in range(2):
         mine = Counted(counted.model, counted.x)
         mine.check()
-        assert isinstance(mine.binding, PreparedBinding)
+        assert isinstance(mine.binding, PrepackedBinding)
         assert mine.check() == 0
         with graphc.no_grad():
             mine.model.fc1.weight.mul_(2)

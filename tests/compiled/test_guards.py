@@ -10,7 +10,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.compiled.bindings import HURRIES
+from graphc.compiled.bindings import MOST_REWRITES
 from graphc.compiled.guards import structure_differences
 from graphc.nn import functional as F
 from graphc.tensors.structure import flatten
@@ -136,7 +136,7 @@ def test_weights_that_can_change_unseen(told: Callable[[], list[str]]):
         compiled(floats(32, 64))
         (message,) = told()
         assert "the memory of a parameter or buffer was given out" in message
-        for _ in range(HURRIES + 2):
+        for _ in range(MOST_REWRITES + 2):
             model[1].weight.mul_(2)
             compiled(floats(32, 64))
     (message,) = told()

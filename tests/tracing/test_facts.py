@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphc.base.mutation_epoch import COUNT, note
+from graphc.base.mutation_epoch import EPOCH, note
 from graphc.tracing.facts import (
     Account,
     Cell,
@@ -143,7 +143,7 @@ def test_an_account_asks_again_only_after_a_change():
     assert not account.holds() and account.why() == ["it was counted"]
     account = Account([], [], [always])
     assert account.holds() and account.holds() and always.asked == 2 and not account.is_certain
-    assert COUNT[0] > 0
+    assert EPOCH[0] > 0
 
 
 def test_an_account_sees_changed_words_and_takes_equal_values_again():

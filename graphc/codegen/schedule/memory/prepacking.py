@@ -48,7 +48,7 @@ def parted(program: Program) -> tuple[list[Call], list[Call]]:
     return early, rest
 
 
-def split_preparation(program: Program) -> tuple[Program, Program | None]:
+def split_prepacking(program: Program) -> tuple[Program, Program | None]:
     """Needs: a scheduled program without memory plan. Does: moves the calls that depend on weights and constants alone
     into a program whose inputs are those weights and whose outputs are what the rest reads; there these are weights
     with the path PREPARED and the output's name. Leaves: two programs, or the given one and None where there is
@@ -60,8 +60,8 @@ def split_preparation(program: Program) -> tuple[Program, Program | None]:
     made = {a for c in first for a in c.args} & temps & {a for c in rest for a in c.args}
     before = [_before(s, made) for s in program.storages]
     after = [_after(s, made) for s in program.storages]
-    preparation = _part(replace(program, name=f"{program.name}_weights"), before, first)
-    return _part(program, after, rest, ("input", "param", "state", "output", "status")), preparation
+    prepacking = _part(replace(program, name=f"{program.name}_weights"), before, first)
+    return _part(program, after, rest, ("input", "param", "state", "output", "status")), prepacking
 
 
 class _Step:

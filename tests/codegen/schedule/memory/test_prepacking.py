@@ -6,7 +6,7 @@ import numpy as np
 
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.memory.bufferize import plan_memory
-from graphc.codegen.schedule.memory.prepacking import fixed_storages, split_preparation
+from graphc.codegen.schedule.memory.prepacking import fixed_storages, split_prepacking
 from graphc.codegen.schedule.pipeline import schedule_program
 from graphc.files.manifest import PREPARED
 from graphc.ir.kernel.interpret import run_program
@@ -44,7 +44,7 @@ def scheduled(text: str, cls: str = "weight") -> Program:
 
 def test_weights_are_scaled_and_packed_apart():
     graph = graph_of(LINEAR.replace("{cls}", "weight"))
-    main, first = split_preparation(scheduled(LINEAR))
+    main, first = split_prepacking(scheduled(LINEAR))
     assert first is not None
     for program in (main, first):
         verify_program(program)
@@ -63,7 +63,7 @@ def test_weights_are_scaled_and_packed_apart():
 
 def test_params_are_no_weights():
     program = scheduled(LINEAR, "param")
-    assert split_preparation(program) == (program, None)
+    assert split_prepacking(program) == (program, None)
     assert fixed_storages(program) == {s.name for s in program.storages if s.cls == "constant"}
 
 
@@ -73,13 +73,13 @@ def test_what_depends_on_inputs_is_not_fixed():
     assert {"w", "s"} < set(fixed) and "x" not in fixed and "output" not in fixed.values()
 
 
-def test_a_program_that_only_reads_its_weights_has_no_preparation():
+def test_a_program_that_only_reads_its_weights_needs_no_prepacking():
     program = scheduled("""
         graph @plain(%x: f32[7,24], %w: f32[24] weight "w") -> (f32[7,24]) {
           %z = add(%x, %w) : f32[7,24]
           return %z
         }""")
-    assert split_preparation(program) == (program, None)
+    assert split_prepacking(program) == (program, None)
 
 
 def test_outputs_made_of_weights_alone_are_made_by_each_call():
@@ -89,7 +89,7 @@ def test_outputs_made_of_weights_alone_are_made_by_each_call():
           %z = exp(%x) : f32[7]
           return %e, %z
         }""")
-    main, first = split_preparation(program)
+    main, first = split_prepacking(program)
     assert first is None and main is program
 
 
@@ -101,7 +101,7 @@ def test_large_transformed_weights_are_prepared():
           %y = conv(%x, %v) {stride=[1,1], padding=[[0,0],[0,0]], dilation=[1,1], groups=1} : f32[1,512,7,7]
           return %y
         }""")
-    main, first = split_preparation(program)
+    main, first = split_prepacking(program)
     assert first is not None and not any(c.repeats for c in first.calls)
     assert {v for c in main.calls for v in c.values}.isdisjoint({"v", "winograd_weight"})
     assert [s.path[0] for s in main.storages if s.cls == "weight"] == [PREPARED]

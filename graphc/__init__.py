@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from graphc.compiled.model_summary import summary
     from graphc.compiled.step import compile_step
     from graphc.drawing.show import picture
+    from graphc.ops.define_op import define_op
     from graphc.runtime.threads import get_num_threads, set_num_threads
     from graphc.serialize.state_file import load_state, save_state
     from graphc.tape import hooks
@@ -66,6 +67,7 @@ __all__ = [
     "compile_step",
     "data",
     "default_generator",
+    "define_op",
     "device",
     "dtype",
     "enable_grad",
@@ -133,6 +135,7 @@ __getattr__ = exports(
         "compile": "graphc.compiled.function:compile",
         "compile_step": "graphc.compiled.step:compile_step",
         "data": "graphc.data",
+        "define_op": "graphc.ops.define_op:define_op",
         "grad": "graphc.autograd.transforms:grad",
         "check": "graphc.compiled.model_check:check",
         "export": "graphc.compiled.model_file:export",

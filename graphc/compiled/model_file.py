@@ -19,6 +19,7 @@ from graphc.compiler.compile import (
     compile_graph,
     compile_stages,
     find_or_build,
+    key_parts,
     load_compiled,
     prepare_threads,
 )
@@ -360,8 +361,13 @@ def _load_graph(stored: Artifact) -> LoadedModel:
         return compile_stages(stages[0])
 
     start = time.perf_counter()
-    # NOTE: the whole file stands for its graph, so that a program in the cache is found without reading it.
-    entry, found = find_or_build(cache.current(), None, ("file", stored.digest), build)
+    disk = cache.current()
+    parts: tuple[Any, ...] = ("file", stored.digest)
+    # NOTE: the whole file stands for its graph, so that a program in the cache is found without reading it; but for
+    # ops of a user, whose rules are not in it.
+    if disk is not None and any(name in REGISTRY and REGISTRY[name].module for name in stored.manifest.ops):
+        parts = key_parts(Stages(freeze(read_graph(stored), stored.weights)))
+    entry, found = find_or_build(disk, None, parts, build)
     seconds = {"cache": time.perf_counter() - start} if found else stages[0].seconds
     return LoadedModel(stored, load_compiled(entry), seconds)
 
@@ -398,7 +404,8 @@ def read_graph(stored: Artifact) -> Graph:
     unknown = sorted(set(stored.manifest.ops) - set(REGISTRY))
     if unknown:
         raise ArtifactError(
-            f"the graph uses {', '.join(unknown)}, which this graphc does not know", remedy="a newer graphc"
+            f"the graph uses {', '.join(unknown)}, which this graphc does not know",
+            remedy="import the module that defines it with graphc.define_op; a newer graphc",
         )
     try:
         graph = parse_graph(stored.text, stored.data)

@@ -297,9 +297,11 @@ REGISTRY: dict[str, OpDef] = {}
 
 
 def register(op: OpDef) -> OpDef:
-    """Adds an op; a name can be taken once."""
-    if op.name in REGISTRY:
-        raise VerifyError(f"op {op.name} is defined twice")
+    """Adds an op. A name can be taken once, but a module of a user may define its own ops again."""
+    known = REGISTRY.get(op.name)
+    if known is not None and not (op.module and known.module == op.module):
+        owner = f", the first time in {known.module}" if known.module else ""
+        raise VerifyError(f"op {op.name} is defined twice{owner}", remedy="another name")
     REGISTRY[op.name] = op
     return op
 

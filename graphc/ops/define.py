@@ -131,6 +131,7 @@ def define(
     error_samples: Sequence[ErrorSample] = (),
     promotes: tuple[int, ...] = (),
     to_float: bool = False,
+    module: str = "",
 ) -> OpFunction:
     """Registers an op and returns the function that applies it.
 
@@ -159,6 +160,7 @@ def define(
         runs=runs,
         samples=samples,
         error_samples=tuple(error_samples),
+        module=module,
     )
     if Trait.REDUCTION in op.traits:
         _check_reduction(op)

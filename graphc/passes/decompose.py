@@ -32,7 +32,7 @@ class Decompose:
 
     def run(self, graph: Graph) -> PassResult:
         """Changes the graph in place; counts decomposed nodes."""
-        changed = apply_rules(graph, RULES)
+        changed = apply_rules(graph, _rules())
         for node in graph.nodes():
             if node.op is scan.op:
                 result = self.run(copy(node.attrs["body"]))
@@ -56,9 +56,10 @@ def _forward(graph: Graph, node: Node) -> Sequence[Value] | None:
     return node.operands
 
 
-RULES: list[Rule] = [
-    *(Rule(op.name, _decompose) for op in REGISTRY.values() if op.decompose is not None),
-    Rule(stop_gradient.op.name, _forward),
-    Rule(state_read.op.name, _forward),
-]
-"""One rule per op that goes."""
+def _rules() -> list[Rule]:
+    """One rule per op that goes, those included that a user has defined by now."""
+    return [
+        *(Rule(op.name, _decompose) for op in REGISTRY.values() if op.decompose is not None),
+        Rule(stop_gradient.op.name, _forward),
+        Rule(state_read.op.name, _forward),
+    ]

@@ -132,7 +132,10 @@ class _Verifier:
 
     def types(self, node: Node) -> None:
         op = node.op
-        _require(REGISTRY.get(op.name) is op, f"op {op.name} is not registered")
+        known = REGISTRY.get(op.name)
+        again = op.module and known is not None
+        lost = "was defined again since the graph was made" if again else "is not registered"
+        _require(known is op, f"op {op.name} {lost}")
         names = [a.name for a in op.attrs]
         _require(list(node.attrs) == names, f"{op.name} has the attributes {list(node.attrs)}, not {names}")
         types = op.result_types(tuple(v.type for v in node.operands), node.attrs)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +34,13 @@ Results = tuple[list[np.ndarray], dict[str, np.ndarray]]
 """Outputs, and the new content of every written state by path."""
 Place = Callable[[Storage | None, np.ndarray], np.ndarray]
 """Puts an array (of a bound storage; None is the arena) where a call shall find it."""
+
+
+def priced(target: Target, **topics: dict[str, Any]) -> Target:
+    """A target on which some things have other costs: ``priced(target, memory={"vast": 2.0})``."""
+    costs = target.costs
+    changed = {topic: replace(getattr(costs, topic), **values) for topic, values in topics.items()}
+    return replace(target, costs=replace(costs, **changed))
 
 
 def target_or_skip(name: str) -> Target:

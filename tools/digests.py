@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from graphc.codegen.machine.target import NAMED, target_named
+from graphc.codegen.machine.target import named_targets, target_named
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import Graph
 from tools import cases
@@ -104,7 +104,9 @@ def names_of(known: Sequence[str]):
 def main(argv: Sequence[str] | None = None) -> int:
     """Print or compare; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.digests", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--targets", type=names_of(NAMED), default=["avx512", "avx2", "sse2", "neon"], metavar="A,B")
+    parser.add_argument(
+        "--targets", type=names_of(tuple(named_targets())), default=["avx512", "avx2", "sse2", "neon"], metavar="A,B"
+    )
     parser.add_argument("--models", type=names_of(cases.names()), metavar="A,B", help="of the models, examples, random")
     parser.add_argument("--quick", action="store_true", help="few graphs, no object code")
     parser.add_argument("--json", action="store_true", help="print JSON for --compare")

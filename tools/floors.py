@@ -10,14 +10,16 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "ir.kernel": ("base", "ir"),
     "ir.graph": ("base", "ir"),
     "ops": ("base", "ir", "ir.kernel", "ir.graph"),
-    # From a graph to kernels.
-    "passes": ("base", "ir", "ir.kernel", "ir.graph", "ops"),
-    "fusion": ("base", "ir", "ir.kernel", "ir.graph", "ops", "passes"),
-    "lowering": ("base", "ir", "ir.kernel", "ir.graph", "ops", "passes", "fusion"),
-    # From kernels to native code: knows loop nests and targets, no op, no graph.
+    # What code is made for. The room of the machine stands low: facts and costs decide what is fused and how it lies in
+    # memory, too. Its package holds the back end, whose other rooms follow below.
     "codegen": (),
     "codegen.machine": ("base",),
-    "codegen.schedule.loops": ("base", "ir.kernel"),
+    # From a graph to kernels.
+    "passes": ("base", "ir", "ir.kernel", "ir.graph", "ops"),
+    "fusion": ("base", "ir", "ir.kernel", "ir.graph", "ops", "codegen.machine", "passes"),
+    "lowering": ("base", "ir", "ir.kernel", "ir.graph", "ops", "codegen.machine", "passes", "fusion"),
+    # From kernels to native code: knows loop nests and targets, no op, no graph.
+    "codegen.schedule.loops": ("base", "ir.kernel", "codegen.machine"),
     "codegen.schedule.memory": ("base", "files", "ir.kernel", "codegen.machine"),
     "codegen.schedule.expansion": ("base", "ir.kernel"),
     "codegen.schedule.lanes": ("base", "ir.kernel", "codegen.machine", "codegen.schedule.loops"),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 
 from graphc.cli import compile, console, sources, targets
-from graphc.codegen.machine.target import NAMED, target_named
+from graphc.codegen.machine.target import named_targets, target_named
 from graphc.compiler.explain import explain
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
-    parser.add_argument("--target", choices=("host", *NAMED), default="host", help="machine (default: host)")
+    parser.add_argument("--target", choices=("host", *named_targets()), default="host", help="machine (default: host)")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     parser.set_defaults(run=run)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from graphc.cli import compile, console, sources, targets
-from graphc.codegen.machine.target import NAMED, target_named
+from graphc.codegen.machine.target import named_targets, target_named
 from graphc.compiler.stages import STAGES
 
 
@@ -14,7 +14,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     compile.add_model_arguments(parser, "source")
     parser.add_argument("--stage", choices=STAGES, default="traced", help="which text (default: traced)")
     parser.add_argument(
-        "--target", choices=("host", *NAMED), default="host", help="machine of scheduled, llvm and asm (default: host)"
+        "--target",
+        choices=("host", *named_targets()),
+        default="host",
+        help="machine of scheduled, llvm and asm (default: host)",
     )
     parser.add_argument("--freeze", action="store_true", help="make weights constants, as when a model file is loaded")
     parser.set_defaults(run=run)

@@ -62,12 +62,13 @@ def compile_graph(graph: Graph, target: Target | None = None, passes: Sequence[P
 
 
 def key_parts(stages: Stages) -> tuple[str | np.ndarray, ...]:
-    """What the code depends on besides options, compiler and target: the graph; or, where code of a user takes part,
-    the kernels that it has led to, which say more than any digest of that code."""
+    """What the code depends on besides options and compiler: the target, and the graph; or, where code of a user takes
+    part, the kernels that it has led to, which say more than any digest of that code."""
+    target = repr(stages.target)  # more than its name says: facts and costs may have been replaced
     if stages.is_extended:
         program = stages.lowered
-        return ("kernels", kernel_text.print_program(program), *kernel_text.collect_data(program).values())
-    return ("graph", text.print_graph(stages.traced), *text.collect_data(stages.traced).values())
+        return ("kernels", target, kernel_text.print_program(program), *kernel_text.collect_data(program).values())
+    return ("graph", target, text.print_graph(stages.traced), *text.collect_data(stages.traced).values())
 
 
 def find_or_build(
@@ -173,7 +174,7 @@ def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:
         constants[done:offset] = 0
         done = offset + block.nbytes
         constants[offset:done] = block.reshape(-1).view(np.uint8)
-    spec, expected = target_spec(target), program_ns(program)
+    spec, expected = target_spec(target), program_ns(program, target.costs.threads)
     built_by = cache.versions()
     manifest = Manifest(program.name, ENTRY, tuple(buffers), program.arena, end, spec, built_by, expected)
     return manifest, constants

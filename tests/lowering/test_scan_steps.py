@@ -8,7 +8,7 @@ import pytest
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.schedule.pipeline import schedule_program
-from graphc.codegen.schedule.threads import plan as team
+from graphc.codegen.schedule.threads.plan import plan_team
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import Graph
@@ -17,7 +17,8 @@ from graphc.ir.kernel.index import Axis, as_index
 from graphc.lowering.program import lower_graph
 from graphc.lowering.scan_steps import Part, Repetition
 from tests import native
-from tests.runtime.threaded import everything_shared, thread_count
+from tests.native import priced
+from tests.runtime.threaded import SHARED, thread_count
 
 NETWORK = """
 graph @network(%h: f32[4,64], %x: f32[10,4,64], %w: f32[64,64], %v: f32[64,32]) -> (f32[4,64], f32[10,4,32]) {
@@ -114,14 +115,12 @@ def test_an_operand_that_stays_is_packed_once():
 @pytest.mark.parametrize("least", [0, 1 << 40])
 def test_threads_share_loops_and_what_is_around_them(text: str, least: int):
     graph = parse_graph(text)
-    with everything_shared():
-        team.REPEATED_NS = least  # put back with the other figures
-        stages = Stages(graph)
-        plan = team.plan_team(stages.scheduled, stages.target)
-        repeated = {c.kernel for c in stages.scheduled.calls if c.repeats}
-        assert least or text == EXCHANGE or plan.splits.keys() & repeated
-        assert not least or not plan.splits.keys() & repeated
-        run = load_compiled(compile_stages(stages))
+    stages = Stages(graph, target=priced(SHARED, threads={"repeated_ns": least}))
+    plan = plan_team(stages.scheduled, stages.target)
+    repeated = {c.kernel for c in stages.scheduled.calls if c.repeats}
+    assert least or text == EXCHANGE or plan.splits.keys() & repeated
+    assert not least or not plan.splits.keys() & repeated
+    run = load_compiled(compile_stages(stages))
     expected = native.run_graph(graph, arrays(graph))[0]
     for count in (1, 2, 3):
         with thread_count(count):

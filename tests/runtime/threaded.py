@@ -8,13 +8,14 @@ from contextlib import contextmanager
 import numpy as np
 
 from graphc.codegen.llvm.entry import THREADS
-from graphc.codegen.schedule.threads import plan
+from graphc.codegen.machine.target import host_target
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.parse import parse_graph
 from graphc.ops import registry
 from graphc.runtime import threads
 from graphc.runtime.call import Executable
+from tests.native import priced
 
 assert registry.FAMILIES
 
@@ -47,22 +48,14 @@ def thread_count(count: int) -> Iterator[None]:
         threads.set_num_threads(before)
 
 
-@contextmanager
-def everything_shared() -> Iterator[None]:
-    """What is compiled inside is shared by threads however small it is."""
-    before = plan.SPLIT_NS, plan.REPEATED_NS, plan.TEAM_NS, plan.PART_NS
-    plan.SPLIT_NS, plan.REPEATED_NS, plan.TEAM_NS, plan.PART_NS = 0, 0, 0, 1
-    try:
-        yield
-    finally:
-        plan.SPLIT_NS, plan.REPEATED_NS, plan.TEAM_NS, plan.PART_NS = before
+SHARED = priced(host_target(), threads={"split_ns": 0, "repeated_ns": 0, "team_ns": 0, "part_ns": 1})
+"""This machine, on which threads share what is compiled however small it is."""
 
 
 def model(text: str = MODEL) -> tuple[Executable, list[np.ndarray]]:
     """A program that threads share, and arrays to call it with."""
-    with everything_shared():
-        graph = parse_graph(text)
-        compiled = compile_stages(Stages(graph))
+    graph = parse_graph(text)
+    compiled = compile_stages(Stages(graph, target=SHARED))
     assert THREADS.encode() in compiled.object
     random = np.random.default_rng(0)
     return load_compiled(compiled), [random.standard_normal(v.shape).astype(np.float32) for v in graph.inputs]

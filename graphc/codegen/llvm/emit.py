@@ -70,7 +70,7 @@ class KernelEmitter:
         self.function = FunctionWriter(declarations)
         self.share = ShareWriter(self.function, split) if split else None
         self.scalar = ScalarEmitter(self.function.line, self.function.declare, target)
-        self.memory = MemoryWriter(self.function, self.value)
+        self.memory = MemoryWriter(self.function, self.value, target.line_bytes)
         self.accumulators = AccumulatorWriter(self.function, self.scalar)
         self.spreads, self.lanes = analyse(kernel)
         self.products = _fusable_products(kernel) if target.fma else {}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from graphc.base.errors import CompileError
 from graphc.codegen.llvm.emit import emit_kernel, streamed_name
 from graphc.codegen.machine.target import Target
-from graphc.codegen.schedule.memory.non_temporal import LINE, streamed_buffers
+from graphc.codegen.schedule.memory.non_temporal import streamed_buffers
 from graphc.codegen.schedule.threads.plan import Team, owners, plan_team
 from graphc.codegen.schedule.threads.polls import find_polls
 from graphc.ir.kernel.index import Axis, Index
@@ -75,10 +75,10 @@ def _functions(
             functions.append(emit_kernel(kernel, target, declarations, split, streamed[kernel.name]))
     if streamed:
         declarations["ptrmask"] = "declare ptr @llvm.ptrmask.p0.i64(ptr, i64)"
-    polls = frozenset[int]() if stamped else find_polls(program, team)
+    polls = frozenset[int]() if stamped else find_polls(program, team, target.costs.threads)
     if polls:
         functions.append(_LOOK)
-    return [*functions, _EntryWriter(program, team, streamed, stamped, polls).emit()]
+    return [*functions, _EntryWriter(program, team, streamed, stamped, polls, target.line_bytes).emit()]
 
 
 def _module(target: Target, declarations: dict[str, str], functions: list[str]) -> str:
@@ -163,8 +163,11 @@ class _EntryWriter:
         streamed: dict[str, frozenset[str]],
         stamped: bool = False,
         polls: frozenset[int] = frozenset(),
+        line: int = 0,
     ):
         self.program = program
+        self.line = line
+        """Bytes of a cache line."""
         self.polls = polls
         self.last = len(bound_storages(program)) + 1
         """The number of the table's word behind the addresses."""
@@ -394,7 +397,7 @@ class _EntryWriter:
             if buffer.name in self.streamed.get(call.kernel, ()):
                 name = f"%s{number}.{i}"
                 address = self.names[self.owners[call.args[i]].name]
-                self.lines.append(f"  {name}.low = call ptr @llvm.ptrmask.p0.i64(ptr {address}, i64 {LINE - 1})")
+                self.lines.append(f"  {name}.low = call ptr @llvm.ptrmask.p0.i64(ptr {address}, i64 {self.line - 1})")
                 self.lines.append(f"  {name} = icmp eq ptr {name}.low, null")
                 if lined:
                     self.lines.append(f"  {name}.all = and i1 {lined}, {name}")

@@ -11,7 +11,6 @@ from graphc.codegen.llvm.function import Coordinates, FunctionWriter, LaneValue
 from graphc.codegen.llvm.scalar import literal, memory_type, register_type, splat_literal, suffix
 from graphc.codegen.llvm.strided import SHORT_STRIDES, Place, Spans, vectors_of
 from graphc.codegen.llvm.transpose import interleave_registers, transpose_registers, turning_function
-from graphc.codegen.schedule.memory.non_temporal import LINE
 from graphc.ir.kernel.index import Atom, Axis, Div, Dynamic, Index, Mod, atoms, bounds, substitute
 from graphc.ir.kernel.statements import Buffer, Const, Guard, Load, Store
 
@@ -37,10 +36,11 @@ class VectorAxis:
 
 
 class MemoryWriter:
-    """Turns index expressions into registers, and loads and stores into instructions."""
+    """Turns index expressions into registers, loads and stores into instructions; cache lines have ``line`` bytes."""
 
-    def __init__(self, function: FunctionWriter, lookup: Callable[[str], LaneValue]):
+    def __init__(self, function: FunctionWriter, lookup: Callable[[str], LaneValue], line: int):
         self.function = function
+        self.line = line
         self.lookup = lookup
         self.buffers: dict[str, tuple[Buffer, str]] = {}
         self.streamed: frozenset[str] = frozenset()
@@ -591,8 +591,8 @@ class MemoryWriter:
         assert self.vector is not None
         lanes = self.vector.lanes
         whole = all(c % lanes == 0 for _, c in index.terms) and index.constant % lanes == 0
-        if info.name in self.streamed and whole and lanes * info.dtype.itemsize == LINE:
-            return f"align {LINE}, !nontemporal !{{i32 1}}"
+        if info.name in self.streamed and whole and lanes * info.dtype.itemsize == self.line:
+            return f"align {self.line}, !nontemporal !{{i32 1}}"
         return f"align {info.dtype.itemsize}"
 
 

@@ -1,56 +1,55 @@
-"""What code is made for: triple, CPU, features, and the vector facts that the schedule needs."""
+"""What code is made for: triple, CPU, features, the facts that the schedule needs, and what things cost."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 
 from llvmlite import binding
 
 from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
+from graphc.codegen.machine.costs import DEFAULT, Costs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Target:
-    """A machine. ``vector_bytes`` and ``registers`` describe its vector unit."""
+    """A machine: facts, which are documented or detected, and what things cost on it."""
 
     triple: str
-    cpu: str
-    features: str
+    cpu: str = ""
+    features: str = ""
     """LLVM feature string, sorted: ``+avx2,+fma,...``."""
-    vector_bytes: int
-    registers: int
+    vector_bytes: int = 16
+    """Bytes of a vector register."""
+    registers: int = 16
     """Number of vector registers."""
-    masked: bool
+    streams: int = 8
+    """Rows that one loop may read side by side: each takes a register for its address, unless an address may be a sum
+    of two registers and any constant."""
+    masked: bool = False
     """True when masked loads and stores of any length are cheap."""
-    fast_ldexp: bool
+    fast_ldexp: bool = False
     """True when one instruction scales a vector by powers of two."""
-    fma: bool
+    fma: bool = False
     """True when fused multiply-add is one instruction."""
+    half: bool = False
+    """True when an instruction converts f16 to f32."""
     l1_bytes: int = 32 * 1024
     l2_bytes: int = 512 * 1024
-    stream_bytes: int = 0
-    """Bytes that a kernel touches from which results that are not read again are written past the caches, where they
-    would not stay; 0 where that does not pay."""
-    read_bytes: int = 0
-    """Bytes that a loop which only reads should take from a far cache at a time, where that is faster than whole
-    vectors; 0 where it is not."""
+    line_bytes: int = 64
+    """Bytes of a cache line."""
+    page_bytes: int = 4096
+    """Bytes of a page, and of the stride at which lines meet in one set of the L1 cache."""
+    costs: Costs = DEFAULT
 
     def lanes(self, dtype: DType) -> int:
         """Elements of ``dtype`` in one vector register."""
         return max(1, self.vector_bytes // dtype.itemsize)
-
-    @property
-    def streams(self) -> int:
-        """Rows that one loop may read side by side: elsewhere than on x86, where an address is a sum of two registers
-        and any constant, each takes a register for its address."""
-        return self.registers if self.triple.startswith("x86_64") else 8
-
-    @property
-    def half(self) -> bool:
-        """True when an instruction converts f16 to f32."""
-        return self.has("f16c") or self.has("avx512f") or self.triple.startswith(("aarch64", "arm64"))
 
     @property
     def dots(self) -> bool:
@@ -72,16 +71,28 @@ class Target:
         return f"+{feature}" in self.features.split(",")
 
 
-_X86_LEVELS = {
-    "sse2": ("x86-64", "+sse2"),
-    "avx2": ("x86-64-v3", "+avx2,+avx,+fma,+bmi,+bmi2,+f16c,+lzcnt,+movbe,+popcnt,+sse4.1,+sse4.2,+ssse3"),
-    "avx512": (
-        "x86-64-v4",
-        "+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl,+avx2,+avx,+fma,+bmi,+bmi2,+f16c,+lzcnt,+movbe,+popcnt,+sse4.1,+sse4.2,+ssse3",
-    ),
-}
-NAMED = (*_X86_LEVELS, "neon")
-"""Target names that ``target_named`` knows besides ``host``."""
+@dataclass(frozen=True)
+class Family:
+    """Targets of one architecture: what the package of that name in this room has as ``facts.FAMILY``."""
+
+    architectures: tuple[str, ...]
+    """How their triples begin."""
+    named: Mapping[str, Target]
+    """Targets with fixed facts, by name."""
+    describe: Callable[[str, str, str], Target]
+    """A target of a triple, the name of a CPU, and the features that were detected."""
+
+
+@cache
+def families() -> tuple[Family, ...]:
+    """One for each package beside this module: a new one needs to be written down nowhere else."""
+    folders = sorted(p.name for p in iter_modules([str(Path(__file__).parent)]) if p.ispkg)
+    return tuple(import_module(f"{__package__}.{name}.facts").FAMILY for name in folders)
+
+
+def named_targets() -> dict[str, Target]:
+    """The targets that ``target_named`` knows besides ``host``."""
+    return {name: target for family in families() for name, target in family.named.items()}
 
 
 @cache
@@ -97,33 +108,22 @@ def host_target() -> Target:
     initialize()
     features = binding.get_host_cpu_features()
     text = ",".join(sorted(f"+{name}" for name, on in features.items() if on))
-    return _describe(binding.get_process_triple(), binding.get_host_cpu_name(), text)
+    triple, cpu = binding.get_process_triple(), binding.get_host_cpu_name()
+    family = next((f for f in families() if triple.startswith(f.architectures)), None)
+    return family.describe(triple, cpu, text) if family else Target(triple=triple, cpu=cpu, features=text)
 
 
 @cache
 def target_named(name: str) -> Target:
-    """``host``, ``sse2``, ``avx2``, ``avx512`` (x86-64) or ``neon`` (aarch64); raises CompileError for others."""
+    """``host``, or one of ``named_targets``: ``sse2``, ``avx2``, ``avx512`` (x86-64) or ``neon`` (aarch64); raises
+    CompileError for others."""
     initialize()
     if name == "host":
         return host_target()
-    if name in _X86_LEVELS:
-        cpu, features = _X86_LEVELS[name]
-        return _describe("x86_64-unknown-linux-gnu", cpu, features)
-    if name == "neon":
-        return _describe("aarch64-unknown-linux-gnu", "neoverse-n1", "+neon")
-    raise CompileError(f"unknown target {name!r}", remedy=f"one of host, {', '.join(NAMED)}")
-
-
-def _describe(triple: str, cpu: str, features: str) -> Target:
-    on = set(features.split(","))
-    if triple.startswith("x86_64"):
-        if "+avx512f" in on and "+avx512vl" in on:
-            return Target(triple, cpu, features, 64, 32, True, True, True, 48 * 1024, 1024 * 1024, 24 << 20, 32)
-        if "+avx2" in on and "+fma" in on:
-            return Target(triple, cpu, features, 32, 16, True, False, True)
-        return Target(triple, cpu, features, 16, 16, False, False, False)
-    registers = 32 if triple.startswith(("aarch64", "arm64")) else 16
-    return Target(triple, cpu, features, 16, registers, False, False, registers == 32)
+    known = named_targets()
+    if name not in known:
+        raise CompileError(f"unknown target {name!r}", remedy=f"one of host, {', '.join(known)}")
+    return known[name]
 
 
 def target_machine(target: Target, quick: bool = False) -> binding.TargetMachine:

@@ -87,7 +87,7 @@ def schedule_program(
 
 def _divided(program: Program, target: Target) -> Program:
     """The program with the kernels that are scheduled one by one."""
-    return split_reductions(separate_phases(block_chains(fixed_first(program), target)))
+    return split_reductions(separate_phases(block_chains(fixed_first(program), target)), target.costs.reduction)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def estimate(program: Program, forms: Forms) -> float:
 
 
 def _plain_cycles(body: tuple[Stmt, ...], target: Target) -> float:
-    return 0.5 * sum(choose(s, target).cost for s in body if isinstance(s, Loop))
+    return target.costs.contraction.plain_operation * sum(choose(s, target).cost for s in body if isinstance(s, Loop))
 
 
 def _tiled(
@@ -148,7 +148,8 @@ def _tiled(
     tile = choose_tile(contraction, target, constants) if contraction else None
     if contraction is None or tile is None:
         return None
-    poor = tile.cycles > 4 * contraction.work / (2 * target.lanes(contraction.dtype))
+    k = target.costs.contraction
+    poor = tile.cycles > k.poor_block * contraction.work / (k.multiply_adds * target.lanes(contraction.dtype))
     return None if poor and 2 * _plain_cycles(prepared.body, target) < tile.cycles else (contraction, tile)
 
 
@@ -191,7 +192,7 @@ def _prepare(kernel: Kernel, names: Names) -> Kernel:
 
 def _vectorised(kernel: Kernel, target: Target, names: Names) -> Kernel:
     stored = {s.buffer for s, _ in walk(kernel.body) if isinstance(s, Store)}
-    body = hoist(split_ranges(kernel.body, names), stored)
+    body = hoist(split_ranges(kernel.body, names, target.costs.loops), stored)
     far = far_reads(replace(kernel, body=body), target)
     return expand(replace(kernel, body=_lanes(body, target, names, far)))
 

@@ -7,13 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from graphc.codegen.llvm.build import build_object, emit_assembly
-from graphc.codegen.machine.target import NAMED, host_target, target_named
+from graphc.codegen.machine.target import host_target, named_targets, target_named
 from graphc.errors import CompileError
 
 TEXT = "define i64 @twice(i64 %x) {\n  %y = add i64 %x, %x\n  ret i64 %y\n}\n"
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", named_targets())
 def test_objects_and_assembly_of_every_target(name: str):
     target = target_named(name)
     assert build_object(TEXT, target).startswith(b"\x7fELF")

@@ -10,11 +10,11 @@ import pytest
 
 from graphc.codegen.llvm.build import build_object, emit_assembly
 from graphc.codegen.machine.probe import PEAK, chains, emit_peak, flops_per_round
-from graphc.codegen.machine.target import NAMED, host_target, target_named
+from graphc.codegen.machine.target import host_target, named_targets, target_named
 from graphc.runtime.loader import load_object
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", named_targets())
 def test_every_target_builds(name: str):
     target = target_named(name)
     assert build_object(emit_peak(target), target)

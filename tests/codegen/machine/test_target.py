@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from graphc.base.dtypes import bool_, float32, float64, int8
-from graphc.codegen.machine.target import NAMED, Target, host_target, target_machine, target_named
+from graphc.codegen import machine
+from graphc.codegen.machine.target import Target, families, host_target, named_targets, target_machine, target_named
 from graphc.errors import CompileError
 
 
@@ -21,7 +24,7 @@ def test_named_targets(name: str, lanes: int, registers: int, masked: bool):
 
 
 def test_every_name_has_a_machine():
-    for name in NAMED:
+    for name in named_targets():
         assert target_machine(target_named(name)).triple.startswith(target_named(name).triple.split("-")[0])
 
 
@@ -37,10 +40,19 @@ def test_unknown_target():
 
 
 def test_a_triple_without_a_backend():
-    target = Target("pdp11-unknown-none", "", "", 16, 8, False, False, False)
+    target = Target(triple="pdp11-unknown-none", registers=8)
     with pytest.raises(CompileError, match="no target for pdp11"):
         target_machine(target)
 
 
 def test_features_are_whole_words():
     assert target_named("avx2").has("avx") and not target_named("sse2").has("sse")
+
+
+def test_a_family_is_a_package_beside_the_others():
+    """Nothing names the packages: what lies in the folder is found."""
+    folder = Path(machine.__file__).parent
+    packages = {path.parent.name for path in folder.glob("*/facts.py")}
+    assert packages == {"x86_64", "aarch64"} and len(families()) == len(packages)
+    sources = [p.read_text() for p in folder.glob("*.py")]
+    assert not any(f"machine.{name}" in source for name in packages for source in sources)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log, prod
 
+from graphc.codegen.machine.costs import MemoryCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.loops.transform import wrap
 from graphc.codegen.schedule.memory.prepacking import fixed_storages
@@ -14,17 +15,12 @@ from graphc.ir.kernel.index_range import guarded_bounds
 from graphc.ir.kernel.map import BodyCopier, Names
 from graphc.ir.kernel.statements import Buffer, Call, Guard, IndexLet, Kernel, Load, Loop, Program, Store, walk
 
-LONGEST = 32
-"""Calls between the first and the last use of a temporary up to which it may belong to a chain."""
-_FAR = 8.0
-"""How many times smaller or larger than wanted a block may be."""
-
 
 def block_chains(program: Program, target: Target) -> Program:
     """Needs: a lowered program. Does: puts loops around chains of calls whose kernels share outer parallel loops, so
     that of a temporary between them, if it is too large for a cache, only a block exists at a time. Leaves: an
     equivalent program; every element is computed as before."""
-    return _Blocker(program, target.l2_bytes // 2).run()
+    return _Blocker(program, target.l2_bytes // 2, target.costs.memory).run()
 
 
 class _Facts:
@@ -152,9 +148,10 @@ class _Chain:
         linked = [name for name in mine if name in moves]
         return (not number or bool(linked)) and all(mine.values()) and all(mine[n] == moves[n] for n in linked)
 
-    def choose(self, limit: int) -> list[_Loop]:
+    def choose(self, limit: int, step: float) -> list[_Loop]:
         """The loops around the calls and their blocks, so that a block of the inner temporaries, all together, takes
-        about ``limit`` bytes, or as many as are read again in every iteration; empty when that does not pay."""
+        about ``limit`` bytes, or as many as are read again in every iteration, and at most ``step`` times more or
+        fewer; empty when that does not pay."""
         rest = sum(self.program.storage(name).nbytes for name in self.inner)
         chosen: list[_Loop] = []
         for loop in self.loops:
@@ -166,7 +163,7 @@ class _Chain:
                 rest //= loop.extent
                 continue
             blocks = min(_divisors(loop.extent), key=lambda n: abs(log(rest / n / wanted)))
-            if blocks > 1 and wanted / _FAR <= rest / blocks <= wanted * _FAR:
+            if blocks > 1 and wanted / step <= rest / blocks <= wanted * step:
                 chosen.append(replace(loop, size=loop.extent // blocks))
             break
         return chosen
@@ -205,9 +202,10 @@ def _divisors(extent: int) -> list[int]:
 
 
 class _Blocker:
-    def __init__(self, program: Program, limit: int):
+    def __init__(self, program: Program, limit: int, costs: MemoryCosts):
         self.program = program
         self.limit = limit
+        self.costs = costs
         self.facts: dict[str, _Facts] = {}
         self.kernels: dict[tuple, Kernel] = {}
         """By kernel, sizes of blocks and sizes of buffers: the kernel of one block."""
@@ -258,7 +256,7 @@ class _Blocker:
                 large = storage.cls == "temp" and storage.nbytes > self.limit and not storage.alias
                 if large and name not in fixed:
                     spans[name] = spans.get(name, (number, number))[0], number
-        return {name: (a, b) for name, (a, b) in spans.items() if a < b < a + LONGEST}
+        return {name: (a, b) for name, (a, b) in spans.items() if a < b < a + self.costs.tile_calls}
 
     def chain(self, start: int, stop: int, inner: Sequence[str]) -> tuple[_Chain, list[_Loop]] | None:
         """A chain of calls and the loops to put around it, if there are any."""
@@ -269,7 +267,7 @@ class _Blocker:
             if call.kernel not in self.facts:
                 self.facts[call.kernel] = _Facts(self.program.kernel(call.kernel))
         chain = _Chain(self.program, self.facts, calls, inner)
-        loops = chain.choose(self.limit)
+        loops = chain.choose(self.limit, self.costs.tile_step)
         return (chain, loops) if loops else None
 
     def blocked(self, chain: _Chain, loops: Sequence[_Loop]) -> list[Call]:

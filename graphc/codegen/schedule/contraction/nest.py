@@ -11,7 +11,6 @@ from graphc.codegen.schedule.contraction.pack import Packing, column_runs
 from graphc.codegen.schedule.contraction.register_block import Tile, rows_are_far
 from graphc.codegen.schedule.lanes.choose import lane_stride
 from graphc.codegen.schedule.loops.transform import block_index, blocks, wrap, write_out
-from graphc.codegen.schedule.memory.non_temporal import LINE
 from graphc.ir.kernel.index import Axis, Index, as_index, axes_of, bounds
 from graphc.ir.kernel.map import BodyCopier, Names, is_leaf, map_statements, substitute_axes
 from graphc.ir.kernel.scalar import SCALAR_OPS
@@ -32,17 +31,10 @@ from graphc.ir.kernel.statements import (
 
 SCRATCH = "sums"
 """Name of the scratch buffer that holds the sums of one register block."""
-_HELD, _LONG = 448, 24
-"""Operations after the sum, over all registers of a block, that are emitted with the sums in registers; and how many a
-transcendental function counts for."""
-_SPREAD = 8
-"""How many operations an access counts for whose lanes are not neighbours."""
 _CORE = (Prefetch, Acc, Loop, Read)
 """Statements that make up the sums."""
 Run = tuple[int, int, int]
 """(start, count, size) of equal parts of an axis, or (offset, vectors, lanes) of a piece of one."""
-_FEWEST = 4
-"""Blocks of rows that pass by a panel, at least, while the next one arrives."""
 
 
 def apply_tile(
@@ -54,7 +46,7 @@ def apply_tile(
     parts = _row_groups(c, tile, target, names)
     for part, block in parts:
         body += _nest(part, block, target, names, packed)
-    if tile.vector in c.outer and any(_through_scratch(part, block) for part, block in parts):
+    if tile.vector in c.outer and any(_through_scratch(part, block, target) for part, block in parts):
         size = tile.rows * tile.vectors * target.lanes(c.dtype)
         buffers = (*buffers, Buffer(SCRATCH, c.dtype, size, "scratch"))
     return replace(kernel, buffers=buffers, body=tuple(body))
@@ -96,7 +88,8 @@ def _rows_together(c: Contraction, tile: Tile, target: Target) -> int:
     width = tile.vectors * target.lanes(c.dtype)
     panels, depth = -(-tile.vector.extent // width), prod(x.extent for x in c.reduced)
     panel, row = depth * width * tile.pack.dtype.itemsize, depth * c.dtype.itemsize
-    together = max(_FEWEST * tile.rows, target.l2_bytes * 3 // 4 // row)
+    k = target.costs.contraction
+    together = max(k.panel_rows * tile.rows, int(target.l2_bytes * k.rows_l2) // row)
     groups = -(-everything // together)
     fewer = panels * panel * (groups - 1) < everything * row * (panels - 1)
     alone = _panels_together(c, tile, width, target) == 1 and panel <= target.l2_bytes // 2
@@ -106,7 +99,7 @@ def _rows_together(c: Contraction, tile: Tile, target: Target) -> int:
 def _asked_before(c: Contraction, tile: Tile, target: Target) -> list[Prefetch]:
     """What asks, before the sums, for rows that are read after them and do not lie near; nothing where several vectors
     share a line, which would be asked for as often."""
-    if target.vector_bytes < LINE:
+    if target.vector_bytes < target.line_bytes:
         return []
     loads = [s for s in c.beside if isinstance(s, Load) and not s.guard and _span(s) > target.l1_bytes]
     return [Prefetch(s.buffer, s.index) for s in loads if lane_stride(s.index, tile.vector) == 1]
@@ -228,7 +221,7 @@ class _Blocks:
         """One register block inside loops over ``near``; ``panel`` and ``block`` say which."""
         if piece[1] * piece[2] > run[2]:
             c = replace(c, body=tuple(_only_within(s, self.tile.vector) for s in c.body))
-        return _block(c, self.tile, self.names, run, panel, piece, row_run, block, self.packed, self.near)
+        return _block(c, self.tile, self.target, self.names, run, panel, piece, row_run, block, self.packed, self.near)
 
 
 def _only_within(stmt: Stmt, axis: Axis) -> Stmt:
@@ -246,20 +239,18 @@ def _panels_together(c: Contraction, tile: Tile, width: int, target: Target) -> 
     panel = c.b if tile.vector in axes_of(c.b.index) else c.a
     depth = prod(x.extent for x in c.reduced if x in axes_of(panel.index))
     size = depth * width * panel.dtype.itemsize
-    return max(1, target.l2_bytes // 4 // size) if size <= target.l1_bytes * 2 // 3 else 1
-
-
-_TURNS = 256
-"""A panel that is read more often than this takes little time to arrive."""
+    k = target.costs.contraction
+    return max(1, int(target.l2_bytes * k.panels_l2) // size) if size <= target.l1_bytes * k.panel_l1 else 1
 
 
 def _asking(
     c: Contraction, packed: Packing, run: tuple[int, int, int], place: Index, turns: int, target: Target
 ) -> Contraction:
     """The contraction asking for another panel, at ``place``, while one is read for one of ``turns`` times."""
+    k = target.costs.contraction
     near = run[2] * packed.depth * packed.load.dtype.itemsize <= target.l2_bytes // 2
-    large = packed.size * packed.load.dtype.itemsize > target.l2_bytes // 16
-    if not (near and large and 2 <= turns <= _TURNS and packed.reduced == c.reduced):
+    large = packed.size * packed.load.dtype.itemsize > target.l2_bytes * k.prefetched_l2
+    if not (near and large and 2 <= turns <= k.panel_turns and packed.reduced == c.reduced):
         return c
     return replace(c, body=_in_sum(c.body, Prefetch(packed.buffer, place)))
 
@@ -277,7 +268,9 @@ def _panels_stay(c: Contraction, tile: Tile, target: Target) -> bool:
     used, size = axes_of(panel.index), panel.dtype.itemsize
     for x in (*c.reduced, tile.vector):
         size *= x.extent if x in used else 1
-    return tile.row is not None and size <= target.l2_bytes // 2 and tile.row.extent > tile.vector.extent // 4
+    if tile.row is None or size > target.l2_bytes // 2:
+        return False
+    return tile.row.extent > tile.vector.extent * target.costs.contraction.panels_stay_rows
 
 
 def _vector_pieces(size: int, lanes: int) -> list[tuple[int, int, int]]:
@@ -293,6 +286,7 @@ def _vector_pieces(size: int, lanes: int) -> list[tuple[int, int, int]]:
 def _block(
     c: Contraction,
     tile: Tile,
+    target: Target,
     names: Names,
     run: tuple[int, int, int],
     panel: Index,
@@ -322,24 +316,25 @@ def _block(
             return packed.buffer, packed.index(run, panel, within, point)
 
         reads = {packed.load.name: read}
-    if _through_scratch(c, tile):
-        body = _block_through_scratch(c, tile, names, mapping, reads, (row, side, lane))
+    if _through_scratch(c, tile, target):
+        body = _block_through_scratch(c, tile, target, names, mapping, reads, (row, side, lane))
     else:
-        body = _written_out(c, tile, BodyCopier(names, mapping, reads).body(c.body), names)
+        body = _written_out(c, tile, target, BodyCopier(names, mapping, reads).body(c.body), names)
         body = wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], body)
     return wrap([(axis, "parallel") for axis in around.values()], body)
 
 
-def _through_scratch(c: Contraction, tile: Tile) -> bool:
+def _through_scratch(c: Contraction, tile: Tile, target: Target) -> bool:
     """True when so much follows the sum that code for it should exist once per row, not once per register."""
+    k = target.costs.contraction
     rest = [s for s in c.body if not isinstance(s, _CORE)]
-    length = sum(_LONG if isinstance(s, Let) and SCALAR_OPS[s.op].transcendental else 1 for s in rest)
+    length = sum(k.held_transcendental if isinstance(s, Let) and SCALAR_OPS[s.op].transcendental else 1 for s in rest)
     spread = [s for s in c.beside if lane_stride(s.index, tile.vector) not in (0, 1)]
     fixed = all(isinstance(s.init, Const) for s in c.body if isinstance(s, Acc))
     # NOTE: LLVM would keep literals of the loop for what follows in registers during the sum, and move the sums around.
     literals = any(isinstance(a, Const) for s in rest if isinstance(s, Let) for a in s.args)
-    long = (length + _SPREAD * len(spread)) * tile.rows * tile.vectors > _HELD
-    return fixed and tile.rows >= 4 and long and not (spread and literals)
+    long = (length + k.held_scattered * len(spread)) * tile.rows * tile.vectors > k.held_operations
+    return fixed and tile.rows >= k.looped_rows and long and not (spread and literals)
 
 
 def _rows_are_neighbours(c: Contraction, tile: Tile, lanes: int) -> bool:
@@ -351,7 +346,13 @@ def _rows_are_neighbours(c: Contraction, tile: Tile, lanes: int) -> bool:
 
 
 def _block_through_scratch(
-    c: Contraction, tile: Tile, names: Names, mapping: dict[Axis, Index], reads: dict, lanes: tuple[Axis, Axis, Axis]
+    c: Contraction,
+    tile: Tile,
+    target: Target,
+    names: Names,
+    mapping: dict[Axis, Index],
+    reads: dict,
+    lanes: tuple[Axis, Axis, Axis],
 ) -> tuple[Stmt, ...]:
     """A register block whose sums are put into a scratch tile, and a loop for what follows: over its rows, or over its
     vectors where results are contiguous along rows."""
@@ -362,7 +363,7 @@ def _block_through_scratch(
     total = next(s for s in core if isinstance(s, Read))
     dtype = next(s for s in core if isinstance(s, Acc)).dtype
     place = block_index(0, (row, side.extent * lane.extent), (side, lane.extent), (lane, 1))
-    sums = _written_out(c, tile, copier.body(core), names)
+    sums = _written_out(c, tile, target, copier.body(core), names)
     sums = (*sums, Store(SCRATCH, place, copier.renamed[total.name]))
     again = {a: names.axis("e", a.extent) for a in lanes}
 
@@ -412,12 +413,12 @@ def _split_reduction(body: tuple[Stmt, ...], lanes: int, names: Names) -> tuple[
     return map_statements(body, enter=enter)
 
 
-def _written_out(c: Contraction, tile: Tile, body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
+def _written_out(c: Contraction, tile: Tile, target: Target, body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
     """``write_out``, but for windows of which neighbouring rows share elements: LLVM would read each element once for
     all steps, and keep more of them than there are registers."""
-    if tile.row is None or tile.rows < 4:
-        return write_out(body, names)
+    if tile.row is None or tile.rows < target.costs.contraction.looped_rows:
+        return write_out(body, names, target.costs.loops)
     a = c.a if tile.row in axes_of(c.a.index) else c.b
     step, across = lane_stride(a.index, c.reduced[-1]), lane_stride(a.index, tile.row)
     shared = step and across and any(i * step % across == 0 for i in range(1, c.reduced[-1].extent))
-    return body if shared else write_out(body, names)
+    return body if shared else write_out(body, names, target.costs.loops)

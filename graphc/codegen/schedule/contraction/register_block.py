@@ -7,25 +7,13 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
+from graphc.codegen.machine.costs import ContractionCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.lanes.choose import lane_stride
 from graphc.codegen.schedule.loops.transform import blocks
-from graphc.codegen.schedule.memory.non_temporal import LINE
 from graphc.ir.kernel.index import Axis, axes_of
 from graphc.ir.kernel.statements import Load, Store
-
-_PAGE = 4096
-"""Bytes of a page."""
-_FAR_ROWS = 1.06
-"""How much longer it takes to read rows from beyond the second cache for each panel that is not packed. For packed ones
-they are put in groups (see codegen.schedule.contraction.nest)."""
-_WAYS = 8
-"""Lines of one set of the first cache that can be counted on."""
-_SHARED = 16
-"""Lanes that lie less than so many elements apart share cache lines."""
-_NEAR_READ = 0.5
-"""Cycles to read a vector from the first cache."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +76,7 @@ def _row_axes(c: Contraction, a: Load, b: Load) -> list[Axis | None]:
 def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, free: frozenset[str]) -> list[Tile]:
     """Lanes along an outer axis: rows of ``a`` are broadcast (or read as vectors where they vary along it, as in a
     convolution of each channel by itself), vectors of ``b`` are shared by the rows."""
-    lanes = target.lanes(c.dtype)
+    lanes, k = target.lanes(c.dtype), target.costs.contraction
     points = 1.0
     for x in c.outer:
         points *= x.extent
@@ -97,28 +85,27 @@ def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
     tiles = []
     for row in _row_axes(c, a, b):
         extent = row.extent if row else 1
-        for vectors, most in product((1, 2, 3, 4, 6, 8), (target.streams, _WAYS)):
+        for vectors, most in product(k.block_vectors, (target.streams, k.l1_ways_kept)):
             room = (target.registers - 2 - vectors) // vectors
             if room < 1 or (vectors > 1 and (vectors - 1) * lanes >= axis.extent):
                 continue
             rows = max(size for _, _, size in blocks(extent, min(room, most)))
             used = _used_lanes(axis.extent, lanes)
-            factor = _row_conflicts(a, row, rows) * _page_misses(c, a, target)
+            factor = _row_conflicts(a, row, rows, target) * _page_misses(c, a, target)
             tile = Tile(0.0, axis, row, None, rows, vectors)
-            near = _panel_read(c, b, vectors, target, False) == _NEAR_READ
+            near = _panel_read(c, b, vectors, target, False) == k.l1_read
             for pack in (None, b):
                 if pack is None and (lane_stride(b.index, axis) != 1 or (b.buffer in free and not near)):
                     continue
                 reads = rows if broadcast else rows * vectors
-                step = _step_cycles(
-                    rows * vectors, reads, vectors * _panel_read(c, b, vectors, target, pack is not None)
-                )
+                panel = vectors * _panel_read(c, b, vectors, target, pack is not None)
+                step = _step_cycles(rows * vectors, reads, panel, k)
                 cycles = c.work / (rows * vectors * lanes * used) * step * factor
-                cycles += _scatter_cycles(scattered, axis, row, points)
+                cycles += _scatter_cycles(scattered, axis, row, points, target)
                 if pack is not None:
-                    cycles += _packing_cycles(c, b, axis, free)
+                    cycles += _packing_cycles(c, b, axis, free, k)
                 elif row is not None and rows_are_far(c, b, row, axis, target):
-                    cycles *= _FAR_ROWS
+                    cycles *= k.far_rows
                 tiles.append(replace(tile, cycles=cycles, pack=pack))
     return tiles
 
@@ -128,28 +115,32 @@ def rows_are_far(c: Contraction, b: Load, row: Axis, vector: Axis, target: Targe
     often they come from beyond it."""
     depth = prod(x.extent for x in c.reduced)
     panels = depth * vector.extent * b.dtype.itemsize
-    return depth * row.extent * c.dtype.itemsize > 4 * target.l2_bytes and panels > target.l2_bytes // 2
+    far = target.costs.contraction.far_row_caches * target.l2_bytes
+    return depth * row.extent * c.dtype.itemsize > far and panels > target.l2_bytes // 2
 
 
-def _scatter_cycles(accesses: Sequence[Load | Store], axis: Axis, row: Axis | None, points: float) -> float:
+def _scatter_cycles(
+    accesses: Sequence[Load | Store], axis: Axis, row: Axis | None, points: float, target: Target
+) -> float:
     """Time of accesses whose lanes lie apart: register transposes when rows are neighbours, else element by element,
     from lines that several lanes share or from one for each."""
-    cycles = 0.0
+    cycles, k = 0.0, target.costs.contraction
     for s in accesses:
-        if row is not None and row.extent >= 4 and lane_stride(s.index, row) == 1:
-            cycles += 0.5
+        if row is not None and row.extent >= k.transposed_rows and lane_stride(s.index, row) == 1:
+            cycles += k.transposed_access
         else:
-            cycles += 1.5 if abs(lane_stride(s.index, axis) or _PAGE) < _SHARED else 4.0
+            shared = abs(lane_stride(s.index, axis) or target.page_bytes) < k.shared_line_stride
+            cycles += k.shared_line_access if shared else k.scattered_access
     return points * cycles
 
 
-def _step_cycles(sums: int, reads: int, panel: float) -> float:
-    """Cycles of one step of the sum: two multiply-adds at a time, at least the latency of one chain, and the reads of
+def _step_cycles(sums: int, reads: int, panel: float, k: ContractionCosts) -> float:
+    """Cycles of one step of the sum: some multiply-adds at a time, at least the latency of one chain, and the reads of
     the rows (from the first cache) and of the panel (``panel`` cycles)."""
-    return max(sums / 2.0, 4.0, reads * 0.5 + panel)
+    return max(sums / k.multiply_adds, k.chain_cycles, reads * k.l1_read + panel)
 
 
-def _packing_cycles(c: Contraction, b: Load, axis: Axis, free: frozenset[str]) -> float:
+def _packing_cycles(c: Contraction, b: Load, axis: Axis, free: frozenset[str], k: ContractionCosts) -> float:
     """Time to copy an operand: a plain copy, a register transpose, or element by element."""
     if b.buffer in free:
         return 0.0
@@ -157,25 +148,28 @@ def _packing_cycles(c: Contraction, b: Load, axis: Axis, free: frozenset[str]) -
     for x in (*c.outer, *c.reduced):
         elements *= x.extent if x in axes_of(b.index) else 1
     if lane_stride(b.index, axis) == 1:
-        return 200.0 + 0.6 * elements
-    transposable = any(lane_stride(b.index, x) == 1 and x.extent >= 16 for x in c.reduced)
-    return 400.0 + (1.2 if transposable else 4.0) * elements
+        return k.pack_start + k.pack_element * elements
+    transposable = any(lane_stride(b.index, x) == 1 and x.extent >= k.pack_turned_extent for x in c.reduced)
+    each = k.pack_turned_element if transposable else k.pack_gathered_element
+    return k.pack_turned_start + each * elements
 
 
 def _panel_read(c: Contraction, b: Load, vectors: int, target: Target, packed: bool) -> float:
     """Cycles to read a vector of a panel, which every block of rows reads again. Unpacked, its rows may lie a large
     power of two apart, share few sets of a cache, and so be read from farther away than their size suggests."""
+    k, line = target.costs.contraction, target.line_bytes
     steps = [abs(lane_stride(b.index, x) or 0) * b.dtype.itemsize for x in c.reduced]
     lines = vectors
     for x in c.reduced:
         lines *= x.extent
     step = min((s for s in steps if s), default=0)
-    apart = LINE if packed or step < LINE else step & -step
-    for size, ways, cycles in ((target.l1_bytes, 12, _NEAR_READ), (target.l2_bytes, 16, 1.5)):
-        sets = max(1, size // ways // max(apart, LINE))
-        if lines <= sets * ways * 0.6:
+    apart = line if packed or step < line else step & -step
+    caches = (target.l1_bytes, k.l1_ways, k.l1_read), (target.l2_bytes, k.l2_ways, k.l2_read)
+    for size, ways, cycles in caches:
+        sets = max(1, size // ways // max(apart, line))
+        if lines <= sets * ways * k.ways_used:
             return cycles
-    return 5.0 if packed or step < _PAGE else 12.0
+    return k.llc_read if packed or step < target.page_bytes else k.llc_page_read
 
 
 def _page_misses(c: Contraction, a: Load, target: Target) -> float:
@@ -184,21 +178,20 @@ def _page_misses(c: Contraction, a: Load, target: Target) -> float:
     for x in (*c.outer, *c.reduced):
         size *= x.extent if x in axes_of(a.index) else 1
     steps = [abs(lane_stride(a.index, x) or 0) * a.dtype.itemsize for x in c.reduced]
-    return 3.0 if min(steps, default=0) >= _PAGE and size > target.l2_bytes else 1.0
+    missed = min(steps, default=0) >= target.page_bytes and size > target.l2_bytes
+    return target.costs.contraction.page_miss if missed else 1.0
 
 
-def _row_conflicts(a: Load, row: Axis | None, rows: int) -> float:
-    """Rows that lie a multiple of 4096 bytes apart share one set of the first cache."""
-    if row is None or rows <= _WAYS or (lane_stride(a.index, row) or 1) * a.dtype.itemsize % _PAGE:
+def _row_conflicts(a: Load, row: Axis | None, rows: int, target: Target) -> float:
+    """Rows that lie a multiple of a page apart share one set of the L1 cache."""
+    k = target.costs.contraction
+    if row is None or rows <= k.l1_ways_kept or (lane_stride(a.index, row) or 1) * a.dtype.itemsize % target.page_bytes:
         return 1.0
-    return 1.3 if rows <= 2 * _WAYS else 4.0
+    return k.row_conflict if rows <= 2 * k.l1_ways_kept else k.row_conflict_far
 
 
 def _used_lanes(extent: int, lanes: int) -> float:
     return extent / (-(-extent // lanes) * lanes)
-
-
-_DOT_BLOCKS = ((1, 8), (8, 1), (2, 6), (6, 2), (3, 5), (4, 4), (4, 5), (1, 4), (4, 1), (2, 2), (1, 1))
 
 
 def _dot_tiles(c: Contraction, target: Target) -> list[Tile]:
@@ -206,7 +199,7 @@ def _dot_tiles(c: Contraction, target: Target) -> list[Tile]:
     axis = c.reduced[-1]
     if lane_stride(c.a.index, axis) != 1 or lane_stride(c.b.index, axis) != 1 or c.a.guard or c.b.guard:
         return []
-    lanes, tiles = target.lanes(c.dtype), []
+    lanes, k, tiles = target.lanes(c.dtype), target.costs.contraction, []
     length = points = 1
     for x in c.reduced:
         length *= x.extent
@@ -214,14 +207,15 @@ def _dot_tiles(c: Contraction, target: Target) -> list[Tile]:
         points *= x.extent
     for row in _row_axes(c, c.a, c.b):
         for column in _row_axes(c, c.b, c.a):
-            for most_rows, most_columns in _DOT_BLOCKS:
+            for most_rows, most_columns in k.dot_blocks:
                 rows = max(s for _, _, s in blocks(row.extent if row else 1, most_rows))
                 columns = max(s for _, _, s in blocks(column.extent if column else 1, most_columns))
                 if rows * columns + rows + columns > target.registers - 1:
                     continue
-                step = max(rows * columns / 2.0, 4.0, _dot_loads(c, row, column, (rows, columns), length, target))
+                loads = _dot_loads(c, row, column, (rows, columns), length, target)
+                step = max(rows * columns / k.multiply_adds, k.chain_cycles, loads)
                 steps = points * length / (rows * columns * lanes * _used_lanes(axis.extent, lanes))
-                cycles = steps * step + 5.0 * points
+                cycles = steps * step + k.fold * points
                 tiles.append(Tile(cycles, axis, row, column, rows, columns))
     return tiles
 
@@ -240,4 +234,7 @@ def _dot_loads(
 
 def _read_cycles(working_set: int, target: Target) -> float:
     """Cycles to read a vector that is read again and again among ``working_set`` bytes."""
-    return 0.5 if working_set <= target.l1_bytes // 2 else 2.0 if working_set <= target.l2_bytes // 2 else 5.0
+    k = target.costs.contraction
+    if working_set <= target.l1_bytes // 2:
+        return k.l1_read
+    return k.l2_row_read if working_set <= target.l2_bytes // 2 else k.llc_read

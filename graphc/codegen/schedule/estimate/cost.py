@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
+from graphc.codegen.machine.costs import ThreadCosts
 from graphc.codegen.schedule.lanes.choose import lane_stride
 from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.statements import Kernel, Load, Loop, Program, Stmt, Store
 
-_STATEMENT_NS = 0.1
-"""Time of one statement of one register of lanes, with several in flight."""
-_NEAR, _FAR = 64.0, 12.0
-"""Bytes per nanosecond of what fits the cache of a core, and of what does not."""
-_NEAR_BYTES = 1 << 20
 
-
-class Costs:
+class StatementCounts:
     """Statements executed by parts of one kernel; a statement over all lanes of a register counts once."""
 
     def __init__(self) -> None:
@@ -46,16 +41,17 @@ class Costs:
         return cost
 
 
-def kernel_ns(kernel: Kernel, statements: int) -> int:
+def kernel_ns(kernel: Kernel, statements: int, k: ThreadCosts) -> int:
     """Nanoseconds that one run takes on one core, very roughly; ``statements`` is the cost of the body."""
     touched = sum(b.size * b.dtype.itemsize for b in kernel.arguments)
-    speed = _NEAR if touched <= _NEAR_BYTES else _FAR
-    return int(max(statements * _STATEMENT_NS, touched / speed))
+    speed = k.near_bandwidth if touched <= k.near_bytes else k.far_bandwidth
+    return int(max(statements * k.statement_ns, touched / speed))
 
 
-def program_ns(program: Program) -> int:
+def program_ns(program: Program, costs: ThreadCosts) -> int:
     """Nanoseconds that one run of a scheduled program takes on one core, very roughly."""
     runs: Counter[str] = Counter()
     for call in program.calls:
         runs[call.kernel] += call.runs
-    return sum(runs[k.name] * kernel_ns(k, Costs().body(k.body)) for k in program.kernels if runs[k.name])
+    kernels = [k for k in program.kernels if runs[k.name]]
+    return sum(runs[k.name] * kernel_ns(k, StatementCounts().body(k.body), costs) for k in kernels)

@@ -4,29 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from graphc.codegen.machine.costs import Costs, LaneCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.loops.transform import block_index, depends, wrap, write_out
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms
 from graphc.ir.kernel.map import BodyCopier, Names, indices_of, is_leaf, map_statements, names_given
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import Acc, Let, Load, Loop, Read, Stmt, Store, Update, walk
-
-_GATHER = 1.5
-"""Cost of one lane of a gathered read, in plain vector operations."""
-_SCATTER = 3.0
-"""Cost of one lane of a scattered write."""
-_FAR_STRIDE, _CONFLICT_STRIDE = 16, 512
-"""Elements between lanes from which each has a cache line of its own, and whose multiples share few cache sets."""
-_SMALL_SUM = 8
-"""Statements for each sum in a loop around another one up to which it is nothing but sums."""
-_SHORT = 4
-"""Iterations of a loop around lanes up to which it may be written out."""
-_CHAINS = (4, 2)
-"""Long chains of operations done side by side, so that one runs while the other waits."""
-_GAPS = (2, 3, 4)
-"""Distances between the lanes of stores that are filled by shuffles of registers."""
-_FOLD = 8.0
-"""Cost of folding the lanes of an accumulator."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +29,7 @@ def vectorise(
 
     def enter(loop: Loop) -> tuple[Stmt, ...] | None:
         if choose(loop, target).vectorise:
-            parts = target.vector_bytes // target.read_bytes if loop.axis in far else 1
+            parts = target.vector_bytes // target.costs.memory.narrow_load_bytes if loop.axis in far else 1
             return split_lanes(loop, target, names, parts)
         if _runs(loop, target):
             return _pieces(loop, names, target, lanes_of(loop, target), 1)
@@ -89,14 +73,14 @@ def _chains(loop: Loop, target: Target) -> int:
     inner = loop.body[-1] if loop.body else None
     if loop.kind == "serial" or not isinstance(inner, Loop) or inner.kind != loop.kind:
         return 0
-    number = next((n for n in _CHAINS if loop.axis.extent % n == 0), 0)
+    number = next((n for n in target.costs.lanes.chains if loop.axis.extent % n == 0), 0)
     return number if number and _shares_work(inner, target) else 0
 
 
 def _shares_work(loop: Loop, target: Target) -> bool:
     """Whether a short loop right around lanes is better written out, since most of what it does stays the same."""
     loops = [s for s in loop.body if isinstance(s, Loop)]
-    if loop.axis.extent > _SHORT or len(loops) != 1 or not isinstance(loop.body[-1], Loop):
+    if loop.axis.extent > target.costs.lanes.written_out or len(loops) != 1 or not isinstance(loop.body[-1], Loop):
         return False
     (inner,) = loops
     flat = is_leaf(inner)
@@ -113,9 +97,9 @@ def _shares_work(loop: Loop, target: Target) -> bool:
 
 def choose(loop: Loop, target: Target) -> Choice:
     """The cheaper of: this loop across lanes, or this loop as it is with the loops inside vectorised."""
-    inner = 0.0
+    inner, k = 0.0, target.costs.lanes
     for stmt in loop.body:
-        inner += choose(stmt, target).cost if isinstance(stmt, Loop) else _scalar_cost(stmt)
+        inner += choose(stmt, target).cost if isinstance(stmt, Loop) else _scalar_cost(stmt, k)
     plain = loop.axis.extent * (inner + 1.0)
     inside = names_given((loop,))
     if not _legal(loop, inside):
@@ -125,8 +109,8 @@ def choose(loop: Loop, target: Target) -> Choice:
         return Choice(plain, False)
     width = min(lanes, loop.axis.extent)
     steps = -(-loop.axis.extent // lanes)
-    across = steps * (_lane_cost(loop.body, loop.axis, width, inside) + 1.0)
-    across += _FOLD * sum(isinstance(s, Update) for s in loop.body)
+    across = steps * (_lane_cost(loop.body, loop.axis, width, inside, k) + 1.0)
+    across += k.fold * sum(isinstance(s, Update) for s in loop.body)
     return Choice(across, True) if across < plain else Choice(plain, False)
 
 
@@ -139,8 +123,8 @@ def lanes_of(loop: Loop, target: Target) -> int:
     return max(1, target.vector_bytes // widest)
 
 
-def _scalar_cost(stmt: Stmt) -> float:
-    return 10.0 if isinstance(stmt, Let) and SCALAR_OPS[stmt.op].transcendental else 1.0
+def _scalar_cost(stmt: Stmt, k: LaneCosts) -> float:
+    return k.transcendental if isinstance(stmt, Let) and SCALAR_OPS[stmt.op].transcendental else 1.0
 
 
 def _legal(loop: Loop, inside: set[str]) -> bool:
@@ -170,39 +154,40 @@ def lane_stride(index: Index, axis: Axis, inside: set[str] | None = None) -> int
     return index.coefficient(axis)
 
 
-def _lane_cost(body: tuple[Stmt, ...], axis: Axis, lanes: int, inside: set[str]) -> float:
+def _lane_cost(body: tuple[Stmt, ...], axis: Axis, lanes: int, inside: set[str], k: LaneCosts) -> float:
     cost = 0.0
     for stmt in body:
-        if isinstance(stmt, Loop) and _fills_gaps(stmt, axis):
+        if isinstance(stmt, Loop) and _fills_gaps(stmt, axis, k):
             plain = tuple(s for s in stmt.body if not isinstance(s, Store))
-            cost += stmt.axis.extent * (_lane_cost(plain, axis, lanes, inside) + 2.0 * (len(stmt.body) - len(plain)))
+            stores = len(stmt.body) - len(plain)
+            cost += stmt.axis.extent * (_lane_cost(plain, axis, lanes, inside, k) + k.gap_store * stores)
         elif isinstance(stmt, Loop):
-            cost += stmt.axis.extent * (_lane_cost(stmt.body, axis, lanes, inside) + 1.0)
+            cost += stmt.axis.extent * (_lane_cost(stmt.body, axis, lanes, inside, k) + 1.0)
         elif isinstance(stmt, (Load, Store)):
             strides = {lane_stride(i, axis, inside) for i in indices_of(stmt)}
-            cost += _access_cost(strides, isinstance(stmt, Load), lanes)
+            cost += _access_cost(strides, isinstance(stmt, Load), lanes, k)
         else:
-            cost += _scalar_cost(stmt)
+            cost += _scalar_cost(stmt, k)
     return cost
 
 
-def _access_cost(strides: set[int | None], load: bool, lanes: int) -> float:
+def _access_cost(strides: set[int | None], load: bool, lanes: int, k: LaneCosts) -> float:
     """Vector operations of one access; short strides of reads are whole vectors and shuffles."""
     if strides <= {0, 1}:
         return 1.0
-    if load and strides <= {0, 1, 2, 3, 4}:
-        return 1.5 * max(s or 0 for s in strides)
+    if load and strides <= {0, 1, *k.shuffled_strides}:
+        return k.shuffled_read * max(s or 0 for s in strides)
     known = [abs(s) for s in strides if s is not None]
-    far = max(known, default=0) >= _FAR_STRIDE
-    conflict = far and any(s % _CONFLICT_STRIDE == 0 for s in known if s)
-    return (_GATHER if load else _SCATTER) * lanes * (2.0 if conflict else 1.0)
+    far = max(known, default=0) >= k.line_stride
+    conflict = far and any(s % k.conflict_stride == 0 for s in known if s)
+    return (k.gather if load else k.scatter) * lanes * (k.conflict if conflict else 1.0)
 
 
 def split_lanes(loop: Loop, target: Target, names: Names, parts: int = 1) -> tuple[Stmt, ...]:
     """The loop as: blocks of several vectors, single vectors, and a tail of fewer lanes; with ``parts`` of each vector
     for itself."""
     lanes, extent = max(1, lanes_of(loop, target) // parts), loop.axis.extent
-    return _pieces(loop, names, target, lanes, _copies(loop, extent // lanes, parts))
+    return _pieces(loop, names, target, lanes, _copies(loop, extent // lanes, parts, target.costs.lanes))
 
 
 def _is_long(body: tuple[Stmt, ...]) -> bool:
@@ -217,13 +202,13 @@ def _pieces(loop: Loop, names: Names, target: Target, lanes: int, copies: int) -
     result: list[Stmt] = []
     done = full * copies * lanes
     if full:
-        result += _piece(loop, names, 0, full, copies, lanes)
+        result += _piece(loop, names, target.costs, 0, full, copies, lanes)
     singles = (extent - done) // lanes
     if singles:
-        result += _piece(loop, names, done, singles, 1, lanes)
+        result += _piece(loop, names, target.costs, done, singles, 1, lanes)
         done += singles * lanes
     for width in _tail(extent - done, target):
-        result += _piece(loop, names, done, 1, 1, width)
+        result += _piece(loop, names, target.costs, done, 1, 1, width)
         done += width
     return tuple(result)
 
@@ -237,48 +222,53 @@ def _tail(rest: int, target: Target) -> list[int]:
     return [1 << bit for bit in reversed(range(rest.bit_length())) if rest >> bit & 1]
 
 
-def _copies(loop: Loop, vectors: int, parts: int) -> int:
+def _copies(loop: Loop, vectors: int, parts: int, k: LaneCosts) -> int:
     """Independent vectors in flight: enough to hide latency, few enough for the registers."""
     size = sum(1 for _ in walk(loop.body))
-    most = parts * (4 if size <= 16 else 2 if size <= 60 else 1) * (2 if _is_long(loop.body) else 1)
+    most = parts * next((n for statements, n in k.copies if size <= statements), 1)
+    most *= k.long_copies if _is_long(loop.body) else 1
     sums = sum(isinstance(s, Acc) for s in loop.body)
-    if size <= _SMALL_SUM * sums and any(isinstance(s, Loop) for s in loop.body):
+    if size <= k.small_sum * sums and any(isinstance(s, Loop) for s in loop.body):
         # NOTE: sums of columns read longer pieces of each row, which memory delivers faster.
-        most = max(1, 16 >> (sums - 1).bit_length())
+        most = max(1, k.sum_copies >> (sums - 1).bit_length())
     while most > 1 and vectors < most:
         most //= 2
     return most
 
 
-def _piece(loop: Loop, names: Names, start: int, number: int, copies: int, lanes: int) -> tuple[Stmt, ...]:
+def _piece(
+    loop: Loop, names: Names, costs: Costs, start: int, number: int, copies: int, lanes: int
+) -> tuple[Stmt, ...]:
     if loop.kind == "serial" and number == lanes == 1:
         return BodyCopier(names, {loop.axis: start}).body(loop.body)
     outer, copy, lane = names.axis("o", number), names.axis("u", copies), names.axis("l", lanes)
     index = block_index(start, (outer, copies * lanes), (copy, lanes), (lane, 1))
     body = BodyCopier(names, {loop.axis: index}).body(loop.body)
-    body = tuple(replace(s, kind="unroll") if isinstance(s, Loop) and _fills_gaps(s, lane) else s for s in body)
-    if _windows_share(body, lane):
-        body = write_out(body, names)
+    k = costs.lanes
+    body = tuple(replace(s, kind="unroll") if isinstance(s, Loop) and _fills_gaps(s, lane, k) else s for s in body)
+    if _windows_share(body, lane, k):
+        body = write_out(body, names, costs.loops)
     return wrap([(outer, loop.kind), (copy, "unroll"), (lane, "vector")], body)
 
 
-def _windows_share(body: tuple[Stmt, ...], vector: Axis) -> bool:
+def _windows_share(body: tuple[Stmt, ...], vector: Axis, k: LaneCosts) -> bool:
     """Whether steps of a loop inside lanes read elements that lie between those of other steps: written out, they share
     what is read."""
     for stmt, around in walk(body):
         stride = lane_stride(stmt.index, vector) if isinstance(stmt, Load) and around and not stmt.guard else None
-        if isinstance(stmt, Load) and stride in _GAPS and around[-1].kind == "reduce":
+        if isinstance(stmt, Load) and stride in k.shuffled_strides and around[-1].kind == "reduce":
             return 0 < abs(lane_stride(stmt.index, around[-1].axis) or 0) < stride
     return False
 
 
-def _fills_gaps(loop: Loop, vector: Axis) -> bool:
+def _fills_gaps(loop: Loop, vector: Axis, k: LaneCosts) -> bool:
     """Whether what the iterations of a loop inside lanes store lies side by side between the lanes."""
     stores = [s for s in loop.body if isinstance(s, Store)]
-    leaf = is_leaf(loop)
-    return leaf and loop.kind == "parallel" and bool(stores) and all(_fills_gap(s, loop.axis, vector) for s in stores)
+    if not is_leaf(loop) or loop.kind != "parallel" or loop.axis.extent not in k.shuffled_strides:
+        return False
+    return bool(stores) and all(_fills_gap(s, loop.axis, vector) for s in stores)
 
 
 def _fills_gap(store: Store, axis: Axis, vector: Axis) -> bool:
-    gap = axis.extent in _GAPS and lane_stride(store.index, vector) == axis.extent
+    gap = lane_stride(store.index, vector) == axis.extent
     return gap and lane_stride(store.index, axis) == 1 and not (store.guard or store.combine)

@@ -9,11 +9,6 @@ from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.map import BodyCopier, Names
 from graphc.ir.kernel.statements import Load, Loop, Stmt, Store
 
-_NEAR_BLOCKS = (2, 4)
-"""Blocks side by side in what is read that are done one after the other: together they use whole pieces of its rows."""
-_LONGEST_BODY = 16
-"""A body is written out once per row of the register block, so it must be short."""
-
 
 def transposed_tiles(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ...] | None:
     """The nest in square blocks whose strided reads become register transposes; None when it has no such form: a
@@ -26,7 +21,7 @@ def transposed_tiles(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ..
     rest = [a for a in axes if a not in (along, across)]
     result: list[Stmt] = []
     whole = across.extent // lanes
-    near = max((n for n in _NEAR_BLOCKS if whole % n == 0), default=1)
+    near = max((n for n in target.costs.lanes.transposed_blocks if whole % n == 0), default=1)
     for start, number, size in (
         (0, along.extent // lanes, lanes),
         (along.extent // lanes * lanes, 1, along.extent % lanes),
@@ -58,8 +53,9 @@ def holds_transposed(loop: Loop, target: Target) -> bool:
 def _form(loop: Loop, target: Target) -> tuple[list[Axis], tuple[Stmt, ...], tuple[Axis, Axis]] | None:
     """Axes and body of a nest that can be turned, with the axis of its writes and that of its strided reads."""
     axes, body = _perfect(loop)
-    lanes = lanes_of(loop, target)
-    pair = _axes(axes, body, lanes) if lanes >= 4 and len(body) <= _LONGEST_BODY else None
+    lanes, k = lanes_of(loop, target), target.costs.lanes
+    fits = lanes >= k.transposed_lanes and len(body) <= k.transposed_statements
+    pair = _axes(axes, body, lanes) if fits else None
     return None if pair is None else (axes, body, pair)
 
 

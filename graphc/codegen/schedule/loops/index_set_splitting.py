@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from math import prod
 
+from graphc.codegen.machine.costs import LoopCosts
 from graphc.codegen.schedule.loops.transform import drop_trivial, write_out
 from graphc.ir.kernel.index import Dynamic, Index, as_index, atoms, bounds
 from graphc.ir.kernel.map import BodyCopier, Names, indices_of, map_parts, map_statements, scalars_read
@@ -25,25 +26,17 @@ from graphc.ir.kernel.statements import (
     walk,
 )
 
-PIECES = 5
-"""A loop that would fall into more is left as it is."""
-LONG = 128
-"""Iterations that a loop along neighbours in memory has at least: cutting a short one only leaves shorter vectors."""
-WINDOW = 9
-"""Steps of the longest sum of guarded reads that is written out."""
-STATEMENTS = 400
-"""Most statements that cutting may leave of one nest."""
 _COMPARE = {"lt": (None, 0), "le": (None, 1), "gt": (1, None), "ge": (0, None)}
 """Range (from, to) of the left side that makes the comparison with zero true, open where it is None."""
 
 
-def split_ranges(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
+def split_ranges(body: tuple[Stmt, ...], names: Names, k: LoopCosts) -> tuple[Stmt, ...]:
     """Every parallel loop cut where conditions on its axis alone change; what is then always true or false is decided,
     and what nobody needs any more is dropped."""
-    return _used(_split(tuple(_windows_out(s, names) for s in body), names, STATEMENTS))
+    return _used(_split(tuple(_windows_out(s, names, k) for s in body), names, k, k.statements))
 
 
-def _windows_out(stmt: Stmt, names: Names) -> Stmt:
+def _windows_out(stmt: Stmt, names: Names, k: LoopCosts) -> Stmt:
     """A nest with its short sums of guarded reads written out (windows over padded images), so that their guards are
     conditions on one axis each."""
     if not isinstance(stmt, Loop):
@@ -51,39 +44,39 @@ def _windows_out(stmt: Stmt, names: Names) -> Stmt:
     windows = [around for s, around in walk((stmt,)) if isinstance(s, Load) and s.guard and around[-1].kind == "reduce"]
     steps = [prod(x.axis.extent for x in around if x.kind == "reduce") for around in windows]
     size = sum(1 for _ in walk(stmt.body))
-    if not steps or max(steps) > WINDOW or max(steps) * size > STATEMENTS // 2:
+    if not steps or max(steps) > k.window or max(steps) * size > k.statements // 2:
         return stmt
     body = stmt.body
     for _ in range(max(sum(x.kind == "reduce" for x in around) for around in windows)):
-        body = write_out(body, names)
+        body = write_out(body, names, k)
     return replace(stmt, body=body)
 
 
-def _split(body: tuple[Stmt, ...], names: Names, room: int) -> tuple[Stmt, ...]:
+def _split(body: tuple[Stmt, ...], names: Names, k: LoopCosts, room: int) -> tuple[Stmt, ...]:
     def enter(loop: Loop) -> tuple[Stmt, ...] | None:
-        cuts = _cuts(loop)
+        cuts = _cuts(loop, k)
         size = sum(1 for _ in walk(loop.body))
-        if loop.kind != "parallel" or not cuts or len(cuts) >= PIECES or size * (len(cuts) + 1) > room:
+        if loop.kind != "parallel" or not cuts or len(cuts) >= k.pieces or size * (len(cuts) + 1) > room:
             return None
         pieces: list[Stmt] = []
         for start, end in pairwise([0, *cuts, loop.axis.extent]):
             axis = names.axis("s", end - start)
             copied = BodyCopier(names, {loop.axis: as_index(axis) + start}).body(loop.body)
-            inner = _split(decide(copied), names, room // (len(cuts) + 1))
+            inner = _split(decide(copied), names, k, room // (len(cuts) + 1))
             pieces.append(Loop(axis, loop.kind, inner))
         return tuple(pieces)
 
     return drop_trivial(map_statements(body, enter=enter), names)
 
 
-def _cuts(loop: Loop) -> list[int]:
+def _cuts(loop: Loop, k: LoopCosts) -> list[int]:
     """Iterations at which some condition on the axis alone changes."""
     axis, found = loop.axis, set()
     for bound in _conditions(loop.body):
         if len(bound.index.terms) == 1 and bound.index.terms[0][0] == axis:
             found.update(_solve(bound))
     along = any(abs(s.index.coefficient(axis)) == 1 for s, _ in walk(loop.body) if isinstance(s, Store))
-    if along and axis.extent < LONG:
+    if along and axis.extent < k.lane_extent:
         return []
     return sorted(cut for cut in found if 0 < cut < axis.extent)
 

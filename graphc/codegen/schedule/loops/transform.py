@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from graphc.codegen.machine.costs import LoopCosts
 from graphc.ir.kernel.index import Axis, Div, Dynamic, Index, Mod, as_index, atoms, axes_of
 from graphc.ir.kernel.map import BodyCopier, Names, indices_of, is_leaf, map_statements, names_given
 from graphc.ir.kernel.statements import IndexLet, Let, Load, Loop, Stmt, Store, walk
-
-_SHORT = 8
-"""A last reduced axis of at most this extent is written out instead of looped over."""
-
 
 # ---- merging
 
@@ -152,11 +149,11 @@ def depends(s: Stmt, axis: Axis, varying: set[str], stored: set[str]) -> bool:
 # ---- blocks
 
 
-def write_out(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
+def write_out(body: tuple[Stmt, ...], names: Names, k: LoopCosts) -> tuple[Stmt, ...]:
     """Short innermost reduce loops written out, so that a window of 3 or 5 costs no loop."""
 
     def enter(loop: Loop) -> tuple[Stmt, ...] | None:
-        if not is_leaf(loop) or loop.kind != "reduce" or loop.axis.extent > _SHORT:
+        if not is_leaf(loop) or loop.kind != "reduce" or loop.axis.extent > k.written_out:
             return None
         copies = [BodyCopier(names, {loop.axis: i}).body(loop.body) for i in range(loop.axis.extent)]
         return tuple(s for copy in copies for s in copy)

@@ -6,21 +6,14 @@ from graphc.codegen.machine.target import Target
 from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Program, Store, walk
 
-_VAST = 1.5
-"""How many times as large as the far cache a buffer is of which nothing stays there."""
-LINE = 64
-"""Bytes of a cache line."""
-_LONGEST = 200
-"""Statements of a kernel that is emitted twice: for results that start at a cache line, and for others."""
-_LARGE = 8
-"""Part of what a kernel touches that a buffer has to be."""
-
 
 def streamed_buffers(program: Program, target: Target) -> dict[str, frozenset[str]]:
     """By kernel, the buffers whose stores may go past the caches in every call: they hold large outputs that are
     written once, line by line, and read by no kernel (or what is larger than any cache), and the kernel touches at
-    least ``target.stream_bytes``, so that they would not stay in the caches."""
-    kernels = [k for k in program.kernels if target.stream_bytes and _bytes(*k.arguments) >= target.stream_bytes]
+    least ``non_temporal_bytes``, so that they would not stay in the caches."""
+    costs = target.costs.memory
+    least = costs.non_temporal_bytes
+    kernels = [k for k in program.kernels if least and _bytes(*k.arguments) >= least]
     found: dict[str, frozenset[str]] = {}
     gone = _unread_outputs(program) | _vast(program, target) if kernels else set()
     for kernel in kernels:
@@ -29,10 +22,10 @@ def streamed_buffers(program: Program, target: Target) -> dict[str, frozenset[st
             b.name
             for i, b in enumerate(kernel.arguments)
             if all(_is_whole(c) and c.args[i] in gone for c in calls)
-            and _bytes(b) * _LARGE >= target.stream_bytes
+            and _bytes(b) * costs.non_temporal_part >= least
             and _is_written_once(kernel, b.name, target)
         )
-        if buffers and sum(1 for _ in walk(kernel.body)) <= _LONGEST:
+        if buffers and sum(1 for _ in walk(kernel.body)) <= costs.non_temporal_statements:
             found[kernel.name] = buffers
     return found
 
@@ -52,7 +45,8 @@ def _unread_outputs(program: Program) -> set[str]:
 def _vast(program: Program, target: Target) -> set[str]:
     """Storages of which nothing is left in a cache when they have been written."""
     shared = {s.alias for s in program.storages if s.alias}
-    large = [s for s in program.storages if s.nbytes >= _VAST * target.stream_bytes and not s.alias]
+    least = target.costs.memory.vast * target.costs.memory.non_temporal_bytes
+    large = [s for s in program.storages if s.nbytes >= least and not s.alias]
     return {s.name for s in large if s.cls in ("output", "temp")} - shared
 
 
@@ -77,5 +71,5 @@ def _is_written_once(kernel: Kernel, buffer: str, target: Target) -> bool:
 def is_line(index: Index, vector: Axis, itemsize: int, target: Target) -> bool:
     """Whether a vector of neighbouring elements is a cache line if the buffer starts at one."""
     lanes = target.vector_bytes // itemsize
-    whole = target.vector_bytes == LINE and vector.extent == lanes and index.coefficient(vector) == 1
+    whole = target.vector_bytes == target.line_bytes and vector.extent == lanes and index.coefficient(vector) == 1
     return whole and all(c % lanes == 0 for a, c in index.terms if a != vector) and index.constant % lanes == 0

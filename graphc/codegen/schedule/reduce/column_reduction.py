@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from graphc.base.locks import cached_property
+from graphc.codegen.machine.costs import ReductionCosts
 from graphc.codegen.schedule.contraction.match import PRODUCTS
 from graphc.codegen.schedule.lanes.choose import lane_stride
 from graphc.codegen.schedule.loops.transform import block_index, blocks, wrap
@@ -25,25 +26,17 @@ from graphc.ir.kernel.statements import (
     identity,
 )
 
-_WIDE = 256
-"""Columns up to which a block of accumulators in registers covers whole rows."""
-_HIGH = 64
-"""Rows from which a row of sums in memory is worth its traffic."""
-_ROW_BYTES = 16 * 1024
-"""Most bytes of sums that lie in scratch memory while rows pass by: half of a near cache."""
-_ROWS = 8
-"""Most rows that are added at a time."""
-_STATEMENTS = 40
-"""At most as many statements are written out for all rows of a step."""
 Ahead = Callable[[Index, int], tuple[Stmt, ...]]
 """What comes before some rows are added: takes the first row and how many there are."""
 
 
-def is_column_sum(columns: Axis | None, before: Sequence[Stmt], loop: Loop, once: frozenset[str] = frozenset()) -> bool:
+def is_column_sum(
+    columns: Axis | None, before: Sequence[Stmt], loop: Loop, k: ReductionCosts, once: frozenset[str] = frozenset()
+) -> bool:
     """Whether a reduction for each of many columns reads rows in which the columns lie side by side, longer ones than
     accumulators in registers cover. A matrix times a vector is one if the matrix is among the buffers that are read
     ``once``; others are left to codegen.schedule.contraction.match."""
-    if columns is None or columns.extent <= _WIDE or loop.axis.extent < _HIGH:
+    if columns is None or columns.extent <= k.wide or loop.axis.extent < k.high:
         return False
     if not all(isinstance(s, Acc | Let | IndexLet | Load) for s in before):
         return False
@@ -79,6 +72,7 @@ class ColumnSums:
     columns: Axis
     before: Sequence[Stmt]
     loop: Loop
+    costs: ReductionCosts
     ahead: Ahead = nothing_ahead
 
     @cached_property
@@ -100,7 +94,7 @@ class ColumnSums:
     @cached_property
     def widths(self) -> list[tuple[int, int, int]]:
         """(start, count, size) of blocks of columns."""
-        return blocks(self.columns.extent, _ROW_BYTES // sum(a.dtype.itemsize for a in self.accs))
+        return blocks(self.columns.extent, self.costs.row_bytes // sum(a.dtype.itemsize for a in self.accs))
 
     @cached_property
     def scratch(self) -> list[Buffer]:
@@ -111,7 +105,8 @@ class ColumnSums:
     @property
     def rows(self) -> int:
         """How many rows are added at a time."""
-        return next(r for r in (_ROWS, 4, 2, 1) if r * len(self.body) <= _STATEMENTS or r == 1)
+        k = self.costs
+        return next((r for r in k.rows_together if r * len(self.body) <= k.row_statements), 1)
 
     def nest(
         self, axes: dict[Axis, Axis], start: Index, rows: int, target: Callable[[Acc, Index], tuple[str, Index]]

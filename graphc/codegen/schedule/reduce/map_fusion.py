@@ -11,9 +11,6 @@ from graphc.ir.kernel.index import Axis, Index, bounds
 from graphc.ir.kernel.map import BodyCopier, Names, is_leaf, rename_buffers
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Loop, Program, Stmt, Store, walk
 
-_LONGER = 2
-"""How many times longer than a row of what is summed the loops of a row may be."""
-
 
 @dataclass(frozen=True)
 class RowSums:
@@ -80,7 +77,7 @@ def _row_loop(kernel: Kernel, sums: RowSums, names: Names) -> Loop | None:
         return Loop(row, "parallel", (Loop(column, "parallel", copier.body(outer.body)),))
     inside = [s for s in outer.body if isinstance(s, Loop)]
     flat = all(not isinstance(s, Loop) for loop in inside for s in loop.body)
-    short = all(loop.axis.extent <= _LONGER * sums.width for loop in inside)
+    short = all(loop.axis.extent <= sums.sums.costs.longer_row * sums.width for loop in inside)
     return outer if outer.axis.extent == sums.rows and inside and flat and short else None
 
 

@@ -8,16 +8,14 @@ from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import Acc, Kernel, Let, Load, Loop, Update, walk
 
-_LIGHT = 4
-"""Operations for each value read up to which a loop waits for memory."""
-
 
 def far_reads(kernel: Kernel, target: Target) -> frozenset[Axis]:
     """The axes of innermost loops that only sum up (or the like) what they read side by side, few operations for each
     value, and that are the first ones to read it, in a kernel that reads more than stays in a near cache and no more
     than may lie in a far one. Whole vectors would cross two cache lines each where an array does not start at one."""
     read = sum(b.size * b.dtype.itemsize for b in kernel.arguments if b.role != "out")
-    if not target.read_bytes or not target.l2_bytes < read <= target.stream_bytes:
+    costs = target.costs.memory
+    if not costs.narrow_load_bytes or not target.l2_bytes < read <= costs.non_temporal_bytes:
         return frozenset()
     heavy = {s.name for s, _ in walk(kernel.body) if isinstance(s, Acc) and _tests_for_nan(s)}
     near = {b.name for b in kernel.buffers if b.role == "scratch"}
@@ -26,7 +24,7 @@ def far_reads(kernel: Kernel, target: Target) -> frozenset[Axis]:
         if not isinstance(stmt, Loop) or any(isinstance(s, Loop) for s in stmt.body):
             continue
         read = {s.buffer for s in stmt.body if isinstance(s, Load) and lane_stride(s.index, stmt.axis) == 1}
-        if read - near and _is_light(stmt, len(read), heavy):
+        if read - near and _is_light(stmt, len(read) * costs.narrow_load_operations, heavy):
             found.add(stmt.axis)
         near |= read
     return frozenset(found)
@@ -37,13 +35,14 @@ def _tests_for_nan(acc: Acc) -> bool:
     return acc.dtype.kind == "f" and acc.combine in ("min", "max")
 
 
-def _is_light(loop: Loop, reads: int, heavy: set[str]) -> bool:
+def _is_light(loop: Loop, most: int, heavy: set[str]) -> bool:
+    """Whether a loop does fewer than ``most`` operations in each iteration."""
     work = 0
     for stmt in loop.body:
         if isinstance(stmt, Let):
-            work += 1 + _LIGHT * reads * SCALAR_OPS[stmt.op].transcendental
+            work += 1 + most * SCALAR_OPS[stmt.op].transcendental
         elif isinstance(stmt, Update):
-            work += _LIGHT * reads * (stmt.acc in heavy)
+            work += most * (stmt.acc in heavy)
         elif not isinstance(stmt, Load) or stmt.guard:
             return False
-    return loop.kind == "reduce" and work < _LIGHT * reads
+    return loop.kind == "reduce" and work < most

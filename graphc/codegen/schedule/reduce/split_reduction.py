@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from graphc.codegen.machine.costs import ReductionCosts
 from graphc.codegen.schedule.loops.transform import block_index, blocks, merge_loops, wrap
 from graphc.codegen.schedule.memory.prepacking import fixed_storages
 from graphc.codegen.schedule.reduce.column_reduction import Ahead, ColumnSums, is_column_sum, nothing_ahead
@@ -32,24 +33,13 @@ from graphc.ir.kernel.statements import (
     walk,
 )
 
-LONG = 1 << 18
-"""Iterations from which a reduction is split."""
-STRETCH = 1 << 15
-"""About how many iterations compute the partial results of one stretch."""
-FEW = 16
-"""A kernel with more results than this has enough to share without it."""
-ROWS_FROM, ROWS_STRETCH = 1 << 20, 1 << 18
-"""The same numbers where rows are added up to a row of sums, which also reads them as they lie."""
-FEWEST = 8
-"""Rows that a row of partial sums is made of at least."""
 
-
-def split_reductions(program: Program) -> Program:
+def split_reductions(program: Program, costs: ReductionCosts) -> Program:
     """Needs: a lowered program. Does: gives each long reduction with few results a kernel for partial results, which
     goes along with what the kernel before does to the same rows. Leaves: an equivalent program, but for the order in
     which sums are rounded."""
     fixed = fixed_storages(program)
-    splitters = {k.name: _KernelSplitter(k, _read_once(program, k, fixed)) for k in program.kernels}
+    splitters = {k.name: _KernelSplitter(k, costs, _read_once(program, k, fixed)) for k in program.kernels}
     split = {name: found for name, s in splitters.items() if (found := s.run()) is not None}
     if not split:
         return program
@@ -151,8 +141,9 @@ def _read_once(program: Program, kernel: Kernel, fixed: frozenset[str]) -> froze
 
 
 class _KernelSplitter:
-    def __init__(self, kernel: Kernel, once: frozenset[str] = frozenset()):
+    def __init__(self, kernel: Kernel, costs: ReductionCosts, once: frozenset[str] = frozenset()):
         self.kernel = kernel
+        self.costs = costs
         self.once = once
         """Buffers of which no copy is kept from call to call."""
         self.names = _PlainNames()
@@ -167,7 +158,7 @@ class _KernelSplitter:
         while len(body) == 1 and isinstance(body[0], Loop) and body[0].kind == "parallel":
             self.outer.append(body[0].axis)
             body = body[0].body
-        self.many = prod(a.extent for a in self.outer) > FEW
+        self.many = prod(a.extent for a in self.outer) > self.costs.few_results
         if len(self.kernel.arguments) != len(self.kernel.buffers):
             return None
         kernels: list[Kernel] = []
@@ -191,17 +182,19 @@ class _KernelSplitter:
         assert isinstance(loop, Loop)
         trips = _trips((loop,)) * prod(a.extent for a in self.outer)
         if not self.many:
-            return loop.axis.extent > 1 and trips >= LONG
-        if prod(a.extent for a in self.outer) * FEWEST > ROWS_STRETCH:
+            return loop.axis.extent > 1 and trips >= self.costs.split_from
+        if prod(a.extent for a in self.outer) * self.costs.fewest_rows > self.costs.rows_stretch:
             return False
         again = _loaded((loop,)) & _loaded([s for s in rest if isinstance(s, Loop)])
         once = self.once if len(self.outer) == 1 else frozenset()
-        return trips >= ROWS_FROM and not again and is_column_sum(self.outer[-1], statements[:position], loop, once)
+        if trips < self.costs.rows_from or again:
+            return False
+        return is_column_sum(self.outer[-1], statements[:position], loop, self.costs, once)
 
     def partial_kernel(self, before: tuple[Stmt, ...], loop: Loop, number: int) -> Kernel:
         """The kernel that computes the partial results of a loop; notes where they lie."""
         results = prod(a.extent for a in self.outer)
-        stretch = ROWS_STRETCH if self.many else STRETCH
+        stretch = self.costs.rows_stretch if self.many else self.costs.stretch
         runs = blocks(loop.axis.extent, max(1, stretch // (_trips(loop.body) * results)))
         count = sum(n for _, n, _ in runs)
         updated = {s.acc for s, _ in walk(loop.body) if isinstance(s, Update)}
@@ -219,7 +212,8 @@ class _KernelSplitter:
         done = 0
         name = f"{self.kernel.name}_partial{number}"
         if self.many:
-            return self.row_kernel(name, ColumnSums(self.names, self.outer[-1], from_identity, loop), runs, partials)
+            sums = ColumnSums(self.names, self.outer[-1], from_identity, loop, self.costs)
+            return self.row_kernel(name, sums, runs, partials)
         for run in runs:
             body += self.stretches(from_identity, loop, run, done, partials)
             done += run[1]

@@ -11,15 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import gcd
 
-from graphc.codegen.schedule.estimate.cost import Costs
+from graphc.codegen.machine.costs import ThreadCosts
+from graphc.codegen.schedule.estimate.cost import StatementCounts
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, bounds
 from graphc.ir.kernel.map import map_statements
 from graphc.ir.kernel.statements import Acc, Kernel, Load, Loop, Stmt, Store, Update, walk
-
-_GRAINS = 64
-"""Loops are opened until no iteration is longer than this part of the kernel."""
-_REPEATED = 1 / 32
-"""Largest part of an opened loop's work that every thread may repeat for itself."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +52,9 @@ class _Unit:
     weight: int = 1
 
 
-def split_kernel(kernel: Kernel, costs: Costs) -> Split | None:
+def split_kernel(kernel: Kernel, counts: StatementCounts, costs: ThreadCosts) -> Split | None:
     """How threads share a kernel; None when it must be run by one."""
-    planner = _Planner(kernel, costs)
+    planner = _Planner(kernel, counts, costs)
     units = planner.units(kernel.body, ())
     if units is None:
         return None
@@ -102,8 +98,9 @@ def _place(units: list[_Unit], grain: int) -> int:
 
 
 class _Planner:
-    def __init__(self, kernel: Kernel, costs: Costs):
+    def __init__(self, kernel: Kernel, counts: StatementCounts, costs: ThreadCosts):
         self.kernel = kernel
+        self.counts = counts
         self.costs = costs
         self.wrapped: dict[int, Loop] = {}
         """By id of a statement that one part runs: the loop of one iteration that stands for it."""
@@ -123,7 +120,7 @@ class _Planner:
             loop = stmt if isinstance(stmt, Loop) and stmt.kind == "parallel" else self.wrap(stmt)
             if not all(_apart(s, (*around, loop.axis)) for s in use.combining):
                 return None
-            found.append(_Unit(loop, self.costs.body(loop.body) + 1))
+            found.append(_Unit(loop, self.counts.body(loop.body) + 1))
         return found
 
     def wrap(self, stmt: Stmt) -> Loop:
@@ -144,13 +141,13 @@ class _Planner:
     def open(self, units: list[_Unit], total: int, around: tuple[Axis, ...] = ()) -> None:
         """Opens loops whose iterations are too long to be shared evenly."""
         for unit in units:
-            if unit.cost * _GRAINS <= total or self.is_wrapped(unit.loop):
+            if unit.cost * self.costs.grains <= total or self.is_wrapped(unit.loop):
                 continue
             axes = (*around, unit.loop.axis)
             inner = self.units(unit.loop.body, axes)
             if not inner or all(u.loop.axis.extent == 1 for u in inner):
                 continue
-            if unit.cost - sum(u.cost * u.loop.axis.extent for u in inner) > unit.cost * _REPEATED:
+            if unit.cost - sum(u.cost * u.loop.axis.extent for u in inner) > unit.cost * self.costs.repeated:
                 continue
             unit.inner = inner
             self.open(inner, total, axes)

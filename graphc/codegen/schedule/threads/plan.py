@@ -7,22 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from graphc.codegen.machine.target import Target
-from graphc.codegen.schedule.estimate.cost import Costs, kernel_ns
+from graphc.codegen.schedule.estimate.cost import StatementCounts, kernel_ns
 from graphc.codegen.schedule.threads.chunks import Split, split_kernel
 from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.repeat import blocks, executions, loop_spans
 from graphc.ir.kernel.statements import Call, Program, Storage
-
-SPLIT_NS = 2_000
-"""A kernel that is expected to take less time is left to one thread: others would only fetch its data."""
-REPEATED_NS = 8_000
-"""A kernel that runs in a loop over calls, where threads meet in each iteration, is left to one thread up to here."""
-TEAM_NS = 50_000
-"""A program of which less time can be shared is run by one thread."""
-PART_NS = 25_000
-"""A program gets so many threads that each has about this time to run."""
-MAX_PARTS = 256
-"""Most threads of one call, the caller's included."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +40,7 @@ def plan_team(program: Program, target: Target) -> Team:
     """The plan for a scheduled program whose memory is planned."""
     if not target.has_pool:
         return Team()
+    costs = target.costs.threads
     runs: Counter[str] = Counter()
     for call in program.calls:
         runs[call.kernel] += call.runs
@@ -58,16 +48,17 @@ def plan_team(program: Program, target: Target) -> Team:
     splits: dict[str, Split] = {}
     shared = 0
     for kernel in (k for k in program.kernels if runs[k.name]):
-        costs = Costs()
-        ns = kernel_ns(kernel, costs.body(kernel.body))
-        least = REPEATED_NS if kernel.name in repeated else SPLIT_NS
-        split = split_kernel(kernel, costs) if ns >= least else None
+        counts = StatementCounts()
+        ns = kernel_ns(kernel, counts.body(kernel.body), costs)
+        least = costs.repeated_ns if kernel.name in repeated else costs.split_ns
+        split = split_kernel(kernel, counts, costs) if ns >= least else None
         if split is not None:
             splits[kernel.name] = split
             shared += ns * runs[kernel.name]
-    if not splits or shared < TEAM_NS:
+    if not splits or shared < costs.team_ns:
         return Team()
-    return Team(splits, frozenset(_Meetings(program, splits).find()), max(2, min(MAX_PARTS, shared // PART_NS)))
+    most = max(2, min(costs.most, shared // costs.part_ns))
+    return Team(splits, frozenset(_Meetings(program, splits).find()), most)
 
 
 @dataclass(frozen=True)

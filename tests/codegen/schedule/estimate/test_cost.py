@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from graphc.base.dtypes import float32
-from graphc.codegen.schedule.estimate.cost import Costs, kernel_ns, program_ns
+from graphc.codegen.machine.costs import DEFAULT
+from graphc.codegen.schedule.estimate.cost import StatementCounts, kernel_ns, program_ns
 from graphc.ir.kernel.index import Axis, as_index
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Loop, Program, Stmt, Store
 
@@ -34,7 +35,7 @@ def store() -> Store:
     ],
 )
 def test_statements(stmt: Stmt, expected: int):
-    costs = Costs()
+    costs = StatementCounts()
     assert costs.statement(stmt) == expected
     assert costs.body((stmt, stmt)) == 2 * expected
 
@@ -44,13 +45,17 @@ def kernel(size: int) -> Kernel:
 
 
 def test_time_is_that_of_the_work_or_of_the_bytes():
-    assert kernel_ns(kernel(0), 1_000_000) == 100_000
-    assert kernel_ns(kernel(1 << 16), 10) == (1 << 18) // 64
-    assert kernel_ns(kernel(1 << 24), 10) == (1 << 26) // 12
+    assert kernel_ns(kernel(0), 1_000_000, DEFAULT.threads) == 100_000
+    assert kernel_ns(kernel(1 << 16), 10, DEFAULT.threads) == (1 << 18) // 64
+    assert kernel_ns(kernel(1 << 24), 10, DEFAULT.threads) == (1 << 26) // 12
 
 
 def test_the_time_of_a_program_is_that_of_its_calls():
     used, unused = kernel(1 << 16), Kernel("other", kernel(1 << 24).buffers, ())
     calls = (Call("k", ("x",)), Call("k", ("x",)))
-    assert program_ns(Program("p", (), (used, unused), calls)) == 2 * kernel_ns(used, 0) > 0
-    assert program_ns(Program("p", (), (used, unused), ())) == 0
+    assert (
+        program_ns(Program("p", (), (used, unused), calls), DEFAULT.threads)
+        == 2 * kernel_ns(used, 0, DEFAULT.threads)
+        > 0
+    )
+    assert program_ns(Program("p", (), (used, unused), ()), DEFAULT.threads) == 0

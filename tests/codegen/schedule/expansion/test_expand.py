@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from graphc.base.dtypes import DType, float32, float64
-from graphc.codegen.machine.target import NAMED, target_named
+from graphc.codegen.machine.target import named_targets, target_named
 from graphc.codegen.schedule.expansion.expand import EXPRESSIONS, expand
 from graphc.ir.kernel.index import Axis, as_index
 from graphc.ir.kernel.interpret import run_kernel
@@ -60,7 +60,7 @@ def test_levels_of_one_machine_agree(name: str, dtype: DType, level: str, count:
 
 
 @operations
-@pytest.mark.parametrize("level", NAMED)
+@pytest.mark.parametrize("level", named_targets())
 def test_code_calls_no_function_of_libm(name: str, dtype: DType, level: str):
     text = assembly(operation(name), [dtype] * SCALAR_OPS[name].arity, target_named(level))
     called = set(re.findall(r"^\s+(?:callq?|bl)\s+(\w+)", text, re.MULTILINE)) - {"lanes", *PARTS}  # in the module

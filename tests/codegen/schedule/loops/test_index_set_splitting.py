@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.codegen.schedule.loops.index_set_splitting import LONG, split_ranges
+from graphc.codegen.machine.costs import DEFAULT
+from graphc.codegen.schedule.loops.index_set_splitting import split_ranges
 from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel, Let, Load, Loop, Store, walk
 from graphc.ir.kernel.verify import verify_kernel
@@ -14,7 +15,7 @@ from tests.codegen.kernel_native import check_equivalent, kernel_of, random_memo
 
 def split(kernel: Kernel) -> Kernel:
     """The kernel with its loops cut, verified, and computing the same."""
-    found = Kernel(kernel.name, kernel.buffers, split_ranges(kernel.body, Names("z")))
+    found = Kernel(kernel.name, kernel.buffers, split_ranges(kernel.body, Names("z"), DEFAULT.loops))
     verify_kernel(found)
     memory = random_memory(kernel)
     memory = {name: np.abs(array) % 4 if array.dtype.kind == "i" else array for name, array in memory.items()}
@@ -51,7 +52,7 @@ def test_concat_becomes_copies():
 
 
 def test_short_loops_along_memory_stay_whole():
-    kernel = concat(LONG // 2, LONG // 2 - 1)
+    kernel = concat(DEFAULT.loops.lane_extent // 2, DEFAULT.loops.lane_extent // 2 - 1)
     assert split(kernel).body == kernel.body
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from graphc.codegen.machine.target import Target, target_named
 from graphc.codegen.schedule.memory.non_temporal import streamed_buffers
 from graphc.ir.kernel.statements import Program, Storage
-from tests.native import Native, Place, aligned_copy, lowered, scheduled, target_or_skip
+from tests.native import Native, Place, aligned_copy, lowered, priced, scheduled, target_or_skip
 from tests.passes.graph_text import graph_of
 
-WIDE = replace(target_named("avx512"), stream_bytes=4096)
+WIDE = priced(target_named("avx512"), memory={"non_temporal_bytes": 4096})
 MAP = """
     graph @g(%x: f32[8,64]) -> (f32[8,64]) {
       %y = exp(%x) : f32[8,64]
@@ -33,7 +31,9 @@ def test_an_output_of_a_large_kernel():
     assert streamed(MAP) == [frozenset({"b1"})]
 
 
-@pytest.mark.parametrize("target", [replace(WIDE, stream_bytes=4097), target_named("avx2"), target_named("neon")])
+@pytest.mark.parametrize(
+    "target", [priced(WIDE, memory={"non_temporal_bytes": 4097}), target_named("avx2"), target_named("neon")]
+)
 def test_small_kernels_and_other_machines(target: Target):
     assert streamed(MAP, target) == []
 
@@ -60,12 +60,12 @@ def written_past_caches(text: str, target: Target) -> tuple[set[str], list[str]]
 
 
 def test_what_a_kernel_reads_again_stays():
-    written, outputs = written_past_caches(AGAIN, replace(WIDE, stream_bytes=16384))
+    written, outputs = written_past_caches(AGAIN, priced(WIDE, memory={"non_temporal_bytes": 16384}))
     assert outputs[0] not in written
 
 
 def test_what_no_cache_holds_goes_though_a_kernel_reads_it_again():
-    written, outputs = written_past_caches(AGAIN, replace(WIDE, stream_bytes=8192))
+    written, outputs = written_past_caches(AGAIN, priced(WIDE, memory={"non_temporal_bytes": 8192}))
     assert outputs[0] in written
 
 
@@ -117,10 +117,10 @@ def moved(by: int) -> Place:
     ],
 )
 def test_numbers_wherever_outputs_start(text: str, by: int):
-    target = replace(target_or_skip("avx512"), stream_bytes=4096)
+    target = priced(target_or_skip("avx512"), memory={"non_temporal_bytes": 4096})
     p = program(text, target)
     x = np.random.default_rng(0).standard_normal(p.storages[0].shape).astype(np.float32)
-    plain = Native(p, replace(target, stream_bytes=0))
+    plain = Native(p, priced(target, memory={"non_temporal_bytes": 0}))
     streaming = Native(p, target)
     assert "nontemporal" in streaming.text and "nontemporal" not in plain.text
     for got, expected in zip(streaming([x], moved(by)), plain([x]), strict=True):

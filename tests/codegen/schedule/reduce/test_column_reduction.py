@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from graphc.codegen.machine.costs import DEFAULT
 from graphc.codegen.machine.target import target_named
-from graphc.codegen.schedule.reduce import column_reduction, split_reduction
+from graphc.codegen.schedule.reduce.split_reduction import split_reductions
 from graphc.ir.kernel.interpret import run_program
 from graphc.ir.kernel.statements import Load, Loop, walk
 from graphc.ir.kernel.verify import verify_program
-from tests.native import Native, lowered, scheduled, target_or_skip
+from tests.native import Native, lowered, priced, scheduled, target_or_skip
 from tests.passes.graph_text import graph_of
 
 
@@ -35,15 +36,8 @@ def both(rows: int, width: int) -> str:
         }}"""
 
 
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The form of large arrays for small ones."""
-    monkeypatch.setattr(split_reduction, "ROWS_FROM", 1)
-    monkeypatch.setattr(split_reduction, "ROWS_STRETCH", 1024)
-    monkeypatch.setattr(split_reduction, "FEWEST", 1)
-    monkeypatch.setattr(column_reduction, "_HIGH", 2)
-    monkeypatch.setattr(column_reduction, "_WIDE", 8)
-    monkeypatch.setattr(column_reduction, "_ROW_BYTES", 256)
+SMALL = {"rows_from": 1, "rows_stretch": 1024, "fewest_rows": 1, "high": 2, "wide": 8, "row_bytes": 256}
+"""Costs at which small arrays have the form of large ones."""
 
 
 def names(text: str) -> list[str]:
@@ -105,11 +99,10 @@ def test_rows_of_partial_sums_are_made_of_several():
     assert names(columns(128, 65536)) == ["k0"]
 
 
-@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("shape", [(9, 64), (67, 77), (128, 33)])
 def test_a_vector_times_a_matrix(shape: tuple[int, int]):
     program = lowered(graph_of(vector_times_matrix(*shape)))
-    target = target_or_skip("host")
+    target = priced(target_or_skip("host"), reduction=SMALL)
     found = scheduled(program, target)
     assert any("partial" in k.name for k in found.kernels)
     rng = np.random.default_rng(0)
@@ -125,13 +118,12 @@ def test_eight_rows_pass_at_a_time_side_by_side():
     assert most == 8
 
 
-@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("shape", [(9, 64), (40, 64), (67, 77), (5, 300), (128, 33)])
 @pytest.mark.parametrize("text", [columns, both])
 def test_equal_numbers(shape, text):
     graph = graph_of(text(*shape))
     program = lowered(graph)
-    split = split_reduction.split_reductions(program)
+    split = split_reductions(program, replace(DEFAULT.reduction, **SMALL))
     verify_program(split)
     assert len(split.kernels) > len(program.kernels)
     rng = np.random.default_rng(0)
@@ -143,16 +135,15 @@ def test_equal_numbers(shape, text):
         expected.append((inputs[0].astype(np.float64) * inputs[1]).sum(0))
     for found, wanted in zip(run_program(split, inputs), expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
-    target = target_or_skip("host")
+    target = priced(target_or_skip("host"), reduction=SMALL)
     for found, wanted in zip(Native(scheduled(program, target), target)(inputs), expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("op", ["max", "prod"])
 def test_other_combinations(op: str):
     x = np.random.default_rng(0).standard_normal((40, 50)).astype(np.float32)
     x[3, 4] = np.nan
-    target = target_or_skip("host")
+    target = priced(target_or_skip("host"), reduction=SMALL)
     (found,) = Native(scheduled(lowered(graph_of(columns(40, 50, op))), target), target)([x])
     np.testing.assert_allclose(found, getattr(np, op)(x, axis=0), rtol=1e-5)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from graphc.codegen.machine.costs import DEFAULT
 from graphc.codegen.machine.target import target_named
-from graphc.codegen.schedule.reduce import column_reduction, split_reduction
+from graphc.codegen.schedule.reduce.split_reduction import split_reductions
 from graphc.ir.kernel.interpret import run_program
 from graphc.ir.kernel.statements import Program
 from graphc.ir.kernel.verify import verify_program
-from tests.native import Native, lowered, scheduled, target_or_skip
+from tests.native import Native, lowered, priced, scheduled, target_or_skip
 from tests.passes.graph_text import graph_of
 
 ROWS = """
@@ -60,17 +63,12 @@ OTHER = """
     }"""
 
 
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The form of large arrays for small ones."""
-    monkeypatch.setattr(split_reduction, "ROWS_FROM", 1)
-    monkeypatch.setattr(split_reduction, "ROWS_STRETCH", 640)
-    monkeypatch.setattr(column_reduction, "_HIGH", 2)
-    monkeypatch.setattr(column_reduction, "_WIDE", 8)
+SMALL = {"rows_from": 1, "rows_stretch": 640, "high": 2, "wide": 8}
+"""Costs at which small arrays have the form of large ones."""
 
 
 def split(text: str) -> Program:
-    program = split_reduction.split_reductions(lowered(graph_of(text)))
+    program = split_reductions(lowered(graph_of(text)), replace(DEFAULT.reduction, **SMALL))
     verify_program(program)
     return program
 
@@ -87,7 +85,7 @@ def test_equal_numbers(text: str):
     shapes = [s.shape for s in lowered(graph_of(text)).storages if s.cls == "input"]
     inputs = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
     expected = run_program(lowered(graph_of(text)), inputs)
-    target = target_or_skip("host")
+    target = priced(target_or_skip("host"), reduction=SMALL)
     native = Native(scheduled(lowered(graph_of(text)), target), target)(inputs)
     for found in (run_program(split(text), inputs), native):
         for a, b in zip(found, expected, strict=True):
@@ -95,5 +93,9 @@ def test_equal_numbers(text: str):
 
 
 def test_joined_loops_have_lanes():
-    kernel = next(k for k in scheduled(lowered(graph_of(ROWS)), target_named("avx512")).kernels if "partial" in k.name)
+    kernel = next(
+        k
+        for k in scheduled(lowered(graph_of(ROWS)), priced(target_named("avx512"), reduction=SMALL)).kernels
+        if "partial" in k.name
+    )
     assert {b.role for b in kernel.buffers} == {"in", "out", "scratch"}

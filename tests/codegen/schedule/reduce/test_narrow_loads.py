@@ -10,10 +10,10 @@ import pytest
 from graphc.codegen.machine.target import Target, target_named
 from graphc.codegen.schedule.reduce.narrow_loads import far_reads
 from graphc.ir.kernel.statements import Loop, walk
-from tests.native import Native, aligned_copy, lowered, scheduled, target_or_skip
+from tests.native import Native, aligned_copy, lowered, priced, scheduled, target_or_skip
 from tests.passes.graph_text import graph_of
 
-WIDE = replace(target_named("avx512"), l2_bytes=1024, stream_bytes=1 << 20)
+WIDE = priced(replace(target_named("avx512"), l2_bytes=1024), memory={"non_temporal_bytes": 1 << 20})
 SUM = """
     graph @g(%x: f32[8,64]) -> (f32[8]) {
       %y = sum(%x) {axes=[1]} : f32[8]
@@ -50,8 +50,8 @@ def test_a_sum_of_rows():
     "target",
     [
         replace(WIDE, l2_bytes=2048),
-        replace(WIDE, stream_bytes=2047),
-        replace(WIDE, read_bytes=0),
+        priced(WIDE, memory={"non_temporal_bytes": 2047}),
+        priced(WIDE, memory={"narrow_load_bytes": 0}),
         target_named("avx2"),
         target_named("neon"),
     ],
@@ -78,7 +78,7 @@ def test_loops_that_compute_are_no_such_loops(op: str):
 @pytest.mark.parametrize("width", [64, 77, 130])
 @pytest.mark.parametrize("offset", [0, 16])
 def test_equal_numbers(width: int, offset: int):
-    target = replace(target_or_skip("avx512"), l2_bytes=1024, stream_bytes=1 << 20)
+    target = priced(replace(target_or_skip("avx512"), l2_bytes=1024), memory={"non_temporal_bytes": 1 << 20})
     block = aligned_copy(np.random.default_rng(0).standard_normal(8 * width + 16).astype(np.float32))
     start = offset // 4
     x = block[start : start + 8 * width].reshape(8, width)

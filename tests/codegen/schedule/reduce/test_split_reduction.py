@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from graphc.codegen.schedule.reduce import split_reduction
+from graphc.codegen.machine.costs import DEFAULT
 from graphc.codegen.schedule.reduce.split_reduction import split_reductions
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.kernel.interpret import run_program
+from graphc.ir.kernel.statements import Program
 from graphc.ir.kernel.verify import verify_program
 from graphc.ops import registry
-from tests.native import Tolerance, check_native, lowered, target_or_skip
+from tests.native import Tolerance, check_native, lowered, priced, target_or_skip
 
 assert registry.FAMILIES
 
@@ -67,11 +70,12 @@ graph @softmax(%x: f32[2000]) -> (f32[2000]) {
 """
 
 
-@pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reductions of the size of tests count as long."""
-    monkeypatch.setattr(split_reduction, "LONG", 256)
-    monkeypatch.setattr(split_reduction, "STRETCH", 100)
+SHORT = replace(DEFAULT.reduction, split_from=256, stretch=100)
+"""Reductions of the size of tests count as long."""
+
+
+def split_short(program: Program) -> Program:
+    return split_reductions(program, SHORT)
 
 
 def inputs(text: str) -> list[np.ndarray]:
@@ -84,34 +88,38 @@ def inputs(text: str) -> list[np.ndarray]:
 )
 def test_results_stay(text: str, added: int | None):
     program = lowered(parse_graph(text))
-    split = split_reductions(program)
+    split = split_short(program)
     verify_program(split)
     if added is not None:
         assert len(split.calls) == len(program.calls) + added
     arguments = inputs(text)
     Tolerance(rtol=1e-5).check(run_program(split, arguments), run_program(program, arguments))
-    check_native(parse_graph(text), arguments, target_or_skip("host"), Tolerance(rtol=1e-5))
+    check_native(
+        parse_graph(text),
+        arguments,
+        priced(target_or_skip("host"), reduction={"split_from": 256, "stretch": 100}),
+        Tolerance(rtol=1e-5),
+    )
 
 
 def test_stretches_cover_the_whole_reduction_once():
     """Powers of two in random order: a sum that misses or repeats one differs."""
     x = np.random.default_rng(1).permutation(np.repeat(2.0 ** np.arange(-8, 8), 45)).astype(np.float32)[: 700 * 1]
     text = COLUMNS.replace("[700,3]", "[700,1]").replace("f32[3]", "f32[1]")
-    program = split_reductions(lowered(parse_graph(text)))
+    program = split_short(lowered(parse_graph(text)))
     (total,) = run_program(program, [x.reshape(700, 1)])
     assert total[0] == x.sum(dtype=np.float64)
 
 
 def test_the_split_depends_on_the_size_only():
     program = lowered(parse_graph(SUM))
-    assert split_reductions(program) == split_reductions(program)
+    assert split_short(program) == split_short(program)
 
 
-@pytest.mark.parametrize("name,value", [("LONG", 1 << 18), ("FEW", 0)])
-def test_what_is_short_or_has_many_results_stays(name: str, value: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(split_reduction, name, value)
+@pytest.mark.parametrize("name,value", [("split_from", 1 << 18), ("few_results", 0)])
+def test_what_is_short_or_has_many_results_stays(name: str, value: int):
     program = lowered(parse_graph(COLUMNS))
-    assert split_reductions(program) is program
+    assert split_reductions(program, replace(SHORT, **{name: value})) is program
 
 
 def test_two_calls_have_partial_results_of_their_own():
@@ -122,7 +130,7 @@ graph @twice(%a: f32[500], %b: f32[500]) -> (f32[], f32[]) {
   return %x, %y
 }
 """
-    program = split_reductions(lowered(parse_graph(text)))
+    program = split_short(lowered(parse_graph(text)))
     verify_program(program)
     assert len([s for s in program.storages if s.cls == "temp"]) == 2
     arguments = inputs(text)

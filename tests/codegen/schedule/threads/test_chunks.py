@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from graphc.base.dtypes import float32, int64
+from graphc.codegen.machine.costs import DEFAULT
 from graphc.codegen.machine.target import Target, host_target
-from graphc.codegen.schedule.estimate.cost import Costs
+from graphc.codegen.schedule.estimate.cost import StatementCounts
 from graphc.codegen.schedule.expansion.expand import expand
 from graphc.codegen.schedule.loops.distribute import separate_phases
 from graphc.codegen.schedule.pipeline import schedule_program
@@ -52,7 +53,7 @@ def check_parts(program: Program, arrays: dict[str, np.ndarray], target: Target 
     found = []
     for call in program.calls:
         kernel = program.kernel(call.kernel)
-        split = split_kernel(kernel, Costs())
+        split = split_kernel(kernel, StatementCounts(), DEFAULT.threads)
         before = [arrays[a] for a in call.args]
         expected = [a.copy() for a in before]
         Parts(kernel, None, target).run(expected)
@@ -181,7 +182,7 @@ def copy(*axes: Axis, source: str = "x", target: str = "y", combine: str | None 
 
 
 def split(*body: Stmt, buffers: tuple[Buffer, ...] = (X, Y)) -> Split | None:
-    return split_kernel(Kernel("k", buffers, body), Costs())
+    return split_kernel(Kernel("k", buffers, body), StatementCounts(), DEFAULT.threads)
 
 
 def test_a_long_loop_is_shared_as_it_is():
@@ -270,7 +271,7 @@ def test_stores_at_places_from_data_wait_for_what_lies_there():
     program = separate_phases(lowered(parse_graph(copy_first)))
     (kernel,) = program.kernels
     assert sum(isinstance(s, Loop) for s in kernel.body) == 1, "one loop copies, a statement outside of it stores"
-    assert split_kernel(kernel, Costs()) is None
+    assert split_kernel(kernel, StatementCounts(), DEFAULT.threads) is None
 
 
 def test_one_iteration_is_not_shared():
@@ -291,7 +292,7 @@ def test_every_iteration_runs_in_exactly_one_part(extents: tuple[int, ...]):
     for a in reversed(axes):
         body = (Loop(a, "parallel", body),)
     kernel = Kernel("k", (Buffer("c", float32, size, "inout"),), body)
-    found = split_kernel(kernel, Costs())
+    found = split_kernel(kernel, StatementCounts(), DEFAULT.threads)
     assert found is not None
     native = Parts(kernel, found, TARGET)
     for parts in range(1, size + 3):
@@ -303,5 +304,5 @@ def test_every_iteration_runs_in_exactly_one_part(extents: tuple[int, ...]):
 def test_shares_are_even():
     program = schedule_program(lowered(parse_graph(MATMUL.replace("65", "650").replace("70", "700"))), TARGET)
     for call in program.calls:
-        found = split_kernel(program.kernel(call.kernel), Costs())
+        found = split_kernel(program.kernel(call.kernel), StatementCounts(), DEFAULT.threads)
         assert found is not None and found.grains >= 32

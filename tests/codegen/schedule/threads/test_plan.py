@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -10,19 +9,13 @@ import pytest
 from graphc.base.dtypes import float32
 from graphc.codegen.llvm.entry import ENTRY, THREADS, emit_program
 from graphc.codegen.machine.target import host_target
-from graphc.codegen.schedule.threads import plan as team
 from graphc.codegen.schedule.threads.plan import Team, owners, plan_team
 from graphc.ir.kernel.index import Axis, as_index
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Loop, Program, Storage, Store
-from tests.runtime.threaded import everything_shared
+from tests.native import priced
+from tests.runtime.threaded import SHARED
 
 N = 1000
-
-
-@pytest.fixture
-def shared() -> Iterator[None]:
-    with everything_shared():
-        yield
 
 
 def kernel(name: str, kind: str) -> Kernel:
@@ -60,24 +53,24 @@ def program(calls: str, **places: int) -> Program:
         ("p x a,s a b,s b c,p c d", {}, {1, 3}),
     ],
 )
-def test_threads_meet_where_one_needs_what_another_did(shared, calls: str, places: dict[str, int], expected: set[int]):
+def test_threads_meet_where_one_needs_what_another_did(calls: str, places: dict[str, int], expected: set[int]):
     made = program(calls, **places)
-    plan = plan_team(made, host_target())
+    plan = plan_team(made, SHARED)
     assert set(plan.splits) == {"p"}
     assert plan.barriers == expected
-    text = emit_program(made, host_target())
+    text = emit_program(made, SHARED)
     assert text.count("call void @graphc_meet(") == len(expected)
     assert THREADS in text
 
 
-def test_an_alias_is_the_memory_that_it_uses(shared):
+def test_an_alias_is_the_memory_that_it_uses():
     made = program("p x a,p y b")
     storages = tuple(
         Storage(s.name, s.dtype, s.shape, s.cls, alias="a" if s.name == "y" else "") for s in made.storages
     )
     made = Program("f", storages, made.kernels, made.calls, made.arena)
     assert {n: s.name for n, s in owners(made).items()} == {"a": "a", "b": "b", "x": "x", "y": "a"}
-    assert plan_team(made, host_target()).barriers == {1}
+    assert plan_team(made, SHARED).barriers == {1}
 
 
 def test_little_work_is_left_to_one_thread():
@@ -86,28 +79,26 @@ def test_little_work_is_left_to_one_thread():
     assert THREADS not in emit_program(made, host_target())
 
 
-def test_threads_are_as_many_as_the_work_feeds(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(team, "SPLIT_NS", 0)
-    monkeypatch.setattr(team, "TEAM_NS", 1000)
-    monkeypatch.setattr(team, "PART_NS", 500)
-    several = plan_team(program(",".join(["p x a"] * 20)), host_target())
-    more = plan_team(program(",".join(["p x a"] * 200)), host_target())
+def test_threads_are_as_many_as_the_work_feeds():
+    target = priced(SHARED, threads={"team_ns": 1000, "part_ns": 500})
+    several = plan_team(program(",".join(["p x a"] * 20)), target)
+    more = plan_team(program(",".join(["p x a"] * 200)), target)
     assert 2 <= several.most < more.most <= 256
 
 
-def test_work_that_cannot_be_shared_makes_no_team(shared):
-    assert plan_team(program("s x a,s a b"), host_target()) == Team()
+def test_work_that_cannot_be_shared_makes_no_team():
+    assert plan_team(program("s x a,s a b"), SHARED) == Team()
 
 
-def test_a_target_without_a_pool_has_no_team(shared):
-    target = host_target().__class__(**{**vars(host_target()), "triple": "wasm32-unknown-unknown"})
+def test_a_target_without_a_pool_has_no_team():
+    target = replace(SHARED, triple="wasm32-unknown-unknown")
     assert plan_team(program("p x a"), target) == Team()
 
 
-def test_the_plan_may_be_given(shared):
+def test_the_plan_may_be_given():
     made = program("p x a")
-    assert f"define void @{ENTRY}" in emit_program(made, host_target(), Team())
-    assert THREADS not in emit_program(made, host_target(), Team())
+    assert f"define void @{ENTRY}" in emit_program(made, SHARED, Team())
+    assert THREADS not in emit_program(made, SHARED, Team())
 
 
 def repeated(calls: str, loops: dict[int, tuple[Axis, ...]], **places: int) -> Program:
@@ -120,10 +111,10 @@ def repeated(calls: str, loops: dict[int, tuple[Axis, ...]], **places: int) -> P
 OUTER, INNER = Axis("r0", 3), Axis("r1", 2)
 
 
-def test_a_loop_without_shared_kernels_is_run_by_one_thread(shared):
+def test_a_loop_without_shared_kernels_is_run_by_one_thread():
     made = repeated("p x t,s x a,s t b,s a c,p b d", {i: (OUTER,) for i in (1, 2, 3)}, t=0)
-    assert plan_team(made, host_target()).barriers == {1, 4}
-    text = emit_program(made, host_target())
+    assert plan_team(made, SHARED).barriers == {1, 4}
+    text = emit_program(made, SHARED)
     assert text.count("call void @graphc_meet(") == 2
     assert text.index("call void @graphc_meet(") < text.index("A1:") < text.index("L1.0:") < text.index("E1.0:")
 
@@ -137,16 +128,16 @@ def test_a_loop_without_shared_kernels_is_run_by_one_thread(shared):
         ("p x a,s x b,s b c,p c d", {1: (OUTER,), 2: (OUTER, INNER), 3: (OUTER,)}, {2, 3}),
     ],
 )
-def test_threads_meet_for_what_an_iteration_leaves(shared, calls: str, loops: dict, expected: set[int]):
+def test_threads_meet_for_what_an_iteration_leaves(calls: str, loops: dict, expected: set[int]):
     made = repeated(calls, loops)
-    plan = plan_team(made, host_target())
+    plan = plan_team(made, SHARED)
     assert plan.barriers == expected
     assert OUTER in plan.shared_loops(made.calls)
-    assert emit_program(made, host_target()).count("call void @graphc_meet(") == len(expected)
+    assert emit_program(made, SHARED).count("call void @graphc_meet(") == len(expected)
 
 
-def test_small_kernels_of_loops_are_left_to_one_thread(monkeypatch):
-    monkeypatch.setattr(team, "SPLIT_NS", 0)
-    monkeypatch.setattr(team, "TEAM_NS", 0)
-    assert set(plan_team(repeated("p x a", {}), host_target()).splits) == {"p"}
-    assert plan_team(repeated("p x a", {0: (OUTER,)}), host_target()) == Team()
+def test_small_kernels_of_loops_are_left_to_one_thread():
+    repeated_ns = host_target().costs.threads.repeated_ns
+    target = priced(SHARED, threads={"repeated_ns": repeated_ns})
+    assert set(plan_team(repeated("p x a", {}), target).splits) == {"p"}
+    assert plan_team(repeated("p x a", {0: (OUTER,)}), target) == Team()

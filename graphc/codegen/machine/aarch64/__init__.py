@@ -1,0 +1,1 @@
+"""Processors with 64-bit Arm: with NEON."""

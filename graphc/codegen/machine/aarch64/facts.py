@@ -1,0 +1,27 @@
+"""What aarch64 processors are: 32 vector registers of 16 bytes, and conversions from f16."""
+
+from __future__ import annotations
+
+from graphc.codegen.machine.aarch64.costs import NEON
+from graphc.codegen.machine.target import Family, Target
+
+
+def describe(triple: str, cpu: str, features: str) -> Target:
+    """The facts of a processor with NEON, which all have."""
+    return Target(
+        triple=triple,
+        cpu=cpu,
+        features=features,
+        vector_bytes=16,
+        registers=32,
+        fma=True,
+        half=True,
+        costs=NEON,
+    )
+
+
+FAMILY = Family(
+    architectures=("aarch64", "arm64"),
+    named={"neon": describe("aarch64-unknown-linux-gnu", "neoverse-n1", "+neon")},
+    describe=describe,
+)

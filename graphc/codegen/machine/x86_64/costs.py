@@ -1,0 +1,13 @@
+"""What things cost on x86-64, by the width of its vectors."""
+
+from __future__ import annotations
+
+from graphc.codegen.machine.costs import DEFAULT, Costs, MemoryCosts
+
+SSE2 = DEFAULT
+"""Not measured: as with AVX-512, on which the numbers were found."""
+AVX2 = DEFAULT
+"""Not measured: as with AVX-512, on which the numbers were found."""
+AVX512 = Costs(memory=MemoryCosts(non_temporal_bytes=24 << 20, narrow_load_bytes=32))
+"""Measured on a server core with an L2 cache of its own and a share in a large LLC: from 24 MiB on, stores past the
+caches are faster, and sums over what lies in the LLC read half a vector at a time."""

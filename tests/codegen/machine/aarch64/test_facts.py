@@ -1,0 +1,16 @@
+"""Facts of aarch64: 32 registers, each for one row that a loop reads beside others or for its sum."""
+
+from __future__ import annotations
+
+from graphc.codegen.machine.aarch64.facts import FAMILY, describe
+
+
+def test_every_processor_has_neon():
+    found, named = describe("arm64-apple-darwin", "apple-m1", ""), FAMILY.named["neon"]
+    assert (found.vector_bytes, found.registers) == (named.vector_bytes, named.registers) == (16, 32)
+    assert found.fma and found.half and not found.masked
+    assert found.costs is named.costs
+
+
+def test_addresses_take_registers_of_which_there_are_fewer():
+    assert FAMILY.named["neon"].streams < FAMILY.named["neon"].registers

@@ -1,0 +1,30 @@
+"""Facts of x86-64: what features say about vectors."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphc.codegen.machine.x86_64.facts import FAMILY, describe
+
+TRIPLE = "x86_64-unknown-linux-gnu"
+
+
+@pytest.mark.parametrize(
+    ("features", "same"),
+    [
+        ("+sse2,+sse4.1", "sse2"),
+        ("+avx,+avx2", "sse2"),  # no fused multiply-add
+        ("+avx2,+fma,+f16c", "avx2"),
+        ("+avx2,+fma,+f16c,+avx512f", "avx2"),  # no short vectors of AVX-512, as on Knights Landing
+        ("+avx2,+fma,+avx512f,+avx512vl", "avx512"),
+    ],
+)
+def test_features_decide_which_vectors_there_are(features: str, same: str):
+    found, named = describe(TRIPLE, "", features), FAMILY.named[same]
+    for fact in ("vector_bytes", "registers", "streams", "masked", "fast_ldexp", "fma", "l1_bytes", "l2_bytes"):
+        assert getattr(found, fact) == getattr(named, fact), fact
+    assert found.costs is named.costs
+
+
+def test_conversions_from_f16_are_a_feature_of_their_own():
+    assert not describe(TRIPLE, "", "+avx2,+fma").half and describe(TRIPLE, "", "+avx2,+fma,+f16c").half

@@ -10,7 +10,8 @@ from graphc.base import config
 from graphc.base.errors import ArgumentError, CompileError
 from graphc.base.locks import cached_property
 from graphc.codegen.llvm.build import build_object, emit_assembly
-from graphc.codegen.llvm.entry import emit_program
+from graphc.codegen.llvm.entry import emit_module
+from graphc.codegen.llvm.module import Module
 from graphc.codegen.machine.target import Target, host_target
 from graphc.codegen.schedule.memory.bufferize import plan_memory
 from graphc.codegen.schedule.memory.prepacking import split_prepacking
@@ -127,7 +128,12 @@ class Stages:
     @cached_property
     def llvm(self) -> str:
         """LLVM text of the whole program."""
-        return self._timed("llvm", emit_program, self.scheduled, self.target)
+        return self.module.text
+
+    @cached_property
+    def module(self) -> Module:
+        """The functions of the whole program."""
+        return self._timed("llvm", emit_module, self.scheduled, self.target)
 
     @cached_property
     def asm(self) -> str:
@@ -137,7 +143,7 @@ class Stages:
     @cached_property
     def object(self) -> bytes:
         """Object code for the target."""
-        return self._timed("object", build_object, self.llvm, self.target)
+        return self._timed("object", build_object, self.module, self.target)
 
     def text(self, stage: str) -> str:
         """The text of a stage; raises ArgumentError for an unknown one."""

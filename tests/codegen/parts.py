@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.emit import emit_kernel
+from graphc.codegen.llvm.module import Module, Part
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.threads.chunks import Split
 from graphc.ir.kernel.statements import Kernel
@@ -18,11 +19,11 @@ from graphc.runtime.loader import load_object
 
 def kernel_code(kernel: Kernel, split: Split | None, target: Target) -> bytes:
     """Object code that exports one kernel under its own name."""
-    declarations: dict[str, str] = {}
-    text = emit_kernel(kernel, target, declarations, split)
-    text = re.sub(r"define internal void @\S+\(", "define void @entry(", text, count=1)
-    head = [f'target triple = "{target.triple}"', *declarations.values()]
-    return build_object("\n".join([*head, text, "attributes #0 = { nounwind }"]), target, quick=True)
+    declarations: dict[str, Part] = {}
+    function = replace(emit_kernel(kernel, target, declarations, split), name="entry", local=False)
+    head = f'target triple = "{target.triple}"'
+    module = Module((head, *declarations.values(), function, "attributes #0 = { nounwind }"))
+    return build_object(module, target, quick=True)
 
 
 class Parts:

@@ -8,6 +8,7 @@ from math import inf
 import numpy as np
 import pytest
 
+from graphc.codegen.llvm.module import Module
 from graphc.compiler import check, stages
 from graphc.compiler.check import check_graph, check_narrow, difference, graph_arguments, statements
 from graphc.compiler.stages import Stages
@@ -82,8 +83,8 @@ def test_a_wrong_lowering_is_found_and_the_node_named(monkeypatch: pytest.Monkey
 
 
 def test_a_fault_of_the_emitter_alone_is_found(monkeypatch: pytest.MonkeyPatch):
-    emit = stages.emit_program
-    monkeypatch.setattr(stages, "emit_program", lambda *a: emit(*a).replace("fadd ", "fsub "))
+    emit = stages.emit_module
+    monkeypatch.setattr(stages, "emit_module", lambda *a: Module((emit(*a).text.replace("fadd ", "fsub "),)))
     graph = counter()
     report = check_graph(graph, arguments(graph))
     assert [s.good for s in report.stages] == [True, True, True, False]

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable
 from itertools import pairwise
 
+from graphc.codegen.llvm.module import Function, Part
 from graphc.codegen.schedule.expansion.steps import hexes
 from graphc.ir.kernel.large_angle import FROM, PARTS, QUADRANT_BITS, WORDS, two_over_pi
 
@@ -18,7 +19,7 @@ _TABLE = "reduce_large.two_over_pi"
 _ATTRIBUTES = 'nounwind noinline "frame-pointer"="none"'
 
 
-def declare_reduction(name: str, lanes: int, declare: Callable[[str, str], None]) -> str:
+def declare_reduction(name: str, lanes: int, declare: Callable[[str, Part], None]) -> str:
     """Makes sure that the function of one part for so many lanes (0: a scalar) is in the module; returns its name."""
     words = ", ".join(f"i64 {word - (1 << 64) if word >> 63 else word}" for word in two_over_pi())
     declare(_TABLE, f"@{_TABLE} = internal constant [{WORDS} x i64] [{words}]")
@@ -35,11 +36,10 @@ def declare_reduction(name: str, lanes: int, declare: Callable[[str, str], None]
     return vector
 
 
-def _vector_function(name: str, scalar: str, lanes: int) -> str:
+def _vector_function(name: str, scalar: str, lanes: int) -> Function:
     """Zeros, unless some lane is large."""
     kind = f"<{lanes} x double>"
     lines = [
-        f"define internal {kind} @{name}({kind} %x) {_ATTRIBUTES} {{",
         f"  %size = call {kind} @llvm.fabs.v{lanes}f64({kind} %x)",
         f"  %large = fcmp ogt {kind} %size, splat (double {_double(FROM)})",
         f"  %bits = bitcast <{lanes} x i1> %large to i{lanes}",
@@ -57,7 +57,8 @@ def _vector_function(name: str, scalar: str, lanes: int) -> str:
             f"  %r{i} = insertelement {kind} {result}, double %y{i}, i32 {i}",
         ]
         result = f"%r{i}"
-    return "\n".join([*lines, f"  ret {kind} {result}", "}"])
+    body = "\n".join([*lines, f"  ret {kind} {result}"])
+    return Function(name, ((kind, "%x"),), body, kind, _ATTRIBUTES, calls=True)
 
 
 def _double(value: float) -> str:
@@ -85,11 +86,10 @@ class _Writer:
         return total, self.float("fsub", b, self.float("fsub", total, a))
 
 
-def _scalar_function(name: str, part: int) -> str:
+def _scalar_function(name: str, part: int) -> Function:
     """The encoded angle, or its rest, of a large number; 0 of another one."""
     w = _Writer()
     w.lines = [
-        f"define internal double @{name}(double %x) {_ATTRIBUTES} {{",
         "  %size = call double @llvm.fabs.f64(double %x)",
         f"  %large = fcmp ogt double %size, {_double(FROM)}",
         "  br i1 %large, label %some, label %none",
@@ -107,7 +107,8 @@ def _scalar_function(name: str, part: int) -> str:
         bits = w(f"add i64 {w(f'bitcast double {result} to i64')}, {exponent}")
         result = w(f"bitcast i64 {bits} to double")
     result = w.float("fadd", result, w.float("fsub", "%x", "%x"))  # NaN of infinities
-    return "\n".join([*w.lines, f"  ret double {result}", "}"])
+    body = "\n".join([*w.lines, f"  ret double {result}"])
+    return Function(name, (("double", "%x"),), body, "double", _ATTRIBUTES)
 
 
 def _product(w: _Writer) -> tuple[str, str, str]:

@@ -11,6 +11,7 @@ from llvmlite import binding
 from graphc.base import config
 from graphc.base.errors import CompileError
 from graphc.base.locks import Lock, hold_for_forks, section
+from graphc.codegen.llvm.module import Module
 from graphc.codegen.llvm.split import split_module
 from graphc.codegen.machine.target import Target, target_machine
 from graphc.files.object_archive import join_objects
@@ -29,12 +30,12 @@ def _parse(text: str, target: Target, quick: bool = False) -> tuple[binding.Modu
     return module, machine
 
 
-def build_object(text: str, target: Target, quick: bool = False) -> bytes:
-    """Relocatable object code of a module given as LLVM text; raises CompileError when LLVM refuses it.
+def build_object(module: Module | str, target: Target, quick: bool = False) -> bytes:
+    """Relocatable object code of a module, or of one given as LLVM text; raises CompileError when LLVM refuses it.
 
-    A large module is built in parts by several threads (see object_archive for what they become). ``quick`` code is
-    built in a tenth of the time and not optimised."""
-    parts = split_module(text)
+    A large module is built in parts by several threads (see object_archive for what they become), one that is given as
+    text in one piece. ``quick`` code is built in a tenth of the time and not optimised."""
+    parts = [module] if isinstance(module, str) else split_module(module)
     workers = min(len(parts), _threads())
     if workers == 1:
         return join_objects([_build(part, target, quick) for part in parts])

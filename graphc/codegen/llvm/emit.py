@@ -10,6 +10,7 @@ from graphc.base.errors import CompileError
 from graphc.codegen.llvm.accumulator import Accumulator, AccumulatorWriter, Key, analyse
 from graphc.codegen.llvm.function import Coordinates, FunctionWriter, LaneValue
 from graphc.codegen.llvm.memory import MemoryWriter, VectorAxis
+from graphc.codegen.llvm.module import Function, Parameter, Part
 from graphc.codegen.llvm.scalar import ScalarEmitter, register_type, splat_literal
 from graphc.codegen.llvm.share import ShareWriter
 from graphc.codegen.llvm.strided import Place, merge_spans
@@ -39,11 +40,11 @@ from graphc.ir.kernel.statements import (
 def emit_kernel(
     kernel: Kernel,
     target: Target,
-    declarations: dict[str, str],
+    declarations: dict[str, Part],
     split: Split | None = None,
     streamed: frozenset[str] = frozenset(),
-) -> str:
-    """The definition ``define internal void @name(ptr, ...)`` of a scheduled kernel; the functions that it calls are
+) -> Function:
+    """The function ``void @name(ptr, ...)`` of a scheduled kernel; the functions that it calls are
     added to ``declarations``. Arguments are the kernel's buffers in order, scratch included; with ``split`` also the
     number of the part to run and the number of parts. With ``streamed`` (see memory.non_temporal) it is
     ``@name.streamed``, for buffers that start at a cache line."""
@@ -65,7 +66,7 @@ class KernelEmitter:
     """Walks a kernel. A ``vector`` or ``unroll`` loop emits no loop: its body is emitted once, and every value that
     depends on the axis exists once per lane or copy (so loops inside are shared by all copies: unroll and jam)."""
 
-    def __init__(self, kernel: Kernel, target: Target, declarations: dict[str, str], split: Split | None = None):
+    def __init__(self, kernel: Kernel, target: Target, declarations: dict[str, Part], split: Split | None = None):
         self.kernel = kernel
         self.function = FunctionWriter(declarations)
         self.share = ShareWriter(self.function, split) if split else None
@@ -79,13 +80,13 @@ class KernelEmitter:
         self.inits: dict[str, Ref] = {}
         self.unroll: list[Axis] = []
 
-    def emit(self) -> str:
-        """The function's text."""
-        parameters = []
+    def emit(self) -> Function:
+        """The function."""
+        parameters: list[Parameter] = []
         for i, buffer in enumerate(self.kernel.buffers):
             self.memory.buffers[buffer.name] = (buffer, f"%b{i}")
             readonly = " readonly" if buffer.role == "in" else ""
-            parameters.append(f"ptr noalias nocapture{readonly} %b{i}")
+            parameters.append((f"ptr noalias nocapture{readonly}", f"%b{i}"))
         if self.share is not None:
             parameters += ShareWriter.PARAMETERS
             self.share.start()
@@ -95,8 +96,9 @@ class KernelEmitter:
             name = streamed_name(name)
             self.function.declare(_FENCE, f"declare void @{_FENCE}()")
             self.function.statement(f"call void @{_FENCE}()")
-        head = f"define internal void @{name}({', '.join(parameters)}) #0 {{\nentry:"
-        return f"{head}\n{self.function.text()}\n  ret void\n}}\n"
+        return Function(
+            name, tuple(parameters), f"entry:\n{self.function.text()}\n  ret void", calls=self.function.calls
+        )
 
     def value(self, name: str) -> LaneValue:
         """The emitted form of an SSA scalar."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from graphc.base.errors import CompileError
 from graphc.codegen.llvm.emit import emit_kernel, streamed_name
+from graphc.codegen.llvm.module import Function, Module, Parameter, Part, text_of
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.memory.non_temporal import streamed_buffers
 from graphc.codegen.schedule.threads.plan import Team, owners, plan_team
@@ -45,29 +46,34 @@ def stamp_count(program: Program) -> int:
     return len(program.calls) + 2
 
 
-def emit_stamped(program: Program, target: Target) -> str:
-    """As ``emit_program``, for one thread, with the processor's cycle counter written down around each kernel's call.
+def emit_stamped(program: Program, target: Target) -> Module:
+    """As ``emit_module``, for one thread, with the processor's cycle counter written down around each kernel's call.
     Raises CompileError for machines whose counter programs may not read."""
     if not target.triple.startswith("x86_64"):
         raise CompileError(f"calls cannot be timed one by one on {target.triple}", remedy="a machine with x86-64")
-    declarations: dict[str, str] = {"stamp": "declare i64 @llvm.readcyclecounter()"}
+    declarations: dict[str, Part] = {"stamp": "declare i64 @llvm.readcyclecounter()"}
     return _module(target, declarations, _functions(program, target, Team(), declarations, stamped=True))
 
 
 def emit_program(program: Program, target: Target, team: Team | None = None) -> str:
-    """LLVM text of all kernels and the entry. The program must be scheduled and its memory planned. A program with work
+    """The text of ``emit_module``."""
+    return emit_module(program, target, team).text
+
+
+def emit_module(program: Program, target: Target, team: Team | None = None) -> Module:
+    """All kernels and the entry. The program must be scheduled and its memory planned. A program with work
     for several threads (see threads.plan; ``team`` is its plan if it is known already) needs the symbol THREADS."""
     team = plan_team(program, target) if team is None else team
-    declarations: dict[str, str] = {}
+    declarations: dict[str, Part] = {}
     return _module(target, declarations, _functions(program, target, team, declarations))
 
 
 def _functions(
-    program: Program, target: Target, team: Team, declarations: dict[str, str], stamped: bool = False
-) -> list[str]:
+    program: Program, target: Target, team: Team, declarations: dict[str, Part], stamped: bool = False
+) -> list[Part]:
     """Kernels and the entry."""
     streamed = streamed_buffers(program, target)
-    functions: list[str] = []
+    functions: list[Part] = []
     for kernel in program.kernels:
         split = team.splits.get(kernel.name)
         functions.append(emit_kernel(kernel, target, declarations, split))
@@ -77,20 +83,29 @@ def _functions(
         declarations["ptrmask"] = "declare ptr @llvm.ptrmask.p0.i64(ptr, i64)"
     polls = frozenset[int]() if stamped else find_polls(program, team, target.costs.threads)
     if polls:
-        functions.append(_LOOK)
-    return [*functions, _EntryWriter(program, team, streamed, stamped, polls, target.line_bytes).emit()]
+        functions += [_INTERRUPT, _LOOK]
+    writer = _EntryWriter(program, team, streamed, stamped, polls, target.line_bytes)
+    return [*functions, *writer.emit()]
 
 
-def _module(target: Target, declarations: dict[str, str], functions: list[str]) -> str:
+def _module(target: Target, declarations: dict[str, Part], functions: list[Part]) -> Module:
     head = f'target triple = "{target.triple}"\n'
     attributes = 'attributes #0 = { nounwind noinline "frame-pointer"="none" }\n'
-    return "\n".join([head, *sorted(declarations.values()), "", *functions, attributes])
+    first = sorted(declarations.values(), key=text_of)
+    return Module((head, *_spaced(first), "", *_spaced(functions), attributes))
 
 
-_SHARED = f"""\
-@{THREADS} = external global {{{{ ptr, i64, i64 }}}}
+def _spaced(parts: Sequence[Part]) -> list[Part]:
+    """The parts with a blank line after every function."""
+    return [p for part in parts for p in ((part, "") if isinstance(part, Function) else (part,))]
 
-define void @{ENTRY}({{table}}) #0 {{{{
+
+_THREADS = f"@{THREADS} = external global {{ ptr, i64, i64 }}\n"
+
+
+def _start(table: Parameter, most: int, scratch: int) -> Function:
+    """The entry of a program that threads share."""
+    body = f"""\
   %pcount = getelementptr i8, ptr @{THREADS}, i64 8
   %count = load atomic i64, ptr %pcount monotonic, align 8
   %more = icmp ugt i64 %count, 1
@@ -99,32 +114,36 @@ alone:
   call void @{WORK}(ptr %table, i64 0, i64 1, ptr null, ptr null)
   ret void
 team:
-  %fewer = icmp ult i64 %count, {{most}}
-  %parts = select i1 %fewer, i64 %count, i64 {{most}}
+  %fewer = icmp ult i64 %count, {most}
+  %parts = select i1 %fewer, i64 %count, i64 {most}
   %pspin = getelementptr i8, ptr @{THREADS}, i64 16
   %spin = load atomic i64, ptr %pspin monotonic, align 8
   %run = load atomic ptr, ptr @{THREADS} acquire, align 8
-  %used = call i64 %run(ptr @{WORK}, ptr %table, i64 %parts, i64 %spin, i64 {{scratch}})
-  ret void
-}}}}
+  %used = call i64 %run(ptr @{WORK}, ptr %table, i64 %parts, i64 %spin, i64 {scratch})
+  ret void"""
+    return Function(ENTRY, (table,), body, local=False, calls=True)
 
-define internal void @graphc_meet(ptr %barrier) #0 {{{{
+
+_MEET = Function(
+    "graphc_meet",
+    (("ptr", "%barrier"),),
+    """\
   %alone = icmp eq ptr %barrier, null
   br i1 %alone, label %out, label %wait
 wait:
   call void %barrier()
   br label %out
 out:
-  ret void
-}}}}
-"""
+  ret void""",
+)
 
 
+_INTERRUPT = f"@{INTERRUPT} = external global i64\n"
 # A byte of the signals is SIGINT where one of %x is 0, which shows in %found (Warren, Hacker's Delight, section 6-1).
-_LOOK = f"""\
-@{INTERRUPT} = external global i64
-
-define internal void @{LOOK}(ptr %word, i64 %cut) #0 {{
+_LOOK = Function(
+    LOOK,
+    (("ptr", "%word"), ("i64", "%cut")),
+    f"""\
   %signals = load atomic i64, ptr @{INTERRUPT} monotonic, align 8
   %x = xor i64 %signals, {_ONES * _SIGINT}
   %less = sub i64 %x, {_ONES}
@@ -140,9 +159,8 @@ set:
   store atomic i64 %cut, ptr %word monotonic, align 8
   br label %out
 out:
-  ret void
-}}
-"""
+  ret void""",
+)
 
 
 CALLS = "graphc_calls"
@@ -151,8 +169,9 @@ _ARGUMENTS = 1024
 """About how many arguments the calls of such a function have together."""
 
 
-def _function(head: str, lines: Sequence[str]) -> str:
-    return "\n".join([head, "entry:", *lines, "  ret void", "}", ""])
+def _function(name: str, parameters: Sequence[Parameter], lines: Sequence[str]) -> Function:
+    body = "\n".join(["entry:", *lines, "  ret void"])
+    return Function(name, tuple(parameters), body, local=name != ENTRY, calls=True)
 
 
 class _EntryWriter:
@@ -171,7 +190,7 @@ class _EntryWriter:
         self.polls = polls
         self.last = len(bound_storages(program)) + 1
         """The number of the table's word behind the addresses."""
-        self.table = f"ptr noalias nocapture{'' if polls else ' readonly'} %table"
+        self.table: Parameter = (f"ptr noalias nocapture{'' if polls else ' readonly'}", "%table")
         self.streamed = streamed
         self.stamped = stamped
         self.team = team
@@ -194,23 +213,24 @@ class _EntryWriter:
         self.repeated: list[int] = []
         """Calls in open loops whose stamps are still to be written."""
 
-    def emit(self) -> str:
+    def emit(self) -> list[Part]:
         """The entry, and for a program that threads share the function that runs one part of it. The calls of a long
         program are in functions of their own, one after the other: the time to build one grows faster than its
         length."""
         shared = bool(self.team.splits)
-        rest = ", i64 %part, i64 %parts, ptr %barrier, ptr %scratch" if shared else ""
+        rest: list[Parameter] = [("i64", "%part"), ("i64", "%parts"), ("ptr", "%barrier"), ("ptr", "%scratch")]
+        parameters = [self.table, *(rest if shared else ())]
         spans = self.spans()
         bodies = [self.body(start, stop) for start, stop in spans]
-        functions, main = [], bodies[0]
+        functions: list[Part] = []
+        main = bodies[0]
         if len(spans) > 1:
-            heads = [f"define internal void @{CALLS}{i}({self.table}{rest}) #0 {{" for i in range(len(spans))]
-            functions = [_function(head, body) for head, body in zip(heads, bodies, strict=True)]
-            main = [line for i, span in enumerate(spans) for line in self.call_span(i, span, f"ptr %table{rest}")]
+            functions = [_function(f"{CALLS}{i}", parameters, body) for i, body in enumerate(bodies)]
+            arguments = ", ".join(["ptr %table", *(f"{kind} {register}" for kind, register in parameters[1:])])
+            main = [line for i, span in enumerate(spans) for line in self.call_span(i, span, arguments)]
         if shared:
-            functions.append(_SHARED.format(table=self.table, most=self.team.most, scratch=self.program.scratch))
-        name = f"internal void @{WORK}" if shared else f"void @{ENTRY}"
-        return "\n".join([*functions, _function(f"define {name}({self.table}{rest}) #0 {{", main)])
+            functions += [_THREADS, _start(self.table, self.team.most, self.program.scratch), _MEET]
+        return [*functions, _function(WORK if shared else ENTRY, parameters, main)]
 
     def spans(self) -> list[tuple[int, int]]:
         """The numbers of the first call of each function and of the first one after it; loops stay in one piece."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
+from graphc.codegen.llvm.module import Function, Part
 from graphc.codegen.llvm.scalar import register_type, splat_literal
 from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.statements import Const
@@ -65,8 +66,10 @@ class OpenLoop:
 class FunctionWriter:
     """Collects the lines of one function. Line lists may hold nested lists (preheaders), flattened at the end."""
 
-    def __init__(self, declarations: dict[str, str]):
+    def __init__(self, declarations: dict[str, Part]):
         self.declarations = declarations
+        self.calls = False
+        """Whether it calls functions that are in the module for it."""
         self.lines: list[str | list] = []
         self.scopes: list[Scope] = [Scope(None, "", self.lines)]
         self.block = "entry"
@@ -92,9 +95,10 @@ class FunctionWriter:
         """Appends an instruction without a result."""
         self.lines.append(f"  {text}")
 
-    def declare(self, name: str, text: str) -> None:
-        """Makes sure that an external function is declared in the module."""
-        self.declarations[name] = text
+    def declare(self, name: str, part: Part) -> None:
+        """Makes sure that what it calls is in the module: a function, or the declaration of an external one."""
+        self.declarations[name] = part
+        self.calls = self.calls or isinstance(part, Function)
 
     def memo(self, depth: int, key: object, expression: str) -> str:
         """``expression`` computed once at loop depth ``depth`` (its operands must be available there)."""

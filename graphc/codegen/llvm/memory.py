@@ -331,12 +331,12 @@ class MemoryWriter:
         """A square block goes from rows along ``across`` to rows along the lanes, by one function of the module."""
         assert self.vector is not None
         info, first = self.buffers[load.buffer][0], {**at, across: 0, self.vector.axis: 0}
-        name, text = turning_function(info.dtype, self.vector.lanes)
-        self.function.declare(name, text)
+        turning = turning_function(info.dtype, self.vector.lanes)
+        self.function.declare(turning.name, turning)
         steps = load.index.coefficient(self.vector.axis), store.index.coefficient(across)
         pointers = (self.address(s.buffer, self.fix(s.index, first), at) for s in (load, store))
         given = [f"ptr {p}, i64 {n * info.dtype.itemsize}" for p, n in zip(pointers, steps, strict=True)]
-        self.function.statement(f"call void @{name}({', '.join(given)})")
+        self.function.statement(f"call void @{turning.name}({', '.join(given)})")
 
     def is_turned(self, load: Load, store: Store, across: Axis) -> bool:
         """Whether a nest over ``across`` and the lanes that only copies is one for ``copy_turned``."""

@@ -10,7 +10,7 @@ from graphc.ir.kernel.index import Axis
 class ShareWriter:
     """Follows the shared loops that are open and knows where in the row of grains the present iteration starts."""
 
-    PARAMETERS = ("i64 %part", "i64 %parts")
+    PARAMETERS = (("i64", "%part"), ("i64", "%parts"))
     """What a kernel takes besides its buffers."""
 
     def __init__(self, function: FunctionWriter, split: Split):

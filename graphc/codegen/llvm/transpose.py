@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphc.base.dtypes import DType
 from graphc.codegen.llvm.function import FunctionWriter
+from graphc.codegen.llvm.module import Function
 from graphc.codegen.llvm.scalar import memory_type
 
 
@@ -38,8 +39,8 @@ def interleave_registers(function: FunctionWriter, copies: list[str], start: int
     return result
 
 
-def turning_function(dtype: DType, lanes: int) -> tuple[str, str]:
-    """(name, text) of a function of (source, bytes between its rows, target, bytes between its rows) that copies a
+def turning_function(dtype: DType, lanes: int) -> Function:
+    """A function of (source, bytes between its rows, target, bytes between its rows) that copies a
     square block of ``lanes`` rows so that rows become columns. Its shuffles take LLVM long, so a module has it once."""
     name, kind = f"graphc_turn.{lanes}.{memory_type(dtype)}", memory_type(dtype, lanes)
     f = FunctionWriter({})
@@ -47,8 +48,9 @@ def turning_function(dtype: DType, lanes: int) -> tuple[str, str]:
     columns = transpose_registers(f, rows, dtype)
     for column, pointer in zip(columns, _row_pointers(f, "%y", "%b", lanes), strict=True):
         f.statement(f"store {kind} {column}, ptr {pointer}, align {dtype.itemsize}")
-    parameters = "ptr noalias nocapture readonly %x, i64 %a, ptr noalias nocapture %y, i64 %b"
-    return name, f"define internal void @{name}({parameters}) #0 {{\nentry:\n{f.text()}\n  ret void\n}}\n"
+    source, target = "ptr noalias nocapture readonly", "ptr noalias nocapture"
+    parameters = ((source, "%x"), ("i64", "%a"), (target, "%y"), ("i64", "%b"))
+    return Function(name, parameters, f"entry:\n{f.text()}\n  ret void")
 
 
 def _row_pointers(function: FunctionWriter, base: str, step: str, rows: int) -> list[str]:

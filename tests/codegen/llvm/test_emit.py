@@ -17,7 +17,7 @@ WIDE, NARROW = target_named("avx512"), target_named("sse2")
 
 
 def emitted(kernel: Kernel, name: str = "avx512") -> str:
-    return emit_kernel(kernel, target_named(name), {})
+    return emit_kernel(kernel, target_named(name), {}).text
 
 
 BLOCK = """

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from graphc.codegen.llvm.build import build_object
+from graphc.codegen.llvm.module import Function, Module
 from graphc.codegen.llvm.split import MOST_PARTS, PART_LINES, split_module
 from graphc.codegen.machine.target import host_target
 from graphc.files.object_archive import split_objects
@@ -17,38 +18,38 @@ HEAD = f"""target triple = "{host_target().triple}"
 
 declare i64 @llvm.smax.i64(i64, i64)
 """
+POINTER = (("ptr", "%p"),)
 
 
-def module(kernels: int, length: int) -> str:
+def module(kernels: int, length: int) -> Module:
     """A module whose entry lets kernel i add i to a number, ``length`` times."""
-    texts = []
+    functions = []
     for k in range(kernels):
         steps = "\n".join(f"  %v{i + 1} = call i64 @llvm.smax.i64(i64 %v{i}, i64 %v{i})" for i in range(length - 1))
-        texts.append(f"""define internal void @k{k}(ptr noalias nocapture %b0) #0 {{
-entry:
+        body = f"""entry:
   %v0 = load i64, ptr %b0, align 8
 {steps}
   %r = add i64 %v{length - 1}, {k}
   store i64 %r, ptr %b0, align 8
-  ret void
-}}
-""")
+  ret void"""
+        functions.append(Function(f"k{k}", (("ptr noalias nocapture", "%b0"),), body))
     calls = "\n".join(f"  call void @k{k}(ptr %p)" for k in range(kernels))
-    texts.append(f"define internal void @work(ptr %p) #0 {{\nentry:\n{calls}\n  ret void\n}}\n")
-    texts.append("define void @start(ptr %p) #0 {\nentry:\n  call void @work(ptr %p)\n  ret void\n}\n")
-    return "\n".join([HEAD, *texts, 'attributes #0 = { nounwind "frame-pointer"="none" }\n'])
+    functions.append(Function("work", POINTER, f"entry:\n{calls}\n  ret void", calls=True))
+    start = "entry:\n  call void @work(ptr %p)\n  ret void"
+    functions.append(Function("start", POINTER, start, local=False, calls=True))
+    return Module((HEAD, *functions, 'attributes #0 = { nounwind "frame-pointer"="none" }\n'))
 
 
 def test_small_modules_stay_whole():
-    text = module(3, 10)
-    assert split_module(text) == [text]
+    small = module(3, 10)
+    assert split_module(small) == [small.text]
 
 
 @pytest.mark.parametrize(("kernels", "length"), [(6, 600), (40, 500)])
 def test_parts_hold_every_function_once(kernels: int, length: int):
-    text = module(kernels, length)
-    parts = split_module(text)
-    assert len(parts) == min(MOST_PARTS, text.count("\n") // PART_LINES)
+    large = module(kernels, length)
+    parts = split_module(large)
+    assert len(parts) == min(MOST_PARTS, large.text.count("\n") // PART_LINES)
     names = [re.findall(r"define .*?@(\w+)\(", part) for part in parts]
     assert sorted(n for part in names for n in part) == sorted(["work", "start", *(f"k{i}" for i in range(kernels))])
     assert {"work", "start"} <= set(names[0])
@@ -58,9 +59,9 @@ def test_parts_hold_every_function_once(kernels: int, length: int):
 
 def test_parts_are_linked():
     """The code depends on the number of threads no more than on anything else."""
-    text = module(12, 400)
-    code = build_object(text, host_target())
-    assert len(split_objects(code)) == len(split_module(text)) > 1
+    large = module(12, 400)
+    code = build_object(large, host_target())
+    assert len(split_objects(code)) == len(split_module(large)) > 1
     number = ctypes.c_int64(30)
     load_object(code, "start").entry(ctypes.addressof(number))
     assert number.value == 30 + sum(range(12))

@@ -11,6 +11,7 @@ from graphc.base.dtypes import DType, bool_, float32, float64, int8, int64
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.entry import ENTRY
 from graphc.codegen.llvm.function import FunctionWriter
+from graphc.codegen.llvm.module import Function, Module
 from graphc.codegen.llvm.scalar import memory_type
 from graphc.codegen.llvm.transpose import interleave_registers, transpose_registers, turning_function
 from graphc.codegen.machine.target import host_target
@@ -57,13 +58,14 @@ def test_elements_by_turns(copies: int, lanes: int, dtype: DType):
 @pytest.mark.parametrize("dtype", [float32, float64, int8])
 @pytest.mark.parametrize("lanes", [4, 16])
 def test_the_turning_function_copies_between_rows_of_other_lengths(lanes: int, dtype: DType):
-    name, text = turning_function(dtype, lanes)
+    turning = turning_function(dtype, lanes)
     size = dtype.itemsize
-    call = f"call void @{name}(ptr %b, i64 {(lanes + 3) * size}, ptr %y, i64 {(lanes + 1) * size})"
+    call = f"call void @{turning.name}(ptr %b, i64 {(lanes + 3) * size}, ptr %y, i64 {(lanes + 1) * size})"
     place = f"%y = getelementptr i8, ptr %b, i64 {lanes * (lanes + 3) * size}"
-    text += f"define void @{ENTRY}(ptr %b) {{\nentry:\n  {place}\n  {call}\n  ret void\n}}\n"
-    text += "attributes #0 = { nounwind }\n"
-    library = load_object(build_object(text, host_target()), ENTRY)
+    entry = Function(ENTRY, (("ptr", "%b"),), f"entry:\n  {place}\n  {call}\n  ret void", local=False, calls=True)
+    library = load_object(
+        build_object(Module((turning, entry, "attributes #0 = { nounwind }\n")), host_target()), ENTRY
+    )
     data = (np.arange(lanes * (2 * lanes + 4)) % 100).astype(dtype.numpy)
     source = data[: lanes * (lanes + 3)].reshape(lanes, lanes + 3)
     expected = data.copy()

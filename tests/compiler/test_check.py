@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,8 +45,8 @@ def test_large_programs_skip_the_kernel_interpreter(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_wrong_pass_is_found_and_the_node_named(monkeypatch: pytest.MonkeyPatch):
-    def wrong(graph: Graph) -> Graph:
-        graph = optimize(graph)
+    def wrong(graph: Graph, *rest: Any) -> Graph:
+        graph = optimize(graph, *rest)
         for node in graph.nodes():
             if node.op.name == "maximum":
                 node.op = REGISTRY["minimum"]

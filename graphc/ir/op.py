@@ -39,6 +39,8 @@ class Trait(Flag):
     """Must be computed by a kernel of its own; never inlined into a consumer."""
     STORES_ONCE = auto()
     """``lower_nest`` stores every element of the result once: what follows element by element may be done there."""
+    RANDOM = auto()
+    """The result is random numbers, which differ between the entries of a batch where that is wanted."""
     EFFECT = auto()
     """Writes state or is observed from outside; kept in order with other effects."""
     CHECK = auto()
@@ -203,6 +205,9 @@ class OpDef:
     decompose: Callable[..., Any] | None = None
     """``decompose(*operands, **attrs)`` -> result(s) in simpler ops, or None when the application is simple enough."""
     traits: Trait = Trait.NONE
+    batch: Callable[..., Any] | None = None
+    """Batching rule: ``batch(op, size, operands, attrs)`` -> what ``size`` applications give, put together along a
+    first dimension, or None for one after the other; see ops.batch. ELEMENTWISE ops need none."""
     cost: int | None = None
     """Vector operations per element of the result; None for what follows from the scalar operations of ``lower`` (see
     fusion.price), which count those that are expanded into many."""

@@ -12,6 +12,7 @@ from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
+from graphc.ops.batch import leading
 from graphc.ops.define import define
 from graphc.ops.rules import check_kind, show
 from graphc.ops.samples import array, integers, plain
@@ -93,6 +94,7 @@ check_index = define(
     reference=_reference,
     lower_nest=_nest,
     traits=Trait.EFFECT | Trait.CHECK | Trait.MATERIALIZE,
+    batch=leading,
     samples=lambda: [
         plain(integers((4,), "int64", 0, 4), low=0, high=4),
         plain(integers((3, 40), "int32", -3, 3), low=-3, high=2**40, what="embedding: index"),

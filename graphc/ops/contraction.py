@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -14,9 +14,10 @@ from graphc.ir.kernel import scalar
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar
-from graphc.ir.op import Attr, Attrs, ErrorSample, Sample, Trait, Types
+from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Sample, Trait, Types
 from graphc.ir.types import TensorType
 from graphc.ops import shape
+from graphc.ops.batch import Entry
 from graphc.ops.define import define
 from graphc.ops.rules import check_axis, check_kind, check_one_dtype
 from graphc.ops.samples import floats, plain
@@ -131,6 +132,15 @@ def _multiply_adds(types: Types, results: Types, attrs: Attrs) -> int:
     return results[0].size * types[0].shape[-2 if attrs["transpose_a"] else -1]
 
 
+def _batched_matmul(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+    rank = max(len(e.shape) for e in operands)
+    values = [
+        shape.reshape(e.value, shape=(size, *(1,) * (rank - len(e.shape)), *e.shape)) if e.batched else e.value
+        for e in operands
+    ]
+    return matmul(*values, **attrs)
+
+
 matmul = define(
     "matmul",
     "Matrix product over the last two dimensions; those before them broadcast; either may be transposed.",
@@ -145,6 +155,7 @@ matmul = define(
     lower=_lower,
     traits=Trait.PURE | Trait.CONTRACTION,
     multiply_adds=_multiply_adds,
+    batch=_batched_matmul,
     samples=_samples,
     error_samples=[
         ErrorSample((TensorType(float32, (4,)), TensorType(float32, (4, 2))), "at least 2 dimensions"),

@@ -12,9 +12,11 @@ from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, G
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Node
 from graphc.ir.graph.interpret import Evaluator, Interpreter
-from graphc.ir.op import REGISTRY, Attr, ErrorSample, Sample, Types
+from graphc.ir.op import REGISTRY, Attr, Attrs, ErrorSample, OpDef, Sample, Types
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
+from graphc.ops.batch import Entry
+from graphc.ops.batching import batched_graph
 from graphc.ops.define import define
 from graphc.ops.rules import show
 from graphc.ops.samples import floats
@@ -148,6 +150,14 @@ def _call_samples() -> list[Sample]:
     ]
 
 
+def _batched_call(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+    """Both sub-graphs batched; an operand that is the same for all entries gets the sum of their gradients."""
+    flags = [e.batched for e in operands]
+    forward = batched_graph(attrs["forward"], size, flags)
+    backward = batched_graph(attrs["backward"], size, [True] * len(attrs["backward"].inputs), flags)
+    return call(*(e.value for e in operands), forward=forward, backward=backward, results=attrs["results"])
+
+
 call = define(
     "call",
     "Applies a sub-graph that has a gradient rule of its own. Its first outputs are the results, the others are saved "
@@ -164,6 +174,7 @@ call = define(
     vjp=_gradient,
     decompose=_decompose,
     runs=lambda attrs: (attrs["forward"], 1),
+    batch=_batched_call,
     samples=_call_samples,
     error_samples=(
         ErrorSample((), "call: 0 operands for a sub-graph with 1 arguments", _identity(), ArgumentError),

@@ -13,9 +13,10 @@ from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
-from graphc.ir.op import Attr, Dims, ErrorSample, ImageRule, Sample, Trait
+from graphc.ir.op import Attr, Attrs, Dims, ErrorSample, ImageRule, OpDef, Sample, Trait
 from graphc.ir.types import TensorType
-from graphc.ops import shape
+from graphc.ops import dispatch, shape
+from graphc.ops.batch import Entry, move, spread
 from graphc.ops.contraction import of_halves, product_of, summed_type
 from graphc.ops.define import define
 from graphc.ops.sliding import DILATION, KERNEL, PADDING, SIZE, STRIDE, Pairs, Sliding, inside
@@ -398,6 +399,41 @@ _PLAIN = {"stride": (1, 1), "padding": ((0, 0), (0, 0)), "dilation": (1, 1)}
 _ATTRS = [STRIDE, PADDING, DILATION, GROUPS]
 _TRAITS = Trait.PURE | Trait.CONTRACTION
 
+
+def _into_images(value: Any) -> Any:
+    """[batch, images, ...] as [batch * images, ...]."""
+    return shape.reshape(value, shape=(value.shape[0] * value.shape[1], *value.shape[2:]))
+
+
+def _into_channels(value: Any) -> Any:
+    """[batch, images, channels, ...] as [images, batch * channels, ...]."""
+    moved = move(value, 0, 1, 1)
+    return shape.reshape(moved, shape=(moved.shape[0], moved.shape[1] * moved.shape[2], *moved.shape[3:]))
+
+
+def _from_channels(value: Any, size: int) -> Any:
+    """The reverse of ``_into_channels``."""
+    images, channels, *rest = value.shape
+    return move(shape.reshape(value, shape=(images, size, channels // size, *rest)), 1, 1, 0)
+
+
+def _batched_convolution(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+    """Of ``conv`` and ``conv_grad_input``: more images for one weight, or one group of channels per weight."""
+    x, weight = operands
+    if not weight.batched:
+        found = dispatch.apply(op, (_into_images(x.value), weight.value), attrs)
+        return shape.reshape(found, shape=(size, found.shape[0] // size, *found.shape[1:]))
+    grouped = {**attrs, "groups": attrs["groups"] * size}
+    found = dispatch.apply(op, (_into_channels(spread(x, size)), _into_images(weight.value)), grouped)
+    return _from_channels(found, size)
+
+
+def _batched_conv_grad_weight(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+    x, g = (_into_channels(spread(e, size)) for e in operands)
+    found = conv_grad_weight(x, g, **{**attrs, "groups": attrs["groups"] * size})
+    return shape.reshape(found, shape=(size, found.shape[0] // size, *found.shape[1:]))
+
+
 conv = define(
     "conv",
     "Convolution (cross-correlation) of x [batch, channels, *size] with weight [out, channels / groups, *kernel].",
@@ -411,6 +447,7 @@ conv = define(
     traits=_TRAITS,
     image=ImageRule((Dims.IMAGE, Dims.WINDOW), Dims.IMAGE),
     multiply_adds=lambda types, results, attrs: results[0].size * prod(types[1].shape[1:]),
+    batch=_batched_convolution,
     samples=_conv_samples,
     error_samples=[
         ErrorSample((_f32(1, 3, 5, 5), _f32(4, 2, 3, 3)), "2 x 1 groups = 2 channels", _PLAIN),
@@ -440,6 +477,7 @@ conv_grad_input = define(
     traits=_TRAITS,
     image=ImageRule((Dims.IMAGE, Dims.WINDOW), Dims.IMAGE),
     multiply_adds=lambda types, results, attrs: types[0].size * prod(types[1].shape[1:]),
+    batch=_batched_convolution,
     samples=_grad_input_samples,
     error_samples=[
         ErrorSample((_f32(1, 4, 3, 3), _f32(4, 2, 3, 3)), "the convolution gives", {**_PLAIN, "size": (6, 5)}),
@@ -461,6 +499,7 @@ conv_grad_weight = define(
     traits=_TRAITS,
     image=ImageRule((Dims.IMAGE, Dims.IMAGE), Dims.WINDOW),
     multiply_adds=lambda types, results, attrs: types[1].size * prod(results[0].shape[1:]),
+    batch=_batched_conv_grad_weight,
     samples=_grad_weight_samples,
     error_samples=[
         ErrorSample((_f32(1, 2, 5, 5), _f32(1, 4, 3, 3)), "the convolution gives", {**_PLAIN, "kernel": (2, 3)}),

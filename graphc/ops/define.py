@@ -12,6 +12,7 @@ from graphc.base.errors import ArgumentError, DTypeError, VerifyError
 from graphc.ir.op import REGISTRY, Attr, Attrs, ErrorSample, ImageRule, OpDef, Sample, Trait, Types, ZeroSign, register
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
+from graphc.ops.batch import BatchRule
 from graphc.ops.bounds import BoundsRule
 from graphc.ops.rules import show
 
@@ -121,6 +122,7 @@ def define(
     lower_nest: Callable[..., None] | None = None,
     decompose: Callable[..., Any] | None = None,
     traits: Trait = Trait.PURE,
+    batch: BatchRule | None = None,
     cost: int | None = None,
     zero_sign: ZeroSign | tuple[ZeroSign, ...] = ZeroSign.SEEN,
     bounds: BoundsRule | None = None,
@@ -152,6 +154,7 @@ def define(
         lower_nest=lower_nest,
         decompose=decompose,
         traits=traits,
+        batch=batch,
         cost=cost,
         zero_sign=zero_sign,
         bounds=bounds,

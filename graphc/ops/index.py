@@ -14,9 +14,10 @@ from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError,
 from graphc.ir.kernel.index import Index, flatten, unflatten
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar
-from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Sample, Trait
 from graphc.ir.types import TensorType
-from graphc.ops import bounds
+from graphc.ops import bounds, dispatch
+from graphc.ops.batch import Entry, move, spread
 from graphc.ops.define import define
 from graphc.ops.elementwise import add, cast, div, eq, maximum, mul
 from graphc.ops.rules import check_axis, check_kind, check_one_dtype, check_sizes, show
@@ -79,6 +80,29 @@ def _lower_gather(c: LowerContext, index: Indices, x: OperandRef, indices: Opera
     return c.load(x, (*index[:axis], position, *index[end:]))
 
 
+def _rows_of(size: int, extent: int, indices: Any) -> Any:
+    """Positions in ``size`` axes of ``extent`` elements one after the other; out of range is treated as in gather."""
+    inside = gather(iota(shape=(extent,), axis=0), indices, axis=0)
+    first = iota(shape=(size, *(1,) * (len(indices.shape) - 1)), axis=0)
+    return add(inside, mul(first, extent))
+
+
+def _batched_gather(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+    x, indices = operands
+    axis, rank = attrs["axis"], len(indices.shape)
+    if not indices.batched:
+        return gather(x.value, indices.value, axis=axis + 1)
+    if not x.batched:
+        return move(gather(x.value, indices.value, axis=axis), axis, 1, 0)
+    front = move(x.value, axis + 1, 1, 1)
+    extent, rest = front.shape[1], front.shape[2:]
+    if not extent:
+        return None
+    flat = reshape(front, shape=(size * extent, *rest))
+    found = gather(flat, _rows_of(size, extent, indices.value), axis=0)
+    return move(found, 1, rank, 1 + axis)
+
+
 gather = define(
     "gather",
     "Elements of x at positions along one axis, whose dimension is replaced by those of the indices. An index out of "
@@ -93,6 +117,7 @@ gather = define(
     ),
     lower=_lower_gather,
     bounds=bounds.of_first,
+    batch=_batched_gather,
     samples=lambda: [
         Sample((floats((5, 3)), integers((4,), "int64", 0, 4)), {"axis": 0}),
         Sample((floats((2, 6, 3), "float32"), integers((2, 2), "int32", 0, 5)), {"axis": 1}),
@@ -170,6 +195,12 @@ def _as_strided_gradient(
     return reshape(zeros, shape=x.shape)
 
 
+def _batched_as_strided(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+    (x,) = operands
+    strides = (math.prod(x.shape), *attrs["strides"])
+    return as_strided(x.value, shape=(size, *attrs["shape"]), strides=strides, offset=attrs["offset"])
+
+
 as_strided = define(
     "as_strided",
     "The element of x at position offset + sum of index * stride in row-major order, for every index of the shape.",
@@ -185,6 +216,7 @@ as_strided = define(
     lower=_lower_as_strided,
     traits=Trait.PURE | Trait.VIEW,
     bounds=bounds.of_first,
+    batch=_batched_as_strided,
     samples=lambda: [
         Sample((floats((4, 5)),), {"shape": (3, 2), "strides": (1, 7), "offset": 2}),
         Sample((floats((12,), "float32"),), {"shape": (5, 4), "strides": (2, 1)}),
@@ -261,6 +293,22 @@ def _nest_scatter(
         c.store((*outer, position, *inner), c.load(updates, (*outer, *at, *inner)), combine=combine)
 
 
+def _batched_scatter(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+    """Of ``scatter``, ``scatter_add`` and ``scatter_extreme``."""
+    x, indices, updates = operands
+    axis, rank = attrs["axis"], len(indices.shape)
+    target, added = spread(x, size), spread(updates, size)
+    if not indices.batched:
+        return dispatch.apply(op, (target, indices.value, added), {**attrs, "axis": axis + 1})
+    front, added = move(target, axis + 1, 1, 1), move(added, axis + 1, rank, 1)
+    extent, rest = front.shape[1], front.shape[2:]
+    if not extent:
+        return target
+    flat = reshape(front, shape=(size * extent, *rest))
+    found = dispatch.apply(op, (flat, _rows_of(size, extent, indices.value), added), {**attrs, "axis": 0})
+    return move(reshape(found, shape=(size, extent, *rest)), 1, 1, 1 + axis)
+
+
 scatter_add = define(
     "scatter_add",
     "x with updates added at positions along one axis; equal positions add up. The transpose of gather, with its "
@@ -276,6 +324,7 @@ scatter_add = define(
     ),
     lower_nest=_nest_scatter_add,
     traits=Trait.PURE | Trait.MATERIALIZE,
+    batch=_batched_scatter,
     samples=lambda: [
         Sample((floats((5, 3)), integers((4,), "int64", 0, 4), floats((4, 3), seed=1)), {"axis": 0}),
         Sample(
@@ -346,6 +395,7 @@ scatter = define(
     lower_nest=lambda c, x, indices, updates, axis: _nest_scatter(c, x, indices, updates, axis, None),
     traits=Trait.PURE | Trait.MATERIALIZE,
     bounds=bounds.union(0, 2),
+    batch=_batched_scatter,
     samples=lambda: [
         Sample((floats((5, 3)), array([4, 0, 2], "int64"), floats((3, 3), seed=1)), {"axis": 0}),
         Sample(
@@ -419,6 +469,7 @@ scatter_extreme = define(
     vjp=(_scatter_extreme_vjp_x, None, _scatter_extreme_vjp_updates),
     lower_nest=_nest_scatter_extreme,
     traits=Trait.PURE | Trait.MATERIALIZE,
+    batch=_batched_scatter,
     samples=lambda: [
         Sample((floats((5, 3)), integers((4,), "int64", 0, 4), floats((4, 3), seed=1)), {"axis": 0}),
         Sample(

@@ -11,10 +11,12 @@ from graphc.base.dtypes import float32, float64, int64
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.graph.interpret import Evaluator, Reemitter
-from graphc.ir.op import Attr, Attrs, ErrorSample, Sample, Trait, Types
+from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Sample, Trait, Types
 from graphc.ir.types import TensorType
 from graphc.ops import contraction, dispatch, elementwise, math
 from graphc.ops.autodiff import Split, split_forward_backward, vjp_graph
+from graphc.ops.batch import Entry, move, spread
+from graphc.ops.batching import batched_graph
 from graphc.ops.control import inline
 from graphc.ops.define import define
 from graphc.ops.dispatch import GraphDispatcher
@@ -308,6 +310,19 @@ def _error_samples() -> tuple[ErrorSample, ...]:
     )
 
 
+def _batched_scan(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+    """Carries and stacks of batches; steps stay the first dimension of sequences."""
+    carries, last = attrs["carries"], attrs["carries"] + attrs["sequences"]
+    flags = [True] * carries + [e.batched for e in operands[carries:]]
+    values = [
+        spread(e, size) if i < carries else move(e.value, 0, 1, 1) if e.batched and i < last else e.value
+        for i, e in enumerate(operands)
+    ]
+    found = scan(*values, **{**attrs, "body": batched_graph(attrs["body"], size, flags)})
+    found = found if isinstance(found, tuple) else (found,)
+    return tuple(v if i < carries else move(v, 1, 1, 0) for i, v in enumerate(found))
+
+
 scan = define(
     "scan",
     "Applies a step length times: it takes the carries, a slice of each sequence and the constants, and gives the "
@@ -326,6 +341,7 @@ scan = define(
     vjp=_gradient,
     decompose=_decompose,
     runs=lambda attrs: (attrs["body"], attrs["length"]),
+    batch=_batched_scan,
     samples=_samples,
     error_samples=_error_samples(),
 )

@@ -12,6 +12,7 @@ from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import bounds
+from graphc.ops.batch import along_axis
 from graphc.ops.define import define
 from graphc.ops.rules import check_axis, check_kind
 from graphc.ops.samples import INTEGERS, array, booleans, distinct, extremes, floats, integers, plain
@@ -58,6 +59,7 @@ cumsum = define(
     vjp=(lambda g, result, x, axis, reverse: cumsum(g, axis=axis, reverse=not reverse),),
     lower_nest=_nest_cumsum,
     traits=MATERIALIZED,
+    batch=along_axis,
     samples=lambda: [
         *(Sample((floats((2, 3, 4)),), {"axis": a, "reverse": r}) for a in (0, 1, 2) for r in (False, True)),
         Sample((floats((3, 17), "float32"),), {"axis": 1}),
@@ -128,6 +130,7 @@ rank = define(
     lower=_lower_rank,
     traits=MATERIALIZED,
     bounds=bounds.places,
+    batch=along_axis,
     samples=lambda: [
         *(plain(distinct((2, 3, 4)), axis=a, descending=d) for a in (0, 1, 2) for d in (False, True)),
         plain(floats((3, 17), "float32"), axis=1),

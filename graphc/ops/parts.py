@@ -12,6 +12,7 @@ from graphc.ir.kernel.nest import Scalar
 from graphc.ir.kernel.statements import Bound
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait, ZeroSign
 from graphc.ir.types import TensorType
+from graphc.ops.batch import along_axis
 from graphc.ops.define import define
 from graphc.ops.rules import check_axis, check_kind
 from graphc.ops.samples import array, floats, integers, plain
@@ -76,6 +77,7 @@ part_sum = define(
     lower=_lower_part_sum,
     traits=Trait.PURE,
     zero_sign=ZeroSign.HIDDEN,
+    batch=along_axis,
     samples=lambda: [
         *(Sample((floats((2, 7, 3)),), {"axis": a, "count": n}) for a, n in ((0, 1), (1, 3), (1, 5), (2, 4), (1, 7))),
         Sample((floats((3, 4), "float32"),), {"axis": 1, "count": 9}),

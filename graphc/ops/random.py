@@ -10,7 +10,7 @@ words, the next 16 the second words and so on. Neighbours thus have neighbouring
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,8 +20,9 @@ from graphc.base.errors import DTypeError, ShapeError
 from graphc.ir.kernel.index import Index, flatten
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
-from graphc.ir.op import Attr, ErrorSample, Trait
+from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Trait
 from graphc.ir.types import TensorType, row_major_strides
+from graphc.ops.batch import Entry
 from graphc.ops.define import define
 from graphc.ops.elementwise import bit_and, cast, mul, shift_right
 from graphc.ops.rules import check_sizes, show
@@ -118,6 +119,10 @@ def _lower(c: LowerContext, index: tuple[Index, ...], state: OperandRef, shape: 
     return result
 
 
+def _batched_random_bits(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+    return random_bits(operands[0].value, **{**attrs, "shape": (size, *attrs["shape"])})
+
+
 random_bits = define(
     "random_bits",
     "32 random bits per element (i32): of Philox 4x32-10 for key = seed and counter = (n, stream, step) element i, "
@@ -130,8 +135,9 @@ random_bits = define(
     ],
     reference=_reference,
     lower=_lower,
-    traits=Trait.PURE | Trait.GENERATOR,
+    traits=Trait.PURE | Trait.GENERATOR | Trait.RANDOM,
     cost=120,
+    batch=_batched_random_bits,
     samples=lambda: [
         plain(array([0, 0], "int64"), shape=(5,), stream=0),
         plain(array([-1, 1 << 40], "int64"), shape=(2, 3), stream=0xFFFFFFFF),

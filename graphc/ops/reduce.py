@@ -16,6 +16,7 @@ from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait, ZeroSign
 from graphc.ir.types import TensorType
 from graphc.ops import bounds
+from graphc.ops.batch import along_axes, along_axis
 from graphc.ops.define import define
 from graphc.ops.elementwise import cast, div, eq, mul
 from graphc.ops.rules import check_axes, check_axis, check_kind, show
@@ -188,6 +189,7 @@ sum = define(
     lower=_lower_fold("add", lambda dtype: 0),
     traits=REDUCTION,
     zero_sign=ZeroSign.HIDDEN,
+    batch=along_axes,
     samples=lambda: _number_samples(floats, True),
     error_samples=_AXIS_ERRORS,
 )
@@ -215,6 +217,7 @@ prod = define(
     vjp=(_prod_gradient,),
     lower=_lower_fold("mul", lambda dtype: 1),
     traits=REDUCTION,
+    batch=along_axes,
     samples=_prod_samples,
     error_samples=_AXIS_ERRORS,
 )
@@ -230,6 +233,7 @@ def _extreme(name: str, word: str, reference: Any, initial: Callable[[DType], An
         reference=lambda x, axes, keepdims: reference(x, axis=axes, keepdims=keepdims),
         vjp=(_extreme_gradient,),
         lower=_lower_fold(name, initial),
+        batch=along_axes,
         traits=REDUCTION,
         zero_sign=ZeroSign.KEPT,
         bounds=bounds.of_first,
@@ -251,6 +255,7 @@ def _truth(name: str, word: str, reference: Any, combine: str, initial: bool) ->
         attrs=_AXES,
         reference=lambda x, axes, keepdims: reference(x, axis=axes, keepdims=keepdims),
         lower=_lower_fold(combine, lambda dtype: initial),
+        batch=along_axes,
         traits=REDUCTION,
         samples=lambda: [
             *(plain(booleans((2, 3, 4)), **attrs) for attrs in _choices()),
@@ -315,6 +320,7 @@ def _position(name: str, word: str, reference: Any, combine: str, initial: Calla
         attrs=_AXIS,
         reference=lambda x, axis, keepdims: reference(x, axis=axis, keepdims=keepdims).astype(np.int64),
         lower=_lower_position(combine, initial),
+        batch=along_axis,
         traits=REDUCTION,
         bounds=bounds.places,
         samples=lambda: [

@@ -14,9 +14,10 @@ from graphc.ir.kernel.index import Index, flatten, unflatten
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
 from graphc.ir.kernel.statements import Bound
-from graphc.ir.op import Attr, Attrs, Bounds, Dims, ErrorSample, ImageRule, Sample, Trait
+from graphc.ir.op import Attr, Attrs, Bounds, Dims, ErrorSample, ImageRule, OpDef, Sample, Trait
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.ops import bounds, dispatch
+from graphc.ops.batch import Entry, all_one_more, along_axes, along_axis
 from graphc.ops.define import define
 from graphc.ops.rules import (
     check_axes,
@@ -51,6 +52,10 @@ def _lower_reshape(c: LowerContext, index: Indices, x: OperandRef, shape: tuple[
     return c.load(x, unflatten(flatten(index, row_major_strides(shape)), x.shape))
 
 
+def _batched_reshape(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+    return reshape(operands[0].value, shape=(size, *attrs["shape"]))
+
+
 reshape = define(
     "reshape",
     "The same elements in row-major order under another shape of the same size.",
@@ -62,6 +67,7 @@ reshape = define(
     lower=_lower_reshape,
     traits=VIEW,
     bounds=bounds.of_first,
+    batch=_batched_reshape,
     samples=lambda: [
         *with_attrs(floats((2, 3, 4)), [{"shape": s} for s in ((24,), (4, 6), (2, 1, 12), (3, 2, 2, 2), (2, 3, 4))]),
         Sample((floats((), "float32"),), {"shape": (1, 1)}),
@@ -92,6 +98,10 @@ def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(range(len(permutation)), key=lambda i: permutation[i]))
 
 
+def _batched_transpose(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+    return transpose(operands[0].value, permutation=(0, *all_one_more(attrs["permutation"])))
+
+
 transpose = define(
     "transpose",
     "Reorders dimensions: dimension i of the result is dimension permutation[i] of x.",
@@ -103,6 +113,7 @@ transpose = define(
     lower=lambda c, index, x, permutation: c.load(x, [index[i] for i in inverse(permutation)]),
     traits=VIEW,
     bounds=bounds.of_first,
+    batch=_batched_transpose,
     samples=lambda: [
         *with_attrs(floats((2, 3, 4)), [{"permutation": p} for p in ((0, 1, 2), (2, 0, 1), (1, 0, 2), (2, 1, 0))]),
         Sample((floats((5, 7), "float32"),), {"permutation": (1, 0)}),
@@ -129,6 +140,12 @@ def _infer_broadcast_to(x: TensorType, shape: tuple[int, ...]) -> TensorType:
     return TensorType(x.dtype, shape)
 
 
+def _batched_broadcast_to(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+    (x,) = operands
+    aligned = reshape(x.value, shape=(size, *(1,) * (len(attrs["shape"]) - len(x.shape)), *x.shape))
+    return broadcast_to(aligned, shape=(size, *attrs["shape"]))
+
+
 broadcast_to = define(
     "broadcast_to",
     "Repeats dimensions of size 1, and new leading ones, to reach a shape (numpy's rules).",
@@ -140,6 +157,7 @@ broadcast_to = define(
     lower=lambda c, index, x, shape: c.broadcast(x, index),
     traits=VIEW,
     bounds=bounds.of_first,
+    batch=_batched_broadcast_to,
     samples=lambda: [
         *with_attrs(floats((3, 1)), [{"shape": s} for s in ((3, 4), (2, 3, 5), (3, 1), (3, 0))]),
         Sample((floats((), "float32"),), {"shape": (2, 2)}),
@@ -189,6 +207,11 @@ def _slice_gradient(g: Any, result: Any, x: Any, starts: Any, stops: Any, steps:
     return pad(g, low=low, high=high, interior=[s - 1 for s in steps], value=0)
 
 
+def _batched_slice(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+    starts, stops, steps = (0, *attrs["starts"]), (size, *attrs["stops"]), (1, *attrs["steps"])
+    return slice(operands[0].value, starts=starts, stops=stops, steps=steps)
+
+
 slice = define(
     "slice",
     "Elements starts, starts + steps, ... before stops along each dimension.",
@@ -208,6 +231,7 @@ slice = define(
     ),
     traits=VIEW,
     bounds=bounds.of_first,
+    batch=_batched_slice,
     samples=lambda: [
         Sample((floats((5, 6)),), {"starts": (1, 0), "stops": (4, 6), "steps": (1, 2)}),
         Sample((floats((5, 6)),), {"starts": (0, 5), "stops": (5, 6), "steps": (3, 4)}),
@@ -301,6 +325,11 @@ def _pad_bounds(ranges: bounds.Ranges, types: bounds.Types, attrs: Attrs) -> Bou
     return min(low, fill), max(high, fill)
 
 
+def _batched_pad(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+    low, high, interior = ((0, *attrs[name]) for name in ("low", "high", "interior"))
+    return pad(operands[0].value, low=low, high=high, interior=interior, value=attrs["value"])
+
+
 pad = define(
     "pad",
     "Puts a constant before (low), after (high) and between (interior) the elements of each dimension; "
@@ -319,6 +348,7 @@ pad = define(
     traits=VIEW,
     bounds=_pad_bounds,
     image=ImageRule((Dims.SAME,), Dims.SAME),
+    batch=_batched_pad,
     samples=lambda: [
         Sample((floats((3, 4)),), _pad_attrs((1, 0), (2, 3), value=0.5)),
         Sample((floats((3, 4)),), _pad_attrs((1, 2), (0, 1), (2, 1))),
@@ -402,6 +432,7 @@ concat = define(
     lower=_lower_concat,
     traits=VIEW,
     bounds=bounds.union(),
+    batch=along_axis,
     samples=lambda: [
         Sample((floats((2, 3)), floats((1, 3), seed=1), floats((4, 3), seed=2)), {"axis": 0}),
         Sample((floats((2, 3)), floats((2, 5), seed=1)), {"axis": 1}),
@@ -441,6 +472,7 @@ flip = define(
     lower=lambda c, index, x, axes: c.load(x, [x.shape[d] - 1 - i if d in axes else i for d, i in enumerate(index)]),
     traits=VIEW,
     bounds=bounds.of_first,
+    batch=along_axes,
     samples=lambda: [
         *with_attrs(floats((2, 3, 4)), [{"axes": a} for a in ((0,), (2, 1), (0, 1, 2), ())]),
         Sample((floats((7,), "float32"),), {"axes": (0,)}),

@@ -11,6 +11,7 @@ from graphc.base.errors import DTypeError, ShapeError
 from graphc.ir.op import ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import bounds
+from graphc.ops.batch import leading
 from graphc.ops.define import define
 from graphc.ops.elementwise import ELEMENTWISE, lowered
 from graphc.ops.rules import broadcast, check_one_dtype, elementwise, show
@@ -86,6 +87,7 @@ stop_gradient = define(
     lower=lambda c, index, x: c.load(x, index),
     traits=Trait.PURE | Trait.VIEW,
     bounds=bounds.of_first,
+    batch=leading,
     samples=lambda: [plain(*s.operands) for s in _identity_samples()],
     error_samples=(ErrorSample((), "takes 1 operands, got 0"),),
 )

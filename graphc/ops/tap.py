@@ -5,6 +5,7 @@ from __future__ import annotations
 from graphc.base.dtypes import float32
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
+from graphc.ops.batch import leading
 from graphc.ops.define import define
 from graphc.ops.samples import booleans, floats, integers, plain
 
@@ -23,6 +24,7 @@ tap = define(
     vjp=(lambda g, result, x, name: g,),
     lower=lambda c, index, x, name: c.load(x, index),
     traits=Trait.EFFECT | Trait.MATERIALIZE,
+    batch=leading,
     samples=lambda: [
         Sample((floats((2, 3)),), {"name": "fc1"}),
         Sample((floats((), "float32"),), {"name": "loss"}),

@@ -16,6 +16,7 @@ from graphc.ir.kernel.nest import Scalar, simplify
 from graphc.ir.kernel.statements import Const, Guard
 from graphc.ir.op import Attr, Dims, ErrorSample, ImageRule, Sample, Trait, ZeroSign
 from graphc.ir.types import TensorType, row_major_strides
+from graphc.ops.batch import leading
 from graphc.ops.define import define
 from graphc.ops.sliding import DILATION, KERNEL, PADDING, SIZE, STRIDE, Pairs, Sliding, inside
 
@@ -492,12 +493,8 @@ _G = TensorType(float32, (1, 1, 2, 2))
 _AVG = {"kernel": (2, 2), "stride": (2, 2), "padding": ((0, 0), (0, 0))}
 _MAX = {**_AVG, "dilation": (1, 1)}
 _MAX_ATTRS = [KERNEL, STRIDE, PADDING, DILATION]
-_AVG_ATTRS = [
-    KERNEL,
-    STRIDE,
-    PADDING,
-    Attr("count_include_pad", "bool", "padding counts as elements of the mean", True, False),
-]
+_COUNTED = Attr("count_include_pad", "bool", "padding counts as elements of the mean", True, False)
+_AVG_ATTRS = [KERNEL, STRIDE, PADDING, _COUNTED]
 
 max_pool = define(
     "max_pool",
@@ -512,6 +509,7 @@ max_pool = define(
     traits=Trait.PURE,
     zero_sign=ZeroSign.KEPT,
     image=ImageRule((Dims.IMAGE,), Dims.IMAGE),
+    batch=leading,
     samples=_max_samples,
     error_samples=[
         ErrorSample((_X,), "does not fit an input of 4", {**_MAX, "kernel": (5, 2)}),
@@ -533,6 +531,7 @@ max_pool_grad = define(
     lower_nest=_lower_max_grad,
     traits=Trait.PURE,
     image=ImageRule((Dims.IMAGE, Dims.IMAGE), Dims.IMAGE),
+    batch=leading,
     samples=_max_grad_samples,
     error_samples=[ErrorSample((_X, _X), "the pooled operand is f32[1,1,2,2]", _MAX)],
 )
@@ -548,6 +547,7 @@ max_pool_pick = define(
     lower=_lower_max_pick,
     traits=Trait.PURE,
     image=ImageRule((Dims.IMAGE, Dims.IMAGE), Dims.IMAGE),
+    batch=leading,
     samples=_max_pick_samples,
     error_samples=[ErrorSample((_X, _G), "operands must be of one type", _MAX)],
 )
@@ -569,6 +569,7 @@ avg_pool = define(
     traits=Trait.PURE,
     zero_sign=ZeroSign.HIDDEN,
     image=ImageRule((Dims.IMAGE,), Dims.IMAGE),
+    batch=leading,
     samples=lambda: [Sample((x,), attrs) for x, attrs in _avg_arrays()],
     error_samples=[
         ErrorSample((TensorType(int32, (1, 1, 4, 4)),), "must be floating point", _AVG),
@@ -588,6 +589,7 @@ avg_pool_grad = define(
     decompose=_decompose_avg_grad,
     traits=Trait.PURE,
     image=ImageRule((Dims.IMAGE,), Dims.IMAGE),
+    batch=leading,
     samples=_avg_grad_samples,
     error_samples=[
         ErrorSample((_X,), "the pooled operand is f32[1,1,2,2]", {**_AVG, "size": (4, 4)}),

@@ -15,7 +15,6 @@ from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.loop import scan as scan_op
 from graphc.ops.loop import steps
-from graphc.ops.random import random_bits
 from graphc.ops.shape import concat
 from graphc.passes.checks import integer_ranges, is_inside
 from graphc.tensors.structure import Structure, flatten, unflatten
@@ -132,7 +131,7 @@ def _taken_checks(step: Graph) -> list[Node]:
 def _check_step(inner: Tracer) -> None:
     """Raises TraceError for what would be another thing when it is done once instead of in every step."""
     for node in inner.graph.nodes():
-        if node.op is random_bits.op:
+        if node.op.has(Trait.RANDOM):
             raise TraceError(
                 "scan: the function draws random numbers, which would be the same in every step",
                 origin=node.location.describe() or capture(module_path.current_path()).describe(),

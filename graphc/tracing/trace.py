@@ -16,9 +16,9 @@ from graphc.base.errors import ArgumentError, GraphcError, TraceError
 from graphc.base.interruptions import kept_outside
 from graphc.ir.graph.graph import INPUT, Graph, Value, input_path
 from graphc.ir.graph.verify import sub_graphs
+from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops.random import random_bits
 from graphc.tape.node import leaves_behind
 from graphc.tape.tangents import USED, levels
 from graphc.tensors.structure import Structure, flatten, names, unflatten
@@ -183,7 +183,7 @@ def settled(reads: Reads, name: str) -> list[Any]:
 
 def draws(graph: Graph) -> bool:
     """Whether random numbers are drawn in a graph."""
-    return any(node.op is random_bits.op for node in graph.nodes()) or any(map(draws, sub_graphs(graph)))
+    return any(node.op.has(Trait.RANDOM) for node in graph.nodes()) or any(map(draws, sub_graphs(graph)))
 
 
 def _call(target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -10,10 +10,11 @@ from graphc.base.dims import dim_of
 from graphc.base.errors import AttributeValueError, ShapeError, TraceError
 from graphc.base.interruptions import kept_outside
 from graphc.ir.graph.graph import Graph
+from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops.batching import Entry, run_batched, spread
-from graphc.ops.random import random_bits
+from graphc.ops.batch import Entry, spread
+from graphc.ops.batching import run_batched
 from graphc.ops.shape import transpose
 from graphc.tape.tangents import has_tangents
 from graphc.tensors.structure import Branch, Leaf, Structure, flatten, unflatten
@@ -159,7 +160,7 @@ def _moved(tensor: Any, source: int, target: int) -> Any:
 
 def _check_random(graph: Graph, randomness: str) -> None:
     for node in graph.nodes():
-        if node.op is random_bits.op and randomness == "error":
+        if node.op.has(Trait.RANDOM) and randomness == "error":
             raise TraceError(
                 "vmap: the function draws random numbers",
                 origin=node.location.describe() or None,

@@ -15,7 +15,8 @@ from graphc.ir.graph.interpret import Evaluator, evaluate
 from graphc.ir.op import REGISTRY, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops.batching import RULES, Entry, apply_batched, batched_graph, constant, run_batched, spread
+from graphc.ops.batch import Entry, spread
+from graphc.ops.batching import apply_batched, batched_graph, constant, run_batched
 from graphc.ops.dispatch import GraphDispatcher
 
 assert graphc.ops.registry.FAMILIES
@@ -86,7 +87,7 @@ def test_at_once_is_one_by_one(op, sample):
 
 def test_every_op_has_a_rule():
     missing = {
-        name for name, op in REGISTRY.items() if op.operands and op.name not in RULES and not op.has(Trait.ELEMENTWISE)
+        name for name, op in REGISTRY.items() if op.operands and op.batch is None and not op.has(Trait.ELEMENTWISE)
     }
     assert missing == WITHOUT_RULE | {"state_read", "state_write"}
 

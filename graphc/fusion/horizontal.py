@@ -1,4 +1,4 @@
-"""Groups that read the same memory: what one would store for others is computed again, and siblings become one."""
+"""Horizontal fusion: groups that read the same memory become one, and what one would store for others is duplicated."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ _ROW_BYTES = 128 * 1024
 _ONCE = Trait.ELEMENTWISE | Trait.REDUCTION
 
 
-# ---- computing again
+# ---- duplicates
 
 
 def recompute(partition: Partition) -> None:
     """Lets groups compute elementwise values for themselves that another one would only store for them, where that
     moves fewer bytes: a product that a second reduction sums, read by it as the factors that lie in memory anyway."""
-    for node in partition.real:
-        chain = _chain(partition, node) if _is_large(node.results[0]) and node not in partition.escaping else None
-        readers = partition.reading(node) if chain else []
-        if not chain or not readers or not all(_reads_in_place(partition, r, node) for r in readers):
+    for node in partition.materialized:
+        cone = _cone(partition, node) if _is_large(node.results[0]) and node not in partition.escaping else None
+        readers = partition.reading(node) if cone else []
+        if not cone or not readers or not all(_reads_in_place(partition, r, node) for r in readers):
             continue
-        leaves = {a.value for n in chain for a in partition.reads[n] if a.value.node not in chain}
+        leaves = {a.value for n in cone for a in partition.reads[n] if a.value.node not in cone}
         new = sum(2 * v.type.nbytes for v in leaves if _is_unstored(partition, v))
         for reader in readers:
             known = {a.value for n in reader.nodes for a in partition.reads[n]}
             new += sum(v.type.nbytes for v in leaves - known)
         if new < (2 + len(readers)) * node.results[0].type.nbytes:
             for reader in readers:
-                for member in chain:
-                    partition.add_again(member, reader)
+                for member in cone:
+                    partition.duplicate(member, reader)
 
 
 def _is_large(value: Value) -> bool:
@@ -49,21 +49,21 @@ def _is_unstored(partition: Partition, value: Value) -> bool:
     return value.node in partition.group_of and not partition.is_stored(value.node)
 
 
-def _chain(partition: Partition, node: Node) -> set[Node] | None:
+def _cone(partition: Partition, node: Node) -> set[Node] | None:
     """The elementwise nodes of the group that compute every element of a node from the same element of what lies in
     memory, or from a value of the row; None where there are others, or too many."""
     group = partition.group_of[node]
     if group.kind not in ("map", "row"):
         return None
-    chain: set[Node] = set()
+    cone: set[Node] = set()
     stack, weight = [node], 0
     while stack:
         top = stack.pop()
-        if top in chain:
+        if top in cone:
             continue
-        chain.add(top)
+        cone.add(top)
         weight += _weight(top)
-        if weight > _CHEAP or not top.op.has(Trait.ELEMENTWISE) or top in partition.forced:
+        if weight > _CHEAP or not top.op.has(Trait.ELEMENTWISE) or top in partition.pinned:
             return None
         for access in partition.reads[top]:
             if not access.plain:
@@ -71,7 +71,7 @@ def _chain(partition: Partition, node: Node) -> set[Node] | None:
             source = access.value.node
             if partition.group_of.get(source) is group and access.value.shape == node.results[0].shape:
                 stack += [] if partition.is_stored(source) else [source]
-    return chain
+    return cone
 
 
 def _weight(node: Node) -> int:
@@ -89,7 +89,7 @@ def _reads_in_place(partition: Partition, group: Group, node: Node) -> bool:
     """Whether a group reads a node's elements at the points of its own domain only, each once."""
     if group.kind not in ("map", "row") or group.shape != node.results[0].shape:
         return False
-    if partition.is_apart(group, partition.group_of[node]):
+    if partition.is_incompatible(group, partition.group_of[node]):
         return False
     for reader in group.nodes:
         for access in partition.reads[reader]:
@@ -102,10 +102,10 @@ def _is_in_place(access: Access) -> bool:
     return access.plain and access.index == domain_axes(access.value.shape)
 
 
-# ---- siblings
+# ---- horizontal fusion
 
 
-def join_siblings(partition: Partition) -> None:
+def fuse_horizontally(partition: Partition) -> None:
     """Groups over one domain that read the same large value and do not need each other become one."""
     readers: dict[Value, list[Group]] = {}
     for group in partition.groups():
@@ -138,7 +138,7 @@ def _present(group: Group, became: dict[Group, Group]) -> Group:
 def _joint(partition: Partition, a: Group, b: Group) -> Group | None:
     """The empty group that two could become, or None."""
     kinds = {a.kind, b.kind}
-    if not kinds <= {"map", "row"} or a.shape != b.shape or partition.is_apart(a, b):
+    if not kinds <= {"map", "row"} or a.shape != b.shape or partition.is_incompatible(a, b):
         return None
     row = a if a.kind == "row" else b
     if kinds == {"row"} and a.axes != b.axes:

@@ -9,9 +9,16 @@ from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.kernel.index import Index
 from graphc.ir.op import Trait
 from graphc.ops.loop import scan
-from graphc.passes.fixed import fixed_nodes
+from graphc.passes.call_invariant import call_invariant_nodes
 from graphc.passes.long_views import DIVISIONS, is_written_by_parts, long_views
-from graphc.passes.operand_access import Access, climb, domain_axes, is_virtual, operand_reads, written_value
+from graphc.passes.operand_access import (
+    Access,
+    domain_axes,
+    is_virtual,
+    look_through_views,
+    operand_reads,
+    written_value,
+)
 
 LARGE = 256 * 1024
 """Bytes from which a value is likely to have left the near caches when it is read again."""
@@ -69,24 +76,24 @@ class Partition:
         live = live_nodes(graph, [*graph.outputs, *(v for n in order if n.op.has(Trait.EFFECT) for v in n.results)])
         self.position = {node: i for i, node in enumerate(order)}
         deep = long_views(graph)
-        self.forced = _forced(graph, deep)
+        self.pinned = _pinned(graph, deep)
         """Views and generators that lie in memory all the same."""
-        self.real = [n for n in order if n in live and self._is_real(n)]
+        self.materialized = [n for n in order if n in live and self._is_materialized(n)]
         """Nodes that are computed by a kernel."""
-        self.group_of: dict[Node, Group] = {n: _single(n) for n in self.real}
+        self.group_of: dict[Node, Group] = {n: _single(n) for n in self.materialized}
         for node in deep & self.group_of.keys():
             self.group_of[node].divisions = DIVISIONS + 1
-        self.again: dict[Node, list[Group]] = {}
+        self.duplicated: dict[Node, list[Group]] = {}
         """Further groups that compute a node for themselves."""
-        self.reads: dict[Node, list[Access]] = {n: self._reads(n) for n in self.real}
+        self.reads: dict[Node, list[Access]] = {n: self._reads(n) for n in self.materialized}
         """What a node reads from memory or from other nodes."""
         self.readers: dict[Node, list[Node]] = {}
-        for node in self.real:
+        for node in self.materialized:
             for access in self.reads[node]:
                 readers = self.readers.setdefault(access.value.node, [])
                 if node not in readers:
                     readers.append(node)
-        self.fixed = fixed_nodes(graph)
+        self.call_invariant = call_invariant_nodes(graph)
         """Nodes that run once for many calls: no group holds these and others."""
         self.escaping = {v.node for v in _kept_values(graph)}
         """Nodes whose values are there after the call."""
@@ -98,30 +105,32 @@ class Partition:
         """What groups that were joined are now."""
         self._number()
 
-    def _is_real(self, node: Node) -> bool:
-        if node in self.forced:
+    def _is_materialized(self, node: Node) -> bool:
+        if node in self.pinned:
             return True
         if node.op is CONSTANT or is_virtual(node) or node.op.has(Trait.STATE_WRITE):
             return False
         return node.op is not INPUT
 
     def _reads(self, node: Node) -> list[Access]:
-        """Reads of stored or computed values, in the axes of the node's domain; virtual nodes are climbed."""
+        """Reads of stored or computed values, in the axes of the node's domain; virtual nodes are looked through."""
         if node.op.lower is None:
             direct = [Access(v, domain_axes(v.shape), dynamic=True) for v in node.operands]
         elif node.op.has(Trait.REDUCTION):
             direct = [Access(v, domain_axes(v.shape)) for v in node.operands]
         else:
             direct = operand_reads(node, domain_axes(node.results[0].shape))
-        return [found for access in direct for found in climb(access.value, access.index, self.forced, access)]
+        return [
+            found for access in direct for found in look_through_views(access.value, access.index, self.pinned, access)
+        ]
 
-    def is_apart(self, first: Group, second: Group) -> bool:
+    def is_incompatible(self, first: Group, second: Group) -> bool:
         """Whether one of two groups runs once for many calls and the other with each."""
-        return (first.nodes[0] in self.fixed) != (second.nodes[0] in self.fixed)
+        return (first.nodes[0] in self.call_invariant) != (second.nodes[0] in self.call_invariant)
 
     def groups(self) -> list[Group]:
         """All groups, by their first nodes."""
-        return list(dict.fromkeys(self.group_of[n] for n in self.real))
+        return list(dict.fromkeys(self.group_of[n] for n in self.materialized))
 
     def join(self, merged: Group, first: Group, second: Group) -> None:
         """Puts the nodes of two groups into ``merged``."""
@@ -131,26 +140,26 @@ class Partition:
         for node in merged.nodes:
             if self.group_of[node] in parts:
                 self.group_of[node] = merged
-        for node in [n for n in merged.nodes if n in self.again]:
-            others = dict.fromkeys(merged if g in parts else g for g in self.again.pop(node))
+        for node in [n for n in merged.nodes if n in self.duplicated]:
+            others = dict.fromkeys(merged if g in parts else g for g in self.duplicated.pop(node))
             kept = [g for g in others if g is not self.group_of[node]]
             if kept:
-                self.again[node] = kept
+                self.duplicated[node] = kept
 
-    def add_again(self, node: Node, group: Group) -> None:
+    def duplicate(self, node: Node, group: Group) -> None:
         """Lets a group compute a node for itself that another one computes too."""
         if node not in group.nodes:
             group.nodes.append(node)
-            self.again.setdefault(node, []).append(group)
+            self.duplicated.setdefault(node, []).append(group)
             self._readers.clear()  # it reads the value no more, but what that is computed of
 
     def holds(self, group: Group, node: Node) -> bool:
         """Whether a group computes a node."""
-        return self.group_of[node] is group or group in self.again.get(node, ())
+        return self.group_of[node] is group or group in self.duplicated.get(node, ())
 
     def reading(self, node: Node) -> list[Group]:
         """Groups that read a node's results from memory."""
-        found = (g for r in self.readers.get(node, ()) for g in (self.group_of[r], *self.again.get(r, ())))
+        found = (g for r in self.readers.get(node, ()) for g in (self.group_of[r], *self.duplicated.get(r, ())))
         return [g for g in dict.fromkeys(found) if not self.holds(g, node)]
 
     def before(self, group: Group) -> set[Group]:
@@ -188,7 +197,7 @@ class Partition:
         above &= ~bits
         both = above | bits
         after = {g: None for part in parts for g in self._after(part) if g not in parts}
-        if not self.again:
+        if not self.duplicated:
             self._readers[merged] = after
         self._became.update((part, merged) for part in parts)
         needing = list(after)
@@ -207,7 +216,7 @@ class Partition:
             known = dict.fromkeys(g for n in group.nodes if self.group_of[n] is group for g in self.reading(n))
         elif not self._became.keys().isdisjoint(known):
             known = dict.fromkeys(present for g in known if (present := self._present(g)) is not group)
-        if not self.again:
+        if not self.duplicated:
             self._readers[group] = known
         return known
 
@@ -252,20 +261,20 @@ def _kept_values(graph: Graph) -> list[Value]:
     return [written_value(v) for v in (*graph.outputs, *written, *checked)]
 
 
-def _forced(graph: Graph, deep: set[Node]) -> set[Node]:
+def _pinned(graph: Graph, deep: set[Node]) -> set[Node]:
     """Virtual nodes that must lie in memory all the same: outputs, written state, what would be looked through too
     often, and what products and nests read through anything but plain index arithmetic."""
-    forced = deep | {value.node for value in _kept_values(graph) if is_virtual(value.node)}
+    pinned = deep | {value.node for value in _kept_values(graph) if is_virtual(value.node)}
     for node in graph.nodes():
         if node.op.lower is not None and not node.op.has(Trait.CONTRACTION):
             continue
         for operand in node.operands:
-            access = climb(operand, domain_axes(operand.shape), forced)
+            access = look_through_views(operand, domain_axes(operand.shape), pinned)
             if is_repeated(node):
-                forced.update([operand.node] if is_virtual(operand.node) else [])
+                pinned.update([operand.node] if is_virtual(operand.node) else [])
             elif is_virtual(operand.node) and not (len(access) == 1 and access[0].plain and node.op.lower is not None):
-                forced.add(_last_irregular(operand) or operand.node)
-    return forced
+                pinned.add(_last_irregular(operand) or operand.node)
+    return pinned
 
 
 def _last_irregular(operand: Value) -> Node | None:

@@ -8,8 +8,8 @@ from enum import Enum
 from math import prod
 
 from graphc.fusion.group_order import in_order
-from graphc.fusion.horizontal import join_siblings, recompute
-from graphc.fusion.pad_fusion import frame
+from graphc.fusion.horizontal import fuse_horizontally, recompute
+from graphc.fusion.pad_fusion import fuse_pads
 from graphc.fusion.partition import LARGE, LONGEST, Group, Partition, is_check, node_axes
 from graphc.fusion.price import weight
 from graphc.ir.graph.graph import Graph, Node, Value
@@ -42,7 +42,7 @@ class Reason(Enum):
     SINGLE = "both compute single values, of which larger kernels would be equal to no other one"
     LONG = f"both together would be more than {LONGEST} operations"
     DIVIDED = "indices would be quotients of quotients, which double with each step"
-    FIXED = "the one depends on weights alone, and is computed once for many calls"
+    CALL_INVARIANT = "the one depends on weights alone, and is computed once for many calls"
     DETOUR = "a third group lies between the two: it needs the one and is needed by the other"
 
     def text(self, producer: Group, consumer: Group) -> str:
@@ -52,7 +52,7 @@ class Reason(Enum):
 
 @dataclass(frozen=True)
 class Refusal:
-    """Two neighbouring groups that stayed apart."""
+    """Two neighbouring groups that were not fused."""
 
     value: Value
     """What the reader reads from memory."""
@@ -90,8 +90,8 @@ class _Fuser(Partition):
         self._merge(LARGE)
         self._merge(0)
         recompute(self)
-        join_siblings(self)
-        frame(self)
+        fuse_horizontally(self)
+        fuse_pads(self)
         groups = self.groups()
         for group in groups:
             group.nodes.sort(key=self.position.__getitem__)
@@ -113,7 +113,7 @@ class _Fuser(Partition):
 
     def _merge(self, nbytes: int) -> None:
         """Tries to merge each node's group with those that it reads, where one has a domain of at least ``nbytes``."""
-        for node in self.real:
+        for node in self.materialized:
             for access in self.reads[node]:
                 producer, consumer = self.group_of.get(access.value.node), self.group_of[node]
                 if producer is None or producer is consumer:
@@ -137,11 +137,11 @@ class _Fuser(Partition):
     def _try_merge(self, producer: Group, node: Node) -> Reason | None:
         """Merges the two groups, or says why not."""
         consumer = self.group_of[node]
-        if self.is_apart(producer, consumer):
-            return Reason.FIXED
+        if self.is_incompatible(producer, consumer):
+            return Reason.CALL_INVARIANT
         if "nest" in (producer.kind, consumer.kind) and not _goes_on(producer, consumer):
             return Reason.NEST
-        if node.op.has(Trait.CONTRACTION) or node.op.has(Trait.MATERIALIZE) or not _fusable_consumer(node, self.forced):
+        if node.op.has(Trait.CONTRACTION) or node.op.has(Trait.MATERIALIZE) or not _fusable_consumer(node, self.pinned):
             return Reason.READER
         merged = self._merged(producer, consumer)
         if isinstance(merged, Reason):
@@ -304,8 +304,8 @@ def _reads_once(node: Node) -> bool:
     return node.op.has_any(_BOUNDED)
 
 
-def _fusable_consumer(node: Node, forced: set[Node]) -> bool:
-    return node.op.has_any(_FUSABLE) or node in forced
+def _fusable_consumer(node: Node, pinned: set[Node]) -> bool:
+    return node.op.has_any(_FUSABLE) or node in pinned
 
 
 def _same_order(access: Access, result: Value, here: tuple[Index, ...]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from graphc.base.errors import CompileError
-from graphc.fusion.pad_fusion import framed_value
+from graphc.fusion.pad_fusion import halo_source
 from graphc.fusion.partition import Group
 from graphc.ir.graph.graph import CONSTANT, Node, Value
 from graphc.ir.kernel.index import Index, IndexLike, as_index, flatten, unflatten
@@ -16,7 +16,7 @@ from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.kernel.statements import Buffer, Guard, Kernel, Loop, Stmt
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType, row_major_strides
-from graphc.lowering.horizontal_loops import merge_siblings
+from graphc.lowering.horizontal_loops import fuse_loops
 from graphc.lowering.one_hot import pick_elements
 from graphc.lowering.row_cache import cached_values
 from graphc.passes.operand_access import broadcast_index, guarded_reads, is_dynamic, is_virtual
@@ -107,31 +107,31 @@ class _GroupLowering:
 
     def _map(self) -> None:
         outputs, shape = self.group.outputs, self.group.shape
-        inner = [self.framed(v) for v in outputs]
+        inner = [self.halo_source(v) for v in outputs]
         with self.nest.loops(shape) as index:
             offset = flatten(index, row_major_strides(shape))
             places = [index if v.shape == shape else unflatten(offset, v.shape) for v in inner]
             values = [self.at(v, place) for v, place in zip(inner, places, strict=True)]
             for value, place, scalar in zip(outputs, places, values, strict=True):
                 self._store(value, self.inside(value, place), scalar)
-        self._frames()
+        self._halos()
 
-    def framed(self, value: Value) -> Value:
+    def halo_source(self, value: Value) -> Value:
         """What the loops over the domain compute of an output."""
-        return framed_value(value, self.members)
+        return halo_source(value, self.members)
 
     def inside(self, value: Value, place: Sequence[IndexLike]) -> tuple[Index, ...]:
-        """Where an element of what an output is a frame of lies in that output."""
-        if self.framed(value) is value:
+        """Where an element of what lies inside of an output's halo lies in that output."""
+        if self.halo_source(value) is value:
             return tuple(as_index(i) for i in place)
         return tuple(as_index(i) + low for i, low in zip(place, value.node.attrs["low"], strict=True))
 
-    def _frames(self) -> None:
-        """What lies around the elements of outputs that are frames: per dimension both sides, or one after the other
-        where they differ."""
+    def _halos(self) -> None:
+        """The halos of outputs that are padded: per dimension both sides, or one after the other where they
+        differ."""
         for value in self.group.outputs:
             attrs = value.node.attrs
-            if self.framed(value) is value:
+            if self.halo_source(value) is value:
                 continue
             for d, (low, high) in enumerate(zip(attrs["low"], attrs["high"], strict=True)):
                 last = value.shape[d] - high
@@ -178,7 +178,7 @@ class _GroupLowering:
         assert node.op.lower_nest is not None, f"{node.op.name} has no kernel rule"
         context = _NestContext(self, node)
         node.op.lower_nest(context, *_operands(node), **node.attrs)
-        self._frames()
+        self._halos()
 
     # ---- values
 
@@ -367,7 +367,7 @@ class _NestContext(_Context):
         lowering.nest.remember(("value", id(result), place), value)
         lowering.nest.remember(("guarded", id(result), place, guard), value)
         for output in lowering.group.outputs:
-            inner = lowering.framed(output)
+            inner = lowering.halo_source(output)
             if inner is not result:
                 value = _GuardedReader(lowering, guard).at(inner, place) if guard else lowering.at(inner, place)
             offset = lowering._offset(output, lowering.inside(output, place))
@@ -381,7 +381,7 @@ def _merged_rows(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     only = body[0] if len(body) == 1 else None
     if isinstance(only, Loop) and only.kind == "parallel":
         return (replace(only, body=_merged_rows(only.body)),)
-    return merge_siblings(pick_elements(body))
+    return fuse_loops(pick_elements(body))
 
 
 def _operands(node: Node) -> list[OperandRef]:

@@ -1,4 +1,4 @@
-"""Loops of one kernel that run over the same extents become one when neither needs what the other computes."""
+"""Horizontal fusion of loops: those over the same extents become one when neither needs what the other computes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from graphc.ir.kernel.statements import (
 )
 
 
-def merge_siblings(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+def fuse_loops(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """The statements of one scope with every reduction moved into an earlier one over the same extents where that
     changes nothing; what both read or compute is then read and computed once."""
     result = list(body)

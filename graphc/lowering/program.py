@@ -21,7 +21,7 @@ from graphc.lowering.group import lower_group, lower_part, origin_of
 from graphc.lowering.group_key import group_key
 from graphc.lowering.scan_steps import Part, Repetition
 from graphc.passes.long_views import is_written_by_parts
-from graphc.passes.operand_access import climb, domain_axes, written_value
+from graphc.passes.operand_access import domain_axes, look_through_views, written_value
 from graphc.passes.shared_kernels import share_kernels
 
 
@@ -298,7 +298,7 @@ def _last_readers(plan: FusionPlan) -> dict[Value, int]:
     for number, group in enumerate(plan.groups):
         for node in group.nodes:
             for operand in node.operands:
-                for access in climb(operand, domain_axes(operand.shape), stored):
+                for access in look_through_views(operand, domain_axes(operand.shape), stored):
                     if access.value.node.op is INPUT:
                         last[access.value] = number
     return last

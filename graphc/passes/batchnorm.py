@@ -15,7 +15,7 @@ from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.elementwise import add, div, mul, sub
 from graphc.ops.shape import broadcast_to, reshape
 from graphc.passes.base import PassResult
-from graphc.passes.fixed import is_fixed, leaf_classes
+from graphc.passes.call_invariant import is_call_invariant, leaf_classes
 from graphc.passes.operand_access import is_widening
 
 
@@ -93,7 +93,7 @@ class _Product:
 
     def pays(self, scale: Value) -> bool:
         """True when scaling the weights costs nothing at run time, or little beside scaling the result."""
-        if is_fixed(self.weight) and is_fixed(scale):
+        if is_call_invariant(self.weight) and is_call_invariant(scale):
             return True
         return _is_static(self.weight) and self.weight.type.size * CHEAP <= self.node.result.type.size
 

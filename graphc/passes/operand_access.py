@@ -1,4 +1,4 @@
-"""How a node reads its operands: views are climbed symbolically to the values that lie in memory."""
+"""How a node reads its operands: it looks through views, symbolically, to the values that lie in memory."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def is_dynamic(index: tuple[Index, ...]) -> bool:
     return any(isinstance(a, Dynamic) for i in index for a in atoms(i))
 
 
-def climb(
+def look_through_views(
     value: Value, index: tuple[Index, ...], stop: Collection[Node] = (), above: Access | None = None
 ) -> list[Access]:
     """Reads of stored or computed values behind ``value`` at ``index``: virtual nodes are looked through unless they

@@ -16,7 +16,7 @@ from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.shape import pad
 from graphc.ops.winograd import tiles_of, transform_weights, winograd_input, winograd_output, winograd_weight
 from graphc.passes.base import PassResult
-from graphc.passes.fixed import is_fixed
+from graphc.passes.call_invariant import is_call_invariant
 
 _TILES, _KERNEL = (2, 4), 3
 _PAGE = 4096
@@ -60,7 +60,7 @@ def _convolution(graph: Graph, node: Node) -> Value | None:
     if other != [dilation]:
         return None
     constant = weight.node.op is CONSTANT
-    price = _WEIGHT if is_fixed(weight) else _LIVE_WEIGHT
+    price = _WEIGHT if is_call_invariant(weight) else _LIVE_WEIGHT
     tile = min(_TILES, key=lambda t: _turned(x.shape[1], node.result.shape, t, dilation, price))
     direct = _KERNEL**2 * x.shape[1] * node.result.shape[1] * (x.shape[0] * prod(node.result.shape[2:]) + _WEIGHT)
     if _turned(x.shape[1], node.result.shape, tile, dilation, price) * _ADVANTAGE > direct:

@@ -1,4 +1,4 @@
-"""Sharing: what is computed again instead of stored, and which groups that read the same memory become one."""
+"""Horizontal fusion: what is duplicated instead of stored, and which groups that read the same memory become one."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_expensive_values_are_stored():
     assert "e" in stored(plan)
 
 
-def siblings(first: str, second: str, shape: str = LARGE, result: str = LARGE) -> FusionPlan:
+def fused_beside(first: str, second: str, shape: str = LARGE, result: str = LARGE) -> FusionPlan:
     return check(f"""
         graph @g(%x: f32[{shape}]) -> (f32[{result}], f32[{result}]) {{
           %a = {first} : f32[{result}]
@@ -76,15 +76,15 @@ def siblings(first: str, second: str, shape: str = LARGE, result: str = LARGE) -
 
 
 def test_maps_of_one_value_become_one():
-    assert len(siblings("exp(%x)", "neg(%x)").groups) == 1
+    assert len(fused_beside("exp(%x)", "neg(%x)").groups) == 1
 
 
 def test_maps_of_a_small_value_stay():
-    assert len(siblings("exp(%x)", "neg(%x)", SMALL, SMALL).groups) == 2
+    assert len(fused_beside("exp(%x)", "neg(%x)", SMALL, SMALL).groups) == 2
 
 
 def test_sums_over_the_same_axes_become_one():
-    assert len(siblings("sum(%x) {axes=[1]}", "max(%x) {axes=[1]}", result="256").groups) == 1
+    assert len(fused_beside("sum(%x) {axes=[1]}", "max(%x) {axes=[1]}", result="256").groups) == 1
 
 
 def test_a_map_joins_a_row():

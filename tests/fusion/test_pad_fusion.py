@@ -1,11 +1,11 @@
-"""Framing: results that are only wanted with padding around them are written into it; others are copied."""
+"""Pad fusion: results that are only wanted with padding around them are written into it; others are copied."""
 
 from __future__ import annotations
 
 import pytest
 
 from graphc.fusion.layout import LAYOUTS
-from graphc.fusion.pad_fusion import frame, framed_value, is_frame
+from graphc.fusion.pad_fusion import fuse_pads, halo_source, is_halo_pad
 from graphc.fusion.partition import Partition
 from graphc.fusion.vertical import fuse
 from graphc.ir.kernel.statements import Load, walk
@@ -80,7 +80,9 @@ def test_a_value_with_other_readers_is_copied():
     text = two_convolutions(pad, "6,5", "%e = exp(%r) : f32[2,4,6,5]", "%z, %e")
     graph = graph_of(text.replace("(f32[2,2,6,5]) {", "(f32[2,2,6,5], f32[2,4,6,5]) {"))
     plan = fuse(graph)
-    assert all(not is_frame(g.nodes[-1]) or len(g.nodes) == 1 or "conv" not in g.nodes[0].op.name for g in plan.groups)
+    assert all(
+        not is_halo_pad(g.nodes[-1]) or len(g.nodes) == 1 or "conv" not in g.nodes[0].op.name for g in plan.groups
+    )
     check_all(graph, random_arguments(graph))
 
 
@@ -88,17 +90,17 @@ def test_nothing_is_read_for_a_frame():
     pad = "{low=[0,0,1,1], high=[0,0,1,1], interior=[0,0,0,0]} : f32[2,4,8,7]"
     program = lower_graph(graph_of(two_convolutions(pad, "6,5")))
     first = program.kernel(program.calls[0].kernel)
-    frames = [nest for nest in first.body[1:]]
-    assert len(frames) == 2 and not any(isinstance(s, Load) for s, _ in walk(tuple(frames)))
+    halos = [nest for nest in first.body[1:]]
+    assert len(halos) == 2 and not any(isinstance(s, Load) for s, _ in walk(tuple(halos)))
 
 
 def test_what_is_framed():
     graph = graph_of(two_convolutions("{low=[0,0,1,1], high=[0,0,1,1], interior=[0,0,0,0]} : f32[2,4,8,7]", "6,5"))
     partition = Partition(graph)
-    frame(partition)
+    fuse_pads(partition)
     by_name = {n.results[0].name: n for n in graph.nodes()}
     assert len(partition.group_of[by_name["p"]].nodes) == 1, "the sum before it is a group of its own here"
     members = {by_name["p"], by_name["r"]}
-    assert framed_value(by_name["p"].results[0], members) is by_name["r"].results[0]
-    assert framed_value(by_name["r"].results[0], members) is by_name["r"].results[0]
-    assert framed_value(by_name["p"].results[0], {by_name["p"]}) is by_name["p"].results[0]
+    assert halo_source(by_name["p"].results[0], members) is by_name["r"].results[0]
+    assert halo_source(by_name["r"].results[0], members) is by_name["r"].results[0]
+    assert halo_source(by_name["p"].results[0], {by_name["p"]}) is by_name["p"].results[0]

@@ -25,7 +25,7 @@ def chain() -> Graph:
 
 
 def named(partition: Partition) -> dict[str, Node]:
-    return {n.results[0].name: n for n in partition.real}
+    return {n.results[0].name: n for n in partition.materialized}
 
 
 def test_every_computed_node_starts_in_a_group_of_its_own():
@@ -58,12 +58,12 @@ def test_a_node_that_two_groups_compute():
     partition = Partition(chain())
     nodes = named(partition)
     a, b, c = (partition.group_of[nodes[n]] for n in "abc")
-    partition.add_again(nodes["a"], c)
+    partition.duplicate(nodes["a"], c)
     assert partition.holds(c, nodes["a"]) and partition.reading(nodes["a"]) == [b]
     assert partition.before(c) == set() and partition.groups()[0] is a
     merged = Group([], "map", (4, 8))
     partition.join(merged, a, c)
-    assert not partition.again and partition.group_of[nodes["c"]] is merged
+    assert not partition.duplicated and partition.group_of[nodes["c"]] is merged
 
 
 def depends(partition: Partition, producer: Group, consumer: Group) -> bool:
@@ -97,11 +97,11 @@ def test_what_groups_need_is_known_after_any_joins():
                     known == depends(partition, a, b) or a is b or number > 20
                 )
         if number == 20:  # one more group computes a value that it reads
-            node = next(n for n in partition.real if partition.reading(n) and not n.op.has(Trait.CONTRACTION))
-            partition.add_again(node, partition.reading(node)[0])
+            node = next(n for n in partition.materialized if partition.reading(n) and not n.op.has(Trait.CONTRACTION))
+            partition.duplicate(node, partition.reading(node)[0])
         pairs = [(a, b) for b in groups for a in partition.before(b) if not partition.reaches(a, b, directly=False)]
         if not pairs:
             break
         a, b = random.choice(pairs)
         partition.join(Group([], "map", b.shape), a, b)
-    assert len(partition.groups()) < len(partition.real) // 2
+    assert len(partition.groups()) < len(partition.materialized) // 2

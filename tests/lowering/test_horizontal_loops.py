@@ -1,11 +1,11 @@
-"""Sibling loops: which reductions become one, which may not, and that the numbers stay the same."""
+"""Horizontal fusion of loops: which reductions become one, which may not, and that the numbers stay the same."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from graphc.ir.kernel.statements import Kernel, Load, Loop, walk
-from graphc.lowering.horizontal_loops import merge_siblings
+from graphc.lowering.horizontal_loops import fuse_loops
 from tests.codegen.kernel_native import check_equivalent, kernel_of
 
 
@@ -13,9 +13,9 @@ def merged(text: str) -> Kernel:
     kernel = kernel_of(text)
     only = kernel.body[0]
     if isinstance(only, Loop) and only.kind == "parallel":
-        result = replace(kernel, body=(replace(only, body=merge_siblings(only.body)),))
+        result = replace(kernel, body=(replace(only, body=fuse_loops(only.body)),))
     else:
-        result = replace(kernel, body=merge_siblings(kernel.body))
+        result = replace(kernel, body=fuse_loops(kernel.body))
     check_equivalent(kernel, result)
     return result
 

@@ -8,9 +8,9 @@ from graphc.ir.graph.graph import Graph, Node
 from graphc.ir.kernel.index import Axis, as_index
 from graphc.passes.operand_access import (
     broadcast_index,
-    climb,
     domain_axes,
     is_virtual,
+    look_through_views,
     operand_reads,
     written_value,
 )
@@ -50,7 +50,7 @@ def test_broadcast_index():
 )
 def test_views(shape: str, line: str, result: str, plain: bool, guarded: bool, replicating: bool):
     graph = view(shape, line, result)
-    (access,) = climb(graph.outputs[0], domain_axes(graph.outputs[0].shape))
+    (access,) = look_through_views(graph.outputs[0], domain_axes(graph.outputs[0].shape))
     assert access.value is graph.inputs[0]
     assert (access.plain, access.guarded, access.replicating) == (plain, guarded, replicating)
 
@@ -63,7 +63,7 @@ def test_a_chain_of_views_is_one_read():
           %u = transpose(%s) {permutation=[1,0]} : f32[2,4]
           return %u
         }""")
-    (access,) = climb(graph.outputs[0], domain_axes((2, 4)))
+    (access,) = look_through_views(graph.outputs[0], domain_axes((2, 4)))
     i, j = domain_axes((2, 4))
     assert access.value is graph.inputs[0] and access.index == (i + 1, j)
 
@@ -74,7 +74,7 @@ def test_a_concatenation_reads_each_part_under_a_guard():
           %c = concat(%x, %y) {axis=0} : f32[5]
           return %c
         }""")
-    found = climb(graph.outputs[0], domain_axes((5,)))
+    found = look_through_views(graph.outputs[0], domain_axes((5,)))
     assert [a.value for a in found] == graph.inputs and all(a.guarded for a in found)
 
 

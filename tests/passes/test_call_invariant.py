@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphc.fusion.vertical import Reason, fuse
-from graphc.passes.fixed import MAX_NODES, fixed_nodes, is_fixed, leaf_classes
+from graphc.passes.call_invariant import MAX_NODES, call_invariant_nodes, is_call_invariant, leaf_classes
 from tests.passes.graph_text import graph_of
 
 TEXT = """
@@ -23,14 +23,14 @@ def names(nodes) -> set[str]:
 
 def test_nodes_of_weights_and_constants_are_fixed():
     graph = graph_of(TEXT)
-    assert names(fixed_nodes(graph)) == {"a", "b"}
+    assert names(call_invariant_nodes(graph)) == {"a", "b"}
     values = {v.name: v for n in graph.nodes() for v in n.results}
-    assert [is_fixed(values[n]) for n in "abcde"] == [True, True, False, False, False]
+    assert [is_call_invariant(values[n]) for n in "abcde"] == [True, True, False, False, False]
     assert leaf_classes(values["e"]) == {"input", "weight", "param", "constant"}
 
 
 def test_without_weights_nothing_is():
-    assert fixed_nodes(graph_of(TEXT.replace(" weight ", " param "))) == set()
+    assert call_invariant_nodes(graph_of(TEXT.replace(" weight ", " param "))) == set()
 
 
 def test_large_results_of_small_weights_are_not_kept():
@@ -40,17 +40,17 @@ def test_large_results_of_small_weights_are_not_kept():
           %e = add(%x, %o) : f32[1024,1024]
           return %e
         }""")
-    assert names(fixed_nodes(graph)) == set()
+    assert names(call_invariant_nodes(graph)) == set()
 
 
 def test_long_chains_are_not_looked_into():
     lines = "".join(f"  %v{i + 1} = exp(%v{i}) : f32[8]\n" for i in range(MAX_NODES))
     head = 'graph @g(%v0: f32[8] weight "w") -> (f32[8]) {'
     graph = graph_of(f"{head}\n{lines}  return %v{MAX_NODES}\n}}")
-    assert leaf_classes(graph.outputs[0]) is None and not is_fixed(graph.outputs[0])
+    assert leaf_classes(graph.outputs[0]) is None and not is_call_invariant(graph.outputs[0])
 
 
 def test_no_kernel_holds_both():
     plan = fuse(graph_of(TEXT))
     assert [names(g.nodes) for g in plan.groups] == [{"a", "b"}, {"c"}, {"d", "e"}]
-    assert {r.reason for r in plan.refusals if r.value.name == "b"} == {Reason.FIXED}
+    assert {r.reason for r in plan.refusals if r.value.name == "b"} == {Reason.CALL_INVARIANT}

@@ -1,4 +1,4 @@
-"""What a graph computes from weights and constants alone, which a compiled function does once and keeps."""
+"""What is call-invariant: computed from weights and constants alone, which a compiled function does once and keeps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_NODES = 64
 LIMIT, GROWTH = 1 << 20, 4
 """Bytes up to which any result is kept, and how many times larger than its operands (as transformed weights are) a
 larger one may be."""
-FIXED = frozenset({"constant", "weight"})
+CALL_INVARIANT = frozenset({"constant", "weight"})
 """Classes of what does not change from call to call."""
 
 
@@ -34,13 +34,13 @@ def leaf_classes(value: Value) -> set[str] | None:
     return found
 
 
-def is_fixed(value: Value) -> bool:
+def is_call_invariant(value: Value) -> bool:
     """Whether a value is computed from weights and constants alone, so that it costs nothing at run time."""
     classes = leaf_classes(value)
-    return classes is not None and classes <= FIXED
+    return classes is not None and classes <= CALL_INVARIANT
 
 
-def fixed_nodes(graph: Graph) -> set[Node]:
+def call_invariant_nodes(graph: Graph) -> set[Node]:
     """Nodes that depend on weights and constants alone and are worth keeping; none in a graph without weights."""
     if not any(input_class(v) == "weight" for v in graph.inputs):
         return set()

@@ -23,6 +23,7 @@ PAGES = [
     "README.md",
     "docs/index.md",
     "docs/tutorial.md",
+    "docs/extending.md",
     "docs/coming_from_pytorch.md",
     "docs/grammar.md",
     "docs/explain.md",
@@ -90,7 +91,7 @@ class Page:
             else:
                 # As many empty lines before it as there are on the page, so that tracebacks tell its lines.
                 code = "\n" * (block.line - 1) + block.text
-                exec(compile(code, str(ROOT / self.name), "exec"), self.namespace)
+                exec(compile(code, str(ROOT / self.name), "exec", dont_inherit=True), self.namespace)
         said, printed = block.printed, output.getvalue()
         if said is not None and not doctest.OutputChecker().check_output(said, printed, _COMPARE):
             pytest.fail(f"{self.name}:{block.line} prints\n{printed}\nthe page says\n{said}", pytrace=False)

@@ -105,7 +105,7 @@ def explain(stages: Stages) -> Explanation:
     """What the compile of these stages decides; one that starts from a lowered program has no fusion to explain."""
     program = stages.scheduled
     graph = stages.optimized if stages.has_graph else None
-    plan = fuse(graph) if graph is not None else FusionPlan((), frozenset())
+    plan = fuse(graph, stages.target.costs.fusion) if graph is not None else FusionPlan((), frozenset())
     origin = _Origins(graph, plan)
     facts = {k.name: kernel_facts(k) for k in program.kernels}
     calls = tuple(_report(program, n, c, facts[c.kernel], origin) for n, c in enumerate(program.calls))

@@ -99,10 +99,11 @@ class Stages:
 
     def _lower(self, graph: Graph) -> Program:
         """In the layout that the target's schedule estimates to be the fastest."""
-        layouts = possible_layouts(graph)
+        costs = self.target.costs.fusion
+        layouts = possible_layouts(graph, costs)
         if len(layouts) == 1:
-            return lower_graph(graph)
-        programs = dict(zip(layouts, lower_layouts(graph, layouts), strict=True))
+            return lower_graph(graph, costs=costs)
+        programs = dict(zip(layouts, lower_layouts(graph, layouts, costs), strict=True))
         self.layouts = {layout: estimate(program, self._forms) for layout, program in programs.items()}
         return programs[min(layouts, key=self.layouts.__getitem__)]
 

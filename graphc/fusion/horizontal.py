@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from math import prod
 
-from graphc.fusion.partition import LARGE, LONGEST, Group, Partition
+from graphc.codegen.machine.costs import FusionCosts
+from graphc.fusion.partition import Group, Partition
 from graphc.fusion.price import weight
 from graphc.ir.graph.graph import Node, Value
 from graphc.ir.op import Trait
 from graphc.passes.operand_access import Access, domain_axes, is_virtual
 
-_CHEAP = 12
-"""Operations per element that cost less than reading or writing it in far memory."""
-_STREAMS = 12
-"""Large values that one loop should read and write at most."""
-_ROW_BYTES = 128 * 1024
-"""A row that is read in several passes without leaving the near cache."""
 _ONCE = Trait.ELEMENTWISE | Trait.REDUCTION
 
 
@@ -26,7 +21,8 @@ def recompute(partition: Partition) -> None:
     """Lets groups compute elementwise values for themselves that another one would only store for them, where that
     moves fewer bytes: a product that a second reduction sums, read by it as the factors that lie in memory anyway."""
     for node in partition.materialized:
-        cone = _cone(partition, node) if _is_large(node.results[0]) and node not in partition.escaping else None
+        large = _is_large(partition, node.results[0])
+        cone = _cone(partition, node) if large and node not in partition.escaping else None
         readers = partition.reading(node) if cone else []
         if not cone or not readers or not all(_reads_in_place(partition, r, node) for r in readers):
             continue
@@ -41,8 +37,8 @@ def recompute(partition: Partition) -> None:
                     partition.duplicate(member, reader)
 
 
-def _is_large(value: Value) -> bool:
-    return value.type.nbytes >= LARGE
+def _is_large(partition: Partition, value: Value) -> bool:
+    return value.type.nbytes >= partition.costs.large_bytes
 
 
 def _is_unstored(partition: Partition, value: Value) -> bool:
@@ -63,7 +59,7 @@ def _cone(partition: Partition, node: Node) -> set[Node] | None:
             continue
         cone.add(top)
         weight += _weight(top)
-        if weight > _CHEAP or not top.op.has(Trait.ELEMENTWISE) or top in partition.pinned:
+        if weight > partition.costs.cheap or not top.op.has(Trait.ELEMENTWISE) or top in partition.pinned:
             return None
         for access in partition.reads[top]:
             if not access.plain:
@@ -111,7 +107,7 @@ def fuse_horizontally(partition: Partition) -> None:
     for group in partition.groups():
         for node in group.nodes:
             for access in partition.reads[node]:
-                if _is_large(access.value) and _is_in_place(access) and node.op.has_any(_ONCE):
+                if _is_large(partition, access.value) and _is_in_place(access) and node.op.has_any(_ONCE):
                     readers.setdefault(access.value, []).append(group)
     became: dict[Group, Group] = {}
     for groups in readers.values():
@@ -143,20 +139,21 @@ def _joint(partition: Partition, a: Group, b: Group) -> Group | None:
     row = a if a.kind == "row" else b
     if kinds == {"row"} and a.axes != b.axes:
         return None
-    if kinds == {"row", "map"} and not _has_short_rows(row):
+    if kinds == {"row", "map"} and not _has_short_rows(row, partition.costs):
         return None
     whole = all(n.results[0].shape == a.shape for g in (a, b) if g.kind == "map" for n in g.nodes)
-    if not whole or len(a.nodes) + len(b.nodes) > LONGEST or _streams(partition, a, b) > _STREAMS:
+    costs = partition.costs
+    if not whole or len(a.nodes) + len(b.nodes) > costs.longest or _streams(partition, a, b) > costs.streams:
         return None
     if partition.reaches(a, b, directly=True) or partition.reaches(b, a, directly=True):
         return None
     return Group([], row.kind, row.shape, row.axes)
 
 
-def _has_short_rows(row: Group) -> bool:
+def _has_short_rows(row: Group, costs: FusionCosts) -> bool:
     """Whether the rows of a group lie side by side in memory and stay in a near cache."""
     whole = set(row.axes) == set(range(len(row.shape) - len(row.axes), len(row.shape)))
-    return whole and 4 * prod(row.shape[a] for a in row.axes) <= _ROW_BYTES
+    return whole and costs.row_element_bytes * prod(row.shape[a] for a in row.axes) <= costs.row_bytes
 
 
 def _streams(partition: Partition, *groups: Group) -> int:
@@ -164,4 +161,4 @@ def _streams(partition: Partition, *groups: Group) -> int:
     nodes = {n for g in groups for n in g.nodes}
     read = {a.value for n in nodes for a in partition.reads[n] if a.value.node not in nodes}
     written = {r for n in nodes for r in n.results if partition.is_stored(n)}
-    return sum(_is_large(v) for v in read | written)
+    return sum(_is_large(partition, v) for v in read | written)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.op import Dims
 from graphc.ir.types import row_major_strides
@@ -22,7 +23,7 @@ def image_values(graph: Graph) -> set[Value]:
             stack += node.results if rule.result is Dims.IMAGE else ()
     while stack:
         value = stack.pop()
-        if value in found or len(value.shape) < 3:
+        if value in found or len(value.shape) <= 2:
             continue
         found.add(value)
         neighbours = [value.node, *(user for user, _ in graph.uses(value))]
@@ -35,13 +36,13 @@ def image_values(graph: Graph) -> set[Value]:
     return found
 
 
-def possible_layouts(graph: Graph) -> tuple[str, ...]:
+def possible_layouts(graph: Graph, costs: FusionCosts = DEFAULT.fusion) -> tuple[str, ...]:
     """The layouts worth comparing for a graph: one when it has no images."""
     images = image_values(graph)
     if not images:
         return LAYOUTS[:1]
     batch = max(v.shape[0] for v in images)
-    return LAYOUTS if batch >= 8 else LAYOUTS[:2]
+    return LAYOUTS if batch >= costs.batch_last else LAYOUTS[:2]
 
 
 def strides_of(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value
 from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.kernel.index import Index
@@ -20,11 +21,6 @@ from graphc.passes.operand_access import (
     written_value,
 )
 
-LARGE = 256 * 1024
-"""Bytes from which a value is likely to have left the near caches when it is read again."""
-LONGEST = 128
-"""Most nodes of a kernel. What a longer one would keep in registers is little beside what it computes, and the time to
-build one grows faster than its length."""
 KINDS = ("map", "row", "contraction", "nest")
 """``map``: every value has the domain's shape. ``row``: reductions of the domain over ``axes``, values around them.
 ``contraction``: one sum of products and what is done to its result. ``nest``: one op that lowers itself, a scan, or
@@ -70,8 +66,9 @@ class Group:
 class Partition:
     """Which group each node is in."""
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, costs: FusionCosts = DEFAULT.fusion):
         self.graph = graph
+        self.costs = costs
         order = graph.nodes()
         live = live_nodes(graph, [*graph.outputs, *(v for n in order if n.op.has(Trait.EFFECT) for v in n.results)])
         self.position = {node: i for i, node in enumerate(order)}

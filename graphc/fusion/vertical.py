@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
+from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.fusion.group_order import in_order
 from graphc.fusion.horizontal import fuse_horizontally, recompute
 from graphc.fusion.pad_fusion import fuse_pads
-from graphc.fusion.partition import LARGE, LONGEST, Group, Partition, is_check, node_axes
+from graphc.fusion.partition import Group, Partition, is_check, node_axes
 from graphc.fusion.price import weight
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.kernel.index import Axis, Index, flatten
@@ -18,12 +19,6 @@ from graphc.ir.op import Dims, Trait
 from graphc.ir.types import row_major_strides
 from graphc.passes.long_views import DIVISIONS, divides_index
 from graphc.passes.operand_access import Access, domain_axes, is_virtual
-
-_EPILOGUE = 64
-"""Operations that may follow a sum of products while its register block is held: each is emitted once per register."""
-_SINGLE = 16
-"""Most nodes of a kernel for single values. An optimizer computes the same few for each parameter: one kernel called
-for each takes as long to run as a kernel for all, and much less to build."""
 
 
 class Reason(Enum):
@@ -40,7 +35,7 @@ class Reason(Enum):
     APART = "the product's neighbours lie apart in its result: what else is read there is read in order afterwards"
     ORDER = "the product is needed elsewhere, or in another order of elements"
     SINGLE = "both compute single values, of which larger kernels would be equal to no other one"
-    LONG = f"both together would be more than {LONGEST} operations"
+    LONG = "both together would be a kernel of more operations than pay off"
     DIVIDED = "indices would be quotients of quotients, which double with each step"
     CALL_INVARIANT = "the one depends on weights alone, and is computed once for many calls"
     DETOUR = "a third group lies between the two: it needs the one and is needed by the other"
@@ -71,14 +66,14 @@ class FusionPlan:
     """For every stored value and every group that reads it, why it is not computed there."""
 
 
-def fuse(graph: Graph) -> FusionPlan:
+def fuse(graph: Graph, costs: FusionCosts = DEFAULT.fusion) -> FusionPlan:
     """Needs: a decomposed graph. Does: groups nodes greedily, producers into consumers. Leaves: the graph unchanged."""
-    return _Fuser(graph).run()
+    return _Fuser(graph, costs).run()
 
 
 class _Fuser(Partition):
-    def __init__(self, graph: Graph):
-        super().__init__(graph)
+    def __init__(self, graph: Graph, costs: FusionCosts):
+        super().__init__(graph, costs)
         self.refused: dict[tuple[Value, Node], Reason] = {}
         self.tried: dict[tuple[Value, Node], tuple[Group, Group]] = {}
         """Groups that were refused to merge; none changes, what they are merged into is another one."""
@@ -87,7 +82,7 @@ class _Fuser(Partition):
 
     def run(self) -> FusionPlan:
         # NOTE: large domains first: merging numbers can put a third group between two that share large values.
-        self._merge(LARGE)
+        self._merge(self.costs.large_bytes)
         self._merge(0)
         recompute(self)
         fuse_horizontally(self)
@@ -148,7 +143,7 @@ class _Fuser(Partition):
             return merged
         if merged.kind == "contraction" and self._reads_apart(producer, consumer):
             return Reason.APART
-        if merged.kind in ("contraction", "nest") and self._weight(producer, consumer) > _EPILOGUE:
+        if merged.kind in ("contraction", "nest") and self._weight(producer, consumer) > self.costs.epilogue:
             return Reason.EPILOGUE
         reason = self._too_long(producer, consumer, merged) or self._misfit(producer, consumer, merged)
         if reason is None and self.reaches(producer, consumer, directly=False):
@@ -173,9 +168,9 @@ class _Fuser(Partition):
     def _too_long(self, producer: Group, consumer: Group, merged: Group) -> Reason | None:
         """Why the kernel of a merger would be too long, if it would."""
         count = len({*producer.nodes, *consumer.nodes})
-        if merged.kind == "map" and prod(merged.shape) == 1 and count > _SINGLE:
+        if merged.kind == "map" and prod(merged.shape) == 1 and count > self.costs.single:
             return Reason.SINGLE
-        return Reason.LONG if count > LONGEST else None
+        return Reason.LONG if count > self.costs.longest else None
 
     def _merged(self, producer: Group, consumer: Group) -> Group | Reason:
         """The kind and domain of a merger, or why no kernel form holds both."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from graphc.base.errors import CompileError
+from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.fusion.pad_fusion import halo_source
 from graphc.fusion.partition import Group
 from graphc.ir.graph.graph import CONSTANT, Node, Value
@@ -27,9 +28,10 @@ def lower_group(
     place: dict[Value, str],
     realized: frozenset[Value],
     strides: Mapping[str, tuple[int, ...]] | None = None,
+    costs: FusionCosts = DEFAULT.fusion,
 ) -> tuple[Kernel, tuple[str, ...]]:
     """(kernel, storages it is called with) of one group; ``strides`` of storages that are not row-major."""
-    return _GroupLowering(group, place, realized, strides or {}).run()
+    return _GroupLowering(group, place, realized, strides or {}, costs).run()
 
 
 def lower_part(
@@ -60,7 +62,12 @@ class _GroupLowering:
     """Computes any value of the group at any index: stored ones are loaded, others computed by their op's rule."""
 
     def __init__(
-        self, group: Group, place: dict[Value, str], realized: frozenset[Value], strides: Mapping[str, tuple[int, ...]]
+        self,
+        group: Group,
+        place: dict[Value, str],
+        realized: frozenset[Value],
+        strides: Mapping[str, tuple[int, ...]],
+        costs: FusionCosts = DEFAULT.fusion,
     ):
         self.strides = strides
         self.group = group
@@ -70,7 +77,7 @@ class _GroupLowering:
         self.nest = NestBuilder()
         self.buffers: dict[str, Buffer] = {}
         """By storage name, in order of first use."""
-        self.cache = cached_values(group)
+        self.cache = cached_values(group, costs)
         self.ready: set[Value] = set()
         self.scratch: dict[Value, Buffer] = {}
         self.depth = 0

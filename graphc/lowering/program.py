@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from graphc.base.dtypes import bool_
+from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.fusion.layout import LAYOUTS, image_values, strides_of, turned_strides
 from graphc.fusion.partition import Group, is_check, is_repeated
 from graphc.fusion.vertical import FusionPlan, fuse
@@ -25,19 +26,19 @@ from graphc.passes.operand_access import domain_axes, look_through_views, writte
 from graphc.passes.shared_kernels import share_kernels
 
 
-def lower_graph(graph: Graph, layout: str = LAYOUTS[0]) -> Program:
+def lower_graph(graph: Graph, layout: str = LAYOUTS[0], costs: FusionCosts = DEFAULT.fusion) -> Program:
     """Needs: an optimized, decomposed graph. Does: fuses, makes one kernel per group, equal kernels once, and copies
     for outputs and written state that have no kernel of their own; temporaries that are images lie in ``layout`` (see
-    fusion.layout). Leaves: a Program without memory plan."""
-    return lower_layouts(graph, (layout,))[0]
+    fusion.layout); ``costs`` decide what is fused and kept in rows. Leaves: a Program without memory plan."""
+    return lower_layouts(graph, (layout,), costs)[0]
 
 
-def lower_layouts(graph: Graph, layouts: Sequence[str]) -> list[Program]:
+def lower_layouts(graph: Graph, layouts: Sequence[str], costs: FusionCosts = DEFAULT.fusion) -> list[Program]:
     """The program once per layout, fused once."""
-    plan = fuse(graph)
+    plan = fuse(graph, costs)
     images = image_values(graph) if any(x != LAYOUTS[0] for x in layouts) else set()
     known: _Known = {}
-    return [_ProgramBuilder(graph, plan, images, layout, known).build() for layout in layouts]
+    return [_ProgramBuilder(graph, plan, images, layout, known, costs).build() for layout in layouts]
 
 
 _Known = dict[Hashable, tuple[Kernel, tuple[int, ...]]]
@@ -45,8 +46,11 @@ _Known = dict[Hashable, tuple[Kernel, tuple[int, ...]]]
 
 
 class _ProgramBuilder:
-    def __init__(self, graph: Graph, plan: FusionPlan, images: set[Value], layout: str, known: _Known):
+    def __init__(
+        self, graph: Graph, plan: FusionPlan, images: set[Value], layout: str, known: _Known, costs: FusionCosts
+    ):
         self.graph = graph
+        self.costs = costs
         self.plan = plan
         self.images = images
         self.layout = layout
@@ -147,7 +151,7 @@ class _ProgramBuilder:
         key, storages = group_key(group, self.place, self.plan.realized, self.strides)
         found = self.known.get(key)
         if found is None:
-            kernel, args = lower_group(group, self.place, self.plan.realized, self.strides)
+            kernel, args = lower_group(group, self.place, self.plan.realized, self.strides, self.costs)
             self.known[key] = kernel, tuple(storages.index(a) for a in args)
             return kernel, args
         kernel, positions = found
@@ -183,7 +187,7 @@ class _ProgramBuilder:
         results = [self.place[v] for v in node.results]
         for value, source, target in zip(node.operands[: loop.carries], operands, results, strict=False):
             self._emit(self._copy(value, source, target))
-        body = lower_graph(loop.body)
+        body = lower_graph(loop.body, costs=self.costs)
         bound = loop.bind(body, operands, results)
         for storage in body.storages[len(bound) :]:
             name = self._unused(f"{node.results[0].name}.{storage.name}")

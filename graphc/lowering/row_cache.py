@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from math import prod
 
+from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.fusion.partition import Group
 from graphc.fusion.price import is_slow
 from graphc.ir.graph.graph import Node, Value
 from graphc.ir.op import Trait
 from graphc.passes.operand_access import is_virtual
 
-_ROW_BYTES = 128 * 1024
-"""A scratch row larger than this would leave the cache that makes it worthwhile."""
-_MANY = 8
-"""Rows side by side from which lanes run over them."""
 
-
-def cached_values(group: Group) -> set[Value]:
+def cached_values(group: Group, costs: FusionCosts = DEFAULT.fusion) -> set[Value]:
     """Full-level values that several passes over the row need and that are expensive: of each chain the last one that
     as many passes need as the first."""
-    if group.kind != "row" or _runs_across(group):
+    if group.kind != "row" or _runs_across(group, costs):
         return set()
-    row_bytes = prod(group.shape[a] for a in group.axes) * 8
-    if row_bytes > _ROW_BYTES:
+    row_bytes = prod(group.shape[a] for a in group.axes) * costs.scratch_element_bytes
+    if row_bytes > costs.row_bytes:
         return set()
     uses: Counter[Node] = Counter()
     for roots in _passes(group):
@@ -36,10 +32,10 @@ def cached_values(group: Group) -> set[Value]:
     return {n.results[0] for n in kept}
 
 
-def _runs_across(group: Group) -> bool:
+def _runs_across(group: Group, costs: FusionCosts) -> bool:
     """True when neighbours in memory belong to different rows: then lanes run over rows, each of which would need a
     scratch row of its own."""
-    return bool(group.shape) and len(group.shape) - 1 not in group.axes and group.shape[-1] >= _MANY
+    return bool(group.shape) and len(group.shape) - 1 not in group.axes and group.shape[-1] >= costs.rows_across
 
 
 def _passes(group: Group) -> list[list[Value]]:

@@ -12,8 +12,8 @@ import pytest
 
 import graphc as gc
 from graphc import nn
+from graphc.codegen.machine.costs import DEFAULT
 from graphc.errors import TraceError
-from graphc.fusion.partition import LONGEST
 from graphc.fusion.vertical import fuse
 from graphc.nn import functional as F
 from graphc.passes.pipeline import optimize
@@ -62,7 +62,7 @@ def test_many_nodes_that_read_each_other(length: int):
         return gc.tanh(known[-1])
 
     graph = optimize(gc.trace(function, gc.rand(16)))
-    assert max(len(group.nodes) for group in fuse(graph).groups) <= LONGEST
+    assert max(len(group.nodes) for group in fuse(graph).groups) <= DEFAULT.fusion.longest
     check(function, gc.rand(16))
 
 

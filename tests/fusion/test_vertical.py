@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.fusion.partition import LONGEST
+from graphc.codegen.machine.costs import DEFAULT
 from graphc.fusion.vertical import FusionPlan, Reason, fuse
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import copy
@@ -404,6 +406,23 @@ def test_an_optimizer_follows_the_gradient_of_a_window_by_itself(kernel: int, ap
 def test_no_kernel_has_more_nodes_than_the_longest():
     lines = "\n".join(f"%v{i + 1} = sin(%v{i}) : f32[4]" for i in range(300))
     graph = graph_of(f"graph @g(%v0: f32[4]) -> (f32[4]) {{\n{lines}\nreturn %v300\n}}")
-    plan = fuse(graph)
-    assert [len(g.nodes) for g in plan.groups] == [LONGEST, LONGEST, 300 - 2 * LONGEST]
+    plan, longest = fuse(graph), DEFAULT.fusion.longest
+    assert [len(g.nodes) for g in plan.groups] == [longest, longest, 300 - 2 * longest]
     assert {r.reason for r in plan.refusals} == {Reason.LONG}
+
+
+def test_costs_decide_how_long_a_kernel_may_be():
+    graph = graph_of(LONG_CHAIN)
+    assert [len(g.nodes) for g in fuse(graph, replace(DEFAULT.fusion, longest=2)).groups] == [2, 2]
+    assert [len(g.nodes) for g in fuse(graph).groups] == [4]
+
+
+LONG_CHAIN = """
+graph @f(%x: f32[64]) -> (f32[64]) {
+  %a = neg(%x) : f32[64]
+  %b = mul(%a, %x) : f32[64]
+  %c = add(%b, %x) : f32[64]
+  %d = neg(%c) : f32[64]
+  return %d
+}
+"""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from graphc.codegen.machine.costs import DEFAULT
 from graphc.fusion.vertical import fuse
 from graphc.ir.graph.graph import Graph
 from graphc.lowering.row_cache import cached_values
@@ -86,3 +89,9 @@ def test_rows_that_run_across_memory_are_not_kept():
         }"""
     assert cached(text.replace("N", "64")) == []
     assert cached(text.replace("N", "2")) == ["e"]
+
+
+def test_rows_that_would_leave_their_cache_are_not_kept():
+    groups = fuse(graph_of(softmax(64))).groups
+    assert any(cached_values(g) for g in groups)
+    assert not any(cached_values(g, replace(DEFAULT.fusion, row_bytes=64)) for g in groups)

@@ -21,6 +21,7 @@ FREE_FOLDERS = frozenset(
         "docs",
         "end_to_end",
         "examples",
+        "extension",
         "families",
         "seeds",
         "benchmarks",

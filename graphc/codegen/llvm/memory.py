@@ -534,7 +534,7 @@ class MemoryWriter:
         return self.function.line(f"zext {register_type(dtype, lanes)} {value} to {memory_type(dtype, lanes)}")
 
     def prefetch(self, buffer: str, index: Index, at: Coordinates) -> None:
-        """Asks for a line of memory to be brought to the second cache; that of the first lane."""
+        """Prefetches a line of memory to L2; that of the first lane."""
         f, vector = self.function, self.vector
         index = Index(tuple((a, c) for a, c in index.terms if vector is None or a != vector.axis), index.constant)
         f.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")

@@ -1,1 +1,1 @@
-"""Kernels that hand each other large temporaries, block by block."""
+"""Tile-and-fuse: kernels that hand each other large temporaries, tile by tile."""

@@ -1,4 +1,4 @@
-"""Chains of kernels that hand large temporaries to each other run block by block, so that a block stays in a cache."""
+"""Tile-and-fuse: kernels that hand large temporaries to each other run tile by tile, so that a tile stays in L2."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from graphc.ir.kernel.statements import Buffer, Call, Guard, IndexLet, Kernel, L
 
 
 def block_chains(program: Program, target: Target) -> Program:
-    """Needs: a lowered program. Does: puts loops around chains of calls whose kernels share outer parallel loops, so
-    that of a temporary between them, if it is too large for a cache, only a block exists at a time. Leaves: an
+    """Needs: a lowered program. Does: puts loops around sequences of calls whose kernels share outer parallel loops, so
+    that of a temporary between them, if it is too large for a cache, only a tile exists at a time. Leaves: an
     equivalent program; every element is computed as before."""
-    return _Blocker(program, target.l2_bytes // 2, target.costs.memory).run()
+    return _Tiler(program, target.l2_bytes // 2, target.costs.memory).run()
 
 
 class _Facts:
@@ -71,10 +71,10 @@ def _without(index: Index, axes: Sequence[Axis]) -> Index:
 
 @dataclass(frozen=True)
 class _Loop:
-    """A loop that a chain may go through: one axis of every kernel in it, blocks of ``size`` iterations."""
+    """A loop that a sequence may go through: one axis of every kernel in it, tiles of ``size`` iterations."""
 
     axes: tuple[Axis, ...]
-    """By call of the chain."""
+    """By call of the sequence."""
     size: int = 1
 
     @property
@@ -83,12 +83,12 @@ class _Loop:
         return self.axes[0].extent
 
     @property
-    def blocks(self) -> int:
+    def tiles(self) -> int:
         """Iterations of the loop around the calls."""
         return self.extent // self.size
 
 
-class _Chain:
+class _Sequence:
     """Neighbouring calls with the loops that are common to them."""
 
     def __init__(self, program: Program, facts: Mapping[str, _Facts], calls: Sequence[Call], inner: Sequence[str]):
@@ -96,7 +96,7 @@ class _Chain:
         self.calls = calls
         self.facts = [facts[c.kernel] for c in calls]
         self.inner = inner
-        """Temporaries that only these calls use, and of which a block at a time is enough."""
+        """Temporaries that only these calls use, and of which a tile at a time is enough."""
         pairs = zip(self.facts, calls, strict=True)
         self.arguments = [list(zip(f.kernel.arguments, call.args, strict=True)) for f, call in pairs]
         self.shared = self._shared()
@@ -149,7 +149,7 @@ class _Chain:
         return (not number or bool(linked)) and all(mine.values()) and all(mine[n] == moves[n] for n in linked)
 
     def choose(self, limit: int, step: float) -> list[_Loop]:
-        """The loops around the calls and their blocks, so that a block of the inner temporaries, all together, takes
+        """The loops around the calls and their tiles, so that a tile of the inner temporaries, all together, takes
         about ``limit`` bytes, or as many as are read again in every iteration, and at most ``step`` times more or
         fewer; empty when that does not pay."""
         rest = sum(self.program.storage(name).nbytes for name in self.inner)
@@ -162,9 +162,9 @@ class _Chain:
                 chosen.append(loop)
                 rest //= loop.extent
                 continue
-            blocks = min(_divisors(loop.extent), key=lambda n: abs(log(rest / n / wanted)))
-            if blocks > 1 and wanted / step <= rest / blocks <= wanted * step:
-                chosen.append(replace(loop, size=loop.extent // blocks))
+            tiles = min(_divisors(loop.extent), key=lambda n: abs(log(rest / n / wanted)))
+            if tiles > 1 and wanted / step <= rest / tiles <= wanted * step:
+                chosen.append(replace(loop, size=loop.extent // tiles))
             break
         return chosen
 
@@ -201,44 +201,44 @@ def _divisors(extent: int) -> list[int]:
     return [n for n in range(1, extent + 1) if extent % n == 0]
 
 
-class _Blocker:
+class _Tiler:
     def __init__(self, program: Program, limit: int, costs: MemoryCosts):
         self.program = program
         self.limit = limit
         self.costs = costs
         self.facts: dict[str, _Facts] = {}
         self.kernels: dict[tuple, Kernel] = {}
-        """By kernel, sizes of blocks and sizes of buffers: the kernel of one block."""
+        """By kernel, sizes of tiles and sizes of buffers: the kernel of one tile."""
         self.storages = {s.name: s for s in program.storages}
         self.loops = 0
         self.taken = {axis.name for call in program.calls for axis in call.repeats}
 
     def run(self) -> Program:
-        """The program with loops around its chains."""
-        chains = self.chains()
-        if not chains:
+        """The program with loops around its sequences."""
+        sequences = self.sequences()
+        if not sequences:
             return self.program
         calls: list[Call] = []
         number = 0
-        for start, stop in sorted(chains):
-            chain, loops = chains[start, stop]
-            calls += [*self.program.calls[number:start], *self.blocked(chain, loops)]
+        for start, stop in sorted(sequences):
+            sequence, loops = sequences[start, stop]
+            calls += [*self.program.calls[number:start], *self.tiled(sequence, loops)]
             number = stop
         calls += self.program.calls[number:]
         called = {c.kernel for c in calls}
         kernels = [k for k in (*self.program.kernels, *self.kernels.values()) if k.name in called]
         return replace(self.program, storages=tuple(self.storages.values()), kernels=tuple(kernels), calls=tuple(calls))
 
-    def chains(self) -> dict[tuple[int, int], tuple[_Chain, list[_Loop]]]:
-        """Chains that pay, by their first call and the one after their last; none of them meet."""
+    def sequences(self) -> dict[tuple[int, int], tuple[_Sequence, list[_Loop]]]:
+        """Sequences that pay, by their first call and the one after their last; none of them meet."""
         spans = self.spans()
-        found: dict[tuple[int, int], tuple[_Chain, list[_Loop]]] = {}
+        found: dict[tuple[int, int], tuple[_Sequence, list[_Loop]]] = {}
         for first, last in sorted(spans.values(), key=lambda span: (span[1] - span[0], span)):
             start, stop = first, last + 1
             met = [span for span in found if span[0] < stop and start < span[1]]
             start, stop = min([start, *(s for s, _ in met)]), max([stop, *(e for _, e in met)])
             inner = [name for name, (a, b) in spans.items() if start <= a and b < stop]
-            made = self.chain(start, stop, inner)
+            made = self.sequence(start, stop, inner)
             if made is not None:
                 for span in met:
                     del found[span]
@@ -258,66 +258,66 @@ class _Blocker:
                     spans[name] = spans.get(name, (number, number))[0], number
         return {name: (a, b) for name, (a, b) in spans.items() if a < b < a + self.costs.tile_calls}
 
-    def chain(self, start: int, stop: int, inner: Sequence[str]) -> tuple[_Chain, list[_Loop]] | None:
-        """A chain of calls and the loops to put around it, if there are any."""
+    def sequence(self, start: int, stop: int, inner: Sequence[str]) -> tuple[_Sequence, list[_Loop]] | None:
+        """A sequence of calls and the loops to put around it, if there are any."""
         calls = self.program.calls[start:stop]
         if any(c.repeats or c.places for c in calls) or any(self.storages[a].alias for c in calls for a in c.args):
             return None
         for call in calls:
             if call.kernel not in self.facts:
                 self.facts[call.kernel] = _Facts(self.program.kernel(call.kernel))
-        chain = _Chain(self.program, self.facts, calls, inner)
-        loops = chain.choose(self.limit, self.costs.tile_step)
-        return (chain, loops) if loops else None
+        sequence = _Sequence(self.program, self.facts, calls, inner)
+        loops = sequence.choose(self.limit, self.costs.tile_step)
+        return (sequence, loops) if loops else None
 
-    def blocked(self, chain: _Chain, loops: Sequence[_Loop]) -> list[Call]:
-        """The calls of a chain inside of loops; the inner temporaries shrink to a block."""
-        around = tuple(Axis(self.loop_name(), loop.blocks) for loop in loops)
-        sizes = self.inner_sizes(chain, loops)
+    def tiled(self, sequence: _Sequence, loops: Sequence[_Loop]) -> list[Call]:
+        """The calls of a sequence inside of loops; the inner temporaries shrink to a tile."""
+        around = tuple(Axis(self.loop_name(), loop.tiles) for loop in loops)
+        sizes = self.inner_sizes(sequence, loops)
         for name, size in sizes.items():
             self.storages[name] = replace(self.storages[name], shape=(size,))
         calls = []
-        for number, call in enumerate(chain.calls):
-            facts = chain.facts[number]
-            blocks = {loop.axes[number]: loop.size for loop in loops}
+        for number, call in enumerate(sequence.calls):
+            facts = sequence.facts[number]
+            tiles = {loop.axes[number]: loop.size for loop in loops}
             places: list[Index] = []
             buffers: list[Buffer] = []
-            for buffer, name in chain.arguments[number]:
+            for buffer, name in sequence.arguments[number]:
                 place, size = Index(), sizes.get(name, buffer.size)
                 if name not in sizes:
                     for axis, loop in zip(around, loops, strict=True):
                         step = facts.steps[loop.axes[number]].get(buffer.name, 0)
                         place = place + as_index(axis) * (step * loop.size)
                 if place.terms:
-                    size = _reach(facts, buffer.name, blocks)
+                    size = _reach(facts, buffer.name, tiles)
                 places.append(place)
                 buffers.append(replace(buffer, size=size))
-            kernel = self.block_kernel(facts.kernel, blocks, buffers)
+            kernel = self.tile_kernel(facts.kernel, tiles, buffers)
             calls.append(replace(call, kernel=kernel.name, repeats=around, places=tuple(places)))
         return calls
 
-    def inner_sizes(self, chain: _Chain, loops: Sequence[_Loop]) -> dict[str, int]:
-        """Elements of a block of each inner temporary."""
+    def inner_sizes(self, sequence: _Sequence, loops: Sequence[_Loop]) -> dict[str, int]:
+        """Elements of a tile of each inner temporary."""
         sizes: dict[str, int] = {}
-        for number, arguments in enumerate(chain.arguments):
-            blocks = {loop.axes[number]: loop.size for loop in loops}
+        for number, arguments in enumerate(sequence.arguments):
+            tiles = {loop.axes[number]: loop.size for loop in loops}
             for buffer, name in arguments:
-                if name in chain.inner:
-                    sizes[name] = max(sizes.get(name, 0), _reach(chain.facts[number], buffer.name, blocks))
+                if name in sequence.inner:
+                    sizes[name] = max(sizes.get(name, 0), _reach(sequence.facts[number], buffer.name, tiles))
         return sizes
 
-    def block_kernel(self, kernel: Kernel, blocks: Mapping[Axis, int], buffers: Sequence[Buffer]) -> Kernel:
-        """The kernel of one block: its outer loops run over the blocks' iterations only."""
-        key = (kernel.name, tuple(blocks.items()), tuple(b.size for b in buffers))
+    def tile_kernel(self, kernel: Kernel, tiles: Mapping[Axis, int], buffers: Sequence[Buffer]) -> Kernel:
+        """The kernel of one tile: its outer loops run over the tiles' iterations only."""
+        key = (kernel.name, tuple(tiles.items()), tuple(b.size for b in buffers))
         if key not in self.kernels:
             names = Names("c")
             axes: dict[Axis, Axis | int] = {}
             outer: list[tuple[Axis, str]] = []
             body = kernel.body
-            while set(blocks) - set(axes):
+            while set(tiles) - set(axes):
                 loop = body[0]
                 assert isinstance(loop, Loop)
-                axis = names.axis("i", blocks.get(loop.axis, loop.axis.extent))
+                axis = names.axis("i", tiles.get(loop.axis, loop.axis.extent))
                 axes[loop.axis] = axis if axis.extent > 1 else 0
                 outer.append((axis, loop.kind))
                 body = loop.body
@@ -335,7 +335,7 @@ class _Blocker:
         return f"r{self.loops}"
 
 
-def _reach(facts: _Facts, buffer: str, blocks: Mapping[Axis, int]) -> int:
-    """How many elements of a buffer, from its start on, one block uses."""
-    inside = sum(facts.steps[a].get(buffer, 0) * (size - 1) for a, size in blocks.items())
-    return facts.reach(buffer, blocks) + inside
+def _reach(facts: _Facts, buffer: str, tiles: Mapping[Axis, int]) -> int:
+    """How many elements of a buffer, from its start on, one tile uses."""
+    inside = sum(facts.steps[a].get(buffer, 0) * (size - 1) for a, size in tiles.items())
+    return facts.reach(buffer, tiles) + inside

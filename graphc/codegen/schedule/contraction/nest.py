@@ -8,7 +8,7 @@ from math import prod
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.contraction.pack import Packing, column_runs
-from graphc.codegen.schedule.contraction.register_block import Tile, rows_are_far
+from graphc.codegen.schedule.contraction.register_block import Tile, rows_exceed_l2
 from graphc.codegen.schedule.lanes.choose import lane_stride
 from graphc.codegen.schedule.loops.transform import block_index, blocks, wrap, write_out
 from graphc.ir.kernel.index import Axis, Index, as_index, axes_of, bounds
@@ -59,14 +59,14 @@ def _nest(c: Contraction, tile: Tile, target: Target, names: Names, packed: Pack
     if across and not near and not _panels_stay(c, tile, target):
         near = _passing(c, tile, rest, target)
     rest = [x for x in rest if x not in near]
-    c = replace(c, body=(*_asked_before(c, tile, target), *c.body)) if across else c
+    c = replace(c, body=(*_prefetches_before(c, tile, target), *c.body)) if across else c
     body = _lane_nest(c, tile, target, names, packed, near) if across else _dot_nest(c, tile, target, names)
     return wrap([(x, "parallel") for x in rest], body)
 
 
 def _row_groups(c: Contraction, tile: Tile, target: Target, names: Names) -> list[tuple[Contraction, Tile]]:
-    """The contraction with its rows in groups, each of which passes by all panels while it stays in the second cache,
-    where all rows would come from farther away for each panel. In two parts where groups are of two sizes."""
+    """The contraction with its rows in groups, each of which passes by all panels while it stays in L2,
+    where all rows would come from LLC for each panel. In two parts where groups are of two sizes."""
     row, together = tile.row, _rows_together(c, tile, target)
     if row is None or together >= row.extent or any(_is_near(c, x, tile.vector) for x in c.outer):
         return [(c, tile)]
@@ -81,9 +81,9 @@ def _row_groups(c: Contraction, tile: Tile, target: Target, names: Names) -> lis
 
 def _rows_together(c: Contraction, tile: Tile, target: Target) -> int:
     """How many rows to pass by all panels before the next ones do: all, unless those of a group can stay in the second
-    cache, and panels, which are asked for in time, can come from farther away at less cost than all rows."""
+    cache, and panels, which are prefetched in time, can come from LLC at less cost than all rows."""
     everything = tile.row.extent if tile.row else 1
-    if tile.pack is None or tile.row is None or not rows_are_far(c, tile.pack, tile.row, tile.vector, target):
+    if tile.pack is None or tile.row is None or not rows_exceed_l2(c, tile.pack, tile.row, tile.vector, target):
         return everything
     width = tile.vectors * target.lanes(c.dtype)
     panels, depth = -(-tile.vector.extent // width), prod(x.extent for x in c.reduced)
@@ -96,9 +96,9 @@ def _rows_together(c: Contraction, tile: Tile, target: Target) -> int:
     return together if fewer and alone and not _panels_stay(c, tile, target) else everything
 
 
-def _asked_before(c: Contraction, tile: Tile, target: Target) -> list[Prefetch]:
-    """What asks, before the sums, for rows that are read after them and do not lie near; nothing where several vectors
-    share a line, which would be asked for as often."""
+def _prefetches_before(c: Contraction, tile: Tile, target: Target) -> list[Prefetch]:
+    """Prefetches, before the sums, of rows that are read after them and do not lie in L1 yet; none where several
+    vectors share a line, which would be prefetched as often."""
     if target.vector_bytes < target.line_bytes:
         return []
     loads = [s for s in c.beside if isinstance(s, Load) and not s.guard and _span(s) > target.l1_bytes]
@@ -117,7 +117,7 @@ def _is_near(c: Contraction, axis: Axis, vector: Axis) -> bool:
 
 
 def _passing(c: Contraction, tile: Tile, rest: list[Axis], target: Target) -> list[Axis]:
-    """Loops that pass by a panel while it stays near, where that moves fewer bytes than reading all panels again in
+    """Loops that pass by a panel while it stays in L1, where that moves fewer bytes than reading all panels again in
     each of their iterations."""
     panel, other = (c.b, c.a) if tile.vector in axes_of(c.b.index) else (c.a, c.b)
     loops = [x for x in rest if x not in axes_of(panel.index)]
@@ -135,9 +135,9 @@ def _span(load: Load) -> int:
 def _lane_nest(
     c: Contraction, tile: Tile, target: Target, names: Names, packed: Packing | None, near: list[Axis]
 ) -> tuple[Stmt, ...]:
-    """Register blocks over rows and panels. Panels are outside, so that one stays near while all rows pass by it.
-    Where several panels stay near together, rows are outside of these, and what is written (and read beside the sum) is
-    walked through in longer pieces."""
+    """Register blocks over rows and panels. Panels are outside, so that one stays in L1 while all rows pass by it.
+    Where several panels stay in L2 together, rows are outside of these, and what is written (and read beside the sum)
+    is walked through in longer pieces."""
     runs = column_runs(tile.vector.extent, target.lanes(c.dtype) * tile.vectors)
     write = _Blocks(c, tile, target, names, packed, near)
     if _panels_stay(c, tile, target):
@@ -183,7 +183,7 @@ class _Blocks:
                     c = self.c
                     if self.packed is not None and lanes * self.packed.depth < self.packed.size and not piece[0]:
                         next_group = self.packed.ahead(run, first + axis, lanes, as_index(block) + done, turns)
-                        c = _asking(c, self.packed, run, next_group, turns, self.target)
+                        c = _prefetching(c, self.packed, run, next_group, turns, self.target)
                     bodies.append(self.block(c, run, first + axis, piece, row_run, block))
                 inner += wrap([(axis, "parallel")], tuple(s for body in bodies for s in body))
             result += wrap([(block, "parallel")], tuple(inner))
@@ -191,7 +191,7 @@ class _Blocks:
         return tuple(result)
 
     def panels_outside(self, run: Run) -> tuple[Stmt, ...]:
-        """All blocks of rows for each panel of a run; meanwhile the next panel is asked for."""
+        """All blocks of rows for each panel of a run; meanwhile the next panel is prefetched."""
         rows, around = _row_runs(self.tile.row, self.tile.rows), prod(x.extent for x in self.near)
         turns = around * sum(number for _, number, _ in rows)
         panel = self.names.axis("p", run[1])
@@ -206,7 +206,7 @@ class _Blocks:
                 c = self.c
                 if self.packed is not None and not piece[0]:
                     next_panel = self.packed.ahead(run, as_index(panel), run[2], turn, turns)
-                    c = _asking(c, self.packed, run, next_panel, turns, self.target)
+                    c = _prefetching(c, self.packed, run, next_panel, turns, self.target)
                 body = self.block(c, run, as_index(panel), piece, row_run, block)
                 inner += wrap([(block, "parallel")], body)
                 done += row_run[1]
@@ -235,7 +235,7 @@ def _only_within(stmt: Stmt, axis: Axis) -> Stmt:
 
 
 def _panels_together(c: Contraction, tile: Tile, width: int, target: Target) -> int:
-    """How many panels of short sums share a part of the second cache; 1 where one does not fit the first."""
+    """How many panels of short sums share a part of L2; 1 where one does not fit L1."""
     panel = c.b if tile.vector in axes_of(c.b.index) else c.a
     depth = prod(x.extent for x in c.reduced if x in axes_of(panel.index))
     size = depth * width * panel.dtype.itemsize
@@ -243,10 +243,10 @@ def _panels_together(c: Contraction, tile: Tile, width: int, target: Target) -> 
     return max(1, int(target.l2_bytes * k.panels_l2) // size) if size <= target.l1_bytes * k.panel_l1 else 1
 
 
-def _asking(
+def _prefetching(
     c: Contraction, packed: Packing, run: tuple[int, int, int], place: Index, turns: int, target: Target
 ) -> Contraction:
-    """The contraction asking for another panel, at ``place``, while one is read for one of ``turns`` times."""
+    """The contraction with prefetches of another panel, at ``place``, while one is read for one of ``turns`` times."""
     k = target.costs.contraction
     near = run[2] * packed.depth * packed.load.dtype.itemsize <= target.l2_bytes // 2
     large = packed.size * packed.load.dtype.itemsize > target.l2_bytes * k.prefetched_l2
@@ -263,7 +263,7 @@ def _in_sum(body: tuple[Stmt, ...], first: Stmt) -> tuple[Stmt, ...]:
 
 
 def _panels_stay(c: Contraction, tile: Tile, target: Target) -> bool:
-    """True when all panels fit half of the second cache, and several of them are passed by each block of rows."""
+    """True when all panels fit half of L2, and several of them are passed by each block of rows."""
     panel = c.b if tile.vector in axes_of(c.b.index) else c.a
     used, size = axes_of(panel.index), panel.dtype.itemsize
     for x in (*c.reduced, tile.vector):

@@ -68,8 +68,8 @@ class Packing:
         return position * (self.depth * self._lanes) + start * self.depth + within
 
     def ahead(self, run: tuple[int, int, int], panel: Index, lanes: int, turn: Index, turns: int) -> Index:
-        """What to ask for while a panel is read for the ``turn``-th of ``turns`` times: each turn brings a part of that
-        panel near which lies ``lanes`` lanes behind it. In terms of the packed operand's axes, as the body of the
+        """What to prefetch while a panel is read for the ``turn``-th of ``turns`` times: each turn brings a part of
+        the panel which lies ``lanes`` lanes behind it. In terms of the packed operand's axes, as the body of the
         contraction is."""
         row = as_index(0)
         for x in self.reduced:

@@ -104,14 +104,14 @@ def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
                 cycles += _scatter_cycles(scattered, axis, row, points, target)
                 if pack is not None:
                     cycles += _packing_cycles(c, b, axis, free, k)
-                elif row is not None and rows_are_far(c, b, row, axis, target):
+                elif row is not None and rows_exceed_l2(c, b, row, axis, target):
                     cycles *= k.far_rows
                 tiles.append(replace(tile, cycles=cycles, pack=pack))
     return tiles
 
 
-def rows_are_far(c: Contraction, b: Load, row: Axis, vector: Axis, target: Target) -> bool:
-    """Whether all rows are far more, and all panels of ``b`` more, than stays in the second cache: then it counts how
+def rows_exceed_l2(c: Contraction, b: Load, row: Axis, vector: Axis, target: Target) -> bool:
+    """Whether all rows are far more, and all panels of ``b`` more, than stays in L2: then it counts how
     often they come from beyond it."""
     depth = prod(x.extent for x in c.reduced)
     panels = depth * vector.extent * b.dtype.itemsize
@@ -136,7 +136,7 @@ def _scatter_cycles(
 
 def _step_cycles(sums: int, reads: int, panel: float, k: ContractionCosts) -> float:
     """Cycles of one step of the sum: some multiply-adds at a time, at least the latency of one chain, and the reads of
-    the rows (from the first cache) and of the panel (``panel`` cycles)."""
+    the rows (from L1) and of the panel (``panel`` cycles)."""
     return max(sums / k.multiply_adds, k.chain_cycles, reads * k.l1_read + panel)
 
 
@@ -156,7 +156,7 @@ def _packing_cycles(c: Contraction, b: Load, axis: Axis, free: frozenset[str], k
 
 def _panel_read(c: Contraction, b: Load, vectors: int, target: Target, packed: bool) -> float:
     """Cycles to read a vector of a panel, which every block of rows reads again. Unpacked, its rows may lie a large
-    power of two apart, share few sets of a cache, and so be read from farther away than their size suggests."""
+    power of two apart, share few sets of a cache, and so be read from a larger cache than their size suggests."""
     k, line = target.costs.contraction, target.line_bytes
     steps = [abs(lane_stride(b.index, x) or 0) * b.dtype.itemsize for x in c.reduced]
     lines = vectors

@@ -1,4 +1,4 @@
-"""Phases: a kernel whose loop nests write one buffer one after the other becomes one kernel per nest."""
+"""Loop distribution: a kernel whose loop nests write one buffer one after the other becomes one kernel per nest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops cut where a guard or a comparison of their index changes, so that no iteration asks: padding, concatenation."""
+"""Index-set splitting: loops are cut where a guard or a comparison of their index changes (padding, concatenation)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kernel that goes over rows and sums over the same rows become one kernel, which reads far memory once."""
+"""Vertical fusion of a map with a column reduction: rows that both go over are read once from memory."""
 
 from __future__ import annotations
 

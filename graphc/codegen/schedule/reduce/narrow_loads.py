@@ -1,4 +1,4 @@
-"""Which loops do nothing but wait for a far cache: these read it in pieces of less than a line."""
+"""Narrow loads: loops that do nothing but wait for LLC read it in pieces of less than a line."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from graphc.ir.kernel.statements import Acc, Kernel, Let, Load, Loop, Update, wa
 
 def far_reads(kernel: Kernel, target: Target) -> frozenset[Axis]:
     """The axes of innermost loops that only sum up (or the like) what they read side by side, few operations for each
-    value, and that are the first ones to read it, in a kernel that reads more than stays in a near cache and no more
-    than may lie in a far one. Whole vectors would cross two cache lines each where an array does not start at one."""
+    value, and that are the first ones to read it, in a kernel that reads more than stays in L2 and no more than may
+    lie in LLC. Whole vectors would cross two cache lines each where an array does not start at one."""
     read = sum(b.size * b.dtype.itemsize for b in kernel.arguments if b.role != "out")
     costs = target.costs.memory
     if not costs.narrow_load_bytes or not target.l2_bytes < read <= costs.non_temporal_bytes:

@@ -177,7 +177,7 @@ class _KernelSplitter:
 
     def is_long(self, statements: Sequence[Stmt], position: int) -> bool:
         """Whether the reduction at a position is worth splitting: not the one of many results whose rows are read again
-        once it is done, from a nearer cache where that is done block by block."""
+        once it is done, from L2 where that is done tile by tile."""
         loop, rest = statements[position], statements[position + 1 :]
         assert isinstance(loop, Loop)
         trips = _trips((loop,)) * prod(a.extent for a in self.outer)

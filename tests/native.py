@@ -15,8 +15,9 @@ from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.entry import ENTRY, bound_storages, emit_program
 from graphc.codegen.machine.target import Target, target_named
 from graphc.codegen.schedule.memory.bufferize import plan_memory
-from graphc.codegen.schedule.pipeline import schedule_program
-from graphc.codegen.schedule.threads.plan import Team
+from graphc.codegen.schedule.memory.non_temporal import streamed_buffers
+from graphc.codegen.schedule.pipeline import plan_execution, schedule_program
+from graphc.codegen.schedule.threads.execution import Execution
 from graphc.files.manifest import TargetSpec
 from graphc.ir.graph.graph import Graph, Value, input_path
 from graphc.ir.graph.interpret import Evaluator, copy
@@ -72,13 +73,19 @@ def scheduled(program: Program, target: Target) -> Program:
     return result
 
 
+def emitted(program: Program, target: Target) -> str:
+    """The LLVM text of a scheduled program whose memory is planned, run as the schedule decides."""
+    return emit_program(program, target, plan_execution(program, target))
+
+
 class Native:
     """A scheduled program as native code in this process."""
 
     def __init__(self, program: Program, target: Target):
         self.program = program
         self.target = target
-        self.text = emit_program(program, target, Team())  # one thread: no symbol of a thread pool
+        # One thread and no polls: no symbol of a thread pool or of signals.
+        self.text = emit_program(program, target, Execution(streamed_buffers(program, target)))
 
     @cached_property
     def library(self) -> Library:

@@ -19,7 +19,8 @@ import llvmlite
 
 from benchmarks.workloads import WORKLOADS
 from graphc.codegen.machine.target import target_named
-from graphc.codegen.schedule.pipeline import Forms, estimate
+from graphc.codegen.schedule.forms import Forms
+from graphc.codegen.schedule.pipeline import estimate
 from graphc.compiler.stages import Stages
 from tools.cases import workload_graph
 from tools.digests import names_of

@@ -53,7 +53,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "compiler": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "fusion", "lowering"),
         *("codegen.machine", "codegen.schedule", "codegen.schedule.estimate", "codegen.schedule.memory"),
-        *("codegen.llvm", "codegen.native", "runtime"),
+        *("codegen.schedule.threads", "codegen.llvm", "codegen.native", "runtime"),
     ),
     # What users write with.
     "tape": ("base", "ops"),

@@ -104,7 +104,7 @@ def load_stamped(stages: Stages) -> Executable:
     program = stages.scheduled
     manifest, constants = describe(program, stages.target)
     stamped = replace(manifest, buffers=(*manifest.buffers, _stamps(program, manifest)))
-    code = build_object(emit_stamped(program, stages.target), stages.target)
+    code = build_object(emit_stamped(program, stages.target, stages.execution), stages.target)
     return load_compiled(Entry(stamped, code, constants))
 
 

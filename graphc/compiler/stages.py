@@ -9,13 +9,15 @@ from typing import Any
 from graphc.base import config
 from graphc.base.errors import ArgumentError, CompileError
 from graphc.base.locks import cached_property
+from graphc.base.pass_runner import PassRun
 from graphc.codegen.llvm.build import build_object, emit_assembly
 from graphc.codegen.llvm.entry import emit_module
 from graphc.codegen.llvm.module import Module
 from graphc.codegen.machine.target import Target, host_target
-from graphc.codegen.schedule.memory.bufferize import plan_memory
-from graphc.codegen.schedule.memory.prepacking import split_prepacking
-from graphc.codegen.schedule.pipeline import Forms, estimate, schedule_program
+from graphc.codegen.schedule.base import Context, Scheduled
+from graphc.codegen.schedule.forms import Forms
+from graphc.codegen.schedule.pipeline import estimate, passes_after, schedule
+from graphc.codegen.schedule.threads.execution import Execution
 from graphc.compiler import cache
 from graphc.files.manifest import TargetSpec
 from graphc.fusion.layout import possible_layouts
@@ -27,7 +29,7 @@ from graphc.ir.kernel.text import print_program
 from graphc.ir.kernel.verify import verify_program
 from graphc.lowering.program import lower_graph, lower_layouts
 from graphc.passes.base import Pass
-from graphc.passes.pipeline import PIPELINE, optimize
+from graphc.passes.pipeline import PIPELINE, run_passes
 
 STAGES = ("traced", "optimized", "lowered", "scheduled", "llvm", "asm")
 """Names of the stages that have a text, in order."""
@@ -44,8 +46,8 @@ class Stages:
         tuned: Mapping[str, str] | None = None,
         passes: Sequence[Pass] = PIPELINE,
     ):
-        """``passes`` are what the graph goes through; ``tuned`` as ``schedule_program`` takes it; what the disk cache
-        holds when it is None."""
+        """``passes`` are what the graph goes through; ``tuned`` as ``schedule.base.Context`` holds it; what the disk
+        cache holds when it is None."""
         if (traced is None) == (lowered is None):
             raise ArgumentError("a compile starts from a graph or from a lowered program")
         self.target = target or host_target()
@@ -53,6 +55,8 @@ class Stages:
         """How long each stage took that has been computed."""
         self.layouts: dict[str, float] = {}
         """Estimated cycles in each layout that was compared (see fusion.layout), once ``lowered`` has been computed."""
+        self.passes: dict[str, list[PassRun]] = {}
+        """What each pass did, by the stage that it belongs to (``optimized``, ``scheduled``)."""
         self.watch: Callable[[str], None] = lambda stage: None
         """Called with the name of each stage when it begins."""
         self._forms = Forms(self.target)
@@ -60,8 +64,6 @@ class Stages:
         self._tuned = tuned
         self._traced = traced
         self._passes = passes
-        self._prepacking: Program | None = None
-        self._prepacked: Stages | None = None
         if lowered is not None:
             self.__dict__["lowered"] = lowered
 
@@ -90,7 +92,11 @@ class Stages:
     @cached_property
     def optimized(self) -> Graph:
         """The graph after all graph passes (which verify it)."""
-        return self._timed("optimized", optimize, self.traced, self._passes)
+        return self._timed("optimized", self._optimize, self.traced)
+
+    def _optimize(self, graph: Graph) -> Graph:
+        found, self.passes["optimized"] = run_passes(graph, self._passes)
+        return found
 
     @cached_property
     def lowered(self) -> Program:
@@ -107,24 +113,41 @@ class Stages:
         self.layouts = {layout: estimate(program, self._forms) for layout, program in programs.items()}
         return programs[min(layouts, key=self.layouts.__getitem__)]
 
-    @cached_property
+    @property
     def scheduled(self) -> Program:
         """Kernels tiled and vectorised for the target, with the memory plan."""
-        return self._timed("scheduled", self._schedule, self.lowered)
-
-    def _schedule(self, program: Program) -> Program:
-        tuned = cache.choices(target_spec(self.target)) if self._tuned is None else self._tuned
-        main, self._prepacking = split_prepacking(schedule_program(program, self.target, tuned, self._forms))
-        return plan_memory(main)
+        return self._scheduled.program
 
     @property
+    def execution(self) -> Execution:
+        """What else is decided about the scheduled program: non-temporal stores, threads, polls."""
+        return self._scheduled.execution
+
+    @cached_property
+    def _scheduled(self) -> Scheduled:
+        return self._timed("scheduled", self._schedule, self.lowered)
+
+    def _schedule(self, program: Program) -> Scheduled:
+        if self._traced is None and self._verify != "off":
+            verify_program(program)
+        found, self.passes["scheduled"] = schedule(program, self._context)
+        return found
+
+    @cached_property
+    def _context(self) -> Context:
+        tuned = cache.choices(target_spec(self.target)) if self._tuned is None else self._tuned
+        return Context(self._forms, tuned)
+
+    @cached_property
     def prepacking(self) -> Stages | None:
         """The compile of what is computed once for many calls (see codegen.schedule.memory.prepacking), or None."""
-        if self._prepacked is None and self.scheduled is not None and self._prepacking is not None:
-            self._prepacked = Stages(lowered=self._prepacking, target=self.target)
-            planned = self._timed("prepacking", plan_memory, self._prepacking)
-            self._prepacked.__dict__["scheduled"] = planned
-        return self._prepacked
+        program = self._scheduled.prepacking
+        if program is None:
+            return None
+        prepacked = Stages(lowered=program, target=self.target)
+        planned = self._timed("prepacking", schedule, program, self._context, passes_after("prepacking"))
+        prepacked.__dict__["_scheduled"], prepacked.passes["scheduled"] = planned
+        return prepacked
 
     @cached_property
     def llvm(self) -> str:
@@ -134,7 +157,7 @@ class Stages:
     @cached_property
     def module(self) -> Module:
         """The functions of the whole program."""
-        return self._timed("llvm", emit_module, self.scheduled, self.target)
+        return self._timed("llvm", emit_module, self.scheduled, self.target, self.execution)
 
     @cached_property
     def asm(self) -> str:

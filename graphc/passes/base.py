@@ -16,6 +16,8 @@ class PassResult:
     """The graph that was given, changed in place, or a new one; the given one must not be used any more."""
     changed: int
     """How many nodes were rewritten, merged, folded or removed; 0 means that the graph is as it was."""
+    reasons: tuple[str, ...] = ()
+    """Why it chose what it chose, a line for each choice."""
 
 
 class Pass(Protocol):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import is_dataclass
 from itertools import chain
 from typing import Any, NamedTuple
 
 from graphc.base import config
-from graphc.base.errors import ArgumentError, GraphcError, PassError, VerifyError
+from graphc.base.errors import ArgumentError, VerifyError
+from graphc.base.pass_runner import PassRun, Runner
 from graphc.ir.graph.graph import INPUT, Graph, input_class, input_path
 from graphc.ir.graph.interpret import copy
 from graphc.ir.graph.text import print_graph
@@ -73,25 +73,26 @@ def optimize(graph: Graph, passes: Sequence[Pass] = PIPELINE) -> Graph:
     it does so too, and compares what may not change (unless GRAPHC_VERIFY=off). Prints it to stderr after those of
     GRAPHC_PRINT_AFTER. Raises PassError, naming the pass and those before it, when one fails or leaves a wrong graph.
     """
-    options = config.read()
-    present = copy(graph)
-    for i, step in enumerate(passes):
-        try:
-            if options.verify != "off" and all(step is not own for own in PIPELINE):
-                present = _run_foreign(step, present)
-            else:
-                present = step.run(present).graph
-            if options.verify == "pass" or (options.verify == "stage" and i == len(passes) - 1):
-                verify_graph(present)
-        except GraphcError as error:
-            raise _failure(passes, i, error) from error
-        if step.name in options.print_after or "all" in options.print_after:
-            print(f"// after pass {i + 1}, {step.name}\n{print_graph(present)}", file=sys.stderr)
+    return run_passes(graph, passes)[0]
+
+
+def run_passes(graph: Graph, passes: Sequence[Pass] = PIPELINE) -> tuple[Graph, list[PassRun]]:
+    """As ``optimize``, with what each of the passes did."""
+    present, runs = _RUNNER(passes, copy(graph))
     _name_outputs(graph, present)
-    return present
+    return present, runs
 
 
-def _run_foreign(step: Pass, graph: Graph) -> Graph:
+def _run(step: Pass, graph: Graph) -> tuple[Graph, int, tuple[str, ...]]:
+    foreign = all(step is not own for own in PIPELINE) and config.read().verify != "off"
+    result = _run_foreign(step, graph) if foreign else step.run(graph)
+    return result.graph, result.changed, result.reasons
+
+
+_RUNNER = Runner[Pass, Graph](_run, verify_graph, print_graph)
+
+
+def _run_foreign(step: Pass, graph: Graph) -> PassResult:
     """What a pass that is none of PIPELINE leaves; nothing about it is taken for granted."""
     before = _surface(graph)
     result = step.run(graph)
@@ -101,7 +102,7 @@ def _run_foreign(step: Pass, graph: Graph) -> Graph:
     for (what, had), (_, has) in zip(before, _surface(result.graph), strict=True):
         if had != has:
             raise VerifyError(f"the {what} were ({', '.join(had)}), it leaves ({', '.join(has)})")
-    return result.graph
+    return result
 
 
 def _surface(graph: Graph) -> list[tuple[str, list[str]]]:
@@ -162,13 +163,3 @@ def _name_outputs(before: Graph, after: Graph) -> None:
         if old.name not in taken and new.node.op is not INPUT and not new.is_scalar_constant:
             after.rename(new, old.name)
             taken.add(old.name)
-
-
-def _failure(passes: Sequence[Pass], i: int, error: GraphcError) -> PassError:
-    before = ", ".join(p.name for p in passes[:i]) or "none"
-    return PassError(
-        f"pass {passes[i].name} failed (passes before it: {before}): {error.what}",
-        where=error.where,
-        origin=error.origin,
-        remedy="GRAPHC_VERIFY=pass GRAPHC_PRINT_AFTER=all shows the graph after every pass",
-    )

@@ -12,7 +12,7 @@ from llvmlite import binding
 
 from graphc.base.dtypes import DType
 from graphc.codegen.llvm.build import build_object, emit_assembly
-from graphc.codegen.llvm.entry import ENTRY, emit_program
+from graphc.codegen.llvm.entry import ENTRY
 from graphc.codegen.machine.target import Target, host_target, target_machine, target_named
 from graphc.codegen.schedule.expansion.expand import expand
 from graphc.ir.kernel.index import Axis, as_index
@@ -20,6 +20,7 @@ from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Let, Loop, Program, Storage, walk
 from graphc.ir.kernel.verify import verify_kernel
+from tests.native import emitted
 
 Build = Callable[..., Scalar]
 """``(nest, *operands) -> Scalar``."""
@@ -82,7 +83,7 @@ def program_of(kernel: Kernel) -> Program:
 def native(kernel: Kernel, arrays: Sequence[np.ndarray], target: Target) -> np.ndarray:
     """Compiles a kernel and runs it on arrays of the sizes of its buffers; returns its one output."""
     program = program_of(kernel)
-    code = build_object(emit_program(program, target), target)
+    code = build_object(emitted(program, target), target)
     jit = binding.create_lljit_compiler(target_machine(target))
     builder = binding.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(ENTRY)
     library = builder.link(jit, f"lanes{next(_numbers)}")
@@ -95,7 +96,7 @@ def native(kernel: Kernel, arrays: Sequence[np.ndarray], target: Target) -> np.n
 def assembly(build: Build, types: Sequence[DType], target: Target) -> str:
     """Assembly of ``build`` for a machine that need not be this one."""
     kernel = expanded(build, types, types[0], 2, target.lanes(types[0]))
-    return emit_assembly(emit_program(program_of(kernel), target), target)
+    return emit_assembly(emitted(program_of(kernel), target), target)
 
 
 def evaluate(

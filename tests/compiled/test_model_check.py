@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import graphc as gc
 from graphc import nn
+from graphc.base.pass_runner import PassRun
 from graphc.compiler import stages
 from graphc.errors import ArgumentError, TraceError
 from graphc.ir.graph.graph import Graph
@@ -51,15 +54,15 @@ def test_functions_and_tensors():
 
 
 def test_a_fault_names_the_users_line(monkeypatch: pytest.MonkeyPatch):
-    def wrong(graph: Graph) -> Graph:
-        graph = optimize(graph)
+    def wrong(graph: Graph, *rest: Any) -> tuple[Graph, list[PassRun]]:
+        graph, runs = run_passes(graph, *rest)
         for node in graph.nodes():
             if node.op.name == "exp":
                 node.op = REGISTRY["tanh"]
-        return graph
+        return graph, runs
 
-    optimize = stages.optimize
-    monkeypatch.setattr(stages, "optimize", wrong)
+    run_passes = stages.run_passes
+    monkeypatch.setattr(stages, "run_passes", wrong)
 
     def f(x):
         y = x * 2

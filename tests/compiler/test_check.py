@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphc.base.pass_runner import PassRun
 from graphc.codegen.llvm.module import Module
 from graphc.compiler import check, stages
 from graphc.compiler.check import check_graph, check_narrow, difference, graph_arguments, statements
@@ -45,15 +46,15 @@ def test_large_programs_skip_the_kernel_interpreter(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_wrong_pass_is_found_and_the_node_named(monkeypatch: pytest.MonkeyPatch):
-    def wrong(graph: Graph, *rest: Any) -> Graph:
-        graph = optimize(graph, *rest)
+    def wrong(graph: Graph, *rest: Any) -> tuple[Graph, list[PassRun]]:
+        graph, runs = run_passes(graph, *rest)
         for node in graph.nodes():
             if node.op.name == "maximum":
                 node.op = REGISTRY["minimum"]
-        return graph
+        return graph, runs
 
-    optimize = stages.optimize
-    monkeypatch.setattr(stages, "optimize", wrong)
+    run_passes = stages.run_passes
+    monkeypatch.setattr(stages, "run_passes", wrong)
     graph = mlp()
     report = check_graph(graph, arguments(graph))
     assert not report.good

@@ -12,6 +12,7 @@ from graphc import nn
 from graphc.cli.profile import text
 from graphc.codegen.llvm.entry import emit_stamped
 from graphc.codegen.machine.target import target_named
+from graphc.codegen.schedule.threads.execution import Execution
 from graphc.compiled.model_file import snapshot
 from graphc.compiler import profile as compiler_profile
 from graphc.compiler.compile import compile_stages, load_compiled
@@ -87,7 +88,7 @@ def test_wrong_inputs():
 
 def test_machines_without_a_readable_counter():
     with pytest.raises(CompileError, match="x86-64"):
-        emit_stamped(traced(False)[0].scheduled, target_named("neon"))
+        emit_stamped(traced(False)[0].scheduled, target_named("neon"), Execution())
 
 
 def test_repeated_calls_take_as_long_as_all_their_runs():

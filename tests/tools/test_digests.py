@@ -53,7 +53,7 @@ def test_another_choice_of_the_schedule_is_found(
     assert digests.main([*arguments, "--compare", str(stored), "--first"]) == 0
     capsys.readouterr()
     best = register_block.rank_tiles
-    monkeypatch.setattr("graphc.codegen.schedule.pipeline.choose_tile", lambda *a: (best(*a) or [None])[-1])
+    monkeypatch.setattr("graphc.codegen.schedule.forms.choose_tile", lambda *a: (best(*a) or [None])[-1])
     assert digests.main([*arguments, "--compare", str(stored)]) == 1
     assert "differs: policy_b1/frozen avx2 program" in capsys.readouterr().out
     assert digests.main([*arguments, "--compare", str(stored), "--first"]) == 1

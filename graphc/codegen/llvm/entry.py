@@ -8,9 +8,8 @@ from graphc.base.errors import CompileError
 from graphc.codegen.llvm.emit import emit_kernel, streamed_name
 from graphc.codegen.llvm.module import Function, Module, Parameter, Part, text_of
 from graphc.codegen.machine.target import Target
-from graphc.codegen.schedule.memory.non_temporal import streamed_buffers
-from graphc.codegen.schedule.threads.plan import Team, owners, plan_team
-from graphc.codegen.schedule.threads.polls import find_polls
+from graphc.codegen.schedule.threads.execution import Execution
+from graphc.codegen.schedule.threads.plan import owners
 from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.kernel.statements import Call, Program, Storage, aligned
 
@@ -46,46 +45,43 @@ def stamp_count(program: Program) -> int:
     return len(program.calls) + 2
 
 
-def emit_stamped(program: Program, target: Target) -> Module:
+def emit_stamped(program: Program, target: Target, execution: Execution) -> Module:
     """As ``emit_module``, for one thread, with the processor's cycle counter written down around each kernel's call.
     Raises CompileError for machines whose counter programs may not read."""
     if not target.triple.startswith("x86_64"):
         raise CompileError(f"calls cannot be timed one by one on {target.triple}", remedy="a machine with x86-64")
     declarations: dict[str, Part] = {"stamp": "declare i64 @llvm.readcyclecounter()"}
-    return _module(target, declarations, _functions(program, target, Team(), declarations, stamped=True))
+    alone = Execution(execution.streamed)
+    return _module(target, declarations, _functions(program, target, alone, declarations, stamped=True))
 
 
-def emit_program(program: Program, target: Target, team: Team | None = None) -> str:
+def emit_program(program: Program, target: Target, execution: Execution) -> str:
     """The text of ``emit_module``."""
-    return emit_module(program, target, team).text
+    return emit_module(program, target, execution).text
 
 
-def emit_module(program: Program, target: Target, team: Team | None = None) -> Module:
-    """All kernels and the entry. The program must be scheduled and its memory planned. A program with work
-    for several threads (see threads.plan; ``team`` is its plan if it is known already) needs the symbol THREADS."""
-    team = plan_team(program, target) if team is None else team
+def emit_module(program: Program, target: Target, execution: Execution) -> Module:
+    """All kernels and the entry. The program must be scheduled and its memory planned; ``execution`` is what the
+    schedule decided for it. A program with work for several threads needs the symbol THREADS."""
     declarations: dict[str, Part] = {}
-    return _module(target, declarations, _functions(program, target, team, declarations))
+    return _module(target, declarations, _functions(program, target, execution, declarations))
 
 
 def _functions(
-    program: Program, target: Target, team: Team, declarations: dict[str, Part], stamped: bool = False
+    program: Program, target: Target, execution: Execution, declarations: dict[str, Part], stamped: bool = False
 ) -> list[Part]:
     """Kernels and the entry."""
-    streamed = streamed_buffers(program, target)
     functions: list[Part] = []
     for kernel in program.kernels:
-        split = team.splits.get(kernel.name)
+        split, streamed = execution.team.splits.get(kernel.name), execution.streamed.get(kernel.name)
         functions.append(emit_kernel(kernel, target, declarations, split))
-        if kernel.name in streamed:
-            functions.append(emit_kernel(kernel, target, declarations, split, streamed[kernel.name]))
-    if streamed:
+        if streamed:
+            functions.append(emit_kernel(kernel, target, declarations, split, streamed))
+    if execution.streamed:
         declarations["ptrmask"] = "declare ptr @llvm.ptrmask.p0.i64(ptr, i64)"
-    polls = frozenset[int]() if stamped else find_polls(program, team, target.costs.threads)
-    if polls:
+    if execution.polls:
         functions += [_INTERRUPT, _LOOK]
-    writer = _EntryWriter(program, team, streamed, stamped, polls, target.line_bytes)
-    return [*functions, *writer.emit()]
+    return [*functions, *_EntryWriter(program, execution, target.line_bytes, stamped).emit()]
 
 
 def _module(target: Target, declarations: dict[str, Part], functions: list[Part]) -> Module:
@@ -175,25 +171,17 @@ def _function(name: str, parameters: Sequence[Parameter], lines: Sequence[str]) 
 
 
 class _EntryWriter:
-    def __init__(
-        self,
-        program: Program,
-        team: Team,
-        streamed: dict[str, frozenset[str]],
-        stamped: bool = False,
-        polls: frozenset[int] = frozenset(),
-        line: int = 0,
-    ):
+    def __init__(self, program: Program, execution: Execution, line: int, stamped: bool = False):
         self.program = program
         self.line = line
         """Bytes of a cache line."""
-        self.polls = polls
+        self.polls = execution.polls
         self.last = len(bound_storages(program)) + 1
         """The number of the table's word behind the addresses."""
-        self.table: Parameter = (f"ptr noalias nocapture{'' if polls else ' readonly'}", "%table")
-        self.streamed = streamed
+        self.table: Parameter = (f"ptr noalias nocapture{'' if self.polls else ' readonly'}", "%table")
+        self.streamed = execution.streamed
         self.stamped = stamped
-        self.team = team
+        self.team = execution.team
         self.kernels = {k.name: k for k in program.kernels}
         self.owners = owners(program)
         self.bound = {s.name: i for i, s in enumerate(bound_storages(program))}
@@ -207,7 +195,7 @@ class _EntryWriter:
         """Of the function that is being written."""
         self.loops: list[tuple[Axis, str]] = []
         """Loops that are open, with the ends of the names of their registers."""
-        self.shared = team.shared_loops(program.calls)
+        self.shared = self.team.shared_loops(program.calls)
         self.alone = -1
         """The first call of those that only part 0 runs at present; -1 for none."""
         self.repeated: list[int] = []

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from graphc.base.dtypes import float32
-from graphc.codegen.llvm.entry import ENTRY, bound_storages, emit_program
+from graphc.codegen.llvm.entry import ENTRY, bound_storages
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.memory.bufferize import plan_memory
 from graphc.ir.kernel.index import Axis, as_index
@@ -15,7 +15,7 @@ from graphc.ir.kernel.interpret import run_program
 from graphc.ir.kernel.statements import Call, Program, Storage, aligned
 from graphc.ir.kernel.verify import verify_program
 from tests.codegen.kernel_native import kernel_of
-from tests.native import Native, lowered, scheduled, target_or_skip
+from tests.native import Native, emitted, lowered, scheduled, target_or_skip
 from tests.passes.graph_text import graph_of
 
 WIDE = target_named("avx512")
@@ -70,7 +70,7 @@ def test_the_table_holds_bound_storages_in_order_and_the_arena_last():
         }""")
     p = scheduled(lowered(graph), WIDE)
     assert [s.cls for s in bound_storages(p)] == ["input", "param", "state", "output", "constant"]
-    assert f"%pa = getelementptr inbounds ptr, ptr %table, i64 {len(bound_storages(p))}" in emit_program(p, WIDE)
+    assert f"%pa = getelementptr inbounds ptr, ptr %table, i64 {len(bound_storages(p))}" in emitted(p, WIDE)
 
 
 def test_calls_run_in_order_over_temporaries_and_scratch():
@@ -93,13 +93,13 @@ def test_an_alias_lies_where_its_owner_lies():
 
 def test_what_no_call_uses_is_not_read_from_the_table():
     p = program(("double", "x", "y"), storages=(storage("a", "input"), storage("x", "input"), storage("y", "output")))
-    loads = re.findall(r"%s\d+ = load", emit_program(p, WIDE))
+    loads = re.findall(r"%s\d+ = load", emitted(p, WIDE))
     assert len(loads) == 2
 
 
 def test_an_empty_program_returns():
     p = program(storages=(storage("x", "input"),))
-    assert f"@{ENTRY}(" in emit_program(p, WIDE)
+    assert f"@{ENTRY}(" in emitted(p, WIDE)
     assert run(p, np.zeros(4, np.float32)) == []
 
 
@@ -140,7 +140,7 @@ def test_the_calls_of_a_long_program_are_in_several_functions():
         }""")
     storages = (storage("x", "input"), storage("y", "output"), *temps)
     long = plan_memory(Program("p", storages, (DOUBLE, copy), tuple(Call(k, tuple(a)) for k, *a in calls)))
-    text = emit_program(long, WIDE)
+    text = emitted(long, WIDE)
     assert len(re.findall(r"define internal void @graphc_calls\d+\(", text)) == 2
     assert max(f.count("call void") for f in text.split("define ")) < count
     (y,) = run(long, np.arange(4, dtype=np.float32))

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from graphc.codegen.machine.target import target_named
-from graphc.codegen.schedule.pipeline import run_copy, schedule_program
+from graphc.codegen.schedule.nests import run_copy
+from graphc.codegen.schedule.pipeline import schedule_program
 from graphc.ir.kernel.interpret import run_kernel, run_program
 from graphc.ir.kernel.statements import Program
 from tests.codegen.kernel_native import kernel_of

@@ -7,13 +7,12 @@ import pytest
 
 from graphc.base.dtypes import float32
 from graphc.codegen.llvm.build import emit_assembly
-from graphc.codegen.llvm.entry import emit_program
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.contraction.match import find_contraction
 from graphc.ir.kernel.statements import Kernel, Loop, walk
 from tests.codegen.kernel_native import check_scheduled, kernel_of
 from tests.codegen.products import plain, transposed_a, transposed_b
-from tests.native import TARGETS, Tolerance, target_or_skip
+from tests.native import TARGETS, Tolerance, emitted, target_or_skip
 from tests.native import check_native as check_graph
 from tests.passes.check_pass import random_arguments
 from tests.passes.graph_text import graph_of
@@ -49,7 +48,7 @@ def test_products_with_a_narrow_operand(form: str, stored: str, target: str):
         packed = [s for s in program.storages if s.name.startswith("b.packed")]
         assert all(s.dtype.name == stored for s in packed)
         if foreign:
-            assert ".globl" in emit_assembly(emit_program(program, machine), machine)
+            assert ".globl" in emit_assembly(emitted(program, machine), machine)
 
 
 def test_what_is_a_contraction():

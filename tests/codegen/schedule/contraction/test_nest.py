@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 from graphc.codegen.llvm.build import emit_assembly
-from graphc.codegen.llvm.entry import emit_program
 from graphc.codegen.machine.target import Target, target_named
 from graphc.codegen.schedule.contraction.match import find_contraction
 from graphc.codegen.schedule.contraction.nest import SCRATCH, apply_tile
@@ -21,7 +20,7 @@ from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel, Loop, Prefetch, Update, walk
 from tests.codegen.kernel_native import check_equivalent, check_native, check_scheduled, kernel_of, program_of
 from tests.codegen.products import plain, transposed_b
-from tests.native import TARGETS, target_or_skip
+from tests.native import TARGETS, emitted, target_or_skip
 
 WIDE = target_named("avx512")
 
@@ -175,7 +174,7 @@ def test_register_blocks_do_not_spill():
     for target in map(target_named, ("avx512", "avx2", "neon")):
         for kernel in (plain(256, 256, 256), plain(200, 100, 300, "f64"), transposed_b(100, 300, 64)):
             program = schedule_program(program_of(kernel), target)
-            lines = emit_assembly(emit_program(plan_memory(program), target), target).splitlines()
+            lines = emit_assembly(emitted(plan_memory(program), target), target).splitlines()
             loops = [body for body in innermost_loops(lines) if sum("fm" in line for line in body) >= 8]
             assert loops, target.triple
             for body in loops:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from graphc.codegen.llvm.entry import emit_program
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.lanes.transpose import transposed_tiles
 from graphc.ir.graph.parse import parse_graph
@@ -14,7 +13,7 @@ from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel, Loop, walk
 from graphc.lowering.program import lower_graph
 from tests.codegen.kernel_native import check_equivalent, check_scheduled, kernel_of
-from tests.native import TARGETS, scheduled, target_or_skip
+from tests.native import TARGETS, emitted, scheduled, target_or_skip
 
 WIDE = target_named("avx512")
 
@@ -125,7 +124,7 @@ def test_copies_of_a_program_share_one_function():
           %c = mul(%t, f32(2.0)) : f32[32,16]
           return %a, %b, %c
         }""")
-    shared, *kernels = emit_program(scheduled(lower_graph(graph), WIDE), WIDE).split("define ")[1:]
+    shared, *kernels = emitted(scheduled(lower_graph(graph), WIDE), WIDE).split("define ")[1:]
     assert shared.startswith("internal void @graphc_turn.16.float(")
     assert [k.count("call void @graphc_turn.16.float(") for k in kernels] == [1, 1, 0, 0]
     assert [bool(k.count("shufflevector")) for k in kernels] == [False, False, True, False], "a product turns its own"

@@ -9,10 +9,11 @@ import pytest
 from graphc.base.dtypes import float32
 from graphc.codegen.llvm.entry import ENTRY, THREADS, emit_program
 from graphc.codegen.machine.target import host_target
+from graphc.codegen.schedule.threads.execution import Execution
 from graphc.codegen.schedule.threads.plan import Team, owners, plan_team
 from graphc.ir.kernel.index import Axis, as_index
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Loop, Program, Storage, Store
-from tests.native import priced
+from tests.native import emitted, priced
 from tests.runtime.threaded import SHARED
 
 N = 1000
@@ -28,7 +29,7 @@ def kernel(name: str, kind: str) -> Kernel:
 def program(calls: str, **places: int) -> Program:
     """Calls such as ``p x t`` (parallel kernel copies x to t) or ``s x t`` (serial); ``places`` are temporaries."""
     made = [Call(k, (a, b)) for k, a, b in (c.split() for c in calls.split(","))]
-    names = sorted({a for c in made for a in c.args} - set(places))
+    names = sorted({a for c in made for a in c.args} - set(places), key=lambda n: (n != "x", n))
     storages = [Storage(n, float32, (N,), "input" if n == "x" else "output") for n in names]
     storages += [Storage(n, float32, (N,), "temp", offset=at) for n, at in places.items()]
     kernels = (kernel("p", "parallel"), kernel("s", "serial"))
@@ -58,7 +59,7 @@ def test_threads_meet_where_one_needs_what_another_did(calls: str, places: dict[
     plan = plan_team(made, SHARED)
     assert set(plan.splits) == {"p"}
     assert plan.barriers == expected
-    text = emit_program(made, SHARED)
+    text = emitted(made, SHARED)
     assert text.count("call void @graphc_meet(") == len(expected)
     assert THREADS in text
 
@@ -76,7 +77,7 @@ def test_an_alias_is_the_memory_that_it_uses():
 def test_little_work_is_left_to_one_thread():
     made = program("p x a")
     assert plan_team(made, host_target()) == Team()
-    assert THREADS not in emit_program(made, host_target())
+    assert THREADS not in emitted(made, host_target())
 
 
 def test_threads_are_as_many_as_the_work_feeds():
@@ -97,8 +98,8 @@ def test_a_target_without_a_pool_has_no_team():
 
 def test_the_plan_may_be_given():
     made = program("p x a")
-    assert f"define void @{ENTRY}" in emit_program(made, SHARED, Team())
-    assert THREADS not in emit_program(made, SHARED, Team())
+    assert f"define void @{ENTRY}" in emit_program(made, SHARED, Execution())
+    assert THREADS not in emit_program(made, SHARED, Execution())
 
 
 def repeated(calls: str, loops: dict[int, tuple[Axis, ...]], **places: int) -> Program:
@@ -114,7 +115,7 @@ OUTER, INNER = Axis("r0", 3), Axis("r1", 2)
 def test_a_loop_without_shared_kernels_is_run_by_one_thread():
     made = repeated("p x t,s x a,s t b,s a c,p b d", {i: (OUTER,) for i in (1, 2, 3)}, t=0)
     assert plan_team(made, SHARED).barriers == {1, 4}
-    text = emit_program(made, SHARED)
+    text = emitted(made, SHARED)
     assert text.count("call void @graphc_meet(") == 2
     assert text.index("call void @graphc_meet(") < text.index("A1:") < text.index("L1.0:") < text.index("E1.0:")
 
@@ -133,7 +134,7 @@ def test_threads_meet_for_what_an_iteration_leaves(calls: str, loops: dict, expe
     plan = plan_team(made, SHARED)
     assert plan.barriers == expected
     assert OUTER in plan.shared_loops(made.calls)
-    assert emit_program(made, SHARED).count("call void @graphc_meet(") == len(expected)
+    assert emitted(made, SHARED).count("call void @graphc_meet(") == len(expected)
 
 
 def test_small_kernels_of_loops_are_left_to_one_thread():

@@ -9,7 +9,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.codegen.llvm.entry import ARMED, CUT, INTERRUPT, emit_program
+from graphc.codegen.llvm.entry import ARMED, CUT, INTERRUPT
 from graphc.codegen.machine.costs import DEFAULT
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.schedule.threads.plan import Team, owners, plan_team
@@ -19,6 +19,7 @@ from graphc.compiler.stages import Stages
 from graphc.files.manifest import INTERRUPTIBLE_NS
 from graphc.ir.kernel.statements import Program
 from graphc.runtime import interrupts
+from tests.native import emitted
 
 
 def step_program(width: int) -> Program:
@@ -47,7 +48,7 @@ def first_write(program: Program) -> int:
 def test_short_programs_poll_nothing():
     program = step_program(8)
     assert not find_polls(program, Team(), DEFAULT.threads)
-    assert f"@{INTERRUPT}" not in emit_program(program, host_target())
+    assert f"@{INTERRUPT}" not in emitted(program, host_target())
 
 
 def test_polls_come_before_the_first_write_to_parameters(long_step: Program):

@@ -1,0 +1,128 @@
+"""The forms of kernels: a nest in its canonical form, the register block that suits it, and what that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from types import MappingProxyType
+
+from graphc.codegen.machine.target import Target
+from graphc.codegen.schedule.contraction.match import Contraction, find_contraction
+from graphc.codegen.schedule.contraction.register_block import Tile, choose_tile, rank_tiles
+from graphc.codegen.schedule.lanes.choose import choose
+from graphc.codegen.schedule.loops.transform import (
+    drop_trivial,
+    has_divisor,
+    merge_loops,
+    sort_loops,
+    split_loops,
+)
+from graphc.codegen.schedule.memory.prepacking import fixed_storages
+from graphc.ir.kernel.index import Axis
+from graphc.ir.kernel.map import Names
+from graphc.ir.kernel.statements import Call, Kernel, Loop, Program, Stmt
+from graphc.ir.kernel.text import print_kernel
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Form:
+    """A nest in its canonical form, and what the schedule makes of it."""
+
+    source: Kernel
+    body: tuple[Stmt, ...]
+    names: int
+    """Number of the first name that the body does not use."""
+    tiled: tuple[Contraction, Tile] | None
+
+    def cycles(self, target: Target) -> float:
+        """The estimate from which the schedule chooses."""
+        return self.tiled[1].cycles if self.tiled else _plain_cycles(self.body, target)
+
+
+class Forms:
+    """The forms of kernels for one target, each found once for all programs that share its nest: most kernels are the
+    same in every layout that is compared, and the one that is chosen is scheduled after it was estimated."""
+
+    def __init__(self, target: Target):
+        self.target = target
+        self._known: dict[tuple, Form] = {}
+
+    def find(self, kernel: Kernel, constants: frozenset[str]) -> Form:
+        """The form of a kernel to which calls bind constants as the buffers ``constants``."""
+        # NOTE: nests are compared by identity, which a form that keeps its source makes safe; hashing one takes longer.
+        key = id(kernel.body), kernel.buffers, constants
+        found = self._known.get(key)
+        if found is None:
+            names = Names()
+            prepared = canonical(kernel, names)
+            found = Form(kernel, prepared.body, names.next, register_block(prepared, constants, self.target))
+            self._known[key] = found
+        return found
+
+
+def block_key(prepared: Kernel, constants: frozenset[str]) -> str:
+    text = print_kernel(replace(prepared, name="k", origin=()))
+    return sha256(f"{text}\n{sorted(constants)}".encode()).hexdigest()
+
+
+def _plain_cycles(body: tuple[Stmt, ...], target: Target) -> float:
+    return target.costs.contraction.plain_operation * sum(choose(s, target).cost for s in body if isinstance(s, Loop))
+
+
+def register_block(
+    prepared: Kernel, constants: frozenset[str], target: Target, tuned: Mapping[str, str] = NOTHING
+) -> tuple[Contraction, Tile] | None:
+    """The contraction that a kernel is, with its ``tuned`` or best register block; None when it has none, or one so
+    poor that loops with plain lanes are expected to take less than half of its time (they are estimated less well)."""
+    contraction = find_contraction(prepared)
+    label = tuned.get(block_key(prepared, constants)) if tuned and contraction else None
+    if contraction and label:
+        for tile in rank_tiles(contraction, target, constants):
+            if tile.label == label:
+                return contraction, tile
+    tile = choose_tile(contraction, target, constants) if contraction else None
+    if contraction is None or tile is None:
+        return None
+    k = target.costs.contraction
+    poor = tile.cycles > k.poor_block * contraction.work / (k.multiply_adds * target.lanes(contraction.dtype))
+    return None if poor and 2 * _plain_cycles(prepared.body, target) < tile.cycles else (contraction, tile)
+
+
+def constant_buffers(program: Program, kernel: Kernel, fixed: frozenset[str] | None = None) -> frozenset[str]:
+    """Buffers of a kernel to which every call binds what is ``fixed`` (known for the program, or found), or what does
+    not change while the call is repeated."""
+    fixed = fixed_storages(program) if fixed is None else fixed
+    varying: set[str] = set()
+    for call in program.calls_of(kernel.name):
+        for i, (buffer, storage) in enumerate(zip(kernel.arguments, call.args, strict=True)):
+            constant = storage in fixed and program.is_whole(call, i)
+            if not constant and fixed_inside(program, call, i) == len(call.repeats):
+                varying.add(buffer.name)
+    return frozenset(b.name for b in kernel.arguments) - varying
+
+
+def fixed_inside(program: Program, call: Call, position: int) -> int:
+    """In how many of the loops around a call, counted from outside, an argument changes; it is the same in all
+    iterations of those that are left."""
+    if not call.repeats:
+        return 0
+    depth = max((d + 1 for d, axis in enumerate(call.repeats) if call.place(position).coefficient(axis)), default=0)
+    return max([depth, *(common_loops(call.repeats, other.repeats) for other in program.writers(call.args[position]))])
+
+
+def common_loops(first: tuple[Axis, ...], second: tuple[Axis, ...]) -> int:
+    """How many loops around one call are also around another one."""
+    shorter = min(len(first), len(second))
+    return next((d for d in range(shorter) if first[d] != second[d]), shorter)
+
+
+def canonical(kernel: Kernel, names: Names) -> Kernel:
+    """The nest in a canonical form: quotients as axes, loops in the order of memory, no more of them than needed."""
+    body = drop_trivial(kernel.body, names)
+    while True:
+        body = merge_loops(sort_loops(split_loops(body, names)), names)
+        if not has_divisor(body):
+            return replace(kernel, body=body)

@@ -1,0 +1,178 @@
+"""The nests of a program: every kernel goes through the steps, and what a register block wants packed is packed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from graphc.codegen.schedule.base import Context, Nest, PassResult, Scheduled, count_changes
+from graphc.codegen.schedule.contraction.pack import Packing, pack_body
+from graphc.codegen.schedule.forms import common_loops, constant_buffers, fixed_inside
+from graphc.codegen.schedule.loops.transform import merge_loops, split_loops
+from graphc.codegen.schedule.memory.prepacking import fixed_storages
+from graphc.codegen.schedule.steps import put_lanes, run_steps
+from graphc.ir.kernel.index import Axis, Div, Index, Mod
+from graphc.ir.kernel.map import Names
+from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Program, Storage, Store, walk
+
+
+@dataclass(frozen=True)
+class Nests:
+    """Needs: kernels without lanes. Does: runs STEPS on every kernel; an operand that a register block wants packed is
+    packed by a kernel of its own before the call, outside of the loops in which it stays the same, and at once where it
+    is a constant. Leaves: kernels as they are emitted, an equivalent program without memory plan.
+
+    ``@k(x, w, y)`` -> ``@k_pack(w, w.packed0); @k(x, w.packed0, y)``."""
+
+    name: str = "nests"
+
+    def run(self, given: Scheduled, context: Context) -> PassResult:
+        """Schedules each kernel once, however often it is called."""
+        scheduler = _Scheduler(given.program, context)
+        program = scheduler.run()
+        changed = count_changes(given.program, program)
+        return PassResult(replace(given, program=program), changed, tuple(scheduler.reasons))
+
+
+class _Scheduler:
+    def __init__(self, program: Program, context: Context):
+        self.program = program
+        self.context = context
+        self.reasons: list[str] = []
+        self.storages = list(program.storages)
+        self.kernels: dict[str, Kernel] = {}
+        self.packings: dict[str, tuple[Packing, Kernel]] = {}
+        """By kernel name: what it wants packed, and the kernel that packs, not scheduled yet."""
+        self.packed: dict[tuple[str, str], str] = {}
+        """By (storage, packing kernel): the packed copy of what is fixed."""
+        self.fixed = fixed_storages(program)
+
+    def run(self) -> Program:
+        for kernel in self.program.kernels:
+            self._schedule(kernel)
+        calls: list[Call] = []
+        around: tuple[Axis, ...] = ()
+        starts: list[int] = []
+        """Where each of the open loops begins among the calls."""
+        for number, call in enumerate(self.program.calls):
+            kept = common_loops(around, call.repeats)
+            starts[kept:] = [len(calls)] * (len(call.repeats) - kept)
+            around = call.repeats
+            *before, main = self._packed_call(call, number) if call.kernel in self.packings else [call]
+            for pack in before:
+                depth = len(pack.repeats)
+                calls.insert(starts[depth] if depth < len(starts) else len(calls), pack)
+                starts[depth:] = [start + 1 for start in starts[depth:]]
+            calls.append(main)
+        calls = self._without_unread(calls)
+        used = {a for c in calls for a in c.args}
+        kept = [s for s in self.storages if s.cls not in ("constant", "temp") or s.name in used]
+        storages = (*(s for s in kept if s.cls != "temp"), *(s for s in kept if s.cls == "temp"))
+        called = {c.kernel for c in calls}
+        kernels = tuple(k for k in self.kernels.values() if k.name in called)
+        return replace(self.program, storages=storages, kernels=kernels, calls=tuple(calls))
+
+    def _without_unread(self, calls: list[Call]) -> list[Call]:
+        """Calls without the arguments that a packed copy stands for, so that these need not be kept."""
+        kept: dict[str, list[int]] = {}
+        for name in {c.kernel for c in calls}:
+            kernel = self.kernels[name]
+            touched = {s.buffer for s, _ in walk(kernel.body) if isinstance(s, Load | Store)}
+            stays = [b.role != "in" or b.name in touched for b in kernel.buffers]
+            if not all(stays):
+                kept[name] = [i for i, _ in enumerate(kernel.arguments) if stays[i]]
+                buffers = tuple(b for b, stay in zip(kernel.buffers, stays, strict=True) if stay)
+                self.kernels[name] = replace(kernel, buffers=buffers)
+        return [_with_arguments(c, kept[c.kernel]) if c.kernel in kept else c for c in calls]
+
+    def _schedule(self, kernel: Kernel) -> None:
+        constants = constant_buffers(self.program, kernel, self.fixed)
+        nest, runs = run_steps(Nest(kernel, Names(), constants), self.context)
+        self.reasons += [f"{kernel.name}: {reason}" for run in runs for reason in run.reasons]
+        self.kernels[kernel.name] = nest.kernel
+        if nest.packing is not None:
+            self.packings[kernel.name] = nest.packing, self._pack_kernel(kernel, nest.packing)
+
+    def _pack_kernel(self, kernel: Kernel, packing: Packing) -> Kernel:
+        names = Names()
+        source = kernel.buffer(packing.load.buffer)
+        buffers = (
+            replace(source, name="b0", role="in"),
+            Buffer("b1", source.dtype, packing.size, "out"),
+        )
+        body = split_loops(pack_body(packing, names, "b1", "b0"), names)
+        return Kernel(f"{kernel.name}_pack", buffers, body, kernel.origin)
+
+    def _packed_call(self, call: Call, number: int) -> list[Call]:
+        packing, pack = self.packings[call.kernel]
+        kernel = self.program.kernel(call.kernel)
+        position = [b.name for b in kernel.arguments].index(packing.load.buffer)
+        source = self.program.storage(call.args[position])
+        places = (*call.places, Index()) if call.places else ()
+        fixed = source.name in self.fixed and self.program.is_whole(call, position)
+        name = self.packed.get((source.name, pack.name)) if fixed else None
+        known = name is not None
+        name = name or f"{source.name}.packed{number}"
+        main = replace(call, args=(*call.args, name), places=places)
+        if known:
+            return [main]
+        if fixed:
+            self.packed[source.name, pack.name] = name
+        if fixed and source.cls == "constant":
+            data = run_copy(pack, np.asarray(source.data))
+            self.storages.append(Storage(name, source.dtype, data.shape, "constant", data=data))
+            return [main]
+        self.storages.append(Storage(name, source.dtype, (packing.size,), "temp"))
+        self._add_packing(pack)
+        repeats = call.repeats[: fixed_inside(self.program, call, position)]
+        given = () if self.program.is_whole(call, position) else (call.place(position), Index())
+        return [Call(pack.name, (source.name, name), call.values, repeats, given), main]
+
+    def _add_packing(self, pack: Kernel) -> None:
+        if pack.name not in self.kernels:
+            names = Names("y")
+            self.kernels[pack.name] = replace(
+                pack, body=put_lanes(merge_loops(pack.body, names), self.context.target, names)
+            )
+
+
+def _with_arguments(call: Call, positions: list[int]) -> Call:
+    places = tuple(call.places[i] for i in positions) if call.places else ()
+    return replace(call, args=tuple(call.args[i] for i in positions), places=places)
+
+
+def run_copy(kernel: Kernel, source: np.ndarray) -> np.ndarray:
+    """The result of a kernel that only copies ``b0`` into ``b1``, computed with numpy for constants at compile time."""
+    result = np.zeros(kernel.buffer("b1").size, source.dtype)
+    flat = np.ascontiguousarray(source).reshape(-1)
+    for stmt, loops in walk(kernel.body):
+        if isinstance(stmt, Store):
+            load = next(s for s in loops[-1].body if isinstance(s, Load))
+            axes = [loop.axis for loop in loops]
+            np.copyto(_view(result, stmt.index, axes), _view(flat, load.index, axes))
+    return result
+
+
+def _view(flat: np.ndarray, index: Index, axes: list[Axis]) -> np.ndarray:
+    """The elements at ``index`` for every point of the axes; a view when the index is affine, else a copy."""
+    shape = tuple(a.extent for a in axes)
+    if all(isinstance(atom, Axis) for atom, _ in index.terms):
+        strides = [index.coefficient(a) * flat.itemsize for a in axes]
+        return np.lib.stride_tricks.as_strided(flat[index.constant :], shape, strides)
+    grid = {a: np.arange(a.extent).reshape([-1 if b == a else 1 for b in axes]) for a in axes}
+    return flat[np.broadcast_to(_evaluate(index, grid), shape)]
+
+
+def _evaluate(index: Index, grid: dict[Axis, np.ndarray]) -> np.ndarray:
+    total = np.asarray(index.constant)
+    for atom, coefficient in index.terms:
+        if isinstance(atom, Axis):
+            value = grid[atom]
+        elif isinstance(atom, Div):
+            value = _evaluate(atom.operand, grid) // atom.divisor
+        else:
+            assert isinstance(atom, Mod)
+            value = _evaluate(atom.operand, grid) % atom.divisor
+        total = total + coefficient * value
+    return total

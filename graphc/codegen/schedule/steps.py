@@ -1,0 +1,214 @@
+"""The steps on a nest, from a lowered kernel to one with lanes or register blocks: a literal list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from graphc.base.pass_runner import PassRun, Runner
+from graphc.codegen.machine.target import Target
+from graphc.codegen.schedule.base import Context, Nest, NestStep, StepResult
+from graphc.codegen.schedule.contraction.nest import apply_tile
+from graphc.codegen.schedule.contraction.pack import make_packing
+from graphc.codegen.schedule.expansion.expand import expand
+from graphc.codegen.schedule.forms import register_block
+from graphc.codegen.schedule.lanes.choose import vectorise
+from graphc.codegen.schedule.lanes.transpose import holds_transposed, transposed_tiles
+from graphc.codegen.schedule.loops.index_set_splitting import split_ranges
+from graphc.codegen.schedule.loops.transform import hoist
+from graphc.codegen.schedule.reduce.narrow_loads import far_reads
+from graphc.ir.kernel.index import Axis
+from graphc.ir.kernel.map import Names
+from graphc.ir.kernel.statements import Buffer, Loop, Stmt, Store, walk
+from graphc.ir.kernel.text import print_kernel
+from graphc.ir.kernel.verify import verify_kernel
+
+PACKED = "packed"
+"""Name of the argument from which a register block reads its packed operand."""
+
+
+@dataclass(frozen=True)
+class CanonicalForm:
+    """Needs: a kernel without lanes. Does: makes quotients axes, orders loops as memory lies, merges loops that every
+    index treats as one. Leaves: the nest that kernels with the same meaning share.
+
+    ``for p in 0..12: y[p] = x[(p div 4) + (p mod 4) * 3]`` ->
+    ``for i in 0..3: for j in 0..4: y[i * 4 + j] = x[i + j * 3]``."""
+
+    name: str = "canonical-form"
+
+    def run(self, nest: Nest, context: Context) -> StepResult:
+        """Takes the form that is known for the kernel, if there is one."""
+        form = context.forms.find(nest.kernel, nest.constants)
+        kernel = replace(nest.kernel, body=form.body)
+        changed = int(form.body is not nest.kernel.body)
+        return StepResult(replace(nest, kernel=kernel, names=Names(first=form.names), form=form), changed)
+
+
+@dataclass(frozen=True)
+class Contract:
+    """Needs: a canonical nest. Does: cuts a sum of products of two loads into the register block with the least
+    estimated cycles, unless plain lanes are expected to take less than half of them. Leaves: the nest of that block,
+    with an argument ``packed`` where an operand lies badly; any other nest as it is.
+
+    ``c[i, j] += a[i, k] * b[k, j]`` -> rows of ``i`` by vectors of ``j`` in registers while ``k`` runs."""
+
+    name: str = "contraction"
+
+    def run(self, nest: Nest, context: Context) -> StepResult:
+        """Applies the block that is tuned, or estimated to be the best."""
+        if nest.form is None or context.tuned:
+            tiled = register_block(nest.kernel, nest.constants, context.target, context.tuned)
+        else:
+            tiled = nest.form.tiled
+        if tiled is None:
+            return StepResult(nest, 0)
+        contraction, tile = tiled
+        packing, kernel = None, nest.kernel
+        if tile.pack is not None:
+            packing = make_packing(contraction, tile, context.target, PACKED)
+            extra = Buffer(PACKED, tile.pack.dtype, packing.size, "in")
+            scratch = tuple(b for b in kernel.buffers if b.role == "scratch")
+            kernel = replace(kernel, buffers=(*kernel.arguments, extra, *scratch))
+        blocked = apply_tile(contraction, tile, kernel, context.target, nest.names, packing)
+        reason = f"register block {tile.label}: {tile.cycles:.3g} cycles estimated, the least"
+        return StepResult(replace(nest, kernel=blocked, tile=tile, packing=packing), 1, (reason,))
+
+
+@dataclass(frozen=True)
+class IndexSetSplitting:
+    """Needs: a canonical nest. Does: cuts parallel loops where conditions on their axis change. Leaves: loops inside
+    of which fewer conditions are tested. Register blocks stay as they are.
+
+    ``for i in 0..10: x[i] if i < 4 else 0`` -> ``for i in 0..4: x[i]``, ``for i in 4..10: 0``."""
+
+    name: str = "index-set-splitting"
+
+    def run(self, nest: Nest, context: Context) -> StepResult:
+        """Splits every loop of the nest."""
+        if nest.tile:
+            return StepResult(nest, 0)
+        return _with_body(nest, split_ranges(nest.kernel.body, nest.names, context.target.costs.loops))
+
+
+@dataclass(frozen=True)
+class Hoist:
+    """Needs: a nest without lanes. Does: moves what does not depend on a loop out of it. Leaves: fewer operations; an
+    equivalent nest. Register blocks stay as they are.
+
+    ``for i: for j: y[i, j] = exp(a[i]) * x[j]`` -> ``for i: e = exp(a[i]); for j: y[i, j] = e * x[j]``."""
+
+    name: str = "hoisting"
+
+    def run(self, nest: Nest, context: Context) -> StepResult:
+        """Hoists from the inner loops outwards."""
+        if nest.tile:
+            return StepResult(nest, 0)
+        stored = {s.buffer for s, _ in walk(nest.kernel.body) if isinstance(s, Store)}
+        return _with_body(nest, hoist(nest.kernel.body, stored))
+
+
+@dataclass(frozen=True)
+class NarrowLoads:
+    """Needs: a nest without lanes. Does: finds the innermost loops that only wait for a far cache. Leaves: their axes,
+    which ``lanes`` reads in pieces of less than a cache line; the kernel as it is.
+
+    ``for j: s += x[i, j]`` over rows that lie in the last-level cache -> ``narrow = {j}``."""
+
+    name: str = "narrow-loads"
+
+    def run(self, nest: Nest, context: Context) -> StepResult:
+        """Looks at every innermost loop."""
+        far = frozenset[Axis]() if nest.tile else far_reads(nest.kernel, context.target)
+        reasons = tuple(f"loop {axis.name} does little but wait for a far cache" for axis in sorted(far, key=_name))
+        return StepResult(replace(nest, narrow=far) if far else nest, len(far), reasons)
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Needs: a nest without lanes. Does: makes transposes of square blocks in registers, and puts the cheapest axes of
+    other nests across lanes. Leaves: a nest of vectors with loops for what is left over. Register blocks stay.
+
+    ``for i in 0..100: y[i] = x[i]`` -> ``for i in 0..6: vector l in 0..16: y[i * 16 + l] = x[i * 16 + l]``, and the
+    last 4 elements."""
+
+    name: str = "lanes"
+
+    def run(self, nest: Nest, context: Context) -> StepResult:
+        """Chooses by the estimated cost of each axis."""
+        if nest.tile:
+            return StepResult(nest, 0)
+        return _with_body(nest, put_lanes(nest.kernel.body, context.target, nest.names, nest.narrow))
+
+
+@dataclass(frozen=True)
+class Expand:
+    """Needs: a kernel that no step changes any more. Does: writes transcendental operations out as polynomials. Leaves:
+    arithmetic that every target has, so that no library is called.
+
+    ``y = exp(x)`` -> ``n = round(x * log2(e)); y = 2**n * polynomial(x - n * log(2))``."""
+
+    name: str = "expansion"
+
+    def run(self, nest: Nest, context: Context) -> StepResult:
+        """Expands every statement of the kernel."""
+        kernel = expand(nest.kernel)
+        return StepResult(replace(nest, kernel=kernel), int(kernel is not nest.kernel))
+
+
+STEPS: tuple[NestStep, ...] = (
+    # Equal kernels become equal nests: one that is known need not be looked at again.
+    CanonicalForm(),
+    # Either register blocks ...
+    Contract(),
+    # ... or plain lanes: conditions go first, for they stand in the way of all that follows.
+    IndexSetSplitting(),
+    Hoist(),
+    NarrowLoads(),
+    Lanes(),
+    # Last, for one operation is easier to move and to price than the twenty that it becomes.
+    Expand(),
+)
+"""What is done to every kernel, top to bottom."""
+
+
+def run_steps(nest: Nest, context: Context, steps: tuple[NestStep, ...] = STEPS) -> tuple[Nest, list[PassRun]]:
+    """The nest after all steps, and what each of them did."""
+
+    def run(step: NestStep, given: Nest) -> tuple[Nest, int, tuple[str, ...]]:
+        result = step.run(given, context)
+        return result.nest, result.changed, result.reasons
+
+    runner = Runner[NestStep, Nest](run, _verify, _text, is_stage=False)
+    return runner(steps, nest)
+
+
+def put_lanes(
+    body: tuple[Stmt, ...], target: Target, names: Names, far: frozenset[Axis] = frozenset()
+) -> tuple[Stmt, ...]:
+    """Every nest either as square blocks with register transposes, or with its cheapest axes across lanes."""
+    result: list[Stmt] = []
+    for stmt in body:
+        tiled = transposed_tiles(stmt, target, names) if isinstance(stmt, Loop) else None
+        if tiled is not None:
+            result += tiled
+        elif isinstance(stmt, Loop) and holds_transposed(stmt, target):
+            result.append(Loop(stmt.axis, stmt.kind, put_lanes(stmt.body, target, names, far)))
+        else:
+            result += vectorise((stmt,), target, names, far)
+    return tuple(result)
+
+
+def _with_body(nest: Nest, body: tuple[Stmt, ...]) -> StepResult:
+    return StepResult(replace(nest, kernel=replace(nest.kernel, body=body)), int(body is not nest.kernel.body))
+
+
+def _name(axis: Axis) -> str:
+    return axis.name
+
+
+def _verify(nest: Nest) -> None:
+    verify_kernel(nest.kernel)
+
+
+def _text(nest: Nest) -> str:
+    return print_kernel(nest.kernel)

@@ -54,11 +54,11 @@ def emit_kernel(
 
 
 _FENCE = "llvm.x86.sse.sfence"
-"""Stores past the caches are seen by other threads in order after it."""
+"""Non-temporal stores are seen by other threads in order after it."""
 
 
 def streamed_name(kernel: str) -> str:
-    """The function of a kernel that writes past the caches."""
+    """The function of a kernel with non-temporal stores."""
     return f"{kernel}.streamed"
 
 

@@ -44,7 +44,7 @@ class MemoryWriter:
         self.lookup = lookup
         self.buffers: dict[str, tuple[Buffer, str]] = {}
         self.streamed: frozenset[str] = frozenset()
-        """Buffers that start at a cache line and whose whole lines are written past the caches."""
+        """Buffers that start at a cache line and whose whole lines are written by non-temporal stores."""
         self.vector: VectorAxis | None = None
         self.spans: Spans = {}
         """What the strided loads of the present statements read together."""

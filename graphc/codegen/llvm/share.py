@@ -1,4 +1,4 @@
-"""First and last iteration of a shared loop for the part of the work that a thread runs, as LLVM instructions."""
+"""First and last iteration of a shared loop for the chunk that a thread runs, as LLVM instructions."""
 
 from __future__ import annotations
 

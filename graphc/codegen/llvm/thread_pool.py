@@ -1,7 +1,7 @@
-"""The pool of worker threads as LLVM text: one team of workers per process, woken once per call of a parallel program.
+"""The pool of worker threads as LLVM text: workers of a process, woken once per call of a parallel program.
 
-A caller that finds the team taken (by another thread, or by a call around its own) runs its program alone, so nothing
-ever waits for the team. Waiting means spinning for a time, then sleeping in the kernel (a futex on Linux).
+A caller that finds the pool taken (by another thread, or by a call around its own) runs its program alone, so nothing
+ever waits for it. Waiting means spinning for a time, then sleeping in the kernel (a futex on Linux).
 """
 
 from __future__ import annotations

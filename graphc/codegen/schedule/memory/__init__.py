@@ -1,1 +1,1 @@
-"""Where values lie and for how long: the arena, stores past the caches, what is prepared once."""
+"""Where values lie and for how long: the arena, non-temporal stores, prepacking of what is call-invariant."""

@@ -1,4 +1,4 @@
-"""Which results are written past the caches: large ones that nothing reads again, and those that no cache holds."""
+"""Non-temporal stores: of large results that nothing reads again, and of those that no cache holds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Program, Sto
 
 
 def streamed_buffers(program: Program, target: Target) -> dict[str, frozenset[str]]:
-    """By kernel, the buffers whose stores may go past the caches in every call: they hold large outputs that are
+    """By kernel, the buffers whose stores may be non-temporal in every call: they hold large outputs that are
     written once, line by line, and read by no kernel (or what is larger than any cache), and the kernel touches at
     least ``non_temporal_bytes``, so that they would not stay in the caches."""
     costs = target.costs.memory

@@ -1,1 +1,1 @@
-"""Which work is shared by threads, where they meet, and where a long program looks for Ctrl-C."""
+"""Which work is shared by threads, where their barriers are, and where a long program looks for Ctrl-C."""

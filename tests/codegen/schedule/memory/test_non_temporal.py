@@ -1,4 +1,4 @@
-"""Stores past the caches: which outputs they are used for, and equal numbers wherever the outputs start."""
+"""Non-temporal stores: which outputs they are used for, and equal numbers wherever the outputs start."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ AGAIN = """
 
 
 def written_past_caches(text: str, target: Target) -> tuple[set[str], list[str]]:
-    """Storages that are written past the caches, and the names of the outputs."""
+    """Storages with non-temporal stores, and the names of the outputs."""
     p = program(text, target)
     found = streamed_buffers(p, target)
     written = {

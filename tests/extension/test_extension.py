@@ -37,6 +37,12 @@ from graphc.compiler.stages import Stages
 optimized = Stages(gc.trace(lambda x: x + x, gc.zeros(4))).optimized
 assert [n.op.name for n in optimized.nodes() if n.op.name != "constant"] == ["mul"], str(optimized)
 """
+USE_PROGRAM_PASS = """
+import os
+os.environ["GRAPHC_PRINT_AFTER"] = "unused-kernels"
+import graphc as gc
+assert gc.compile(lambda x: x.exp() + 1.0)(gc.zeros(4)).tolist() == [2.0] * 4
+"""
 NOTHING = "import graphc"
 
 
@@ -80,6 +86,7 @@ def run(folder: Path, *arguments: str) -> None:
     [
         ("op.patch", 2, ("tests/ops/test_every_op.py", "-k", "cube"), USE_OP),
         ("graph_pass.patch", 3, ("tests/passes/test_doubles.py",), USE_GRAPH_PASS),
+        ("program_pass.patch", 3, ("tests/codegen/schedule/test_unused_kernels.py",), USE_PROGRAM_PASS),
         ("command.patch", 3, ("tests/cli/test_versions.py",), NOTHING),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphc.drawing.diagram import SINK, SOURCE, Box, Builder, Diagram
-from graphc.ir.graph.graph import Graph, Node, Value, input_class, input_path
+from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
 from graphc.ir.op import OpDef, Trait
 
 _LONGEST = 200
@@ -25,8 +25,7 @@ def graph_diagram(graph: Graph, depth: int | None = None) -> Diagram:
         if node.results and node.results[0].is_scalar_constant:
             continue
         path = tuple(node.location.module.split(".")) if node.location.module else ()
-        constant = node.op.name == "constant"
-        place = SOURCE if constant else SINK if node.op.name == "state_write" else "flow"
+        place = SOURCE if node.op is CONSTANT else SINK if node.op.has(Trait.STATE_WRITE) else "flow"
         number = builder.add(_box(node), path, place)
         numbers.update(dict.fromkeys(node.results, number))
         for operand in node.operands:
@@ -48,20 +47,22 @@ def _box(node: Node) -> Box:
     lines.append(f"{node.op.name}({', '.join('%' + v.name for v in node.operands)})")
     lines += [f"{name} = {_short(value)}" for name, value in node.attrs.items()]
     lines += [str(node.location)] if str(node.location) else []
-    return Box(title, detail, _kind(node), "\n".join(lines))
-
-
-def _kind(node: Node) -> str:
-    kinds = {"constant": "constant", "state_write": "state", "state_read": "state"}
-    if node.op.name in kinds:
-        return kinds[node.op.name]
-    return kind_of(node.op)
+    return Box(title, detail, kind_of(node.op), "\n".join(lines))
 
 
 def kind_of(op: OpDef) -> str:
     """What kind of box shows an op."""
-    kinds = {Trait.CONTRACTION: "product", Trait.VIEW: "view", Trait.REDUCTION: "reduce"}
-    return next((kind for trait, kind in kinds.items() if op.traits & trait), "op")
+    if op is CONSTANT:
+        return "constant"
+    return next((kind for trait, kind in _KINDS if op.has_any(trait)), "op")
+
+
+_KINDS = (
+    (Trait.STATE_READ | Trait.STATE_WRITE, "state"),
+    (Trait.CONTRACTION, "product"),
+    (Trait.VIEW, "view"),
+    (Trait.REDUCTION, "reduce"),
+)
 
 
 def _short(value: Any) -> str:

@@ -32,7 +32,7 @@ from graphc.tensors.tensor_base import (
     refresh,
     too_large,
 )
-from graphc.tensors.views import ALIASES, view_of, write_tangents, write_through
+from graphc.tensors.views import view_of, write_tangents, write_through
 
 _CHECKED_LIMIT = 20_000
 
@@ -117,7 +117,7 @@ class EagerDispatcher:
         except GraphcError as error:
             error.where = error.where or describe(op, operands, attrs)
             raise
-        return Checked(full, self._implementation(op), op.name in ALIASES, op.has(Trait.VIEW))
+        return Checked(full, self._implementation(op), op.alias is not None, op.has(Trait.VIEW))
 
     def _implementation(self, op: OpDef) -> Callable[..., Any]:
         """What computes the op. The reference is the only way there is, in ``auto`` too; a second one is chosen here
@@ -144,7 +144,7 @@ class EagerDispatcher:
         result._counter = operand._counter
         result._view = view_of(operand, op, checked.attrs)
         result._seen = 0 if operand._counter is None else operand._counter[0]
-        result._detached = operand._detached or op.name == "stop_gradient" or not is_grad_enabled()
+        result._detached = operand._detached or op.detaches or not is_grad_enabled()
 
     def scalar(self, value: bool | int | float, dtype: DType) -> Tensor:
         """A tensor without dimensions."""

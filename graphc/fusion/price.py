@@ -45,7 +45,7 @@ def _operations(node: Node) -> tuple[str, ...]:
     if node.op.lower is None or not node.op.has(Trait.ELEMENTWISE):
         return ()
     types = tuple(v.dtype.name for v in (*node.operands, *node.results))
-    key = node.op.name, attr_key(node.attrs), types
+    key = node.op, attr_key(node.attrs), types
     if key not in _known:
         body = probed(node, domain_axes(node.results[0].shape)).nest.body()
         _known[key] = tuple(s.op for s, _ in walk(body) if isinstance(s, Let))

@@ -45,6 +45,8 @@ class Trait(Flag):
     """Writes state or is observed from outside; kept in order with other effects."""
     CHECK = auto()
     """The result is true when the call must stop before it writes to any state; nothing reads it."""
+    STATE_READ = auto()
+    """Operand 0 is a param or state argument of the graph, and the result is its content at entry."""
     STATE_WRITE = auto()
     """Operand 0 is a param or state argument of the graph, and result 0 is its content after the call."""
     RECOMPUTED = auto()
@@ -205,6 +207,10 @@ class OpDef:
     decompose: Callable[..., Any] | None = None
     """``decompose(*operands, **attrs)`` -> result(s) in simpler ops, or None when the application is simple enough."""
     traits: Trait = Trait.NONE
+    alias: Callable[..., Any] | None = None
+    """For ops whose result is a view of operand 0 where memory allows it: ``alias(operand, value, **attrs)``, written
+    in ops, is the operand after ``value`` was written to the result. Raises GradientError where elements of the result
+    share memory. The results of other ops have memory of their own."""
     batch: Callable[..., Any] | None = None
     """Batching rule: ``batch(op, size, operands, attrs)`` -> what ``size`` applications give, put together along a
     first dimension, or None for one after the other; see ops.batch. ELEMENTWISE ops need none."""
@@ -236,6 +242,16 @@ class OpDef:
     def has_any(self, traits: Trait) -> bool:
         """True when the op has some trait of ``traits``."""
         return self.traits._value_ & traits._value_ != 0
+
+    @property
+    def detaches(self) -> bool:
+        """True for a view through which no gradient flows to the operand."""
+        return self.alias is not None and self.vjp is None
+
+    def put_back(self, operand: Any, value: Any, **attrs: Any) -> Any:
+        """The operand of a view after ``value`` was written to the result."""
+        assert self.alias is not None, f"{self.name} makes no view"
+        return self.alias(operand, value, **attrs)
 
     def sign_of_zero(self, number: int) -> ZeroSign:
         """What the results show of the sign of a zero in operand ``number``. Contractions hide it, for their sums start

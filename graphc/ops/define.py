@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -108,6 +108,27 @@ def _wrapped(value: Any, dtype: DType) -> Any:
     return (int(value) - low) % (1 << dtype.bits) + low
 
 
+class Rules(TypedDict, total=False):
+    """Fields of OpDef that ``define`` hands on as they are."""
+
+    reference: Callable[..., Any] | None
+    vjp: tuple[Callable[..., Any] | None, ...] | Callable[..., Any] | None
+    jvp: Callable[..., Any] | None
+    lower: Callable[..., Any] | None
+    lower_nest: Callable[..., None] | None
+    decompose: Callable[..., Any] | None
+    alias: Callable[..., Any] | None
+    batch: BatchRule | None
+    cost: int | None
+    zero_sign: ZeroSign | tuple[ZeroSign, ...]
+    bounds: BoundsRule | None
+    image: ImageRule | None
+    multiply_adds: Callable[[Types, Types, Attrs], int] | None
+    runs: Callable[[Attrs], tuple[Any, int]] | None
+    samples: Callable[[], Sequence[Sample]] | None
+    module: str
+
+
 def define(
     name: str,
     doc: str,
@@ -115,25 +136,11 @@ def define(
     infer: Callable[..., Any],
     *,
     attrs: Sequence[Attr] = (),
-    reference: Callable[..., Any] | None = None,
-    vjp: tuple[Callable[..., Any] | None, ...] | Callable[..., Any] | None = None,
-    jvp: Callable[..., Any] | None = None,
-    lower: Callable[..., Any] | None = None,
-    lower_nest: Callable[..., None] | None = None,
-    decompose: Callable[..., Any] | None = None,
     traits: Trait = Trait.PURE,
-    batch: BatchRule | None = None,
-    cost: int | None = None,
-    zero_sign: ZeroSign | tuple[ZeroSign, ...] = ZeroSign.SEEN,
-    bounds: BoundsRule | None = None,
-    image: ImageRule | None = None,
-    multiply_adds: Callable[[Types, Types, Attrs], int] | None = None,
-    runs: Callable[[Attrs], tuple[Any, int]] | None = None,
-    samples: Callable[[], Sequence[Sample]] | None = None,
     error_samples: Sequence[ErrorSample] = (),
     promotes: tuple[int, ...] = (),
     to_float: bool = False,
-    module: str = "",
+    **rules: Unpack[Rules],
 ) -> OpFunction:
     """Registers an op and returns the function that applies it.
 
@@ -147,23 +154,9 @@ def define(
         operands=tuple(operands.split()),
         attrs=tuple(attrs),
         infer=infer,
-        reference=reference,
-        vjp=vjp,
-        jvp=jvp,
-        lower=lower,
-        lower_nest=lower_nest,
-        decompose=decompose,
         traits=traits,
-        batch=batch,
-        cost=cost,
-        zero_sign=zero_sign,
-        bounds=bounds,
-        image=image,
-        multiply_adds=multiply_adds,
-        runs=runs,
-        samples=samples,
         error_samples=tuple(error_samples),
-        module=module,
+        **rules,
     )
     if Trait.REDUCTION in op.traits:
         _check_reduction(op)

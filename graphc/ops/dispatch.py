@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-from graphc.base.dtypes import DType
+import numpy as np
+
+from graphc.base.dtypes import DType, dtype_of
 from graphc.base.errors import TraceError
 from graphc.base.location import UNKNOWN, Location
 from graphc.ir.graph.build import emit
-from graphc.ir.graph.graph import Graph, Value
+from graphc.ir.graph.graph import CONSTANT, Graph, Value
 from graphc.ir.op import OpDef
 
 
@@ -34,6 +36,10 @@ class Dispatcher(Protocol):
 
     def scalar(self, value: bool | int | float, dtype: DType) -> Any:
         """A scalar constant as an operand."""
+        ...
+
+    def constant(self, array: np.ndarray) -> Any:
+        """An array, which nobody else writes to, as an operand."""
         ...
 
 
@@ -92,3 +98,9 @@ class GraphDispatcher:
     def scalar(self, value: bool | int | float, dtype: DType) -> Value:
         """An interned scalar constant."""
         return self.graph.scalar(value, dtype)
+
+    def constant(self, array: np.ndarray) -> Value:
+        """A constant node; scalars are interned."""
+        if not array.shape:
+            return self.scalar(array.item(), dtype_of(array.dtype))
+        return emit(self.graph, CONSTANT, (), {"value": array}, self.location, self.prefix + CONSTANT.name)[0]

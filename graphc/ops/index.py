@@ -19,10 +19,10 @@ from graphc.ir.types import TensorType
 from graphc.ops import bounds, dispatch
 from graphc.ops.batch import Entry, move, spread
 from graphc.ops.define import define
-from graphc.ops.elementwise import add, cast, div, eq, maximum, mul
+from graphc.ops.elementwise import add, cast, div, eq, maximum, mul, where
 from graphc.ops.rules import check_axis, check_kind, check_one_dtype, check_sizes, show
 from graphc.ops.samples import array, booleans, floats, integers, plain
-from graphc.ops.shape import filled, reshape, zeros_like
+from graphc.ops.shape import filled, reshape, shared_memory, zeros_like
 
 Indices = tuple[Index, ...]
 _AXIS = Attr("axis", "int", "the dimension of x that the indices run over")
@@ -201,6 +201,20 @@ def _batched_as_strided(op: OpDef, size: int, operands: Sequence[Entry], attrs: 
     return as_strided(x.value, shape=(size, *attrs["shape"]), strides=strides, offset=attrs["offset"])
 
 
+def _put_strided(content: Any, value: Any, shape: Any, strides: Any, offset: int) -> Any:
+    if overlaps(shape, strides):
+        raise shared_memory()
+    if 0 in shape:
+        return content
+    size = math.prod(content.shape)
+    places = strided_view(np.arange(size), shape, strides, offset)
+    mask, order = np.zeros(size, bool), np.zeros(size, np.int64)
+    mask[places] = True
+    order[places.reshape(-1)] = np.arange(places.size)
+    written, found = (dispatch.current().constant(a.reshape(content.shape)) for a in (mask, order))
+    return where(written, gather(reshape(value, shape=(places.size,)), found, axis=0), content)
+
+
 as_strided = define(
     "as_strided",
     "The element of x at position offset + sum of index * stride in row-major order, for every index of the shape.",
@@ -217,6 +231,7 @@ as_strided = define(
     traits=Trait.PURE | Trait.VIEW,
     bounds=bounds.of_first,
     batch=_batched_as_strided,
+    alias=_put_strided,
     samples=lambda: [
         Sample((floats((4, 5)),), {"shape": (3, 2), "strides": (1, 7), "offset": 2}),
         Sample((floats((12,), "float32"),), {"shape": (5, 4), "strides": (2, 1)}),

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import DType, bool_, float32, int64
-from graphc.base.errors import AttributeValueError, DTypeError, GraphcError, IndexRangeError, ShapeError
+from graphc.base.errors import AttributeValueError, DTypeError, GradientError, GraphcError, IndexRangeError, ShapeError
 from graphc.ir.kernel.index import Index, flatten, unflatten
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
 from graphc.ir.kernel.statements import Bound
-from graphc.ir.op import Attr, Attrs, Bounds, Dims, ErrorSample, ImageRule, OpDef, Sample, Trait
+from graphc.ir.op import REGISTRY, Attr, Attrs, Bounds, Dims, ErrorSample, ImageRule, OpDef, Sample, Trait
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.ops import bounds, dispatch
 from graphc.ops.batch import Entry, all_one_more, along_axes, along_axis
@@ -68,6 +68,7 @@ reshape = define(
     traits=VIEW,
     bounds=bounds.of_first,
     batch=_batched_reshape,
+    alias=lambda content, value, shape: reshape(value, shape=content.shape),
     samples=lambda: [
         *with_attrs(floats((2, 3, 4)), [{"shape": s} for s in ((24,), (4, 6), (2, 1, 12), (3, 2, 2, 2), (2, 3, 4))]),
         Sample((floats((), "float32"),), {"shape": (1, 1)}),
@@ -114,6 +115,7 @@ transpose = define(
     traits=VIEW,
     bounds=bounds.of_first,
     batch=_batched_transpose,
+    alias=lambda content, value, permutation: transpose(value, permutation=inverse(permutation)),
     samples=lambda: [
         *with_attrs(floats((2, 3, 4)), [{"permutation": p} for p in ((0, 1, 2), (2, 0, 1), (1, 0, 2), (2, 1, 0))]),
         Sample((floats((5, 7), "float32"),), {"permutation": (1, 0)}),
@@ -146,6 +148,21 @@ def _batched_broadcast_to(op: OpDef, size: int, operands: Sequence[Entry], attrs
     return broadcast_to(aligned, shape=(size, *attrs["shape"]))
 
 
+def shared_memory() -> GradientError:
+    """The error for a write to a view whose elements share memory."""
+    return GradientError(
+        "elements of an expanded tensor share memory, so they cannot be written to", remedy="tensor.clone()"
+    )
+
+
+def _put_broadcast(content: Any, value: Any, shape: Any) -> Any:
+    if content.shape == shape:
+        return value
+    if not math.prod(value.shape):
+        return content
+    raise shared_memory()
+
+
 broadcast_to = define(
     "broadcast_to",
     "Repeats dimensions of size 1, and new leading ones, to reach a shape (numpy's rules).",
@@ -158,6 +175,7 @@ broadcast_to = define(
     traits=VIEW,
     bounds=bounds.of_first,
     batch=_batched_broadcast_to,
+    alias=_put_broadcast,
     samples=lambda: [
         *with_attrs(floats((3, 1)), [{"shape": s} for s in ((3, 4), (2, 3, 5), (3, 1), (3, 0))]),
         Sample((floats((), "float32"),), {"shape": (2, 2)}),
@@ -212,6 +230,19 @@ def _batched_slice(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs
     return slice(operands[0].value, starts=starts, stops=stops, steps=steps)
 
 
+def _put_slice(content: Any, value: Any, starts: Any, stops: Any, steps: Any) -> Any:
+    extents = content.shape
+    high = tuple(
+        max(0, extent - start - max(0, (count - 1) * step + 1)) if count else extent - start
+        for extent, start, step, count in zip(extents, starts, steps, value.shape, strict=True)
+    )
+    interior = tuple(s - 1 for s in steps)
+    padded = pad(value, low=starts, high=high, interior=interior)
+    mask = np.zeros(extents, bool)
+    mask[tuple(np.s_[a:b:s] for a, b, s in zip(starts, stops, steps, strict=True))] = True
+    return dispatch.apply(REGISTRY["where"], (dispatch.current().constant(mask), padded, content), {})
+
+
 slice = define(
     "slice",
     "Elements starts, starts + steps, ... before stops along each dimension.",
@@ -232,6 +263,7 @@ slice = define(
     traits=VIEW,
     bounds=bounds.of_first,
     batch=_batched_slice,
+    alias=_put_slice,
     samples=lambda: [
         Sample((floats((5, 6)),), {"starts": (1, 0), "stops": (4, 6), "steps": (1, 2)}),
         Sample((floats((5, 6)),), {"starts": (0, 5), "stops": (5, 6), "steps": (3, 4)}),

@@ -51,7 +51,7 @@ state_read = define(
     reference=lambda s: s,
     vjp=(lambda g, result, s: g,),
     lower=lambda c, index, s: c.load(s, index),
-    traits=Trait.PURE | Trait.VIEW,
+    traits=Trait.PURE | Trait.VIEW | Trait.STATE_READ,
     samples=_identity_samples,
     error_samples=(ErrorSample((_F, _F), "takes 1 operands, got 2"),),
 )
@@ -88,6 +88,7 @@ stop_gradient = define(
     traits=Trait.PURE | Trait.VIEW,
     bounds=bounds.of_first,
     batch=leading,
+    alias=lambda content, value: value,
     samples=lambda: [plain(*s.operands) for s in _identity_samples()],
     error_samples=(ErrorSample((), "takes 1 operands, got 0"),),
 )

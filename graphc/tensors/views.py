@@ -12,14 +12,9 @@ from graphc.base.dtypes import bool_
 from graphc.base.errors import GradientError
 from graphc.ir.op import OpDef
 from graphc.ops import elementwise as ew
-from graphc.ops import shape
-from graphc.ops.index import gather, overlaps, strided_view
 from graphc.tape import tangents
 from graphc.tape.grad_mode import is_grad_enabled, set_grad_enabled
 from graphc.tensors.tensor_base import View, bump, check_writable, front, refresh
-
-ALIASES = frozenset({"reshape", "transpose", "broadcast_to", "slice", "as_strided", "stop_gradient"})
-"""Ops whose result is a view of their operand where memory allows it."""
 
 
 def view_of(operand: Any, op: OpDef, attrs: dict[str, Any]) -> View:
@@ -55,7 +50,7 @@ def write_through(tensor: Any, value: Any) -> None:
 def write_tangents(tensor: Any, value: Any) -> None:
     """Gives ``tensor``, and for a view its base, the tangents of ``value``."""
     view = tensor._view
-    if view is not None and any(op.name == "stop_gradient" for op, _ in view.steps):
+    if view is not None and any(op.detaches for op, _ in view.steps):
         return
     base = tensor if view is None else view.base
     opened = tangents.levels.get()
@@ -76,7 +71,7 @@ def _replaced(content: Any, steps: Sequence[tuple[OpDef, dict[str, Any]]], value
     for op, attrs in steps[:-1]:
         contents.append(front().apply(op, (contents[-1],), attrs))
     for (op, attrs), part in zip(reversed(steps), reversed(contents), strict=True):
-        value = _INVERSE[op.name](part, value, **attrs)
+        value = op.put_back(part, value, **attrs)
     return value
 
 
@@ -133,57 +128,3 @@ def _stand_in(tensor: Any) -> Any:
     if tensor._node is not None:
         other._node, other._index, other._requires_grad = tensor._node, tensor._index, True
     return other
-
-
-def _put_slice(content: Any, value: Any, starts: Any, stops: Any, steps: Any) -> Any:
-    extents = content.shape
-    high = tuple(
-        max(0, extent - start - max(0, (count - 1) * step + 1)) if count else extent - start
-        for extent, start, step, count in zip(extents, starts, steps, value.shape, strict=True)
-    )
-    interior = tuple(s - 1 for s in steps)
-    padded = shape.pad(value, low=starts, high=high, interior=interior)
-    mask = np.zeros(extents, bool)
-    mask[tuple(np.s_[a:b:s] for a, b, s in zip(starts, stops, steps, strict=True))] = True
-    return ew.where(front().constant(mask), padded, content)
-
-
-def _put_strided(content: Any, value: Any, shape: Any, strides: Any, offset: int) -> Any:
-    if overlaps(shape, strides):
-        raise _shared()
-    size = content.numel()
-    places = strided_view(np.arange(size), shape, strides, offset)
-    mask, order = np.zeros(size, bool), np.zeros(size, np.int64)
-    mask[places] = True
-    order[places.reshape(-1)] = np.arange(places.size)
-    spread = gather(_reshape(value, (places.size,)), front().constant(order.reshape(content.shape)), axis=0)
-    return ew.where(front().constant(mask.reshape(content.shape)), spread, content)
-
-
-def _shared() -> GradientError:
-    return GradientError(
-        "elements of an expanded tensor share memory, so they cannot be written to", remedy="tensor.clone()"
-    )
-
-
-def _no_inverse(content: Any, value: Any, shape: Any) -> Any:
-    if content.shape == shape:
-        return value
-    if not value.numel():
-        return content
-    raise _shared()
-
-
-_INVERSE: dict[str, Any] = {
-    "reshape": lambda content, value, shape: _reshape(value, content.shape),
-    "transpose": lambda content, value, permutation: shape.transpose(value, permutation=shape.inverse(permutation)),
-    "broadcast_to": _no_inverse,
-    "slice": _put_slice,
-    "as_strided": _put_strided,
-    "stop_gradient": lambda content, value: value,
-}
-"""For each aliasing op: its operand after the result was replaced by a value."""
-
-
-def _reshape(value: Any, extents: tuple[int, ...]) -> Any:
-    return shape.reshape(value, shape=extents)

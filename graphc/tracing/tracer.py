@@ -30,7 +30,7 @@ from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tape.tangents import USED, has_tangents
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import VOLATILE, any_volatile, check_writable, is_counted, refresh, too_large
-from graphc.tensors.views import ALIASES, view_of, write_tangents, write_through
+from graphc.tensors.views import view_of, write_tangents, write_through
 
 Names = Mapping[int, tuple[str, str]]
 """Class (param or state) and path of tensors, by identity."""
@@ -111,7 +111,7 @@ class Tracer:
             record(op, full, local, tensors)
         if USED[0] and has_tangents(local):
             propagate(op, full, local, tensors)
-        if op.name in ALIASES:
+        if op.alias is not None:
             self._alias(op, full, local[0], tensors[0])
         return tensors[0] if len(tensors) == 1 else tuple(tensors)
 

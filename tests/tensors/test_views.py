@@ -8,6 +8,8 @@ import pytest
 import graphc
 from graphc.errors import ArgumentError, GradientError, TraceError
 from graphc.ir.graph.interpret import evaluate
+from graphc.ir.op import REGISTRY, OpDef, Sample, Trait
+from graphc.ops import dispatch
 
 VIEWS = [
     lambda x: x.reshape(-1),
@@ -172,9 +174,46 @@ def test_a_view_written_over_with_constants_has_no_gradient():
 def test_diagonals_are_views(offset):
     for x in (graphc.zeros(3, 4), graphc.zeros(4, 3).t(), graphc.zeros(2, 3, 3)[1]):
         x.diagonal(offset).fill_(2.0)
-        np.testing.assert_array_equal(x.numpy(), 2.0 * np.eye(*x.shape, offset))
+        np.testing.assert_array_equal(x.numpy(), 2.0 * np.eye(x.shape[0], x.shape[1], offset))
     x = graphc.ones(3, 3, requires_grad=True)
     y = x * 1
     y.diagonal(offset).zero_()
     y.sum().backward()
     np.testing.assert_array_equal(x.grad.numpy(), 1 - np.eye(3, k=offset))
+
+
+ALIASING = [
+    pytest.param(op, sample, id=f"{op.name}-{i}")
+    for op in REGISTRY.values()
+    if op.alias is not None and op.samples is not None
+    for i, sample in enumerate(op.samples())
+]
+
+
+@pytest.mark.parametrize(("op", "sample"), ALIASING)
+def test_every_view_says_how_a_write_to_it_reaches_its_operand(op: OpDef, sample: Sample):
+    """As numpy writes through its views; where elements share memory, nothing is written."""
+    attrs, array = op.normalize(sample.attrs), sample.operands[0].copy()
+    assert op.reference is not None
+    view = op.reference(array, **attrs)
+    value = ~view if view.dtype == bool else (view + 1).astype(view.dtype)
+    places = op.reference(np.arange(array.size).reshape(array.shape), **attrs)
+    if len(np.unique(places)) < places.size:
+        with pytest.raises(GradientError, match="share memory"):
+            op.put_back(graphc.tensor(array), graphc.tensor(value), **attrs)
+        return
+    expected = array.reshape(-1).copy()
+    expected[places.reshape(-1)] = value.reshape(-1)
+    found = op.put_back(graphc.tensor(array), graphc.tensor(value), **attrs).numpy()
+    np.testing.assert_array_equal(found, expected.reshape(array.shape))
+
+
+def test_results_of_other_ops_have_memory_of_their_own():
+    """What shares memory with an operand by the reference is copied where the op makes no view."""
+    for op in REGISTRY.values():
+        if op.alias is None and op.has(Trait.PURE) and op.samples is not None and op.name not in ("constant", "call"):
+            for sample in op.samples():
+                operands = [graphc.from_numpy(a.copy()) for a in sample.operands]
+                found = dispatch.apply(op, operands, sample.attrs)
+                for result in found if isinstance(found, tuple) else (found,):
+                    assert not any(np.may_share_memory(result.numpy(), t.numpy()) for t in operands), op.name

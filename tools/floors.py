@@ -68,7 +68,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "monitor": ("base", "files", "tensors", "tracing", "nn"),
     "drawing": ("base", "files", "ir", "ir.graph", "tape", "tensors", "eager"),
     "compiled": (
-        *("base", "files", "ir", "ir.graph", "ops", "passes", "compiler", "runtime"),
+        *("base", "files", "ir", "ir.graph", "ops", "codegen.machine", "passes", "compiler", "runtime"),
         *("tape", "tensors", "eager", "tracing", "nn"),
     ),
     "cli": (

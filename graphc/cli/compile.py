@@ -9,6 +9,7 @@ from typing import Any
 
 from graphc.base.errors import ArgumentError
 from graphc.cli import console, targets
+from graphc.codegen.machine.target import named_targets, target_named
 from graphc.compiled.model_file import check_path, nesting, save_graph, snapshot
 from graphc.compiler.compile import compile_graph
 from graphc.compiler.freeze import freeze, freeze_narrow
@@ -23,7 +24,14 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE", help="the model file to write, such as net.gcm"
     )
-    parser.add_argument("--native", action="store_true", help="put object code for this machine into the file too")
+    parser.add_argument("--native", action="store_true", help="put object code into the file too")
+    parser.add_argument(
+        "--target",
+        dest="machine",
+        choices=("host", *named_targets()),
+        default="host",
+        help="machine of that code (default: host)",
+    )
     parser.add_argument(
         "--precision", choices=list(PRECISIONS), help="store large weights in this form (default: as they are)"
     )
@@ -57,6 +65,8 @@ def run(options: argparse.Namespace) -> int:
         check_path(options.output)
     except ArgumentError as error:
         raise console.UsageError(error.what, remedy=error.remedy) from None
+    if options.machine != "host" and not options.native:
+        raise console.UsageError("--target names the machine of native code", remedy="--native")
     model, examples = prepare(options)
     place = Path(options.output)
     if not place.resolve().parent.is_dir():
@@ -66,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         graph, state = traced.graph, traced.state()
         if options.precision:
             graph = freeze_narrow(graph, state, options.precision).graph
-        compiled = compile_graph(freeze(graph, state))
+        compiled = compile_graph(freeze(graph, state), target=target_named(options.machine))
         manifest = save_graph(
             graph,
             state,

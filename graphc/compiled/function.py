@@ -29,7 +29,7 @@ from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
 from graphc.compiled.user_passes import passed
 from graphc.compiler.cache import Entry
-from graphc.compiler.compile import compile_graph, load_compiled
+from graphc.compiler.compile import compile_graph, load_compiled, running_target
 from graphc.compiler.freeze import freeze, watch
 from graphc.compiler.native_call import native
 from graphc.eager.record import Snapshot
@@ -60,9 +60,9 @@ from graphc.tracing.trace import (
 )
 
 
-def build(graph: Graph, passes: Sequence[Pass] = PIPELINE) -> Executable:
+def build(graph: Graph, passes: Sequence[Pass] = PIPELINE, target: str = "host") -> Executable:
     """Native code for a graph, loaded."""
-    return load_compiled(compile_graph(graph, passes=passes))
+    return load_compiled(compile_graph(graph, target=running_target(target), passes=passes))
 
 
 def bound_values(graph: Graph, program: Executable) -> list[Value]:
@@ -171,8 +171,10 @@ class Variant:
         leaves: Sequence[Tensor],
         weights: Weights | None = None,
         passes: Sequence[Pass] = PIPELINE,
+        machine: str = "host",
     ):
         self.name = name
+        self._machine = machine
         self.weights = weights or Weights()
         self._passes = passes
         self.traced = traced
@@ -214,7 +216,7 @@ class Variant:
         if self.weights.watched and not any(self.differentiable):
             tensors = {path: slot.tensor() for path, slot in self._slots.items()}
             graph = watch(graph, [path for path, tensor in tensors.items() if is_counted(tensor)])
-        compiled = compile_graph(graph, passes=self._passes)
+        compiled = compile_graph(graph, target=running_target(self._machine), passes=self._passes)
         self.program = load_compiled(compiled)
         self.binding = self._binding(compiled.prepacking)
         self.calls = BoundProgram(
@@ -257,7 +259,7 @@ class Variant:
         joint = MergeScans().run(vjp_graph(graph, wanted, chosen)).graph
         split = split_forward_backward(joint, count, len(graph.outputs))
         self._build_forward(split.forward)
-        self.backward_program = build(split.backward, self._passes)
+        self.backward_program = build(split.backward, self._passes, self._machine)
         self.residual_count = split.residuals
         kept = [graph.inputs[i] for i in split.kept]
         position = {v: i for i, v in enumerate(plain)}
@@ -420,7 +422,9 @@ class Compiled:
         precision: str | None = None,
         freeze: bool = False,
         passes: Sequence[Pass] = (),
+        machine: str = "host",
     ):
+        running_target(machine)
         if not callable(target):
             raise ArgumentError(f"a module or a function can be compiled, not {type(target).__name__}")
         no_class("compile", target)
@@ -428,6 +432,7 @@ class Compiled:
         self._target = target
         self._weights = Weights(precision, freeze)
         self._passes = tuple(passes)
+        self._machine = machine
         self._first, self._pipeline = arrange(self._passes)
         self._variants: dict[Any, list[Variant]] = {}
         self._modules: Modules | None = None
@@ -504,7 +509,7 @@ class Compiled:
             known = self._variants.setdefault(key, [])
             weights = self._weights._replace(live=any(v.is_thrashing for v in known))
             traced = passed(traced, self._first)
-            variant = Variant(name, traced, modules, flatten((args, kwargs))[0], weights, self._pipeline)
+            variant = Variant(name, traced, modules, flatten((args, kwargs))[0], weights, self._pipeline, self._machine)
             variant.drawn = after
             variant.holds()
             known[:] = [v for v in known if not v.is_stale][: MOST_VARIANTS - 1]
@@ -537,25 +542,27 @@ class Compiled:
         name = getattr(self._target, "__qualname__", "")
         if functools.reduce(lambda found, part: getattr(found, part, None), name.split("."), owner) is self:
             return name
-        return Compiled, (self._target, self._weights.precision, self._weights.freeze, self._passes)
+        weights = self._weights.precision, self._weights.freeze
+        return Compiled, (self._target, *weights, self._passes, self._machine)
 
     def __repr__(self) -> str:
         return f"compiled({self._target!r})"
 
 
 def compile(
-    target: Any = None,
+    model: Any = None,
     *,
     precision: str | None = None,
     freeze: bool = False,
     passes: Sequence[Pass] = (),
     tensors: Mapping[str, Tensor] | None = None,
+    target: str = "host",
 ) -> Any:
-    """A callable that computes what ``target``, a module, function or graph, does, as native code.
+    """A callable that computes what ``model``, a module, function or graph, does, as native code.
 
     It traces at the first call of each signature: shapes and element types of tensors, values of all other arguments,
     training flags of the modules, and what requires gradients. Parameters and buffers are those of the live model, and
-    results are part of eager autograd. Without a target it is a decorator.
+    results are part of eager autograd. Without a model it is a decorator.
 
     ``precision`` is what large weights are stored as: ``bf16``, ``f16``, ``int8``, or ``bf16_dot`` and
     ``int8_dot``, which also round what they are multiplied by (see docs/precision.md). Copies of them are made at the
@@ -574,11 +581,15 @@ def compile(
     attribute ``after`` runs behind the standard pass of that name, for the forward and the backward program. What each
     leaves is verified, and must have the same inputs, types of outputs and written states: PassError otherwise.
 
+    ``target`` is what the code is made for: ``host``, this machine as it was found, or a machine with fixed facts, of
+    which this one must have the instructions: ``sse2``, ``avx2``, ``avx512`` (x86-64), ``neon`` (aarch64); CompileError
+    otherwise.
+
     A graph (from ``graphc.trace``, parsed, or edited) is called on one tensor or array per input, in order, each of the
     type that it states; one output is given by itself, several as a tuple. Its params and states are the tensors of
     ``tensors``, by path; without it those that were traced (``graph.bound``): the very tensors of that module, which
     are read and written as they are at each call. Raises ArgumentError where the graph has a param that is in neither.
     """
-    if target is None:
-        return functools.partial(Compiled, precision=precision, freeze=freeze, passes=passes)
-    return Compiled(as_callable(target, tensors), precision, freeze, passes)
+    if model is None:
+        return functools.partial(Compiled, precision=precision, freeze=freeze, passes=passes, machine=target)
+    return Compiled(as_callable(model, tensors), precision, freeze, passes, target)

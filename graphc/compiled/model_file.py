@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError, GradientError, GraphcError, TraceError
+from graphc.codegen.machine.target import Target, target_named
 from graphc.compiled.graph_module import GraphModule
 from graphc.compiler import cache
 from graphc.compiler.compile import (
@@ -22,6 +23,7 @@ from graphc.compiler.compile import (
     key_parts,
     load_compiled,
     prepare_threads,
+    running_target,
 )
 from graphc.compiler.freeze import freeze, freeze_narrow
 from graphc.compiler.native_call import native
@@ -57,11 +59,13 @@ def export(
     native: bool = False,
     precision: str | None = None,
     passes: Sequence[Pass] = (),
+    target: str = "host",
     **keyword_examples: Any,
 ) -> ModelManifest:
     """Traces a module or function on example tensors or arrays, in the mode it is in, and writes it to one file.
 
-    The file holds the graph and the present weights, and with ``native`` object code for this machine. With a
+    The file holds the graph and the present weights, and with ``native`` object code for ``target``: this machine, or
+    one by name, which need not run here (``sse2``, ``avx2``, ``avx512``, ``neon``). With a
     ``precision`` (``bf16``, ``f16``, ``int8``, ``bf16_dot``, ``int8_dot``) it holds large weights in that form, as
     constants of the optimized graph. It is replaced atomically. Raises what tracing raises; ArgumentError when an
     output is neither a tensor nor None, for an unknown precision, or for another suffix than ``.gcm``; OSError.
@@ -72,6 +76,9 @@ def export(
     """
     check_precision(precision)
     check_path(path)
+    machine = target_named(target)
+    if not native and target != "host":
+        raise ArgumentError(f"a file without native code is made for no target, here {target}", remedy="native=True")
     first, pipeline = arrange(passes)
     if isinstance(model, Graph):
         graph, state, structure = *_bound(model, (*examples, *keyword_examples)), None
@@ -84,7 +91,8 @@ def export(
         graph = freeze_narrow(graph, state, precision, pipeline).graph
     elif pipeline is not PIPELINE:
         graph = optimize(freeze(graph, state), pipeline)
-    return save_graph(graph, state, path, structure=structure, native=native)
+    compiled = compile_graph(freeze(graph, state), target=machine) if native else False
+    return save_graph(graph, state, path, structure=structure, native=compiled)
 
 
 def _bound(graph: Graph, examples: Sequence[Any]) -> tuple[Graph, dict[str, np.ndarray]]:
@@ -336,38 +344,39 @@ class LoadedModel:
         return f"<LoadedModel {self.name}({inputs}) -> ({outputs})>"
 
 
-def load(path: str | os.PathLike[str], trust: bool = False) -> LoadedModel:
+def load(path: str | os.PathLike[str], trust: bool = False, *, target: str = "host") -> LoadedModel:
     """Reads a model file and makes it callable.
 
-    The graph is compiled for this machine. Object code in the file is native code of whoever wrote it: it runs only
-    with ``trust``, and only where this machine and this version of graphc fit. Raises ArtifactError for a damaged,
-    foreign or newer file; OSError when it cannot be read; CompileError.
+    The graph is compiled for this machine, or for what ``target`` names of it, as ``compile`` takes it. Object code in
+    the file is native code of whoever wrote it: it runs only with ``trust``, and only where this machine and this
+    version of graphc fit. Raises ArtifactError for a damaged, foreign or newer file; OSError when it cannot be read;
+    CompileError.
     """
     stored = artifact.load(path)
     try:
         if trust and not why_not_native(stored):
             return _load_native(stored)
-        return _load_graph(stored)
+        return _load_graph(stored, running_target(target))
     except ArtifactError as error:
         error.what = f"{os.fspath(path)}: {error.what}"
         raise
 
 
-def _load_graph(stored: Artifact) -> LoadedModel:
+def _load_graph(stored: Artifact, target: Target) -> LoadedModel:
     stages: list[Stages] = []
 
     def build() -> CompiledGraph:
-        stages.append(Stages(freeze(read_graph(stored), stored.weights)))
+        stages.append(Stages(freeze(read_graph(stored), stored.weights), target=target))
         return compile_stages(stages[0])
 
     start = time.perf_counter()
     disk = cache.current()
-    parts: tuple[Any, ...] = ("file", stored.digest)
+    parts: tuple[Any, ...] = ("file", repr(target), stored.digest)
     # NOTE: the whole file stands for its graph, so that a program in the cache is found without reading it; but for
     # ops of a user, whose rules are not in it.
     if disk is not None and any(name in REGISTRY and REGISTRY[name].module for name in stored.manifest.ops):
-        parts = key_parts(Stages(freeze(read_graph(stored), stored.weights)))
-    entry, found = find_or_build(disk, None, parts, build)
+        parts = key_parts(Stages(freeze(read_graph(stored), stored.weights), target=target))
+    entry, found = find_or_build(disk, target, parts, build)
     seconds = {"cache": time.perf_counter() - start} if found else stages[0].seconds
     return LoadedModel(stored, load_compiled(entry), seconds)
 

@@ -20,6 +20,7 @@ from graphc.compiled.function import BoundProgram, bound_values, build, no_class
 from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
 from graphc.compiled.user_passes import passed
+from graphc.compiler.compile import running_target
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Value, input_path
 from graphc.ir.types import TensorType
@@ -153,7 +154,7 @@ class _Program:
         """Arrays of them."""
         self.hyper = self._append_update(step.optimizer, graph, parameters)
         self.graph = graph
-        self.program = build(graph, step.passes.pipeline)
+        self.program = build(graph, step.passes.pipeline, step.target)
         order = [v.node.attrs["path"] for v in bound_values(graph, self.program)]
         written = {n.operands[0].node.attrs["path"] for n in graph.nodes() if n.op is state_write.op}
         self.binding = Binding([slots[p] for p in order], [p in written for p in order])
@@ -324,7 +325,10 @@ def _forward(model: Any, loss: Any, x: Any, y: Any) -> tuple[Any, Any]:
 class CompiledStep:
     """One training step as one native call; see ``compile_step``."""
 
-    def __init__(self, model: Any, loss: Callable[..., Any], optimizer: Any, passes: Sequence[Pass] = ()):
+    def __init__(
+        self, model: Any, loss: Callable[..., Any], optimizer: Any, passes: Sequence[Pass] = (), target: str = "host"
+    ):
+        running_target(target)
         if not callable(model) or not callable(loss):
             raise ArgumentError("compile_step takes a model, a callable loss, and an optimizer")
         for value in (model, loss):
@@ -336,6 +340,7 @@ class CompiledStep:
         self.model, self.loss, self.optimizer = model, loss, optimizer
         self.passes = arrange(passes)
         self._given_passes = tuple(passes)
+        self.target = target
         self.name = f"{graph_name(model)}_step"
         self._recompiles = Recompiles(self.name)
         self.last_output: Any = None
@@ -392,7 +397,7 @@ class CompiledStep:
         )
 
     def __reduce__(self) -> Any:
-        return CompiledStep, (self.model, self.loss, self.optimizer, self._given_passes)
+        return CompiledStep, (self.model, self.loss, self.optimizer, self._given_passes, self.target)
 
     def _find(self, key: Any) -> _Program | None:
         for program in self._programs.get(key, ()):
@@ -434,7 +439,14 @@ class CompiledStep:
         return [p.graph for group in self._programs.values() for p in group]
 
 
-def compile_step(model: Any, loss: Callable[..., Any], optimizer: Any, *, passes: Sequence[Pass] = ()) -> CompiledStep:
+def compile_step(
+    model: Any,
+    loss: Callable[..., Any],
+    optimizer: Any,
+    *,
+    passes: Sequence[Pass] = (),
+    target: str = "host",
+) -> CompiledStep:
     """A callable ``step(x, y)`` that runs forward, ``loss(output, y)``, backward and the optimizer's update as one
     native call and returns what the loss returned: the loss, or a tuple or list that begins with it.
 
@@ -445,6 +457,6 @@ def compile_step(model: Any, loss: Callable[..., Any], optimizer: Any, *, passes
 
     The model may be a graph, bound to the tensors that were traced, and ``passes`` are graph passes of one's own: both
     as ``compile`` takes them. Those without ``after`` see forward pass and loss, before gradients; others the whole
-    step.
+    step. ``target`` is what the code is made for, as for ``compile``.
     """
-    return CompiledStep(as_callable(model), loss, optimizer, passes)
+    return CompiledStep(as_callable(model), loss, optimizer, passes, target)

@@ -7,7 +7,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from graphc.base.errors import CompileError
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.entry import ENTRY, THREADS, bound_storages
 from graphc.codegen.llvm.thread_pool import emit_pool
-from graphc.codegen.machine.target import Target, host_target
+from graphc.codegen.machine.target import Target, architecture, host_target, target_named
 from graphc.codegen.schedule.estimate.cost import program_ns
 from graphc.compiler import cache
 from graphc.compiler.progress import shown
@@ -46,6 +46,21 @@ class CompiledGraph(cache.Entry):
 
     stages: Stages
     """What lies between the graph and the code."""
+
+
+def running_target(name: str) -> Target:
+    """The target of a name (``host``, or one with fixed facts such as ``avx2``) for code that this process is going to
+    run: of this system, whatever system the name stands for. Raises CompileError for an unknown name, for another
+    architecture, and where this machine lacks an instruction set."""
+    target, here = target_named(name), host_target()
+    if target is here:
+        return here
+    if architecture(target) == architecture(here):
+        target = replace(target, triple=here.triple)
+    reason = runs_here(target_spec(target))
+    if reason:
+        raise CompileError(f"code for {name} does not run here: {reason}", remedy="target='host', which is the default")
+    return target
 
 
 def compile_graph(graph: Graph, target: Target | None = None, passes: Sequence[Pass] = PIPELINE) -> CompiledGraph:

@@ -127,3 +127,13 @@ def test_weights_with_more_names_than_the_model_say_which_option_takes_them(
     assert refused.code != console.OK
     assert "unexpected keys: 'extra'" in refused.err and "--no-strict" in refused.err
     assert graphc(*arguments, "-o", tmp_path / "n.gcm", "--no-strict").code == console.OK
+
+
+def test_native_code_for_another_machine(models: Path, tmp_path: Path, graphc: Graphc):
+    path = tmp_path / "n.gcm"
+    arguments = ["compile", f"{models}:double", "--input", "x:f64[3]", "-o", path, "--target", "neon"]
+    done = graphc(*arguments, "--native", "--json")
+    native = manifest.load(path).manifest.native
+    assert done.code == console.OK and native is not None and native.target.triple.startswith("aarch64")
+    refused = graphc(*arguments)
+    assert refused.code == console.USAGE and "--native" in refused.err

@@ -18,6 +18,7 @@ from graphc.errors import ArgumentError, ArtifactError, CompileError, PassError,
 from graphc.files import container
 from graphc.files import manifest as artifact
 from graphc.nn import functional as F
+from tests.native import target_or_skip
 
 Pair = namedtuple("Pair", "low high")
 
@@ -201,3 +202,27 @@ def test_hostile_text_with_right_digests_is_an_error_or_a_model(
     except (ArtifactError, CompileError, PassError):
         return
     assert loaded(np.zeros((2, 6), np.float32)).shape == (2, 3)
+
+
+def test_native_code_for_another_machine(tmp_path: Path):
+    model, x = nn.Linear(32, 16).eval(), gc.rand(4, 32)
+    for name, cpu in (("avx2", "x86-64-v3"), ("neon", "neoverse-n1")):
+        manifest = gc.export(model, x, path=tmp_path / "m.gcm", native=True, target=name)
+        assert manifest.native is not None and manifest.native.target.cpu == cpu
+        found = gc.load(tmp_path / "m.gcm", trust=True)(x.numpy())  # compiled where the code does not run
+        np.testing.assert_allclose(found, model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_file_is_compiled_for_a_machine_with_fewer_instructions(tmp_path: Path):
+    target_or_skip("sse2")
+    model, x = nn.Linear(32, 16).eval(), gc.rand(4, 32)
+    gc.export(model, x, path=tmp_path / "m.gcm")
+    found = gc.load(tmp_path / "m.gcm", target="sse2")(x.numpy())
+    np.testing.assert_allclose(found, model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_target_without_native_code(tmp_path: Path):
+    with pytest.raises(ArgumentError, match="made for no target"):
+        gc.export(nn.Linear(2, 2), gc.rand(1, 2), path=tmp_path / "m.gcm", target="avx2")
+    with pytest.raises(CompileError, match="unknown target"):
+        gc.export(nn.Linear(2, 2), gc.rand(1, 2), path=tmp_path / "m.gcm", native=True, target="pdp11")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from graphc import nn, optim
 from graphc.base.watch_words import layout
 from graphc.errors import ArgumentError, GradientError, HookError, ShapeError, TraceError
 from graphc.tracing.facts import Account
+from tests.native import target_or_skip
 
 
 class Net(nn.Module):
@@ -424,3 +426,14 @@ def test_a_step_inside_of_enable_grad_inside_of_no_grad_trains(net):
     with graphc.no_grad(), graphc.enable_grad():
         step(x, y)
     assert [p.tolist() for p in net.parameters()] != before
+
+
+def test_a_step_for_a_machine_with_fewer_instructions():
+    target_or_skip("avx2")
+    model = nn.Linear(6, 3)
+    step = graphc.compile_step(model, F.cross_entropy, optim.SGD(model.parameters(), lr=0.1), target="avx2")
+    first = float(step(graphc.rand(4, 6), graphc.tensor([0, 1, 2, 0])))
+    assert np.isfinite(first)
+    ((program,),) = step._programs.values()
+    assert program.program.manifest.target.cpu == "x86-64-v3"
+    assert pickle.loads(pickle.dumps(step)).target == "avx2"

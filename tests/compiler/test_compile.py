@@ -5,19 +5,21 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from graphc.codegen.machine.target import target_named
-from graphc.compiler.compile import DUMPED, compile_graph, compile_stages, load_compiled
+from graphc.codegen.machine.target import host_target, target_named
+from graphc.compiler.compile import DUMPED, compile_graph, compile_stages, key_parts, load_compiled, running_target
 from graphc.compiler.stages import Stages
 from graphc.errors import CompileError
 from graphc.ir.graph.interpret import Evaluator, evaluate
 from graphc.ir.graph.parse import parse_graph
 from tests.architecture.scan import ROOT
 from tests.compiler.graphs import arguments, counter, lookup, mlp
+from tests.native import priced
 
 
 def test_the_manifest_lists_what_a_call_binds():
@@ -125,3 +127,27 @@ def test_the_garbage_collector_is_as_it_was(on: bool):
         assert gc.isenabled() is on
     finally:
         (gc.enable if was_on else gc.disable)()
+
+
+def test_a_target_that_runs_here_is_one_of_this_system():
+    here = host_target()
+    assert running_target("host") is here
+    name = "sse2" if here.triple.startswith("x86_64") else "neon"
+    target = running_target(name)
+    assert target.triple == here.triple and target.cpu == target_named(name).cpu
+
+
+def test_code_of_another_architecture_cannot_run():
+    foreign = "neon" if host_target().triple.startswith("x86_64") else "avx2"
+    with pytest.raises(CompileError, match=f"code for {foreign} does not run here") as caught:
+        running_target(foreign)
+    assert "host" in str(caught.value.remedy)
+
+
+def test_the_target_is_part_of_what_a_program_is_found_by():
+    """Facts and costs too, which a name does not tell."""
+    graph, target = mlp(), host_target()
+    fewer = replace(target, l2_bytes=target.l2_bytes // 2)
+    cheaper = priced(target, contraction={"fold": 0.0})
+    keys = {key_parts(Stages(graph, target=t)) for t in (target, fewer, cheaper)}
+    assert len(keys) == 3

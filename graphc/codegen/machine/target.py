@@ -126,6 +126,11 @@ def target_named(name: str) -> Target:
     return known[name]
 
 
+def architecture(target: Target) -> str:
+    """The architecture of a target: the first part of its triple."""
+    return target.triple.partition("-")[0]
+
+
 def target_machine(target: Target, quick: bool = False) -> binding.TargetMachine:
     """LLVM's target machine for position-independent code at the default optimisation level of the code generator, or
     at the level that takes a tenth of the time and spills every value."""

@@ -114,8 +114,8 @@ def _bindings(graph: Graph, tensors: Mapping[str, Any]) -> dict[str, tuple[str, 
     if missing:
         raise ArgumentError(
             f"@{graph.name} has params and states without a tensor: {', '.join(missing)}",
-            remedy="tensors={path: tensor, ...}, such as dict(model.named_parameters()); or the graph that "
-            "graphc.trace(model, ...) gave, which knows them",
+            remedy="graph.bound = {path: tensor, ...}, such as dict(model.named_parameters()), or tensors= of compile; "
+            "the graph that graphc.trace(model, ...) gives knows them",
         )
     return {path: (input_class(v), _fitting(v, tensors[path])) for path, v in wanted.items()}
 

@@ -81,6 +81,9 @@ def test_a_graph_from_its_text_takes_its_tensors_by_path():
         compiled = gc.compile(graph, tensors=dict(net.named_parameters()))
         assert gc.allclose(compiled(x), net(x), atol=1e-6)
         assert gc.allclose(compiled(x.numpy()), net(x), atol=1e-6)
+    graph.bound = dict(net.named_parameters())
+    with gc.no_grad():
+        assert gc.allclose(gc.compile(graph)(x), net(x), atol=1e-6)
     with pytest.raises(ShapeError, match=r"weight is f32\[2,4\] in the graph, got f32\[2,5\]"):
         gc.compile(graph, tensors=dict(nn.Linear(5, 2).named_parameters()))
     with pytest.raises(ArgumentError, match="Linear is no graph"):

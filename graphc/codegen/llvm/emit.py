@@ -249,7 +249,7 @@ class KernelEmitter:
     def _check_combining(self, stmt: Store, axes: tuple[Axis, ...]) -> None:
         """Lanes of a combining store must hit different elements, and no copy may be left out."""
         vector = self.memory.vector
-        if set(axes) != set(self.unroll) or (vector and not self.memory.lane_stride(stmt.index)):
+        if set(axes) != set(self.unroll) or (vector and not self.memory.access(stmt.index).stride):
             raise CompileError(f"@{self.kernel.name}: a combining store to %{stmt.buffer} cannot be vectorised")
 
     # ---- accumulators

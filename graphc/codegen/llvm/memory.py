@@ -11,6 +11,7 @@ from graphc.codegen.llvm.function import Coordinates, FunctionWriter, LaneValue
 from graphc.codegen.llvm.scalar import literal, memory_type, register_type, splat_literal, suffix
 from graphc.codegen.llvm.strided import SHORT_STRIDES, Place, Spans, vectors_of
 from graphc.codegen.llvm.transpose import interleave_registers, transpose_registers, turning_function
+from graphc.ir.kernel.access import GATHERED, UNIFORM, UNIT, Access, access
 from graphc.ir.kernel.index import Atom, Axis, Div, Dynamic, Index, Mod, atoms, bounds, substitute
 from graphc.ir.kernel.statements import Buffer, Const, Guard, Load, Store
 
@@ -68,11 +69,11 @@ class MemoryWriter:
                 return True
         return False
 
-    def lane_stride(self, index: Index) -> int | None:
-        """Elements between neighbouring lanes, or None when the index is not affine in the vector axis."""
+    def access(self, index: Index) -> Access:
+        """How an index moves along the lanes."""
         assert self.vector is not None
-        plain = Index(tuple((a, c) for a, c in index.terms if a != self.vector.axis), index.constant)
-        return None if self.varies(plain) else index.coefficient(self.vector.axis)
+        runtime = {a.name for a in atoms(index) if isinstance(a, Dynamic)}
+        return access(index, self.vector.axis, {name for name in runtime if self.lookup(name).lanes})
 
     def _depth(self, atom: Atom, at: Coordinates) -> int:
         if isinstance(atom, Axis):
@@ -227,13 +228,14 @@ class MemoryWriter:
         info, base = self.buffers[buffer]
         vector = self.vector
         assert vector is not None
-        element, lanes, stride = memory_type(info.dtype), vector.lanes, self.lane_stride(index)
-        if stride is None:
+        element, lanes, found = memory_type(info.dtype), vector.lanes, self.access(index)
+        if found == GATHERED:
             offsets = self.vector_index(index, at)
             return self.function.line(f"getelementptr {element}, ptr {base}, <{lanes} x i64> {offsets}")
         # NOTE: one address and constant steps of 32 bits take a third of the instructions of 64-bit offsets.
         lowest = Index(tuple((a, c) for a, c in index.terms if a != vector.axis), index.constant)
         first = self._masked_base(info, lowest, at) if masked else self.address(buffer, lowest, at)
+        stride = found.stride
         step = "i32" if abs(stride) * lanes * info.dtype.itemsize < 2**31 else "i64"
         steps = ", ".join(f"{step} {lane * stride}" for lane in range(lanes))
         return self.function.line(f"getelementptr {element}, ptr {first}, <{lanes} x {step}> <{steps}>")
@@ -304,7 +306,7 @@ class MemoryWriter:
     def transposed_axis(self, index: Index, axes: tuple[Axis, ...]) -> Axis | None:
         """The unrolled axis along which a strided load runs through memory, if its copies fill a square block."""
         vector = self.vector
-        if vector is None or vector.lanes < 4 or self.lane_stride(index) in (None, 0, 1):
+        if vector is None or vector.lanes < 4 or self.access(index).kind != "strided":
             return None
         for axis in axes:
             if axis.extent == vector.lanes and index.coefficient(axis) == 1:
@@ -346,13 +348,13 @@ class MemoryWriter:
         if load.dtype.kind == "b" or store.buffer in self.streamed or store.buffer == load.buffer:
             return False
         nested = [a for x, _ in store.index.terms if not isinstance(x, Axis) for a in atoms(Index(((x, 1),)))]
-        whole = info.dtype == load.dtype and across not in nested and self.lane_stride(store.index) == 1
+        whole = info.dtype == load.dtype and across not in nested and self.access(store.index) == UNIT
         return whole and self.transposed_axis(load.index, (across,)) == across
 
     def row_axis(self, index: Index, axes: tuple[Axis, ...]) -> Axis | None:
         """The unrolled axis along which a scattered vector store runs through memory."""
         vector = self.vector
-        if vector is None or vector.lanes < 4 or self.lane_stride(index) in (None, 0, 1):
+        if vector is None or vector.lanes < 4 or self.access(index).kind != "strided":
             return None
         for axis in axes:
             if axis.extent >= 4 and index.coefficient(axis) == 1:
@@ -380,7 +382,7 @@ class MemoryWriter:
     def interleaved_axis(self, index: Index, axes: tuple[Axis, ...]) -> Axis | None:
         """The unrolled axis whose copies of a vector store lie between its lanes, and fill the gaps."""
         vector = self.vector
-        stride = self.lane_stride(index) if vector is not None and vector.lanes >= 4 else None
+        stride = self.access(index).stride if vector is not None and vector.lanes >= 4 else 0
         if stride not in SHORT_STRIDES:
             return None
         nested = {x for a, _ in index.terms if not isinstance(a, Axis) for x in atoms(Index(((a, 1),)))}
@@ -441,10 +443,10 @@ class MemoryWriter:
         f, lanes = self.function, self.vector.lanes
         kind, align = memory_type(info.dtype, lanes), info.dtype.itemsize
         fill = self._fill(info.dtype, other, lanes)
-        stride = self.lane_stride(index)
-        if stride == 0:  # only the guard varies: read once where any lane may
+        found = self.access(index)
+        if found == UNIFORM:  # only the guard varies: read once where any lane may
             return self._load_uniform(info, index, mask, fill, at)
-        if stride == 1:
+        if found == UNIT:
             lowest = Index(tuple((a, c) for a, c in index.terms if a != self.vector.axis), index.constant)
             if not mask:
                 return f.line(f"load {kind}, ptr {self.address(info.name, lowest, at)}, align {align}")
@@ -452,8 +454,8 @@ class MemoryWriter:
             f.declare(name, f"declare {kind} @{name}(ptr, i32, <{lanes} x i1>, {kind})")
             pointer = self._masked_base(info, lowest, at)
             return f.line(f"call {kind} @{name}(ptr {pointer}, i32 {align}, <{lanes} x i1> {mask}, {kind} {fill})")
-        if not mask_given and stride in SHORT_STRIDES and lanes >= 4:
-            value = self._load_strided(info, index, stride, at)
+        if not mask_given and found.stride in SHORT_STRIDES and lanes >= 4:
+            value = self._load_strided(info, index, found.stride, at)
             if value:
                 return value
         name = f"llvm.masked.gather.{_memory_suffix(info.dtype, lanes)}.v{lanes}p0"
@@ -468,7 +470,7 @@ class MemoryWriter:
         """Where a load at a short stride reads: the place but for a constant, the first element, and the one behind the
         last; None for other loads."""
         index = self.fix(index, at)
-        stride = self.lane_stride(index)
+        stride = self.access(index).stride
         if self.vector is None or stride not in SHORT_STRIDES:
             return None
         terms = tuple((a, c) for a, c in index.terms if a != self.vector.axis)
@@ -567,7 +569,7 @@ class MemoryWriter:
         assert self.vector is not None
         f, lanes, align = self.function, self.vector.lanes, info.dtype.itemsize
         value, kind = self.to_memory(value, info.dtype, lanes), memory_type(info.dtype, lanes)
-        if self.lane_stride(index) == 1:
+        if self.access(index) == UNIT:
             lowest = Index(tuple((a, c) for a, c in index.terms if a != self.vector.axis), index.constant)
             if not mask:
                 pointer = self.address(info.name, lowest, at)

@@ -9,8 +9,8 @@ from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.contraction.pack import Packing, column_runs
 from graphc.codegen.schedule.contraction.register_block import Tile, rows_exceed_l2
-from graphc.codegen.schedule.lanes.choose import lane_stride
 from graphc.codegen.schedule.loops.transform import block_index, blocks, wrap, write_out
+from graphc.ir.kernel.access import UNIT, access
 from graphc.ir.kernel.index import Axis, Index, as_index, axes_of, bounds
 from graphc.ir.kernel.map import BodyCopier, Names, is_leaf, map_statements, substitute_axes
 from graphc.ir.kernel.scalar import SCALAR_OPS
@@ -102,7 +102,7 @@ def _prefetches_before(c: Contraction, tile: Tile, target: Target) -> list[Prefe
     if target.vector_bytes < target.line_bytes:
         return []
     loads = [s for s in c.beside if isinstance(s, Load) and not s.guard and _span(s) > target.l1_bytes]
-    return [Prefetch(s.buffer, s.index) for s in loads if lane_stride(s.index, tile.vector) == 1]
+    return [Prefetch(s.buffer, s.index) for s in loads if access(s.index, tile.vector) == UNIT]
 
 
 def _row_runs(row: Axis | None, most: int) -> list[tuple[int, int, int]]:
@@ -112,7 +112,7 @@ def _row_runs(row: Axis | None, most: int) -> list[tuple[int, int, int]]:
 def _is_near(c: Contraction, axis: Axis, vector: Axis) -> bool:
     """True when results along ``axis`` lie between the lanes of a vector: its loop belongs right around the register
     block, so that what is written (and read beside the sum) is still near when its neighbours are."""
-    steps = [(abs(lane_stride(s.index, axis) or 0), abs(lane_stride(s.index, vector) or 0)) for s in c.beside]
+    steps = [(abs(access(s.index, axis).stride), abs(access(s.index, vector).stride)) for s in c.beside]
     return any(isinstance(s, Store) and 0 < a < v for s, (a, v) in zip(c.beside, steps, strict=True))
 
 
@@ -329,7 +329,7 @@ def _through_scratch(c: Contraction, tile: Tile, target: Target) -> bool:
     k = target.costs.contraction
     rest = [s for s in c.body if not isinstance(s, _CORE)]
     length = sum(k.held_transcendental if isinstance(s, Let) and SCALAR_OPS[s.op].transcendental else 1 for s in rest)
-    spread = [s for s in c.beside if lane_stride(s.index, tile.vector) not in (0, 1)]
+    spread = [s for s in c.beside if not access(s.index, tile.vector).plain]
     fixed = all(isinstance(s.init, Const) for s in c.body if isinstance(s, Acc))
     # NOTE: LLVM would keep literals of the loop for what follows in registers during the sum, and move the sums around.
     literals = any(isinstance(a, Const) for s in rest if isinstance(s, Let) for a in s.args)
@@ -341,8 +341,8 @@ def _rows_are_neighbours(c: Contraction, tile: Tile, lanes: int) -> bool:
     """True when what is written (and read beside the sum) is contiguous along rows but not along lanes."""
     if tile.row is None or tile.rows > lanes:
         return False
-    across = [lane_stride(s.index, tile.vector) for s in c.beside]
-    return any(x not in (0, 1) for x in across) and all(lane_stride(s.index, tile.row) in (0, 1) for s in c.beside)
+    apart = any(not access(s.index, tile.vector).plain for s in c.beside)
+    return apart and all(access(s.index, tile.row).plain for s in c.beside)
 
 
 def _block_through_scratch(
@@ -419,6 +419,6 @@ def _written_out(c: Contraction, tile: Tile, target: Target, body: tuple[Stmt, .
     if tile.row is None or tile.rows < target.costs.contraction.looped_rows:
         return write_out(body, names, target.costs.loops)
     a = c.a if tile.row in axes_of(c.a.index) else c.b
-    step, across = lane_stride(a.index, c.reduced[-1]), lane_stride(a.index, tile.row)
+    step, across = access(a.index, c.reduced[-1]).stride, access(a.index, tile.row).stride
     shared = step and across and any(i * step % across == 0 for i in range(1, c.reduced[-1].extent))
     return body if shared else write_out(body, names, target.costs.loops)

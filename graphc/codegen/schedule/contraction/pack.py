@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.contraction.register_block import Tile
-from graphc.codegen.schedule.lanes.choose import lane_stride
 from graphc.codegen.schedule.loops.transform import block_index, wrap
+from graphc.ir.kernel.access import UNIT, access
 from graphc.ir.kernel.index import Axis, Index, as_index, axes_of
 from graphc.ir.kernel.map import BodyCopier, Names
 from graphc.ir.kernel.statements import Load, Stmt, Store
@@ -132,7 +132,7 @@ def pack_body(p: Packing, names: Names, target: str, source: str) -> tuple[Stmt,
         point = {x: as_index(axis) for x, axis in axes.items()}
         store = Store(target, p.index(run, as_index(panel), as_index(lane), point), load.name)
         inner = [axes[x] for x in p.reduced]
-        in_order = lane_stride(p.load.index, p.vector) == 1  # what is read is walked through once, from end to end
+        in_order = access(p.load.index, p.vector) == UNIT  # what is read is walked through once, from end to end
         order = [*(axes[x] for x in p.outer), *([*inner, panel, lane] if in_order else [panel, lane, *inner])]
         body += wrap([(x, "parallel") for x in order], (load, store))
     return tuple(body)

@@ -10,8 +10,8 @@ from math import prod
 from graphc.codegen.machine.costs import ContractionCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
-from graphc.codegen.schedule.lanes.choose import lane_stride
 from graphc.codegen.schedule.loops.transform import blocks
+from graphc.ir.kernel.access import UNIFORM, UNIT, access
 from graphc.ir.kernel.index import Axis, axes_of
 from graphc.ir.kernel.statements import Load, Store
 
@@ -58,9 +58,8 @@ def _tiles(c: Contraction, target: Target, free: frozenset[str]) -> list[Tile]:
     tiles: list[Tile] = []
     for a, b in ((c.a, c.b), (c.b, c.a)):
         for axis in c.outer:
-            stride = lane_stride(b.index, axis)
-            along = lane_stride(a.index, axis)
-            if along not in (0, 1) or stride in (0, None) or b.guard or (along and a.guard):
+            along = access(a.index, axis)
+            if not along.plain or not access(b.index, axis).stride or b.guard or (along == UNIT and a.guard):
                 continue
             tiles.extend(_lane_tiles(c, a, b, axis, target, free))
     tiles.extend(_dot_tiles(c, target))
@@ -80,8 +79,9 @@ def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
     points = 1.0
     for x in c.outer:
         points *= x.extent
-    broadcast = lane_stride(a.index, axis) == 0
-    scattered = [s for s in c.beside if lane_stride(s.index, axis) not in ((1,) if isinstance(s, Store) else (0, 1))]
+    broadcast = access(a.index, axis) == UNIFORM
+    near = {Store: (UNIT,), Load: (UNIFORM, UNIT)}
+    scattered = [s for s in c.beside if access(s.index, axis) not in near[type(s)]]
     tiles = []
     for row in _row_axes(c, a, b):
         extent = row.extent if row else 1
@@ -93,9 +93,9 @@ def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
             used = _used_lanes(axis.extent, lanes)
             factor = _row_conflicts(a, row, rows, target) * _page_misses(c, a, target)
             tile = Tile(0.0, axis, row, None, rows, vectors)
-            near = _panel_read(c, b, vectors, target, False) == k.l1_read
+            close = _panel_read(c, b, vectors, target, False) == k.l1_read
             for pack in (None, b):
-                if pack is None and (lane_stride(b.index, axis) != 1 or (b.buffer in free and not near)):
+                if pack is None and (access(b.index, axis) != UNIT or (b.buffer in free and not close)):
                     continue
                 reads = rows if broadcast else rows * vectors
                 panel = vectors * _panel_read(c, b, vectors, target, pack is not None)
@@ -126,10 +126,10 @@ def _scatter_cycles(
     from lines that several lanes share or from one for each."""
     cycles, k = 0.0, target.costs.contraction
     for s in accesses:
-        if row is not None and row.extent >= k.transposed_rows and lane_stride(s.index, row) == 1:
+        if row is not None and row.extent >= k.transposed_rows and access(s.index, row) == UNIT:
             cycles += k.transposed_access
         else:
-            shared = abs(lane_stride(s.index, axis) or target.page_bytes) < k.shared_line_stride
+            shared = (abs(access(s.index, axis).stride) or target.page_bytes) < k.shared_line_stride
             cycles += k.shared_line_access if shared else k.scattered_access
     return points * cycles
 
@@ -147,9 +147,9 @@ def _packing_cycles(c: Contraction, b: Load, axis: Axis, free: frozenset[str], k
     elements = 1.0
     for x in (*c.outer, *c.reduced):
         elements *= x.extent if x in axes_of(b.index) else 1
-    if lane_stride(b.index, axis) == 1:
+    if access(b.index, axis) == UNIT:
         return k.pack_start + k.pack_element * elements
-    transposable = any(lane_stride(b.index, x) == 1 and x.extent >= k.pack_turned_extent for x in c.reduced)
+    transposable = any(access(b.index, x) == UNIT and x.extent >= k.pack_turned_extent for x in c.reduced)
     each = k.pack_turned_element if transposable else k.pack_gathered_element
     return k.pack_turned_start + each * elements
 
@@ -158,7 +158,7 @@ def _panel_read(c: Contraction, b: Load, vectors: int, target: Target, packed: b
     """Cycles to read a vector of a panel, which every block of rows reads again. Unpacked, its rows may lie a large
     power of two apart, share few sets of a cache, and so be read from a larger cache than their size suggests."""
     k, line = target.costs.contraction, target.line_bytes
-    steps = [abs(lane_stride(b.index, x) or 0) * b.dtype.itemsize for x in c.reduced]
+    steps = [abs(access(b.index, x).stride) * b.dtype.itemsize for x in c.reduced]
     lines = vectors
     for x in c.reduced:
         lines *= x.extent
@@ -177,7 +177,7 @@ def _page_misses(c: Contraction, a: Load, target: Target) -> float:
     size = a.dtype.itemsize
     for x in (*c.outer, *c.reduced):
         size *= x.extent if x in axes_of(a.index) else 1
-    steps = [abs(lane_stride(a.index, x) or 0) * a.dtype.itemsize for x in c.reduced]
+    steps = [abs(access(a.index, x).stride) * a.dtype.itemsize for x in c.reduced]
     missed = min(steps, default=0) >= target.page_bytes and size > target.l2_bytes
     return target.costs.contraction.page_miss if missed else 1.0
 
@@ -185,7 +185,11 @@ def _page_misses(c: Contraction, a: Load, target: Target) -> float:
 def _row_conflicts(a: Load, row: Axis | None, rows: int, target: Target) -> float:
     """Rows that lie a multiple of a page apart share one set of the L1 cache."""
     k = target.costs.contraction
-    if row is None or rows <= k.l1_ways_kept or (lane_stride(a.index, row) or 1) * a.dtype.itemsize % target.page_bytes:
+    if (
+        row is None
+        or rows <= k.l1_ways_kept
+        or (access(a.index, row).stride or 1) * a.dtype.itemsize % target.page_bytes
+    ):
         return 1.0
     return k.row_conflict if rows <= 2 * k.l1_ways_kept else k.row_conflict_far
 
@@ -197,7 +201,7 @@ def _used_lanes(extent: int, lanes: int) -> float:
 def _dot_tiles(c: Contraction, target: Target) -> list[Tile]:
     """Lanes along the last reduced axis: both operands are read as vectors, and lanes are folded at the end."""
     axis = c.reduced[-1]
-    if lane_stride(c.a.index, axis) != 1 or lane_stride(c.b.index, axis) != 1 or c.a.guard or c.b.guard:
+    if access(c.a.index, axis) != UNIT or access(c.b.index, axis) != UNIT or c.a.guard or c.b.guard:
         return []
     lanes, k, tiles = target.lanes(c.dtype), target.costs.contraction, []
     length = points = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from graphc.codegen.machine.costs import ThreadCosts
-from graphc.codegen.schedule.lanes.choose import lane_stride
+from graphc.ir.kernel.access import access
 from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.statements import Kernel, Load, Loop, Program, Stmt, Store
 
@@ -24,7 +24,7 @@ class StatementCounts:
         """The cost of a statement: one, or one per lane where lanes lie apart."""
         if isinstance(stmt, Loop):
             return self._loop(stmt, vector)
-        if vector is not None and isinstance(stmt, Load | Store) and lane_stride(stmt.index, vector) not in (0, 1):
+        if vector is not None and isinstance(stmt, Load | Store) and not access(stmt.index, vector).plain:
             return vector.extent
         return 1
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from math import prod
 
-from graphc.codegen.schedule.lanes.choose import lane_stride
+from graphc.ir.kernel.access import access
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, axes_of
 from graphc.ir.kernel.statements import Acc, IndexLet, Kernel, Let, Load, Loop, Read, Stmt, Store, Update, walk
 
@@ -89,8 +89,7 @@ def _form(loop: Loop, loops: tuple[Loop, ...]) -> Form:
     reduced = any(isinstance(s, Update) and s.acc not in own for s in inside)
     holds = bool(own) and any(isinstance(s, Loop) and s.kind == "reduce" for s in inside)
     nested = any(x.kind == "unroll" and any(y.kind == "reduce" for y in loops[i:]) for i, x in enumerate(loops))
-    strides = [lane_stride(s.index, loop.axis) for s in inside if isinstance(s, Load | Store)]
-    near = all(s in (0, 1) for s in strides)
+    near = all(access(s.index, loop.axis).plain for s in inside if isinstance(s, Load | Store))
     return Form(loop.axis.extent, tuple(c for c in copies if c > 1), holds or nested, reduced, near)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from graphc.codegen.machine.costs import Costs, LaneCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.loops.transform import block_index, depends, wrap, write_out
-from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms
+from graphc.ir.kernel.access import GATHERED, UNIFORM, UNIT, Access, access
+from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.map import BodyCopier, Names, indices_of, is_leaf, map_statements, names_given
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import Acc, Let, Load, Loop, Read, Stmt, Store, Update, walk
@@ -57,8 +59,8 @@ def _runs(loop: Loop, target: Target) -> bool:
             if stmt.acc not in updated:
                 return False
         elif isinstance(stmt, Load | Store):
-            near = (1,) if isinstance(stmt, Store) else (0, 1)
-            if stmt.guard or lane_stride(stmt.index, loop.axis) not in near:
+            near = (UNIT,) if isinstance(stmt, Store) else (UNIFORM, UNIT)
+            if stmt.guard or access(stmt.index, loop.axis) not in near:
                 return False
             if stmt.buffer in stored and (isinstance(stmt, Load) or stmt.combine):
                 return False
@@ -134,24 +136,12 @@ def _legal(loop: Loop, inside: set[str]) -> bool:
     declared = {s.name for s, _ in walk(loop.body) if isinstance(s, Acc)}
     for stmt, _ in walk(loop.body):
         if isinstance(stmt, Store):
-            stride = lane_stride(stmt.index, loop.axis, inside)
-            if stride == 0 or (stmt.combine and stride is None):
+            found = access(stmt.index, loop.axis, inside)
+            if found == UNIFORM or (stmt.combine and found == GATHERED):
                 return False
         if isinstance(stmt, Update) and stmt.acc not in declared and loop.kind != "reduce":
             return False
     return True
-
-
-def lane_stride(index: Index, axis: Axis, inside: set[str] | None = None) -> int | None:
-    """Elements between neighbouring lanes; None when the index is not affine in the axis, or depends on data (given the
-    scalars defined ``inside`` of the loop, on those)."""
-    for atom, _ in index.terms:
-        if isinstance(atom, Axis):
-            continue
-        for a in atoms(Index(((atom, 1),))):
-            if a == axis or (isinstance(a, Dynamic) and (inside is None or a.name in inside)):
-                return None
-    return index.coefficient(axis)
 
 
 def _lane_cost(body: tuple[Stmt, ...], axis: Axis, lanes: int, inside: set[str], k: LaneCosts) -> float:
@@ -164,22 +154,21 @@ def _lane_cost(body: tuple[Stmt, ...], axis: Axis, lanes: int, inside: set[str],
         elif isinstance(stmt, Loop):
             cost += stmt.axis.extent * (_lane_cost(stmt.body, axis, lanes, inside, k) + 1.0)
         elif isinstance(stmt, (Load, Store)):
-            strides = {lane_stride(i, axis, inside) for i in indices_of(stmt)}
-            cost += _access_cost(strides, isinstance(stmt, Load), lanes, k)
+            found = [access(i, axis, inside) for i in indices_of(stmt)]
+            cost += _access_cost(found, isinstance(stmt, Load), lanes, k)
         else:
             cost += _scalar_cost(stmt, k)
     return cost
 
 
-def _access_cost(strides: set[int | None], load: bool, lanes: int, k: LaneCosts) -> float:
-    """Vector operations of one access; short strides of reads are whole vectors and shuffles."""
-    if strides <= {0, 1}:
+def _access_cost(found: Sequence[Access], load: bool, lanes: int, k: LaneCosts) -> float:
+    """Vector operations of one access with these indices; short strides of reads are whole vectors and shuffles."""
+    if all(a.plain for a in found):
         return 1.0
-    if load and strides <= {0, 1, *k.shuffled_strides}:
-        return k.shuffled_read * max(s or 0 for s in strides)
-    known = [abs(s) for s in strides if s is not None]
-    far = max(known, default=0) >= k.line_stride
-    conflict = far and any(s % k.conflict_stride == 0 for s in known if s)
+    if load and all(a.plain or a.stride in k.shuffled_strides for a in found):
+        return k.shuffled_read * max(a.stride for a in found)
+    strides = [abs(a.stride) for a in found]
+    conflict = max(strides) >= k.line_stride and any(s % k.conflict_stride == 0 for s in strides if s)
     return (k.gather if load else k.scatter) * lanes * (k.conflict if conflict else 1.0)
 
 
@@ -255,9 +244,11 @@ def _windows_share(body: tuple[Stmt, ...], vector: Axis, k: LaneCosts) -> bool:
     """Whether steps of a loop inside lanes read elements that lie between those of other steps: written out, they share
     what is read."""
     for stmt, around in walk(body):
-        stride = lane_stride(stmt.index, vector) if isinstance(stmt, Load) and around and not stmt.guard else None
-        if isinstance(stmt, Load) and stride in k.shuffled_strides and around[-1].kind == "reduce":
-            return 0 < abs(lane_stride(stmt.index, around[-1].axis) or 0) < stride
+        if not isinstance(stmt, Load) or not around or stmt.guard:
+            continue
+        stride = access(stmt.index, vector).stride
+        if stride in k.shuffled_strides and around[-1].kind == "reduce":
+            return 0 < abs(access(stmt.index, around[-1].axis).stride) < stride
     return False
 
 
@@ -270,5 +261,5 @@ def _fills_gaps(loop: Loop, vector: Axis, k: LaneCosts) -> bool:
 
 
 def _fills_gap(store: Store, axis: Axis, vector: Axis) -> bool:
-    gap = lane_stride(store.index, vector) == axis.extent
-    return gap and lane_stride(store.index, axis) == 1 and not (store.guard or store.combine)
+    gap = access(store.index, vector).stride == axis.extent
+    return gap and access(store.index, axis) == UNIT and not (store.guard or store.combine)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from graphc.codegen.machine.target import Target
-from graphc.codegen.schedule.lanes.choose import lane_stride, lanes_of, split_lanes
+from graphc.codegen.schedule.lanes.choose import lanes_of, split_lanes
 from graphc.codegen.schedule.loops.transform import block_index, wrap
+from graphc.ir.kernel.access import GATHERED, UNIT, access
 from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.map import BodyCopier, Names
 from graphc.ir.kernel.statements import Load, Loop, Stmt, Store
@@ -79,13 +80,13 @@ def _axes(axes: list[Axis], body: tuple[Stmt, ...], lanes: int) -> tuple[Axis, A
     ):
         return None
     for along in axes:
-        if along.extent < lanes // 2 or not all(lane_stride(s.index, along) == 1 for s in stores):
+        if along.extent < lanes // 2 or not all(access(s.index, along) == UNIT for s in stores):
             continue
-        strides = [(s, lane_stride(s.index, along)) for s in loads]
-        strided = [s for s, stride in strides if stride not in (0, 1)]
-        if not strided or any(stride is None for _, stride in strides):
+        found = [access(s.index, along) for s in loads]
+        strided = [s for s, a in zip(loads, found, strict=True) if not a.plain]
+        if not strided or GATHERED in found:
             continue
         for across in axes:
-            if across != along and across.extent >= lanes and all(lane_stride(s.index, across) == 1 for s in strided):
+            if across != along and across.extent >= lanes and all(access(s.index, across) == UNIT for s in strided):
                 return along, across
     return None

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from graphc.base.locks import cached_property
 from graphc.codegen.machine.costs import ReductionCosts
 from graphc.codegen.schedule.contraction.match import PRODUCTS
-from graphc.codegen.schedule.lanes.choose import lane_stride
 from graphc.codegen.schedule.loops.transform import block_index, blocks, wrap
+from graphc.ir.kernel.access import UNIFORM, UNIT, access
 from graphc.ir.kernel.index import Axis, Index, IndexLike, as_index
 from graphc.ir.kernel.map import BodyCopier, Names
 from graphc.ir.kernel.statements import (
@@ -42,12 +42,12 @@ def is_column_sum(
         return False
     body = leaf(loop)[1]
     loads = [s for s in body if isinstance(s, Load)]
-    strides = [lane_stride(s.index, columns) for s in loads]
+    found = [access(s.index, columns) for s in loads]
     plain = all(isinstance(s, Load | Let | IndexLet | Update) and not getattr(s, "guard", ()) for s in body)
     lets = [s for s in body if isinstance(s, Let) and s.op != "cast"]
-    product = 0 in strides and [s.op in PRODUCTS for s in lets] == [True] and len(loads) == 2
-    again = any(s.buffer not in once for s, stride in zip(loads, strides, strict=True) if stride == 1)
-    return plain and not (product and again) and 1 in strides and set(strides) <= {0, 1}
+    product = UNIFORM in found and [s.op in PRODUCTS for s in lets] == [True] and len(loads) == 2
+    again = any(s.buffer not in once for s, a in zip(loads, found, strict=True) if a == UNIT)
+    return plain and not (product and again) and UNIT in found and all(a.plain for a in found)
 
 
 def leaf(loop: Loop) -> tuple[list[Axis], tuple[Stmt, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphc.codegen.machine.target import Target
-from graphc.codegen.schedule.lanes.choose import lane_stride
+from graphc.ir.kernel.access import UNIT, access
 from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import Acc, Kernel, Let, Load, Loop, Update, walk
@@ -23,7 +23,7 @@ def far_reads(kernel: Kernel, target: Target) -> frozenset[Axis]:
     for stmt, _ in walk(kernel.body):
         if not isinstance(stmt, Loop) or any(isinstance(s, Loop) for s in stmt.body):
             continue
-        read = {s.buffer for s in stmt.body if isinstance(s, Load) and lane_stride(s.index, stmt.axis) == 1}
+        read = {s.buffer for s in stmt.body if isinstance(s, Load) and access(s.index, stmt.axis) == UNIT}
         if read - near and _is_light(stmt, len(read) * costs.narrow_load_operations, heavy):
             found.add(stmt.axis)
         near |= read

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from graphc.codegen.machine.target import Target, target_named
-from graphc.codegen.schedule.lanes.choose import choose, lane_stride, lanes_of, split_lanes, vectorise
+from graphc.codegen.schedule.lanes.choose import choose, lanes_of, split_lanes, vectorise
 from graphc.codegen.schedule.loops.transform import hoist
-from graphc.ir.kernel.index import Axis, Dynamic, Index, as_index
 from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel, Load, Loop, Store, walk
 from tests.codegen.kernel_native import check_equivalent, check_native, kernel_of
@@ -203,17 +202,6 @@ def test_gathers_scatters_and_guards_natively(target: str):
     result = vectorised(kernel, machine)
     assert vectors(result)
     check_native(result, machine)
-
-
-def test_lane_stride():
-    i, j = Axis("i", 8), Axis("j", 8)
-    assert lane_stride(as_index(i) * 3 + as_index(j), i) == 3
-    assert lane_stride(as_index(j), i) == 0
-    assert lane_stride(as_index(i) // 3, i) is None
-    assert lane_stride(as_index(j) // 3 + as_index(i), i) == 1
-    assert lane_stride(Index(((Dynamic("d", 0, 4), 1),)), i) is None
-    assert lane_stride(Index(((Dynamic("d", 0, 4), 1),)) + as_index(i), i, {"e"}) == 1
-    assert lane_stride(Index(((Dynamic("d", 0, 4), 1),)) + as_index(i), i, {"d"}) is None
 
 
 def test_lanes_fit_the_widest_type():

@@ -31,7 +31,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("base", "ir.kernel", "codegen.machine", "codegen.schedule.loops"),
         *("codegen.schedule.memory", "codegen.schedule.lanes", "codegen.schedule.contraction"),
     ),
-    "codegen.schedule.estimate": ("base", "ir.kernel", "codegen.machine", "codegen.schedule.lanes"),
+    "codegen.schedule.estimate": ("base", "ir.kernel", "codegen.machine"),
     "codegen.schedule.threads": ("base", "files", "ir.kernel", "codegen.machine", "codegen.schedule.estimate"),
     "codegen.schedule.blocks": (
         *("base", "ir.kernel", "codegen.machine"),

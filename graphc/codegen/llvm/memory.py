@@ -308,11 +308,7 @@ class MemoryWriter:
         vector = self.vector
         if vector is None or vector.lanes < 4 or self.access(index).kind != "strided":
             return None
-        for axis in axes:
-            if axis.extent == vector.lanes and index.coefficient(axis) == 1:
-                inside = [a for a, _ in index.terms if not isinstance(a, Axis)]
-                return None if any(a == axis for x in inside for a in atoms(Index(((x, 1),)))) else axis
-        return None
+        return next((a for a in axes if a.extent == vector.lanes and access(index, a, ()) == UNIT), None)
 
     def load_transposed(self, buffer: str, index: Index, across: Axis, at: Coordinates) -> list[str]:
         """One register per copy along ``across``: each lane's row is read as a vector, and the block is transposed."""
@@ -347,8 +343,11 @@ class MemoryWriter:
             return False
         if load.dtype.kind == "b" or store.buffer in self.streamed or store.buffer == load.buffer:
             return False
-        nested = [a for x, _ in store.index.terms if not isinstance(x, Axis) for a in atoms(Index(((x, 1),)))]
-        whole = info.dtype == load.dtype and across not in nested and self.access(store.index) == UNIT
+        whole = (
+            info.dtype == load.dtype
+            and access(store.index, across, ()) != GATHERED
+            and self.access(store.index) == UNIT
+        )
         return whole and self.transposed_axis(load.index, (across,)) == across
 
     def row_axis(self, index: Index, axes: tuple[Axis, ...]) -> Axis | None:
@@ -356,11 +355,7 @@ class MemoryWriter:
         vector = self.vector
         if vector is None or vector.lanes < 4 or self.access(index).kind != "strided":
             return None
-        for axis in axes:
-            if axis.extent >= 4 and index.coefficient(axis) == 1:
-                nested = [a for a, _ in index.terms if not isinstance(a, Axis)]
-                return None if any(a == axis for x in nested for a in atoms(Index(((x, 1),)))) else axis
-        return None
+        return next((a for a in axes if a.extent >= 4 and access(index, a, ()) == UNIT), None)
 
     def store_transposed(self, buffer: str, index: Index, across: Axis, rows: list[str], at: Coordinates) -> None:
         """A register per copy along ``across`` is transposed, so that each lane's elements are stored side by side."""
@@ -385,9 +380,7 @@ class MemoryWriter:
         stride = self.access(index).stride if vector is not None and vector.lanes >= 4 else 0
         if stride not in SHORT_STRIDES:
             return None
-        nested = {x for a, _ in index.terms if not isinstance(a, Axis) for x in atoms(Index(((a, 1),)))}
-        fitting = (a for a in axes if a.extent == stride and index.coefficient(a) == 1 and a not in nested)
-        return next(fitting, None)
+        return next((a for a in axes if a.extent == stride and access(index, a, ()) == UNIT), None)
 
     def store_interleaved(self, buffer: str, index: Index, across: Axis, copies: list[str], at: Coordinates) -> None:
         """A register per copy along ``across``: their elements are stored by turns, as whole vectors."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks import against
 from benchmarks.measure import Row, describe_rows, measure
 from benchmarks.peers import OWN, PEERS
-from benchmarks.process import WorkerProcess, make_environment, pin
+from benchmarks.process import LIMITS, WorkerProcess, limits_note, make_environment, pin
 from benchmarks.table import format_table
 from benchmarks.workloads import WORKLOADS
 
@@ -40,6 +40,12 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--workloads", type=pick(list(WORKLOADS)), default=list(WORKLOADS), metavar="A,B,..")
     parser.add_argument("--peers", type=pick(peers), default=peers, metavar=",".join(peers))
     parser.add_argument("--only-peers", action="store_true", help="leave graphc itself out")
+    parser.add_argument(
+        "--target",
+        choices=("host", *LIMITS),
+        default="host",
+        help="instructions of graphc and of the peers that can be limited (default: all of this machine)",
+    )
     parser.add_argument("--threads", type=int, default=1, metavar="N")
     parser.add_argument("--rounds", type=int, metavar="R", help="5 by default, 9 with --against")
     parser.add_argument("--seconds", type=float, default=0.3, help="length of one peer's turn in a round")
@@ -47,6 +53,8 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="print everything that was measured as JSON")
     parser.add_argument("--against", metavar="COMMIT", help="compare graphc as it is with a commit, not with peers")
     options = parser.parse_args(argv)
+    if options.against and options.target != "host":
+        parser.error("--against compares commits on this machine as it is")
     options.rounds = options.rounds or (against.ROUNDS if options.against else 5)
     return options
 
@@ -72,7 +80,7 @@ def run(options: argparse.Namespace, modules: dict[str, str]) -> tuple[list[Row]
     absent: dict[str, str] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="graphc-benchmarks-")))
-        environment = make_environment(options.threads, folder)
+        environment = make_environment(options.threads, folder, options.target)
 
         def start(name: str) -> WorkerProcess:
             log = folder / f"{name}.log"
@@ -131,7 +139,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     modules = {name: PEERS[name] for name in [*own, *options.peers]}
     rows, versions, absent = run(options, modules)
     if options.json:
-        machine = {"cpu": read_cpu_name(), "cores": cores, "threads": options.threads}
+        machine = {"cpu": read_cpu_name(), "cores": cores, "threads": options.threads, "target": options.target}
         report = {"machine": machine, "versions": versions, "absent": absent, "rows": describe_rows(rows)}
         json.dump(report, sys.stdout, indent=1)
         print()
@@ -139,6 +147,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"{read_cpu_name()}, {options.threads} thread(s); milliseconds per call, median of {options.rounds} rounds.")
     print("Versions: " + ", ".join(f"{name} {version}" for name, version in versions.items()) + ".\n")
     print(format_table(rows, list(modules), absent), end="")
+    print(limits_note(options.target, list(modules)), end="")
     return 0
 
 

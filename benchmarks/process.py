@@ -9,25 +9,68 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def make_environment(threads: int, caches: Path) -> dict[str, str]:
-    """Return this process's environment with every library held to `threads` threads and its disk cache new."""
+LIMITS = {
+    "sse2": {
+        "ONEDNN_MAX_CPU_ISA": "SSE41",
+        "ATEN_CPU_CAPABILITY": "default",
+        "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
+        "XLA_FLAGS": "--xla_cpu_max_isa=SSE4_2",
+    },
+    "avx2": {
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",
+    },
+    "avx512": {
+        "ONEDNN_MAX_CPU_ISA": "AVX512_CORE",
+        "ATEN_CPU_CAPABILITY": "avx512",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX512",
+        "XLA_FLAGS": "--xla_cpu_max_isa=AVX512",
+    },
+}
+"""By target: what holds oneDNN (in torch and openvino), torch's own kernels, MKL and XLA to its instructions, or to the
+nearest that they know."""
+UNLIMITED = ("onnxruntime",)
+"""Peers that nothing holds to fewer instructions than the machine has."""
+TARGET = "GRAPHC_BENCHMARK_TARGET"
+"""The variable that tells the workers of graphc for which target to compile."""
+
+
+def make_environment(threads: int, caches: Path, target: str = "host") -> dict[str, str]:
+    """Return this process's environment with every library held to `threads` threads and its disk cache new, and to the
+    instructions of `target`."""
+    limits = LIMITS.get(target, {})
+    xla = f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'}"
     limited = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GRAPHC_THREADS")
     return {
         **os.environ,
         **dict.fromkeys(limited, str(threads)),
-        "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'}",
         "JAX_PLATFORMS": "cpu",
         "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
         "GRAPHC_CACHE_DIR": str(caches / "graphc"),
+        TARGET: target,
+        **limits,
+        "XLA_FLAGS": " ".join([xla, limits.get("XLA_FLAGS", "")]).strip(),
     }
+
+
+def limits_note(target: str, names: Sequence[str]) -> str:
+    """Return what holds the peers `names` to a target's instructions, and which ones nothing does; empty for `host`."""
+    if target not in LIMITS:
+        return ""
+    held = ", ".join(f"{variable}={value}" for variable, value in LIMITS[target].items())
+    free = [name for name in names if name.startswith(UNLIMITED)]
+    note = f"target: graphc {target}; other peers with {held}"
+    return note + (f"; {', '.join(free)}: no such switch, all instructions of the machine\n" if free else "\n")
 
 
 def pin(threads: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import graphc
 from benchmarks import framework as fw
 from benchmarks.prepared import Prepared
+from benchmarks.process import TARGET as VARIABLE
 from benchmarks.workloads import Workload
 
 VERSION = graphc.__version__
+TARGET = os.environ.get(VARIABLE, "host")
 
 
 def prepare(workload: Workload, folder: Path, threads: int) -> Prepared:
@@ -26,7 +29,7 @@ def _prepare_artifact(workload: Workload, folder: Path) -> Prepared:
     arrays = workload.draw_inputs()
     start = time.perf_counter()
     graphc.export(model, *fw.convert_inputs(graphc, workload), path=path)
-    run = graphc.load(path)
+    run = graphc.load(path, target=TARGET)
     numbers = run(*arrays)
     first_call_s = time.perf_counter() - start
     return Prepared(lambda: run(*arrays), numbers, first_call_s)
@@ -36,6 +39,6 @@ def _prepare_step(workload: Workload, folder: Path) -> Prepared:
     loss = fw.make_loss(graphc, workload)
 
     def make_step(model: Any) -> fw.Step:
-        return graphc.compile_step(model, loss, fw.make_optimizer(graphc, workload, model))
+        return graphc.compile_step(model, loss, fw.make_optimizer(graphc, workload, model), target=TARGET)
 
     return fw.prepare_steps(graphc, workload, folder, make_step)

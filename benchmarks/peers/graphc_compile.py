@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
 import graphc
 from benchmarks import framework as fw
 from benchmarks.prepared import NotProvidedError, Prepared
+from benchmarks.process import TARGET as VARIABLE
 from benchmarks.workloads import Workload
 
 VERSION = graphc.__version__
+TARGET = os.environ.get(VARIABLE, "host")
 
 
 def prepare(workload: Workload, folder: Path, threads: int) -> Prepared:
@@ -26,7 +29,7 @@ def prepare(workload: Workload, folder: Path, threads: int) -> Prepared:
             return compiled(*inputs)
 
     start = time.perf_counter()
-    compiled = graphc.compile(model)
+    compiled = graphc.compile(model, target=TARGET)
     with graphc.no_grad():
         numbers = compiled(*inputs).numpy()
     return Prepared(call, numbers, time.perf_counter() - start)

@@ -12,7 +12,8 @@ import pytest
 
 from benchmarks.framework import NUMBERS
 from benchmarks.measure import Figures, alternate, set_up
-from benchmarks.process import WorkerProcess, make_environment, pin
+from benchmarks.process import LIMITS, TARGET, WorkerProcess, limits_note, make_environment, pin
+from graphc.codegen.machine.target import named_targets
 
 STEADY = "tests.benchmarks.steady_peer"
 REFERENCE = np.arange(6, dtype=np.float32).reshape(1, 6)
@@ -85,3 +86,18 @@ def test_every_library_is_held_to_the_thread_count(tmp_path: Path):
 def test_pinning_refuses_cores_that_are_not_there():
     with pytest.raises(ValueError, match="threads asked for"):
         pin(len(os.sched_getaffinity(0)) + 1)
+
+
+def test_a_target_holds_peers_to_its_instructions(tmp_path: Path):
+    limited, plain = make_environment(1, tmp_path, "avx2"), make_environment(1, tmp_path)
+    assert (limited["ONEDNN_MAX_CPU_ISA"], limited["ATEN_CPU_CAPABILITY"]) == ("AVX2", "avx2")
+    assert limited["XLA_FLAGS"].split() == [*plain["XLA_FLAGS"].split(), "--xla_cpu_max_isa=AVX2"]
+    assert (limited[TARGET], plain[TARGET]) == ("avx2", "host")
+    assert set(LIMITS) <= set(named_targets())
+
+
+def test_the_note_names_peers_that_nothing_limits():
+    note = limits_note("avx2", ["graphc", "torch", "onnxruntime", "openvino"])
+    assert "ONEDNN_MAX_CPU_ISA=AVX2" in note and "onnxruntime: no such switch" in note
+    assert "no such switch" not in limits_note("avx2", ["graphc", "openvino"])
+    assert limits_note("host", ["graphc", "onnxruntime"]) == ""

@@ -26,7 +26,10 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "graphc"
 assert registry.FAMILIES, "the names of all ops"
 
-SEE_OPS = ("passes", "fusion", "lowering", "compiler", "eager", "tracing", "compiled", "drawing")
+SEE_OPS = (
+    *("passes", "fusion", "lowering", "compiler", "eager", "tracing", "compiled", "drawing"),
+    *("tape", "cli", "ir/graph"),
+)
 """Packages that see graphs: what they do with an op follows from its definition, not from its name."""
 CHOOSE = ("fusion", "codegen/schedule")
 """Packages that choose between ways to compile by prices and thresholds."""
@@ -125,7 +128,7 @@ def _named_ops(module: Module) -> Iterator[Place]:
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Compare) and _asks_for_name(node):
             yield Place(module.path, node.lineno, ast.unparse(node))
-        if not isinstance(node, ast.Dict | ast.Set):
+        if not isinstance(node, ast.Dict | ast.Set | ast.Tuple | ast.List):
             continue
         keys = node.keys if isinstance(node, ast.Dict) else node.elts
         texts = [k.value for k in keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]

@@ -213,6 +213,9 @@ def test_results_of_other_ops_have_memory_of_their_own():
     for op in REGISTRY.values():
         if op.alias is None and op.has(Trait.PURE) and op.samples is not None and op.name not in ("constant", "call"):
             for sample in op.samples():
+                arrays = (*sample.operands, *op.evaluate(sample.operands, op.normalize(sample.attrs)))
+                if any(a.dtype.name not in ("float32", "float64", "int64", "bool") for a in arrays):
+                    continue  # also of elements that no tensor holds
                 operands = [graphc.from_numpy(a.copy()) for a in sample.operands]
                 found = dispatch.apply(op, operands, sample.attrs)
                 for result in found if isinstance(found, tuple) else (found,):

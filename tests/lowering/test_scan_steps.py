@@ -8,7 +8,7 @@ import pytest
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.schedule.pipeline import schedule_program
-from graphc.codegen.schedule.threads.plan import plan_team
+from graphc.codegen.schedule.threads.plan import plan_threads
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import Graph
@@ -116,7 +116,7 @@ def test_an_operand_that_stays_is_packed_once():
 def test_threads_share_loops_and_what_is_around_them(text: str, least: int):
     graph = parse_graph(text)
     stages = Stages(graph, target=priced(SHARED, threads={"repeated_ns": least}))
-    plan = plan_team(stages.scheduled, stages.target)
+    plan = plan_threads(stages.scheduled, stages.target)
     repeated = {c.kernel for c in stages.scheduled.calls if c.repeats}
     assert least or text == EXCHANGE or plan.splits.keys() & repeated
     assert not least or not plan.splits.keys() & repeated

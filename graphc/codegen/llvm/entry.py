@@ -120,7 +120,7 @@ team:
     return Function(ENTRY, (table,), body, local=False, calls=True)
 
 
-_MEET = Function(
+_BARRIER = Function(
     "graphc_meet",
     (("ptr", "%barrier"),),
     """\
@@ -217,7 +217,7 @@ class _EntryWriter:
             arguments = ", ".join(["ptr %table", *(f"{kind} {register}" for kind, register in parameters[1:])])
             main = [line for i, span in enumerate(spans) for line in self.call_span(i, span, arguments)]
         if shared:
-            functions += [_THREADS, _start(self.table, self.team.most, self.program.scratch), _MEET]
+            functions += [_THREADS, _start(self.table, self.team.most, self.program.scratch), _BARRIER]
         return [*functions, _function(WORK if shared else ENTRY, parameters, main)]
 
     def spans(self) -> list[tuple[int, int]]:

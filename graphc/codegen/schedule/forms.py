@@ -18,7 +18,7 @@ from graphc.codegen.schedule.loops.transform import (
     sort_loops,
     split_loops,
 )
-from graphc.codegen.schedule.memory.prepacking import fixed_storages
+from graphc.codegen.schedule.memory.prepacking import call_invariant_storages
 from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Call, Kernel, Loop, Program, Stmt
@@ -94,7 +94,7 @@ def register_block(
 def constant_buffers(program: Program, kernel: Kernel, fixed: frozenset[str] | None = None) -> frozenset[str]:
     """Buffers of a kernel to which every call binds what is ``fixed`` (known for the program, or found), or what does
     not change while the call is repeated."""
-    fixed = fixed_storages(program) if fixed is None else fixed
+    fixed = call_invariant_storages(program) if fixed is None else fixed
     varying: set[str] = set()
     for call in program.calls_of(kernel.name):
         for i, (buffer, storage) in enumerate(zip(kernel.arguments, call.args, strict=True)):

@@ -10,7 +10,7 @@ from graphc.codegen.schedule.base import Context, Nest, PassResult, Scheduled, c
 from graphc.codegen.schedule.contraction.pack import Packing, pack_body
 from graphc.codegen.schedule.forms import common_loops, constant_buffers, fixed_inside
 from graphc.codegen.schedule.loops.transform import merge_loops, split_loops
-from graphc.codegen.schedule.memory.prepacking import fixed_storages
+from graphc.codegen.schedule.memory.prepacking import call_invariant_storages
 from graphc.codegen.schedule.steps import put_lanes, run_steps
 from graphc.ir.kernel.index import Axis, Div, Index, Mod
 from graphc.ir.kernel.map import Names
@@ -46,7 +46,7 @@ class _Scheduler:
         """By kernel name: what it wants packed, and the kernel that packs, not scheduled yet."""
         self.packed: dict[tuple[str, str], str] = {}
         """By (storage, packing kernel): the packed copy of what is fixed."""
-        self.fixed = fixed_storages(program)
+        self.fixed = call_invariant_storages(program)
 
     def run(self) -> Program:
         for kernel in self.program.kernels:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from graphc.codegen.schedule.base import Context, PassResult, Scheduled, count_changes
-from graphc.codegen.schedule.blocks.tile_and_fuse import block_chains
-from graphc.codegen.schedule.loops.distribute import separate_phases
+from graphc.codegen.schedule.blocks.tile_and_fuse import tile_and_fuse
+from graphc.codegen.schedule.loops.distribute import distribute_loops
 from graphc.codegen.schedule.memory.bufferize import plan_memory
 from graphc.codegen.schedule.memory.non_temporal import streamed_buffers
-from graphc.codegen.schedule.memory.prepacking import fixed_first, split_prepacking
+from graphc.codegen.schedule.memory.prepacking import call_invariant_first, split_prepacking
 from graphc.codegen.schedule.reduce.split_reduction import split_reductions
-from graphc.codegen.schedule.threads.plan import plan_team
+from graphc.codegen.schedule.threads.plan import plan_threads
 from graphc.codegen.schedule.threads.polls import find_polls
 from graphc.ir.kernel.statements import Program
 
@@ -27,7 +27,7 @@ class CallInvariantFirst:
 
     def run(self, given: Scheduled, context: Context) -> PassResult:
         """Keeps the order among the moved calls, and among the others."""
-        return _changed(given, fixed_first(given.program))
+        return _changed(given, call_invariant_first(given.program))
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class TileAndFuse:
 
     def run(self, given: Scheduled, context: Context) -> PassResult:
         """Gives a reason for each group of calls that a loop was put around."""
-        program = block_chains(given.program, context.target)
+        program = tile_and_fuse(given.program, context.target)
         old = {call.repeats for call in given.program.calls}
         groups: dict[tuple, list[str]] = {}
         for call in program.calls:
@@ -67,7 +67,7 @@ class LoopDistribution:
 
     def run(self, given: Scheduled, context: Context) -> PassResult:
         """Splits kernels, and each of their calls."""
-        return _changed(given, separate_phases(given.program))
+        return _changed(given, distribute_loops(given.program))
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class ThreadPlan:
 
     def run(self, given: Scheduled, context: Context) -> PassResult:
         """Counts shared kernels and barriers."""
-        team = plan_team(given.program, context.target)
+        team = plan_threads(given.program, context.target)
         reasons = ()
         if team.splits:
             reasons = (

@@ -10,8 +10,8 @@ from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.base import Context, ProgramPass, Scheduled
 from graphc.codegen.schedule.contraction.register_block import rank_tiles
 from graphc.codegen.schedule.forms import NOTHING, Forms, block_key, canonical, constant_buffers, register_block
-from graphc.codegen.schedule.loops.distribute import separate_phases
-from graphc.codegen.schedule.memory.prepacking import fixed_storages, parted
+from graphc.codegen.schedule.loops.distribute import distribute_loops
+from graphc.codegen.schedule.memory.prepacking import call_invariant_storages, parted
 from graphc.codegen.schedule.nests import Nests
 from graphc.codegen.schedule.passes import (
     CallInvariantFirst,
@@ -149,7 +149,7 @@ def find_blocks(program: Program, target: Target) -> dict[str, Blocks]:
     """Of a lowered program the kernels that become register blocks, by the names that they have once scheduled (what
     packs for one is named so with ``_pack`` behind)."""
     divided = _divided(program, Context(Forms(target)))
-    fixed = fixed_storages(divided)
+    fixed = call_invariant_storages(divided)
     found: dict[str, Blocks] = {}
     for kernel in divided.kernels:
         prepared, constants = canonical(kernel, Names()), constant_buffers(divided, kernel, fixed)
@@ -163,8 +163,8 @@ def find_blocks(program: Program, target: Target) -> dict[str, Blocks]:
 def estimate(program: Program, forms: Forms) -> float:
     """Cycles that a lowered program would take once scheduled, by the estimates from which the schedule chooses; what
     depends on weights alone costs nothing."""
-    program = separate_phases(program)
-    fixed = fixed_storages(program)
+    program = distribute_loops(program)
+    fixed = call_invariant_storages(program)
     found = {k.name: forms.find(k, constant_buffers(program, k, fixed)) for k in program.kernels}
     cycles = {name: form.cycles(forms.target) for name, form in found.items()}
     return sum(c.runs * cycles[c.kernel] for c in parted(program)[1])

@@ -13,9 +13,9 @@ from graphc.codegen.schedule.expansion.expand import expand
 from graphc.codegen.schedule.forms import register_block
 from graphc.codegen.schedule.lanes.choose import vectorise
 from graphc.codegen.schedule.lanes.transpose import holds_transposed, transposed_tiles
-from graphc.codegen.schedule.loops.index_set_splitting import split_ranges
+from graphc.codegen.schedule.loops.index_set_splitting import split_index_sets
 from graphc.codegen.schedule.loops.transform import hoist
-from graphc.codegen.schedule.reduce.narrow_loads import far_reads
+from graphc.codegen.schedule.reduce.narrow_loads import find_narrow_loads
 from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Buffer, Loop, Stmt, Store, walk
@@ -87,7 +87,7 @@ class IndexSetSplitting:
         """Splits every loop of the nest."""
         if nest.tile:
             return StepResult(nest, 0)
-        return _with_body(nest, split_ranges(nest.kernel.body, nest.names, context.target.costs.loops))
+        return _with_body(nest, split_index_sets(nest.kernel.body, nest.names, context.target.costs.loops))
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class NarrowLoads:
 
     def run(self, nest: Nest, context: Context) -> StepResult:
         """Looks at every innermost loop."""
-        far = frozenset[Axis]() if nest.tile else far_reads(nest.kernel, context.target)
+        far = frozenset[Axis]() if nest.tile else find_narrow_loads(nest.kernel, context.target)
         reasons = tuple(f"loop {axis.name} does little but wait for a far cache" for axis in sorted(far, key=_name))
         return StepResult(replace(nest, narrow=far) if far else nest, len(far), reasons)
 

@@ -9,14 +9,14 @@ from math import log, prod
 from graphc.codegen.machine.costs import MemoryCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.loops.transform import wrap
-from graphc.codegen.schedule.memory.prepacking import fixed_storages
+from graphc.codegen.schedule.memory.prepacking import call_invariant_storages
 from graphc.ir.kernel.index import Axis, Index, as_index, axes_of
 from graphc.ir.kernel.index_range import guarded_bounds
 from graphc.ir.kernel.map import BodyCopier, Names
 from graphc.ir.kernel.statements import Buffer, Call, Guard, IndexLet, Kernel, Load, Loop, Program, Store, walk
 
 
-def block_chains(program: Program, target: Target) -> Program:
+def tile_and_fuse(program: Program, target: Target) -> Program:
     """Needs: a lowered program. Does: puts loops around sequences of calls whose kernels share outer parallel loops, so
     that of a temporary between them, if it is too large for a cache, only a tile exists at a time. Leaves: an
     equivalent program; every element is computed as before."""
@@ -249,7 +249,7 @@ class _Tiler:
         """The first and the last call of each temporary that is too large, where calls are neither repeated nor far
         apart. What depends on weights alone is left as it is: it is going to run once."""
         spans: dict[str, tuple[int, int]] = {}
-        fixed = fixed_storages(self.program)
+        fixed = call_invariant_storages(self.program)
         for number, call in enumerate(self.program.calls):
             for name in call.args:
                 storage = self.storages[name]

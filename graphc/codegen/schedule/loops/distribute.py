@@ -7,16 +7,16 @@ from dataclasses import replace
 from graphc.ir.kernel.statements import Buffer, Kernel, Load, Loop, Program, Stmt, Store, walk
 
 
-def separate_phases(program: Program) -> Program:
+def distribute_loops(program: Program) -> Program:
     """Needs: a lowered program. Does: splits kernels such as "fill with zeros, then scatter". Leaves: kernels in which
     a buffer that is written belongs to one top-level nest only, so that threads may share its loops without waiting."""
     kernels: list[Kernel] = []
     pieces: dict[str, list[tuple[str, tuple[int, ...]]]] = {}
     for kernel in program.kernels:
-        phases = _phases(kernel) if _has_phases(kernel) else [kernel]
-        kernels += phases
+        nests = _nests(kernel) if _has_several_nests(kernel) else [kernel]
+        kernels += nests
         positions = {b.name: i for i, b in enumerate(kernel.arguments)}
-        pieces[kernel.name] = [(p.name, tuple(positions[b.name] for b in p.arguments)) for p in phases]
+        pieces[kernel.name] = [(p.name, tuple(positions[b.name] for b in p.arguments)) for p in nests]
     if len(kernels) == len(program.kernels):
         return program
     calls = tuple(
@@ -32,7 +32,7 @@ def separate_phases(program: Program) -> Program:
     return replace(program, kernels=tuple(kernels), calls=calls)
 
 
-def _has_phases(kernel: Kernel) -> bool:
+def _has_several_nests(kernel: Kernel) -> bool:
     nests = kernel.body
     if len(nests) < 2 or not all(isinstance(s, Loop) for s in nests):
         return False
@@ -48,7 +48,7 @@ def _uses(nest: Stmt) -> tuple[set[str], set[str]]:
     return {s.buffer for s in statements if isinstance(s, Store)}, {s.buffer for s in statements if isinstance(s, Load)}
 
 
-def _phases(kernel: Kernel) -> list[Kernel]:
+def _nests(kernel: Kernel) -> list[Kernel]:
     found = []
     written = {b.name for b in kernel.buffers if b.role == "inout"}
     for number, nest in enumerate(kernel.body):

@@ -30,7 +30,7 @@ _COMPARE = {"lt": (None, 0), "le": (None, 1), "gt": (1, None), "ge": (0, None)}
 """Range (from, to) of the left side that makes the comparison with zero true, open where it is None."""
 
 
-def split_ranges(body: tuple[Stmt, ...], names: Names, k: LoopCosts) -> tuple[Stmt, ...]:
+def split_index_sets(body: tuple[Stmt, ...], names: Names, k: LoopCosts) -> tuple[Stmt, ...]:
     """Every parallel loop cut where conditions on its axis alone change; what is then always true or false is decided,
     and what nobody needs any more is dropped."""
     return _used(_split(tuple(_windows_out(s, names, k) for s in body), names, k, k.statements))

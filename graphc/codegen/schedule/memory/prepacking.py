@@ -8,30 +8,30 @@ from graphc.files.manifest import PREPARED
 from graphc.ir.kernel.statements import Call, Program, Storage
 
 
-def fixed_storages(program: Program) -> frozenset[str]:
+def call_invariant_storages(program: Program) -> frozenset[str]:
     """Names of constants, weights, and temporaries that are computed from these alone."""
     known = {s.name for s in program.storages if s.cls in ("constant", "weight")}
     if not any(s.cls == "weight" for s in program.storages):
         return frozenset(known)
     shared = {name for s in program.storages if s.alias for name in (s.name, s.alias)}
     steps = [_Step(program, call) for call in program.calls]
-    fixed = {s.name for s in program.storages if s.cls == "temp"} - shared
-    fixed &= {name for step in steps for name in step.written}
+    call_invariant = {s.name for s in program.storages if s.cls == "temp"} - shared
+    call_invariant &= {name for step in steps for name in step.written}
     readers: dict[str, list[_Step]] = {}
     for step in steps:
-        for name in step.read & fixed:
+        for name in step.read & call_invariant:
             readers.setdefault(name, []).append(step)
-    known |= fixed
+    known |= call_invariant
     lost = [step for step in steps if not step.needs_only(known)]
     while lost:
-        for name in lost.pop().written & fixed:
-            fixed.discard(name)
+        for name in lost.pop().written & call_invariant:
+            call_invariant.discard(name)
             known.discard(name)
             lost += readers.get(name, ())
     return frozenset(known)
 
 
-def fixed_first(program: Program) -> Program:
+def call_invariant_first(program: Program) -> Program:
     """The program with the calls that depend on weights and constants alone before all others, where it has weights."""
     if all(s.cls != "weight" for s in program.storages):
         return program
@@ -41,9 +41,9 @@ def fixed_first(program: Program) -> Program:
 
 def parted(program: Program) -> tuple[list[Call], list[Call]]:
     """The calls that compute something fixed, and the others."""
-    fixed = fixed_storages(program) & {s.name for s in program.storages if s.cls == "temp"}
+    call_invariant = call_invariant_storages(program) & {s.name for s in program.storages if s.cls == "temp"}
     steps = [_Step(program, call) for call in program.calls]
-    moved = [bool(step.written) and step.written <= fixed for step in steps]
+    moved = [bool(step.written) and step.written <= call_invariant for step in steps]
     early, rest = ([s.call for s, m in zip(steps, moved, strict=True) if m is wanted] for wanted in (True, False))
     return early, rest
 

@@ -32,7 +32,7 @@ class RowSums:
         return self.sums.columns.extent
 
 
-def join_rows(program: Program, rows: Kernel, first: Call, sums: RowSums, second: Call) -> tuple[Kernel, Call] | None:
+def fuse_maps(program: Program, rows: Kernel, first: Call, sums: RowSums, second: Call) -> tuple[Kernel, Call] | None:
     """One kernel, with its call, for a call of ``rows`` and the call of ``sums`` right after it; None where the sums
     read much that the rows do not touch, or rows that are not done yet, or where the rows are no single loop."""
     names = Names("j")

@@ -9,7 +9,7 @@ from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import Acc, Kernel, Let, Load, Loop, Update, walk
 
 
-def far_reads(kernel: Kernel, target: Target) -> frozenset[Axis]:
+def find_narrow_loads(kernel: Kernel, target: Target) -> frozenset[Axis]:
     """The axes of innermost loops that only sum up (or the like) what they read side by side, few operations for each
     value, and that are the first ones to read it, in a kernel that reads more than stays in L2 and no more than may
     lie in LLC. Whole vectors would cross two cache lines each where an array does not start at one."""

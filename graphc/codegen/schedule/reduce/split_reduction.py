@@ -11,9 +11,9 @@ from math import prod
 
 from graphc.codegen.machine.costs import ReductionCosts
 from graphc.codegen.schedule.loops.transform import block_index, blocks, merge_loops, wrap
-from graphc.codegen.schedule.memory.prepacking import fixed_storages
+from graphc.codegen.schedule.memory.prepacking import call_invariant_storages
 from graphc.codegen.schedule.reduce.column_reduction import Ahead, ColumnSums, is_column_sum, nothing_ahead
-from graphc.codegen.schedule.reduce.map_fusion import RowSums, join_rows
+from graphc.codegen.schedule.reduce.map_fusion import RowSums, fuse_maps
 from graphc.ir.kernel.index import Axis, Index, as_index
 from graphc.ir.kernel.map import BodyCopier, Names
 from graphc.ir.kernel.statements import (
@@ -38,7 +38,7 @@ def split_reductions(program: Program, costs: ReductionCosts) -> Program:
     """Needs: a lowered program. Does: gives each long reduction with few results a kernel for partial results, which
     goes along with what the kernel before does to the same rows. Leaves: an equivalent program, but for the order in
     which sums are rounded."""
-    fixed = fixed_storages(program)
+    fixed = call_invariant_storages(program)
     splitters = {k.name: _KernelSplitter(k, costs, _read_once(program, k, fixed)) for k in program.kernels}
     split = {name: found for name, s in splitters.items() if (found := s.run()) is not None}
     if not split:
@@ -90,7 +90,7 @@ class _Calls:
         last = self.calls[-1] if self.calls else None
         plain = last is not None and not (last.repeats or call.repeats or last.places or call.places)
         if last is not None and plain and call.kernel in self.row_sums:
-            joined = join_rows(self.program, self.kernels[last.kernel], last, self.row_sums[call.kernel], call)
+            joined = fuse_maps(self.program, self.kernels[last.kernel], last, self.row_sums[call.kernel], call)
             if joined is not None:
                 shared = tuple(last.args.index(a) if a in last.args else -1 for a in call.args)
                 name = self.joined.setdefault(

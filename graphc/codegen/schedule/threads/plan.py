@@ -36,7 +36,7 @@ class Team:
         }
 
 
-def plan_team(program: Program, target: Target) -> Team:
+def plan_threads(program: Program, target: Target) -> Team:
     """The plan for a scheduled program whose memory is planned."""
     if not target.has_pool:
         return Team()

@@ -11,7 +11,7 @@ from hypothesis import Phase, given, settings
 
 import graphc
 from graphc.codegen.machine.target import host_target
-from graphc.codegen.schedule.blocks.tile_and_fuse import block_chains
+from graphc.codegen.schedule.blocks.tile_and_fuse import tile_and_fuse
 from graphc.codegen.schedule.pipeline import schedule_program
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.parse import parse_graph
@@ -66,7 +66,7 @@ def small(nbytes: int):
 def chained(text: str, nbytes: int) -> tuple[Program, Program]:
     """The lowered program and the one with its chains in blocks, both verified."""
     program = lowered(parse_graph(text))
-    found = block_chains(program, small(nbytes))
+    found = tile_and_fuse(program, small(nbytes))
     verify_program(found)
     return program, found
 
@@ -125,7 +125,7 @@ def test_random_graphs():
     def check(case: tuple[Graph, list[np.ndarray]]) -> None:
         graph, arguments = case
         program = lowered(graph)
-        blocked = block_chains(program, small(16))
+        blocked = tile_and_fuse(program, small(16))
         chained.append(blocked is not program)
         verify_program(blocked)
         with warnings.catch_warnings():
@@ -148,7 +148,7 @@ def test_training_step_of_attention():
 
     graph = optimize(graphc.trace(loss, graphc.randn(2, 24, 16)))
     program = lower_graph(graph)
-    blocked = block_chains(program, small(2000))
+    blocked = tile_and_fuse(program, small(2000))
     verify_program(blocked)
     assert sum(1 for c in blocked.calls if c.repeats) >= 4
     check_same(program, blocked)

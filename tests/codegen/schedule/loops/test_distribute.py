@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.codegen.schedule.loops.distribute import separate_phases
+from graphc.codegen.schedule.loops.distribute import distribute_loops
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.kernel.interpret import run_program
 from graphc.ir.kernel.verify import verify_program
@@ -27,7 +27,7 @@ graph @scatter(%x: f32[5,3], %i: i64[4], %u: f32[4,3]) -> (f32[5,3], f32[4,3]) {
 
 def test_fill_and_scatter_are_two_kernels():
     program = lowered(parse_graph(SCATTER))
-    phased = separate_phases(program)
+    phased = distribute_loops(program)
     assert len(phased.calls) == len(program.calls) + 1
     fill, add = (k for k in phased.kernels if k.name.endswith(("_0", "_1")))
     assert [b.role for b in fill.buffers] == ["in", "out"]
@@ -42,7 +42,7 @@ def test_fill_and_scatter_are_two_kernels():
 def test_other_programs_stay_as_they_are():
     text = "graph @f(%x: f32[5,3]) -> (f32[5,3]) {\n  %y = exp(%x) : f32[5,3]\n  return %y\n}"
     program = lowered(parse_graph(text))
-    assert separate_phases(program) is program
+    assert distribute_loops(program) is program
 
 
 @pytest.mark.parametrize("name", ["scatter_add", "max_pool_grad", "sum", "concat"])
@@ -51,7 +51,7 @@ def test_every_sample_means_the_same(name: str):
     assert op.samples is not None
     for sample in op.samples():
         program = lowered(sample_graph(op, sample.operands, sample.attrs))
-        phased = separate_phases(program)
+        phased = distribute_loops(program)
         verify_program(phased)
         for got, expected in zip(
             run_program(phased, sample.operands), run_program(program, sample.operands), strict=True

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphc.codegen.machine.costs import DEFAULT
-from graphc.codegen.schedule.loops.index_set_splitting import split_ranges
+from graphc.codegen.schedule.loops.index_set_splitting import split_index_sets
 from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel, Let, Load, Loop, Store, walk
 from graphc.ir.kernel.verify import verify_kernel
@@ -15,7 +15,7 @@ from tests.codegen.kernel_native import check_equivalent, kernel_of, random_memo
 
 def split(kernel: Kernel) -> Kernel:
     """The kernel with its loops cut, verified, and computing the same."""
-    found = Kernel(kernel.name, kernel.buffers, split_ranges(kernel.body, Names("z"), DEFAULT.loops))
+    found = Kernel(kernel.name, kernel.buffers, split_index_sets(kernel.body, Names("z"), DEFAULT.loops))
     verify_kernel(found)
     memory = random_memory(kernel)
     memory = {name: np.abs(array) % 4 if array.dtype.kind == "i" else array for name, array in memory.items()}

@@ -6,7 +6,7 @@ import numpy as np
 
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.memory.bufferize import plan_memory
-from graphc.codegen.schedule.memory.prepacking import fixed_storages, split_prepacking
+from graphc.codegen.schedule.memory.prepacking import call_invariant_storages, split_prepacking
 from graphc.codegen.schedule.pipeline import schedule_program
 from graphc.files.manifest import PREPARED
 from graphc.ir.kernel.interpret import run_program
@@ -64,12 +64,12 @@ def test_weights_are_scaled_and_packed_apart():
 def test_params_are_no_weights():
     program = scheduled(LINEAR, "param")
     assert split_prepacking(program) == (program, None)
-    assert fixed_storages(program) == {s.name for s in program.storages if s.cls == "constant"}
+    assert call_invariant_storages(program) == {s.name for s in program.storages if s.cls == "constant"}
 
 
 def test_what_depends_on_inputs_is_not_fixed():
     program = scheduled(LINEAR)
-    fixed = {s.name: s.cls for s in program.storages if s.name in fixed_storages(program)}
+    fixed = {s.name: s.cls for s in program.storages if s.name in call_invariant_storages(program)}
     assert {"w", "s"} < set(fixed) and "x" not in fixed and "output" not in fixed.values()
 
 

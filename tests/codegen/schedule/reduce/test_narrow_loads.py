@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphc.codegen.machine.target import Target, target_named
-from graphc.codegen.schedule.reduce.narrow_loads import far_reads
+from graphc.codegen.schedule.reduce.narrow_loads import find_narrow_loads
 from graphc.ir.kernel.statements import Loop, walk
 from tests.native import Native, aligned_copy, lowered, priced, scheduled, target_or_skip
 from tests.passes.graph_text import graph_of
@@ -33,7 +33,7 @@ SQUARES = """
 
 def far(text: str, target: Target = WIDE) -> int:
     (kernel,) = lowered(graph_of(text)).kernels
-    return len(far_reads(kernel, target))
+    return len(find_narrow_loads(kernel, target))
 
 
 def lanes(text: str, target: Target) -> list[int]:

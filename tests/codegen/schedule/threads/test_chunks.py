@@ -13,7 +13,7 @@ from graphc.codegen.machine.costs import DEFAULT
 from graphc.codegen.machine.target import Target, host_target
 from graphc.codegen.schedule.estimate.cost import StatementCounts
 from graphc.codegen.schedule.expansion.expand import expand
-from graphc.codegen.schedule.loops.distribute import separate_phases
+from graphc.codegen.schedule.loops.distribute import distribute_loops
 from graphc.codegen.schedule.pipeline import schedule_program
 from graphc.codegen.schedule.threads.chunks import Share, Split, split_kernel
 from graphc.ir.graph.parse import parse_graph
@@ -146,7 +146,7 @@ def test_parts_of_larger_kernels(text: str, stage: str):
     if stage == "scheduled":
         program = schedule_program(program, TARGET)
     else:
-        program = separate_phases(program)
+        program = distribute_loops(program)
         program = replace(program, kernels=tuple(map(expand, program.kernels)))
     arrays = storages(program, given)
     assert check_parts(program, arrays), "nothing was shared"
@@ -268,7 +268,7 @@ def test_stores_at_places_from_data_wait_for_what_lies_there():
   %y = scatter(%x, %i, %u) {axis=0} : f32[4096]
   return %y
 }"""
-    program = separate_phases(lowered(parse_graph(copy_first)))
+    program = distribute_loops(lowered(parse_graph(copy_first)))
     (kernel,) = program.kernels
     assert sum(isinstance(s, Loop) for s in kernel.body) == 1, "one loop copies, a statement outside of it stores"
     assert split_kernel(kernel, StatementCounts(), DEFAULT.threads) is None

@@ -10,7 +10,7 @@ from graphc.base.dtypes import float32
 from graphc.codegen.llvm.entry import ENTRY, THREADS, emit_program
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.schedule.threads.execution import Execution
-from graphc.codegen.schedule.threads.plan import Team, owners, plan_team
+from graphc.codegen.schedule.threads.plan import Team, owners, plan_threads
 from graphc.ir.kernel.index import Axis, as_index
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Loop, Program, Storage, Store
 from tests.native import emitted, priced
@@ -56,7 +56,7 @@ def program(calls: str, **places: int) -> Program:
 )
 def test_threads_meet_where_one_needs_what_another_did(calls: str, places: dict[str, int], expected: set[int]):
     made = program(calls, **places)
-    plan = plan_team(made, SHARED)
+    plan = plan_threads(made, SHARED)
     assert set(plan.splits) == {"p"}
     assert plan.barriers == expected
     text = emitted(made, SHARED)
@@ -71,29 +71,29 @@ def test_an_alias_is_the_memory_that_it_uses():
     )
     made = Program("f", storages, made.kernels, made.calls, made.arena)
     assert {n: s.name for n, s in owners(made).items()} == {"a": "a", "b": "b", "x": "x", "y": "a"}
-    assert plan_team(made, SHARED).barriers == {1}
+    assert plan_threads(made, SHARED).barriers == {1}
 
 
 def test_little_work_is_left_to_one_thread():
     made = program("p x a")
-    assert plan_team(made, host_target()) == Team()
+    assert plan_threads(made, host_target()) == Team()
     assert THREADS not in emitted(made, host_target())
 
 
 def test_threads_are_as_many_as_the_work_feeds():
     target = priced(SHARED, threads={"team_ns": 1000, "part_ns": 500})
-    several = plan_team(program(",".join(["p x a"] * 20)), target)
-    more = plan_team(program(",".join(["p x a"] * 200)), target)
+    several = plan_threads(program(",".join(["p x a"] * 20)), target)
+    more = plan_threads(program(",".join(["p x a"] * 200)), target)
     assert 2 <= several.most < more.most <= 256
 
 
 def test_work_that_cannot_be_shared_makes_no_team():
-    assert plan_team(program("s x a,s a b"), SHARED) == Team()
+    assert plan_threads(program("s x a,s a b"), SHARED) == Team()
 
 
 def test_a_target_without_a_pool_has_no_team():
     target = replace(SHARED, triple="wasm32-unknown-unknown")
-    assert plan_team(program("p x a"), target) == Team()
+    assert plan_threads(program("p x a"), target) == Team()
 
 
 def test_the_plan_may_be_given():
@@ -114,7 +114,7 @@ OUTER, INNER = Axis("r0", 3), Axis("r1", 2)
 
 def test_a_loop_without_shared_kernels_is_run_by_one_thread():
     made = repeated("p x t,s x a,s t b,s a c,p b d", {i: (OUTER,) for i in (1, 2, 3)}, t=0)
-    assert plan_team(made, SHARED).barriers == {1, 4}
+    assert plan_threads(made, SHARED).barriers == {1, 4}
     text = emitted(made, SHARED)
     assert text.count("call void @graphc_meet(") == 2
     assert text.index("call void @graphc_meet(") < text.index("A1:") < text.index("L1.0:") < text.index("E1.0:")
@@ -131,7 +131,7 @@ def test_a_loop_without_shared_kernels_is_run_by_one_thread():
 )
 def test_threads_meet_for_what_an_iteration_leaves(calls: str, loops: dict, expected: set[int]):
     made = repeated(calls, loops)
-    plan = plan_team(made, SHARED)
+    plan = plan_threads(made, SHARED)
     assert plan.barriers == expected
     assert OUTER in plan.shared_loops(made.calls)
     assert emitted(made, SHARED).count("call void @graphc_meet(") == len(expected)
@@ -140,5 +140,5 @@ def test_threads_meet_for_what_an_iteration_leaves(calls: str, loops: dict, expe
 def test_small_kernels_of_loops_are_left_to_one_thread():
     repeated_ns = host_target().costs.threads.repeated_ns
     target = priced(SHARED, threads={"repeated_ns": repeated_ns})
-    assert set(plan_team(repeated("p x a", {}), target).splits) == {"p"}
-    assert plan_team(repeated("p x a", {0: (OUTER,)}), target) == Team()
+    assert set(plan_threads(repeated("p x a", {}), target).splits) == {"p"}
+    assert plan_threads(repeated("p x a", {0: (OUTER,)}), target) == Team()

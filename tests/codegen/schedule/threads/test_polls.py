@@ -12,7 +12,7 @@ from graphc import nn
 from graphc.codegen.llvm.entry import ARMED, CUT, INTERRUPT
 from graphc.codegen.machine.costs import DEFAULT
 from graphc.codegen.machine.target import host_target
-from graphc.codegen.schedule.threads.plan import Team, owners, plan_team
+from graphc.codegen.schedule.threads.plan import Team, owners, plan_threads
 from graphc.codegen.schedule.threads.polls import find_polls
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.compiler.stages import Stages
@@ -57,7 +57,7 @@ def test_polls_come_before_the_first_write_to_parameters(long_step: Program):
 
 
 def test_threads_poll_where_they_meet(long_step: Program):
-    team = plan_team(long_step, host_target())
+    team = plan_threads(long_step, host_target())
     polls = find_polls(long_step, team, DEFAULT.threads)
     assert team.splits and polls and polls <= team.barriers
 

@@ -132,7 +132,7 @@ OPTIONS = (
         "GRAPHC_PRINT_AFTER",
         "names of passes separated by commas, or `all`",
         "",
-        "Prints the graph to stderr after these passes.",
+        "Prints the graph, program or nest to stderr after these passes.",
         _names,
     ),
     Option(

@@ -6,13 +6,20 @@ import argparse
 
 from graphc.cli import compile, console, sources, targets
 from graphc.codegen.machine.target import named_targets, target_named
-from graphc.compiler.stages import STAGES
+from graphc.compiler.stages import GRAPH_PASSES, PROGRAM_PASSES, STAGES
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
-    parser.add_argument("--stage", choices=STAGES, default="traced", help="which text (default: traced)")
+    parser.add_argument(
+        "--stage",
+        choices=(*STAGES, *GRAPH_PASSES, *PROGRAM_PASSES),
+        default="traced",
+        metavar="STAGE",
+        help=f"which text (default: traced): {', '.join(STAGES)}; or what a pass leaves: "
+        f"{', '.join((*GRAPH_PASSES, *PROGRAM_PASSES))}",
+    )
     parser.add_argument(
         "--target",
         choices=("host", *named_targets()),

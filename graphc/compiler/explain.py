@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from graphc.base.pass_runner import PassRun
 from graphc.codegen.schedule.estimate.kernel_facts import Facts, Form, kernel_facts
 from graphc.codegen.schedule.memory.liveness import intervals, peak
 from graphc.compiler.stages import Stages
@@ -87,6 +88,8 @@ class Explanation:
     layouts: dict[str, float]
     """Estimated cycles in each layout that was compared; empty when there are no images."""
     memory: Memory
+    passes: tuple[PassRun, ...] = ()
+    """What each pass did, those on the graph first."""
 
     @property
     def layout(self) -> str:
@@ -109,7 +112,8 @@ def explain(stages: Stages) -> Explanation:
     origin = _Origins(graph, plan)
     facts = {k.name: kernel_facts(k) for k in program.kernels}
     calls = tuple(_report(program, n, c, facts[c.kernel], origin) for n, c in enumerate(program.calls))
-    return Explanation(program.name, calls, _apart(program, plan, origin), dict(stages.layouts), memory_of(program))
+    apart, passes = _apart(program, plan, origin), tuple(run for runs in stages.passes.values() for run in runs)
+    return Explanation(program.name, calls, apart, dict(stages.layouts), memory_of(program), passes)
 
 
 class _Origins:
@@ -226,6 +230,16 @@ def _lines(explanation: Explanation) -> list[str]:
         apart.setdefault(entry.reader, []).append(entry)
     for call in calls:
         lines += ["", *_call_lines(call), *_apart_lines(apart.get(call.number, []))]
+    return [*lines, "", "passes:", *_pass_lines(explanation.passes)]
+
+
+def _pass_lines(passes: tuple[PassRun, ...]) -> list[str]:
+    """Those that changed something, with the reasons for their choices."""
+    lines = []
+    for run in passes:
+        if run.changed:
+            lines.append(f"   {run.name}: {run.changed} changes, {1e3 * run.seconds:.1f} ms")
+            lines += [f"      {reason}" for reason in run.reasons]
     return lines
 
 

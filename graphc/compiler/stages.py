@@ -16,7 +16,8 @@ from graphc.codegen.llvm.module import Module
 from graphc.codegen.machine.target import Target, host_target
 from graphc.codegen.schedule.base import Context, Scheduled
 from graphc.codegen.schedule.forms import Forms
-from graphc.codegen.schedule.pipeline import estimate, passes_after, schedule
+from graphc.codegen.schedule.pipeline import PIPELINE as SCHEDULE
+from graphc.codegen.schedule.pipeline import estimate, passes_after, passes_until, print_scheduled, schedule
 from graphc.codegen.schedule.threads.execution import Execution
 from graphc.compiler import cache
 from graphc.files.manifest import TargetSpec
@@ -33,6 +34,10 @@ from graphc.passes.pipeline import PIPELINE, run_passes
 
 STAGES = ("traced", "optimized", "lowered", "scheduled", "llvm", "asm")
 """Names of the stages that have a text, in order."""
+GRAPH_PASSES = tuple(dict.fromkeys(p.name for p in PIPELINE))
+"""Names of the graph passes, after each of which a graph has a text: after the last one of that name."""
+PROGRAM_PASSES = tuple(p.name for p in SCHEDULE)
+"""Names of the program passes, after each of which a program has a text."""
 
 
 class Stages:
@@ -170,9 +175,16 @@ class Stages:
         return self._timed("object", build_object, self.module, self.target)
 
     def text(self, stage: str) -> str:
-        """The text of a stage; raises ArgumentError for an unknown one."""
+        """The text of a stage, or of what one of GRAPH_PASSES or PROGRAM_PASSES leaves; raises ArgumentError for an
+        unknown one."""
+        if stage in PROGRAM_PASSES:
+            return print_scheduled(schedule(self.lowered, self._context, passes_until(stage))[0])
+        if stage in GRAPH_PASSES:
+            last = max(i for i, step in enumerate(self._passes) if step.name == stage)
+            return print_graph(run_passes(self.traced, self._passes[: last + 1])[0])
         if stage not in STAGES:
-            raise ArgumentError(f"there is no stage {stage!r}", remedy=f"one of {', '.join(STAGES)}")
+            known = (*STAGES, *GRAPH_PASSES, *PROGRAM_PASSES)
+            raise ArgumentError(f"there is no stage {stage!r}", remedy=f"one of {', '.join(known)}")
         value = getattr(self, stage)
         if isinstance(value, Graph):
             return print_graph(value)

@@ -12,10 +12,11 @@ import pytest
 
 import graphc as gc
 from graphc import nn
+from graphc.codegen.machine.target import target_named
 from graphc.compiled.model_file import snapshot
 from graphc.compiler.explain import Explanation, explain, memory_of
 from graphc.compiler.freeze import freeze
-from graphc.compiler.stages import Stages
+from graphc.compiler.stages import PROGRAM_PASSES, Stages
 from graphc.errors import CompileError
 from graphc.nn import functional as F
 
@@ -132,3 +133,11 @@ def test_packed_weights_are_kept_once():
     packed = [c for c in explain(stages).calls if c.packed]
     assert packed and memory_of(stages.scheduled).constants <= weights + 4096
     assert not any("weight: " in entry for c in packed for entry in c.reads)
+
+
+def test_passes_are_named_with_their_reasons():
+    stages = Stages(stages_of(Block().eval(), floats(16, 48)).traced, target=target_named("avx512"))
+    found = explain(stages)
+    assert [p.name for p in found.passes[-len(PROGRAM_PASSES) :]] == list(PROGRAM_PASSES)
+    text = str(found)
+    assert "\npasses:\n" in text and "   nests: " in text and ": register block " in text

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from graphc.codegen.machine.target import target_named
-from graphc.compiler.stages import STAGES, Stages
+from graphc.compiler.stages import GRAPH_PASSES, PROGRAM_PASSES, STAGES, Stages
 from graphc.errors import ArgumentError, CompileError, VerifyError
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.kernel.parse import parse_program
 from graphc.ir.kernel.text import collect_data
+from graphc.ir.kernel.verify import verify_program
+from graphc.passes.pipeline import PIPELINE
 from tests.compiler.graphs import MLP, mlp
 
 
@@ -52,6 +54,26 @@ def test_the_target_decides_the_assembly():
     assert "zmm" in Stages(mlp(), target=target_named("avx512")).text("asm")
     assert "zmm" not in Stages(mlp(), target=target_named("avx2")).text("asm")
     assert "fmla" in Stages(mlp(), target=target_named("neon")).text("asm")
+
+
+def test_what_each_pass_leaves_has_a_text():
+    stages = Stages(mlp(), target=target_named("avx512"))
+    for name in GRAPH_PASSES:
+        parse_graph(stages.text(name))
+    for name in PROGRAM_PASSES:
+        verify_program(parse_program(stages.text(name), collect_data(stages.scheduled)))
+    assert stages.text(GRAPH_PASSES[-1]) == stages.text("optimized")
+    assert stages.text("polls").startswith(stages.text("scheduled").rstrip())
+    assert len({*STAGES, *GRAPH_PASSES, *PROGRAM_PASSES}) == len(STAGES) + len(GRAPH_PASSES) + len(PROGRAM_PASSES)
+
+
+def test_passes_tell_what_they_did():
+    stages = Stages(mlp(), target=target_named("avx512"))
+    _ = stages.scheduled
+    assert [p.name for p in stages.passes["optimized"]] == [p.name for p in PIPELINE]
+    runs = {p.name: p for p in stages.passes["scheduled"]}
+    assert tuple(runs) == PROGRAM_PASSES
+    assert runs["nests"].changed and any("register block" in reason for reason in runs["nests"].reasons)
 
 
 def test_wrong_uses_are_refused():

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import FrozenInstanceError, dataclass, is_dataclass, replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from graphc.base.pass_runner import Named
 from graphc.codegen.machine.target import target_named
+from graphc.codegen.schedule.base import Context, PassResult, Scheduled
+from graphc.codegen.schedule.forms import Forms
 from graphc.codegen.schedule.nests import run_copy
-from graphc.codegen.schedule.pipeline import schedule_program
+from graphc.codegen.schedule.passes import LoopDistribution
+from graphc.codegen.schedule.pipeline import PIPELINE, passes_until, schedule, schedule_program, verify_scheduled
+from graphc.codegen.schedule.steps import STEPS
+from graphc.codegen.schedule.threads.execution import Execution
+from graphc.errors import PassError, VerifyError
 from graphc.ir.kernel.interpret import run_kernel, run_program
 from graphc.ir.kernel.statements import Program
+from graphc.passes.pipeline import PIPELINE as GRAPH_PIPELINE
 from tests.codegen.kernel_native import kernel_of
 from tests.native import TARGETS, Tolerance, check_all, lowered, scheduled, target_or_skip
 from tests.passes.check_pass import random_arguments
@@ -97,3 +110,66 @@ def test_copies_of_constants_are_what_the_kernel_means():
 def test_a_program_of_nothing():
     program = scheduled(lowered(graph_of("graph @g(%x: f32[0]) -> (f32[0]) {\n  return %x\n}")), WIDE)
     assert program.calls == () and program.kernels == () and program.arena == 0
+
+
+def test_passes_say_what_they_need_do_and_leave():
+    assert len({p.name for p in PIPELINE}) == len(PIPELINE)
+    for step in PIPELINE:
+        doc = type(step).__doc__ or ""
+        assert all(word in doc for word in ("Needs:", "Does:", "Leaves:", "->")), step.name
+        assert is_dataclass(step) and type(step)() == step
+        with pytest.raises(FrozenInstanceError):
+            step.name = "other"  # type: ignore[misc]
+
+
+def test_programs_are_printed_after_passes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setenv("GRAPHC_PRINT_AFTER", "tile-and-fuse,memory-plan")
+    schedule(lowered(graph_of(LINEAR)), Context(Forms(WIDE)))
+    printed = capsys.readouterr().err
+    assert "// after pass 2, tile-and-fuse\nprogram @linear" in printed
+    assert "// after pass 7, memory-plan\nprogram @linear arena " in printed
+
+
+@dataclass(frozen=True)
+class Forgets:
+    """Loses the last kernel, which is still called."""
+
+    name: str = "forgets"
+
+    def run(self, given: Scheduled, context: Context) -> PassResult:
+        """Leaves a wrong program."""
+        return PassResult(replace(given, program=replace(given.program, kernels=given.program.kernels[:-1])), 1)
+
+
+def test_a_wrong_program_pass_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GRAPHC_VERIFY", "pass")
+    passes = (*passes_until("tile-and-fuse"), Forgets(), LoopDistribution())
+    expected = r"pass forgets failed \(passes before it: call-invariant-first, tile-and-fuse\)"
+    with pytest.raises(PassError, match=expected):
+        schedule(lowered(graph_of(LINEAR)), Context(Forms(WIDE)), passes)
+
+
+def test_decisions_about_what_is_not_there_are_refused():
+    program = scheduled(lowered(graph_of(LINEAR)), WIDE)
+    (kernel, *_) = program.kernels
+    output = next(b.name for b in kernel.arguments if b.role == "out")
+    verify_scheduled(Scheduled(program, execution=Execution({kernel.name: frozenset({output})}, polls=frozenset({0}))))
+    for wrong in (
+        Execution({"other": frozenset({output})}),
+        Execution({kernel.name: frozenset({"b9"})}),
+        Execution(polls=frozenset({len(program.calls)})),
+    ):
+        with pytest.raises(VerifyError, match="there is no"):
+            verify_scheduled(Scheduled(program, execution=wrong))
+
+
+@pytest.mark.parametrize(
+    ("title", "passes"),
+    [("graph passes", GRAPH_PIPELINE), ("program passes", PIPELINE), ("steps on a nest", STEPS)],
+    ids=["graph", "program", "nest"],
+)
+def test_the_page_lists_each_pass_in_its_place(title: str, passes: Sequence[Named]):
+    page = (Path(__file__).parents[3] / "docs/architecture.md").read_text(encoding="utf-8")
+    table = page.partition(f"| {title} | why there |\n|---|---|\n")[2].partition("\n\n")[0]
+    listed = [name for line in table.splitlines() for name in re.findall("`([^`]+)`", line.split("|")[1])]
+    assert listed == [p.name for p in passes]

@@ -93,6 +93,13 @@ def test_a_program_has_no_graph(models: Path, graphc: Graphc):
     assert done.code == console.COMPILE and "has no graph" in done.err
 
 
+def test_passes_are_stages_too(net: Path, graphc: Graphc):
+    assert "matmul(" in graphc("ir", net, "--stage", "decompose").out
+    assert graphc("ir", net, "--stage", "nests", "--target", "avx2").out.startswith("program @")
+    told = " ".join(graphc("ir", "--help").out.split())
+    assert "decompose, " in told and "thread-plan" in told
+
+
 def test_unknown_stages_and_targets_are_usage_errors(net: Path, graphc: Graphc):
     assert graphc("ir", net, "--stage", "fast").code == console.USAGE
     assert graphc("ir", net, "--target", "abacus").code == console.USAGE

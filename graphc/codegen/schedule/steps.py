@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from graphc.base.pass_runner import PassRun, Runner
@@ -17,7 +18,7 @@ from graphc.codegen.schedule.loops.index_set_splitting import split_index_sets
 from graphc.codegen.schedule.loops.transform import hoist
 from graphc.codegen.schedule.reduce.narrow_loads import find_narrow_loads
 from graphc.ir.kernel.index import Axis
-from graphc.ir.kernel.map import Names
+from graphc.ir.kernel.map import Names, map_statements
 from graphc.ir.kernel.statements import Buffer, Loop, Stmt, Store, walk
 from graphc.ir.kernel.text import print_kernel
 from graphc.ir.kernel.verify import verify_kernel
@@ -186,16 +187,14 @@ def put_lanes(
     body: tuple[Stmt, ...], target: Target, names: Names, far: frozenset[Axis] = frozenset()
 ) -> tuple[Stmt, ...]:
     """Every nest either as square blocks with register transposes, or with its cheapest axes across lanes."""
-    result: list[Stmt] = []
-    for stmt in body:
-        tiled = transposed_tiles(stmt, target, names) if isinstance(stmt, Loop) else None
-        if tiled is not None:
-            result += tiled
-        elif isinstance(stmt, Loop) and holds_transposed(stmt, target):
-            result.append(Loop(stmt.axis, stmt.kind, put_lanes(stmt.body, target, names, far)))
-        else:
-            result += vectorise((stmt,), target, names, far)
-    return tuple(result)
+
+    def enter(loop: Loop) -> Sequence[Stmt] | None:
+        tiled = transposed_tiles(loop, target, names)
+        if tiled is not None or holds_transposed(loop, target):
+            return tiled
+        return vectorise((loop,), target, names, far)
+
+    return map_statements(body, enter=enter)
 
 
 def _with_body(nest: Nest, body: tuple[Stmt, ...]) -> StepResult:

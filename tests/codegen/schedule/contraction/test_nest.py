@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -21,6 +19,7 @@ from graphc.ir.kernel.statements import Kernel, Loop, Prefetch, Update, walk
 from tests.codegen.kernel_native import check_equivalent, check_native, check_scheduled, kernel_of, program_of
 from tests.codegen.products import plain, transposed_b
 from tests.native import TARGETS, emitted, target_or_skip
+from tools.register_blocks import innermost_loops
 
 WIDE = target_named("avx512")
 
@@ -179,18 +178,6 @@ def test_register_blocks_do_not_spill():
             assert loops, target.triple
             for body in loops:
                 assert not any("(%rsp)" in line or "[sp" in line for line in body), "\n".join(body)
-
-
-def innermost_loops(lines: list[str]) -> Iterator[list[str]]:
-    """The lines between a label and a jump back to it, where no other label is."""
-    labels: dict[str, int] = {}
-    for number, line in enumerate(lines):
-        label = re.match(r"(\S+):", line)
-        if label:
-            labels = {label[1]: number}
-        words = line.split()
-        if words and words[-1] in labels and not label:
-            yield lines[labels[words[-1]] + 1 : number]
 
 
 @pytest.mark.parametrize(("channels", "inside"), [(512, True), (16, False)])

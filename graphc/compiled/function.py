@@ -591,5 +591,6 @@ def compile(
     are read and written as they are at each call. Raises ArgumentError where the graph has a param that is in neither.
     """
     if model is None:
+        running_target(target)
         return functools.partial(Compiled, precision=precision, freeze=freeze, passes=passes, machine=target)
     return Compiled(as_callable(model, tensors), precision, freeze, passes, target)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from graphc.base import config
-from graphc.base.errors import CompileError
+from graphc.base.errors import ArgumentError, CompileError
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.entry import ENTRY, THREADS, bound_storages
 from graphc.codegen.llvm.thread_pool import emit_pool
@@ -51,7 +51,12 @@ class CompiledGraph(cache.Entry):
 def running_target(name: str) -> Target:
     """The target of a name (``host``, or one with fixed facts such as ``avx2``) for code that this process is going to
     run: of this system, whatever system the name stands for. Raises CompileError for an unknown name, for another
-    architecture, and where this machine lacks an instruction set."""
+    architecture, and where this machine lacks an instruction set; ArgumentError for what is no name."""
+    if not isinstance(name, str):
+        raise ArgumentError(
+            f"target is the name of a machine, got {type(name).__name__}",
+            remedy="what is compiled is the first argument, model: graphc.compile(model, target='avx2')",
+        )
     target, here = target_named(name), host_target()
     if target is here:
         return here

@@ -70,8 +70,8 @@ def test_a_wrong_lowering_is_found_and_the_node_named(monkeypatch: pytest.Monkey
             return replace(stmt, body=tuple(map(wrong_statement, stmt.body)))
         return replace(stmt, op="min") if isinstance(stmt, Let) and stmt.op == "max" else stmt
 
-    def wrong(graph: Graph) -> Program:
-        program = lower(graph)
+    def wrong(graph: Graph, **options: Any) -> Program:
+        program = lower(graph, **options)
         kernels = tuple(replace(k, body=tuple(map(wrong_statement, k.body))) for k in program.kernels)
         return replace(program, kernels=kernels)
 

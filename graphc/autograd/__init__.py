@@ -77,5 +77,5 @@ __getattr__ = exports(
     __name__,
     globals(),
     {name: f"{module}:{name}" for module, names in _MODULES.items() for name in names}
-    | {name: f"{__name__}.{name}" for name in ("forward_ad", "functional", "graph")},
+    | {name: f"{__name__}.{name}" for name in ("forward_ad", "function", "functional", "grad_mode", "graph")},
 )

@@ -85,10 +85,10 @@ def canonical_program(program: Program) -> str:
         storages.number(storage.name)
     for kernel in program.kernels:
         kernels.number(kernel.name)
-    for axis in (a for call in program.calls for a in call.repeats):
+    for axis in (a for call in program.calls for a in call.loops):
         axes.axis(axis)
 
-    def place(index: Index) -> Index:
+    def offset(index: Index) -> Index:
         return substitute(index, lambda atom: axes[atom])
 
     return print_program(
@@ -111,8 +111,8 @@ def canonical_program(program: Program) -> str:
                     kernel=kernels[c.kernel],
                     args=tuple(storages[a] for a in c.args),
                     values=(),
-                    repeats=tuple(axes[a] for a in c.repeats),
-                    places=tuple(map(place, c.places)),
+                    loops=tuple(axes[a] for a in c.loops),
+                    offsets=tuple(map(offset, c.offsets)),
                 )
                 for c in program.calls
             ),

@@ -47,7 +47,7 @@ class KernelReport:
     flops: int
     bytes: int
     """Bytes of arguments read and written, each element once."""
-    repeats: tuple[int, ...] = ()
+    loops: tuple[int, ...] = ()
     """Iterations of the loops around the call, outermost first: steps of a scan, or blocks (blocks.tile_and_fuse)."""
 
 
@@ -162,8 +162,8 @@ def _report(program: Program, number: int, call: Call, facts: Facts, origins: _O
     source = next((str(n.location) for n in reversed(nodes) if n.location.file), "")
     form, moved = facts.form, (facts.read + facts.written) * call.runs
     flops = facts.flops * call.runs
-    repeats = tuple(axis.extent for axis in call.repeats)
-    shape = (_schedule(kind, form, packed), packed, form.lanes, form.copies, facts.scratch, flops, moved, repeats)
+    loops = tuple(axis.extent for axis in call.loops)
+    shape = (_schedule(kind, form, packed), packed, form.lanes, form.copies, facts.scratch, flops, moved, loops)
     return KernelReport(number, call.kernel, kind, _ops(nodes), modules_of(nodes), source, reads, writes, *shape)
 
 
@@ -249,8 +249,8 @@ def _call_lines(call: KernelReport) -> list[str]:
         lines.append(f"   from      {', '.join(call.modules) or call.source}")
     lines.append(f"   memory    {', '.join(call.reads) or 'nothing'} -> {', '.join(call.writes)}")
     lines.append(f"   schedule  {call.schedule}")
-    if call.repeats:
-        lines.append(f"   repeated  {' x '.join(map(str, call.repeats))} times, in turn with its neighbours")
+    if call.loops:
+        lines.append(f"   repeated  {' x '.join(map(str, call.loops))} times, in turn with its neighbours")
     if call.scratch:
         lines.append(f"   scratch   {len(call.scratch)} rows of {', '.join(map(str, call.scratch))} bytes")
     return lines

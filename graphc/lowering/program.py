@@ -20,7 +20,7 @@ from graphc.ir.op import Trait
 from graphc.ir.types import row_major_strides
 from graphc.lowering.group import lower_group, lower_part, origin_of
 from graphc.lowering.group_key import group_key
-from graphc.lowering.scan_steps import Part, Repetition
+from graphc.lowering.scan_steps import Repetition, Subview
 from graphc.passes.long_views import is_written_by_parts
 from graphc.passes.operand_access import domain_axes, look_through_views, written_value
 from graphc.passes.shared_kernels import share_kernels
@@ -175,8 +175,8 @@ class _ProgramBuilder:
         start = 0
         for part in node.operands:
             kernel, args = lower_part(part, result, self.place, self.plan.realized, self.strides)
-            places = tuple(as_index(start if name == self.place[result] else 0) for name in args)
-            self._emit((kernel, args), (result.name,), places=places)
+            offsets = tuple(as_index(start if name == self.place[result] else 0) for name in args)
+            self._emit((kernel, args), (result.name,), offsets=offsets)
             start += part.shape[axis] * step
 
     def _repeat(self, node: Node) -> None:
@@ -192,15 +192,15 @@ class _ProgramBuilder:
         for storage in body.storages[len(bound) :]:
             name = self._unused(f"{node.results[0].name}.{storage.name}")
             self.storages[name] = replace(storage, name=name)
-            bound[storage.name] = Part(name)
+            bound[storage.name] = Subview(name)
         axes = {a: Axis(self._loop_name(), a.extent) for a in loop_spans(body.calls)}
         kernels = {k.name: k for k in body.kernels}
         for call in body.calls:
-            parts = [bound[a].inside(call.place(i), axes) for i, a in enumerate(call.args)]
-            places = tuple(p.place for p in parts) if call.places or any(p.place.terms for p in parts) else ()
-            repeats = (loop.axis, *(axes[a] for a in call.repeats))
+            parts = [bound[a].inside(call.offset(i), axes) for i, a in enumerate(call.args)]
+            offsets = tuple(p.offset for p in parts) if call.offsets or any(p.offset.terms for p in parts) else ()
+            loops = (loop.axis, *(axes[a] for a in call.loops))
             values = tuple(f"{node.results[0].name}.{name}" for name in call.values)
-            self._emit((kernels[call.kernel], tuple(p.storage for p in parts)), values, repeats, places)
+            self._emit((kernels[call.kernel], tuple(p.storage for p in parts)), values, loops, offsets)
 
     def _loop_name(self) -> str:
         self.loops += 1
@@ -264,8 +264,8 @@ class _ProgramBuilder:
         self,
         lowered: tuple[Kernel, tuple[str, ...]],
         values: tuple[str, ...] = (),
-        repeats: tuple[Axis, ...] = (),
-        places: tuple[Index, ...] = (),
+        loops: tuple[Axis, ...] = (),
+        offsets: tuple[Index, ...] = (),
     ) -> str:
         """Appends a call; gives the kernel's name in the program, or none where there is nothing to do."""
         kernel, args = lowered
@@ -274,7 +274,7 @@ class _ProgramBuilder:
         key = (kernel.buffers, kernel.body)
         if key not in self.kernels:
             self.kernels[key] = replace(kernel, name=f"k{len(self.kernels)}")
-        self.calls.append(Call(self.kernels[key].name, args, values, repeats, places))
+        self.calls.append(Call(self.kernels[key].name, args, values, loops, offsets))
         return self.kernels[key].name
 
 

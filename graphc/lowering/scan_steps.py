@@ -15,19 +15,19 @@ from graphc.ops.state import state_write
 
 
 @dataclass(frozen=True)
-class Part:
-    """A storage of a program, or the part of it that starts at ``place``."""
+class Subview:
+    """A storage of a program, or the part of it that starts at ``offset``."""
 
     storage: str
-    place: Index = field(default_factory=Index)
+    offset: Index = field(default_factory=Index)
 
-    def inside(self, place: Index, axes: Mapping[Axis, Axis]) -> Part:
-        """A part of this part, with the axes of its place renamed."""
-        total = self.place + place.constant
-        for atom, coefficient in place.terms:
+    def inside(self, offset: Index, axes: Mapping[Axis, Axis]) -> Subview:
+        """A part of this part, with the axes of its offset renamed."""
+        total = self.offset + offset.constant
+        for atom, coefficient in offset.terms:
             assert isinstance(atom, Axis)
             total = total + as_index(axes[atom]) * coefficient
-        return Part(self.storage, total)
+        return Subview(self.storage, total)
 
 
 class Repetition:
@@ -41,19 +41,19 @@ class Repetition:
         self.reverse: bool = attrs["reverse"]
         self.body: Graph = _Stateful(self.carries).transform(attrs["body"])
 
-    def bind(self, body: Program, operands: Sequence[str], results: Sequence[str]) -> dict[str, Part]:
+    def bind(self, body: Program, operands: Sequence[str], results: Sequence[str]) -> dict[str, Subview]:
         """What the arguments and outputs of the lowered body stand for in the program around it."""
         count, outputs = len(operands), len(results) - self.carries
-        bound: dict[str, Part] = {}
+        bound: dict[str, Subview] = {}
         for i, storage in enumerate(body.storages[: count + outputs]):
             if i < self.carries:
-                bound[storage.name] = Part(results[i])
+                bound[storage.name] = Subview(results[i])
             elif i < self.carries + self.sequences:
-                bound[storage.name] = Part(operands[i], self.slice(storage.size))
+                bound[storage.name] = Subview(operands[i], self.slice(storage.size))
             elif i < count:
-                bound[storage.name] = Part(operands[i])
+                bound[storage.name] = Subview(operands[i])
             else:
-                bound[storage.name] = Part(results[i - count + self.carries], self.slice(storage.size))
+                bound[storage.name] = Subview(results[i - count + self.carries], self.slice(storage.size))
         return bound
 
     def slice(self, size: int) -> Index:

@@ -33,7 +33,9 @@ def share_kernels(program: Program, products: Collection[str]) -> Program:
     kernels = tuple(
         forms[k.name] if k.name in first else k for k in program.kernels if first.get(k.name, k.name) == k.name
     )
-    calls = (_placed(program, c, first[c.kernel], parts[c.kernel]) if c.kernel in first else c for c in program.calls)
+    calls = (
+        _with_offsets(program, c, first[c.kernel], parts[c.kernel]) if c.kernel in first else c for c in program.calls
+    )
     return replace(program, kernels=kernels, calls=tuple(calls))
 
 
@@ -71,8 +73,8 @@ def _moved_load(stmt: Stmt, parts: _Parts) -> Stmt:
     return stmt
 
 
-def _placed(program: Program, call: Call, kernel: str, parts: _Parts) -> Call:
+def _with_offsets(program: Program, call: Call, kernel: str, parts: _Parts) -> Call:
     """A call of the kernel that takes only the parts."""
     buffers = program.kernel(call.kernel).arguments
-    places = (call.place(i) + parts.get(b.name, (0, 0))[0] for i, b in enumerate(buffers))
-    return replace(call, kernel=kernel, places=tuple(places))
+    offsets = (call.offset(i) + parts.get(b.name, (0, 0))[0] for i, b in enumerate(buffers))
+    return replace(call, kernel=kernel, offsets=tuple(offsets))

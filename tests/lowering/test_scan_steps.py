@@ -15,7 +15,7 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.kernel.index import Axis, as_index
 from graphc.lowering.program import lower_graph
-from graphc.lowering.scan_steps import Part, Repetition
+from graphc.lowering.scan_steps import Repetition, Subview
 from tests import native
 from tests.native import priced
 from tests.runtime.threaded import SHARED, thread_count
@@ -93,22 +93,22 @@ def test_every_stage_gives_what_the_graph_means(text: str):
 
 def test_carries_are_computed_in_place_and_slices_lie_in_their_sequences():
     program = lower_graph(parse_graph(NETWORK))
-    inside = [c for c in program.calls if c.repeats]
-    (loop,) = inside[0].repeats
-    assert loop.extent == 10 and all(c.repeats == (loop,) for c in inside)
+    inside = [c for c in program.calls if c.loops]
+    (loop,) = inside[0].loops
+    assert loop.extent == 10 and all(c.loops == (loop,) for c in inside)
     assert len(inside) == 2, "the product and what follows it, no copies"
-    places = {name: c.place(i) for c in inside for i, name in enumerate(c.args)}
-    assert places["x"] == places["scan.1"] == 9 * 256 - as_index(loop) * 256
-    assert not places["out0"].terms and not places["w"].terms
+    offsets = {name: c.offset(i) for c in inside for i, name in enumerate(c.args)}
+    assert offsets["x"] == offsets["scan.1"] == 9 * 256 - as_index(loop) * 256
+    assert not offsets["out0"].terms and not offsets["w"].terms
     assert "out0" in inside[0].args and "out0" in inside[1].args, "the carry lies in the output"
 
 
 def test_an_operand_that_stays_is_packed_once():
     program = schedule_program(lower_graph(parse_graph(NETWORK)), host_target())
     packings = [i for i, c in enumerate(program.calls) if c.kernel.endswith("_pack") and c.args[0] == "w"]
-    first = next(i for i, c in enumerate(program.calls) if c.repeats)
+    first = next(i for i, c in enumerate(program.calls) if c.loops)
     assert len(packings) == 1 and packings[0] < first
-    assert not program.calls[packings[0]].repeats
+    assert not program.calls[packings[0]].loops
 
 
 @pytest.mark.parametrize("text", [NETWORK, EXCHANGE, NESTED])
@@ -117,7 +117,7 @@ def test_threads_share_loops_and_what_is_around_them(text: str, least: int):
     graph = parse_graph(text)
     stages = Stages(graph, target=priced(SHARED, threads={"repeated_ns": least}))
     plan = plan_threads(stages.scheduled, stages.target)
-    repeated = {c.kernel for c in stages.scheduled.calls if c.repeats}
+    repeated = {c.kernel for c in stages.scheduled.calls if c.loops}
     assert least or text == EXCHANGE or plan.splits.keys() & repeated
     assert not least or not plan.splits.keys() & repeated
     run = load_compiled(compile_stages(stages))
@@ -140,5 +140,5 @@ def test_the_step_changes_its_carries():
 
 def test_parts_of_parts():
     outer, inner, renamed = Axis("r0", 4), Axis("r0", 2), Axis("r1", 2)
-    part = Part("x", as_index(outer) * 8).inside(as_index(inner) * 4 + 1, {inner: renamed})
-    assert part == Part("x", as_index(outer) * 8 + as_index(renamed) * 4 + 1)
+    part = Subview("x", as_index(outer) * 8).inside(as_index(inner) * 4 + 1, {inner: renamed})
+    assert part == Subview("x", as_index(outer) * 8 + as_index(renamed) * 4 + 1)

@@ -56,7 +56,7 @@ def test_the_same_of_each_slice_is_one_kernel():
     program = lower_graph(graph)
     verify_program(program)
     assert len(program.calls) > MANY and len(program.kernels) <= 4
-    starts = {c.place(i).constant for c in program.calls for i, a in enumerate(c.args) if a == "x"}
+    starts = {c.offset(i).constant for c in program.calls for i, a in enumerate(c.args) if a == "x"}
     assert starts == {8 * i for i in range(MANY)}
     function, x = steps(MANY), gc.rand(MANY, 2, 4)
     np.testing.assert_allclose(gc.compile(function)(x).numpy(), function(x).numpy(), rtol=1e-5, atol=1e-6)
@@ -72,7 +72,7 @@ def test_longer_loops_are_more_calls_of_as_many_kernels():
 
 def test_a_few_stay_apart():
     program = lower_graph(optimize(gc.trace(steps(FEW), gc.rand(FEW, 2, 4))))
-    assert len(program.kernels) > FEW and not any(c.places for c in program.calls)
+    assert len(program.kernels) > FEW and not any(c.offsets for c in program.calls)
 
 
 @pytest.mark.parametrize(
@@ -131,5 +131,5 @@ program @p {
   }
 }
 """)
-    assert program.calls[0].place(1) == Index()
+    assert program.calls[0].offset(1) == Index()
     assert live_spans(program)["t"] == (0, 2)

@@ -226,7 +226,7 @@ class _EntryWriter:
         found, start, size = [], 0, 0
         for number in range(1, len(calls)):
             size += len(calls[number - 1].args)
-            apart = calls[number - 1].repeats[:1] != calls[number].repeats[:1] or not calls[number].repeats
+            apart = calls[number - 1].loops[:1] != calls[number].loops[:1] or not calls[number].loops
             if size >= _ARGUMENTS and apart:
                 found.append((start, number))
                 start, size = number, 0
@@ -273,7 +273,7 @@ class _EntryWriter:
         """Appends calls that one thread makes."""
         for number, call in enumerate(self.program.calls[start:stop], start):
             self.stop_where_set(number)
-            self.enter(number, call.repeats)
+            self.enter(number, call.loops)
             if number in self.polls:
                 self.poll(number)
             if self.stamped:
@@ -318,10 +318,10 @@ class _EntryWriter:
             f"V{number}:",
         ]
 
-    def enter(self, number: int, repeats: tuple[Axis, ...]) -> None:
+    def enter(self, number: int, loops: tuple[Axis, ...]) -> None:
         """Appends the ends of loops that do not go on and the heads of those that begin before call ``number``."""
-        self.leave(repeats)
-        for axis in repeats[len(self.loops) :]:
+        self.leave(loops)
+        for axis in loops[len(self.loops) :]:
             label = f"{number}.{len(self.loops)}"
             self.lines.insert(0, f"  %c{label} = alloca i64, align 8")
             self.lines += [
@@ -351,9 +351,9 @@ class _EntryWriter:
             f"{label}.on:",
         ]
 
-    def leave(self, repeats: tuple[Axis, ...]) -> None:
-        """Appends the ends of the open loops that are not around a call with these repeats."""
-        while self.loops and tuple(axis for axis, _ in self.loops) != repeats[: len(self.loops)]:
+    def leave(self, loops: tuple[Axis, ...]) -> None:
+        """Appends the ends of the open loops that are not around a call with these enclosing loops."""
+        while self.loops and tuple(axis for axis, _ in self.loops) != loops[: len(self.loops)]:
             axis, label = self.loops.pop()
             if axis in self.shared:
                 self.join()
@@ -370,14 +370,14 @@ class _EntryWriter:
     def address(self, number: int, call: Call, position: int) -> str:
         """The register with the address of an argument in the present iteration; appends what computes it."""
         base = self.names[self.owners[call.args[position]].name]
-        place = call.place(position)
-        if place == Index():
+        offset = call.offset(position)
+        if offset == Index():
             return base
         itemsize = self.kernels[call.kernel].arguments[position].dtype.itemsize
-        total = str(place.constant * itemsize)
+        total = str(offset.constant * itemsize)
         for k, (axis, label) in enumerate(self.loops):
             name = f"%o{number}.{position}.{k}"
-            self.lines.append(f"  {name}.m = mul i64 %i{label}, {place.coefficient(axis) * itemsize}")
+            self.lines.append(f"  {name}.m = mul i64 %i{label}, {offset.coefficient(axis) * itemsize}")
             self.lines.append(f"  {name} = add i64 {name}.m, {total}")
             total = name
         self.lines.append(f"  %q{number}.{position} = getelementptr inbounds i8, ptr {base}, i64 {total}")
@@ -418,7 +418,7 @@ class _EntryWriter:
 
     def stamped_call(self, number: int, call: Call) -> None:
         """Appends a call and what writes down when it ended; a repeated one takes as long as all its runs together."""
-        if not call.repeats:
+        if not call.loops:
             self.call(number, call)
             self.stamp(number + 2)
             return
@@ -462,11 +462,11 @@ class _EntryWriter:
         for number, call in enumerate(self.program.calls[start:stop], start):
             split = call.kernel in self.team.splits
             meets = number in self.team.barriers
-            together = tuple(axis for axis in call.repeats if axis in self.shared)
-            self.leave(call.repeats)
+            together = tuple(axis for axis in call.loops if axis in self.shared)
+            self.leave(call.loops)
             if split or meets or len(together) > len(self.loops):
                 self.join()
-            self.enter(number, max(together, call.repeats[: len(self.loops)], key=len))
+            self.enter(number, max(together, call.loops[: len(self.loops)], key=len))
             if number in self.polls:
                 lines += [f"  br i1 %first, label %P{number}, label %Q{number}", f"P{number}:"]
                 self.look(number)
@@ -479,7 +479,7 @@ class _EntryWriter:
             if not split and self.alone < 0:
                 lines += [f"  br i1 %first, label %A{number}, label %J{number}", f"A{number}:"]
                 self.alone = number
-            self.enter(number, call.repeats)
+            self.enter(number, call.loops)
             self.call(number, call, "%xp")
         self.leave(())
         self.join()

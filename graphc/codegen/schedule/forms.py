@@ -99,7 +99,7 @@ def constant_buffers(program: Program, kernel: Kernel, fixed: frozenset[str] | N
     for call in program.calls_of(kernel.name):
         for i, (buffer, storage) in enumerate(zip(kernel.arguments, call.args, strict=True)):
             constant = storage in fixed and program.is_whole(call, i)
-            if not constant and fixed_inside(program, call, i) == len(call.repeats):
+            if not constant and fixed_inside(program, call, i) == len(call.loops):
                 varying.add(buffer.name)
     return frozenset(b.name for b in kernel.arguments) - varying
 
@@ -107,10 +107,10 @@ def constant_buffers(program: Program, kernel: Kernel, fixed: frozenset[str] | N
 def fixed_inside(program: Program, call: Call, position: int) -> int:
     """In how many of the loops around a call, counted from outside, an argument changes; it is the same in all
     iterations of those that are left."""
-    if not call.repeats:
+    if not call.loops:
         return 0
-    depth = max((d + 1 for d, axis in enumerate(call.repeats) if call.place(position).coefficient(axis)), default=0)
-    return max([depth, *(common_loops(call.repeats, other.repeats) for other in program.writers(call.args[position]))])
+    depth = max((d + 1 for d, axis in enumerate(call.loops) if call.offset(position).coefficient(axis)), default=0)
+    return max([depth, *(common_loops(call.loops, other.loops) for other in program.writers(call.args[position]))])
 
 
 def common_loops(first: tuple[Axis, ...], second: tuple[Axis, ...]) -> int:

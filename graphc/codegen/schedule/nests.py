@@ -56,12 +56,12 @@ class _Scheduler:
         starts: list[int] = []
         """Where each of the open loops begins among the calls."""
         for number, call in enumerate(self.program.calls):
-            kept = common_loops(around, call.repeats)
-            starts[kept:] = [len(calls)] * (len(call.repeats) - kept)
-            around = call.repeats
+            kept = common_loops(around, call.loops)
+            starts[kept:] = [len(calls)] * (len(call.loops) - kept)
+            around = call.loops
             *before, main = self._packed_call(call, number) if call.kernel in self.packings else [call]
             for pack in before:
-                depth = len(pack.repeats)
+                depth = len(pack.loops)
                 calls.insert(starts[depth] if depth < len(starts) else len(calls), pack)
                 starts[depth:] = [start + 1 for start in starts[depth:]]
             calls.append(main)
@@ -109,12 +109,12 @@ class _Scheduler:
         kernel = self.program.kernel(call.kernel)
         position = [b.name for b in kernel.arguments].index(packing.load.buffer)
         source = self.program.storage(call.args[position])
-        places = (*call.places, Index()) if call.places else ()
+        offsets = (*call.offsets, Index()) if call.offsets else ()
         fixed = source.name in self.fixed and self.program.is_whole(call, position)
         name = self.packed.get((source.name, pack.name)) if fixed else None
         known = name is not None
         name = name or f"{source.name}.packed{number}"
-        main = replace(call, args=(*call.args, name), places=places)
+        main = replace(call, args=(*call.args, name), offsets=offsets)
         if known:
             return [main]
         if fixed:
@@ -125,9 +125,9 @@ class _Scheduler:
             return [main]
         self.storages.append(Storage(name, source.dtype, (packing.size,), "temp"))
         self._add_packing(pack)
-        repeats = call.repeats[: fixed_inside(self.program, call, position)]
-        given = () if self.program.is_whole(call, position) else (call.place(position), Index())
-        return [Call(pack.name, (source.name, name), call.values, repeats, given), main]
+        loops = call.loops[: fixed_inside(self.program, call, position)]
+        given = () if self.program.is_whole(call, position) else (call.offset(position), Index())
+        return [Call(pack.name, (source.name, name), call.values, loops, given), main]
 
     def _add_packing(self, pack: Kernel) -> None:
         if pack.name not in self.kernels:
@@ -138,8 +138,8 @@ class _Scheduler:
 
 
 def _with_arguments(call: Call, positions: list[int]) -> Call:
-    places = tuple(call.places[i] for i in positions) if call.places else ()
-    return replace(call, args=tuple(call.args[i] for i in positions), places=places)
+    offsets = tuple(call.offsets[i] for i in positions) if call.offsets else ()
+    return replace(call, args=tuple(call.args[i] for i in positions), offsets=offsets)
 
 
 def run_copy(kernel: Kernel, source: np.ndarray) -> np.ndarray:

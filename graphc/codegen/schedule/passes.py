@@ -43,15 +43,15 @@ class TileAndFuse:
     def run(self, given: Scheduled, context: Context) -> PassResult:
         """Gives a reason for each group of calls that a loop was put around."""
         program = tile_and_fuse(given.program, context.target)
-        old = {call.repeats for call in given.program.calls}
+        old = {call.loops for call in given.program.calls}
         groups: dict[tuple, list[str]] = {}
         for call in program.calls:
-            if call.repeats not in old:
-                groups.setdefault(call.repeats, []).append(call.kernel)
+            if call.loops not in old:
+                groups.setdefault(call.loops, []).append(call.kernel)
         reasons = tuple(
-            f"{', '.join(names)}: {' x '.join(str(a.extent) for a in repeats)} tiles, for a temporary between them is "
+            f"{', '.join(names)}: {' x '.join(str(a.extent) for a in loops)} tiles, for a temporary between them is "
             f"larger than half of the L2 cache ({context.target.l2_bytes // 2} bytes)"
-            for repeats, names in groups.items()
+            for loops, names in groups.items()
         )
         return _changed(given, program, reasons)
 

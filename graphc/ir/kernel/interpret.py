@@ -102,7 +102,7 @@ def _run_calls(kernels: Mapping[str, Kernel], calls: Sequence[Call], memory: Map
         kernel = kernels[call.kernel]
         arrays = {}
         for i, (buffer, name) in enumerate(zip(kernel.arguments, call.args, strict=True)):
-            start = position(call.place(i), at)
+            start = position(call.offset(i), at)
             arrays[buffer.name] = memory[name].reshape(-1)[start : start + buffer.size]
         run_kernel(kernel, arrays)
 

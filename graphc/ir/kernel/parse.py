@@ -60,7 +60,7 @@ class _Reader:
     def __init__(self, cursor: Cursor):
         self.cursor = cursor
         self.axes: dict[str, Axis] = {}
-        self.repeats: set[str] = set()
+        self.loops: set[str] = set()
         """Names of the loops over calls."""
 
     # ---- programs
@@ -107,9 +107,9 @@ class _Reader:
         name = c.expect_kind("word", "the name of a loop")
         c.expect("in")
         axis = Axis(name.text, c.integer())
-        if name.text in self.repeats:
+        if name.text in self.loops:
             c.refuse(f"{name.text} is a loop already", name)
-        self.repeats.add(name.text)
+        self.loops.add(name.text)
         found: list[Call] = []
         c.expect("{")
         while not c.at("}"):
@@ -123,18 +123,18 @@ class _Reader:
         name = c.name("symbol", "the kernel's name, @name")
         self.axes = {axis.name: axis for axis in around}
         args = c.list_of(self.argument, "(", ")")
-        placed = any(place is not None for _, place in args)
-        places = tuple(place or Index() for _, place in args) if placed else ()
-        return Call(name, tuple(a for a, _ in args), repeats=around, places=places)
+        partial = any(at is not None for _, at in args)
+        offsets = tuple(at or Index() for _, at in args) if partial else ()
+        return Call(name, tuple(a for a, _ in args), loops=around, offsets=offsets)
 
     def argument(self) -> tuple[str, Index | None]:
         c = self.cursor
         name = c.name("value", "a storage, %name")
         if not c.accept("["):
             return name, None
-        place = self.index()
+        offset = self.index()
         c.expect("]")
-        return name, place
+        return name, offset
 
     # ---- kernels
 

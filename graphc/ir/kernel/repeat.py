@@ -41,21 +41,21 @@ def blocks(calls: Sequence[Call], depth: int = 0) -> Iterator[tuple[Axis | None,
 
 
 def _axis(call: Call, depth: int) -> Axis | None:
-    return call.repeats[depth] if depth < len(call.repeats) else None
+    return call.loops[depth] if depth < len(call.loops) else None
 
 
 def position(index: Index, at: Mapping[Axis, int]) -> int:
-    """The value of a place in given iterations."""
+    """The value of a base offset in given iterations."""
     return index.constant + sum(c * at[a] for a, c in index.terms if isinstance(a, Axis))
 
 
 def loop_spans(calls: Sequence[Call]) -> dict[Axis, tuple[int, int]]:
-    """The numbers of the first and the last call of every loop, inner loops before those around them."""
+    """The numbers of the first and the last call of every enclosing loop, inner ones before those around them."""
     spans: dict[Axis, tuple[int, int]] = {}
     for number, call in enumerate(calls):
-        for axis in call.repeats:
+        for axis in call.loops:
             spans[axis] = (spans.get(axis, (number, number))[0], number)
-    depth = {axis: d for call in calls for d, axis in enumerate(call.repeats)}
+    depth = {axis: d for call in calls for d, axis in enumerate(call.loops)}
     return dict(sorted(spans.items(), key=lambda item: -depth[item[0]]))
 
 

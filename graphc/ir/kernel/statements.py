@@ -234,21 +234,21 @@ class Call:
     args: tuple[str, ...]
     values: tuple[str, ...] = field(default=(), compare=False)
     """Names of the graph's values that it computes, stored or not; for people only."""
-    repeats: tuple[Axis, ...] = ()
-    """Loops around the call, outermost first. Neighbours in the same loop take turns; no two loops of a program have
+    loops: tuple[Axis, ...] = ()
+    """The enclosing loops, outermost first. Neighbours in the same loop take turns; no two loops of a program have
     the same name."""
-    places: tuple[Index, ...] = ()
-    """For each argument the element of its storage at which the kernel's buffer starts, affine in ``repeats``; empty
-    when every argument is a whole storage. Elsewhere an argument may be a part of one, wherever that starts."""
+    offsets: tuple[Index, ...] = ()
+    """Base offsets: for each argument the element of its storage at which the kernel's buffer starts, affine in
+    ``loops``; empty when every argument is a whole storage. Elsewhere one may be a part of it, wherever that starts."""
 
-    def place(self, position: int) -> Index:
+    def offset(self, position: int) -> Index:
         """Where the buffer of an argument starts in its storage."""
-        return self.places[position] if position < len(self.places) else Index()
+        return self.offsets[position] if position < len(self.offsets) else Index()
 
     @property
     def runs(self) -> int:
         """How often the kernel runs."""
-        return prod(axis.extent for axis in self.repeats)
+        return prod(axis.extent for axis in self.loops)
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ class Program:
     def is_whole(self, call: Call, position: int) -> bool:
         """Whether the buffer of an argument is all of its storage."""
         buffer = self._kernels[call.kernel].arguments[position]
-        return call.place(position) == Index() and buffer.size == self._storages[call.args[position]].size
+        return call.offset(position) == Index() and buffer.size == self._storages[call.args[position]].size
 
     def writers(self, name: str) -> list[Call]:
         """The calls that write to the storage of that name."""

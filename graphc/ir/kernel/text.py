@@ -102,13 +102,13 @@ def _call_lines(calls: Sequence[Call]) -> Iterator[tuple[str, Call | None]]:
     """Calls in order, those that are repeated inside of their loops: ``repeat r0 in 64 {``, ``}``."""
     around: tuple[Axis, ...] = ()
     for call in (*calls, None):
-        repeats = call.repeats if call is not None else ()
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(around, repeats, strict=False)))
+        loops = call.loops if call is not None else ()
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(around, loops, strict=False)))
         for depth in range(len(around), same, -1):
             yield "  " * depth + "}", None
-        for depth in range(same, len(repeats)):
-            yield "  " * (depth + 1) + f"repeat {repeats[depth].name} in {repeats[depth].extent} {{", None
-        around = repeats
+        for depth in range(same, len(loops)):
+            yield "  " * (depth + 1) + f"repeat {loops[depth].name} in {loops[depth].extent} {{", None
+        around = loops
         if call is not None:
             yield "  " * (len(around) + 1) + print_call(call), call
 
@@ -135,9 +135,9 @@ def print_storage(storage: Storage) -> str:
 def print_call(call: Call) -> str:
     """``call @k0(%x, %t0)``; ``%x[512*r0]`` is the part of %x that starts at that element. Where no
     other argument is one, ``[0]`` is written too."""
-    zero = "[0]" if call.places and all(place == Index() for place in call.places) else ""
-    places = [f"[{call.place(i)}]" if call.place(i) != Index() else zero for i in range(len(call.args))]
-    args = [print_name("%", a) + place for a, place in zip(call.args, places, strict=True)]
+    zero = "[0]" if call.offsets and all(offset == Index() for offset in call.offsets) else ""
+    offsets = [f"[{call.offset(i)}]" if call.offset(i) != Index() else zero for i in range(len(call.args))]
+    args = [print_name("%", a) + offset for a, offset in zip(call.args, offsets, strict=True)]
     return f"call {print_name('@', call.kernel)}({', '.join(args)})"
 
 

@@ -349,7 +349,7 @@ class _ProgramVerifier:
 
     def calls(self) -> None:
         written = {s.name for s in self.program.storages if s.cls not in ("output", "temp") or not s.size}
-        self.repeats()
+        self.loops()
         for number, call in enumerate(self.program.calls):
             self.present = call
             require(call.kernel in self.kernels, f"there is no kernel @{call.kernel}")
@@ -370,23 +370,25 @@ class _ProgramVerifier:
             kept = [s.name for b, s in bound if b.role != "in" and s.cls in ("param", "state")]
             require(not kept, f"%{', %'.join(kept)} is written before the last check")
             checks = any(s.cls == "status" for _, s in bound)
-            require(not (checks and call.repeats), "a check is repeated")
+            require(not (checks and call.loops), "a check is repeated")
 
-    def repeats(self) -> None:
+    def loops(self) -> None:
         """Loops have names of their own, several iterations, and one run of neighbouring calls each."""
         around: tuple[Axis, ...] = ()
         closed: set[str] = set()
         for call in self.program.calls:
             self.present = call
-            kept = [a for a, b in zip(around, call.repeats, strict=False) if a == b]
-            same = len(kept) if tuple(kept) == call.repeats[: len(kept)] == around[: len(kept)] else 0
+            kept = [a for a, b in zip(around, call.loops, strict=False) if a == b]
+            same = len(kept) if tuple(kept) == call.loops[: len(kept)] == around[: len(kept)] else 0
             closed.update(a.name for a in around[same:])
-            names = [a.name for a in call.repeats]
+            names = [a.name for a in call.loops]
             require(len(set(names)) == len(names), "two loops around a call have the same name")
             require(closed.isdisjoint(names), f"the loops {', '.join(names)} are not all of neighbouring calls")
-            require(all(a.extent > 0 for a in call.repeats), "a loop has no iterations")
-            require(not call.places or len(call.places) == len(call.args), f"@{call.kernel}: one place per storage")
-            around = call.repeats
+            require(all(a.extent > 0 for a in call.loops), "a loop has no iterations")
+            require(
+                not call.offsets or len(call.offsets) == len(call.args), f"@{call.kernel}: one base offset per storage"
+            )
+            around = call.loops
 
     def bind(self, call: Call) -> list[tuple[Buffer, Storage]]:
         """The buffers of the called kernel with the storages whose memory they use."""
@@ -396,14 +398,14 @@ class _ProgramVerifier:
         for position, (buffer, name) in enumerate(zip(buffers, call.args, strict=True)):
             require(name in self.storages, f"there is no storage %{name}")
             storage, root = self.storages[name], self.roots[name]
-            place = call.place(position)
-            fits = storage.dtype is buffer.dtype and (storage.size == buffer.size or bool(call.places))
+            offset = call.offset(position)
+            fits = storage.dtype is buffer.dtype and (storage.size == buffer.size or bool(call.offsets))
             given = print_type(storage.dtype, storage.shape)
-            known = all(isinstance(a, Axis) and a in call.repeats for a, _ in place.terms)
-            require(known, f"@{call.kernel}: {place} is not affine in the loops around the call")
-            low, high = bounds(place)
+            known = all(isinstance(a, Axis) and a in call.loops for a, _ in offset.terms)
+            require(known, f"@{call.kernel}: {offset} is not affine in the enclosing loops")
+            low, high = bounds(offset)
             inside = low >= 0 and high + buffer.size <= storage.size
-            require(not call.places or inside, f"%{name} has {storage.size} elements, not {high + buffer.size}")
+            require(not call.offsets or inside, f"%{name} has {storage.size} elements, not {high + buffer.size}")
             require(fits, f"%{name} is {given}, %{buffer.name} of @{call.kernel} is {buffer.dtype}[{buffer.size}]")
             writable = buffer.role == "in" or root.cls not in ("input", "weight", "constant")
             require(writable, f"{root.cls} %{root.name} is written")

@@ -110,9 +110,9 @@ def test_loops_inside_of_loops():
     place = (2 - as_index(outer)) * 8 + as_index(inner) * 4
     calls = (
         Call("double", ("x", "total")),
-        Call("double", ("x", "z"), repeats=(outer,)),
-        Call("add", ("total", "x"), repeats=(outer, inner)),
-        Call("double", ("total", "y"), repeats=(outer, inner), places=(as_index(0), place)),
+        Call("double", ("x", "z"), loops=(outer,)),
+        Call("add", ("total", "x"), loops=(outer, inner)),
+        Call("double", ("total", "y"), loops=(outer, inner), offsets=(as_index(0), place)),
         Call("add", ("total", "x")),
     )
     made = plan_memory(Program("p", (x, y, total, storage("z", "temp")), (DOUBLE, ADD), calls))

@@ -17,7 +17,7 @@ from graphc.ir.kernel.text import print_program
 from graphc.ir.kernel.verify import verify_program
 
 A, B = Axis("a", 2), Axis("b", 3)
-CALLS = (Call("p", ()), Call("q", (), repeats=(A,)), Call("r", (), repeats=(A, B)), Call("s", ()))
+CALLS = (Call("p", ()), Call("q", (), loops=(A,)), Call("r", (), loops=(A, B)), Call("s", ()))
 TEXT = """\
 program @sums {
   input %x: f32[3,2]
@@ -89,7 +89,7 @@ def test_loops_inside_of_loops_read_back():
     calls = "call @k()\n    repeat b in 3 {\n      call @k()\n    }\n    call @k()"
     text = f"program @p {{\n  kernel @k() {{\n  }}\n\n  repeat a in 2 {{\n    {calls}\n  }}\n  call @k()\n}}\n"
     program = parse_program(text)
-    assert [c.repeats for c in program.calls] == [(A,), (A, B), (A,), ()]
+    assert [c.loops for c in program.calls] == [(A,), (A, B), (A,), ()]
     assert print_program(program).replace("\n\n", "\n") == text.replace("\n\n", "\n")
     verify_program(program)
 
@@ -111,11 +111,11 @@ def test_places_and_loops_that_are_wrong():
             verify_program(replace(program, calls=tuple(calls)))
 
     loop = Axis("r0", 3)
-    refused("%x has 6 elements, not 8", places=(as_index(loop) * 2 + 2, as_index(0)))
-    refused("is not affine in the loops around", places=(as_index(Axis("other", 3)), as_index(0)))
-    refused("one place per storage", places=(as_index(loop),))
-    refused("a loop has no iterations", repeats=(Axis("none", 0),), places=())
-    refused("two loops around a call have the same name", repeats=(loop, loop))
+    refused("%x has 6 elements, not 8", offsets=(as_index(loop) * 2 + 2, as_index(0)))
+    refused("is not affine in the enclosing loops", offsets=(as_index(Axis("other", 3)), as_index(0)))
+    refused("one base offset per storage", offsets=(as_index(loop),))
+    refused("a loop has no iterations", loops=(Axis("none", 0),), offsets=())
+    refused("two loops around a call have the same name", loops=(loop, loop))
 
 
 def test_a_loop_is_one_run_of_neighbours():

@@ -211,7 +211,7 @@ class _Tiler:
         """By kernel, sizes of tiles and sizes of buffers: the kernel of one tile."""
         self.storages = {s.name: s for s in program.storages}
         self.loops = 0
-        self.taken = {axis.name for call in program.calls for axis in call.repeats}
+        self.taken = {axis.name for call in program.calls for axis in call.loops}
 
     def run(self) -> Program:
         """The program with loops around its sequences."""
@@ -261,7 +261,7 @@ class _Tiler:
     def sequence(self, start: int, stop: int, inner: Sequence[str]) -> tuple[_Sequence, list[_Loop]] | None:
         """A sequence of calls and the loops to put around it, if there are any."""
         calls = self.program.calls[start:stop]
-        if any(c.repeats or c.places for c in calls) or any(self.storages[a].alias for c in calls for a in c.args):
+        if any(c.loops or c.offsets for c in calls) or any(self.storages[a].alias for c in calls for a in c.args):
             return None
         for call in calls:
             if call.kernel not in self.facts:
@@ -280,20 +280,20 @@ class _Tiler:
         for number, call in enumerate(sequence.calls):
             facts = sequence.facts[number]
             tiles = {loop.axes[number]: loop.size for loop in loops}
-            places: list[Index] = []
+            offsets: list[Index] = []
             buffers: list[Buffer] = []
             for buffer, name in sequence.arguments[number]:
-                place, size = Index(), sizes.get(name, buffer.size)
+                offset, size = Index(), sizes.get(name, buffer.size)
                 if name not in sizes:
                     for axis, loop in zip(around, loops, strict=True):
                         step = facts.steps[loop.axes[number]].get(buffer.name, 0)
-                        place = place + as_index(axis) * (step * loop.size)
-                if place.terms:
+                        offset = offset + as_index(axis) * (step * loop.size)
+                if offset.terms:
                     size = _reach(facts, buffer.name, tiles)
-                places.append(place)
+                offsets.append(offset)
                 buffers.append(replace(buffer, size=size))
             kernel = self.tile_kernel(facts.kernel, tiles, buffers)
-            calls.append(replace(call, kernel=kernel.name, repeats=around, places=tuple(places)))
+            calls.append(replace(call, kernel=kernel.name, loops=around, offsets=tuple(offsets)))
         return calls
 
     def inner_sizes(self, sequence: _Sequence, loops: Sequence[_Loop]) -> dict[str, int]:

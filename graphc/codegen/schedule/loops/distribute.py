@@ -24,7 +24,7 @@ def distribute_loops(program: Program) -> Program:
             call,
             kernel=name,
             args=tuple(call.args[p] for p in taken),
-            places=tuple(call.places[p] for p in taken) if call.places else (),
+            offsets=tuple(call.offsets[p] for p in taken) if call.offsets else (),
         )
         for call in program.calls
         for name, taken in pieces[call.kernel]

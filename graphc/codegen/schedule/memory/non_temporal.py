@@ -51,7 +51,7 @@ def _vast(program: Program, target: Target) -> set[str]:
 
 
 def _is_whole(call: Call) -> bool:
-    return not call.repeats and not call.places
+    return not call.loops and not call.offsets
 
 
 def _is_written_once(kernel: Kernel, buffer: str, target: Target) -> bool:

@@ -75,7 +75,7 @@ class _Step:
 
     def needs_only(self, known: set[str] | frozenset[str]) -> bool:
         """Whether it runs once, and reads nothing else."""
-        return not self.call.repeats and self.read <= known
+        return not self.call.loops and self.read <= known
 
 
 def _before(storage: Storage, made: set[str]) -> Storage:

@@ -75,20 +75,20 @@ class _Calls:
     def add_pieces(self, call: Call) -> None:
         """Appends the calls of the pieces of a kernel."""
         bound = dict(zip((b.name for b in self.program.kernel(call.kernel).arguments), call.args, strict=True))
-        places = {name: call.place(i) for i, name in enumerate(bound)}
+        offsets = {name: call.offset(i) for i, name in enumerate(bound)}
         for piece in self.split[call.kernel]:
             for buffer in piece.arguments:
                 if buffer.name not in bound:
                     bound[buffer.name] = _fresh(f"{buffer.name}.{len(self.names)}", self.names)
                     self.storages.append(Storage(bound[buffer.name], buffer.dtype, (buffer.size,), "temp"))
             args = tuple(bound[b.name] for b in piece.arguments)
-            at = tuple(places.get(b.name, Index()) for b in piece.arguments) if call.places else ()
-            self.add(Call(piece.name, args, call.values, call.repeats, at))
+            at = tuple(offsets.get(b.name, Index()) for b in piece.arguments) if call.offsets else ()
+            self.add(Call(piece.name, args, call.values, call.loops, at))
 
     def add(self, call: Call) -> None:
         """Appends a call, or joins it with the last one."""
         last = self.calls[-1] if self.calls else None
-        plain = last is not None and not (last.repeats or call.repeats or last.places or call.places)
+        plain = last is not None and not (last.loops or call.loops or last.offsets or call.offsets)
         if last is not None and plain and call.kernel in self.row_sums:
             joined = fuse_maps(self.program, self.kernels[last.kernel], last, self.row_sums[call.kernel], call)
             if joined is not None:
@@ -136,7 +136,7 @@ class _Partial:
 def _read_once(program: Program, kernel: Kernel, fixed: frozenset[str]) -> frozenset[str]:
     """Buffers to which no call binds what could be packed once for many calls."""
     calls = program.calls_of(kernel.name)
-    packed = {b.name for c in calls for b, a in zip(kernel.arguments, c.args, strict=True) if a in fixed or c.repeats}
+    packed = {b.name for c in calls for b, a in zip(kernel.arguments, c.args, strict=True) if a in fixed or c.loops}
     return frozenset(b.name for b in kernel.arguments) - packed
 
 

@@ -44,7 +44,7 @@ def plan_threads(program: Program, target: Target) -> Team:
     runs: Counter[str] = Counter()
     for call in program.calls:
         runs[call.kernel] += call.runs
-    repeated = {call.kernel for call in program.calls if call.repeats}
+    repeated = {call.kernel for call in program.calls if call.loops}
     splits: dict[str, Split] = {}
     shared = 0
     for kernel in (k for k in program.kernels if runs[k.name]):
@@ -112,7 +112,7 @@ class _Meetings:
                 yield number, block
             else:
                 numbered = [
-                    replace(call, kernel=str(i), repeats=tuple(Axis(a.name, 2) for a in call.repeats))
+                    replace(call, kernel=str(i), loops=tuple(Axis(a.name, 2) for a in call.loops))
                     for i, call in enumerate(block, number)
                 ]
                 for call, _ in executions(numbered):

@@ -82,7 +82,7 @@ def check_same(program: Program, blocked: Program) -> None:
 @pytest.mark.parametrize(("nbytes", "loops"), [(2400, (2, 3)), (1200, (2, 3, 2)), (4400, (2,)), (1 << 20, ())])
 def test_attention_holds_a_block_of_scores(nbytes: int, loops: tuple[int, ...]):
     program, blocked = chained(ATTENTION, nbytes)
-    assert {tuple(a.extent for a in c.repeats) for c in blocked.calls} == {loops}
+    assert {tuple(a.extent for a in c.loops) for c in blocked.calls} == {loops}
     scores = blocked.storage("s")
     assert scores.size * max(1, int(np.prod(loops))) == program.storage("s").size
     check_same(program, blocked)
@@ -93,8 +93,8 @@ def test_keys_are_packed_once_for_all_blocks_of_queries():
     scheduled = schedule_program(program, small(8000))
     packs = [c for c in scheduled.calls if c.kernel.endswith("_pack")]
     products = [c for c in scheduled.calls if not c.kernel.endswith("_pack")]
-    assert packs and all(len(c.repeats) == 2 for c in packs)
-    assert all(len(c.repeats) == 3 for c in products)
+    assert packs and all(len(c.loops) == 2 for c in packs)
+    assert all(len(c.loops) == 3 for c in products)
 
 
 @pytest.mark.parametrize("text", [ROWS_FROM_ELSEWHERE, COLUMN_SUMS])
@@ -106,7 +106,7 @@ def test_rows_that_need_other_rows_stay_together(text: str):
 def test_neighbours_in_chains_of_their_own():
     text = ATTENTION.replace("return %o", "%r = matmul(%o, %kt) {transpose_b=true} : f32[2,3,12,12]\n  return %r")
     program, blocked = chained(text.replace("-> (f32[2,3,12,8])", "-> (f32[2,3,12,12])"), 1200)
-    assert all(c.repeats for c in blocked.calls)
+    assert all(c.loops for c in blocked.calls)
     check_same(program, blocked)
 
 
@@ -150,5 +150,5 @@ def test_training_step_of_attention():
     program = lower_graph(graph)
     blocked = tile_and_fuse(program, small(2000))
     verify_program(blocked)
-    assert sum(1 for c in blocked.calls if c.repeats) >= 4
+    assert sum(1 for c in blocked.calls if c.loops) >= 4
     check_same(program, blocked)

@@ -102,6 +102,6 @@ def test_large_transformed_weights_are_prepared():
           return %y
         }""")
     main, first = split_prepacking(program)
-    assert first is not None and not any(c.repeats for c in first.calls)
+    assert first is not None and not any(c.loops for c in first.calls)
     assert {v for c in main.calls for v in c.values}.isdisjoint({"v", "winograd_weight"})
     assert [s.path[0] for s in main.storages if s.cls == "weight"] == [PREPARED]

@@ -105,7 +105,7 @@ def test_the_plan_may_be_given():
 def repeated(calls: str, loops: dict[int, tuple[Axis, ...]], **places: int) -> Program:
     """``program`` with loops around some calls."""
     made = program(calls, **places)
-    around = tuple(replace(c, repeats=loops.get(i, ())) for i, c in enumerate(made.calls))
+    around = tuple(replace(c, loops=loops.get(i, ())) for i, c in enumerate(made.calls))
     return replace(made, calls=around)
 
 

@@ -48,7 +48,7 @@ def stamp_count(program: Program) -> int:
 def emit_stamped(program: Program, target: Target, execution: Execution) -> Module:
     """As ``emit_module``, for one thread, with the processor's cycle counter written down around each kernel's call.
     Raises CompileError for machines whose counter programs may not read."""
-    if not target.triple.startswith("x86_64"):
+    if not target.cycle_counter:
         raise CompileError(f"calls cannot be timed one by one on {target.triple}", remedy="a machine with x86-64")
     declarations: dict[str, Part] = {"stamp": "declare i64 @llvm.readcyclecounter()"}
     alone = Execution(execution.streamed)

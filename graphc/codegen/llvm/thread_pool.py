@@ -17,8 +17,6 @@ RESET = "graphc_pool_reset"
 """``void graphc_pool_reset()`` forgets the workers; for the child after fork(), in which they do not exist."""
 SIZE = "graphc_pool_size"
 """``i64 graphc_pool_size()``: how many workers have been started."""
-_FUTEX = {"x86_64": 202, "aarch64": 98}
-_PAUSE = {"x86_64": ("llvm.x86.sse2.pause", "", ""), "aarch64": ("llvm.aarch64.hint", "i32", "i32 1")}
 _UNBLOCKED = (4, 7, 8, 11)
 """Signals that a worker raises itself (SIGILL, SIGBUS, SIGFPE, SIGSEGV); others are left to the caller's threads."""
 
@@ -301,25 +299,20 @@ define i64 @{size}() nounwind {{
 
 def emit_pool(target: Target) -> str:
     """LLVM text of the pool; raises CompileError for a target without one."""
-    if not target.has_pool:
+    waits = target.waits
+    if not target.has_pool or waits is None:
         raise CompileError(f"there is no thread pool for {target.triple}")
-    architecture = _architecture(target)
-    name, parameter, argument = _PAUSE[architecture]
     blocked = (1 << 64) - 1
     for signal in _UNBLOCKED:
         blocked &= ~(1 << (signal - 1))
     return _TEXT.format(
         triple=target.triple,
-        declare_pause=f"declare void @{name}({parameter})",
-        pause=f"call void @{name}({argument})",
-        futex=_FUTEX[architecture],
+        declare_pause=f"declare void @{waits.pause}({waits.pause_argument.partition(' ')[0]})",
+        pause=f"call void @{waits.pause}({waits.pause_argument})",
+        futex=waits.futex,
         signals=blocked - (1 << 64),
         more_signals=", i64 -1" * 15,
         run=RUN,
         reset=RESET,
         size=SIZE,
     )
-
-
-def _architecture(target: Target) -> str:
-    return target.triple.partition("-")[0]

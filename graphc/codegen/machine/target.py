@@ -16,6 +16,18 @@ from graphc.base.errors import CompileError
 from graphc.codegen.machine.costs import DEFAULT, Costs
 
 
+@dataclass(frozen=True)
+class Waits:
+    """How a thread of a family of processors waits for a word of memory on Linux."""
+
+    futex: int
+    """Number of the system call with which it sleeps until another thread wakes it."""
+    pause: str
+    """LLVM's name of the instruction that tells a processor that a loop only waits."""
+    pause_argument: str = ""
+    """What the instruction takes, with its type: ``i32 1``."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """A machine: facts, which are documented or detected, and what things cost on it."""
@@ -39,6 +51,14 @@ class Target:
     """True when fused multiply-add is one instruction."""
     half: bool = False
     """True when an instruction converts f16 to f32."""
+    dots: bool = False
+    """True when an instruction adds up products of pairs of bf16."""
+    byte_dots: bool = False
+    """True when an instruction adds up products of four bytes."""
+    waits: Waits | None = None
+    """How threads wait for each other on Linux; None where that is not known."""
+    cycle_counter: bool = False
+    """True when programs may read a counter of cycles."""
     l1_bytes: int = 32 * 1024
     l2_bytes: int = 512 * 1024
     line_bytes: int = 64
@@ -52,19 +72,9 @@ class Target:
         return max(1, self.vector_bytes // dtype.itemsize)
 
     @property
-    def dots(self) -> bool:
-        """True when an instruction adds up products of pairs of bf16."""
-        return self.has("avx512bf16") and self.has("avx512vl")
-
-    @property
-    def byte_dots(self) -> bool:
-        """True when an instruction adds up products of four bytes."""
-        return self.has("avx512vnni") and self.has("avx512vl")
-
-    @property
     def has_pool(self) -> bool:
-        """True where a pool of worker threads can be emitted: Linux on x86-64 or aarch64."""
-        return "linux" in self.triple and self.triple.startswith(("x86_64", "aarch64"))
+        """True where a pool of worker threads can be emitted: Linux on a processor of which is known how it waits."""
+        return "linux" in self.triple and self.waits is not None
 
     def has(self, feature: str) -> bool:
         """True when an LLVM feature such as ``avx512f`` is on."""

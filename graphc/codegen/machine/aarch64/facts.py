@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphc.codegen.machine.aarch64.costs import NEON
-from graphc.codegen.machine.target import Family, Target
+from graphc.codegen.machine.target import Family, Target, Waits
 
 
 def describe(triple: str, cpu: str, features: str) -> Target:
@@ -16,6 +16,7 @@ def describe(triple: str, cpu: str, features: str) -> Target:
         registers=32,
         fma=True,
         half=True,
+        waits=Waits(futex=98, pause="llvm.aarch64.hint", pause_argument="i32 1"),
         costs=NEON,
     )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from graphc.codegen.machine.target import Family, Target
+from typing import Any
+
+from graphc.codegen.machine.target import Family, Target, Waits
 from graphc.codegen.machine.x86_64.costs import AVX2, AVX512, SSE2
 
 _TRIPLE = "x86_64-unknown-linux-gnu"
@@ -12,49 +14,34 @@ _V4 = f"+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl,{_V3}"
 """Features of the level x86-64-v4."""
 
 
+_LEVELS: tuple[tuple[frozenset[str], dict[str, Any]], ...] = (
+    (
+        frozenset({"+avx512f", "+avx512vl"}),
+        {
+            **{"vector_bytes": 64, "registers": 32, "streams": 32, "masked": True, "fast_ldexp": True, "fma": True},
+            **{"l1_bytes": 48 * 1024, "l2_bytes": 1024 * 1024, "costs": AVX512},
+        },
+    ),
+    (frozenset({"+avx2", "+fma"}), {"vector_bytes": 32, "masked": True, "fma": True, "costs": AVX2}),
+    (frozenset(), {"vector_bytes": 16, "costs": SSE2}),
+)
+"""What processors with some features have beside what all have; the first that fits counts."""
+
+
 def describe(triple: str, cpu: str, features: str) -> Target:
     """The facts of a processor with these features."""
     on = set(features.split(","))
-    half = bool(on & {"+f16c", "+avx512f"})
-    if {"+avx512f", "+avx512vl"} <= on:
-        return Target(
-            triple=triple,
-            cpu=cpu,
-            features=features,
-            vector_bytes=64,
-            registers=32,
-            streams=32,
-            masked=True,
-            fast_ldexp=True,
-            fma=True,
-            half=half,
-            l1_bytes=48 * 1024,
-            l2_bytes=1024 * 1024,
-            costs=AVX512,
-        )
-    if {"+avx2", "+fma"} <= on:
-        return Target(
-            triple=triple,
-            cpu=cpu,
-            features=features,
-            vector_bytes=32,
-            registers=16,
-            streams=16,
-            masked=True,
-            fma=True,
-            half=half,
-            costs=AVX2,
-        )
-    return Target(
-        triple=triple,
-        cpu=cpu,
-        features=features,
-        vector_bytes=16,
-        registers=16,
-        streams=16,
-        half=half,
-        costs=SSE2,
-    )
+    level = next(facts for needed, facts in _LEVELS if needed <= on)
+    common: dict[str, Any] = {
+        "registers": 16,
+        "streams": 16,
+        "half": bool(on & {"+f16c", "+avx512f"}),
+        "dots": {"+avx512bf16", "+avx512vl"} <= on,
+        "byte_dots": {"+avx512vnni", "+avx512vl"} <= on,
+        "waits": Waits(futex=202, pause="llvm.x86.sse2.pause"),
+        "cycle_counter": True,
+    }
+    return Target(triple=triple, cpu=cpu, features=features, **(common | level))
 
 
 FAMILY = Family(

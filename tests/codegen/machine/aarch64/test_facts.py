@@ -14,3 +14,9 @@ def test_every_processor_has_neon():
 
 def test_addresses_take_registers_of_which_there_are_fewer():
     assert FAMILY.named["neon"].streams < FAMILY.named["neon"].registers
+
+
+def test_threads_wait_by_the_system_call_of_linux():
+    waits = FAMILY.named["neon"].waits
+    assert waits is not None and (waits.futex, waits.pause_argument) == (98, "i32 1")
+    assert not FAMILY.named["neon"].cycle_counter

@@ -1,14 +1,15 @@
 """The order of the house in figures: ``python -m tools.house`` prints what stands where it should not.
 
-Modules at the top of the package, circles of packages, packages without a floor, rules that name ops outside of
-`graphc/ops`, and numbers without a name in what chooses between ways to compile. ``--list`` shows each place,
-``--json`` prints the figures as JSON.
+Modules at the top of the package, circles of packages, packages without a floor, rules that name or compare ops
+outside of `graphc/ops`, and numbers without a name in what chooses between ways to compile. ``--list`` shows each
+place, ``--json`` prints the figures as JSON.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import importlib
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ import networkx as nx
 
 from graphc.ir.op import REGISTRY
 from graphc.ops import registry
+from graphc.ops.define import OpFunction
 from tools.floors import FRONT_DOOR, floor_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,7 +32,13 @@ SEE_OPS = (
     *("passes", "fusion", "lowering", "compiler", "eager", "tracing", "compiled", "drawing"),
     *("tape", "cli", "ir/graph"),
 )
-"""Packages that see graphs: what they do with an op follows from its definition, not from its name."""
+"""Packages that see graphs: what they do with an op follows from its definition, not from its name. In all others,
+words that are names of ops mean methods of tensors or operations of kernels."""
+OPS = "ops"
+"""The package that defines ops."""
+REWRITES = ("canonicalize", "batchnorm", "padded_sums", "precision", "winograd", "zero_signs")
+"""Modules of passes that are rewrite rules and their conditions: such a rule makes one pattern of ops of another, so it
+names them."""
 CHOOSE = ("fusion", "codegen/schedule")
 """Packages that choose between ways to compile by prices and thresholds."""
 FORMULAS = "codegen/schedule/expansion"
@@ -119,16 +127,26 @@ def _imported(module: Module, names: set[str]) -> Iterator[str]:
 
 
 def names_of_ops(modules: Sequence[Module]) -> list[Place]:
-    """Tables keyed by names of ops, and comparisons with such names, in packages that see graphs."""
-    seen = [m for m in modules if m.path.startswith(tuple(f"{PACKAGE}/{p}/" for p in SEE_OPS))]
-    return [place for module in seen for place in _named_ops(module)]
+    """Tables keyed by names of ops in packages that see graphs; comparisons with such names, and look-ups of them,
+    outside of the ops."""
+    return [place for module in _outside_of_ops(modules) for place in _named_ops(module)]
+
+
+def _sees_ops(module: Module) -> bool:
+    return module.path.startswith(tuple(f"{PACKAGE}/{p}/" for p in SEE_OPS))
+
+
+def _outside_of_ops(modules: Sequence[Module]) -> list[Module]:
+    return [m for m in modules if not m.path.startswith(f"{PACKAGE}/{OPS}/")]
 
 
 def _named_ops(module: Module) -> Iterator[Place]:
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Compare) and _asks_for_name(node):
             yield Place(module.path, node.lineno, ast.unparse(node))
-        if not isinstance(node, ast.Dict | ast.Set | ast.Tuple | ast.List):
+        if isinstance(node, ast.Subscript) and _looks_up_name(node):
+            yield Place(module.path, node.lineno, ast.unparse(node))
+        if not _sees_ops(module) or not isinstance(node, ast.Dict | ast.Set | ast.Tuple | ast.List):
             continue
         keys = node.keys if isinstance(node, ast.Dict) else node.elts
         texts = [k.value for k in keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
@@ -142,6 +160,53 @@ def _asks_for_name(node: ast.Compare) -> bool:
     asks = any(isinstance(s, ast.Attribute) and s.attr == "name" and "op" in ast.unparse(s.value) for s in sides)
     literals = (c.value for s in sides for c in ast.walk(s) if isinstance(c, ast.Constant))
     return asks and any(isinstance(text, str) and text in REGISTRY for text in literals)
+
+
+def _looks_up_name(node: ast.Subscript) -> bool:
+    return isinstance(node.slice, ast.Constant) and ast.unparse(node.value).endswith("REGISTRY")
+
+
+def ops_by_identity(modules: Sequence[Module]) -> list[Place]:
+    """``cast.op``, which is there to be compared with, and collections of ops, outside of the ops and of rewrite rules.
+    Ops that are applied are no such places, nor are tables of what to apply."""
+    rewrites = {f"{PACKAGE}/passes/{name}.py" for name in REWRITES}
+    seen = [m for m in _outside_of_ops(modules) if m.path not in rewrites]
+    return [place for module in seen for place in _identities(module)]
+
+
+def _identities(module: Module) -> Iterator[Place]:
+    known = _imported_from_ops(module)
+
+    def is_op(node: ast.AST | None) -> bool:
+        """Whether an expression is an op that was imported, or one of an imported module of ops."""
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            return isinstance(getattr(known.get(node.value.id), node.attr, None), OpFunction)
+        return isinstance(node, ast.Name) and isinstance(known.get(node.id), OpFunction)
+
+    applied = {id(part) for node in ast.walk(module.tree) if _emits(node) for part in ast.walk(node)}
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Attribute) and node.attr == "op" and is_op(node.value) and id(node) not in applied:
+            yield Place(module.path, node.lineno, ast.unparse(node))
+        elif isinstance(node, ast.Dict | ast.Set | ast.Tuple | ast.List):
+            looks_up = isinstance(node, ast.Dict | ast.Set)
+            elements = node.keys if isinstance(node, ast.Dict) else node.elts
+            if (looks_up or _sees_ops(module)) and any(is_op(e) for e in elements):
+                yield Place(module.path, node.lineno, f"collection {ast.unparse(node)}")
+
+
+def _emits(node: ast.AST) -> bool:
+    """Whether an expression is ``emit(graph, cast.op, ...)`` or ``tracer.apply(cast.op, ...)``: an op is applied."""
+    return isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ("emit", "apply")
+
+
+def _imported_from_ops(module: Module) -> dict[str, object]:
+    """What a module has imported from the ops, by the name that it has there."""
+    found: dict[str, object] = {}
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{PACKAGE}.{OPS}."):
+            package = importlib.import_module(str(node.module))
+            found.update({a.asname or a.name: getattr(package, a.name) for a in node.names})
+    return found
 
 
 def loose_numbers(modules: Sequence[Module]) -> list[Place]:
@@ -175,6 +240,7 @@ FIGURES = {
     "packages without a floor": without_floor,
     "circles of packages": circles,
     "ops by name outside of ops": names_of_ops,
+    "ops by identity outside of ops": ops_by_identity,
     "numbers without a name": loose_numbers,
 }
 

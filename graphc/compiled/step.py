@@ -23,6 +23,7 @@ from graphc.compiled.user_passes import passed
 from graphc.compiler.compile import running_target
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Value, input_path
+from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.autodiff import vjp_graph
@@ -156,7 +157,7 @@ class _Program:
         self.graph = graph
         self.program = build(graph, step.passes.pipeline, step.target)
         order = [v.node.attrs["path"] for v in bound_values(graph, self.program)]
-        written = {n.operands[0].node.attrs["path"] for n in graph.nodes() if n.op is state_write.op}
+        written = {n.operands[0].node.attrs["path"] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
         self.binding = Binding([slots[p] for p in order], [p in written for p in order])
         self.calls = BoundProgram(self.program, self.binding, self.account.words)
         self.single = self.traced.structure == Branch(tuple, (), (Leaf(), Leaf()))
@@ -268,7 +269,7 @@ def _taken_writes(graph: Graph, parameters: Iterable[Value]) -> dict[Value, Valu
     """What parameters hold after the forward pass; its writes of them go, for the update writes them, once."""
     contents = {parameter: parameter for parameter in parameters}
     for node in list(graph.nodes()):
-        if node.op is state_write.op and node.operands[0] in contents:
+        if node.op.has(Trait.STATE_WRITE) and node.operands[0] in contents:
             contents[node.operands[0]] = node.operands[1]
             graph.erase(node)
     return contents

@@ -232,6 +232,10 @@ class EagerDispatcher:
         """The tensor itself."""
         return tensor
 
+    def known(self, tensor: Tensor) -> np.ndarray:
+        """The tensor's elements."""
+        return tensor._data
+
     def leaf(self, tensor: Any) -> Any:
         """The tensor itself."""
         return tensor

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
-from graphc.ir.graph.graph import Graph, Value
+from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.op import Dims
 from graphc.ir.types import row_major_strides
-from graphc.ops.shape import transpose
 
 LAYOUTS = ("channels_first", "channels_last", "batch_last")
 """What temporaries that hold images may look like: N C H W as users see them, N H W C, or C H W N."""
@@ -57,13 +56,17 @@ def turned_strides(graph: Graph, value: Value) -> tuple[int, ...] | None:
     """Strides under which the only reads of a value, transposes that are all alike, are in order; None where it has
     other reads, or rows would no longer be in one piece. Heads of attention, put side by side, are such a value."""
     users = [node for node, _ in graph.uses(value)]
-    if value in graph.outputs or not users or any(node.op is not transpose.op for node in users):
+    if value in graph.outputs or not users or value.type.rank == 0:
         return None
-    order = users[0].attrs["permutation"]
-    if order[-1] != len(order) - 1 or any(node.attrs["permutation"] != order for node in users):
+    order = _permutation(users[0])
+    if order is None or order[-1] != len(order) - 1 or any(_permutation(node) != order for node in users):
         return None
     by_dimension = dict(zip(order, row_major_strides(users[0].result.shape), strict=True))
     return tuple(by_dimension[i] for i in range(len(order)))
+
+
+def _permutation(node: Node) -> tuple[int, ...] | None:
+    return None if node.op.permutes is None else node.op.permutes(node.attrs)
 
 
 def dimension_order(rank: int, layout: str) -> tuple[int, ...]:

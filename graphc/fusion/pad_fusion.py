@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from graphc.fusion.partition import Group, Partition
 from graphc.ir.graph.graph import Node, Value
-from graphc.ir.op import Trait
-from graphc.ops.shape import pad
+from graphc.ir.op import Halo, Trait
 
 
 def fuse_pads(partition: Partition) -> None:
     """Joins paddings with the products and nests of which they are the only readers. What was a copy of the whole value
     becomes loops over the halo."""
     for node in partition.materialized:
-        if not is_halo_pad(node) or len(partition.group_of[node].nodes) != 1:
+        if halo_of(node) is None or len(partition.group_of[node].nodes) != 1:
             continue
         source = node.operands[0]
         inner = partition.group_of.get(source.node)
@@ -23,14 +22,13 @@ def fuse_pads(partition: Partition) -> None:
             partition.join(Group([], inner.kind, inner.shape), inner, partition.group_of[node])
 
 
-def is_halo_pad(node: Node) -> bool:
-    """True for a padding that only adds elements around its operand."""
-    attrs = node.attrs
-    return node.op is pad.op and not any(attrs["interior"]) and min((*attrs["low"], *attrs["high"]), default=0) >= 0
+def halo_of(node: Node) -> Halo | None:
+    """What a padding that only adds elements around its operand adds; None for all other nodes."""
+    return None if node.op.halo is None else node.op.halo(node.attrs)
 
 
 def halo_source(value: Value, members: set[Node]) -> Value:
     """What a kernel that holds ``members`` computes of a value point by point: it, or what its halo lies around."""
     node = value.node
-    inside = node in members and is_halo_pad(node) and node.operands[0].node in members
+    inside = node in members and halo_of(node) is not None and node.operands[0].node in members
     return node.operands[0] if inside else value

@@ -9,7 +9,6 @@ from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value
 from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.kernel.index import Index
 from graphc.ir.op import Trait
-from graphc.ops.loop import scan
 from graphc.passes.call_invariant import call_invariant_nodes
 from graphc.passes.long_views import DIVISIONS, is_written_by_parts, long_views
 from graphc.passes.operand_access import (
@@ -236,7 +235,7 @@ def is_check(node: Node) -> bool:
 
 def is_repeated(node: Node) -> bool:
     """True for a scan, which becomes repeated calls of the kernels of its body; its operands all lie in memory."""
-    return node.op is scan.op
+    return node.op.has(Trait.LOOP)
 
 
 def _single(node: Node) -> Group:

@@ -49,6 +49,14 @@ class Trait(Flag):
     """Operand 0 is a param or state argument of the graph, and the result is its content at entry."""
     STATE_WRITE = auto()
     """Operand 0 is a param or state argument of the graph, and result 0 is its content after the call."""
+    IDENTITY = auto()
+    """The results are the operands, bit by bit: the op means something to gradients or to order only."""
+    CONVERSION = auto()
+    """Result element i is element i of the one operand as the element type that the attribute ``dtype`` names."""
+    LOOP = auto()
+    """Applies the graph in its attribute ``body`` in a row, ``length`` times, backwards where ``reverse`` says so. The
+    first ``carries`` operands are what the first step takes over and the first results what the last one leaves; of
+    the next ``sequences`` operands each step takes a slice; the others are the same for all. See ops.loop."""
     RECOMPUTED = auto()
     """The result may be written to before a backward pass, whose rules then get it computed again from the operands."""
 
@@ -82,6 +90,15 @@ class ImageRule:
 
     operands: tuple[Dims, ...]
     result: Dims
+
+
+@dataclass(frozen=True)
+class Halo:
+    """What a view puts around its operand: elements before and after it along each dimension, all of one value."""
+
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    value: bool | int | float
 
 
 Bounds = tuple[int, int]
@@ -224,6 +241,12 @@ class OpDef:
     the result lie within as if integers had no width, or None where nothing is known beyond their type."""
     image: ImageRule | None = None
     """What the dimensions of operands and result are, for ops on images; see ``image_rule``."""
+    permutes: Callable[[Attrs], tuple[int, ...]] | None = None
+    """For views that only reorder dimensions: for each dimension of the result its dimension in the operand."""
+    halo: Callable[[Attrs], Halo | None] | None = None
+    """For views that put a halo around their operand, which lies in the result as it is; None where they do more."""
+    parts: Callable[[Types, Attrs], tuple[tuple[int, ...], ...]] | None = None
+    """For views whose result consists of their operands, each as it is, and of no more: where each of them begins."""
     multiply_adds: Callable[[Types, Types, Attrs], int] | None = None
     """For CONTRACTION: multiply-adds of an application, from the types of operands and results."""
     runs: Callable[[Attrs], tuple[Any, int]] | None = None

@@ -8,14 +8,14 @@ from typing import Any
 
 from graphc.base.errors import CompileError
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
-from graphc.fusion.pad_fusion import halo_source
+from graphc.fusion.pad_fusion import halo_of, halo_source
 from graphc.fusion.partition import Group
 from graphc.ir.graph.graph import CONSTANT, Node, Value
 from graphc.ir.kernel.index import Index, IndexLike, as_index, flatten, unflatten
 from graphc.ir.kernel.lowering import OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.kernel.statements import Buffer, Guard, Kernel, Loop, Stmt
-from graphc.ir.op import Trait
+from graphc.ir.op import Halo, Trait
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.lowering.horizontal_loops import fuse_loops
 from graphc.lowering.one_hot import pick_elements
@@ -129,24 +129,28 @@ class _GroupLowering:
 
     def inside(self, value: Value, place: Sequence[IndexLike]) -> tuple[Index, ...]:
         """Where an element of what lies inside of an output's halo lies in that output."""
-        if self.halo_source(value) is value:
+        halo = self._halo(value)
+        if halo is None:
             return tuple(as_index(i) for i in place)
-        return tuple(as_index(i) + low for i, low in zip(place, value.node.attrs["low"], strict=True))
+        return tuple(as_index(i) + low for i, low in zip(place, halo.low, strict=True))
+
+    def _halo(self, value: Value) -> Halo | None:
+        return None if self.halo_source(value) is value else halo_of(value.node)
 
     def _halos(self) -> None:
         """The halos of outputs that are padded: per dimension both sides, or one after the other where they
         differ."""
         for value in self.group.outputs:
-            attrs = value.node.attrs
-            if self.halo_source(value) is value:
+            halo = self._halo(value)
+            if halo is None:
                 continue
-            for d, (low, high) in enumerate(zip(attrs["low"], attrs["high"], strict=True)):
+            for d, (low, high) in enumerate(zip(halo.low, halo.high, strict=True)):
                 last = value.shape[d] - high
                 sides = [(2, 0, low)] if low == high else [(1, 0, low), (1, last, high)]
                 for number, start, count in (s for s in sides if s[2]):
                     with self.nest.loops([*value.shape[:d], number, count, *value.shape[d + 1 :]]) as index:
                         at = index[d] * last + index[d + 1] + start
-                        element = self.nest.const(attrs["value"], value.dtype)
+                        element = self.nest.const(halo.value, value.dtype)
                         self._store(value, (*index[:d], at, *index[d + 2 :]), element)
 
     def _row(self) -> None:

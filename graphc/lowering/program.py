@@ -169,15 +169,16 @@ class _ProgramBuilder:
                     self.strides[name] = strides
 
     def _write_parts(self, node: Node) -> None:
-        """A call for each part of a long concatenation, that writes it to its place."""
-        axis, result = node.attrs["axis"], node.results[0]
-        step = row_major_strides(result.shape)[axis]
-        start = 0
-        for part in node.operands:
+        """A call for each of many operands that lie side by side in the result, that writes it to its place."""
+        assert node.op.parts is not None
+        result = node.results[0]
+        strides = row_major_strides(result.shape)
+        firsts = node.op.parts(tuple(v.type for v in node.operands), node.attrs)
+        for part, first in zip(node.operands, firsts, strict=True):
+            start = sum(i * stride for i, stride in zip(first, strides, strict=True))
             kernel, args = lower_part(part, result, self.place, self.plan.realized, self.strides)
             offsets = tuple(as_index(start if name == self.place[result] else 0) for name in args)
             self._emit((kernel, args), (result.name,), offsets=offsets)
-            start += part.shape[axis] * step
 
     def _repeat(self, node: Node) -> None:
         """The kernels of a scan's body, called once per step: carries lie where they shall be in the end, and are

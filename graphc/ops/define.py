@@ -9,7 +9,20 @@ import numpy as np
 
 from graphc.base.dtypes import BY_NAME, DType, float32, promote, scalar_type
 from graphc.base.errors import ArgumentError, DTypeError, VerifyError
-from graphc.ir.op import REGISTRY, Attr, Attrs, ErrorSample, ImageRule, OpDef, Sample, Trait, Types, ZeroSign, register
+from graphc.ir.op import (
+    REGISTRY,
+    Attr,
+    Attrs,
+    ErrorSample,
+    Halo,
+    ImageRule,
+    OpDef,
+    Sample,
+    Trait,
+    Types,
+    ZeroSign,
+    register,
+)
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.batch import BatchRule
@@ -123,6 +136,9 @@ class Rules(TypedDict, total=False):
     zero_sign: ZeroSign | tuple[ZeroSign, ...]
     bounds: BoundsRule | None
     image: ImageRule | None
+    permutes: Callable[[Attrs], tuple[int, ...]] | None
+    halo: Callable[[Attrs], Halo | None] | None
+    parts: Callable[[Types, Attrs], tuple[tuple[int, ...], ...]] | None
     multiply_adds: Callable[[Types, Types, Attrs], int] | None
     runs: Callable[[Attrs], tuple[Any, int]] | None
     samples: Callable[[], Sequence[Sample]] | None

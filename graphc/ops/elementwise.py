@@ -533,7 +533,7 @@ cast = define(
     reference=scalar.cast,
     vjp=(lambda g, result, x, dtype: cast(g, dtype=x.dtype),),
     lower=lambda c, index, x, dtype: c.broadcast(x, index).cast(dtype),
-    traits=ELEMENTWISE,
+    traits=ELEMENTWISE | Trait.CONVERSION,
     bounds=bounds.of_first,
     samples=_cast_samples,
     error_samples=(

@@ -340,6 +340,7 @@ scan = define(
     reference=_reference,
     vjp=_gradient,
     decompose=_decompose,
+    traits=Trait.PURE | Trait.LOOP,
     runs=lambda attrs: (attrs["body"], attrs["length"]),
     batch=_batched_scan,
     samples=_samples,

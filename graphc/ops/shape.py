@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from graphc.ir.kernel.index import Index, flatten, unflatten
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
 from graphc.ir.kernel.statements import Bound
-from graphc.ir.op import REGISTRY, Attr, Attrs, Bounds, Dims, ErrorSample, ImageRule, OpDef, Sample, Trait
+from graphc.ir.op import REGISTRY, Attr, Attrs, Bounds, Dims, ErrorSample, Halo, ImageRule, OpDef, Sample, Trait, Types
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.ops import bounds, dispatch
 from graphc.ops.batch import Entry, all_one_more, along_axes, along_axis
@@ -115,6 +116,7 @@ transpose = define(
     traits=VIEW,
     bounds=bounds.of_first,
     batch=_batched_transpose,
+    permutes=lambda attrs: attrs["permutation"],
     alias=lambda content, value, permutation: transpose(value, permutation=inverse(permutation)),
     samples=lambda: [
         *with_attrs(floats((2, 3, 4)), [{"permutation": p} for p in ((0, 1, 2), (2, 0, 1), (1, 0, 2), (2, 1, 0))]),
@@ -357,6 +359,12 @@ def _pad_bounds(ranges: bounds.Ranges, types: bounds.Types, attrs: Attrs) -> Bou
     return min(low, fill), max(high, fill)
 
 
+def _pad_halo(attrs: Attrs) -> Halo | None:
+    """Elements are neither cut off nor taken apart."""
+    low, high = attrs["low"], attrs["high"]
+    return None if any(attrs["interior"]) or min((*low, *high), default=0) < 0 else Halo(low, high, attrs["value"])
+
+
 def _batched_pad(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
     low, high, interior = ((0, *attrs[name]) for name in ("low", "high", "interior"))
     return pad(operands[0].value, low=low, high=high, interior=interior, value=attrs["value"])
@@ -381,6 +389,7 @@ pad = define(
     bounds=_pad_bounds,
     image=ImageRule((Dims.SAME,), Dims.SAME),
     batch=_batched_pad,
+    halo=_pad_halo,
     samples=lambda: [
         Sample((floats((3, 4)),), _pad_attrs((1, 0), (2, 3), value=0.5)),
         Sample((floats((3, 4)),), _pad_attrs((1, 2), (0, 1), (2, 1))),
@@ -425,6 +434,12 @@ def _infer_concat(*parts: TensorType, axis: int) -> TensorType:
     return TensorType(first.dtype, (*first.shape[:axis], extent, *first.shape[axis + 1 :]))
 
 
+def _concat_parts(types: Types, attrs: Attrs) -> tuple[tuple[int, ...], ...]:
+    axis = attrs["axis"]
+    before = accumulate((t.shape[axis] for t in types[:-1]), initial=0)
+    return tuple(tuple(start if d == axis else 0 for d in range(types[0].rank)) for start in before)
+
+
 def _concat_gradient(g: Any, result: Any, *parts: Any, axis: int) -> tuple[Any, ...]:
     gradients, offset = [], 0
     for part in parts:
@@ -465,6 +480,7 @@ concat = define(
     traits=VIEW,
     bounds=bounds.union(),
     batch=along_axis,
+    parts=_concat_parts,
     samples=lambda: [
         Sample((floats((2, 3)), floats((1, 3), seed=1), floats((4, 3), seed=2)), {"axis": 0}),
         Sample((floats((2, 3)), floats((2, 5), seed=1)), {"axis": 1}),

@@ -51,7 +51,7 @@ state_read = define(
     reference=lambda s: s,
     vjp=(lambda g, result, s: g,),
     lower=lambda c, index, s: c.load(s, index),
-    traits=Trait.PURE | Trait.VIEW | Trait.STATE_READ,
+    traits=Trait.PURE | Trait.VIEW | Trait.IDENTITY | Trait.STATE_READ,
     samples=_identity_samples,
     error_samples=(ErrorSample((_F, _F), "takes 1 operands, got 2"),),
 )
@@ -85,7 +85,7 @@ stop_gradient = define(
     _infer_same,
     reference=lambda x: x,
     lower=lambda c, index, x: c.load(x, index),
-    traits=Trait.PURE | Trait.VIEW,
+    traits=Trait.PURE | Trait.VIEW | Trait.IDENTITY,
     bounds=bounds.of_first,
     batch=leading,
     alias=lambda content, value: value,

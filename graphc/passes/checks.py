@@ -11,8 +11,8 @@ import numpy as np
 from graphc.base import config
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.interpret import Reemitter
-from graphc.ir.op import Bounds
-from graphc.ops.check import check_index, holds
+from graphc.ir.op import Bounds, Trait
+from graphc.ops.check import holds
 from graphc.passes.base import PassResult
 
 
@@ -33,7 +33,7 @@ class SettleChecks:
 
     def run(self, graph: Graph) -> PassResult:
         """Counts the checks that were left out."""
-        checks = [n for n in graph.nodes() if n.op is check_index.op]
+        checks = [n for n in graph.nodes() if n.op.has(Trait.CHECK)]
         if not checks:
             return PassResult(graph, 0)
         settled = set(checks) if not config.read().check_indices else _settled(graph, checks)

@@ -11,8 +11,6 @@ from graphc.ir.graph.interpret import copy
 from graphc.ir.graph.rewrite import Rule, apply_rules
 from graphc.ir.op import REGISTRY, Trait
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.loop import scan
-from graphc.ops.state import state_read, stop_gradient
 from graphc.passes.base import PassResult
 
 
@@ -21,7 +19,7 @@ class Decompose:
     """Replaces composed ops by what they are made of.
 
     Needs: a graph that will not be differentiated any more. Does: applies ``decompose`` of every op that has one (None
-    means that the application is simple enough), inlines calls, drops ``stop_gradient`` and ``state_read``.
+    means that the application is simple enough), inlines calls, drops ops whose results are their operands.
     Leaves: ops with a kernel rule; convolutions without padding.
 
         %a = stop_gradient(%x) : f32[4]
@@ -34,7 +32,7 @@ class Decompose:
         """Changes the graph in place; counts decomposed nodes."""
         changed = apply_rules(graph, _rules())
         for node in graph.nodes():
-            if node.op is scan.op:
+            if node.op.has(Trait.LOOP):
                 result = self.run(copy(node.attrs["body"]))
                 node.attrs = {**node.attrs, "body": result.graph}
                 changed += result.changed
@@ -60,6 +58,5 @@ def _rules() -> list[Rule]:
     """One rule per op that goes, those included that a user has defined by now."""
     return [
         *(Rule(op.name, _decompose) for op in REGISTRY.values() if op.decompose is not None),
-        Rule(stop_gradient.op.name, _forward),
-        Rule(state_read.op.name, _forward),
+        *(Rule(op.name, _forward) for op in REGISTRY.values() if op.has(Trait.IDENTITY)),
     ]

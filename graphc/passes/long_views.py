@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from graphc.ir.graph.graph import CONSTANT, Graph, Node
 from graphc.ir.kernel.index import Div, Index, Mod
 from graphc.ir.op import Trait
-from graphc.ops.shape import concat
 from graphc.passes.operand_access import domain_axes, is_virtual, operand_reads
 
 VIEWS, DIVISIONS, WAYS = 64, 6, 256
 """Most views between a reader and what it reads in memory, most of them that divide, most reads behind one view."""
 PARTS = 32
-"""Most operands of a concatenation that readers look through: for each of them they ask whether it is the one."""
+"""Most operands side by side that readers look through: for each of them they ask whether it is the one."""
 
 
 @dataclass
@@ -57,8 +56,8 @@ def long_views(graph: Graph) -> set[Node]:
 
 
 def is_written_by_parts(node: Node) -> bool:
-    """True for a concatenation of so many operands that each is written to its place by a call of its own."""
-    return node.op is concat.op and len(node.operands) > PARTS
+    """True for a view of so many operands side by side that each is written to its place by a call of its own."""
+    return node.op.parts is not None and len(node.operands) > PARTS
 
 
 def _depth(node: Node, behind: list[_Depth]) -> _Depth:

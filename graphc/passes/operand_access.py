@@ -14,7 +14,6 @@ from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.kernel.statements import Guard
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
-from graphc.ops.elementwise import cast
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def is_virtual(node: Node) -> bool:
 
 def is_widening(node: Node) -> bool:
     """True for the conversion of what is stored narrow (see passes.precision), which every reader does by itself."""
-    if node.op is not cast.op:
+    if not node.op.has(Trait.CONVERSION):
         return False
     source = node.operands[0]
     return source.dtype.kind == "h" or (source.dtype is int8 and source.node.op in (INPUT, CONSTANT))

@@ -162,7 +162,7 @@ def _plan(graph: Graph, weight: Value, dtype: DType) -> Narrow | None:
             return None
         for node, position in inside.uses(value):
             summed = _summed(node, position)
-            if node.op is scan.op and position >= node.attrs["carries"] + node.attrs["sequences"]:
+            if node.op.has(Trait.LOOP) and position >= node.attrs["carries"] + node.attrs["sequences"]:
                 stack.append((node.attrs["body"], node.attrs["body"].inputs[position]))
             elif dtype in _ALONE:
                 fits = _takes_pairs if dtype is bfloat16x2 else _takes_quads
@@ -254,7 +254,7 @@ class _Narrower(Reemitter):
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
         if node.op is CONSTANT and node.results[0] in self.plans:
             return (self._constant(node),)
-        if node.op is scan.op:
+        if node.op.has(Trait.LOOP):
             return self._scan(node, operands)
         results: Sequence[Value] = self._product(node, operands) or self.copy_node(node, operands)
         for position, old in enumerate(node.operands):

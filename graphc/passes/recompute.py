@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value
 from graphc.ir.op import Trait
-from graphc.ops.contraction import matmul
 from graphc.passes.base import PassResult
 
 _LARGE = 32 << 20
@@ -128,8 +127,10 @@ class _Copier:
 
 def _is_cheap(node: Node) -> bool:
     """Whether a node costs about as little as reading its result from memory would."""
-    if node.op is matmul.op:
-        shape = node.operands[0].shape
-        return shape[-2 if node.attrs["transpose_a"] else -1] <= _LONGEST
+    if node.op.multiply_adds is not None:
+        operands, results = ([v.type for v in values] for values in (node.operands, node.results))
+        products = node.op.multiply_adds(tuple(operands), tuple(results), node.attrs)
+        # NOTE: a sum over a window reads most of its operand many times, which is not cheap however short it is.
+        return node.op.image is None and products <= _LONGEST * results[0].size
     easy = Trait.ELEMENTWISE | Trait.VIEW | Trait.GENERATOR
     return node.op.has(Trait.PURE) and any(node.op.has(t) for t in easy)

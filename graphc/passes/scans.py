@@ -9,9 +9,9 @@ from typing import Any
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.graph.interpret import copy, live_nodes
+from graphc.ir.op import Trait
 from graphc.ops.control import inline
 from graphc.ops.dispatch import GraphDispatcher, current, use
-from graphc.ops.loop import scan
 from graphc.passes.base import Pass, PassResult
 from graphc.passes.cse import CommonSubexpressionElimination
 
@@ -46,7 +46,7 @@ class MergeScans:
 
 
 def _scans(graph: Graph) -> list[Node]:
-    return [node for node in graph.nodes() if node.op is scan.op]
+    return [node for node in graph.nodes() if node.op.has(Trait.LOOP)]
 
 
 def _joined(graph: Graph, first: Node, other: Node) -> Node | None:
@@ -76,7 +76,7 @@ def _joined(graph: Graph, first: Node, other: Node) -> Node | None:
 def _emit(graph: Graph, like: Node, operands: Sequence[Value], body: Graph, **attrs: int) -> Node:
     """A scan with another step."""
     name = like.results[0].name.removesuffix(".0")
-    return emit(graph, scan.op, operands, {**like.attrs, **attrs, "body": body}, like.location, name)[0].node
+    return emit(graph, like.op, operands, {**like.attrs, **attrs, "body": body}, like.location, name)[0].node
 
 
 @dataclass(frozen=True)

@@ -181,20 +181,10 @@ def _take_tensors(x: Any, tensors: tuple[tuple[int, Any], ...]) -> Any:
     return gather(shape.reshape(x, shape=flat), linear, axis=front_dim)
 
 
-def known(index: Any) -> np.ndarray | None:
-    """The elements of an index where no call can have others: eagerly, and of constants of a trace."""
-    here = front().local(index)._data
-    if isinstance(here, np.ndarray):
-        return here
-    while here.node.op is shape.reshape.op:
-        here = here.node.operands[0]
-    return here.node.attrs["value"] if here.node.op.name == "constant" else None
-
-
 def require(index: Any, low: int, high: int, what: str, allowed: tuple[int, ...] = ()) -> None:
     """Raises IndexRangeError, naming ``what``, unless all elements lie in ``low``..``high`` or are ``allowed``: at once
     where they are known, else in each call before it writes to parameters and states."""
-    array = known(index)
+    array = front().known(index)
     if array is not None:
         check_range(array, low, high, allowed, what)
     else:
@@ -204,7 +194,7 @@ def require(index: Any, low: int, high: int, what: str, allowed: tuple[int, ...]
 def _checked(index: Any, extent: int) -> Any:
     """The index with negative numbers wrapped; it must be in range."""
     require(index, -extent, extent - 1, "index")
-    array = known(index)
+    array = front().known(index)
     if index.dtype.kind == "u" or (array is not None and not (array < 0).any()):
         return index
     return wrapped(index, extent)

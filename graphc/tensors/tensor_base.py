@@ -99,6 +99,10 @@ class FrontEnd(dispatch.Dispatcher, Protocol):
         """The tensor that stands for ``tensor`` here: itself, or its image in the graph that is being traced."""
         ...
 
+    def known(self, tensor: Any) -> np.ndarray | None:
+        """The elements of a tensor where no call can have others: eagerly, and of constants of a trace."""
+        ...
+
     def backward(
         self, tensors: Any, gradients: Any, retain_graph: bool | None, create_graph: bool, inputs: Any
     ) -> None:

@@ -93,7 +93,7 @@ class Tracer:
         recording = is_grad_enabled()
         if VOLATILE[0] and any([t._volatile for t in operands]):
             recording = False
-        if op is stop_gradient.op or not recording:
+        if op.detaches or not recording:
             operands = [_without_history(t) for t in operands]
         local = [refresh(self.local(t)) for t in operands]
         values = [t._data for t in local]
@@ -104,7 +104,7 @@ class Tracer:
         tensors = [Tensor._wrap(v) for v in results]
         if VOLATILE[0]:
             any_volatile(operands, tensors)
-        if op is stop_gradient.op or (self.differentiable and not recording):
+        if op.detaches or (self.differentiable and not recording):
             self._stopped.update((v, v) for v in results)
         full = results[0].node.attrs if results else {}
         if recording and any(t._requires_grad for t in local):
@@ -129,6 +129,20 @@ class Tracer:
         """A scalar constant."""
         return Tensor._wrap(self.graph.scalar(value, dtype))
 
+    def known(self, tensor: Tensor) -> np.ndarray | None:
+        """The elements of a constant, read through views; None where a call may have others."""
+        value: Value = self.local(tensor)._data
+        views: list[Node] = []
+        while value.node.op.has(Trait.VIEW) and len(value.node.operands) == 1:
+            views.append(value.node)
+            value = value.node.operands[0]
+        if value.node.op is not CONSTANT:
+            return None
+        array = value.node.attrs["value"]
+        for view in reversed(views):
+            (array,) = view.op.evaluate((array,), view.attrs)
+        return array
+
     # ---- memory, as it would be laid out eagerly
 
     def layout(self, tensor: Tensor) -> np.ndarray:
@@ -145,7 +159,7 @@ class Tracer:
 
     def _alias(self, op: OpDef, attrs: dict[str, Any], operand: Tensor, result: Tensor) -> None:
         before = self.layout(operand)
-        after = before if op is stop_gradient.op else op.reference(before, **attrs)  # type: ignore[misc]
+        after = op.reference(before, **attrs)  # type: ignore[misc]
         self._layouts[id(result)] = (result, after)
         if not after.size or np.may_share_memory(before, after):
             result._view = view_of(operand, op, attrs)

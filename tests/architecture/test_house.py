@@ -47,6 +47,42 @@ def test_circles_are_found_when_only_types_are_imported():
     assert not house.circles([Module("graphc/ir/graph/a.py", ""), second])
 
 
-def test_ops_asked_for_by_name_are_found():
-    found = house.names_of_ops([Module("graphc/fusion/x.py", 'a = node.op.name == "conv"\nb = {"add", "mul"}\n')])
-    assert len(found) == 2
+@pytest.mark.parametrize(
+    ("path", "line", "count"),
+    [
+        ("graphc/fusion/x.py", 'a = node.op.name == "conv"', 1),
+        ("graphc/tensors/x.py", 'a = here.node.op.name == "constant"', 1),
+        ("graphc/fusion/x.py", 'b = {"add", "mul"}', 1),
+        ("graphc/fusion/x.py", 'c = REGISTRY["add"]', 1),
+        ("graphc/tensors/x.py", 'b = {"add", "mul"}', 0),
+        ("graphc/ops/x.py", 'a = node.op.name == "conv"', 0),
+    ],
+)
+def test_ops_asked_for_by_name_are_found(path: str, line: str, count: int):
+    assert len(house.names_of_ops([Module(path, line)])) == count
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "count"),
+    [
+        ("graphc/fusion/x.py", "a = node.op is pad.op", 1),
+        ("graphc/tensors/x.py", "a = node.op is not s.reshape.op", 1),
+        ("graphc/autograd/x.py", "a = node.op in (pad.op, s.flip.op)", 2),
+        ("graphc/passes/x.py", "a = made_by(value, pad.op)", 1),
+        ("graphc/passes/x.py", "VIEWS = (pad, s.flip)", 1),
+        ("graphc/tensors/x.py", "table = {pad: 1}", 1),
+        ("graphc/passes/x.py", "a = emit(graph, pad.op, operands)", 0),
+        ("graphc/passes/x.py", "a = pad(x, low=low, high=high)", 0),
+        ("graphc/tensors/x.py", 'methods = {"flip": s.flip}', 0),
+        ("graphc/passes/winograd.py", "a = node.op is pad.op", 0),
+        ("graphc/ops/x.py", "a = node.op is pad.op", 0),
+    ],
+)
+def test_ops_that_are_compared_are_found(path: str, line: str, count: int):
+    source = f"from graphc.ops import shape as s\nfrom graphc.ops.shape import pad\n{line}\n"
+    assert len(house.ops_by_identity([Module(path, source)])) == count
+
+
+def test_only_modules_that_exist_are_rewrite_rules():
+    paths = {m.path for m in house.read_modules()}
+    assert paths.issuperset(f"graphc/passes/{name}.py" for name in house.REWRITES)

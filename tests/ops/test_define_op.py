@@ -12,7 +12,9 @@ import pytest
 import graphc as gc
 from graphc.compiler import compile as compiling
 from graphc.errors import ArgumentError, ArtifactError, ShapeError, VerifyError
-from graphc.ir.op import REGISTRY, Attr
+from graphc.ir.kernel.statements import Bound
+from graphc.ir.op import REGISTRY, Attr, Halo, Trait
+from graphc.ir.types import TensorType
 from graphc.ops.elementwise import ELEMENTWISE, lowered, mul
 from graphc.ops.rules import elementwise
 
@@ -154,3 +156,35 @@ def test_code_in_the_cache_is_that_of_the_rules_as_they_are(tmp_path: Path, monk
         np.testing.assert_allclose(gc.compile(lambda t, g=g: g(t))(gc.tensor(X)).tolist(), factor * X**3, rtol=1e-6)
         np.testing.assert_allclose(gc.load(tmp_path / "net.gcm")(X), factor * X**3, rtol=1e-6)
         assert len(built) == count
+
+
+def test_one_that_states_to_be_an_identity_or_a_halo_is_treated_as_one():
+    def lower(c: Any, index: Any, x: Any) -> Any:
+        return c.load(x, [i - 1 for i in index], tuple(Bound(i - 1, 0, n) for i, n in zip(index, x.shape, strict=True)))
+
+    mark = gc.define_op(
+        "my_mark",
+        "x.",
+        "x",
+        lambda x: x,
+        reference=lambda x: x,
+        lower=lambda c, index, x: c.load(x, index),
+        traits=Trait.PURE | Trait.VIEW | Trait.IDENTITY,
+    )
+    ring = gc.define_op(
+        "my_ring",
+        "x with zeros around it.",
+        "x",
+        lambda x: TensorType(x.dtype, tuple(n + 2 for n in x.shape)),
+        reference=lambda x: np.pad(x, 1),
+        lower=lower,
+        traits=Trait.PURE | Trait.VIEW,
+        halo=lambda attrs: Halo((1, 1), (1, 1), 0),
+    )
+    x = gc.randn(4, 5)
+    graph = gc.trace(lambda t: ring(mark(t @ t.T)), x)
+    stages = compiling.compile_graph(graph).stages
+    assert [n.op.name for n in stages.optimized.nodes()] == ["matmul", "my_ring"]
+    assert len(stages.lowered.kernels) == 1, "the product writes into what the ring lies around"
+    compiled = gc.compile(lambda t: ring(mark(t @ t.T)))
+    np.testing.assert_allclose(compiled(x).numpy(), np.pad((x @ x.T).numpy(), 1), rtol=1e-5)

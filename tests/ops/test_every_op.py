@@ -145,6 +145,31 @@ def test_reference_has_the_declared_type(op: OpDef, sample: Sample):
             assert not any(np.shares_memory(array, result) for result in results), "only a view may share memory"
 
 
+@pytest.mark.parametrize("op,sample", SAMPLES)
+def test_what_the_definition_states_holds(op: OpDef, sample: Sample):
+    attrs = op.normalize(sample.attrs)
+    results = op.evaluate(sample.operands, attrs)
+    if op.has(Trait.IDENTITY):
+        assert_agree(results, sample.operands)
+    if op.has(Trait.CONVERSION):
+        (x,) = sample.operands
+        assert (results[0].shape, results[0].dtype) == (x.shape, attrs["dtype"].numpy)
+    if op.permutes is not None:
+        np.testing.assert_array_equal(results[0], np.transpose(sample.operands[0], op.permutes(attrs)))
+    halo = None if op.halo is None else op.halo(attrs)
+    if halo is not None:
+        widths = list(zip(halo.low, halo.high, strict=True))
+        np.testing.assert_array_equal(results[0], np.pad(sample.operands[0], widths or 0, constant_values=halo.value))
+    if op.parts is not None:
+        left = np.ones(results[0].shape, bool)
+        places = op.parts(tuple(map(array_type, sample.operands)), attrs)
+        for operand, first in zip(sample.operands, places, strict=True):
+            place = tuple(np.s_[i : i + n] for i, n in zip(first, operand.shape, strict=True))
+            np.testing.assert_array_equal(results[0][place], operand)
+            left[place] = False
+        assert not left.any()
+
+
 @pytest.mark.parametrize("backend", [pytest.param(run, id=name) for name, run in BACKENDS])
 @pytest.mark.parametrize("op,sample", SAMPLES)
 def test_backends_agree_with_the_reference(op: OpDef, sample: Sample, backend):

@@ -70,7 +70,7 @@ def test_a_child_computes_again():
 
 
 def test_a_fork_in_the_middle_of_a_call():
-    """Another thread has the team while the process forks; the child, in which that thread is gone, gets its own."""
+    """Another thread has the pool while the process forks; the child, in which that thread is gone, gets its own."""
     program, arrays = model()
     with thread_count(2):
         expected = program.run(arrays)

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 from itertools import pairwise
 
-from graphc.codegen.llvm.module import Function, Part
+from graphc.codegen.llvm.module import Function, Item
 from graphc.codegen.schedule.expansion.steps import hexes
 from graphc.ir.kernel.large_angle import FROM, PARTS, QUADRANT_BITS, WORDS, two_over_pi
 
@@ -19,7 +19,7 @@ _TABLE = "reduce_large.two_over_pi"
 _ATTRIBUTES = 'nounwind noinline "frame-pointer"="none"'
 
 
-def declare_reduction(name: str, lanes: int, declare: Callable[[str, Part], None]) -> str:
+def declare_reduction(name: str, lanes: int, declare: Callable[[str, Item], None]) -> str:
     """Makes sure that the function of one part for so many lanes (0: a scalar) is in the module; returns its name."""
     words = ", ".join(f"i64 {word - (1 << 64) if word >> 63 else word}" for word in two_over_pi())
     declare(_TABLE, f"@{_TABLE} = internal constant [{WORDS} x i64] [{words}]")

@@ -10,13 +10,13 @@ from graphc.base.errors import CompileError
 from graphc.codegen.llvm.accumulator import Accumulator, AccumulatorWriter, Key, analyse
 from graphc.codegen.llvm.function import Coordinates, FunctionWriter, LaneValue
 from graphc.codegen.llvm.memory import MemoryWriter, VectorAxis
-from graphc.codegen.llvm.module import Function, Parameter, Part
+from graphc.codegen.llvm.module import Function, Item, Parameter
 from graphc.codegen.llvm.scalar import ScalarEmitter, register_type, splat_literal
 from graphc.codegen.llvm.share import ShareWriter
 from graphc.codegen.llvm.strided import Place, merge_spans
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import PRODUCTS
-from graphc.codegen.schedule.threads.chunks import Split
+from graphc.codegen.schedule.threads.chunks import Chunking
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms
 from graphc.ir.kernel.statements import (
     Acc,
@@ -40,15 +40,15 @@ from graphc.ir.kernel.statements import (
 def emit_kernel(
     kernel: Kernel,
     target: Target,
-    declarations: dict[str, Part],
-    split: Split | None = None,
+    declarations: dict[str, Item],
+    chunking: Chunking | None = None,
     streamed: frozenset[str] = frozenset(),
 ) -> Function:
     """The function ``void @name(ptr, ...)`` of a scheduled kernel; the functions that it calls are
-    added to ``declarations``. Arguments are the kernel's buffers in order, scratch included; with ``split`` also the
-    number of the part to run and the number of parts. With ``streamed`` (see memory.non_temporal) it is
+    added to ``declarations``. Arguments are the kernel's buffers in order, scratch included; with ``chunking`` also
+    the number of the chunk to run and the number of chunks. With ``streamed`` (see memory.non_temporal) it is
     ``@name.streamed``, for buffers that start at a cache line."""
-    emitter = KernelEmitter(split.kernel if split else kernel, target, declarations, split)
+    emitter = KernelEmitter(chunking.kernel if chunking else kernel, target, declarations, chunking)
     emitter.memory.streamed = streamed
     return emitter.emit()
 
@@ -66,10 +66,10 @@ class KernelEmitter:
     """Walks a kernel. A ``vector`` or ``unroll`` loop emits no loop: its body is emitted once, and every value that
     depends on the axis exists once per lane or copy (so loops inside are shared by all copies: unroll and jam)."""
 
-    def __init__(self, kernel: Kernel, target: Target, declarations: dict[str, Part], split: Split | None = None):
+    def __init__(self, kernel: Kernel, target: Target, declarations: dict[str, Item], chunking: Chunking | None = None):
         self.kernel = kernel
         self.function = FunctionWriter(declarations)
-        self.share = ShareWriter(self.function, split) if split else None
+        self.share = ShareWriter(self.function, chunking) if chunking else None
         self.scalar = ScalarEmitter(self.function.line, self.function.declare, target)
         self.memory = MemoryWriter(self.function, self.value, target.line_bytes)
         self.accumulators = AccumulatorWriter(self.function, self.scalar)

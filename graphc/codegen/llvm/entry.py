@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from graphc.base.errors import CompileError
 from graphc.codegen.llvm.emit import emit_kernel, streamed_name
-from graphc.codegen.llvm.module import Function, Module, Parameter, Part, text_of
+from graphc.codegen.llvm.module import Function, Item, Module, Parameter, text_of
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.threads.execution import Execution
 from graphc.codegen.schedule.threads.plan import owners
@@ -28,7 +28,7 @@ LOOK = "graphc_look"
 """Name of the function that looks at the signals and sets the last word of the table."""
 _SIGINT, _ONES, _HIGHS = 2, int("01" * 8, 16), int("80" * 8, 16)
 WORK = "graphc_work"
-"""Name of the function that runs one part of a program: see graphc_pool_run."""
+"""Name of the function that runs one chunk of a program: see graphc_pool_run."""
 
 
 def bound_storages(program: Program) -> list[Storage]:
@@ -50,7 +50,7 @@ def emit_stamped(program: Program, target: Target, execution: Execution) -> Modu
     Raises CompileError for machines whose counter programs may not read."""
     if not target.cycle_counter:
         raise CompileError(f"calls cannot be timed one by one on {target.triple}", remedy="a machine with x86-64")
-    declarations: dict[str, Part] = {"stamp": "declare i64 @llvm.readcyclecounter()"}
+    declarations: dict[str, Item] = {"stamp": "declare i64 @llvm.readcyclecounter()"}
     alone = Execution(execution.streamed)
     return _module(target, declarations, _functions(program, target, alone, declarations, stamped=True))
 
@@ -63,20 +63,20 @@ def emit_program(program: Program, target: Target, execution: Execution) -> str:
 def emit_module(program: Program, target: Target, execution: Execution) -> Module:
     """All kernels and the entry. The program must be scheduled and its memory planned; ``execution`` is what the
     schedule decided for it. A program with work for several threads needs the symbol THREADS."""
-    declarations: dict[str, Part] = {}
+    declarations: dict[str, Item] = {}
     return _module(target, declarations, _functions(program, target, execution, declarations))
 
 
 def _functions(
-    program: Program, target: Target, execution: Execution, declarations: dict[str, Part], stamped: bool = False
-) -> list[Part]:
+    program: Program, target: Target, execution: Execution, declarations: dict[str, Item], stamped: bool = False
+) -> list[Item]:
     """Kernels and the entry."""
-    functions: list[Part] = []
+    functions: list[Item] = []
     for kernel in program.kernels:
-        split, streamed = execution.team.splits.get(kernel.name), execution.streamed.get(kernel.name)
-        functions.append(emit_kernel(kernel, target, declarations, split))
+        chunking, streamed = execution.threads.chunked.get(kernel.name), execution.streamed.get(kernel.name)
+        functions.append(emit_kernel(kernel, target, declarations, chunking))
         if streamed:
-            functions.append(emit_kernel(kernel, target, declarations, split, streamed))
+            functions.append(emit_kernel(kernel, target, declarations, chunking, streamed))
     if execution.streamed:
         declarations["ptrmask"] = "declare ptr @llvm.ptrmask.p0.i64(ptr, i64)"
     if execution.polls:
@@ -84,16 +84,16 @@ def _functions(
     return [*functions, *_EntryWriter(program, execution, target.line_bytes, stamped).emit()]
 
 
-def _module(target: Target, declarations: dict[str, Part], functions: list[Part]) -> Module:
+def _module(target: Target, declarations: dict[str, Item], functions: list[Item]) -> Module:
     head = f'target triple = "{target.triple}"\n'
     attributes = 'attributes #0 = { nounwind noinline "frame-pointer"="none" }\n'
     first = sorted(declarations.values(), key=text_of)
     return Module((head, *_spaced(first), "", *_spaced(functions), attributes))
 
 
-def _spaced(parts: Sequence[Part]) -> list[Part]:
-    """The parts with a blank line after every function."""
-    return [p for part in parts for p in ((part, "") if isinstance(part, Function) else (part,))]
+def _spaced(items: Sequence[Item]) -> list[Item]:
+    """The items with a blank line after every function."""
+    return [p for item in items for p in ((item, "") if isinstance(item, Function) else (item,))]
 
 
 _THREADS = f"@{THREADS} = external global {{ ptr, i64, i64 }}\n"
@@ -105,17 +105,17 @@ def _start(table: Parameter, most: int, scratch: int) -> Function:
   %pcount = getelementptr i8, ptr @{THREADS}, i64 8
   %count = load atomic i64, ptr %pcount monotonic, align 8
   %more = icmp ugt i64 %count, 1
-  br i1 %more, label %team, label %alone
+  br i1 %more, label %share, label %alone
 alone:
   call void @{WORK}(ptr %table, i64 0, i64 1, ptr null, ptr null)
   ret void
-team:
+share:
   %fewer = icmp ult i64 %count, {most}
-  %parts = select i1 %fewer, i64 %count, i64 {most}
+  %chunks = select i1 %fewer, i64 %count, i64 {most}
   %pspin = getelementptr i8, ptr @{THREADS}, i64 16
   %spin = load atomic i64, ptr %pspin monotonic, align 8
   %run = load atomic ptr, ptr @{THREADS} acquire, align 8
-  %used = call i64 %run(ptr @{WORK}, ptr %table, i64 %parts, i64 %spin, i64 {scratch})
+  %used = call i64 %run(ptr @{WORK}, ptr %table, i64 %chunks, i64 %spin, i64 {scratch})
   ret void"""
     return Function(ENTRY, (table,), body, local=False, calls=True)
 
@@ -181,7 +181,7 @@ class _EntryWriter:
         self.table: Parameter = (f"ptr noalias nocapture{'' if self.polls else ' readonly'}", "%table")
         self.streamed = execution.streamed
         self.stamped = stamped
-        self.team = execution.team
+        self.threads = execution.threads
         self.kernels = {k.name: k for k in program.kernels}
         self.owners = owners(program)
         self.bound = {s.name: i for i, s in enumerate(bound_storages(program))}
@@ -195,29 +195,29 @@ class _EntryWriter:
         """Of the function that is being written."""
         self.loops: list[tuple[Axis, str]] = []
         """Loops that are open, with the ends of the names of their registers."""
-        self.shared = self.team.shared_loops(program.calls)
+        self.shared = self.threads.shared_loops(program.calls)
         self.alone = -1
-        """The first call of those that only part 0 runs at present; -1 for none."""
+        """The first call of those that only the first thread runs at present; -1 for none."""
         self.repeated: list[int] = []
         """Calls in open loops whose stamps are still to be written."""
 
-    def emit(self) -> list[Part]:
-        """The entry, and for a program that threads share the function that runs one part of it. The calls of a long
+    def emit(self) -> list[Item]:
+        """The entry, and for a program that threads share the function that runs one chunk of it. The calls of a long
         program are in functions of their own, one after the other: the time to build one grows faster than its
         length."""
-        shared = bool(self.team.splits)
-        rest: list[Parameter] = [("i64", "%part"), ("i64", "%parts"), ("ptr", "%barrier"), ("ptr", "%scratch")]
+        shared = bool(self.threads.chunked)
+        rest: list[Parameter] = [("i64", "%chunk"), ("i64", "%chunks"), ("ptr", "%barrier"), ("ptr", "%scratch")]
         parameters = [self.table, *(rest if shared else ())]
         spans = self.spans()
         bodies = [self.body(start, stop) for start, stop in spans]
-        functions: list[Part] = []
+        functions: list[Item] = []
         main = bodies[0]
         if len(spans) > 1:
             functions = [_function(f"{CALLS}{i}", parameters, body) for i, body in enumerate(bodies)]
             arguments = ", ".join(["ptr %table", *(f"{kind} {register}" for kind, register in parameters[1:])])
             main = [line for i, span in enumerate(spans) for line in self.call_span(i, span, arguments)]
         if shared:
-            functions += [_THREADS, _start(self.table, self.team.most, self.program.scratch), _BARRIER]
+            functions += [_THREADS, _start(self.table, self.threads.most, self.program.scratch), _BARRIER]
         return [*functions, _function(WORK if shared else ENTRY, parameters, main)]
 
     def spans(self) -> list[tuple[int, int]]:
@@ -240,7 +240,7 @@ class _EntryWriter:
             lines += self.stop(f"stop{i}")
         if self.polls.isdisjoint(range(start, stop)):
             return lines
-        # NOTE: another part may be further on and cut by a later poll, where this one has yet to arrive.
+        # NOTE: another thread may be further on and cut by a later poll, where this one has yet to arrive.
         return [
             *lines,
             f"  %w{i}.p = getelementptr inbounds i64, ptr %table, i64 {self.last}",
@@ -263,7 +263,7 @@ class _EntryWriter:
             if not start:
                 self.stamp(0)
                 self.stamp(1)
-        if self.team.splits:
+        if self.threads.chunked:
             self.shared_calls(start, stop)
         else:
             self.calls(start, stop)
@@ -392,8 +392,8 @@ class _EntryWriter:
             self.lines.append(f"  %x{number}.{k} = getelementptr inbounds i8, ptr {scratch}, i64 {offset}")
             args.append(f"ptr %x{number}.{k}")
             offset += aligned(buffer.size * buffer.dtype.itemsize)
-        if call.kernel in self.team.splits:
-            args += ["i64 %part", "i64 %parts"]
+        if call.kernel in self.threads.chunked:
+            args += ["i64 %chunk", "i64 %chunks"]
         self.lines.append(f"  call void {self.function(number, call)}({', '.join(args)})")
 
     def function(self, number: int, call: Call) -> str:
@@ -454,29 +454,29 @@ class _EntryWriter:
         self.lines.append(f"  store i64 %t{number}, ptr %q{number}, align 8")
 
     def shared_calls(self, start: int, stop: int) -> None:
-        """Appends calls that threads share: every part runs the kernels that are split, part 0 the others, and all
-        parts meet where the team's plan says so."""
+        """Appends calls that threads share: each runs its chunk of kernels that are cut into chunks,
+        the first one all others, and all wait for each other at the barriers of the thread plan."""
         lines = self.lines
-        lines.append("  %first = icmp eq i64 %part, 0")
+        lines.append("  %first = icmp eq i64 %chunk, 0")
         lines.append("  %xp = select i1 %first, ptr %x, ptr %scratch")
         for number, call in enumerate(self.program.calls[start:stop], start):
-            split = call.kernel in self.team.splits
-            meets = number in self.team.barriers
+            chunked = call.kernel in self.threads.chunked
+            barrier = number in self.threads.barriers
             together = tuple(axis for axis in call.loops if axis in self.shared)
             self.leave(call.loops)
-            if split or meets or len(together) > len(self.loops):
+            if chunked or barrier or len(together) > len(self.loops):
                 self.join()
             self.enter(number, max(together, call.loops[: len(self.loops)], key=len))
             if number in self.polls:
                 lines += [f"  br i1 %first, label %P{number}, label %Q{number}", f"P{number}:"]
                 self.look(number)
                 lines += [f"  br label %Q{number}", f"Q{number}:"]
-            if meets:
+            if barrier:
                 lines.append("  call void @graphc_meet(ptr %barrier)")
             if number in self.polls:
                 self.end_if_cut(number)
             self.stop_where_set(number)
-            if not split and self.alone < 0:
+            if not chunked and self.alone < 0:
                 lines += [f"  br i1 %first, label %A{number}, label %J{number}", f"A{number}:"]
                 self.alone = number
             self.enter(number, call.loops)
@@ -485,7 +485,7 @@ class _EntryWriter:
         self.join()
 
     def join(self) -> None:
-        """Appends the place at which the other parts go on when part 0 has done what it does alone."""
+        """Appends the place at which the other threads go on when the first one has done what it does alone."""
         if self.alone >= 0:
             self.lines += [f"  br label %J{self.alone}", f"J{self.alone}:"]
             self.alone = -1

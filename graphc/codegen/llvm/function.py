@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
-from graphc.codegen.llvm.module import Function, Part
+from graphc.codegen.llvm.module import Function, Item
 from graphc.codegen.llvm.scalar import register_type, splat_literal
 from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.statements import Const
@@ -66,7 +66,7 @@ class OpenLoop:
 class FunctionWriter:
     """Collects the lines of one function. Line lists may hold nested lists (preheaders), flattened at the end."""
 
-    def __init__(self, declarations: dict[str, Part]):
+    def __init__(self, declarations: dict[str, Item]):
         self.declarations = declarations
         self.calls = False
         """Whether it calls functions that are in the module for it."""
@@ -95,10 +95,10 @@ class FunctionWriter:
         """Appends an instruction without a result."""
         self.lines.append(f"  {text}")
 
-    def declare(self, name: str, part: Part) -> None:
+    def declare(self, name: str, item: Item) -> None:
         """Makes sure that what it calls is in the module: a function, or the declaration of an external one."""
-        self.declarations[name] = part
-        self.calls = self.calls or isinstance(part, Function)
+        self.declarations[name] = item
+        self.calls = self.calls or isinstance(item, Function)
 
     def memo(self, depth: int, key: object, expression: str) -> str:
         """``expression`` computed once at loop depth ``depth`` (its operands must be available there)."""

@@ -35,37 +35,37 @@ class Function:
 
     @property
     def declaration(self) -> str:
-        """What declares it where another part of the module defines it."""
+        """What declares it where another module of the program defines it."""
         kinds = ", ".join(kind for kind, _ in self.parameters)
         return f"declare hidden {self.result} @{self.name}({kinds}) {self.attributes}"
 
 
-Part = str | Function
+Item = str | Function
 """A function, or text that stands outside of functions: declarations, constants, attributes."""
 
 
-def text_of(part: Part) -> str:
-    """The LLVM text of a part."""
-    return part if isinstance(part, str) else part.text
+def text_of(item: Item) -> str:
+    """The LLVM text of an item."""
+    return item if isinstance(item, str) else item.text
 
 
 @dataclass(frozen=True)
 class Module:
-    """The parts of a module in the order of its text."""
+    """The items of a module in the order of its text."""
 
-    parts: tuple[Part, ...]
+    items: tuple[Item, ...]
 
     @property
     def text(self) -> str:
         """The LLVM text."""
-        return "\n".join(map(text_of, self.parts))
+        return "\n".join(map(text_of, self.items))
 
     @property
     def functions(self) -> list[Function]:
         """The functions, in order."""
-        return [p for p in self.parts if isinstance(p, Function)]
+        return [p for p in self.items if isinstance(p, Function)]
 
     @property
     def outside(self) -> str:
         """What stands outside of functions."""
-        return "\n".join(p for p in self.parts if isinstance(p, str))
+        return "\n".join(p for p in self.items if isinstance(p, str))

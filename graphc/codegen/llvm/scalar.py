@@ -10,7 +10,7 @@ import numpy as np
 from graphc.base.dtypes import DType, float32, float64, int32, int64
 from graphc.base.errors import CompileError
 from graphc.codegen.llvm.angle import declare_reduction
-from graphc.codegen.llvm.module import Part
+from graphc.codegen.llvm.module import Item
 from graphc.codegen.machine.target import Target
 from graphc.ir.kernel.statements import Const
 
@@ -67,7 +67,7 @@ _FLOAT_CALL = {"sqrt", "floor", "ceil", "trunc", "roundeven", "copysign"}
 class ScalarEmitter:
     """Emits single operations through ``line(expression) -> name`` and ``declare(signature)`` of a function writer."""
 
-    def __init__(self, line: Callable[[str], str], declare: Callable[[str, Part], None], target: Target):
+    def __init__(self, line: Callable[[str], str], declare: Callable[[str, Item], None], target: Target):
         self.line = line
         self.declare = declare
         self.target = target

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from graphc.codegen.llvm.function import FunctionWriter
-from graphc.codegen.schedule.threads.chunks import Share, Split
+from graphc.codegen.schedule.threads.chunks import Chunking, Share
 from graphc.ir.kernel.index import Axis
 
 
 class ShareWriter:
     """Follows the shared loops that are open and knows where in the row of grains the present iteration starts."""
 
-    PARAMETERS = (("i64", "%part"), ("i64", "%parts"))
+    PARAMETERS = (("i64", "%chunk"), ("i64", "%chunks"))
     """What a kernel takes besides its buffers."""
 
-    def __init__(self, function: FunctionWriter, split: Split):
+    def __init__(self, function: FunctionWriter, chunking: Chunking):
         self.function = function
-        self.shares = split.shares
-        self.grains = split.grains
+        self.shares = chunking.shares
+        self.grains = chunking.grains
         self.position: list[str] = ["0"]
         """Grain at which the innermost open iteration starts."""
         self.low = self.high = ""
 
     def start(self) -> None:
-        """Computes the part's own grains; call it at the start of the function."""
+        """Computes the chunk's own grains; call it at the start of the function."""
         line = self.function.line
-        lower = line(f"mul nuw i64 %part, {self.grains}")
+        lower = line(f"mul nuw i64 %chunk, {self.grains}")
         upper = line(f"add nuw i64 {lower}, {self.grains}")
-        self.low = line(f"udiv i64 {lower}, %parts")
-        self.high = line(f"udiv i64 {upper}, %parts")
+        self.low = line(f"udiv i64 {lower}, %chunks")
+        self.high = line(f"udiv i64 {upper}, %chunks")
 
     def bounds(self, axis: Axis) -> tuple[str, str]:
-        """Registers with the first iteration of the part and the one after its last."""
+        """Registers with the first iteration of the chunk and the one after its last."""
         share = self.shares[axis]
         base = self._base(share)
         return self._bound(self.low, base, share, axis, share.whole), self._bound(self.high, base, share, axis, True)

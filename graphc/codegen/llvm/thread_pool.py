@@ -10,9 +10,9 @@ from graphc.base.errors import CompileError
 from graphc.codegen.machine.target import Target
 
 RUN = "graphc_pool_run"
-"""``i64 graphc_pool_run(ptr work, ptr table, i64 parts, i64 spin)`` runs ``work(table, part, parts, barrier)`` once per
-part, each in a thread of its own (part 0 in the caller's), and returns how many parts it was. Waiting threads spin for
-``spin`` nanoseconds. ``barrier`` is ``void barrier()``, or null when there is one part."""
+"""``i64 graphc_pool_run(ptr work, ptr table, i64 chunks, i64 spin)`` runs ``work(table, chunk, chunks, barrier)`` once
+per chunk, each in a thread of its own (chunk 0 in the caller's), and returns how many chunks it was. Waiting threads
+spin for ``spin`` nanoseconds. ``barrier`` is ``void barrier()``, or null when there is one chunk."""
 RESET = "graphc_pool_reset"
 """``void graphc_pool_reset()`` forgets the workers; for the child after fork(), in which they do not exist."""
 SIZE = "graphc_pool_size"
@@ -32,9 +32,9 @@ declare i32 @pthread_detach(i64)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
 {declare_pause}
 
-; Whose turn it is: 1 while a caller has the team.
+; Whose turn it is: 1 while a caller has the pool.
 @owner = internal global i32 0, align 128
-; Low half: number of the present job; high half: its parts. The low half is what idle workers wait for.
+; Low half: number of the present job; high half: its chunks. The low half is what idle workers wait for.
 @job = internal global i64 0, align 128
 @job_sleepers = internal global i32 0, align 128
 ; Workers that have not finished the present job, and the number of the last job that all have finished.
@@ -48,11 +48,11 @@ declare i32 @pthread_sigmask(i32, ptr, ptr)
 ; The present job, written by the owner only.
 @work = internal global ptr null, align 128
 @table = internal global ptr null
-@parts = internal global i64 0
+@chunks = internal global i64 0
 @spin = internal global i64 0
 @bytes = internal global i64 0
 @started = internal global i64 0
-; Scratch memory of all parts but part 0, and its size.
+; Scratch memory of all chunks but chunk 0, and its size.
 @scratch = internal global ptr null
 @capacity = internal global i64 0
 @signals = internal constant [16 x i64] [i64 {signals}{more_signals}]
@@ -126,7 +126,7 @@ out:
 
 define internal void @barrier() nounwind {{
   %phase = load atomic i32, ptr @phase monotonic, align 4
-  %all = load i64, ptr @parts
+  %all = load i64, ptr @chunks
   %count = trunc i64 %all to i32
   %before = atomicrmw add ptr @arrived, i32 1 acq_rel
   %here = add i32 %before, 1
@@ -143,11 +143,11 @@ wait:
   ret void
 }}
 
-; %arg: part of this worker in the low half, the last job before it was started in the high half.
+; %arg: chunk of this worker in the low half, the last job before it was started in the high half.
 define internal ptr @worker(ptr %arg) nounwind {{
 entry:
   %a = ptrtoint ptr %arg to i64
-  %part = and i64 %a, 4294967295
+  %chunk = and i64 %a, 4294967295
   %h = lshr i64 %a, 32
   %first = trunc i64 %h to i32
   br label %idle
@@ -158,18 +158,18 @@ idle:
 look:
   %job = load atomic i64, ptr @job acquire, align 8
   %number = trunc i64 %job to i32
-  %parts = lshr i64 %job, 32
-  %in = icmp ult i64 %part, %parts
+  %chunks = lshr i64 %job, 32
+  %in = icmp ult i64 %chunk, %chunks
   br i1 %in, label %mine, label %idle
 mine:
   %work = load ptr, ptr @work
   %table = load ptr, ptr @table
   %block = load ptr, ptr @scratch
   %bytes = load i64, ptr @bytes
-  %index = sub i64 %part, 1
+  %index = sub i64 %chunk, 1
   %offset = mul i64 %index, %bytes
   %own = getelementptr i8, ptr %block, i64 %offset
-  call void %work(ptr %table, i64 %part, i64 %parts, ptr @barrier, ptr %own)
+  call void %work(ptr %table, i64 %chunk, i64 %chunks, ptr @barrier, ptr %own)
   %left = atomicrmw sub ptr @remaining, i32 1 acq_rel
   %end = icmp eq i32 %left, 1
   br i1 %end, label %last, label %idle
@@ -179,13 +179,13 @@ last:
   br label %idle
 }}
 
-; Starts workers until there are %parts threads with the caller's; returns how many there are.
-define internal i64 @recruit(i64 %parts) nounwind {{
+; Starts workers until there are %chunks threads with the caller's; returns how many there are.
+define internal i64 @recruit(i64 %chunks) nounwind {{
 entry:
   %thread = alloca i64, align 8
   %mask = alloca [16 x i64], align 8
   %have = load i64, ptr @started
-  %need = sub i64 %parts, 1
+  %need = sub i64 %chunks, 1
   %enough = icmp uge i64 %have, %need
   br i1 %enough, label %out, label %block
 block:
@@ -194,18 +194,18 @@ block:
   %high = shl i64 %job, 32
   br label %more
 more:
-  %n = phi i64 [ %have, %block ], [ %part, %good ]
+  %n = phi i64 [ %have, %block ], [ %chunk, %good ]
   %full = icmp uge i64 %n, %need
   br i1 %full, label %unblock, label %make
 make:
-  %part = add i64 %n, 1
-  %a = or i64 %high, %part
+  %chunk = add i64 %n, 1
+  %a = or i64 %high, %chunk
   %arg = inttoptr i64 %a to ptr
   %r = call i32 @pthread_create(ptr %thread, ptr null, ptr @worker, ptr %arg)
   %ok = icmp eq i32 %r, 0
   br i1 %ok, label %good, label %unblock
 good:
-  store i64 %part, ptr @started
+  store i64 %chunk, ptr @started
   %id = load i64, ptr %thread
   %d = call i32 @pthread_detach(i64 %id)
   br label %more
@@ -237,13 +237,13 @@ out:
   ret i1 true
 }}
 
-define i64 @{run}(ptr %work, ptr %table, i64 %parts, i64 %spin, i64 %bytes) nounwind {{
+define i64 @{run}(ptr %work, ptr %table, i64 %chunks, i64 %spin, i64 %bytes) nounwind {{
   %pair = cmpxchg ptr @owner, i32 0, i32 1 acquire monotonic
   %got = extractvalue {{ i32, i1 }} %pair, 1
-  br i1 %got, label %team, label %alone
-team:
-  %most = call i64 @recruit(i64 %parts)
-  %n = call i64 @llvm.umin.i64(i64 %parts, i64 %most)
+  br i1 %got, label %gather, label %alone
+gather:
+  %most = call i64 @recruit(i64 %chunks)
+  %n = call i64 @llvm.umin.i64(i64 %chunks, i64 %most)
   %several = icmp ugt i64 %n, 1
   br i1 %several, label %memory, label %free
 memory:
@@ -260,7 +260,7 @@ alone:
 fork:
   store ptr %work, ptr @work
   store ptr %table, ptr @table
-  store i64 %n, ptr @parts
+  store i64 %n, ptr @chunks
   store i64 %bytes, ptr @bytes
   store atomic i64 %spin, ptr @spin monotonic, align 8
   %others = trunc i64 %helpers to i32

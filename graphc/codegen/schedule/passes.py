@@ -107,7 +107,7 @@ class Prepacking:
 
 
 @dataclass(frozen=True)
-class MemoryPlan:
+class PlanMemory:
     """Needs: scheduled kernels. Does: places temporaries by best fit, and keeps the smallest arena. Leaves: an offset
     in the arena for every temporary, the kernels' scratch at its end. Later passes move no call.
 
@@ -144,9 +144,9 @@ class NonTemporalStores:
 
 
 @dataclass(frozen=True)
-class ThreadPlan:
+class PlanThreads:
     """Needs: a memory plan, for kernels that use the same bytes wait for each other. Does: chooses the kernels whose
-    loops are worth sharing, and where all threads meet. Leaves: ``execution.team``; the program as it is.
+    loops are worth sharing, and where barriers stand. Leaves: ``execution.threads``; the program as it is.
 
     ``@a(x, t); @b(t, y)`` of 1 ms each -> both are shared, with a barrier before call 1."""
 
@@ -154,20 +154,20 @@ class ThreadPlan:
 
     def run(self, given: Scheduled, context: Context) -> PassResult:
         """Counts shared kernels and barriers."""
-        team = plan_threads(given.program, context.target)
+        plan = plan_threads(given.program, context.target)
         reasons = ()
-        if team.splits:
+        if plan.chunked:
             reasons = (
-                f"{len(team.splits)} of {len(given.program.kernels)} kernels are worth sharing, by {team.most} threads "
-                f"at most, which meet before {len(team.barriers)} of {len(given.program.calls)} calls",
+                f"{len(plan.chunked)} of {len(given.program.kernels)} kernels are worth sharing, by {plan.most} "
+                f"threads at most, with barriers before {len(plan.barriers)} of {len(given.program.calls)} calls",
             )
-        execution = replace(given.execution, team=team)
-        return PassResult(replace(given, execution=execution), len(team.splits) + len(team.barriers), reasons)
+        execution = replace(given.execution, threads=plan)
+        return PassResult(replace(given, execution=execution), len(plan.chunked) + len(plan.barriers), reasons)
 
 
 @dataclass(frozen=True)
 class Polls:
-    """Needs: a thread plan, for threads poll only where they meet. Does: finds places about a millisecond apart before
+    """Needs: a thread plan, for threads poll only at barriers. Does: finds places about a millisecond apart before
     the first write to anything of the caller's. Leaves: ``execution.polls``; the program as it is.
 
     A program of 40 calls of 1 ms each -> polls before calls 1 to 39."""
@@ -176,7 +176,7 @@ class Polls:
 
     def run(self, given: Scheduled, context: Context) -> PassResult:
         """Counts polls."""
-        found = find_polls(given.program, given.execution.team, context.target.costs.threads)
+        found = find_polls(given.program, given.execution.threads, context.target.costs.threads)
         return PassResult(replace(given, execution=replace(given.execution, polls=found)), len(found))
 
 

@@ -16,12 +16,12 @@ from graphc.codegen.schedule.nests import Nests
 from graphc.codegen.schedule.passes import (
     CallInvariantFirst,
     LoopDistribution,
-    MemoryPlan,
     NonTemporalStores,
+    PlanMemory,
+    PlanThreads,
     Polls,
     Prepacking,
     SplitReductions,
-    ThreadPlan,
     TileAndFuse,
 )
 from graphc.codegen.schedule.threads.execution import Execution
@@ -43,11 +43,11 @@ PIPELINE: tuple[ProgramPass, ...] = (
     # Packing of weights is among what runs once for many calls.
     Prepacking(),
     # No call is added or moved any more: lifetimes are known.
-    MemoryPlan(),
+    PlanMemory(),
     NonTemporalStores(),
     # Kernels that use the same bytes of the arena wait for each other.
-    ThreadPlan(),
-    # Threads poll where they meet.
+    PlanThreads(),
+    # Threads poll at barriers.
     Polls(),
 )
 """What ``schedule`` does, top to bottom; ``nests`` runs ``steps.STEPS`` on every kernel."""
@@ -103,10 +103,10 @@ def verify_scheduled(scheduled: Scheduled) -> None:
     buffers = {k.name: {b.name for b in k.arguments} for k in program.kernels}
     for kernel, streamed in execution.streamed.items():
         require(streamed <= buffers.get(kernel, set()), f"there is no {kernel} that writes to {sorted(streamed)}")
-    for kernel in execution.team.splits:
+    for kernel in execution.threads.chunked:
         require(kernel in buffers, f"there is no kernel {kernel} for threads to share")
-    for number in execution.team.barriers | execution.polls:
-        require(0 <= number < len(program.calls), f"there is no call {number} to meet or poll before")
+    for number in execution.threads.barriers | execution.polls:
+        require(0 <= number < len(program.calls), f"there is no call {number} for a barrier or a poll to stand before")
 
 
 def print_scheduled(scheduled: Scheduled) -> str:
@@ -119,12 +119,12 @@ def print_scheduled(scheduled: Scheduled) -> str:
 
 def _execution_lines(execution: Execution) -> list[str]:
     lines = [f"// non-temporal stores of @{k}: {', '.join(sorted(b))}" for k, b in sorted(execution.streamed.items())]
-    for kernel, split in execution.team.splits.items():
-        shared = ", ".join(axis.name for axis in split.shares)
-        lines.append(f"// threads share @{kernel}: {shared} in {split.grains} grains")
-    if execution.team.splits:
-        calls = ", ".join(map(str, sorted(execution.team.barriers))) or "none"
-        lines.append(f"// at most {execution.team.most} threads, barriers before calls {calls}")
+    for kernel, chunking in execution.threads.chunked.items():
+        shared = ", ".join(axis.name for axis in chunking.shares)
+        lines.append(f"// threads share @{kernel}: {shared} in {chunking.grains} grains")
+    if execution.threads.chunked:
+        calls = ", ".join(map(str, sorted(execution.threads.barriers))) or "none"
+        lines.append(f"// at most {execution.threads.most} threads, barriers before calls {calls}")
     if execution.polls:
         lines.append(f"// polls before calls {', '.join(map(str, sorted(execution.polls)))}")
     return lines

@@ -7,7 +7,7 @@ import pytest
 
 from graphc.base.dtypes import float64
 from graphc.codegen.llvm.angle import declare_reduction
-from graphc.codegen.llvm.module import Function, Part
+from graphc.codegen.llvm.module import Function, Item
 from graphc.ir.kernel.large_angle import PARTS
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from tests.codegen.lanes import evaluate, operation, powers_of_two, runnable
@@ -40,7 +40,7 @@ def test_any_number_of_lanes(lanes: int):
 
 
 def test_a_function_is_in_the_module_once():
-    found: dict[str, Part] = {}
+    found: dict[str, Item] = {}
     for _ in range(2):
         assert declare_reduction(PARTS[0], 4, found.__setitem__) == f"{PARTS[0]}.v4f64"
     assert sum(isinstance(part, Function) for part in found.values()) == 2

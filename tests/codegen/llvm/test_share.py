@@ -1,4 +1,4 @@
-"""Bounds of shared loops: the emitted arithmetic covers each iteration once, whatever the weights and the parts."""
+"""Bounds of shared loops: the emitted arithmetic covers each iteration once, whatever the weights and the chunks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.function import FunctionWriter
 from graphc.codegen.llvm.share import ShareWriter
 from graphc.codegen.machine.target import host_target
-from graphc.codegen.schedule.threads.chunks import Share, Split
+from graphc.codegen.schedule.threads.chunks import Chunking, Share
 from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.statements import Kernel
 from graphc.runtime.loader import load_object
@@ -19,40 +19,40 @@ from graphc.runtime.loader import load_object
 A, B = Axis("a", 5), Axis("b", 7)
 
 
-def bounds_of(split: Split, axis: Axis, outer: Axis | None = None):
-    """A native function (part, parts, iteration of ``outer``) -> (start, end) of a loop."""
+def bounds_of(chunking: Chunking, axis: Axis, outer: Axis | None = None):
+    """A native function (chunk, chunks, iteration of ``outer``) -> (start, end) of a loop."""
     declarations: dict[str, str] = {}
     function = FunctionWriter(declarations)
-    share = ShareWriter(function, split)
+    share = ShareWriter(function, chunking)
     share.start()
     if outer is not None:
         share.enter(outer, "%at")
     start, end = share.bounds(axis)
-    text = [*declarations.values(), "define void @entry(i64 %part, i64 %parts, i64 %at, ptr %out) {", "entry:"]
+    text = [*declarations.values(), "define void @entry(i64 %chunk, i64 %chunks, i64 %at, ptr %out) {", "entry:"]
     text += [function.text(), f"  store i64 {start}, ptr %out", "  %next = getelementptr i64, ptr %out, i64 1"]
     text += [f"  store i64 {end}, ptr %next", "  ret void", "}"]
     library = load_object(build_object("\n".join(text), host_target(), quick=True), "entry")
     native = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3, ctypes.c_void_p)(library.address)
 
-    def call(part: int, parts: int, at: int = 0) -> tuple[int, int]:
+    def call(chunk: int, chunks: int, at: int = 0) -> tuple[int, int]:
         out = (ctypes.c_int64 * 2)()
-        native(part, parts, at, ctypes.addressof(out))
+        native(chunk, chunks, at, ctypes.addressof(out))
         assert library.address  # the code lives as long as the library
         return out[0], out[1]
 
     return call
 
 
-def split(grains: int, **shares: Share) -> Split:
-    return Split(Kernel("k", (), ()), grains, {{"a": A, "b": B}[name]: share for name, share in shares.items()})
+def chunking(grains: int, **shares: Share) -> Chunking:
+    return Chunking(Kernel("k", (), ()), grains, {{"a": A, "b": B}[name]: share for name, share in shares.items()})
 
 
 @pytest.mark.parametrize("offset", [0, 4, 11])
 @pytest.mark.parametrize("weight", [1, 2, 7])
 def test_parts_of_one_loop_follow_each_other(offset: int, weight: int):
-    call = bounds_of(split(offset + 5 * weight + 3, a=Share(offset, weight, True)), A)
-    for parts in (1, 2, 3, 4, 50):
-        shares = [call(part, parts) for part in range(parts)]
+    call = bounds_of(chunking(offset + 5 * weight + 3, a=Share(offset, weight, True)), A)
+    for chunks in (1, 2, 3, 4, 50):
+        shares = [call(chunk, chunks) for chunk in range(chunks)]
         assert shares[0][0] == 0 and shares[-1][1] == 5
         assert all(before[1] == after[0] for before, after in pairwise(shares))
         assert all(start <= end for start, end in shares)
@@ -61,14 +61,14 @@ def test_parts_of_one_loop_follow_each_other(offset: int, weight: int):
 @pytest.mark.parametrize("weight", [1, 3])
 def test_an_opened_loop_is_entered_where_it_holds_grains(weight: int):
     tail = 2
-    whole = split(5 * (7 * weight + tail), a=Share(0, 7 * weight + tail, False), b=Share(tail, weight, True))
+    whole = chunking(5 * (7 * weight + tail), a=Share(0, 7 * weight + tail, False), b=Share(tail, weight, True))
     outer, inner = bounds_of(whole, A), bounds_of(whole, B, A)
-    for parts in (1, 2, 3, 8, 100):
+    for chunks in (1, 2, 3, 8, 100):
         seen = []
-        for part in range(parts):
-            start, end = outer(part, parts)
+        for chunk in range(chunks):
+            start, end = outer(chunk, chunks)
             assert 0 <= start <= end <= 5
             for at in range(start, end):
-                first, last = inner(part, parts, at)
+                first, last = inner(chunk, chunks, at)
                 seen += [(at, i) for i in range(first, last)]
         assert seen == [(a, b) for a in range(5) for b in range(7)]

@@ -1,4 +1,4 @@
-"""The pool itself: every part runs once in a thread of its own, barriers hold, a taken pool means running alone."""
+"""The pool itself: every chunk runs once in a thread of its own, barriers hold, a taken pool means running alone."""
 
 from __future__ import annotations
 
@@ -35,18 +35,20 @@ class Pool:
         self.native = Run(addresses[RUN])
         self.size = ctypes.CFUNCTYPE(ctypes.c_int64)(addresses[SIZE])
 
-    def run(self, parts: int, work: Callable[[int, int, Callable[[], None] | None, int], None], bytes_: int = 0) -> int:
-        """Runs ``work(part, parts, barrier, scratch address)`` in parts."""
+    def run(
+        self, chunks: int, work: Callable[[int, int, Callable[[], None] | None, int], None], bytes_: int = 0
+    ) -> int:
+        """Runs ``work(chunk, chunks, barrier, scratch address)`` in chunks."""
         errors: list[BaseException] = []
 
-        def call(table: int, part: int, count: int, barrier: int | None, scratch: int | None) -> None:
+        def call(table: int, chunk: int, count: int, barrier: int | None, scratch: int | None) -> None:
             assert table == 77
             try:
-                work(part, count, Barrier(barrier) if barrier else None, scratch or 0)
+                work(chunk, count, Barrier(barrier) if barrier else None, scratch or 0)
             except BaseException as error:
                 errors.append(error)
 
-        used = self.native(Work(call), 77, parts, SPIN, bytes_)
+        used = self.native(Work(call), 77, chunks, SPIN, bytes_)
         assert not errors, errors
         return used
 
@@ -56,23 +58,23 @@ def pool() -> Pool:
     return Pool()
 
 
-@pytest.mark.parametrize("parts", [1, 2, 3, 8, 2, 5])
-def test_every_part_runs_once_in_its_own_thread(pool: Pool, parts: int):
+@pytest.mark.parametrize("chunks", [1, 2, 3, 8, 2, 5])
+def test_every_chunk_runs_once_in_its_own_thread(pool: Pool, chunks: int):
     seen: list[tuple[int, int, int]] = []
     barrier_given = set()
 
-    def work(part: int, count: int, barrier, scratch: int) -> None:
+    def work(chunk: int, count: int, barrier, scratch: int) -> None:
         barrier_given.add(barrier is not None)
         if barrier:
             barrier()
-        seen.append((part, count, threading.get_native_id()))
+        seen.append((chunk, count, threading.get_native_id()))
 
-    assert pool.run(parts, work) == parts
-    assert sorted(part for part, _, _ in seen) == list(range(parts))
-    assert {count for _, count, _ in seen} == {parts}
-    assert len({thread for _, _, thread in seen}) == parts
-    assert next(thread for part, _, thread in seen if part == 0) == threading.get_native_id()
-    assert barrier_given == {parts > 1}
+    assert pool.run(chunks, work) == chunks
+    assert sorted(chunk for chunk, _, _ in seen) == list(range(chunks))
+    assert {count for _, count, _ in seen} == {chunks}
+    assert len({thread for _, _, thread in seen}) == chunks
+    assert next(thread for chunk, _, thread in seen if chunk == 0) == threading.get_native_id()
+    assert barrier_given == {chunks > 1}
 
 
 def test_workers_are_kept(pool: Pool):
@@ -87,34 +89,34 @@ def test_workers_are_kept(pool: Pool):
     assert pool.size() == before >= 3
 
 
-@pytest.mark.parametrize("parts", [2, 3, 6])
-def test_nobody_passes_a_barrier_before_all_are_there(pool: Pool, parts: int):
+@pytest.mark.parametrize("chunks", [2, 3, 6])
+def test_nobody_passes_a_barrier_before_all_are_there(pool: Pool, chunks: int):
     phases = 40
     arrived: Counter[int] = Counter()
     lock = threading.Lock()
 
-    def work(part: int, count: int, barrier, scratch: int) -> None:
+    def work(chunk: int, count: int, barrier, scratch: int) -> None:
         for phase in range(phases):
             with lock:
                 arrived[phase] += 1
             barrier()
-            assert arrived[phase] == parts
+            assert arrived[phase] == chunks
 
-    assert pool.run(parts, work) == parts
-    assert arrived == dict.fromkeys(range(phases), parts)
+    assert pool.run(chunks, work) == chunks
+    assert arrived == dict.fromkeys(range(phases), chunks)
 
 
 def test_a_late_part_is_waited_for(pool: Pool):
     """Longer than the time for which threads spin: the caller and the others sleep and are woken."""
     done: list[int] = []
 
-    def work(part: int, count: int, barrier, scratch: int) -> None:
-        if part == 2:
+    def work(chunk: int, count: int, barrier, scratch: int) -> None:
+        if chunk == 2:
             time.sleep(0.05)
         barrier()
-        if part == 1:
+        if chunk == 1:
             time.sleep(0.05)
-        done.append(part)
+        done.append(chunk)
 
     assert pool.run(3, work) == 3
     assert sorted(done) == [0, 1, 2]
@@ -124,14 +126,14 @@ def test_sleeping_workers_are_woken(pool: Pool):
     for _ in range(5):
         counted: list[int] = []
         time.sleep(0.01)
-        assert pool.run(3, lambda part, *_, counted=counted: counted.append(part)) == 3
+        assert pool.run(3, lambda chunk, *_, counted=counted: counted.append(chunk)) == 3
         assert sorted(counted) == [0, 1, 2]
 
 
 def test_a_call_inside_a_call_runs_alone(pool: Pool):
     inner: list[tuple[int, int]] = []
 
-    def work(part: int, count: int, barrier, scratch: int) -> None:
+    def work(chunk: int, count: int, barrier, scratch: int) -> None:
         assert pool.run(4, lambda p, n, *_: inner.append((p, n))) == 1
 
     assert pool.run(3, work) == 3
@@ -139,12 +141,12 @@ def test_a_call_inside_a_call_runs_alone(pool: Pool):
 
 
 def test_callers_at_the_same_time_run_alone_or_together(pool: Pool):
-    """Two callers are inside at once: exactly one of them has the team."""
+    """Two callers are inside at once: exactly one of them has the pool."""
     meet = threading.Barrier(2, timeout=30)
     used: list[int] = []
 
-    def work(part: int, count: int, barrier, scratch: int) -> None:
-        if part == 0:
+    def work(chunk: int, count: int, barrier, scratch: int) -> None:
+        if chunk == 0:
             meet.wait()
             meet.wait()
 
@@ -161,12 +163,12 @@ def test_each_part_has_scratch_memory_of_its_own(pool: Pool):
     for size in (64, 4096, 1 << 20, 128):
         places: dict[int, int] = {}
 
-        def work(part: int, count: int, barrier, scratch: int, places=places, size=size) -> None:
-            places[part] = scratch
+        def work(chunk: int, count: int, barrier, scratch: int, places=places, size=size) -> None:
+            places[chunk] = scratch
             if scratch:
-                ctypes.memset(scratch, part, size)
+                ctypes.memset(scratch, chunk, size)
                 barrier()
-                assert ctypes.string_at(scratch, size) == bytes([part]) * size
+                assert ctypes.string_at(scratch, size) == bytes([chunk]) * size
             else:
                 barrier()
 
@@ -180,7 +182,7 @@ def test_each_part_has_scratch_memory_of_its_own(pool: Pool):
 def test_without_memory_the_caller_runs_alone(pool: Pool):
     seen: list[tuple[int, int, int]] = []
     huge = 1 << 60
-    assert pool.run(3, lambda part, count, barrier, scratch: seen.append((part, count, scratch)), huge) == 1
+    assert pool.run(3, lambda chunk, count, barrier, scratch: seen.append((chunk, count, scratch)), huge) == 1
     assert seen == [(0, 1, 0)]
     assert pool.run(3, lambda *_: None, 64) == 3
 

@@ -1,8 +1,8 @@
-"""Which loops of a scheduled kernel are shared by threads, and which share of their iterations each thread runs.
+"""Which loops of a scheduled kernel are shared by threads, and which chunk of their iterations each thread runs.
 
-The iterations of all shared loops lie in one row of grains, each iteration taking as many as it costs. Part ``p``
-of ``n`` runs the iterations that start in the grains from ``total * p // n`` to ``total * (p + 1) // n``. This
-contiguous share depends on nothing but the kernel and ``n``; what an iteration computes does not depend on ``n``.
+The iterations of all shared loops lie in one row of grains, each iteration taking as many as it costs. Chunk ``p``
+of ``n`` holds the iterations that start in the grains from ``total * p // n`` to ``total * (p + 1) // n``. This
+contiguous chunk depends on nothing but the kernel and ``n``; what an iteration computes does not depend on ``n``.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Share:
     weight: int
     """Grains of one iteration."""
     whole: bool
-    """True when an iteration belongs to one part; False when loops inside are shared, and a part enters every iteration
-    in which it has grains."""
+    """True when an iteration belongs to one chunk; False when loops inside are shared, and a chunk enters every
+    iteration in which it has grains."""
 
 
 @dataclass(frozen=True)
-class Split:
-    """A kernel and how its loops are shared. What stands outside of them stores nothing, and every part runs it."""
+class Chunking:
+    """A kernel and how its loops are shared. What stands outside of them stores nothing, and every thread runs it."""
 
     kernel: Kernel
     grains: int
@@ -52,7 +52,7 @@ class _Unit:
     weight: int = 1
 
 
-def split_kernel(kernel: Kernel, counts: StatementCounts, costs: ThreadCosts) -> Split | None:
+def chunk_kernel(kernel: Kernel, counts: StatementCounts, costs: ThreadCosts) -> Chunking | None:
     """How threads share a kernel; None when it must be run by one."""
     planner = _Planner(kernel, counts, costs)
     units = planner.units(kernel.body, ())
@@ -68,7 +68,7 @@ def split_kernel(kernel: Kernel, counts: StatementCounts, costs: ThreadCosts) ->
     if len(shares) != sum(1 for _ in _all(units)):
         return None
     once = {id(u.loop.body[0]): u.loop for u in _all(units) if planner.is_wrapped(u.loop)}
-    return Split(replace(kernel, body=_wrapped(kernel.body, once)), grains, shares)
+    return Chunking(replace(kernel, body=_wrapped(kernel.body, once)), grains, shares)
 
 
 def _all(units: list[_Unit]) -> Iterator[_Unit]:
@@ -103,13 +103,13 @@ class _Planner:
         self.counts = counts
         self.costs = costs
         self.wrapped: dict[int, Loop] = {}
-        """By id of a statement that one part runs: the loop of one iteration that stands for it."""
+        """By id of a statement that one thread runs: the loop of one iteration that stands for it."""
         self.taken = {s.axis.name for s, _ in walk(kernel.body) if isinstance(s, Loop)}
 
     def units(self, body: tuple[Stmt, ...], around: tuple[Axis, ...]) -> list[_Unit] | None:
         """The statements of a body that have effects, as loops; None when one needs what another one does."""
         uses = [_Uses(stmt) for stmt in body]
-        if any(a.meets(b) for i, a in enumerate(uses) for j, b in enumerate(uses) if i != j):
+        if any(a.feeds(b) for i, a in enumerate(uses) for j, b in enumerate(uses) if i != j):
             return None
         if not all(use.closed for use in uses):
             return None
@@ -118,13 +118,13 @@ class _Planner:
             if not use.stored:
                 continue
             loop = stmt if isinstance(stmt, Loop) and stmt.kind == "parallel" else self.wrap(stmt)
-            if not all(_apart(s, (*around, loop.axis)) for s in use.combining):
+            if not all(_is_injective(s, (*around, loop.axis)) for s in use.combining):
                 return None
             found.append(_Unit(loop, self.counts.body(loop.body) + 1))
         return found
 
     def wrap(self, stmt: Stmt) -> Loop:
-        """The loop of one iteration around a statement that one part runs."""
+        """The loop of one iteration around a statement that one thread runs."""
         known = self.wrapped.get(id(stmt))
         if known is None:
             number = len(self.wrapped)
@@ -188,13 +188,13 @@ class _Uses:
                 updated.add(s.acc)
         self.closed = not self.stored or updated <= declared
 
-    def meets(self, other: _Uses) -> bool:
+    def feeds(self, other: _Uses) -> bool:
         """True when the other statement needs what this one stores."""
         combined = {s.buffer for s in other.combining}
         return bool(self.stored & (other.loaded | combined))
 
 
-def _apart(store: Store, axes: tuple[Axis, ...]) -> bool:
+def _is_injective(store: Store, axes: tuple[Axis, ...]) -> bool:
     """True when iterations of the loops over ``axes`` (outermost first) that differ store to different places."""
     for position, axis in enumerate(axes):
         if axis.extent == 1:

@@ -1,11 +1,11 @@
-"""How a scheduled program is run: which stores go past the caches, what threads share, where it polls."""
+"""How a scheduled program is run: which stores are non-temporal, what threads share, where it polls."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from graphc.codegen.schedule.threads.plan import Team
+from graphc.codegen.schedule.threads.plan import ThreadPlan
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,6 @@ class Execution:
 
     streamed: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By name of a kernel the buffers whose stores are non-temporal where they start at a cache line."""
-    team: Team = field(default_factory=Team)
+    threads: ThreadPlan = field(default_factory=ThreadPlan)
     polls: frozenset[int] = frozenset()
     """Numbers of the calls before which the program looks whether Ctrl-C was pressed."""

@@ -1,4 +1,4 @@
-"""The plan by which a team of threads runs a program: which kernels it shares, and where all threads must meet."""
+"""The plan by which threads run a program: which kernels are cut into chunks, and where barriers stand."""
 
 from __future__ import annotations
 
@@ -8,61 +8,61 @@ from dataclasses import dataclass, field, replace
 
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.estimate.cost import StatementCounts, kernel_ns
-from graphc.codegen.schedule.threads.chunks import Split, split_kernel
+from graphc.codegen.schedule.threads.chunks import Chunking, chunk_kernel
 from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.repeat import blocks, executions, loop_spans
 from graphc.ir.kernel.statements import Call, Program, Storage
 
 
 @dataclass(frozen=True)
-class Team:
+class ThreadPlan:
     """How threads share a program; by default not at all."""
 
-    splits: dict[str, Split] = field(default_factory=dict)
-    """By name of the kernel."""
+    chunked: dict[str, Chunking] = field(default_factory=dict)
+    """How loops are cut into chunks, by name of the kernel; one thread runs the others."""
     barriers: frozenset[int] = frozenset()
-    """Numbers of the calls before which all threads meet."""
+    """Numbers of the calls before which all threads wait for each other."""
     most: int = 1
-    """How many threads it should have at most."""
+    """How many threads there should be at most."""
 
     def shared_loops(self, calls: Sequence[Call]) -> set[Axis]:
-        """Loops through which all threads go: they share a kernel in it, or meet in it."""
+        """Loops through which all threads go: they share a kernel in it, or a barrier stands in it."""
         spans = loop_spans(calls)
         return {
             axis
             for axis, (first, last) in spans.items()
-            if any(calls[i].kernel in self.splits for i in range(first, last + 1))
+            if any(calls[i].kernel in self.chunked for i in range(first, last + 1))
             or any(first < i <= last for i in self.barriers)
         }
 
 
-def plan_threads(program: Program, target: Target) -> Team:
+def plan_threads(program: Program, target: Target) -> ThreadPlan:
     """The plan for a scheduled program whose memory is planned."""
     if not target.has_pool:
-        return Team()
+        return ThreadPlan()
     costs = target.costs.threads
     runs: Counter[str] = Counter()
     for call in program.calls:
         runs[call.kernel] += call.runs
     repeated = {call.kernel for call in program.calls if call.loops}
-    splits: dict[str, Split] = {}
+    chunked: dict[str, Chunking] = {}
     shared = 0
     for kernel in (k for k in program.kernels if runs[k.name]):
         counts = StatementCounts()
         ns = kernel_ns(kernel, counts.body(kernel.body), costs)
         least = costs.repeated_ns if kernel.name in repeated else costs.split_ns
-        split = split_kernel(kernel, counts, costs) if ns >= least else None
-        if split is not None:
-            splits[kernel.name] = split
+        chunking = chunk_kernel(kernel, counts, costs) if ns >= least else None
+        if chunking is not None:
+            chunked[kernel.name] = chunking
             shared += ns * runs[kernel.name]
-    if not splits or shared < costs.team_ns:
-        return Team()
+    if not chunked or shared < costs.team_ns:
+        return ThreadPlan()
     most = max(2, min(costs.most, shared // costs.part_ns))
-    return Team(splits, frozenset(_Meetings(program, splits).find()), most)
+    return ThreadPlan(chunked, frozenset(_Barriers(program, chunked).find()), most)
 
 
 @dataclass(frozen=True)
-class _Access:
+class _MemoryUse:
     """Memory that a call uses: bytes of the arena, or of a storage of its own."""
 
     place: str
@@ -71,44 +71,44 @@ class _Access:
     stop: int
     writes: bool
     alone: bool
-    """Whether part 0 alone makes the call."""
+    """Whether the first thread alone makes the call."""
 
-    def waits_for(self, earlier: _Access) -> bool:
-        """Whether threads must meet between the two accesses."""
+    def waits_for(self, earlier: _MemoryUse) -> bool:
+        """Whether a barrier must stand between the two uses."""
         together = self.place == earlier.place and self.start < earlier.stop and earlier.start < self.stop
         return together and (self.writes or earlier.writes) and not (self.alone and earlier.alone)
 
 
-class _Meetings:
-    def __init__(self, program: Program, splits: dict[str, Split]):
+class _Barriers:
+    def __init__(self, program: Program, chunked: dict[str, Chunking]):
         self.calls = program.calls
         self.checked = program.checked or -1
         """The call before which all threads must know whether the program goes on."""
-        self.splits = splits
+        self.chunked = chunked
         self.owners = owners(program)
         self.kernels = {k.name: k for k in program.kernels}
 
     def find(self) -> set[int]:
         """Calls before which a barrier stands: they touch what calls after the barrier before have written, or write
         what those have touched."""
-        since: dict[str, list[_Access]] = {}
+        since: dict[str, list[_MemoryUse]] = {}
         found: set[int] = set()
         for number, calls in self.units():
-            accesses = [access for call in calls for access in self.accesses(call)]
-            waits = any(a.waits_for(earlier) for a in accesses for earlier in since.get(a.place, ()))
+            uses = [use for call in calls for use in self.uses(call)]
+            waits = any(a.waits_for(earlier) for a in uses for earlier in since.get(a.place, ()))
             if waits or number in found or number == self.checked:
                 found.add(number)
                 since.clear()
-            for access in accesses:
-                since.setdefault(access.place, []).append(access)
+            for use in uses:
+                since.setdefault(use.place, []).append(use)
         return found
 
     def units(self) -> Iterator[tuple[int, Sequence[Call]]]:
         """Calls with their numbers in the order in which they run. What one iteration leaves for the next shows in two
-        iterations; a loop that part 0 runs alone is one unit."""
+        iterations; a loop that the first thread runs alone is one unit."""
         number = 0
         for axis, block in blocks(self.calls):
-            if axis is None or not any(call.kernel in self.splits for call in block):
+            if axis is None or not any(call.kernel in self.chunked for call in block):
                 yield number, block
             else:
                 numbered = [
@@ -119,15 +119,15 @@ class _Meetings:
                     yield int(call.kernel), (self.calls[int(call.kernel)],)
             number += len(block)
 
-    def accesses(self, call: Call) -> Iterator[_Access]:
+    def uses(self, call: Call) -> Iterator[_MemoryUse]:
         """What one call reads and writes."""
         kernel = self.kernels[call.kernel]
         for buffer, name in zip(kernel.arguments, call.args, strict=True):
             storage = self.owners[name]
             place = "" if storage.cls == "temp" else storage.name
             start = storage.offset if storage.cls == "temp" else 0
-            alone = call.kernel not in self.splits
-            yield _Access(place, start, start + storage.nbytes, buffer.role != "in", alone)
+            alone = call.kernel not in self.chunked
+            yield _MemoryUse(place, start, start + storage.nbytes, buffer.role != "in", alone)
 
 
 def owners(program: Program) -> dict[str, Storage]:

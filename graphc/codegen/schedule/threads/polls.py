@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from graphc.codegen.machine.costs import ThreadCosts
 from graphc.codegen.schedule.estimate.cost import StatementCounts, kernel_ns
-from graphc.codegen.schedule.threads.plan import Team, owners
+from graphc.codegen.schedule.threads.plan import ThreadPlan, owners
 from graphc.files.manifest import INTERRUPTIBLE_NS
 from graphc.ir.kernel.repeat import blocks
 from graphc.ir.kernel.statements import Call, Program
 
 
-def find_polls(program: Program, team: Team, costs: ThreadCosts) -> frozenset[int]:
+def find_polls(program: Program, threads: ThreadPlan, costs: ThreadCosts) -> frozenset[int]:
     """The numbers of the calls before which a scheduled program polls. None of them comes after a write to a parameter
-    or state; threads poll only where they meet anyway, and not in loops that they share."""
+    or state; threads poll only at barriers, and not in loops that they share."""
     kernels = {k.name: k for k in program.kernels}
     times = {k.name: kernel_ns(k, StatementCounts().body(k.body), costs) for k in program.kernels}
     if sum(times[call.kernel] * call.runs for call in program.calls) < INTERRUPTIBLE_NS:
@@ -26,13 +26,13 @@ def find_polls(program: Program, team: Team, costs: ThreadCosts) -> frozenset[in
     found: set[int] = set()
     number, since = 0, 0
     for axis, unit in blocks(program.calls):
-        if since >= costs.poll_ns and (not team.splits or (axis is None and number in team.barriers)):
+        if since >= costs.poll_ns and (not threads.chunked or (axis is None and number in threads.barriers)):
             found.add(number)
             since = 0
         if any(map(writes, unit)):
             break
         spent = sum(times[call.kernel] * call.runs for call in unit)
-        if axis is not None and spent >= costs.poll_ns and not team.splits:
+        if axis is not None and spent >= costs.poll_ns and not threads.chunked:
             found.add(number)
         since += spent
         number += len(unit)

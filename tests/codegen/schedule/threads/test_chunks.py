@@ -1,4 +1,4 @@
-"""Shares of kernels: which loops are shared, that parts cover every iteration once, and that their order is free."""
+"""Shares of kernels: which loops are shared, that chunks cover every iteration once, and that their order is free."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphc.codegen.schedule.estimate.cost import StatementCounts
 from graphc.codegen.schedule.expansion.expand import expand
 from graphc.codegen.schedule.loops.distribute import distribute_loops
 from graphc.codegen.schedule.pipeline import schedule_program
-from graphc.codegen.schedule.threads.chunks import Share, Split, split_kernel
+from graphc.codegen.schedule.threads.chunks import Chunking, Share, chunk_kernel
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.kernel.index import Axis, Index, as_index
 from graphc.ir.kernel.interpret import run_program
@@ -34,7 +34,7 @@ from graphc.ir.kernel.statements import (
 )
 from graphc.ir.op import REGISTRY
 from graphc.ops import registry
-from tests.codegen.parts import Parts
+from tests.codegen.chunks import Chunks
 from tests.native import lowered
 from tests.ops.test_every_op import sample_graph
 
@@ -47,25 +47,25 @@ SAMPLES = [
 ]
 
 
-def check_parts(program: Program, arrays: dict[str, np.ndarray], target: Target = TARGET) -> list[Split]:
-    """Every call of a scheduled program gives the same bits as one kernel and as parts in several orders; returns the
+def check_chunks(program: Program, arrays: dict[str, np.ndarray], target: Target = TARGET) -> list[Chunking]:
+    """Every call of a scheduled program gives the same bits as one kernel and as chunks in several orders; returns the
     splits of the kernels that have one. ``arrays`` are the storages by name and are left as the program leaves them."""
     found = []
     for call in program.calls:
         kernel = program.kernel(call.kernel)
-        split = split_kernel(kernel, StatementCounts(), DEFAULT.threads)
+        chunking = chunk_kernel(kernel, StatementCounts(), DEFAULT.threads)
         before = [arrays[a] for a in call.args]
         expected = [a.copy() for a in before]
-        Parts(kernel, None, target).run(expected)
-        if split is not None:
-            found.append(split)
-            native = Parts(kernel, split, target)
-            for parts in (1, 2, 7):
-                for order in (range(parts), reversed(range(parts))):
+        Chunks(kernel, None, target).run(expected)
+        if chunking is not None:
+            found.append(chunking)
+            native = Chunks(kernel, chunking, target)
+            for chunks in (1, 2, 7):
+                for order in (range(chunks), reversed(range(chunks))):
                     got = [a.copy() for a in before]
-                    native.run(got, order, parts)
+                    native.run(got, order, chunks)
                     for buffer, a, b in zip(kernel.arguments, got, expected, strict=True):
-                        np.testing.assert_array_equal(a, b, err_msg=f"{kernel.name} {buffer.name} in {parts} parts")
+                        np.testing.assert_array_equal(a, b, err_msg=f"{kernel.name} {buffer.name} in {chunks} chunks")
         for name, array in zip(call.args, expected, strict=True):
             arrays[name] = array
     return found
@@ -89,7 +89,7 @@ def storages(program: Program, given: list[np.ndarray]) -> dict[str, np.ndarray]
 def test_parts_of_every_op(op, sample):
     graph = sample_graph(op, sample.operands, sample.attrs)
     program = schedule_program(lowered(graph), TARGET)
-    check_parts(program, storages(program, list(sample.operands)))
+    check_chunks(program, storages(program, list(sample.operands)))
 
 
 ROWS = """
@@ -149,7 +149,7 @@ def test_parts_of_larger_kernels(text: str, stage: str):
         program = distribute_loops(program)
         program = replace(program, kernels=tuple(map(expand, program.kernels)))
     arrays = storages(program, given)
-    assert check_parts(program, arrays), "nothing was shared"
+    assert check_chunks(program, arrays), "nothing was shared"
     for name, expected in zip(
         [s.name for s in program.storages if s.cls == "output"], run_program(program, given), strict=True
     ):
@@ -181,20 +181,20 @@ def copy(*axes: Axis, source: str = "x", target: str = "y", combine: str | None 
     return Load(name, source, place, float32), Store(target, place, name, combine=combine)
 
 
-def split(*body: Stmt, buffers: tuple[Buffer, ...] = (X, Y)) -> Split | None:
-    return split_kernel(Kernel("k", buffers, body), StatementCounts(), DEFAULT.threads)
+def chunked(*body: Stmt, buffers: tuple[Buffer, ...] = (X, Y)) -> Chunking | None:
+    return chunk_kernel(Kernel("k", buffers, body), StatementCounts(), DEFAULT.threads)
 
 
 def test_a_long_loop_is_shared_as_it_is():
     a = axis(1000)
-    found = split(parallel(a, *copy(a)))
+    found = chunked(parallel(a, *copy(a)))
     assert found is not None
     assert (found.grains, found.shares) == (1000, {a: Share(0, 1, True)})
 
 
 def test_a_short_loop_is_opened():
     a, b = axis(3), axis(500)
-    found = split(parallel(a, parallel(b, *copy(a, b))))
+    found = chunked(parallel(a, parallel(b, *copy(a, b))))
     assert found is not None
     assert (found.grains, found.shares) == (1500, {a: Share(0, 500, False), b: Share(0, 1, True)})
 
@@ -204,16 +204,16 @@ def test_heavier_iterations_take_more_grains():
     inner = axis(50)
     light = parallel(a, *copy(a))
     heavy = parallel(b, parallel(inner, *copy(b, inner, target="z"), kind="serial"))
-    found = split(light, heavy, buffers=(X, Y, Z))
+    found = chunked(light, heavy, buffers=(X, Y, Z))
     assert found is not None
     assert found.shares[a] == Share(0, 3, True)
     assert found.shares[b] == Share(300, 50 * 3 + 1, True)
 
 
-def test_a_tail_is_run_by_one_part():
+def test_a_tail_is_run_by_one_thread():
     a, lane = axis(100), axis(7)
     tail = parallel(lane, *copy(lane, target="z"), kind="vector")
-    found = split(parallel(a, *copy(a)), tail, buffers=(X, Y, Z))
+    found = chunked(parallel(a, *copy(a)), tail, buffers=(X, Y, Z))
     assert found is not None
     (once,) = [x for x in found.shares if x is not a]
     assert once.extent == 1 and found.shares[once] == Share(100, 1, True)
@@ -222,7 +222,7 @@ def test_a_tail_is_run_by_one_part():
 
 def test_what_one_loop_writes_and_another_reads_is_not_shared():
     a, b = axis(100), axis(100)
-    assert split(parallel(a, *copy(a)), parallel(b, *copy(b, source="y", target="z")), buffers=(X, Y, Z)) is None
+    assert chunked(parallel(a, *copy(a)), parallel(b, *copy(b, source="y", target="z")), buffers=(X, Y, Z)) is None
 
 
 def test_scratch_of_one_iteration_is_shared_and_scratch_across_loops_is_not():
@@ -230,8 +230,8 @@ def test_scratch_of_one_iteration_is_shared_and_scratch_across_loops_is_not():
     scratch = Buffer("s", float32, 64, "scratch")
     fill = parallel(b, *copy(b, target="s"))
     drain = parallel(c, Load("w", "s", as_index(c), float32), Store("y", as_index(a) * 64 + as_index(c), "w"))
-    assert split(parallel(a, fill, drain), buffers=(X, Y, scratch)) is not None
-    assert split(fill, parallel(c, *copy(c, source="s")), buffers=(X, Y, scratch)) is None
+    assert chunked(parallel(a, fill, drain), buffers=(X, Y, scratch)) is not None
+    assert chunked(fill, parallel(c, *copy(c, source="s")), buffers=(X, Y, scratch)) is None
 
 
 def test_a_loop_with_much_repeated_work_is_not_opened():
@@ -239,7 +239,7 @@ def test_a_loop_with_much_repeated_work_is_not_opened():
     acc = Acc("sum", float32, "add", Const(0.0, float32))
     total = Loop(r, "reduce", (Load("t", "x", as_index(a) * 1000 + as_index(r), float32), Update("sum", "t")))
     write = parallel(b, Store("y", as_index(a) * 1000 + as_index(b), "total"))
-    found = split(parallel(a, acc, total, Read("total", "sum"), write))
+    found = chunked(parallel(a, acc, total, Read("total", "sum"), write))
     assert found is not None and found.shares == {a: Share(0, 1, True)}
 
 
@@ -247,7 +247,7 @@ def test_a_reduction_to_one_number_is_not_shared():
     r = axis(1000)
     acc = Acc("sum", float32, "add", Const(0.0, float32))
     total = Loop(r, "reduce", (Load("t", "x", as_index(r), float32), Update("sum", "t")))
-    assert split(acc, total, Read("total", "sum"), Store("y", as_index(0), "total")) is None
+    assert chunked(acc, total, Read("total", "sum"), Store("y", as_index(0), "total")) is None
 
 
 def test_combining_stores_must_lie_apart():
@@ -257,7 +257,7 @@ def test_combining_stores_must_lie_apart():
     near = Store("z", as_index(a) * 29 + as_index(b), "v", combine="add")
     load = Load("v", "x", as_index(a), float32)
     shared = {
-        name: split(parallel(a, load, parallel(b, store, kind="serial")), buffers=(X, Z))
+        name: chunked(parallel(a, load, parallel(b, store, kind="serial")), buffers=(X, Z))
         for name, store in (("apart", apart), ("same", same), ("near", near))
     }
     assert {name: found is not None for name, found in shared.items()} == {"apart": True, "same": False, "near": False}
@@ -271,18 +271,18 @@ def test_stores_at_places_from_data_wait_for_what_lies_there():
     program = distribute_loops(lowered(parse_graph(copy_first)))
     (kernel,) = program.kernels
     assert sum(isinstance(s, Loop) for s in kernel.body) == 1, "one loop copies, a statement outside of it stores"
-    assert split_kernel(kernel, StatementCounts(), DEFAULT.threads) is None
+    assert chunk_kernel(kernel, StatementCounts(), DEFAULT.threads) is None
 
 
 def test_one_iteration_is_not_shared():
     a, b = axis(1), axis(9)
-    assert split(parallel(a, parallel(b, *copy(b), kind="serial"))) is None
-    assert split() is None
+    assert chunked(parallel(a, parallel(b, *copy(b), kind="serial"))) is None
+    assert chunked() is None
 
 
 @pytest.mark.parametrize("extents", [(7,), (3, 11), (2, 3, 5)])
-def test_every_iteration_runs_in_exactly_one_part(extents: tuple[int, ...]):
-    """Counts with combining stores: parts that overlap would count twice."""
+def test_every_iteration_runs_in_exactly_one_thread(extents: tuple[int, ...]):
+    """Counts with combining stores: chunks that overlap would count twice."""
     axes = [axis(n) for n in extents]
     place = Index()
     for a in axes:
@@ -292,17 +292,17 @@ def test_every_iteration_runs_in_exactly_one_part(extents: tuple[int, ...]):
     for a in reversed(axes):
         body = (Loop(a, "parallel", body),)
     kernel = Kernel("k", (Buffer("c", float32, size, "inout"),), body)
-    found = split_kernel(kernel, StatementCounts(), DEFAULT.threads)
+    found = chunk_kernel(kernel, StatementCounts(), DEFAULT.threads)
     assert found is not None
-    native = Parts(kernel, found, TARGET)
-    for parts in range(1, size + 3):
+    native = Chunks(kernel, found, TARGET)
+    for chunks in range(1, size + 3):
         counts = np.zeros(size, np.float32)
-        native.run([counts], range(parts), parts)
+        native.run([counts], range(chunks), chunks)
         np.testing.assert_array_equal(counts, np.ones(size, np.float32))
 
 
 def test_shares_are_even():
     program = schedule_program(lowered(parse_graph(MATMUL.replace("65", "650").replace("70", "700"))), TARGET)
     for call in program.calls:
-        found = split_kernel(program.kernel(call.kernel), StatementCounts(), DEFAULT.threads)
+        found = chunk_kernel(program.kernel(call.kernel), StatementCounts(), DEFAULT.threads)
         assert found is not None and found.grains >= 32

@@ -1,4 +1,4 @@
-"""The plan for a team: which kernels are shared, where threads meet, and how many there should be."""
+"""The thread plan: which kernels are shared, where barriers stand, and how many threads there should be."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphc.base.dtypes import float32
 from graphc.codegen.llvm.entry import ENTRY, THREADS, emit_program
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.schedule.threads.execution import Execution
-from graphc.codegen.schedule.threads.plan import Team, owners, plan_threads
+from graphc.codegen.schedule.threads.plan import ThreadPlan, owners, plan_threads
 from graphc.ir.kernel.index import Axis, as_index
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Loop, Program, Storage, Store
 from tests.native import emitted, priced
@@ -54,10 +54,10 @@ def program(calls: str, **places: int) -> Program:
         ("p x a,s a b,s b c,p c d", {}, {1, 3}),
     ],
 )
-def test_threads_meet_where_one_needs_what_another_did(calls: str, places: dict[str, int], expected: set[int]):
+def test_a_barrier_stands_where_a_thread_needs_what_another_did(calls: str, places: dict[str, int], expected: set[int]):
     made = program(calls, **places)
     plan = plan_threads(made, SHARED)
-    assert set(plan.splits) == {"p"}
+    assert set(plan.chunked) == {"p"}
     assert plan.barriers == expected
     text = emitted(made, SHARED)
     assert text.count("call void @graphc_meet(") == len(expected)
@@ -76,7 +76,7 @@ def test_an_alias_is_the_memory_that_it_uses():
 
 def test_little_work_is_left_to_one_thread():
     made = program("p x a")
-    assert plan_threads(made, host_target()) == Team()
+    assert plan_threads(made, host_target()) == ThreadPlan()
     assert THREADS not in emitted(made, host_target())
 
 
@@ -87,13 +87,13 @@ def test_threads_are_as_many_as_the_work_feeds():
     assert 2 <= several.most < more.most <= 256
 
 
-def test_work_that_cannot_be_shared_makes_no_team():
-    assert plan_threads(program("s x a,s a b"), SHARED) == Team()
+def test_work_that_cannot_be_shared_makes_no_plan():
+    assert plan_threads(program("s x a,s a b"), SHARED) == ThreadPlan()
 
 
-def test_a_target_without_a_pool_has_no_team():
+def test_a_target_without_a_pool_has_no_plan():
     target = replace(SHARED, triple="wasm32-unknown-unknown")
-    assert plan_threads(program("p x a"), target) == Team()
+    assert plan_threads(program("p x a"), target) == ThreadPlan()
 
 
 def test_the_plan_may_be_given():
@@ -129,7 +129,7 @@ def test_a_loop_without_shared_kernels_is_run_by_one_thread():
         ("p x a,s x b,s b c,p c d", {1: (OUTER,), 2: (OUTER, INNER), 3: (OUTER,)}, {2, 3}),
     ],
 )
-def test_threads_meet_for_what_an_iteration_leaves(calls: str, loops: dict, expected: set[int]):
+def test_a_barrier_stands_for_what_an_iteration_leaves(calls: str, loops: dict, expected: set[int]):
     made = repeated(calls, loops)
     plan = plan_threads(made, SHARED)
     assert plan.barriers == expected
@@ -140,5 +140,5 @@ def test_threads_meet_for_what_an_iteration_leaves(calls: str, loops: dict, expe
 def test_small_kernels_of_loops_are_left_to_one_thread():
     repeated_ns = host_target().costs.threads.repeated_ns
     target = priced(SHARED, threads={"repeated_ns": repeated_ns})
-    assert set(plan_threads(repeated("p x a", {}), target).splits) == {"p"}
-    assert plan_threads(repeated("p x a", {0: (OUTER,)}), target) == Team()
+    assert set(plan_threads(repeated("p x a", {}), target).chunked) == {"p"}
+    assert plan_threads(repeated("p x a", {0: (OUTER,)}), target) == ThreadPlan()

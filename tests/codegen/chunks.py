@@ -1,0 +1,46 @@
+"""Runs kernels chunk by chunk, in any order, for the tests of threads."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from graphc.codegen.llvm.build import build_object
+from graphc.codegen.llvm.emit import emit_kernel
+from graphc.codegen.llvm.module import Item, Module
+from graphc.codegen.machine.target import Target
+from graphc.codegen.schedule.threads.chunks import Chunking
+from graphc.ir.kernel.statements import Kernel
+from graphc.runtime.loader import load_object
+
+
+def kernel_code(kernel: Kernel, chunking: Chunking | None, target: Target) -> bytes:
+    """Object code that exports one kernel under its own name."""
+    declarations: dict[str, Item] = {}
+    function = replace(emit_kernel(kernel, target, declarations, chunking), name="entry", local=False)
+    head = f'target triple = "{target.triple}"'
+    module = Module((head, *declarations.values(), function, "attributes #0 = { nounwind }"))
+    return build_object(module, target, quick=True)
+
+
+class Chunks:
+    """A kernel as native code that is called for single chunks."""
+
+    def __init__(self, kernel: Kernel, chunking: Chunking | None, target: Target):
+        self.kernel = kernel
+        self.chunking = chunking
+        self.library = load_object(kernel_code(kernel, chunking, target), "entry")
+
+    def run(self, arrays: Sequence[np.ndarray], order: Iterable[int] = (0,), chunks: int = 1) -> None:
+        """Runs the chunks in this order, each with scratch memory of its own, full of garbage."""
+        count = len(self.kernel.buffers)
+        scratch = [b for b in self.kernel.buffers if b.role == "scratch"]
+        numbers = [ctypes.c_int64] * 2 if self.chunking else []
+        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * count, *numbers)(self.library.address)
+        for chunk in order:
+            rooms = [np.full(b.size * b.dtype.itemsize, 0x7F, np.uint8) for b in scratch]
+            pointers = [a.ctypes.data for a in (*arrays, *rooms)]
+            function(*pointers, *([chunk, chunks] if self.chunking else []))

@@ -15,7 +15,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "codegen": (),
     "codegen.machine": ("base",),
     # From a graph to kernels.
-    "passes": ("base", "ir", "ir.kernel", "ir.graph", "ops"),
+    "passes": ("base", "ir", "ir.kernel", "ir.graph", "ops", "codegen.machine"),
     "fusion": ("base", "ir", "ir.kernel", "ir.graph", "ops", "codegen.machine", "passes"),
     "lowering": ("base", "ir", "ir.kernel", "ir.graph", "ops", "codegen.machine", "passes", "fusion"),
     # From kernels to native code: knows loop nests and targets, no op, no graph.

@@ -71,12 +71,13 @@ def run(options: argparse.Namespace) -> int:
     place = Path(options.output)
     if not place.resolve().parent.is_dir():
         raise console.UsageError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
+    machine = target_named(options.machine)
     with targets.compiling():
         traced = targets.guarded(lambda: snapshot(model, examples), f"tracing {options.target}")
         graph, state = traced.graph, traced.state()
         if options.precision:
-            graph = freeze_narrow(graph, state, options.precision).graph
-        compiled = compile_graph(freeze(graph, state), target=target_named(options.machine))
+            graph = freeze_narrow(graph, state, options.precision, costs=machine.costs).graph
+        compiled = compile_graph(freeze(graph, state), target=machine)
         manifest = save_graph(
             graph,
             state,

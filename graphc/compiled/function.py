@@ -203,6 +203,7 @@ class Variant:
     def _build_forward(self, graph: Graph) -> None:
         self._made: dict[str, tuple[str, Maker]] = {}
         """By path of a param of the program: the path of what it is made of, and how."""
+        target = running_target(self._machine)
         if self.weights.freeze:
             # NOTE: a tensor that is neither parameter nor buffer stays as it is where it can be written to unseen.
             free = {p for p, slot in self._slots.items() if not slot.is_member and not is_counted(slot.tensor())}
@@ -210,13 +211,13 @@ class Variant:
             self.account.always += (Frozen(self._slots[path] for path in frozen),)
             graph = freeze(graph, {path: self._slots[path].tensor()._data.copy() for path in frozen})
         if self.weights.precision is not None:
-            narrowed = narrow_weights(optimize(graph, self._passes), self.weights.precision)
+            narrowed = narrow_weights(optimize(graph, self._passes, target.costs), self.weights.precision)
             graph, self._made = narrowed.graph, narrowed.params
             self._passes = PIPELINE  # what they do is in the graph
         if self.weights.watched and not any(self.differentiable):
             tensors = {path: slot.tensor() for path, slot in self._slots.items()}
             graph = watch(graph, [path for path, tensor in tensors.items() if is_counted(tensor)])
-        compiled = compile_graph(graph, target=running_target(self._machine), passes=self._passes)
+        compiled = compile_graph(graph, target=target, passes=self._passes)
         self.program = load_compiled(compiled)
         self.binding = self._binding(compiled.prepacking)
         self.calls = BoundProgram(

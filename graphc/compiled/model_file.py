@@ -88,9 +88,9 @@ def export(
     if first:
         graph = optimize(graph, first)
     if precision is not None:
-        graph = freeze_narrow(graph, state, precision, pipeline).graph
+        graph = freeze_narrow(graph, state, precision, pipeline, machine.costs).graph
     elif pipeline is not PIPELINE:
-        graph = optimize(freeze(graph, state), pipeline)
+        graph = optimize(freeze(graph, state), pipeline, machine.costs)
     compiled = compile_graph(freeze(graph, state), target=machine) if native else False
     return save_graph(graph, state, path, structure=structure, native=compiled)
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
+from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Value, input_class, input_path
 from graphc.ir.graph.interpret import Reemitter
@@ -28,14 +29,18 @@ def watch(graph: Graph, paths: Collection[str]) -> Graph:
 
 
 def freeze_narrow(
-    graph: Graph, weights: Mapping[str, np.ndarray], precision: str, passes: Sequence[Pass] = PIPELINE
+    graph: Graph,
+    weights: Mapping[str, np.ndarray],
+    precision: str,
+    passes: Sequence[Pass] = PIPELINE,
+    costs: Costs = DEFAULT,
 ) -> Narrowed:
     """The frozen and optimized graph with its large weights stored in one of PRECISIONS.
 
     Raises ArgumentError for an unknown precision, PassError.
     """
     check_precision(precision)
-    return narrow_weights(optimize(freeze(graph, weights), passes), precision)
+    return narrow_weights(optimize(freeze(graph, weights), passes, costs), precision)
 
 
 def written_states(graph: Graph) -> set[Value]:

@@ -100,7 +100,7 @@ class Stages:
         return self._timed("optimized", self._optimize, self.traced)
 
     def _optimize(self, graph: Graph) -> Graph:
-        found, self.passes["optimized"] = run_passes(graph, self._passes)
+        found, self.passes["optimized"] = run_passes(graph, self._passes, self.target.costs)
         return found
 
     @cached_property
@@ -181,7 +181,7 @@ class Stages:
             return print_scheduled(schedule(self.lowered, self._context, passes_until(stage))[0])
         if stage in GRAPH_PASSES:
             last = max(i for i, step in enumerate(self._passes) if step.name == stage)
-            return print_graph(run_passes(self.traced, self._passes[: last + 1])[0])
+            return print_graph(run_passes(self.traced, self._passes[: last + 1], self.target.costs)[0])
         if stage not in STAGES:
             known = (*STAGES, *GRAPH_PASSES, *PROGRAM_PASSES)
             raise ArgumentError(f"there is no stage {stage!r}", remedy=f"one of {', '.join(known)}")

@@ -10,7 +10,7 @@ from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.kernel.index import Index
 from graphc.ir.op import Trait
 from graphc.passes.call_invariant import call_invariant_nodes
-from graphc.passes.long_views import DIVISIONS, is_written_by_parts, long_views
+from graphc.passes.long_views import is_written_by_parts, long_views
 from graphc.passes.operand_access import (
     Access,
     domain_axes,
@@ -71,14 +71,14 @@ class Partition:
         order = graph.nodes()
         live = live_nodes(graph, [*graph.outputs, *(v for n in order if n.op.has(Trait.EFFECT) for v in n.results)])
         self.position = {node: i for i, node in enumerate(order)}
-        deep = long_views(graph)
+        deep = long_views(graph, costs)
         self.pinned = _pinned(graph, deep)
         """Views and generators that lie in memory all the same."""
         self.materialized = [n for n in order if n in live and self._is_materialized(n)]
         """Nodes that are computed by a kernel."""
-        self.group_of: dict[Node, Group] = {n: _single(n) for n in self.materialized}
+        self.group_of: dict[Node, Group] = {n: _single(n, costs) for n in self.materialized}
         for node in deep & self.group_of.keys():
-            self.group_of[node].divisions = DIVISIONS + 1
+            self.group_of[node].divisions = costs.view_divisions + 1
         self.duplicated: dict[Node, list[Group]] = {}
         """Further groups that compute a node for themselves."""
         self.reads: dict[Node, list[Access]] = {n: self._reads(n) for n in self.materialized}
@@ -89,7 +89,7 @@ class Partition:
                 readers = self.readers.setdefault(access.value.node, [])
                 if node not in readers:
                     readers.append(node)
-        self.call_invariant = call_invariant_nodes(graph)
+        self.call_invariant = call_invariant_nodes(graph, costs)
         """Nodes that run once for many calls: no group holds these and others."""
         self.escaping = {v.node for v in _kept_values(graph)}
         """Nodes whose values are there after the call."""
@@ -238,9 +238,9 @@ def is_repeated(node: Node) -> bool:
     return node.op.has(Trait.LOOP)
 
 
-def _single(node: Node) -> Group:
+def _single(node: Node, costs: FusionCosts) -> Group:
     """The group of one node."""
-    if node.op.lower_nest is not None or is_repeated(node) or is_written_by_parts(node):
+    if node.op.lower_nest is not None or is_repeated(node) or is_written_by_parts(node, costs):
         return Group([node], "nest", node.results[0].shape)
     if node.op.has(Trait.REDUCTION):
         return Group([node], "row", node.operands[0].shape, node_axes(node))

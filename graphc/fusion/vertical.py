@@ -17,7 +17,7 @@ from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.kernel.index import Axis, Index, flatten
 from graphc.ir.op import Dims, Trait
 from graphc.ir.types import row_major_strides
-from graphc.passes.long_views import DIVISIONS, divides_index
+from graphc.passes.long_views import divides_index
 from graphc.passes.operand_access import Access, domain_axes, is_virtual
 
 
@@ -149,7 +149,7 @@ class _Fuser(Partition):
         if reason is None and self.reaches(producer, consumer, directly=False):
             reason = Reason.DETOUR
         merged.divisions = producer.divisions + consumer.divisions + self._divides(producer, consumer, merged)
-        if reason is None and merged.divisions > DIVISIONS:
+        if reason is None and merged.divisions > self.costs.view_divisions:
             reason = Reason.DIVIDED
         if reason is not None:
             return reason

@@ -89,9 +89,8 @@ class _ProgramBuilder:
         kept = [s for s in self.storages.values() if s.cls not in ("constant", "temp") or s.name in used]
         order = {"input": 0, "param": 0, "state": 0, "weight": 0, "output": 1, "status": 2, "constant": 3, "temp": 4}
         kept.sort(key=lambda s: order[s.cls])
-        return share_kernels(
-            Program(self.graph.name, tuple(kept), tuple(self.kernels.values()), tuple(self.calls)), self.products
-        )
+        program = Program(self.graph.name, tuple(kept), tuple(self.kernels.values()), tuple(self.calls))
+        return share_kernels(program, self.products, self.costs)
 
     def _status(self) -> str:
         """The storage that checks set, which is one for all."""
@@ -129,7 +128,7 @@ class _ProgramBuilder:
             self._place_temporaries(group)
             self._repeat(group.nodes[0])
             return
-        if is_written_by_parts(group.nodes[0]):
+        if is_written_by_parts(group.nodes[0], self.costs):
             self._place_temporaries(group)
             self._write_parts(group.nodes[0])
             return
@@ -159,7 +158,7 @@ class _ProgramBuilder:
 
     def _place_temporaries(self, group: Group) -> None:
         # NOTE: the places of parts that calls write count in row-major order.
-        free = not any(is_repeated(node) or is_written_by_parts(node) for node in group.nodes)
+        free = not any(is_repeated(node) or is_written_by_parts(node, self.costs) for node in group.nodes)
         for value in group.outputs:
             if value not in self.place:
                 name = self._add(value, value.name, "temp")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from graphc.codegen.machine.costs import DEFAULT, Costs, RewriteCosts
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.rewrite import Rule, apply_rules
 from graphc.ir.op import Trait
@@ -27,8 +29,8 @@ class BatchNormFolding:
     constants alone (in training the statistics depend on the input and nothing fits).
     Does: conv(x, w) * s + t -> conv(x, w * s) + t, with shifts before the scale scaled too and shifts in a row added
     up. Only where the product has no other reader (a graph that needs it for gradients keeps it), and where it pays:
-    weights and scale are constants or weights of the graph (class ``weight``), or the weights are at most a quarter
-    of the result.
+    weights and scale are constants or weights of the graph (class ``weight``), or the result is many times as large
+    as the weights (``scaled_weights``).
     Leaves: w * s and t as small nodes; constant folding computes them when they are constants.
 
         %y = conv(%x, %w) {...} : f32[1,8,30,30]        %v = mul(%w, %s.1) : f32[8,3,3,3]
@@ -37,14 +39,11 @@ class BatchNormFolding:
     """
 
     name: str = "fold_batch_norm"
+    costs: Costs = DEFAULT
 
     def run(self, graph: Graph) -> PassResult:
         """Changes the graph in place; counts rewritten nodes."""
-        return PassResult(graph, apply_rules(graph, RULES))
-
-
-CHEAP = 4
-"""Weights that may change with every call are multiplied at run time when the result is this many times larger."""
+        return PassResult(graph, apply_rules(graph, _rules(self.costs.rewrites)))
 
 
 MODERATE = 2.0**64
@@ -91,11 +90,12 @@ class _Product:
         aligned = (1,) * (len(shape) - len(value.shape)) + value.shape
         return all(extent == 1 or d == self.channel for d, extent in enumerate(aligned)) and _is_static(value)
 
-    def pays(self, scale: Value) -> bool:
+    def pays(self, scale: Value, costs: RewriteCosts) -> bool:
         """True when scaling the weights costs nothing at run time, or little beside scaling the result."""
         if is_call_invariant(self.weight) and is_call_invariant(scale):
             return True
-        return _is_static(self.weight) and self.weight.type.size * CHEAP <= self.node.result.type.size
+        smaller = self.weight.type.size * costs.scaled_weights <= self.node.result.type.size
+        return _is_static(self.weight) and smaller
 
     def scaled(self, scale: Value) -> Value:
         """The product with its weights multiplied by a vector."""
@@ -148,14 +148,14 @@ def _pairs(node: Node) -> list[tuple[Value, Value]]:
     return [(x, y), (y, x)] if node.op.has(Trait.COMMUTATIVE) else [(x, y)]
 
 
-def _scale(graph: Graph, node: Node) -> Value | None:
+def _scale(costs: RewriteCosts, graph: Graph, node: Node) -> Value | None:
     """product * s -> product with scaled weights; (product + t) * s the same, plus t * s."""
     for y, s in _pairs(node):
         shifted = _shifted(graph, y)
         product = shifted.product if shifted else _product(graph, y)
         if product is None or y.shape != node.result.shape or not product.is_vector(s):
             continue
-        if not product.pays(s) or not _is_moderate(s, node.op is div.op):
+        if not product.pays(s, costs) or not _is_moderate(s, node.op is div.op):
             continue
         with use(GraphDispatcher(graph, node.location)):
             factor = div(1.0, s) if node.op is div.op else s
@@ -180,10 +180,10 @@ def _shift(graph: Graph, node: Node) -> Value | None:
     return None
 
 
-RULES = [
-    Rule("mul", _scale),
-    Rule("div", _scale),
-    Rule("add", _shift),
-    Rule("sub", _shift),
-]
-"""What moves scales up and shifts down."""
+def _rules(costs: RewriteCosts) -> list[Rule]:
+    """What moves scales up and shifts down."""
+    scale, doc = partial(_scale, costs), _scale.__doc__ or ""
+    return [
+        *(Rule("mul", scale, "scale", doc), Rule("div", scale, "scale", doc)),
+        *(Rule("add", _shift), Rule("sub", _shift)),
+    ]

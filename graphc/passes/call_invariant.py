@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class
 from graphc.ir.op import Trait
 from graphc.passes.operand_access import is_virtual
 
 MAX_NODES = 64
 """A value computed by more nodes than this is not looked into."""
-LIMIT, GROWTH = 1 << 20, 4
-"""Bytes up to which any result is kept, and how many times larger than its operands (as transformed weights are) a
-larger one may be."""
 CALL_INVARIANT = frozenset({"constant", "weight"})
 """Classes of what does not change from call to call."""
 
@@ -40,13 +38,13 @@ def is_call_invariant(value: Value) -> bool:
     return classes is not None and classes <= CALL_INVARIANT
 
 
-def call_invariant_nodes(graph: Graph) -> set[Node]:
+def call_invariant_nodes(graph: Graph, costs: FusionCosts = DEFAULT.fusion) -> set[Node]:
     """Nodes that depend on weights and constants alone and are worth keeping; none in a graph without weights."""
     if not any(input_class(v) == "weight" for v in graph.inputs):
         return set()
     found = {v.node for v in graph.inputs if input_class(v) == "weight"}
     for node in graph.nodes():
-        if node.op is CONSTANT or (_depends_on(node, found) and (is_virtual(node) or _is_worth_keeping(node))):
+        if node.op is CONSTANT or (_depends_on(node, found) and (is_virtual(node) or _is_worth_keeping(node, costs))):
             found.add(node)
     return found
 
@@ -56,6 +54,6 @@ def _depends_on(node: Node, known: set[Node]) -> bool:
     return bool(node.operands) and node.op.has(Trait.PURE) and all(v.node in known for v in node.operands)
 
 
-def _is_worth_keeping(node: Node) -> bool:
+def _is_worth_keeping(node: Node, costs: FusionCosts) -> bool:
     given, made = (sum(v.type.nbytes for v in values) for values in (node.operands, node.results))
-    return made <= GROWTH * given or made <= LIMIT
+    return made <= costs.call_invariant_growth * given or made <= costs.call_invariant_bytes

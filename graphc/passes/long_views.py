@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.ir.graph.graph import CONSTANT, Graph, Node
 from graphc.ir.kernel.index import Div, Index, Mod
 from graphc.ir.op import Trait
 from graphc.passes.operand_access import domain_axes, is_virtual, operand_reads
-
-VIEWS, DIVISIONS, WAYS = 64, 6, 256
-"""Most views between a reader and what it reads in memory, most of them that divide, most reads behind one view."""
-PARTS = 32
-"""Most operands side by side that readers look through: for each of them they ask whether it is the one."""
 
 
 @dataclass
@@ -26,38 +22,37 @@ class _Depth:
     ways: int = 1
     """How many reads one element is found by: what is concatenated may have been concatenated before."""
 
-    @property
-    def is_too_deep(self) -> bool:
-        return self.views > VIEWS or self.divisions > DIVISIONS
+    def exceeds(self, costs: FusionCosts) -> bool:
+        return self.views > costs.view_depth or self.divisions > costs.view_divisions
 
 
-def long_views(graph: Graph) -> set[Node]:
+def long_views(graph: Graph, costs: FusionCosts = DEFAULT.fusion) -> set[Node]:
     """The views that are stored so that none is looked through too many others, or by too many ways."""
     found: set[Node] = set()
     depths: dict[Node, _Depth] = {}
     for node in graph.nodes():
         if node.op is CONSTANT or node.op.has(Trait.STATE_WRITE) or not is_virtual(node):
             continue
-        if is_written_by_parts(node):
+        if is_written_by_parts(node, costs):
             found.add(node)
             continue
         sources = [v.node for v in node.operands]
-        if sum(depths[s].ways if s in depths else 1 for s in sources) > WAYS:
+        if sum(depths[s].ways if s in depths else 1 for s in sources) > costs.view_reads:
             many = [s for s in sources if s in depths and depths[s].ways > 1]
             found.update(many)
             for source in many:
                 depths.pop(source, None)
         depth = _depth(node, [depths[s] for s in sources if s in depths])
-        if depth.is_too_deep:
+        if depth.exceeds(costs):
             found.add(node)
         else:
             depths[node] = depth
     return found
 
 
-def is_written_by_parts(node: Node) -> bool:
+def is_written_by_parts(node: Node, costs: FusionCosts = DEFAULT.fusion) -> bool:
     """True for a view of so many operands side by side that each is written to its place by a call of its own."""
-    return node.op.parts is not None and len(node.operands) > PARTS
+    return node.op.parts is not None and len(node.operands) > costs.parts
 
 
 def _depth(node: Node, behind: list[_Depth]) -> _Depth:

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ops import elementwise, shape
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.passes.base import PassResult
 from graphc.passes.dce import DeadCodeElimination
-from graphc.passes.long_views import PARTS
 
 
 @dataclass(frozen=True)
 class JoinPaddedParts:
     """Turns sums of many padded parts into one concatenation, which is written once instead of once for each part.
 
-    Needs: a graph that is not differentiated any more. Does: where more than PARTS terms in a row of a sum are operands
-    padded with zeros along one axis, to places that do not overlap, joins the operands, with zeros between them, and
-    adds 0, which turns -0 into 0 as the other terms did. No number changes: an element had one term beside zeros.
+    Needs: a graph that is not differentiated any more. Does: where more than ``parts`` terms in a row of a sum are
+    operands padded with zeros along one axis, to places that do not overlap, joins the operands, with zeros between
+    them, and adds 0, which turns -0 into 0 as the other terms did. No number changes: an element had one term beside
+    zeros.
     Leaves: none of the padded parts.
 
         %p = pad(%a) {low=[0], high=[2]} : f32[4]           %c = concat(%a, %b) {axis=0} : f32[4]
@@ -28,6 +29,7 @@ class JoinPaddedParts:
     """
 
     name: str = "join_padded_parts"
+    costs: Costs = DEFAULT
 
     def run(self, graph: Graph) -> PassResult:
         """Counts sums."""
@@ -36,7 +38,7 @@ class JoinPaddedParts:
         for node in reversed(graph.nodes()):
             if node.op is elementwise.add.op and node not in seen:
                 terms = _terms(graph, node, seen)
-                joined = _joined(terms)
+                joined = _joined(terms, self.costs.fusion.parts)
                 if len(joined) < len(terms):
                     _replace(graph, node, joined)
                     changed += 1
@@ -92,8 +94,8 @@ def _axis(term: Value) -> int | None:
     return axes[0] if len(axes) == 1 and min(sides[axes[0]]) >= 0 else None
 
 
-def _joined(terms: Sequence[Value]) -> list[Value | _Run]:
-    """The terms, those in a row that are joined as one."""
+def _joined(terms: Sequence[Value], few: int) -> list[Value | _Run]:
+    """The terms, those in a row that are joined as one if they are more than ``few``."""
     found: list[list[Value]] = []
     runs: list[_Run | None] = []
     for term in terms:
@@ -109,7 +111,7 @@ def _joined(terms: Sequence[Value]) -> list[Value | _Run]:
         found.append([term])
     result: list[Value | _Run] = []
     for run, members in zip(runs, found, strict=True):
-        result += [run] if run is not None and len(members) > PARTS else members
+        result += [run] if run is not None and len(members) > few else members
     return result
 
 

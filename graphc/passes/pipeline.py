@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from graphc.base import config
 from graphc.base.errors import ArgumentError, VerifyError
 from graphc.base.pass_runner import PassRun, Runner
+from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.graph import INPUT, Graph, input_class, input_path
 from graphc.ir.graph.interpret import copy
 from graphc.ir.graph.text import print_graph
@@ -64,27 +65,35 @@ PIPELINE: tuple[Pass, ...] = (
     Recompute(),
 )
 """What ``optimize`` does, top to bottom."""
+_OWN = frozenset(map(type, PIPELINE))
 
 
-def optimize(graph: Graph, passes: Sequence[Pass] = PIPELINE) -> Graph:
+def optimize(graph: Graph, passes: Sequence[Pass] = PIPELINE, costs: Costs = DEFAULT) -> Graph:
     """A new graph of the same inputs, outputs and effects that went through ``passes``; ``graph`` stays as it is.
 
     Verifies the result, and with GRAPHC_VERIFY=pass the graph after every pass; after a pass that is none of PIPELINE
     it does so too, and compares what may not change (unless GRAPHC_VERIFY=off). Prints it to stderr after those of
-    GRAPHC_PRINT_AFTER. Raises PassError, naming the pass and those before it, when one fails or leaves a wrong graph.
+    GRAPHC_PRINT_AFTER. Passes with a field ``costs`` choose by those that are given. Raises PassError, naming the pass
+    and those before it, when one fails or leaves a wrong graph.
     """
-    return run_passes(graph, passes)[0]
+    return run_passes(graph, passes, costs)[0]
 
 
-def run_passes(graph: Graph, passes: Sequence[Pass] = PIPELINE) -> tuple[Graph, list[PassRun]]:
+def run_passes(graph: Graph, passes: Sequence[Pass] = PIPELINE, costs: Costs = DEFAULT) -> tuple[Graph, list[PassRun]]:
     """As ``optimize``, with what each of the passes did."""
-    present, runs = _RUNNER(passes, copy(graph))
+    present, runs = _RUNNER([_with_costs(step, costs) for step in passes], copy(graph))
     _name_outputs(graph, present)
     return present, runs
 
 
+def _with_costs(step: Pass, costs: Costs) -> Pass:
+    """The pass, choosing by the costs of a target if it chooses by costs."""
+    present = getattr(step, "costs", None)
+    return replace(cast(Any, step), costs=costs) if isinstance(present, Costs) and present != costs else step
+
+
 def _run(step: Pass, graph: Graph) -> tuple[Graph, int, tuple[str, ...]]:
-    foreign = all(step is not own for own in PIPELINE) and config.read().verify != "off"
+    foreign = type(step) not in _OWN and config.read().verify != "off"
     result = _run_foreign(step, graph) if foreign else step.run(graph)
     return result.graph, result.changed, result.reasons
 

@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from graphc.codegen.machine.costs import DEFAULT, Costs, RewriteCosts
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value
 from graphc.ir.op import Trait
 from graphc.passes.base import PassResult
-
-_LARGE = 32 << 20
-"""Bytes from which a value is looked at: about a last-level cache."""
-_LONGEST = 128
-"""Products of a sum that may be computed again."""
-_KEPT = 4
-"""What a value is computed again from has to be that many times smaller."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +17,7 @@ class Recompute:
     """Computes a large value once more for uses that depend on a product of it, instead of keeping it so long.
 
     Needs: a decomposed graph that is not differentiated any more; no merging of equal nodes after it. Does: where a
-    value of ``least`` bytes or more is made element by element, by views and by short products from values that are
+    value of ``recompute_bytes`` or more is made element by element, by views and by short products from values that are
     together much smaller, such uses get a second one, computed from those right before. The weights of attention over
     long sequences are so computed again from queries, keys and the two numbers of each row that softmax has found.
     Leaves: results that are equal to the last bit.
@@ -32,23 +26,25 @@ class Recompute:
         ->  %p = ... ; %o = matmul(%p, %v) ; ... ; %p.1 = ... ; %g = mul(%p.1, %d)
     """
 
-    least: int = _LARGE
     name: str = "recompute"
+    costs: Costs = DEFAULT
 
     def run(self, graph: Graph) -> PassResult:
         """Changes the graph in place; counts the values that are not kept."""
-        copier = _Copier(graph)
+        costs = self.costs.rewrites
+        copier = _Copier(graph, costs)
         changed = 0
         for node in list(graph.nodes()):
             for value in node.results:
-                if value.type.nbytes >= self.least and value not in graph.outputs:
+                if value.type.nbytes >= costs.recompute_bytes and value not in graph.outputs:
                     changed += copier.separate(value)
         return PassResult(graph, changed)
 
 
 class _Copier:
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, costs: RewriteCosts):
         self.graph = graph
+        self.costs = costs
         self.copies: dict[Value, Value] = {}
         self.made: set[Node] = set()
 
@@ -96,15 +92,15 @@ class _Copier:
             node = present.node
             if node.op in (INPUT, CONSTANT) or (present is not value and self._is_small(present, value)):
                 kept.add(present)
-            elif not _is_cheap(node):
+            elif not self._is_cheap(node):
                 return None
             elif node not in found:
                 found.add(node)
                 stack += node.operands
-        return found if sum(v.type.nbytes for v in kept) * _KEPT <= value.type.nbytes else None
+        return found if sum(v.type.nbytes for v in kept) * self.costs.recompute_smaller <= value.type.nbytes else None
 
     def _is_small(self, part: Value, whole: Value) -> bool:
-        return part.type.nbytes * 2 * _KEPT <= whole.type.nbytes
+        return part.type.nbytes * 2 * self.costs.recompute_smaller <= whole.type.nbytes
 
     def _copy(self, value: Value, cone: set[Node]) -> Value:
         """A second computation of the value, which shares what was computed again before."""
@@ -124,13 +120,12 @@ class _Copier:
             self.made.update(v.node for v in results)
         return self.copies[value]
 
-
-def _is_cheap(node: Node) -> bool:
-    """Whether a node costs about as little as reading its result from memory would."""
-    if node.op.multiply_adds is not None:
-        operands, results = ([v.type for v in values] for values in (node.operands, node.results))
-        products = node.op.multiply_adds(tuple(operands), tuple(results), node.attrs)
-        # NOTE: a sum over a window reads most of its operand many times, which is not cheap however short it is.
-        return node.op.image is None and products <= _LONGEST * results[0].size
-    easy = Trait.ELEMENTWISE | Trait.VIEW | Trait.GENERATOR
-    return node.op.has(Trait.PURE) and any(node.op.has(t) for t in easy)
+    def _is_cheap(self, node: Node) -> bool:
+        """Whether a node costs about as little as reading its result from memory would."""
+        if node.op.multiply_adds is not None:
+            operands, results = ([v.type for v in values] for values in (node.operands, node.results))
+            products = node.op.multiply_adds(tuple(operands), tuple(results), node.attrs)
+            # NOTE: a sum over a window reads most of its operand many times, which is not cheap however short it is.
+            return node.op.image is None and products <= self.costs.recompute_products * results[0].size
+        easy = Trait.ELEMENTWISE | Trait.VIEW | Trait.GENERATOR
+        return node.op.has(Trait.PURE) and any(node.op.has(t) for t in easy)

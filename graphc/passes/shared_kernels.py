@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.ir.kernel.index import bounds
 from graphc.ir.kernel.map import map_statements
 from graphc.ir.kernel.statements import Call, Kernel, Load, Program, Stmt, walk
-
-FEW = 32
-"""Most kernels that are left as they are, though one would do: a kernel that knows where it reads may be a bit better,
-and is not the reason for a long compile."""
 
 _Parts = dict[str, tuple[int, int]]
 """By the name of a buffer that is read: where the elements that are read begin and end."""
 
 
-def share_kernels(program: Program, products: Collection[str]) -> Program:
-    """Needs: a lowered program. Does: where more than FEW kernels are the same but for the place at which they begin to
-    read, one takes all their calls, with places; ``products`` read weights and constants as a whole, for these are
-    packed ahead. Leaves: the same computation."""
-    if len(program.kernels) <= FEW:
+def share_kernels(program: Program, products: Collection[str], costs: FusionCosts = DEFAULT.fusion) -> Program:
+    """Needs: a lowered program. Does: where more than ``kernels_apart`` kernels are the same but for the place at
+    which they begin to read, one takes all their calls, with places; ``products`` read weights and constants as a
+    whole, for these are packed ahead. Leaves: the same computation."""
+    most = costs.kernels_apart
+    if len(program.kernels) <= most:
         return program
     packed = {s.name for s in program.storages if s.cls in ("weight", "constant")}
     parts = {k.name: _parts(program, k, packed if k.name in products else set()) for k in program.kernels}
@@ -29,7 +27,7 @@ def share_kernels(program: Program, products: Collection[str]) -> Program:
     alike: dict[tuple, list[str]] = {}
     for name, kernel in forms.items():
         alike.setdefault((kernel.buffers, kernel.body), []).append(name)
-    first = {name: names[0] for names in alike.values() if len(names) > FEW for name in names}
+    first = {name: names[0] for names in alike.values() if len(names) > most for name in names}
     kernels = tuple(
         forms[k.name] if k.name in first else k for k in program.kernels if first.get(k.name, k.name) == k.name
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 
 import numpy as np
 
 from graphc.base import config
+from graphc.codegen.machine.costs import DEFAULT, Costs, RewriteCosts
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.rewrite import Rule, apply_rules
@@ -19,12 +21,6 @@ from graphc.passes.base import PassResult
 from graphc.passes.call_invariant import is_call_invariant
 
 _TILES, _KERNEL = (2, 4), 3
-_PAGE = 4096
-_ADVANTAGE = 1.05
-"""By how much the estimate must be better."""
-_TRANSFORM, _WEIGHT, _LIVE_WEIGHT = 20, 16, 48
-"""Multiply-adds that take as long as one element of a transformed tile, as one weight from memory, and as one that is
-transformed at run time."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +39,18 @@ class Winograd:
     """
 
     name: str = "winograd"
+    costs: Costs = DEFAULT
 
     def run(self, graph: Graph) -> PassResult:
         """Changes the graph in place; counts convolutions."""
-        return PassResult(graph, apply_rules(graph, RULES) if config.read().winograd else 0)
+        if not config.read().winograd:
+            return PassResult(graph, 0)
+        rewrite = partial(_convolution, self.costs.rewrites)
+        rule = Rule("conv", rewrite, "convolution", _convolution.__doc__ or "")
+        return PassResult(graph, apply_rules(graph, [rule]))
 
 
-def _convolution(graph: Graph, node: Node) -> Value | None:
+def _convolution(costs: RewriteCosts, graph: Graph, node: Node) -> Value | None:
     """conv(x, constant) -> its tiles times transformed weights, transformed back."""
     x, weight = node.operands
     plain = all(v == 1 for v in (*node.attrs["stride"], node.attrs["groups"]))
@@ -60,13 +61,15 @@ def _convolution(graph: Graph, node: Node) -> Value | None:
     if other != [dilation]:
         return None
     constant = weight.node.op is CONSTANT
-    price = _WEIGHT if is_call_invariant(weight) else _LIVE_WEIGHT
-    tile = min(_TILES, key=lambda t: _turned(x.shape[1], node.result.shape, t, dilation, price))
-    direct = _KERNEL**2 * x.shape[1] * node.result.shape[1] * (x.shape[0] * prod(node.result.shape[2:]) + _WEIGHT)
-    if _turned(x.shape[1], node.result.shape, tile, dilation, price) * _ADVANTAGE > direct:
+    price = costs.winograd_weight if is_call_invariant(weight) else costs.winograd_live_weight
+    work = {tile: _turned(node, tile, dilation, price, costs) for tile in _TILES}
+    tile = min(_TILES, key=work.__getitem__)
+    places = x.shape[0] * prod(node.result.shape[2:])
+    direct = _KERNEL**2 * x.shape[1] * node.result.shape[1] * (places + costs.winograd_weight)
+    if work[tile] * costs.winograd_advantage > direct:
         return None
     with use(GraphDispatcher(graph, node.location)):
-        spare, image = _spare(node, tile, dilation), _whole_tiles(x, tile, dilation)
+        spare, image = _spare(node, tile, dilation, costs), _whole_tiles(x, tile, dilation)
         tiles = winograd_input(image, tile=tile, kernel=_KERNEL, spare=spare, dilation=dilation)
         if constant:
             turned = transform_weights(np.asarray(weight.node.attrs["value"]), tile)
@@ -77,20 +80,21 @@ def _convolution(graph: Graph, node: Node) -> Value | None:
         return winograd_output(products, tile=tile, kernel=_KERNEL, shape=node.result.shape, dilation=dilation)
 
 
-def _spare(node: Node, tile: int, dilation: int) -> int:
+def _spare(node: Node, tile: int, dilation: int, costs: RewriteCosts) -> int:
     """One tile more where the parts of a transformed tile would lie a multiple of a page apart, and so in one set of a
     cache."""
     result = node.result
     tiles = tiles_of(result.shape, tile, dilation)
     channels = (node.operands[0].shape[1], result.shape[1])
-    return int(any(tiles * n * result.dtype.itemsize % _PAGE == 0 for n in channels))
+    return int(any(tiles * n * result.dtype.itemsize % costs.winograd_page_bytes == 0 for n in channels))
 
 
-def _turned(channels: int, result: tuple[int, ...], tile: int, dilation: int, price: int) -> int:
+def _turned(node: Node, tile: int, dilation: int, price: int, costs: RewriteCosts) -> int:
     """Multiply-adds, with transforms and the reading of weights (``price`` for each) counted as such."""
+    channels, result = node.operands[0].shape[1], node.result.shape
     tiles = tiles_of(result, tile, dilation)
     weights = channels * result[1] * (tiles + price)
-    return (tile + _KERNEL - 1) ** 2 * (weights + _TRANSFORM * tiles * (channels + result[1]))
+    return (tile + _KERNEL - 1) ** 2 * (weights + costs.winograd_transform * tiles * (channels + result[1]))
 
 
 def _whole_tiles(x: Value, tile: int, dilation: int) -> Value:
@@ -104,7 +108,3 @@ def _whole_tiles(x: Value, tile: int, dilation: int) -> Value:
         source, low = x.node.operands[0], attrs["low"]
         high = tuple(a + b for a, b in zip(attrs["high"], high, strict=True))
     return pad(source, low=low, high=high, interior=(0, 0, 0, 0), value=0)
-
-
-RULES = [Rule("conv", _convolution)]
-"""What makes three nodes of a convolution."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from graphc.base.dtypes import float32
+from graphc.codegen.machine.costs import DEFAULT
 from graphc.ir.graph.build import constant
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import copy
@@ -170,6 +173,17 @@ def test_a_product_times_nothing_is_folded_and_by_nothing_is_not(function):
         y = matmul(x, constant(graph, np.ones((4, 5)), float32))
         graph.set_outputs([function(y, constant(graph, np.zeros(5), float32))])
     assert bool(BatchNormFolding().run(graph).changed) == (function is mul)
+
+
+@pytest.mark.parametrize(("times", "folded"), [(4, True), (5, False)])
+def test_how_much_larger_than_live_weights_a_result_must_be_is_given(times: int, folded: bool):
+    graph = Graph("net")
+    x = graph.add_input(TensorType(float32, (16, 4)), "x")
+    w = graph.add_input(TensorType(float32, (4, 4)), "w", "param", "w")
+    with use(GraphDispatcher(graph)):
+        graph.set_outputs([mul(matmul(x, w), constant(graph, np.full(4, 2.0), float32))])
+    costs = replace(DEFAULT, rewrites=replace(DEFAULT.rewrites, scaled_weights=times))
+    assert bool(BatchNormFolding(costs=costs).run(graph).changed) == folded
 
 
 def test_a_product_that_is_read_twice_stays():

@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 
 import graphc as gc
+from graphc.codegen.machine.costs import DEFAULT
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import Evaluator, copy
 from graphc.ir.graph.verify import verify_graph
 from graphc.ir.kernel.statements import walk
 from graphc.lowering.program import lower_graph
-from graphc.passes.long_views import PARTS
 from graphc.passes.padded_sums import JoinPaddedParts
 from graphc.passes.pipeline import optimize
 from tests.passes.graph_text import graph_of
 
+PARTS = DEFAULT.fusion.parts
 MANY = PARTS + 4
 
 

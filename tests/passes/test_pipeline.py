@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
 from graphc.base.dtypes import float32, float64
+from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.errors import PassError, VerifyError
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import evaluate
@@ -131,3 +132,24 @@ def test_passes_say_what_they_need_do_and_leave():
     for step in PIPELINE:
         doc = type(step).__doc__
         assert all(word in doc for word in ("Needs:", "Does:", "Leaves:", "->")), step.name
+
+
+@dataclass(frozen=True)
+class Told:
+    """Says by what costs it chooses."""
+
+    told: list[Costs] = field(default_factory=list, compare=False)
+    costs: Costs = DEFAULT
+    name: str = "told"
+
+    def run(self, graph: Graph) -> PassResult:
+        self.told.append(self.costs)
+        return PassResult(graph, 0)
+
+
+def test_passes_choose_by_the_costs_that_are_given():
+    other = replace(DEFAULT, rewrites=replace(DEFAULT.rewrites, recompute_bytes=1))
+    step, graph = Told(), Graph("f")
+    optimize(graph, [step])
+    optimize(graph, [step], other)
+    assert step.told == [DEFAULT, other] and step.costs is DEFAULT

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import graphc
+from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.schedule.memory.bufferize import plan_memory
 from graphc.codegen.schedule.pipeline import schedule_program
@@ -32,10 +35,15 @@ graph @f(%x: f32[32,2], %y: f32[32,2]) -> (f32[32,32]) {
 """
 
 
+def large_from(least: int) -> Costs:
+    """Costs by which values of so many bytes are computed again."""
+    return replace(DEFAULT, rewrites=replace(DEFAULT.rewrites, recompute_bytes=least))
+
+
 def separated(text: str, least: int = 4096) -> tuple[Graph, Graph, int]:
     """The graph before and after, and how many values were not kept."""
     before = parse_graph(text)
-    result = Recompute(least).run(copy(before))
+    result = Recompute(costs=large_from(least)).run(copy(before))
     verify_graph(result.graph)
     return before, result.graph, result.changed
 
@@ -86,7 +94,7 @@ def attention(length: int, dropout: float = 0.0) -> Graph:
 def test_weights_of_attention_are_not_kept(dropout: float):
     graph = attention(64, dropout)
     kept = optimize(graph)
-    small = optimize(graph, [Recompute(1 << 14) if isinstance(step, Recompute) else step for step in PIPELINE])
+    small = optimize(graph, costs=large_from(1 << 14))
     check_equal(kept, small, 0.0, 0.0)
     assert sum(n.op.name == "matmul" for n in small.nodes()) == 1 + sum(n.op.name == "matmul" for n in kept.nodes())
 

@@ -10,6 +10,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
+from graphc.codegen.machine.costs import DEFAULT
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.interpret import run_program
 from graphc.ir.kernel.parse import parse_program
@@ -19,8 +20,8 @@ from graphc.ir.kernel.text import print_program
 from graphc.ir.kernel.verify import verify_program
 from graphc.lowering.program import lower_graph
 from graphc.passes.pipeline import optimize
-from graphc.passes.shared_kernels import FEW
 
+FEW = DEFAULT.fusion.kernels_apart
 MANY = FEW + 8
 
 

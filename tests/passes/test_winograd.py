@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,9 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.base.dtypes import float32
+from graphc.codegen.machine.costs import DEFAULT
+from graphc.codegen.machine.target import target_named
+from graphc.compiler.stages import Stages
 from graphc.ir.graph.build import constant
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import copy
@@ -94,6 +98,14 @@ def test_the_option_turns_it_off(monkeypatch: pytest.MonkeyPatch):
 def test_a_second_run_changes_nothing():
     graph = optimize(convolution(28))
     assert Winograd().run(graph).changed == 0
+
+
+def test_the_costs_of_the_target_decide():
+    graph = convolution(28)
+    never = replace(DEFAULT, rewrites=replace(DEFAULT.rewrites, winograd_advantage=100.0))
+    assert names(optimize(graph, costs=never)) == ["pad", "conv"]
+    target = replace(target_named("avx2"), costs=never)
+    assert names(Stages(graph, target=target).optimized) == ["pad", "conv"]
 
 
 class Block(nn.Module):

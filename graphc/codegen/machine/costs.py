@@ -35,6 +35,18 @@ class MemoryCosts:
     tile_calls: int = 32
     """Calls between the first and the last use of a temporary up to which kernels are tiled together: a bound on the
     time of the search."""
+    skewed_bytes: int = 32 * 1024
+    """Bytes from which a temporary is followed by ``skew_lines``: an L1 cache."""
+    skew_lines: int = 5
+    """Cache lines after a large temporary, so that neighbours do not start at the same place of a page, where the cache
+    mistakes one for the other. Measured: three times slower without."""
+    arena_orders: int = 96
+    """How often an order of temporaries is mended at most to find a smaller arena. A bound on the time of the search,
+    as are the next two."""
+    arena_placed: int = 8000
+    """About how many temporaries are placed for that."""
+    arena_near: float = 1.01
+    """Times the least size that an arena can have, up to which it is small enough."""
 
 
 @dataclass(frozen=True)
@@ -292,6 +304,48 @@ class FusionCosts:
     """Rows side by side in memory from which lanes run over them."""
     batch_last: int = 8
     """Images of a batch from which it is worth a look whether lanes over the batch are faster."""
+    view_depth: int = 64
+    """Most views between a reader and what it reads in memory. A bound on compile time, as are the next three."""
+    view_divisions: int = 6
+    """Most of them that divide an index: behind each it may have twice as many terms."""
+    view_reads: int = 256
+    """Most reads behind one view."""
+    parts: int = 32
+    """Most operands side by side that readers look through: for each they ask whether it is the one."""
+    kernels_apart: int = 32
+    """Most kernels that are left as they are, though one would do that is told where to read: a kernel that knows it
+    may be a bit better, and is not the reason for a long compile."""
+    call_invariant_bytes: int = 1 << 20
+    """Bytes up to which any result that stays the same for many calls is kept. A bound on memory."""
+    call_invariant_growth: int = 4
+    """How many times larger than its operands a larger one may be: transformed weights are."""
+
+
+@dataclass(frozen=True)
+class RewriteCosts:
+    """Rewrites of graphs that do not always pay."""
+
+    winograd_advantage: float = 1.05
+    """How many times fewer multiply-adds than the direct sum a convolution by Winograd's method must be estimated to
+    take."""
+    winograd_transform: int = 20
+    """Multiply-adds that take as long as one element of a transformed tile."""
+    winograd_weight: int = 16
+    """Multiply-adds that take as long as one weight from memory."""
+    winograd_live_weight: int = 48
+    """The same for a weight that is transformed by each call."""
+    winograd_page_bytes: int = 4096
+    """Bytes whose multiples the parts of a transformed tile must not lie apart, for they would meet in one set of a
+    cache. Documented: a page."""
+    recompute_bytes: int = 32 << 20
+    """Bytes from which a value may be computed again instead of kept: about a last-level cache."""
+    recompute_products: int = 128
+    """Products of a sum that may be computed again."""
+    recompute_smaller: int = 4
+    """How many times smaller that must be from which a value is computed again."""
+    scaled_weights: int = 4
+    """How many times larger than weights that may change with every call a result is from which it is not scaled
+    itself, but its weights are."""
 
 
 @dataclass(frozen=True)
@@ -305,6 +359,7 @@ class Costs:
     loops: LoopCosts = LoopCosts()
     threads: ThreadCosts = ThreadCosts()
     fusion: FusionCosts = FusionCosts()
+    rewrites: RewriteCosts = RewriteCosts()
 
 
 DEFAULT = Costs()

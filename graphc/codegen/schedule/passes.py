@@ -117,7 +117,7 @@ class PlanMemory:
 
     def run(self, given: Scheduled, context: Context) -> PassResult:
         """Counts the temporaries that are placed."""
-        program = plan_memory(given.program)
+        program = plan_memory(given.program, context.target.costs.memory)
         placed = sum(a is not b for a, b in zip(given.program.storages, program.storages, strict=True))
         return PassResult(replace(given, program=program), placed)
 

@@ -7,19 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from graphc.codegen.machine.costs import DEFAULT, MemoryCosts
 from graphc.codegen.schedule.memory.liveness import Interval, intervals, peak
 from graphc.ir.kernel.statements import ALIGNMENT, Program, aligned
 
 
-def reserved(nbytes: int) -> int:
+def reserved(nbytes: int, costs: MemoryCosts) -> int:
     """What a temporary takes: a large one a few lines more, so that neighbours do not start at the same place of a
-    page. Streams that do are mistaken for each other by the cache (three times slower was measured)."""
-    return aligned(nbytes) + (_SKEW if nbytes >= _LARGE else 0)
+    page, where the cache mistakes one for the other."""
+    return aligned(nbytes) + (costs.skew_lines * ALIGNMENT if nbytes >= costs.skewed_bytes else 0)
 
-
-_AGAIN, _PLACED, _NEAR = 96, 8000, 1.01
-"""How often an order is mended, about how many temporaries are placed for that, and how near to the bound is enough."""
-_LARGE, _SKEW = 32 * 1024, 5 * ALIGNMENT
 
 _ORDERS: tuple[Callable[[Interval, int], tuple], ...] = (
     lambda i, size: (-size, i.first),
@@ -29,21 +26,22 @@ _ORDERS: tuple[Callable[[Interval, int], tuple], ...] = (
 )
 
 
-def plan_memory(program: Program) -> Program:
+def plan_memory(program: Program, costs: MemoryCosts = DEFAULT.memory) -> Program:
     """Needs: a lowered, scheduled program. Does: places temporaries by best fit under several orders and keeps the
     smallest arena; one that is not near the lower bound is tried again with what lies highest placed first. Leaves:
     offsets in the storages, the arena's size, kernel scratch at its end."""
     live = intervals(program)
-    sizes = {i.storage.name: reserved(i.storage.nbytes) for i in live}
+    sizes = {i.storage.name: reserved(i.storage.nbytes, costs) for i in live}
     bound = peak(live, sizes)
     best: dict[str, int] = {}
     best_size = -1
     orders = [sorted(live, key=lambda i: (*f(i, sizes[i.storage.name]), i.storage.name)) for f in _ORDERS]
-    for ordered in (*orders, *(o for o in orders for _ in range(min(_AGAIN, _PLACED // (len(live) + 1))))):
+    again = min(costs.arena_orders, costs.arena_placed // (len(live) + 1))
+    for ordered in (*orders, *(o for o in orders for _ in range(again))):
         offsets, size = _place(ordered, sizes)
         if best_size < 0 or size < best_size:
             best, best_size = offsets, size
-        if best_size <= bound * _NEAR:
+        if best_size <= bound * costs.arena_near:
             break
         highest = max(ordered, key=lambda i: offsets[i.storage.name] + sizes[i.storage.name])
         ordered.remove(highest)

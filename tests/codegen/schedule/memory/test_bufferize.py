@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphc.base.dtypes import float32, uint8
+from graphc.codegen.machine.costs import MemoryCosts
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.memory.bufferize import plan_memory
 from graphc.codegen.schedule.memory.liveness import intervals, peak
@@ -82,3 +83,9 @@ def test_what_lies_highest_is_placed_first_the_next_time():
     sizes = [128, 64, 640, 320, 448, 448, 576, 384]
     made = program(sizes, [(0, 2), (1, 7), (2, 4), (3, 6), (4, 6), (5, 6), (6, 7)])
     assert plan_memory(made).arena == peak(intervals(made), {f"t{i}": n for i, n in enumerate(sizes)}) == 1728
+
+
+def test_large_temporaries_are_followed_by_some_lines():
+    made = program([4096, 4096], [(0, 1)])
+    assert plan_memory(made).arena == 2 * 4096
+    assert plan_memory(made, MemoryCosts(skewed_bytes=4096, skew_lines=3)).arena == 2 * (4096 + 3 * 64)

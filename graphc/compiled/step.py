@@ -95,7 +95,11 @@ class _Settings:
 
     @staticmethod
     def _values(optimizer: Any) -> list[Any]:
-        return [v for group in optimizer.param_groups for v in (*group.values(), *group["params"])]
+        values: list[Any] = []
+        for group in optimizer.param_groups:
+            values += group.values()
+            values += group["params"]
+        return values
 
     def holds(self) -> bool:
         """Whether they are as they were; nearly always nothing was assigned at all."""
@@ -226,12 +230,13 @@ class _Program:
 
     def holds(self, optimizer: Any) -> bool:
         """Whether nothing outside has changed that the program depends on."""
-        return (
-            self.binding.holds()
-            and self.account.holds()
-            and self.updated.holds()
-            and all([optimizer.state.get(param) is state for param, state in self.states])
-        )
+        if not (self.binding.holds() and self.account.holds() and self.updated.holds()):
+            return False
+        state_of = optimizer.state.get
+        for param, state in self.states:
+            if state_of(param) is not state:
+                return False
+        return True
 
     def why(self) -> list[str]:
         """What has changed."""
@@ -357,8 +362,11 @@ class CompiledStep:
         args = x if isinstance(x, tuple) else (x,)
         structure: Any = (len(args), len(y))
         leaves: Sequence[Any] = (*args, *y)
-        if not all([isinstance(leaf, Tensor) for leaf in leaves]):
-            leaves, structure = flatten((args, y))
+        # NOTE: loops, not comprehensions: each of those is a call of a function before Python 3.12.
+        for leaf in leaves:
+            if not isinstance(leaf, Tensor):
+                leaves, structure = flatten((args, y))
+                break
         modules = self._modules
         if modules is None or not modules.holds():
             found = [m for t in (self.model, self.loss) for _, m in modules_of(t)]
@@ -366,17 +374,21 @@ class CompiledStep:
             self._programs.clear()
         types = tuple([(t.dtype, t._data.shape) for t in leaves])
         key = (structure, types, modules.training(), True, repeats(leaves))
-        refused = any([leaf._counter is None or (leaf._node is not None and leaf._requires_grad) for leaf in leaves])
-        if refused or not is_grad_enabled() or is_inference_mode_enabled():
+        for leaf in leaves:
+            if leaf._counter is None or (leaf._node is not None and leaf._requires_grad):
+                raise self._refusal(leaves)
+        if not is_grad_enabled() or is_inference_mode_enabled():
             raise self._refusal(leaves)
         program = self._find(key)
         if program is None:
             program = self._new(key, modules, args, y)
-        if getattr(self.optimizer, "_step_pre_hooks", None):
+        optimizer = self.optimizer
+        if getattr(optimizer, "_step_pre_hooks", None):
             self._run_pre_hooks(program)
         loss, self.last_output = program.run(leaves)
-        self.optimizer.step_count += 1
-        self._run_hooks("_step_post_hooks")
+        optimizer.step_count += 1
+        if getattr(optimizer, "_step_post_hooks", None):
+            self._run_hooks("_step_post_hooks")
         return loss
 
     def _refusal(self, leaves: Sequence[Any]) -> GradientError:

@@ -91,6 +91,7 @@ def _is_known_by_value(kind: type[Any], value: Any) -> bool:
     try:
         # NOTE: some classes compare element by element and hash by identity.
         return (value == value) is True and hash(value) != id(value) >> 4 and hash(value) != id(value)
+    # NOTE: methods of the user may raise anything; their object is then known by its identity.
     except Exception:
         return False
 

@@ -40,6 +40,7 @@ class Archive:
             raise self.error(f"it is no zip archive that can be read: {error}") from None
         try:
             self._members = self._check()
+        # NOTE: also Ctrl-C, for nobody else could close the file; it is raised again.
         except BaseException:
             self._file.close()
             raise

@@ -75,6 +75,7 @@ def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[Bi
             if durable:
                 os.fsync(file.fileno())
         os.replace(temporary, target)
+    # NOTE: also Ctrl-C, and whatever the block that writes raises; it is raised again.
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

@@ -177,6 +177,7 @@ def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             ran.add(hook_id)
             replaced = call_hook(hook, module, args, *((kwargs,) if with_kwargs else ()), output)
             output = output if replaced is None else replaced
+    # NOTE: whatever forward or a hook raises is raised again; as in PyTorch, Ctrl-C and exits run no hooks.
     except Exception:
         _run_always_called(module, args, kwargs, ran)
         raise
@@ -226,6 +227,7 @@ def _run_always_called(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             continue
         try:
             call_hook(hook, module, args, *((kwargs,) if with_kwargs else ()), None)
+        # NOTE: the first exception is the one to see, whatever a hook raises after it.
         except Exception as error:
             warnings.warn(
                 f"a forward hook with always_call raised {type(error).__name__}: {error}; "

@@ -156,6 +156,7 @@ class ModuleState(ModuleTree):
         """Loads one entry; returns what is wrong with it, or ''."""
         try:
             value = _as_tensor(value)
+        # NOTE: ``__array__`` of another library may raise anything; all problems of a dictionary are told together.
         except Exception as error:
             return f"reading failed: {type(error).__name__}: {error}"
         if not isinstance(value, Tensor):
@@ -170,6 +171,7 @@ class ModuleState(ModuleTree):
             else:
                 with no_grad():
                     current.copy_(value)
+        # NOTE: so may the setter of a property, or what a subclass makes of a copy.
         except Exception as error:
             return f"copying failed: {type(error).__name__}: {error}"
         return ""

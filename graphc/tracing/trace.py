@@ -154,6 +154,7 @@ def trace_function(
             output = _call(target, inputs, keywords)
             found, outputs = flatten(output)
             results = [refresh(tracer.local(t)) for t in found]
+        # NOTE: whatever ends the traced code, Ctrl-C too: what it has changed is put back, then that is raised again.
         except BaseException:
             reads.settle()
             raise

@@ -1,7 +1,8 @@
-"""Compile times: models cold and warm from the disk cache, stage by stage, and how graph passes grow with the graph.
+"""Compile times: models cold and warm from the disk cache, stage by stage, and how they grow with graph and layers.
 
-``python -m benchmarks.compile_time [MODEL...]`` prints both tables; ``--nodes`` only the second. Every model runs in
-processes of its own, first with an empty cache, then with what the first one left there.
+``python -m benchmarks.compile_time [MODEL...]`` prints the table of models and that of graph sizes; ``--nodes`` only
+the second, ``--layers`` only how first calls grow with the layers of a model. Every model runs in processes of its own,
+first with an empty cache, then with what the first one left there.
 """
 
 from __future__ import annotations
@@ -22,18 +23,22 @@ import numpy as np
 import graphc
 from benchmarks import framework as fw
 from benchmarks.workloads import WORKLOADS
+from graphc import nn
 from graphc.base.dtypes import float32
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import collect_data, print_graph
 from graphc.ir.types import TensorType
 from graphc.lowering.program import lower_graph
+from graphc.nn import functional as F
 from graphc.ops import contraction, dispatch, elementwise
 from graphc.passes.pipeline import optimize
 
 DEFAULT = ("policy_b1", "net_b1", "minilm_b1_t128", "resnet50_b1", "train_policy_b256", "train_gpt_b8_t128")
 STAGES = ("optimized", "lowered", "scheduled", "llvm", "object")
 NODES = (1_000, 3_000, 10_000)
+LAYERS = (250, 1_000)
+STACKS = ("inference", "gradients", "training step")
 
 
 class _Stages(logging.Handler):
@@ -120,6 +125,30 @@ def graph_times(nodes: int) -> dict[str, float]:
     return times
 
 
+def stack_time(kind: str, layers: int) -> float:
+    """CPU seconds of the first call of that many small layers, each with ReLU: without gradients, as a forward pass
+    whose backward pass is compiled with it, or as a training step with Adam."""
+    graphc.manual_seed(0)
+    net = nn.Sequential(*(m for _ in range(layers) for m in (nn.Linear(8, 8), nn.ReLU())))
+    x = graphc.rand(4, 8)
+    start = time.process_time()
+    if kind == "training step":
+        graphc.compile_step(net, F.mse_loss, graphc.optim.Adam(net.parameters(), lr=0.01))(x, graphc.rand(4, 8))
+    else:
+        with graphc.set_grad_enabled(kind == "gradients"):
+            graphc.compile(net)(x)
+    return time.process_time() - start
+
+
+def print_layers() -> None:
+    """The table of stacked layers, without the disk cache."""
+    os.environ["GRAPHC_CACHE"] = "off"
+    stack_time("training step", 1)  # loads the modules
+    rows = [["layers", *(f"{kind} s" for kind in STACKS)]]
+    rows += [[str(layers), *(f"{stack_time(kind, layers):.2f}" for kind in STACKS)] for layers in LAYERS]
+    _print_table(rows)
+
+
 def print_models(names: Sequence[str]) -> None:
     """The table of models."""
     rows = [["model", "cold s", "warm s", "cold cpu", "warm cpu", *STAGES, "rest"]]
@@ -152,10 +181,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compile_time", description=__doc__)
     parser.add_argument("models", nargs="*", metavar="MODEL", help=f"of {', '.join(WORKLOADS)}")
     parser.add_argument("--nodes", action="store_true", help="only how graph passes grow")
+    parser.add_argument("--layers", action="store_true", help="only how first calls grow with the layers of a model")
     parser.add_argument("--measure", metavar="MODEL", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         print(json.dumps(measure(options.measure)))
+        return
+    if options.layers:
+        print_layers()
         return
     if not options.nodes:
         unknown = set(options.models) - set(WORKLOADS)

@@ -230,13 +230,11 @@ class _Program:
 
     def holds(self, optimizer: Any) -> bool:
         """Whether nothing outside has changed that the program depends on."""
-        if not (self.binding.holds() and self.account.holds() and self.updated.holds()):
-            return False
         state_of = optimizer.state.get
         for param, state in self.states:
             if state_of(param) is not state:
                 return False
-        return True
+        return self.binding.holds() and self.account.holds() and self.updated.holds()
 
     def why(self) -> list[str]:
         """What has changed."""

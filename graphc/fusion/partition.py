@@ -87,7 +87,7 @@ class Partition:
         for node in self.materialized:
             for access in self.reads[node]:
                 readers = self.readers.setdefault(access.value.node, [])
-                if node not in readers:
+                if not readers or readers[-1] is not node:
                     readers.append(node)
         self.call_invariant = call_invariant_nodes(graph, costs)
         """Nodes that run once for many calls: no group holds these and others."""

@@ -126,7 +126,7 @@ class _Fuser(Partition):
     def _refusals(self) -> Iterator[Refusal]:
         """The refusals that still hold now that all merges are done."""
         for (value, reader), reason in self.refused.items():
-            if self.group_of[reader] in self.reading(value.node):
+            if not self.holds(self.group_of[reader], value.node):
                 yield Refusal(value, reader, reason)
 
     def _try_merge(self, producer: Group, node: Node) -> Reason | None:

@@ -433,16 +433,19 @@ class _ProgramVerifier:
     def overlaps(self, temps: dict[str, Storage]) -> None:
         spans = live_spans(self.program, lambda name: self.roots[name].name)
         starting: dict[int, list[str]] = {}
-        for name, (first, _) in spans.items():
+        ending: dict[int, list[str]] = {}
+        for name, (first, last) in spans.items():
             if name in temps:
                 starting.setdefault(first, []).append(name)
+                ending.setdefault(last, []).append(name)
         live: list[tuple[int, str]] = []
         for i, call in enumerate(self.program.calls):
             self.present = call
             for name in starting.get(i, ()):
                 insort(live, (temps[name].offset, name))
                 self.neighbours(live, bisect_left(live, (temps[name].offset, name)), temps)
-            live = [entry for entry in live if spans[entry[1]][1] > i]
+            for name in ending.get(i, ()):
+                del live[bisect_left(live, (temps[name].offset, name))]
 
     def neighbours(self, live: list[tuple[int, str]], position: int, temps: dict[str, Storage]) -> None:
         for lower, upper in ((position - 1, position), (position, position + 1)):

@@ -8,7 +8,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from graphc.base.dtypes import BY_NAME, DType, float32, promote, scalar_type
-from graphc.base.errors import ArgumentError, DTypeError, VerifyError
+from graphc.base.errors import ArgumentError, DTypeError, ShapeError, VerifyError
 from graphc.ir.op import (
     REGISTRY,
     Attr,
@@ -176,7 +176,31 @@ def define(
     )
     if Trait.REDUCTION in op.traits:
         _check_reduction(op)
+    if op.module and Trait.ELEMENTWISE in op.traits:
+        _check_elementwise(op)
     return OpFunction(register(op), promotes, to_float)
+
+
+def _check_elementwise(op: OpDef) -> None:
+    """Raises VerifyError for an ELEMENTWISE op of a user whose type rule refuses operands that broadcast: rules of all
+    such ops leave out what only broadcasts an operand."""
+    count = len(op.operands)
+    if count < 2 or op.variadic or any(a.required for a in op.attrs):
+        return
+    given = {a.name: a.default for a in op.attrs}
+    remedy = "graphc.ops.rules.elementwise as the type rule, or leave out Trait.ELEMENTWISE"
+    for dtype in (float32, BY_NAME["bool"]):
+        types = [TensorType(dtype, shape) for shape in ((2, 3), *[(3,)] * (count - 1))]
+        try:
+            result = op.infer(*types, **given)
+        except DTypeError:
+            continue
+        except ShapeError as error:
+            what = f"{op.name}: an elementwise op takes [2,3] and [3], and its type rule refuses them: {error.what}"
+            raise VerifyError(what, remedy=remedy) from None
+        if result.shape != (2, 3):
+            what = f"{op.name}: an elementwise op of [2,3] and [3] is [2,3], not {show(result.shape)}"
+            raise VerifyError(what, remedy=remedy)
 
 
 def _check_reduction(op: OpDef) -> None:

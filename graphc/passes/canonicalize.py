@@ -13,8 +13,9 @@ import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
 from graphc.base.dtypes import DType, bool_, float32, float64, int8, int32, int64, uint8
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.rewrite import Rule, apply_rules
-from graphc.ir.op import REGISTRY, Trait
+from graphc.ir.op import Trait
 from graphc.ops import elementwise as e
+from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape
 from graphc.ops.contraction import matmul
 from graphc.ops.define import OpFunction
@@ -49,8 +50,9 @@ RULES: list[Rule] = []
 Simplification = Callable[..., "Value | None"]
 
 
-def simplifies(*functions: OpFunction) -> Callable[[Simplification], Simplification]:
-    """Adds a rule for nodes of these ops: ``rule(node, *operands)`` emits and returns an equal value, or gives None."""
+def simplifies(*ops: OpFunction | Trait) -> Callable[[Simplification], Simplification]:
+    """Adds a rule for nodes of these ops, or of ops with these traits: ``rule(node, *operands)`` emits and returns an
+    equal value, or gives None."""
 
     def add(rule: Simplification) -> Simplification:
         def apply(graph: Graph, node: Node) -> Value | None:
@@ -59,7 +61,8 @@ def simplifies(*functions: OpFunction) -> Callable[[Simplification], Simplificat
                 return None if found is None else _like(found, node)
 
         name = rule.__name__.lstrip("_")
-        RULES.extend(Rule(function.op.name, apply, name, rule.__doc__ or "") for function in functions)
+        asked = (op if isinstance(op, Trait) else op.op.name for op in ops)
+        RULES.extend(Rule(op, apply, name, rule.__doc__ or "") for op in asked)
         return rule
 
     return add
@@ -89,16 +92,10 @@ def made_by(value: Value, function: OpFunction) -> bool:
     return value.node.op is function.op
 
 
-def _of(name: str) -> OpFunction:
-    return OpFunction(REGISTRY[name], (), False)
-
-
-ELEMENTWISE = [_of(op.name) for op in REGISTRY.values() if op.has(Trait.ELEMENTWISE)]
-COMMUTATIVE = [_of(op.name) for op in REGISTRY.values() if op.has(Trait.ELEMENTWISE | Trait.COMMUTATIVE)]
 # ---- any elementwise op
 
 
-@simplifies(*ELEMENTWISE)
+@simplifies(Trait.ELEMENTWISE)
 def _implicit_broadcast(node: Node, *operands: Value) -> Value | None:
     """f(broadcast_to(x), y) -> f(x, y), broadcast afterwards where that is still needed."""
     if not any(made_by(v, shape.broadcast_to) for v in operands):
@@ -107,7 +104,7 @@ def _implicit_broadcast(node: Node, *operands: Value) -> Value | None:
     return OpFunction(node.op, (), False)(*sources, **node.attrs)
 
 
-@simplifies(*COMMUTATIVE)
+@simplifies(Trait.ELEMENTWISE | Trait.COMMUTATIVE)
 def _constant_last(node: Node, x: Value, y: Value) -> Value | None:
     """f(c, x) -> f(x, c)."""
     if x.node.op is not CONSTANT or y.node.op is CONSTANT:
@@ -202,7 +199,7 @@ def _abs(node: Node, x: Value) -> Value | None:
     return e.abs(x.node.operands[0]) if made_by(x, e.neg) and x.dtype.kind != "u" else None
 
 
-@simplifies(_of("pow"))
+@simplifies(mathematics.pow)
 def _pow(node: Node, x: Value, y: Value) -> Value | None:
     exponent = splat(y)
     if exponent == 1:
@@ -378,7 +375,7 @@ def _view_of_one_number(node: Node, x: Value) -> Value | None:
 # ---- reductions and products
 
 
-@simplifies(*(OpFunction(f.op, (), False) for f in (reduce.sum, reduce.prod, reduce.max, reduce.min)))
+@simplifies(reduce.sum, reduce.prod, reduce.max, reduce.min)
 def _reduce_nothing(node: Node, x: Value) -> Value | None:
     """A reduction over no axes, or over axes of one element."""
     if any(x.shape[a] != 1 for a in node.attrs["axes"]):

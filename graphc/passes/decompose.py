@@ -58,5 +58,5 @@ def _rules() -> list[Rule]:
     """One rule per op that goes, those included that a user has defined by now."""
     return [
         *(Rule(op.name, _decompose) for op in REGISTRY.values() if op.decompose is not None),
-        *(Rule(op.name, _forward) for op in REGISTRY.values() if op.has(Trait.IDENTITY)),
+        Rule(Trait.IDENTITY, _forward),
     ]

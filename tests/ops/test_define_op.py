@@ -17,6 +17,7 @@ from graphc.ir.op import REGISTRY, Attr, Halo, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.elementwise import ELEMENTWISE, lowered, mul
 from graphc.ops.rules import elementwise
+from graphc.passes.pipeline import optimize
 
 X = np.linspace(-2, 2, 7, dtype=np.float32)
 
@@ -188,3 +189,37 @@ def test_one_that_states_to_be_an_identity_or_a_halo_is_treated_as_one():
     assert len(stages.lowered.kernels) == 1, "the product writes into what the ring lies around"
     compiled = gc.compile(lambda t: ring(mark(t @ t.T)))
     np.testing.assert_allclose(compiled(x).numpy(), np.pad((x @ x.T).numpy(), 1), rtol=1e-5)
+
+
+def test_canonical_forms_of_elementwise_ops_are_those_of_ones_own_too():
+    def mean(nest: Any, x: Any, y: Any) -> Any:
+        return nest.op("mul", nest.op("add", x, y), nest.const(0.5, x.dtype))
+
+    middle = gc.define_op(
+        "my_middle",
+        "(x + y) / 2.",
+        "x y",
+        elementwise("my_middle", "f"),
+        reference=lambda x, y: (x + y) * x.dtype.type(0.5),
+        lower=lowered(mean),
+        traits=ELEMENTWISE | Trait.COMMUTATIVE,
+    )
+    row = gc.tensor(X[:3])
+    graph = gc.trace(lambda t: (middle(t, row.expand(4, 3)), middle(row, t)), gc.ones(4, 3))
+    optimized = optimize(graph)
+    assert "broadcast_to" in [n.op.name for n in graph.nodes()]
+    (node,) = [n for n in optimized.nodes() if n.op.name == "my_middle"]
+    assert [v.shape for v in node.operands] == [(4, 3), (3,)], "no broadcast, the constant last, both the same"
+
+
+def test_an_elementwise_op_takes_operands_that_broadcast():
+    def same(x: Any, y: Any) -> Any:
+        if x.shape != y.shape:
+            raise ShapeError(f"my_strict: {x.shape} and {y.shape}")
+        return x
+
+    rules = {"reference": lambda x, y: x + y, "lower": lowered(lambda nest, x, y: nest.op("add", x, y))}
+    with pytest.raises(VerifyError, match=r"my_strict: an elementwise op takes \[2,3\] and \[3\]"):
+        gc.define_op("my_strict", "x + y.", "x y", same, **rules, traits=ELEMENTWISE)
+    with pytest.raises(VerifyError, match=r"of \[2,3\] and \[3\] is \[2,3\], not \[3\]"):
+        gc.define_op("my_last", "x + y.", "x y", lambda x, y: y, **rules, traits=ELEMENTWISE)

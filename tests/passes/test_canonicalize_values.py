@@ -15,14 +15,16 @@ from graphc.errors import GraphcError
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.graph.interpret import copy, evaluate
 from graphc.ir.graph.rewrite import apply_rules
+from graphc.ir.op import REGISTRY, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import elementwise as e
 from graphc.ops import math as m
 from graphc.ops import reduce, shape
 from graphc.ops.contraction import matmul
 from graphc.ops.convolution import conv
+from graphc.ops.define import OpFunction
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.passes.canonicalize import COMMUTATIVE, ELEMENTWISE, RULES
+from graphc.passes.canonicalize import RULES
 
 Build = Callable[..., Value]
 FLOATS = [0.0, 1.0, 2.0, 8.0, 0.5, 0.1, 1 / 3, 2.5, 127.5, 200.0, 300.0, 2.0**31, 2.0**63, 3e30, 1e-30, np.inf]
@@ -110,13 +112,20 @@ def casts(x: Value, y: Value, c: Any) -> Iterator[Value]:
         yield e.cast(e.cast(x, dtype=middle), dtype=last)
 
 
+def all_with(traits: Trait) -> list[OpFunction]:
+    return [OpFunction(op, (), False) for op in REGISTRY.values() if op.has(traits)]
+
+
 COMPARISONS = [e.eq, e.ne, e.lt, e.le, e.gt, e.ge]
 FOLDS = [reduce.sum, reduce.prod, reduce.max, reduce.min]
 TEMPLATES: dict[str, list[Build]] = {
     "implicit_broadcast": of_all(
-        ELEMENTWISE, lambda f, x, y, c: operands_of(f, x, y, shape.broadcast_to(narrow(x, 0, 1, 1), shape=x.shape))
+        all_with(Trait.ELEMENTWISE),
+        lambda f, x, y, c: operands_of(f, x, y, shape.broadcast_to(narrow(x, 0, 1, 1), shape=x.shape)),
     ),
-    "constant_last": of_all(COMMUTATIVE, lambda f, x, y, c: [shape.filled(c, x.dtype, ()), x]),
+    "constant_last": of_all(
+        all_with(Trait.ELEMENTWISE | Trait.COMMUTATIVE), lambda f, x, y, c: [shape.filled(c, x.dtype, ()), x]
+    ),
     "add": [
         each_constant(e.add),
         lambda x, y, c: e.add(x, e.neg(y)),

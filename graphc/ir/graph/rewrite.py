@@ -10,7 +10,7 @@ from typing import NoReturn
 from graphc.base.errors import PassError
 from graphc.base.location import UNKNOWN
 from graphc.ir.graph.graph import INPUT, Graph, Node, Value
-from graphc.ir.op import Trait
+from graphc.ir.op import OpDef, Trait
 
 Rewritten = Sequence[Value] | Value | None
 GENERATIONS = 1000
@@ -21,10 +21,10 @@ PER_NODE, SPARE = 100, 10_000
 
 @dataclass(frozen=True)
 class Rule:
-    """A local transformation of the nodes of one op."""
+    """A local transformation of the nodes of one op, or of all ops that have some traits."""
 
-    op: str
-    """Name of the op whose nodes it looks at."""
+    op: str | Trait
+    """Name of the op whose nodes it looks at, or the traits that their ops have: ops that a user defines, too."""
     rewrite: Callable[[Graph, Node], Rewritten]
     """Returns what replaces the results of the node: one value per result, of the same types, existing or emitted into
     the graph now; or None when the rule does not fit, in which case it must not have emitted anything."""
@@ -37,6 +37,10 @@ class Rule:
     def title(self) -> str:
         """``name``, or the name of the function."""
         return self.name or getattr(self.rewrite, "__name__", "rule")
+
+    def looks_at(self, op: OpDef) -> bool:
+        """True when it may fit nodes of that op."""
+        return op.has(self.op) if isinstance(self.op, Trait) else op.name == self.op
 
 
 def apply_rules(graph: Graph, rules: Iterable[Rule]) -> int:
@@ -56,9 +60,9 @@ class _Driver:
 
     def __init__(self, graph: Graph, rules: Iterable[Rule]):
         self.graph = graph
-        self.rules: dict[str, list[Rule]] = {}
-        for rule in rules:
-            self.rules.setdefault(rule.op, []).append(rule)
+        self.rules = tuple(rules)
+        self.rules_of: dict[OpDef, list[Rule]] = {}
+        """Rules that look at an op, for the ops that were met."""
         self.queue: deque[Node] = deque()
         self.queued: set[Node] = set()
         self.generation: dict[Node, int] = {}
@@ -82,13 +86,16 @@ class _Driver:
         return self.applied.total()
 
     def push(self, node: Node) -> None:
-        if node not in self.queued and node.op.name in self.rules and node not in self.done:
+        known = self.rules_of.get(node.op)
+        if known is None:
+            known = self.rules_of[node.op] = [rule for rule in self.rules if rule.looks_at(node.op)]
+        if known and node not in self.queued and node not in self.done:
             self.queued.add(node)
             self.queue.append(node)
 
     def visit(self, node: Node) -> None:
         """Applies the first rule that fits."""
-        for rule in self.rules[node.op.name]:
+        for rule in self.rules_of[node.op]:
             outcome = rule.rewrite(self.graph, node)
             values = (outcome,) if isinstance(outcome, Value) else outcome
             if values is not None and any(a is not b for a, b in zip(values, node.results, strict=False)):

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from graphc.compiled.model_check import check
     from graphc.compiled.model_file import export, load
     from graphc.compiled.model_summary import summary
+    from graphc.compiled.op_check import check_op
     from graphc.compiled.step import compile_step
     from graphc.drawing.show import picture
     from graphc.ops.define_op import define_op
@@ -63,6 +64,7 @@ __all__ = [
     "autograd",
     "bool_",
     "check",
+    "check_op",
     "compile",
     "compile_step",
     "data",
@@ -138,6 +140,7 @@ __getattr__ = exports(
         "define_op": "graphc.ops.define_op:define_op",
         "grad": "graphc.autograd.transforms:grad",
         "check": "graphc.compiled.model_check:check",
+        "check_op": "graphc.compiled.op_check:check_op",
         "export": "graphc.compiled.model_file:export",
         "errors": "graphc.errors",
         "func": "graphc.func",

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import graphc
+from graphc.compiled.op_derivatives import array_type
 from graphc.eager import dispatcher as eager
 from graphc.errors import ArgumentError, GradientError, GraphcError, ShapeError, TraceError
 from graphc.ir.graph.graph import Graph
@@ -23,7 +24,6 @@ from graphc.ops import elementwise as ew
 from graphc.tape import grad_mode
 from graphc.tensors.tensor_base import BY_NUMPY
 from tests.architecture.scan import ROOT
-from tests.ops.derivative import array_type
 
 
 def test_type_rules_run_in_eager_mode_too():

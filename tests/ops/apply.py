@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import dtype_of
+from graphc.compiled.op_derivatives import differentiate
 from graphc.ir.graph.build import constant
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.graph.interpret import evaluate
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from tests.ops.derivative import differentiate
 
 
 def traced(function: Callable[..., Any], *arrays: Any) -> tuple[Graph, list[Value]]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from graphc.base.dtypes import float64, int64
+from graphc.compiled.op_derivatives import check_derivatives
 from graphc.errors import GradientError, ShapeError
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
@@ -13,7 +14,6 @@ from graphc.ops import control, dispatch
 from graphc.ops import elementwise as e
 from graphc.ops import math as m
 from tests.ops.apply import gradients, run, traced
-from tests.ops.derivative import check_derivatives
 from tests.ops.one_kernel import decomposed
 
 VECTOR = TensorType(float64, (3,))

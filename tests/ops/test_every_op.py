@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,15 +12,20 @@ import pytest
 
 import graphc.ops.registry
 from graphc.codegen.machine.target import host_target
-from graphc.errors import GraphcError
-from graphc.ir.graph.build import emit
-from graphc.ir.graph.graph import CONSTANT, Graph, Value
+from graphc.compiled.op_check import (
+    check_error,
+    check_gradients,
+    check_reference,
+    check_statements,
+    is_differentiable,
+    sample_graph,
+)
+from graphc.ir.graph.graph import CONSTANT
 from graphc.ir.graph.interpret import Evaluator
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import collect_data, print_graph
 from graphc.ir.op import REGISTRY, ErrorSample, OpDef, Sample, Trait
 from tests import native
-from tests.ops.derivative import array_type, check_derivatives
 from tests.ops.one_kernel import KernelByKernel
 
 OPS = list(REGISTRY.values())
@@ -32,17 +36,6 @@ SAMPLES = [
 ]
 ERRORS = [pytest.param(op, sample, id=f"{op.name}-{i}") for op in OPS for i, sample in enumerate(op.error_samples)]
 TOLERANCE = {"float32": 2e-6, "float64": 1e-13}
-
-
-def sample_graph(op: OpDef, operands: Sequence[np.ndarray], attrs: dict) -> Graph:
-    """One application of the op to arguments of the graph; a written state is a state argument."""
-    graph = Graph(op.name)
-    for i, array in enumerate(operands):
-        written = i == 0 and op.has(Trait.STATE_WRITE)
-        name = op.operands[min(i, len(op.operands) - 1)].lstrip("*")
-        graph.add_input(array_type(array), name, *(("state", "the.state") if written else ()))
-    graph.set_outputs(emit(graph, op, graph.inputs, attrs))
-    return graph
 
 
 def run_eagerly(op: OpDef, sample: Sample) -> tuple[np.ndarray, ...]:
@@ -130,44 +123,12 @@ def test_definition_is_complete(op: OpDef):
 
 @pytest.mark.parametrize("op,sample", SAMPLES)
 def test_reference_has_the_declared_type(op: OpDef, sample: Sample):
-    attrs = op.normalize(sample.attrs)
-    types = op.result_types(tuple(array_type(a) for a in sample.operands), attrs)
-    before = [a.copy() for a in sample.operands]
-    for array in sample.operands:
-        array.flags.writeable = False
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        results = op.evaluate(sample.operands, attrs)
-    assert [array_type(a) for a in results] == list(types)
-    for array, copy in zip(sample.operands, before, strict=True):
-        np.testing.assert_array_equal(array, copy)
-        if not op.has(Trait.VIEW):
-            assert not any(np.shares_memory(array, result) for result in results), "only a view may share memory"
+    check_reference(op, sample)
 
 
 @pytest.mark.parametrize("op,sample", SAMPLES)
 def test_what_the_definition_states_holds(op: OpDef, sample: Sample):
-    attrs = op.normalize(sample.attrs)
-    results = op.evaluate(sample.operands, attrs)
-    if op.has(Trait.IDENTITY):
-        assert_agree(results, sample.operands)
-    if op.has(Trait.CONVERSION):
-        (x,) = sample.operands
-        assert (results[0].shape, results[0].dtype) == (x.shape, attrs["dtype"].numpy)
-    if op.permutes is not None:
-        np.testing.assert_array_equal(results[0], np.transpose(sample.operands[0], op.permutes(attrs)))
-    halo = None if op.halo is None else op.halo(attrs)
-    if halo is not None:
-        widths = list(zip(halo.low, halo.high, strict=True))
-        np.testing.assert_array_equal(results[0], np.pad(sample.operands[0], widths or 0, constant_values=halo.value))
-    if op.parts is not None:
-        left = np.ones(results[0].shape, bool)
-        places = op.parts(tuple(map(array_type, sample.operands)), attrs)
-        for operand, first in zip(sample.operands, places, strict=True):
-            place = tuple(np.s_[i : i + n] for i, n in zip(first, operand.shape, strict=True))
-            np.testing.assert_array_equal(results[0][place], operand)
-            left[place] = False
-        assert not left.any()
+    check_statements(op, sample)
 
 
 @pytest.mark.parametrize("backend", [pytest.param(run, id=name) for name, run in BACKENDS])
@@ -186,29 +147,11 @@ def test_text_round_trip(op: OpDef, sample: Sample):
     assert print_graph(again) == text
 
 
-def is_differentiable(op: OpDef, sample: Sample) -> bool:
-    return sample.differentiable and op.vjp is not None and any(a.dtype.kind == "f" for a in sample.operands)
-
-
 @pytest.mark.parametrize("op,sample", [p for p in SAMPLES if is_differentiable(*p.values)])
 def test_derivatives_of_both_orders(op: OpDef, sample: Sample):
-    arrays = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in sample.operands]
-
-    def function(graph: Graph) -> Sequence[Value]:
-        results = emit(graph, op, graph.inputs, sample.attrs)
-        return results[: sample.attrs.get("results", len(results))]
-
-    check_derivatives(function, arrays)
+    check_gradients(op, sample)
 
 
 @pytest.mark.parametrize("op,sample", ERRORS)
 def test_error_samples(op: OpDef, sample: ErrorSample):
-    graph = Graph("wrong")
-    operands = [graph.add_input(t, f"x{i}") for i, t in enumerate(sample.types)]
-    with pytest.raises(sample.error) as caught:
-        emit(graph, op, operands, sample.attrs)
-    error = caught.value
-    assert isinstance(error, GraphcError)
-    assert sample.message in error.what
-    assert error.what.startswith(op.name) or "attribute" in error.what
-    assert error.where is not None and error.where.startswith(f"{op.name}(")
+    check_error(op, sample)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from graphc.base.dtypes import int8
+from graphc.compiled.op_derivatives import array_type
 from graphc.errors import IndexRangeError
 from graphc.ir.kernel.interpret import run_kernel
 from graphc.ir.op import REGISTRY
 from graphc.ops import index as ix
 from tests.ops.apply import gradients, run
-from tests.ops.derivative import array_type
 from tests.ops.one_kernel import lower_op
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
 from graphc.base.dtypes import float64, int64
+from graphc.compiled.op_derivatives import check_derivatives
 from graphc.errors import AttributeValueError
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph
@@ -16,7 +17,6 @@ from graphc.ir.op import REGISTRY
 from graphc.ir.types import TensorType
 from graphc.ops.autodiff import vjp_graph
 from graphc.ops.loop import scan, steps
-from tests.ops.derivative import check_derivatives
 
 ROW = TensorType(float64, (3,))
 

@@ -1,4 +1,4 @@
-"""A small reverse-mode driver over graphs and a finite-difference check, both independent of the autodiff pass."""
+"""Derivatives of one op against finite differences, by a small reverse-mode driver of its own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from graphc.base.dtypes import layout_of
+from graphc.base.errors import GradientError
 from graphc.ir.graph.build import constant
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.graph.interpret import evaluate
@@ -15,6 +16,9 @@ from graphc.ops import dispatch, elementwise
 from graphc.ops.reduce import sum_to
 
 STEP = 1e-6
+"""Of central differences of numbers around 1, whose rounding and truncation are about as large there."""
+TOLERANCE = 1e-6
+"""Relative to the sum of all gradients."""
 
 
 def array_type(array: np.ndarray) -> TensorType:
@@ -28,7 +32,8 @@ def differentiate(graph: Graph, seeds: Sequence[tuple[Value, Value]], wrt: Seque
 
     def accumulate(value: Value, gradient: Value) -> None:
         gradient = sum_to(gradient, value.shape)
-        assert gradient.type == value.type, f"gradient {gradient.type} of {value!r}"
+        if gradient.type != value.type:
+            raise GradientError(f"the gradient of %{value.name} : {value.type} is {gradient.type}")
         known = gradients.get(value)
         gradients[value] = gradient if known is None else elementwise.add(known, gradient)
 
@@ -44,13 +49,14 @@ def differentiate(graph: Graph, seeds: Sequence[tuple[Value, Value]], wrt: Seque
 
 
 def apply_rules(node: Node, gradients: dict[Value, Value]) -> Sequence[Value | None]:
-    """The gradients that a node's rules give to its operands."""
+    """The gradients that the rules of a node give to its operands. Raises GradientError unless each has one."""
     given = tuple(gradients.get(r) for r in node.results)
     g, result = (given[0], node.results[0]) if len(given) == 1 else (given, node.results)
     rules = node.op.vjp
     if callable(rules):
         return rules(g, result, *node.operands, **node.attrs)
-    assert rules is not None and len(rules) == len(node.operands), f"{node.op.name}: one rule per operand"
+    if rules is None or len(rules) != len(node.operands):
+        raise GradientError(f"{node.op.name}: {len(rules or ())} gradient rules for {len(node.operands)} operands")
     return [
         rule(g, result, *node.operands, **node.attrs) if rule and operand.dtype.is_floating_point else None
         for rule, operand in zip(rules, node.operands, strict=True)
@@ -63,7 +69,8 @@ def random_like(array: np.ndarray | Value, seed: int) -> np.ndarray:
 
 
 def check_gradient(graph: Graph, outputs: Sequence[Value], arrays: Sequence[np.ndarray]) -> list[Value]:
-    """Compares the gradients of ``outputs`` with a central difference along a random direction; returns them."""
+    """Compares the gradients of ``outputs`` with a central difference along a random direction; returns them. Raises
+    GradientError where they differ."""
     weights = [random_like(v, i) for i, v in enumerate(outputs)]
     seeds = [(v, constant(graph, w, v.dtype)) for v, w in zip(outputs, weights, strict=True)]
     varied = [i for i, v in enumerate(graph.inputs) if v.dtype.is_floating_point]
@@ -83,15 +90,20 @@ def check_gradient(graph: Graph, outputs: Sequence[Value], arrays: Sequence[np.n
     arrays_of = values(arrays, [v for _, v in kept])
     exact = sum(float(np.vdot(directions[i], a)) for (i, _), a in zip(kept, arrays_of, strict=True))
     scale = 1 + sum(float(np.sum(np.abs(a))) for a in arrays_of)
-    assert abs(numeric - exact) < 1e-6 * scale, f"difference quotient {numeric}, gradient {exact}"
+    if not abs(numeric - exact) < TOLERANCE * scale:
+        raise GradientError(f"the difference quotient along a direction is {numeric:.9g}, by the gradient {exact:.9g}")
     return [v for _, v in kept]
 
 
 def check_derivatives(function: Callable[[Graph], Sequence[Value]], arrays: Sequence[np.ndarray]) -> None:
-    """First and second derivatives of a function that appends itself to a graph of the given float64 arguments."""
+    """First and second derivatives of a function that appends itself to a graph of the given float64 arguments. Raises
+    GradientError, naming the order, where one differs from finite differences."""
     graph = Graph("derivative")
     for i, array in enumerate(arrays):
         graph.add_input(array_type(array), f"x{i}")
-    gradients = check_gradient(graph, [v for v in function(graph) if v.dtype.is_floating_point], arrays)
-    if gradients:
-        check_gradient(graph, gradients, arrays)
+    wanted = [v for v in function(graph) if v.dtype.is_floating_point]
+    for order in ("first", "second"):
+        try:
+            wanted = check_gradient(graph, wanted, arrays) if wanted else []
+        except GradientError as error:
+            raise GradientError(f"{order} derivative: {error.what}", remedy=error.remedy) from error

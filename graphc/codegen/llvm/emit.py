@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 
 from graphc.base.errors import CompileError
@@ -18,6 +18,7 @@ from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import PRODUCTS
 from graphc.codegen.schedule.threads.chunks import Chunking
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms
+from graphc.ir.kernel.map import operands_of
 from graphc.ir.kernel.statements import (
     Acc,
     Const,
@@ -75,6 +76,7 @@ class KernelEmitter:
         self.accumulators = AccumulatorWriter(self.function, self.scalar)
         self.spreads, self.lanes = analyse(kernel)
         self.products = _fusable_products(kernel) if target.fma else {}
+        self.late = frozenset() if target.memory_operands else _read_where_multiplied(kernel, self.products)
         self.values: dict[str, LaneValue] = {}
         self.live: dict[str, Accumulator] = {}
         self.inits: dict[str, Ref] = {}
@@ -191,11 +193,28 @@ class KernelEmitter:
             self._load_transposed(stmt, across, result)
             return
         load = self.memory.load
+        if stmt.name in self.late:
+            self._load_late(stmt, result)
+            return
         loaded = {c: load(stmt.buffer, stmt.index, stmt.guard, stmt.other, at) for c, at in self.copies(axes)}
         result.lanes = max(lanes for _, lanes in loaded.values())
         for c, (register, lanes) in loaded.items():  # of x[(lane + 4 * copy) // 5] one copy may not vary by lane
             wide = result.lanes and not lanes
             result.parts[c] = self.function.splat(register, stmt.dtype, result.lanes) if wide else register
+        self.values[stmt.name] = result
+
+    def _load_late(self, stmt: Load, result: LaneValue) -> None:
+        """A load of which each copy is emitted where it is multiplied: of a block with nearly as many sums as there are
+        registers, no other copies are to be held at that time."""
+        indices = (stmt.index, *(b.index for b in stmt.guard))
+        varies = any(self.memory.varies(self.memory.fix(i, at)) for i in indices for _, at in self.copies(result.axes))
+        result.lanes = self.memory.vector.lanes if self.memory.vector and varies else 0
+
+        def make(at: Coordinates) -> str:
+            register, lanes = self.memory.load(stmt.buffer, stmt.index, stmt.guard, stmt.other, at)
+            return self.function.splat(register, stmt.dtype, result.lanes) if result.lanes and not lanes else register
+
+        result.make = make
         self.values[stmt.name] = result
 
     def _load_transposed(self, stmt: Load, across: Axis, result: LaneValue) -> None:
@@ -405,6 +424,28 @@ def _fusable_products(kernel: Kernel) -> dict[str, Let]:
             if isinstance(stmt, Update) and combines[stmt.acc] == "add":
                 added.add(stmt.value)
     return {name: let for name, let in products.items() if name in added and uses[name] == 1}
+
+
+def _read_where_multiplied(kernel: Kernel, products: Mapping[str, Let]) -> frozenset[str]:
+    """Loads of what does not change that are used by products of their own body only, which are added there."""
+    uses: Counter[str] = Counter()
+    found: Counter[str] = Counter()
+    for stmt, _ in walk(kernel.body):
+        uses.update(r for r in operands_of(stmt) if isinstance(r, str))
+        if isinstance(stmt, Loop):
+            found.update(_multiplied(stmt.body, kernel, products))
+    return frozenset(name for name, count in found.items() if uses[name] == count)
+
+
+def _multiplied(body: tuple[Stmt, ...], kernel: Kernel, products: Mapping[str, Let]) -> Iterator[str]:
+    """Once for each use: the loads of a body in its products that are added in it. Nothing is stored meanwhile."""
+    if any(isinstance(s, Store) for s in body):
+        return
+    loads = {s.name for s in body if isinstance(s, Load) and kernel.buffer(s.buffer).role == "in"}
+    added = {s.value for s in body if isinstance(s, Update)}
+    for stmt in body:
+        if isinstance(stmt, Let) and stmt.name in added and stmt.name in products:
+            yield from (a for a in stmt.args if isinstance(a, str) and a in loads)
 
 
 _EMIT = {

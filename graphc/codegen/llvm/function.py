@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from graphc.base.dtypes import DType
@@ -28,10 +29,15 @@ class LaneValue:
     """Register by coordinates along ``axes``."""
     depth: int = 0
     """Loop depth at which it is defined."""
+    make: Callable[[Coordinates], str] | None = None
+    """Emits the register of a copy that is asked for the first time, where not all were emitted together."""
 
     def part(self, at: Coordinates) -> str:
         """The register for the given copy."""
-        return self.parts[tuple(at[a] for a in self.axes)]
+        key = tuple(at[a] for a in self.axes)
+        if key not in self.parts and self.make is not None:
+            self.parts[key] = self.make(dict(zip(self.axes, key, strict=True)))
+        return self.parts[key]
 
 
 @dataclass

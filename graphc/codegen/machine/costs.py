@@ -148,6 +148,9 @@ class ContractionCosts:
     looped_rows: int = 4
     """Rows of a block from which what follows its sums may be a loop over rows, and windows that share elements are
     looped over. LLVM keeps what fewer rows need in registers."""
+    window_registers: int = 5
+    """Registers beside a block and its panel from which windows are written out where every load takes one. Found in
+    the assembly for NEON: with fewer, sums are spilled."""
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,8 @@ class Target:
     """True when one instruction scales a vector by powers of two."""
     fma: bool = False
     """True when fused multiply-add is one instruction."""
+    memory_operands: bool = False
+    """True when a multiply-add reads an operand from memory, which then takes no register."""
     half: bool = False
     """True when an instruction converts f16 to f32."""
     dots: bool = False

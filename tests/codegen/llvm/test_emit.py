@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -240,3 +241,27 @@ def test_what_the_kernel_writes_is_read_by_each_load():
 )
 def test_windows_natively(lanes: int, taps: int, stride: int, copies: int, target: str):
     check_native(windows(lanes, taps, stride, copies), target_or_skip(target))
+
+
+def test_operands_are_read_where_they_are_multiplied_when_each_load_takes_a_register():
+    usual = target_or_skip("avx2")
+    target = replace(usual, memory_operands=False)
+    together, apart = (emit_kernel(kernel_of(BLOCK), t, {}).text.splitlines() for t in (usual, target))
+    assert sorted(map(_without_registers, together)) == sorted(map(_without_registers, apart))
+    # The panel and all rows, or the panel and one of them.
+    assert _most_loads_before_a_product(together) == 5
+    assert _most_loads_before_a_product(apart) == 2
+    check_native(kernel_of(BLOCK), target)
+
+
+def _without_registers(line: str) -> str:
+    return re.sub(r"%\w+", "%", line).strip()
+
+
+def _most_loads_before_a_product(lines: list[str]) -> int:
+    """Most loads between two multiply-adds."""
+    most = loads = 0
+    for line in lines:
+        loads = 0 if "@llvm.fma" in line else loads + (" load " in line)
+        most = max(most, loads)
+    return most

@@ -35,6 +35,7 @@ def describe(triple: str, cpu: str, features: str) -> Target:
     common: dict[str, Any] = {
         "registers": 16,
         "streams": 16,
+        "memory_operands": True,
         "half": bool(on & {"+f16c", "+avx512f"}),
         "dots": {"+avx512bf16", "+avx512vl"} <= on,
         "byte_dots": {"+avx512vnni", "+avx512vl"} <= on,

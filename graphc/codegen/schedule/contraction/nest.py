@@ -415,9 +415,14 @@ def _split_reduction(body: tuple[Stmt, ...], lanes: int, names: Names) -> tuple[
 
 def _written_out(c: Contraction, tile: Tile, target: Target, body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
     """``write_out``, but for windows of which neighbouring rows share elements: LLVM would read each element once for
-    all steps, and keep more of them than there are registers."""
-    if tile.row is None or tile.rows < target.costs.contraction.looped_rows:
+    all steps, and keep more of them than there are registers. So would it with what the next step reads, where a block
+    and its panel leave few registers and every load takes one."""
+    k = target.costs.contraction
+    if tile.row is None or tile.rows < k.looped_rows:
         return write_out(body, names, target.costs.loops)
+    left = target.registers - (tile.rows + 1) * tile.vectors
+    if left < k.window_registers and not target.memory_operands:
+        return body
     a = c.a if tile.row in axes_of(c.a.index) else c.b
     step, across = access(a.index, c.reduced[-1]).stride, access(a.index, tile.row).stride
     shared = step and across and any(i * step % across == 0 for i in range(1, c.reduced[-1].extent))

@@ -13,11 +13,11 @@ from graphc.codegen.schedule.contraction.nest import SCRATCH, apply_tile
 from graphc.codegen.schedule.contraction.pack import make_packing
 from graphc.codegen.schedule.contraction.register_block import Tile, choose_tile
 from graphc.codegen.schedule.memory.bufferize import plan_memory
-from graphc.codegen.schedule.pipeline import schedule_program
+from graphc.codegen.schedule.pipeline import find_blocks, schedule_program
 from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel, Loop, Prefetch, Update, walk
 from tests.codegen.kernel_native import check_equivalent, check_native, check_scheduled, kernel_of, program_of
-from tests.codegen.products import plain, transposed_b
+from tests.codegen.products import plain, transposed_a, transposed_b
 from tests.native import TARGETS, emitted, target_or_skip
 from tools.register_blocks import innermost_loops
 
@@ -178,6 +178,54 @@ def test_register_blocks_do_not_spill():
             assert loops, target.triple
             for body in loops:
                 assert not any("(%rsp)" in line or "[sp" in line for line in body), "\n".join(body)
+
+
+WINDOWS = """
+    kernel @k(%x: f64[6272] in, %w: f64[13824] in, %y: f64[6912] out) {
+      for o in 48 parallel {
+        for h in 12 parallel {
+          for v in 12 parallel {
+            acc s: f64 = add f64(0.0)
+            for c in 32 reduce {
+              for p in 3 reduce {
+                for q in 3 reduce {
+                  a: f64 = load %x[196*c + 14*h + v + 14*p + q]
+                  b: f64 = load %w[288*o + 9*c + 3*p + q]
+                  m: f64 = mul(a, b)
+                  update s with m
+                }
+              }
+            }
+            r = read s
+            store %y[144*o + 12*h + v] = r
+          }
+        }
+      }
+    }"""
+"""A convolution of images of 32 channels with windows of 3 x 3."""
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        *(plain(256, 256, 256), plain(200, 100, 300, "f64"), transposed_b(128, 96, 256), transposed_a(128, 96, 256)),
+        kernel_of(WINDOWS),
+    ],
+    ids=["plain", "f64", "transposed_b", "transposed_a", "windows"],
+)
+def test_no_block_that_may_be_chosen_spills_on_neon(kernel: Kernel):
+    """Each load takes a register there, so what a block multiplies is read where it is multiplied."""
+    program, target = program_of(kernel), target_named("neon")
+    blocks = find_blocks(program, target)["k"]
+    across = [label for label in blocks.labels if label.partition(" packed")[0].endswith("/-")]
+    assert len(across) >= 10
+    for label in across:
+        scheduled = plan_memory(schedule_program(program, target, {blocks.key: label}))
+        lines = emit_assembly(emitted(scheduled, target), target).splitlines()
+        loops = [body for body in innermost_loops(lines) if sum("fmla" in line for line in body) >= 4]
+        assert loops, label
+        for body in loops:
+            assert not any("[sp" in line for line in body), "\n".join([label, *body])
 
 
 @pytest.mark.parametrize(("channels", "inside"), [(512, True), (16, False)])

@@ -99,6 +99,32 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
         )
         for r in (False, True)
     },
+    **{
+        f"multi_margin_loss of NaN and infinities, p={p}": (
+            lambda t, x, p=p: t.nn.functional.multi_margin_loss(x, t.tensor([0, 1, 2, 1]), p=p, reduction="none"),
+            (np.array([[0.5, NAN, 1.0], [0.5, NAN, 1.0], [0.5, -INF, 1.0], [INF, INF, 2.0]]),),
+        )
+        for p in (1, 2)
+    },
+    **{
+        f"quantile {share} between infinities": (
+            lambda t, x, share=share: t.quantile(x, share, dim=1),
+            (np.array([[-INF, 2.0, 3.0], [1.0, 2.0, INF], [INF, INF, 2.0], [-INF, INF, 1.0]]),),
+        )
+        for share in (0.2, 0.3, 0.8)
+    },
+    "lerp to and from infinities": (
+        lambda t, x, y: t.stack([x.lerp(y, w) for w in (-0.25, 0.0, 0.25, 0.5, 0.75, 1.0)]),
+        (np.array([-INF, 2.0, INF, 1.0]), np.array([2.0, -INF, INF, 3.0])),
+    ),
+    "lerp by a tensor": (
+        lambda t, x, y, w: x.lerp(y, w),
+        (
+            np.array([-INF, 2.0, INF, 1.0, 1.0]),
+            np.array([2.0, -INF, 1.0, 3.0, 3.0]),
+            np.array([0.75, 0.25, 0.75, 0.5, 0.2]),
+        ),
+    ),
     "bucketize": (lambda t, s, x: t.bucketize(x, s), (SEQUENCE, PLACES)),
 }
 

@@ -110,3 +110,51 @@ def test_gradients_where_functions_have_none(name: str, compiled: bool):
         other = gradient(torch, lambda x: function(torch, x), [point])
     np.testing.assert_array_equal(found, [ours])
     np.testing.assert_array_equal(other, [theirs])
+
+
+RUNNING: dict[str, tuple[Callable[..., Any], list[float], list[float], list[float]]] = {
+    "cumprod with infinity": (lambda x: x.cumprod(0), [2.0, INF, 3.0], [INF, 8.0, INF], [INF, NAN, INF]),
+    "cumprod with NaN": (lambda x: x.cumprod(0), [2.0, 3.0, NAN], [NAN, NAN, 6.0], [NAN, NAN, NAN]),
+    "cumprod with NaN and 0": (lambda x: x.cumprod(0), [0.0, 2.0, NAN], [NAN, NAN, 0.0], [NAN, 0.0, 0.0]),
+    "logcumsumexp with infinity": (lambda x: x.logcumsumexp(0), [2.0, INF, 3.0], [1.0, 2.0, 0.0], [1.0, NAN, 0.0]),
+    "logcumsumexp of one": (lambda x: x.logcumsumexp(0), [-INF], [1.0], [NAN]),
+}
+"""A function, an operand, and the two gradients of the sum of its results."""
+
+
+@both
+@pytest.mark.parametrize("name", RUNNING)
+def test_gradients_of_running_results_that_are_not_finite(name: str, compiled: bool):
+    """PyTorch divides by the element and subtracts the result, where there is a product and a weight of 1."""
+    torch = pytest.importorskip("torch")
+    function, points, ours, theirs = RUNNING[name]
+    np.testing.assert_array_equal(gradient(graphc, function, points, compiled), ours)
+    np.testing.assert_array_equal(gradient(torch, function, points), theirs)
+
+
+@both
+@pytest.mark.parametrize(("share", "place"), [(0.0, 0), (1.0, 2)])
+def test_a_quantile_at_an_element_is_that_element(share: float, place: int, compiled: bool):
+    """PyTorch adds 0 times the distance of the element to itself, which is NaN at infinities."""
+    torch = pytest.importorskip("torch")
+    points = np.array([-INF, 1.0, INF])
+
+    def quantile(x: Any) -> Any:
+        return x.quantile(share)
+
+    found = (graphc.compile(quantile) if compiled else quantile)(graphc.tensor(points))
+    assert found.item() == points[place]
+    assert np.isnan(quantile(torch.tensor(points)).item())
+
+
+@both
+def test_the_most_frequent_element_is_a_number_if_there_is_one(compiled: bool):
+    """NaN equals nothing, itself included. PyTorch sorts by a comparison that has no order with NaN."""
+    torch = pytest.importorskip("torch")
+    points = np.array([NAN, NAN, 1.0])
+
+    def mode(x: Any) -> Any:
+        return x.mode(0).values
+
+    assert (graphc.compile(mode) if compiled else mode)(graphc.tensor(points)).item() == 1
+    assert np.isnan(mode(torch.tensor(points)).item())

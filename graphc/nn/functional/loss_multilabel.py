@@ -33,7 +33,7 @@ def multi_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean over classes of ``max(0, margin - x[target] + x[class]) ** p``, without the target's own."""
+    """The mean over classes of ``max(0, margin - x[target] + x[class]) ** p``, without the target's own and NaN."""
     if p not in (1, 2):
         raise AttributeValueError(f"multi_margin_loss: p is 1 or 2, got {p}")
     how = reduction_of(reduction, size_average, reduce)
@@ -41,7 +41,8 @@ def multi_margin_loss(
     x, t = (input.unsqueeze(0), target) if single else _rows("multi_margin_loss", input, target, 0)
     require(t, 0, x.shape[1] - 1, "multi_margin_loss: target")
     own = x.gather(1, t.unsqueeze(1))
-    gap = composite.relu(ew.add(ew.sub(x, own), margin))
+    gap = ew.add(ew.sub(x, own), margin)
+    gap = ew.where(ew.gt(gap, 0), gap, 0)  # as in PyTorch a gap that is NaN counts as none
     gap = gap if p == 1 else ew.mul(gap, gap)
     if weight is not None:
         gap = ew.mul(gap, index.gather(weight, t, axis=0).unsqueeze(1))

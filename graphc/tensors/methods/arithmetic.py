@@ -238,8 +238,13 @@ class Arithmetic(Elementary, Ordering, Algebra):
         return ew.add(self, ew.mul(ew.div(tensor1, tensor2), value) if value != 1 else ew.div(tensor1, tensor2))
 
     def lerp(self, end: Any, weight: Any) -> Tensor:
-        """This tensor plus ``weight * (end - self)``."""
-        return ew.add(self, ew.mul(ew.sub(end, self), weight))
+        """This tensor plus ``weight * (end - self)``, computed from the nearer end, which is met exactly."""
+        way = ew.sub(end, self)
+        if isinstance(weight, (int, float)):
+            near = abs(weight) < 0.5
+            return ew.add(self, ew.mul(way, weight)) if near else ew.sub(end, ew.mul(way, 1 - weight))
+        near = ew.lt(ew.abs(weight), 0.5)
+        return ew.add(ew.where(near, self, end), ew.mul(way, ew.where(near, weight, ew.sub(weight, 1))))
 
     def clamp(self, min: Any = None, max: Any = None) -> Tensor:
         """Elements limited to min..max (numbers or tensors, either may be None)."""

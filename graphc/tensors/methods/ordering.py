@@ -191,7 +191,7 @@ class Ordering(TensorBase):
             if interpolation == "linear" and getattr(q, "requires_grad", False):
                 weight = ew.sub(ew.mul(q.reshape(-1)[i], x.shape[at] - 1), low)  # type: ignore[attr-defined]
             a, b = values.narrow(at, low, 1), values.narrow(at, high, 1)
-            between = a if isinstance(weight, float) and low == high else ew.add(a, ew.mul(ew.sub(b, a), weight))
+            between = a if isinstance(weight, float) and low == high else a.lerp(b, weight)
             parts.append(ew.where(mathematics.isnan(last), last, between))
         kept = [p if keepdim else p.squeeze(at) for p in parts]
         if keepdim and (dim is None or not self.shape):

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,14 @@ import graphc
 from benchmarks import framework as fw
 from benchmarks.sweep import restart_on_one_thread, tell
 from benchmarks.workloads import WORKLOADS, Workload
+from graphc.base.dtypes import float32
+from graphc.codegen.machine.roofline import Roofline
+from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.freeze import freeze
 from graphc.compiler.profile import KernelTime, Profile, profile
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import INPUT, Value, input_class, input_path
+from graphc.runtime.profile import Machine
 
 CASES = ("resnet50_b1", "minilm_b1_t128", "train_gpt_b8_t128")
 
@@ -35,20 +39,18 @@ class Row:
     flops: int = 0
     bytes: int = 0
     floor: float = 0.0
-    """Seconds that the operations at the machine's peak, or the bytes at the speed of a copy, take at least."""
+    """Seconds that the multiply-adds of products at the machine's peak, or the bytes at the speed of the cache that
+    holds what a call touches, take at least."""
     modules: list[str] = field(default_factory=list)
 
-    def add(self, call: KernelTime, found: Profile) -> None:
-        """Counts a call."""
-        machine = found.machine
+    def add(self, call: KernelTime, roofline: Roofline, lanes: int) -> None:
+        """Counts a call on a machine with so many lanes of f32."""
         self.calls += 1
         self.seconds += call.seconds
         self.flops += call.report.flops
         self.bytes += call.report.bytes
-        if call.report.kind == "contraction":
-            self.floor += call.report.flops / machine.flops
-        else:
-            self.floor += call.report.bytes / machine.bandwidth
+        multiply_adds = call.report.flops / 2 / lanes if call.report.kind == "contraction" else 0.0
+        self.floor += 1e-9 * roofline.time(multiply_adds, call.report.bytes)
         self.modules += [m for m in call.report.modules[-1:] if m not in self.modules]
 
 
@@ -78,13 +80,23 @@ def _state(model: Any, values: Sequence[Value]) -> dict[str, np.ndarray]:
     return {path: known.get(path, np.zeros(v.shape, v.dtype.numpy)) for path, v in bound.items()}
 
 
+def measured_roofline(machine: Machine, target: Target) -> Roofline:
+    """That of a target, with the peak and the speed of memory that were measured."""
+    memory = machine.bandwidth / 1e9
+    k, operations = target.costs.speeds, machine.flops / 1e9 / 2 / target.lanes(float32)
+    caches = {level: max(getattr(k, level), memory) for level in ("l1", "l2", "llc")}
+    return replace(target.roofline, speeds=replace(k, operations=operations, memory=memory, **caches))
+
+
 def rows_of(found: Profile) -> list[Row]:
     """One row per kernel, the longest first."""
     rows: dict[str, Row] = {}
+    target = host_target()
+    roofline, lanes = measured_roofline(found.machine, target), target.lanes(float32)
     for call in found.calls:
         report = call.report
         row = rows.setdefault(report.kernel, Row(report.kernel, report.kind, ", ".join(report.ops) or report.kind))
-        row.add(call, found)
+        row.add(call, roofline, lanes)
     return sorted(rows.values(), key=lambda r: -r.seconds)
 
 

@@ -194,7 +194,7 @@ def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:
         constants[done:offset] = 0
         done = offset + block.nbytes
         constants[offset:done] = block.reshape(-1).view(np.uint8)
-    spec, expected = target_spec(target), program_ns(program, target.costs.threads)
+    spec, expected = target_spec(target), program_ns(program, target.roofline)
     built_by = cache.versions()
     manifest = Manifest(program.name, ENTRY, tuple(buffers), program.arena, end, spec, built_by, expected)
     return manifest, constants

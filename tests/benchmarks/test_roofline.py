@@ -6,8 +6,10 @@ import json
 
 import pytest
 
-from benchmarks.roofline import format_profile, main, profile_workload, rows_of
+from benchmarks.roofline import format_profile, main, measured_roofline, profile_workload, rows_of
 from benchmarks.workloads import WORKLOADS
+from graphc.codegen.machine.target import target_named
+from graphc.runtime.profile import Machine
 
 
 @pytest.mark.parametrize("name", ["policy_b1", "train_policy_b256"])
@@ -19,6 +21,14 @@ def test_every_call_is_counted(name: str):
     assert [r.seconds for r in rows] == sorted((r.seconds for r in rows), reverse=True)
     text = format_profile(name, found, 2)
     assert text.startswith(f"{name}: ") and text.count("\n| ") == 1 + 2 + (len(rows) > 2)
+
+
+def test_the_peak_and_the_speed_of_memory_are_those_that_were_measured():
+    target = target_named("avx2")
+    found = measured_roofline(Machine(flops=160e9, bandwidth=70e9), target)
+    assert (found.speeds.operations, found.speeds.memory) == (10.0, 70.0)
+    assert found.bandwidth(1) == max(70.0, target.costs.speeds.l1)
+    assert found.l2_bytes == target.l2_bytes
 
 
 def test_json(capsys: pytest.CaptureFixture[str]):

@@ -11,6 +11,22 @@ from fractions import Fraction
 
 
 @dataclass(frozen=True)
+class SpeedCosts:
+    """What one core does at best: the speeds of ``machine.roofline``."""
+
+    operations: float = 10.0
+    """Operations on whole vector registers in a nanosecond, a multiply-add as one."""
+    l1: float = 64.0
+    """Bytes in a nanosecond of what fits the L1 cache."""
+    l2: float = 64.0
+    """The same of what fits the L2 cache."""
+    llc: float = 12.0
+    """The same of what fits the last-level cache."""
+    memory: float = 12.0
+    """The same of what does not."""
+
+
+@dataclass(frozen=True)
 class MemoryCosts:
     """What goes past the caches, and what is tiled to stay in them."""
 
@@ -249,16 +265,8 @@ class LoopCosts:
 
 @dataclass(frozen=True)
 class ThreadCosts:
-    """Estimated times of kernels, and when threads share them."""
+    """When threads share kernels, by their estimated times."""
 
-    statement_ns: float = 0.1
-    """Nanoseconds of one statement of one register of lanes, with several in flight."""
-    near_bandwidth: float = 64.0
-    """Bytes per nanosecond of what fits the caches of a core."""
-    far_bandwidth: float = 12.0
-    """Bytes per nanosecond of what does not."""
-    near_bytes: int = 1 << 20
-    """Bytes that fit the caches of a core."""
     split_ns: int = 2_000
     """A kernel that is expected to take less time is left to one thread: others would only fetch its data."""
     repeated_ns: int = 8_000
@@ -355,6 +363,7 @@ class RewriteCosts:
 class Costs:
     """All prices and thresholds of one target."""
 
+    speeds: SpeedCosts = SpeedCosts()
     memory: MemoryCosts = MemoryCosts()
     contraction: ContractionCosts = ContractionCosts()
     lanes: LaneCosts = LaneCosts()

@@ -14,6 +14,7 @@ from llvmlite import binding
 from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
 from graphc.codegen.machine.costs import DEFAULT, Costs
+from graphc.codegen.machine.roofline import Roofline
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ class Target:
     """True when programs may read a counter of cycles."""
     l1_bytes: int = 32 * 1024
     l2_bytes: int = 512 * 1024
+    llc_bytes: int = 8 << 20
+    """Bytes of the last-level cache that one core can count on."""
     line_bytes: int = 64
     """Bytes of a cache line."""
     page_bytes: int = 4096
@@ -72,6 +75,11 @@ class Target:
     def lanes(self, dtype: DType) -> int:
         """Elements of ``dtype`` in one vector register."""
         return max(1, self.vector_bytes // dtype.itemsize)
+
+    @property
+    def roofline(self) -> Roofline:
+        """What one core does at best."""
+        return Roofline(self.costs.speeds, self.l1_bytes, self.l2_bytes, self.llc_bytes)
 
     @property
     def has_pool(self) -> bool:

@@ -176,7 +176,7 @@ class Polls:
 
     def run(self, given: Scheduled, context: Context) -> PassResult:
         """Counts polls."""
-        found = find_polls(given.program, given.execution.threads, context.target.costs.threads)
+        found = find_polls(given.program, given.execution.threads, context.target)
         return PassResult(replace(given, execution=replace(given.execution, polls=found)), len(found))
 
 

@@ -19,7 +19,7 @@ _LEVELS: tuple[tuple[frozenset[str], dict[str, Any]], ...] = (
         frozenset({"+avx512f", "+avx512vl"}),
         {
             **{"vector_bytes": 64, "registers": 32, "streams": 32, "masked": True, "fast_ldexp": True, "fma": True},
-            **{"l1_bytes": 48 * 1024, "l2_bytes": 1024 * 1024, "costs": AVX512},
+            **{"l1_bytes": 48 * 1024, "l2_bytes": 1024 * 1024, "llc_bytes": 24 << 20, "costs": AVX512},
         },
     ),
     (frozenset({"+avx2", "+fma"}), {"vector_bytes": 32, "masked": True, "fma": True, "costs": AVX2}),

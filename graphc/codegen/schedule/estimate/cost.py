@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from graphc.codegen.machine.costs import ThreadCosts
+from graphc.codegen.machine.roofline import Roofline
 from graphc.ir.kernel.access import access
 from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.statements import Kernel, Load, Loop, Program, Stmt, Store
@@ -41,17 +41,16 @@ class StatementCounts:
         return cost
 
 
-def kernel_ns(kernel: Kernel, statements: int, k: ThreadCosts) -> int:
+def kernel_ns(kernel: Kernel, statements: int, roofline: Roofline) -> int:
     """Nanoseconds that one run takes on one core, very roughly; ``statements`` is the cost of the body."""
     touched = sum(b.size * b.dtype.itemsize for b in kernel.arguments)
-    speed = k.near_bandwidth if touched <= k.near_bytes else k.far_bandwidth
-    return int(max(statements * k.statement_ns, touched / speed))
+    return int(roofline.time(statements, touched))
 
 
-def program_ns(program: Program, costs: ThreadCosts) -> int:
+def program_ns(program: Program, roofline: Roofline) -> int:
     """Nanoseconds that one run of a scheduled program takes on one core, very roughly."""
     runs: Counter[str] = Counter()
     for call in program.calls:
         runs[call.kernel] += call.runs
     kernels = [k for k in program.kernels if runs[k.name]]
-    return sum(runs[k.name] * kernel_ns(k, StatementCounts().body(k.body), costs) for k in kernels)
+    return sum(runs[k.name] * kernel_ns(k, StatementCounts().body(k.body), roofline) for k in kernels)

@@ -40,7 +40,7 @@ def plan_threads(program: Program, target: Target) -> ThreadPlan:
     """The plan for a scheduled program whose memory is planned."""
     if not target.has_pool:
         return ThreadPlan()
-    costs = target.costs.threads
+    costs, roofline = target.costs.threads, target.roofline
     runs: Counter[str] = Counter()
     for call in program.calls:
         runs[call.kernel] += call.runs
@@ -49,7 +49,7 @@ def plan_threads(program: Program, target: Target) -> ThreadPlan:
     shared = 0
     for kernel in (k for k in program.kernels if runs[k.name]):
         counts = StatementCounts()
-        ns = kernel_ns(kernel, counts.body(kernel.body), costs)
+        ns = kernel_ns(kernel, counts.body(kernel.body), roofline)
         least = costs.repeated_ns if kernel.name in repeated else costs.split_ns
         chunking = chunk_kernel(kernel, counts, costs) if ns >= least else None
         if chunking is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphc.codegen.machine.costs import ThreadCosts
+from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.estimate.cost import StatementCounts, kernel_ns
 from graphc.codegen.schedule.threads.plan import ThreadPlan, owners
 from graphc.files.manifest import INTERRUPTIBLE_NS
@@ -10,14 +10,14 @@ from graphc.ir.kernel.repeat import blocks
 from graphc.ir.kernel.statements import Call, Program
 
 
-def find_polls(program: Program, threads: ThreadPlan, costs: ThreadCosts) -> frozenset[int]:
+def find_polls(program: Program, threads: ThreadPlan, target: Target) -> frozenset[int]:
     """The numbers of the calls before which a scheduled program polls. None of them comes after a write to a parameter
     or state; threads poll only at barriers, and not in loops that they share."""
     kernels = {k.name: k for k in program.kernels}
-    times = {k.name: kernel_ns(k, StatementCounts().body(k.body), costs) for k in program.kernels}
+    times = {k.name: kernel_ns(k, StatementCounts().body(k.body), target.roofline) for k in program.kernels}
     if sum(times[call.kernel] * call.runs for call in program.calls) < INTERRUPTIBLE_NS:
         return frozenset()
-    owner = owners(program)
+    owner, poll_ns = owners(program), target.costs.threads.poll_ns
 
     def writes(call: Call) -> bool:
         arguments = zip(kernels[call.kernel].arguments, call.args, strict=True)
@@ -26,13 +26,13 @@ def find_polls(program: Program, threads: ThreadPlan, costs: ThreadCosts) -> fro
     found: set[int] = set()
     number, since = 0, 0
     for axis, unit in blocks(program.calls):
-        if since >= costs.poll_ns and (not threads.chunked or (axis is None and number in threads.barriers)):
+        if since >= poll_ns and (not threads.chunked or (axis is None and number in threads.barriers)):
             found.add(number)
             since = 0
         if any(map(writes, unit)):
             break
         spent = sum(times[call.kernel] * call.runs for call in unit)
-        if axis is not None and spent >= costs.poll_ns and not threads.chunked:
+        if axis is not None and spent >= poll_ns and not threads.chunked:
             found.add(number)
         since += spent
         number += len(unit)

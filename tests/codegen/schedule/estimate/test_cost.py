@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from graphc.base.dtypes import float32
-from graphc.codegen.machine.costs import DEFAULT
+from graphc.codegen.machine.costs import SpeedCosts
+from graphc.codegen.machine.roofline import Roofline
 from graphc.codegen.schedule.estimate.cost import StatementCounts, kernel_ns, program_ns
 from graphc.ir.kernel.index import Axis, as_index
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Loop, Program, Stmt, Store
 
+ROOFLINE = Roofline(SpeedCosts(10.0, 64.0, 64.0, 12.0, 12.0), 32 << 10, 1 << 20, 8 << 20)
 A, B = Axis("a", 10), Axis("b", 16)
 
 
@@ -45,17 +47,13 @@ def kernel(size: int) -> Kernel:
 
 
 def test_time_is_that_of_the_work_or_of_the_bytes():
-    assert kernel_ns(kernel(0), 1_000_000, DEFAULT.threads) == 100_000
-    assert kernel_ns(kernel(1 << 16), 10, DEFAULT.threads) == (1 << 18) // 64
-    assert kernel_ns(kernel(1 << 24), 10, DEFAULT.threads) == (1 << 26) // 12
+    assert kernel_ns(kernel(0), 1_000_000, ROOFLINE) == 100_000
+    assert kernel_ns(kernel(1 << 16), 10, ROOFLINE) == (1 << 18) // 64
+    assert kernel_ns(kernel(1 << 24), 10, ROOFLINE) == (1 << 26) // 12
 
 
 def test_the_time_of_a_program_is_that_of_its_calls():
     used, unused = kernel(1 << 16), Kernel("other", kernel(1 << 24).buffers, ())
     calls = (Call("k", ("x",)), Call("k", ("x",)))
-    assert (
-        program_ns(Program("p", (), (used, unused), calls), DEFAULT.threads)
-        == 2 * kernel_ns(used, 0, DEFAULT.threads)
-        > 0
-    )
-    assert program_ns(Program("p", (), (used, unused), ()), DEFAULT.threads) == 0
+    assert program_ns(Program("p", (), (used, unused), calls), ROOFLINE) == 2 * kernel_ns(used, 0, ROOFLINE) > 0
+    assert program_ns(Program("p", (), (used, unused), ()), ROOFLINE) == 0

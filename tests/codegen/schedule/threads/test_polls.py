@@ -10,7 +10,6 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.codegen.llvm.entry import ARMED, CUT, INTERRUPT
-from graphc.codegen.machine.costs import DEFAULT
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.schedule.threads.plan import ThreadPlan, owners, plan_threads
 from graphc.codegen.schedule.threads.polls import find_polls
@@ -47,25 +46,25 @@ def first_write(program: Program) -> int:
 
 def test_short_programs_poll_nothing():
     program = step_program(8)
-    assert not find_polls(program, ThreadPlan(), DEFAULT.threads)
+    assert not find_polls(program, ThreadPlan(), host_target())
     assert f"@{INTERRUPT}" not in emitted(program, host_target())
 
 
 def test_polls_come_before_the_first_write_to_parameters(long_step: Program):
-    polls = find_polls(long_step, ThreadPlan(), DEFAULT.threads)
+    polls = find_polls(long_step, ThreadPlan(), host_target())
     assert polls and max(polls) <= first_write(long_step)
 
 
 def test_threads_poll_at_barriers(long_step: Program):
     threads = plan_threads(long_step, host_target())
-    polls = find_polls(long_step, threads, DEFAULT.threads)
+    polls = find_polls(long_step, threads, host_target())
     assert threads.chunked and polls and polls <= threads.barriers
 
 
 def test_nothing_polls_after_a_write_at_the_start(long_step: Program):
     number = first_write(long_step)
     calls = (long_step.calls[number], *long_step.calls[:number], *long_step.calls[number + 1 :])
-    assert not find_polls(replace(long_step, calls=calls), ThreadPlan(), DEFAULT.threads)
+    assert not find_polls(replace(long_step, calls=calls), ThreadPlan(), host_target())
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -31,7 +31,7 @@ from graphc.ir.graph.text import collect_data, print_graph
 from graphc.ir.types import TensorType
 from graphc.lowering.program import lower_graph
 from graphc.nn import functional as F
-from graphc.ops import contraction, dispatch, elementwise
+from graphc.ops import dispatch, elementwise, matrix_product
 from graphc.passes.pipeline import optimize
 
 DEFAULT = ("policy_b1", "net_b1", "minilm_b1_t128", "resnet50_b1", "train_policy_b256", "train_gpt_b8_t128")
@@ -96,7 +96,7 @@ def chain(nodes: int) -> Graph:
             b = values[int(rng.integers(max(0, len(values) - 20), len(values)))]
             kind = len(values) % 5
             if kind == 0:
-                values.append(contraction.matmul(a, b, transpose_a=False, transpose_b=True))
+                values.append(matrix_product.matmul(a, b, transpose_a=False, transpose_b=True))
             elif kind == 1:
                 values.append(elementwise.maximum(a, b))
             elif kind == 2:

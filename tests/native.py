@@ -15,7 +15,7 @@ from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.entry import ENTRY, bound_storages, emit_program
 from graphc.codegen.machine.target import Target, target_named
 from graphc.codegen.schedule.memory.bufferize import plan_memory
-from graphc.codegen.schedule.memory.non_temporal import streamed_buffers
+from graphc.codegen.schedule.memory.non_temporal import non_temporal_buffers
 from graphc.codegen.schedule.pipeline import plan_execution, schedule_program
 from graphc.codegen.schedule.threads.execution import Execution
 from graphc.files.manifest import TargetSpec
@@ -85,7 +85,7 @@ class Native:
         self.program = program
         self.target = target
         # One thread and no polls: no symbol of a thread pool or of signals.
-        self.text = emit_program(program, target, Execution(streamed_buffers(program, target)))
+        self.text = emit_program(program, target, Execution(non_temporal_buffers(program, target)))
 
     @cached_property
     def library(self) -> Library:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from graphc.files.manifest import PREPARED
+from graphc.files.manifest import PREPACKED
 from graphc.ir.kernel.index import Axis, Dynamic, Index, substitute
 from graphc.ir.kernel.statements import Acc, IndexLet, Kernel, Let, Load, Loop, Program, Read, walk
 from graphc.ir.kernel.text import print_program
@@ -99,7 +99,7 @@ def canonical_program(program: Program) -> str:
                 replace(
                     s,
                     name=storages[s.name],
-                    path=PREPARED if s.path.startswith(PREPARED) else s.path,
+                    path=PREPACKED if s.path.startswith(PREPACKED) else s.path,
                     alias=storages.get(s.alias, ""),
                 )
                 for s in program.storages

@@ -33,7 +33,7 @@ from graphc.compiler.compile import compile_graph, load_compiled, running_target
 from graphc.compiler.freeze import freeze, watch
 from graphc.compiler.native_call import native
 from graphc.eager.record import Snapshot
-from graphc.files.manifest import PREPARED
+from graphc.files.manifest import PREPACKED
 from graphc.ir.graph.graph import Graph, Value, input_class, input_path
 from graphc.ops.autodiff import split_forward_backward, vjp_graph
 from graphc.passes.base import Pass
@@ -236,9 +236,9 @@ class Variant:
 
     def _prepacked_binding(self, paths: Sequence[str], first: Executable) -> PrepackedBinding:
         taken = [spec.path for spec in first.inputs]
-        outside = list(dict.fromkeys([*(p for p in paths if not p.startswith(PREPARED)), *taken]))
+        outside = list(dict.fromkeys([*(p for p in paths if not p.startswith(PREPACKED)), *taken]))
         number = {path: i for i, path in enumerate(outside)}
-        number |= {PREPARED + spec.name: len(outside) + i for i, spec in enumerate(first.outputs)}
+        number |= {PREPACKED + spec.name: len(outside) + i for i, spec in enumerate(first.outputs)}
         return PrepackedBinding(
             [self._slots[p] for p in outside],
             [self._written[p] for p in outside],

@@ -59,7 +59,7 @@ class Entry:
     constants: np.ndarray
     """The constant block, as bytes."""
     prepacking: Entry | None = field(default=None, kw_only=True)
-    """What runs once for many calls: its outputs are params of the program whose paths begin with PREPARED."""
+    """What runs once for many calls: its outputs are params of the program whose paths begin with PREPACKED."""
 
 
 @dataclass(frozen=True)

@@ -228,12 +228,12 @@ class _Checker:
         """Runs the optimized graph with every value as an output; names the first that differs."""
 
         def find() -> str:
-            probing = _Probe()
-            graph = probing.transform(self.stages.optimized)
+            every = _EveryValue()
+            graph = every.transform(self.stages.optimized)
             values = Evaluator()
             values.run(self.stages.optimized, self.arguments)
             found = run(Stages(graph, target=self.stages.target), stage)[0]
-            for value, array in zip(probing.probed, found, strict=True):
+            for value, array in zip(every.computed, found, strict=True):
                 if not self.close(array, np.asarray(values.values[value])):
                     return _describe(value.node)
             return "every node by itself is right: the fault lies in how they are fused"
@@ -241,14 +241,14 @@ class _Checker:
         return find
 
 
-class _Probe(Reemitter):
+class _EveryValue(Reemitter):
     """Copies a graph and returns every value that a node computes."""
 
     def transform(self, graph: Graph) -> Graph:
         result = super().transform(graph)
         plain = [n for n in graph.nodes() if n.op is not CONSTANT and not n.op.has(Trait.EFFECT)]
-        self.probed: list[Value] = [v for n in plain for v in n.results]
-        result.set_outputs([self.values[v] for v in self.probed])
+        self.computed: list[Value] = [v for n in plain for v in n.results]
+        result.set_outputs([self.values[v] for v in self.computed])
         return result
 
 

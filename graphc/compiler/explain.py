@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from graphc.base.pass_runner import PassRun
-from graphc.codegen.schedule.estimate.kernel_facts import Facts, Form, kernel_facts
+from graphc.codegen.schedule.estimate.kernel_facts import KernelFacts, Vectorization, kernel_facts
 from graphc.codegen.schedule.memory.liveness import intervals, peak
 from graphc.compiler.stages import Stages
 from graphc.fusion.partition import is_repeated
@@ -52,7 +52,7 @@ class KernelReport:
 
 
 @dataclass(frozen=True)
-class Apart:
+class Unfused:
     """Two neighbouring kernels that were not merged."""
 
     value: str
@@ -84,7 +84,7 @@ class Explanation:
 
     name: str
     calls: tuple[KernelReport, ...]
-    apart: tuple[Apart, ...]
+    unfused: tuple[Unfused, ...]
     layouts: dict[str, float]
     """Estimated cycles in each layout that was compared; empty when there are no images."""
     memory: Memory
@@ -112,8 +112,8 @@ def explain(stages: Stages) -> Explanation:
     origin = _Origins(graph, plan)
     facts = {k.name: kernel_facts(k) for k in program.kernels}
     calls = tuple(_report(program, n, c, facts[c.kernel], origin) for n, c in enumerate(program.calls))
-    apart, passes = _apart(program, plan, origin), tuple(run for runs in stages.passes.values() for run in runs)
-    return Explanation(program.name, calls, apart, dict(stages.layouts), memory_of(program), passes)
+    unfused, passes = _unfused(program, plan, origin), tuple(run for runs in stages.passes.values() for run in runs)
+    return Explanation(program.name, calls, unfused, dict(stages.layouts), memory_of(program), passes)
 
 
 class _Origins:
@@ -136,7 +136,7 @@ class _Origins:
         return list(dict.fromkeys(self.nodes[name] for name in call.values if name in self.nodes))
 
     def kind(self, nodes: list[Node]) -> str:
-        """The form of the kernel that computes these nodes; steps of a scan tell by their products and reductions."""
+        """The kind of the kernel that computes these nodes; steps of a scan tell by their products and reductions."""
         found = [self.kinds.get(n, "copy") for n in nodes] or ["copy"]
         return "contraction" if "contraction" in found else found[-1]
 
@@ -151,7 +151,7 @@ def modules_of(nodes: list[Node]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(n.location.module for n in nodes if n.location.module))
 
 
-def _report(program: Program, number: int, call: Call, facts: Facts, origins: _Origins) -> KernelReport:
+def _report(program: Program, number: int, call: Call, facts: KernelFacts, origins: _Origins) -> KernelReport:
     kernel = program.kernel(call.kernel)
     nodes = origins.of(call)
     kind = "pack" if is_packing(call) else origins.kind(nodes)
@@ -160,17 +160,26 @@ def _report(program: Program, number: int, call: Call, facts: Facts, origins: _O
     writes = tuple(_title(s) for b, s in bound if b.role != "in")
     packed = any(b.name == "packed" for b in kernel.arguments)
     source = next((str(n.location) for n in reversed(nodes) if n.location.file), "")
-    form, moved = facts.form, (facts.read + facts.written) * call.runs
+    vectorization, moved = facts.vectorization, (facts.read + facts.written) * call.runs
     flops = facts.flops * call.runs
     loops = tuple(axis.extent for axis in call.loops)
-    shape = (_schedule(kind, form, packed), packed, form.lanes, form.copies, facts.scratch, flops, moved, loops)
+    shape = (
+        _schedule(kind, vectorization, packed),
+        packed,
+        vectorization.lanes,
+        vectorization.copies,
+        facts.scratch,
+        flops,
+        moved,
+        loops,
+    )
     return KernelReport(number, call.kernel, kind, _ops(nodes), modules_of(nodes), source, reads, writes, *shape)
 
 
-def _schedule(kind: str, form: Form, packed: bool) -> str:
-    if form.block and kind != "contraction":
-        return f"results in {form.registers} vectors of {form.lanes} lanes while a loop runs"
-    return f"{form}, packed" if packed else str(form)
+def _schedule(kind: str, vectorization: Vectorization, packed: bool) -> str:
+    if vectorization.block and kind != "contraction":
+        return f"results in {vectorization.registers} vectors of {vectorization.lanes} lanes while a loop runs"
+    return f"{vectorization}, packed" if packed else str(vectorization)
 
 
 def _ops(nodes: list[Node]) -> tuple[str, ...]:
@@ -185,20 +194,20 @@ def _title(storage: Storage) -> str:
     return f"{name}: {storage.dtype.name}[{','.join(map(str, storage.shape))}]"
 
 
-def _apart(program: Program, plan: FusionPlan, origins: _Origins) -> tuple[Apart, ...]:
+def _unfused(program: Program, plan: FusionPlan, origins: _Origins) -> tuple[Unfused, ...]:
     """Each refusal once per pair of calls and reason."""
     number: dict[Node, int] = {}
     for position, call in enumerate(program.calls):
         if not is_packing(call):
             number.update((node, position) for node in origins.of(call))
     group = {n: g for g in plan.groups for n in g.nodes}
-    found: dict[tuple[str, int, int], Apart] = {}
+    found: dict[tuple[str, int, int], Unfused] = {}
     for refusal in plan.refusals:
         value, reader = refusal.value, refusal.reader
         if value.node in number and reader in number:
             reason = refusal.reason.text(group[value.node], group[reader])
             key = (value.name, number[value.node], number[reader])
-            found.setdefault(key, Apart(*key, reason))
+            found.setdefault(key, Unfused(*key, reason))
     return tuple(sorted(found.values(), key=lambda a: (a.producer, a.reader, a.value)))
 
 
@@ -225,11 +234,11 @@ def _lines(explanation: Explanation) -> list[str]:
         f"memory: arena {memory.arena} bytes, lower bound {memory.bound} (+{over:.1%}), of it scratch rows "
         f"{memory.scratch}; temporaries one by one {memory.temporaries}; constants {memory.constants}"
     )
-    apart: dict[int, list[Apart]] = {}
-    for entry in explanation.apart:
-        apart.setdefault(entry.reader, []).append(entry)
+    unfused: dict[int, list[Unfused]] = {}
+    for entry in explanation.unfused:
+        unfused.setdefault(entry.reader, []).append(entry)
     for call in calls:
-        lines += ["", *_call_lines(call), *_apart_lines(apart.get(call.number, []))]
+        lines += ["", *_call_lines(call), *_unfused_lines(unfused.get(call.number, []))]
     return [*lines, "", "passes:", *_pass_lines(explanation.passes)]
 
 
@@ -256,5 +265,5 @@ def _call_lines(call: KernelReport) -> list[str]:
     return lines
 
 
-def _apart_lines(apart: list[Apart]) -> list[str]:
-    return [f"   apart     from {a.producer} ({a.value}): {a.reason}" for a in apart]
+def _unfused_lines(unfused: list[Unfused]) -> list[str]:
+    return [f"   unfused   from {a.producer} ({a.value}): {a.reason}" for a in unfused]

@@ -32,7 +32,7 @@ MAX_DEPTH = 64
 INTERRUPTIBLE_NS = 10_000_000
 """Programs that are expected to take as long on one core have polls (see threads.polls), at which Ctrl-C ends them
 early; nobody waits for others."""
-PREPARED = "%"
+PREPACKED = "%"
 """How the path of a param begins that another program makes of weights; the rest is the name of its output there."""
 BUFFER_CLASSES = ("input", "param", "state", "output", "status", "constant", "arena")
 SECTIONS = {"manifest": MAX_MANIFEST, "graph": MAX_TEXT, "data": MAX_BYTES, "weights": MAX_BYTES}

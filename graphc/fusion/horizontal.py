@@ -17,7 +17,7 @@ _ONCE = Trait.ELEMENTWISE | Trait.REDUCTION
 # ---- duplicates
 
 
-def recompute(partition: Partition) -> None:
+def duplicate_producers(partition: Partition) -> None:
     """Lets groups compute elementwise values for themselves that another one would only store for them, where that
     moves fewer bytes: a product that a second reduction sums, read by it as the factors that lie in memory anyway."""
     for node in partition.materialized:

@@ -8,7 +8,7 @@ from graphc.ir.graph.graph import Node, attr_key
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import Let, walk
 from graphc.ir.op import Trait
-from graphc.passes.operand_access import domain_axes, operand_reads, probed
+from graphc.passes.operand_access import domain_axes, operand_reads, recorded
 
 _known: dict[Hashable, tuple[str, ...]] = {}
 """Operations of rules by op, attributes and element types."""
@@ -47,6 +47,6 @@ def _operations(node: Node) -> tuple[str, ...]:
     types = tuple(v.dtype.name for v in (*node.operands, *node.results))
     key = node.op, attr_key(node.attrs), types
     if key not in _known:
-        body = probed(node, domain_axes(node.results[0].shape)).nest.body()
+        body = recorded(node, domain_axes(node.results[0].shape)).nest.body()
         _known[key] = tuple(s.op for s, _ in walk(body) if isinstance(s, Let))
     return _known[key]

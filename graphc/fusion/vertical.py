@@ -9,7 +9,7 @@ from math import prod
 
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.fusion.group_order import in_order
-from graphc.fusion.horizontal import fuse_horizontally, recompute
+from graphc.fusion.horizontal import duplicate_producers, fuse_horizontally
 from graphc.fusion.pad_fusion import fuse_pads
 from graphc.fusion.partition import Group, Partition, is_check, node_axes
 from graphc.fusion.price import weight
@@ -32,13 +32,13 @@ class Reason(Enum):
     EPILOGUE = "what follows the product is too expensive to be written out once per register"
     DOMAIN = "the reader is computed over another domain"
     PLACE = "an element is not at hand where it is read, and is read again or stored, so that it is computed only once"
-    APART = "the product's neighbours lie apart in its result: what else is read there is read in order afterwards"
+    STRIDED = "the product's neighbours lie apart in its result: what else is read there is read in order afterwards"
     ORDER = "the product is needed elsewhere, or in another order of elements"
     SINGLE = "both compute single values, of which larger kernels would be equal to no other one"
     LONG = "both together would be a kernel of more operations than pay off"
     DIVIDED = "indices would be quotients of quotients, which double with each step"
     CALL_INVARIANT = "the one depends on weights alone, and is computed once for many calls"
-    DETOUR = "a third group lies between the two: it needs the one and is needed by the other"
+    CYCLE = "a third group lies between the two: it needs the one and is needed by the other"
 
     def text(self, producer: Group, consumer: Group) -> str:
         """The reason as a sentence about two groups."""
@@ -60,7 +60,7 @@ class FusionPlan:
     """Groups in an order in which they can run, and the values that must lie in memory."""
 
     groups: tuple[Group, ...]
-    realized: frozenset[Value]
+    stored: frozenset[Value]
     """Every value that a group stores."""
     refusals: tuple[Refusal, ...] = ()
     """For every stored value and every group that reads it, why it is not computed there."""
@@ -84,7 +84,7 @@ class _Fuser(Partition):
         # NOTE: large domains first: merging numbers can put a third group between two that share large values.
         self._merge(self.costs.large_bytes)
         self._merge(0)
-        recompute(self)
+        duplicate_producers(self)
         fuse_horizontally(self)
         fuse_pads(self)
         groups = self.groups()
@@ -141,13 +141,13 @@ class _Fuser(Partition):
         merged = self._merged(producer, consumer)
         if isinstance(merged, Reason):
             return merged
-        if merged.kind == "contraction" and self._reads_apart(producer, consumer):
-            return Reason.APART
+        if merged.kind == "contraction" and self._reads_strided(producer, consumer):
+            return Reason.STRIDED
         if merged.kind in ("contraction", "nest") and self._weight(producer, consumer) > self.costs.epilogue:
             return Reason.EPILOGUE
         reason = self._too_long(producer, consumer, merged) or self._misfit(producer, consumer, merged)
         if reason is None and self.reaches(producer, consumer, directly=False):
-            reason = Reason.DETOUR
+            reason = Reason.CYCLE
         merged.divisions = producer.divisions + consumer.divisions + self._divides(producer, consumer, merged)
         if reason is None and merged.divisions > self.costs.view_divisions:
             reason = Reason.DIVIDED
@@ -187,7 +187,7 @@ class _Fuser(Partition):
             return Group([], "contraction", b.shape) if a.shape == b.shape or reshaped else Reason.SHAPE
         return Group([], "nest", a.shape) if _goes_on(a, b) and a.shape == b.shape else Reason.KINDS
 
-    def _reads_apart(self, producer: Group, consumer: Group) -> bool:
+    def _reads_strided(self, producer: Group, consumer: Group) -> bool:
         """Whether what follows a sum whose lanes lie apart in its result (the gradient of a window's weights) reads
         more of that size, as an optimizer does: lane by lane, which takes longer than a kernel of its own."""
         if not any(_is_windows(n) for n in producer.nodes):

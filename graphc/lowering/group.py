@@ -26,24 +26,24 @@ from graphc.passes.operand_access import broadcast_index, guarded_reads, is_dyna
 def lower_group(
     group: Group,
     place: dict[Value, str],
-    realized: frozenset[Value],
+    stored: frozenset[Value],
     strides: Mapping[str, tuple[int, ...]] | None = None,
     costs: FusionCosts = DEFAULT.fusion,
 ) -> tuple[Kernel, tuple[str, ...]]:
     """(kernel, storages it is called with) of one group; ``strides`` of storages that are not row-major."""
-    return _GroupLowering(group, place, realized, strides or {}, costs).run()
+    return _GroupLowering(group, place, stored, strides or {}, costs).run()
 
 
 def lower_part(
     part: Value,
     whole: Value,
     place: dict[Value, str],
-    realized: frozenset[Value],
+    stored: frozenset[Value],
     strides: Mapping[str, tuple[int, ...]],
 ) -> tuple[Kernel, tuple[str, ...]]:
     """(kernel, storages it is called with) that computes ``part`` and writes it into ``whole``, whose buffer begins
     with the first element of the part."""
-    lowering = _GroupLowering(Group([whole.node], "nest", part.shape, outputs=[whole]), place, realized, strides)
+    lowering = _GroupLowering(Group([whole.node], "nest", part.shape, outputs=[whole]), place, stored, strides)
     return lowering.part(part, whole)
 
 
@@ -65,7 +65,7 @@ class _GroupLowering:
         self,
         group: Group,
         place: dict[Value, str],
-        realized: frozenset[Value],
+        stored: frozenset[Value],
         strides: Mapping[str, tuple[int, ...]],
         costs: FusionCosts = DEFAULT.fusion,
     ):
@@ -73,7 +73,7 @@ class _GroupLowering:
         self.group = group
         self.members = set(group.nodes)
         self.place = place
-        self.realized = realized
+        self.stored = stored
         self.nest = NestBuilder()
         self.buffers: dict[str, Buffer] = {}
         """By storage name, in order of first use."""
@@ -257,7 +257,7 @@ class _GroupLowering:
 
     def is_loaded(self, value: Value) -> bool:
         """Whether a value lies in memory before the kernel runs."""
-        return value.node not in self.members and (value in self.realized or value in self.place)
+        return value.node not in self.members and (value in self.stored or value in self.place)
 
     def _load(self, value: Value, index: tuple[Index, ...]) -> Scalar:
         return self.nest.load_at(self._buffer(value, "in"), self._offset(value, index), value.dtype)

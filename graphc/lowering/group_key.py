@@ -9,7 +9,7 @@ from graphc.ir.graph.graph import Node, Value, attr_key
 
 
 def group_key(
-    group: Group, place: Mapping[Value, str], realized: Collection[Value], strides: Mapping[str, tuple[int, ...]]
+    group: Group, place: Mapping[Value, str], stored: Collection[Value], strides: Mapping[str, tuple[int, ...]]
 ) -> tuple[Hashable, tuple[str, ...]]:
     """(key, storages) of a group whose values lie in the storages of ``place``, some of which are not row-major. Equal
     keys: the same kernel, called with the storages at the same positions."""
@@ -19,9 +19,9 @@ def group_key(
     parts: list[Hashable] = []
 
     def is_loaded(value: Value) -> bool:
-        return value.node not in members and (value in realized or value in place)
+        return value.node not in members and (value in stored or value in place)
 
-    def stored(value: Value) -> Hashable:
+    def storage_of(value: Value) -> Hashable:
         name = place.get(value, "")
         return storages.setdefault(name, len(storages)), value.type, strides.get(name)
 
@@ -35,8 +35,8 @@ def group_key(
         stack.pop()
         if node not in numbers:
             numbers[node] = len(numbers)
-            operands = (stored(v) if is_loaded(v) else (numbers[v.node], v.index) for v in node.operands)
+            operands = (storage_of(v) if is_loaded(v) else (numbers[v.node], v.index) for v in node.operands)
             types = tuple(r.type for r in node.results)
             parts.append((node.op.name, attr_key(node.attrs), types, node in members, *operands))
-    outputs = tuple((numbers[v.node], v.index, stored(v)) for v in group.outputs)
+    outputs = tuple((numbers[v.node], v.index, storage_of(v)) for v in group.outputs)
     return (group.kind, group.shape, group.axes, outputs, *parts), tuple(storages)

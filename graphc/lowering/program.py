@@ -147,10 +147,10 @@ class _ProgramBuilder:
 
     def _lowered(self, group: Group) -> tuple[Kernel, tuple[str, ...]]:
         """``lower_group``, or the kernel that a group like this one has become."""
-        key, storages = group_key(group, self.place, self.plan.realized, self.strides)
+        key, storages = group_key(group, self.place, self.plan.stored, self.strides)
         found = self.known.get(key)
         if found is None:
-            kernel, args = lower_group(group, self.place, self.plan.realized, self.strides, self.costs)
+            kernel, args = lower_group(group, self.place, self.plan.stored, self.strides, self.costs)
             self.known[key] = kernel, tuple(storages.index(a) for a in args)
             return kernel, args
         kernel, positions = found
@@ -175,7 +175,7 @@ class _ProgramBuilder:
         firsts = node.op.parts(tuple(v.type for v in node.operands), node.attrs)
         for part, first in zip(node.operands, firsts, strict=True):
             start = sum(i * stride for i, stride in zip(first, strides, strict=True))
-            kernel, args = lower_part(part, result, self.place, self.plan.realized, self.strides)
+            kernel, args = lower_part(part, result, self.place, self.plan.stored, self.strides)
             offsets = tuple(as_index(start if name == self.place[result] else 0) for name in args)
             self._emit((kernel, args), (result.name,), offsets=offsets)
 
@@ -298,7 +298,7 @@ def _in_place_candidates(graph: Graph, plan: FusionPlan) -> dict[Value, Value]:
 def _last_readers(plan: FusionPlan) -> dict[Value, int]:
     """The number of the last group that reads each graph input."""
     last: dict[Value, int] = {}
-    stored = {v.node for v in plan.realized}
+    stored = {v.node for v in plan.stored}
     for number, group in enumerate(plan.groups):
         for node in group.nodes:
             for operand in node.operands:

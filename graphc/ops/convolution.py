@@ -17,8 +17,8 @@ from graphc.ir.op import Attr, Attrs, Dims, ErrorSample, ImageRule, OpDef, Sampl
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch, shape
 from graphc.ops.batch import Entry, move, spread
-from graphc.ops.contraction import of_halves, product_of, summed_type
 from graphc.ops.define import define
+from graphc.ops.matrix_product import of_halves, product_of, summed_type
 from graphc.ops.sliding import DILATION, KERNEL, PADDING, SIZE, STRIDE, Pairs, Sliding, inside
 
 Ints = tuple[int, ...]

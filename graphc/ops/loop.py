@@ -13,7 +13,7 @@ from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.graph.interpret import Evaluator, Reemitter
 from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Sample, Trait, Types
 from graphc.ir.types import TensorType
-from graphc.ops import contraction, dispatch, elementwise, math
+from graphc.ops import dispatch, elementwise, math, matrix_product
 from graphc.ops.autodiff import Split, split_forward_backward, vjp_graph
 from graphc.ops.batch import Entry, move, spread
 from graphc.ops.batching import batched_graph
@@ -247,7 +247,7 @@ def _network() -> Graph:
     """A recurrent step with two carries and a shared matrix; the old state is among the results."""
 
     def step(h: Value, c: Value, x: Value, w: Value) -> list[Value]:
-        mixed = math.tanh(elementwise.add(contraction.matmul(h, w), x))
+        mixed = math.tanh(elementwise.add(matrix_product.matmul(h, w), x))
         kept = elementwise.add(elementwise.mul(c, 0.5), mixed)
         return [elementwise.mul(mixed, kept), kept, h, kept]
 

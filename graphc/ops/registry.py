@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from graphc.ops import (
     check,
-    contraction,
     control,
     convolution,
     elementary,
@@ -13,6 +12,7 @@ from graphc.ops import (
     index,
     loop,
     math,
+    matrix_product,
     order,
     parts,
     random,
@@ -34,7 +34,7 @@ FAMILIES = (
     order,
     shape,
     index,
-    contraction,
+    matrix_product,
     convolution,
     winograd,
     window,

@@ -17,9 +17,9 @@ from graphc.ir.op import Trait
 from graphc.ops import elementwise as e
 from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape
-from graphc.ops.contraction import matmul
 from graphc.ops.define import OpFunction
 from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.matrix_product import matmul
 from graphc.passes.base import PassResult
 from graphc.passes.zero_signs import is_unseen
 

@@ -35,7 +35,7 @@ class Access:
         return not self.guarded and not self.dynamic
 
 
-class Probe:
+class AccessRecorder:
     """A LowerContext that records what a kernel rule reads and computes nothing."""
 
     def __init__(self, node: Node):
@@ -106,16 +106,16 @@ def operand_reads(node: Node, index: tuple[Index, ...]) -> list[Access]:
 
 def guarded_reads(node: Node, index: tuple[Index, ...]) -> list[tuple[int, tuple[Index, ...], Guard]]:
     """The same as (operand, its index, under which condition), in the order in which the rule reads."""
-    return probed(node, index).reads
+    return recorded(node, index).reads
 
 
-def probed(node: Node, index: tuple[Index, ...]) -> Probe:
+def recorded(node: Node, index: tuple[Index, ...]) -> AccessRecorder:
     """What the node's kernel rule does to compute the result at ``index``."""
-    probe = Probe(node)
+    recorder = AccessRecorder(node)
     refs = [OperandRef(i, v.type) for i, v in enumerate(node.operands)]
     assert node.op.lower is not None, f"{node.op.name} has no kernel rule"
-    node.op.lower(probe, index, *refs, **node.attrs)
-    return probe
+    node.op.lower(recorder, index, *refs, **node.attrs)
+    return recorder
 
 
 def is_dynamic(index: tuple[Index, ...]) -> bool:

@@ -25,7 +25,7 @@ from graphc.passes.dce import DeadCodeElimination
 from graphc.passes.decompose import Decompose
 from graphc.passes.fold import ConstantFolding
 from graphc.passes.padded_sums import JoinPaddedParts
-from graphc.passes.recompute import Recompute
+from graphc.passes.rematerialize import Rematerialize
 from graphc.passes.scans import MergeScans, OptimizeSteps, PruneScans
 from graphc.passes.winograd import Winograd
 
@@ -62,7 +62,7 @@ PIPELINE: tuple[Pass, ...] = (
     PruneScans(),
     DeadCodeElimination(),
     # Last, for it makes equal nodes.
-    Recompute(),
+    Rematerialize(),
 )
 """What ``optimize`` does, top to bottom."""
 _OWN = frozenset(map(type, PIPELINE))

@@ -18,12 +18,12 @@ from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
 from graphc.ops import elementwise as e
 from graphc.ops import math, reduce
-from graphc.ops.contraction import bf16_pairs, i8_quads, matmul, quad_matmul
 from graphc.ops.convolution import conv
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.elementwise import cast, mul
 from graphc.ops.index import gather
 from graphc.ops.loop import scan
+from graphc.ops.matrix_product import bf16_pairs, i8_quads, matmul, quad_matmul
 from graphc.ops.shape import broadcast_to, flip, reshape, slice, transpose
 
 PRECISIONS = {"bf16": bfloat16, "f16": float16, "int8": int8, "bf16_dot": bfloat16x2, "int8_dot": int32}

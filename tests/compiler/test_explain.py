@@ -58,20 +58,20 @@ def test_a_block_of_a_transformer():
     assert "test_explain.py:" in found.calls[-1].source
 
 
-def test_neighbours_that_stayed_apart_have_reasons():
+def test_neighbours_that_are_not_fused_have_reasons():
     found = explained(Block().eval(), floats(16, 48))
-    numbers = {(a.producer, a.reader) for a in found.apart}
-    assert len(found.apart) == 2 and all(a < b for a, b in numbers)
-    assert all("each element is read many times" in a.reason for a in found.apart)
+    numbers = {(a.producer, a.reader) for a in found.unfused}
+    assert len(found.unfused) == 2 and all(a < b for a, b in numbers)
+    assert all("each element is read many times" in a.reason for a in found.unfused)
 
 
-def test_rows_of_other_axes_stay_apart():
+def test_rows_of_other_axes_are_not_fused():
     found = explained(lambda x: F.softmax(F.softmax(x, 0), 1), floats(32, 48))
-    assert [a.reason for a in found.apart] == ["the two reduce different rows: another shape, or other axes"]
+    assert [a.reason for a in found.unfused] == ["the two reduce different rows: another shape, or other axes"]
 
 
-def test_everything_merged_has_nothing_apart():
-    assert explained(lambda x: F.softmax(x.tanh() * 2, 1), floats(32, 48)).apart == ()
+def test_everything_merged_has_nothing_unfused():
+    assert explained(lambda x: F.softmax(x.tanh() * 2, 1), floats(32, 48)).unfused == ()
 
 
 def test_scratch_rows():
@@ -114,7 +114,7 @@ def test_equal_kernels_keep_their_own_modules():
 def test_a_compile_from_a_program_has_no_fusion():
     stages = Stages(lowered=stages_of(Block().eval(), floats(16, 48)).lowered)
     found = explain(stages)
-    assert found.apart == () and len(found.calls) >= 3
+    assert found.unfused == () and len(found.calls) >= 3
     with pytest.raises(CompileError):
         _ = stages.traced
 

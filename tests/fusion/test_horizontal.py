@@ -19,7 +19,7 @@ def check(text: str, compare: bool = False) -> FusionPlan:
 
 
 def stored(plan: FusionPlan) -> set[str]:
-    return {v.name for v in plan.realized}
+    return {v.name for v in plan.stored}
 
 
 def column_sums(shape: str, escapes: bool = False) -> str:

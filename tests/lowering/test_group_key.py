@@ -19,8 +19,8 @@ def keys(*lines: str) -> list:
     text = f"graph @g({ARGUMENTS}) -> ({', '.join(types)}) {{\n" + "\n".join(lines) + f"\nreturn {', '.join(names)}\n}}"
     graph = graph_of(text)
     plan = fuse(graph)
-    place = {v: v.name for v in (*graph.inputs, *(r for n in graph.nodes() for r in n.results if r in plan.realized))}
-    return [group_key(g, place, plan.realized, {}) for g in plan.groups]
+    place = {v: v.name for v in (*graph.inputs, *(r for n in graph.nodes() for r in n.results if r in plan.stored))}
+    return [group_key(g, place, plan.stored, {}) for g in plan.groups]
 
 
 def test_equal_groups_of_other_storages():

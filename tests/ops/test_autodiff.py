@@ -14,8 +14,8 @@ from graphc.ir.op import REGISTRY
 from graphc.ir.types import TensorType
 from graphc.ops import elementwise, index, math, reduce, shape, state, tap
 from graphc.ops.autodiff import split_forward_backward, vjp_graph
-from graphc.ops.contraction import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.matrix_product import matmul
 
 
 def build(function, *inputs, name="f"):

@@ -14,11 +14,11 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import copy
 from graphc.ir.graph.verify import verify_graph
 from graphc.ir.types import TensorType
-from graphc.ops.contraction import matmul
 from graphc.ops.convolution import conv
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.elementwise import add, div, mul, sub
 from graphc.ops.math import rsqrt, sqrt
+from graphc.ops.matrix_product import matmul
 from graphc.ops.shape import reshape
 from graphc.passes.batchnorm import BatchNormFolding
 from graphc.passes.fold import ConstantFolding

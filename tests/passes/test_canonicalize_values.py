@@ -20,10 +20,10 @@ from graphc.ir.types import TensorType
 from graphc.ops import elementwise as e
 from graphc.ops import math as m
 from graphc.ops import reduce, shape
-from graphc.ops.contraction import matmul
 from graphc.ops.convolution import conv
 from graphc.ops.define import OpFunction
 from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.matrix_product import matmul
 from graphc.passes.canonicalize import RULES
 
 Build = Callable[..., Value]

@@ -17,9 +17,9 @@ from graphc.ir.graph.verify import verify_graph
 from graphc.ir.types import TensorType
 from graphc.ops import elementwise, math, reduce, shape, state
 from graphc.ops.autodiff import vjp_graph
-from graphc.ops.contraction import matmul
 from graphc.ops.convolution import conv
 from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.matrix_product import matmul
 from graphc.ops.window import max_pool
 from graphc.passes.base import PassResult
 from graphc.passes.dce import DeadCodeElimination

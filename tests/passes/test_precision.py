@@ -20,11 +20,11 @@ from graphc.ir.graph.verify import verify_graph
 from graphc.ir.types import TensorType
 from graphc.ops import elementwise as e
 from graphc.ops import shape
-from graphc.ops.contraction import matmul
 from graphc.ops.convolution import conv
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.index import gather
 from graphc.ops.loop import scan
+from graphc.ops.matrix_product import matmul
 from graphc.ops.state import state_write
 from graphc.passes.pipeline import optimize
 from graphc.passes.precision import PRECISIONS, SMALLEST, Narrow, narrow_weights

@@ -43,14 +43,14 @@ def emit_kernel(
     target: Target,
     declarations: dict[str, Item],
     chunking: Chunking | None = None,
-    streamed: frozenset[str] = frozenset(),
+    non_temporal: frozenset[str] = frozenset(),
 ) -> Function:
     """The function ``void @name(ptr, ...)`` of a scheduled kernel; the functions that it calls are
     added to ``declarations``. Arguments are the kernel's buffers in order, scratch included; with ``chunking`` also
-    the number of the chunk to run and the number of chunks. With ``streamed`` (see memory.non_temporal) it is
+    the number of the chunk to run and the number of chunks. With ``non_temporal`` (see memory.non_temporal) it is
     ``@name.streamed``, for buffers that start at a cache line."""
     emitter = KernelEmitter(chunking.kernel if chunking else kernel, target, declarations, chunking)
-    emitter.memory.streamed = streamed
+    emitter.memory.non_temporal = non_temporal
     return emitter.emit()
 
 
@@ -58,7 +58,7 @@ _FENCE = "llvm.x86.sse.sfence"
 """Non-temporal stores are seen by other threads in order after it."""
 
 
-def streamed_name(kernel: str) -> str:
+def non_temporal_name(kernel: str) -> str:
     """The function of a kernel with non-temporal stores."""
     return f"{kernel}.streamed"
 
@@ -94,8 +94,8 @@ class KernelEmitter:
             self.share.start()
         self.body(self.kernel.body)
         name = self.kernel.name
-        if self.memory.streamed:
-            name = streamed_name(name)
+        if self.memory.non_temporal:
+            name = non_temporal_name(name)
             self.function.declare(_FENCE, f"declare void @{_FENCE}()")
             self.function.statement(f"call void @{_FENCE}()")
         return Function(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphc.base.errors import CompileError
-from graphc.codegen.llvm.emit import emit_kernel, streamed_name
+from graphc.codegen.llvm.emit import emit_kernel, non_temporal_name
 from graphc.codegen.llvm.module import Function, Item, Module, Parameter, text_of
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.threads.execution import Execution
@@ -51,7 +51,7 @@ def emit_stamped(program: Program, target: Target, execution: Execution) -> Modu
     if not target.cycle_counter:
         raise CompileError(f"calls cannot be timed one by one on {target.triple}", remedy="a machine with x86-64")
     declarations: dict[str, Item] = {"stamp": "declare i64 @llvm.readcyclecounter()"}
-    alone = Execution(execution.streamed)
+    alone = Execution(execution.non_temporal)
     return _module(target, declarations, _functions(program, target, alone, declarations, stamped=True))
 
 
@@ -73,11 +73,11 @@ def _functions(
     """Kernels and the entry."""
     functions: list[Item] = []
     for kernel in program.kernels:
-        chunking, streamed = execution.threads.chunked.get(kernel.name), execution.streamed.get(kernel.name)
+        chunking, non_temporal = execution.threads.chunked.get(kernel.name), execution.non_temporal.get(kernel.name)
         functions.append(emit_kernel(kernel, target, declarations, chunking))
-        if streamed:
-            functions.append(emit_kernel(kernel, target, declarations, chunking, streamed))
-    if execution.streamed:
+        if non_temporal:
+            functions.append(emit_kernel(kernel, target, declarations, chunking, non_temporal))
+    if execution.non_temporal:
         declarations["ptrmask"] = "declare ptr @llvm.ptrmask.p0.i64(ptr, i64)"
     if execution.polls:
         functions += [_INTERRUPT, _LOOK]
@@ -179,7 +179,7 @@ class _EntryWriter:
         self.last = len(bound_storages(program)) + 1
         """The number of the table's word behind the addresses."""
         self.table: Parameter = (f"ptr noalias nocapture{'' if self.polls else ' readonly'}", "%table")
-        self.streamed = execution.streamed
+        self.non_temporal = execution.non_temporal
         self.stamped = stamped
         self.threads = execution.threads
         self.kernels = {k.name: k for k in program.kernels}
@@ -402,7 +402,7 @@ class _EntryWriter:
         kernel = self.kernels[call.kernel]
         lined = ""
         for i, buffer in enumerate(kernel.arguments):
-            if buffer.name in self.streamed.get(call.kernel, ()):
+            if buffer.name in self.non_temporal.get(call.kernel, ()):
                 name = f"%s{number}.{i}"
                 address = self.names[self.owners[call.args[i]].name]
                 self.lines.append(f"  {name}.low = call ptr @llvm.ptrmask.p0.i64(ptr {address}, i64 {self.line - 1})")
@@ -412,7 +412,7 @@ class _EntryWriter:
                 lined = f"{name}.all" if lined else name
         if not lined:
             return f"@{kernel.name}"
-        chosen = f"select i1 {lined}, ptr @{streamed_name(kernel.name)}, ptr @{kernel.name}"
+        chosen = f"select i1 {lined}, ptr @{non_temporal_name(kernel.name)}, ptr @{kernel.name}"
         self.lines.append(f"  %f{number} = {chosen}")
         return f"%f{number}"
 

@@ -44,7 +44,7 @@ class MemoryWriter:
         self.line = line
         self.lookup = lookup
         self.buffers: dict[str, tuple[Buffer, str]] = {}
-        self.streamed: frozenset[str] = frozenset()
+        self.non_temporal: frozenset[str] = frozenset()
         """Buffers that start at a cache line and whose whole lines are written by non-temporal stores."""
         self.vector: VectorAxis | None = None
         self.spans: Spans = {}
@@ -341,7 +341,7 @@ class MemoryWriter:
         info, vector = self.buffers[store.buffer][0], self.vector
         if vector is None or vector.partial or load.guard or store.guard or store.combine:
             return False
-        if load.dtype.kind == "b" or store.buffer in self.streamed or store.buffer == load.buffer:
+        if load.dtype.kind == "b" or store.buffer in self.non_temporal or store.buffer == load.buffer:
             return False
         whole = (
             info.dtype == load.dtype
@@ -586,7 +586,7 @@ class MemoryWriter:
         assert self.vector is not None
         lanes = self.vector.lanes
         whole = all(c % lanes == 0 for _, c in index.terms) and index.constant % lanes == 0
-        if info.name in self.streamed and whole and lanes * info.dtype.itemsize == self.line:
+        if info.name in self.non_temporal and whole and lanes * info.dtype.itemsize == self.line:
             return f"align {self.line}, !nontemporal !{{i32 1}}"
         return f"align {info.dtype.itemsize}"
 

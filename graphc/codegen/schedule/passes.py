@@ -8,7 +8,7 @@ from graphc.codegen.schedule.base import Context, PassResult, Scheduled, count_c
 from graphc.codegen.schedule.blocks.tile_and_fuse import tile_and_fuse
 from graphc.codegen.schedule.loops.distribute import distribute_loops
 from graphc.codegen.schedule.memory.bufferize import plan_memory
-from graphc.codegen.schedule.memory.non_temporal import streamed_buffers
+from graphc.codegen.schedule.memory.non_temporal import non_temporal_buffers
 from graphc.codegen.schedule.memory.prepacking import call_invariant_first, split_prepacking
 from graphc.codegen.schedule.reduce.split_reduction import split_reductions
 from graphc.codegen.schedule.threads.plan import plan_threads
@@ -125,21 +125,21 @@ class PlanMemory:
 @dataclass(frozen=True)
 class NonTemporalStores:
     """Needs: kernels with lanes and a memory plan. Does: finds results that would only push others out of the caches.
-    Leaves: their buffers in ``execution.streamed``; the program as it is.
+    Leaves: their buffers in ``execution.non_temporal``; the program as it is.
 
-    ``@k(x, y)`` whose ``y`` is an output of 64 MB that nothing reads -> ``streamed = {k: {y}}``."""
+    ``@k(x, y)`` whose ``y`` is an output of 64 MB that nothing reads -> ``non_temporal = {k: {y}}``."""
 
     name: str = "non-temporal-stores"
 
     def run(self, given: Scheduled, context: Context) -> PassResult:
         """Counts buffers."""
-        found = streamed_buffers(given.program, context.target)
+        found = non_temporal_buffers(given.program, context.target)
         reasons = tuple(
             f"{kernel}: {', '.join(sorted(buffers))} would push more out of the caches than it "
             f"leaves there for others (from {context.target.costs.memory.non_temporal_bytes} bytes on)"
             for kernel, buffers in found.items()
         )
-        execution = replace(given.execution, streamed=found)
+        execution = replace(given.execution, non_temporal=found)
         return PassResult(replace(given, execution=execution), sum(map(len, found.values())), reasons)
 
 

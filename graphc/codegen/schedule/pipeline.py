@@ -101,8 +101,10 @@ def verify_scheduled(scheduled: Scheduled) -> None:
     if scheduled.prepacking is not None:
         verify_program(scheduled.prepacking)
     buffers = {k.name: {b.name for b in k.arguments} for k in program.kernels}
-    for kernel, streamed in execution.streamed.items():
-        require(streamed <= buffers.get(kernel, set()), f"there is no {kernel} that writes to {sorted(streamed)}")
+    for kernel, non_temporal in execution.non_temporal.items():
+        require(
+            non_temporal <= buffers.get(kernel, set()), f"there is no {kernel} that writes to {sorted(non_temporal)}"
+        )
     for kernel in execution.threads.chunked:
         require(kernel in buffers, f"there is no kernel {kernel} for threads to share")
     for number in execution.threads.barriers | execution.polls:
@@ -118,7 +120,9 @@ def print_scheduled(scheduled: Scheduled) -> str:
 
 
 def _execution_lines(execution: Execution) -> list[str]:
-    lines = [f"// non-temporal stores of @{k}: {', '.join(sorted(b))}" for k, b in sorted(execution.streamed.items())]
+    lines = [
+        f"// non-temporal stores of @{k}: {', '.join(sorted(b))}" for k, b in sorted(execution.non_temporal.items())
+    ]
     for kernel, chunking in execution.threads.chunked.items():
         shared = ", ".join(axis.name for axis in chunking.shares)
         lines.append(f"// threads share @{kernel}: {shared} in {chunking.grains} grains")

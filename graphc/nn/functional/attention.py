@@ -8,8 +8,8 @@ from itertools import pairwise
 from graphc.base.dtypes import int32
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn.functional.dropout import dropout
-from graphc.ops import contraction, index
 from graphc.ops import elementwise as ew
+from graphc.ops import index, matrix_product
 from graphc.ops import shape as shapes
 from graphc.tensors import composite
 from graphc.tensors.tensor import Tensor
@@ -67,7 +67,7 @@ def _attend(
     causal: bool,
 ) -> Tensor:
     """``softmax(query key^T * factor + mask) value``; a bool mask keeps where it is True."""
-    scores = ew.mul(contraction.matmul(query, key, transpose_b=True), factor)
+    scores = ew.mul(matrix_product.matmul(query, key, transpose_b=True), factor)
     if mask is not None and mask.dtype.kind == "b":
         scores = ew.where(mask, scores, -math.inf)
     elif mask is not None:
@@ -76,7 +76,7 @@ def _attend(
     weights = composite.softmax(scores, -1) if mask is None or causal else composite.masked_softmax(scores, -1)
     if dropout_p > 0.0:
         weights = dropout(weights, dropout_p)
-    return contraction.matmul(weights, value)
+    return matrix_product.matmul(weights, value)
 
 
 def _causal(rows: int, columns: int, first: int = 0) -> Tensor:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from graphc.base.errors import ShapeError
-from graphc.ops import contraction
 from graphc.ops import elementwise as ew
+from graphc.ops import matrix_product
 from graphc.tensors.tensor import Tensor
 
 
@@ -19,11 +19,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             remedy=f"an input with {weight.shape[-1] if weight.shape else 1} features",
         )
     if len(input.shape) > 1 and len(weight.shape) == 2:
-        result = contraction.matmul(input, weight, transpose_b=True)
+        result = matrix_product.matmul(input, weight, transpose_b=True)
     else:
         flat = input.reshape(1, -1) if len(input.shape) == 1 else input
         matrix = weight.reshape(1, -1) if len(weight.shape) == 1 else weight
-        result = contraction.matmul(flat, matrix, transpose_b=True)
+        result = matrix_product.matmul(flat, matrix, transpose_b=True)
         result = result.reshape(*input.shape[:-1], *weight.shape[:-1])
     return result if bias is None else ew.add(result, bias)
 
@@ -41,6 +41,6 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             f"bilinear: inputs {list(input1.shape)} and {list(input2.shape)} do not fit weight {list(weight.shape)}"
         )
     rows = input1.reshape(-1, 1, 1, first)
-    partial = contraction.matmul(rows, weight).reshape(-1, out, second)
+    partial = matrix_product.matmul(rows, weight).reshape(-1, out, second)
     result = (partial * input2.reshape(-1, 1, second)).sum(-1).reshape(*input1.shape[:-1], out)
     return result if bias is None else result + bias

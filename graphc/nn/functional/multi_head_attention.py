@@ -9,8 +9,8 @@ from typing import Any
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn.functional.dropout import dropout
 from graphc.nn.functional.linear import linear
-from graphc.ops import contraction
 from graphc.ops import elementwise as ew
+from graphc.ops import matrix_product
 from graphc.ops import shape as shapes
 from graphc.tensors import composite
 from graphc.tensors.tensor import Tensor
@@ -161,13 +161,13 @@ def attend(
     """
     length, batch, size = q.shape
     parts = [_heads(t, heads) for t in (q, k, v)]
-    scores = contraction.matmul(ew.mul(parts[0], 1.0 / math.sqrt(size // heads)), parts[1], transpose_b=True)
+    scores = matrix_product.matmul(ew.mul(parts[0], 1.0 / math.sqrt(size // heads)), parts[1], transpose_b=True)
     scores = scores if mask is None else ew.add(scores, mask)
     plain = mask is None or need_weights
     weights = composite.softmax(scores, -1) if plain else composite.masked_softmax(scores, -1)
     if dropout_p:
         weights = dropout(weights, dropout_p)
-    return contraction.matmul(weights, parts[2]).permute(2, 0, 1, 3).reshape(length, batch, size), weights
+    return matrix_product.matmul(weights, parts[2]).permute(2, 0, 1, 3).reshape(length, batch, size), weights
 
 
 def shown_weights(weights: Tensor, need_weights: bool, average: bool) -> Tensor | None:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from graphc.base.errors import ShapeError
 from graphc.base.lazy import deferred
 from graphc.nn.functional.linear import linear
-from graphc.ops import contraction
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
+from graphc.ops import matrix_product
 from graphc.ops.shape import concat
 from graphc.tensors import composite
 from graphc.tensors.tensor import Tensor
@@ -28,7 +28,7 @@ def _gates(x: Tensor, count: int) -> list[Tensor]:
 
 
 def _recurrent(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    product = contraction.matmul(hidden, weight, transpose_b=True)
+    product = matrix_product.matmul(hidden, weight, transpose_b=True)
     return product if bias is None else ew.add(product, bias)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from graphc.base.dtypes import float64, int64
 from graphc.base.errors import AttributeValueError, ShapeError
-from graphc.ops import contraction, index
 from graphc.ops import elementwise as ew
+from graphc.ops import index, matrix_product
 from graphc.ops import math as mathematics
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tensors import composite
@@ -31,7 +31,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool = False)
         axes.append(steps if align_corners or n < 2 else steps * (n - 1) / n)
     rows, columns = np.meshgrid(*axes, indexing="ij")
     points = np.stack([columns, rows, np.ones_like(rows)], -1).reshape(height * width, 3)
-    found = contraction.matmul(front().constant(points.astype(theta.dtype.numpy)), theta, transpose_b=True)
+    found = matrix_product.matmul(front().constant(points.astype(theta.dtype.numpy)), theta, transpose_b=True)
     return found.reshape(batch, height, width, 2)
 
 

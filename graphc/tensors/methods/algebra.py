@@ -11,8 +11,8 @@ from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeErr
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape
-from graphc.ops.contraction import matmul
 from graphc.ops.index import iota
+from graphc.ops.matrix_product import matmul
 from graphc.tensors import composite
 from graphc.tensors.tensor_base import TensorBase, need_tensor
 

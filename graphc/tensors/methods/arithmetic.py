@@ -12,8 +12,8 @@ from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape
-from graphc.ops.contraction import matmul
 from graphc.ops.define import Scalar, common_type
+from graphc.ops.matrix_product import matmul
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tensors import composite
 from graphc.tensors.methods.algebra import Algebra, scaled_sum

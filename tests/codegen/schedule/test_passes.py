@@ -13,7 +13,7 @@ from graphc.codegen.schedule.base import Context, Scheduled
 from graphc.codegen.schedule.forms import Forms
 from graphc.codegen.schedule.passes import NonTemporalStores, TileAndFuse
 from graphc.codegen.schedule.pipeline import PIPELINE, verify_scheduled
-from graphc.files.manifest import PREPARED
+from graphc.files.manifest import PREPACKED
 from graphc.ir.graph.graph import Graph
 from graphc.ir.kernel.interpret import run_program
 from graphc.ir.kernel.statements import Program
@@ -55,7 +55,7 @@ def run(scheduled: Scheduled, program: Program, arguments: Sequence[np.ndarray])
         first = scheduled.prepacking
         made = run_program(first, [given[s.name] for s in first.storages if s.cls == "input"])
         outputs = [s.name for s in first.storages if s.cls == "output"]
-        given.update((PREPARED + name, array) for name, array in zip(outputs, made, strict=True))
+        given.update((PREPACKED + name, array) for name, array in zip(outputs, made, strict=True))
     bound = [s for s in scheduled.program.storages if s.cls in ("input", "param", "state", "weight")]
     found = run_program(scheduled.program, [given[s.path if s.path in given else s.name] for s in bound])
     return [*found, *(given[s.name] for s in program.storages if s.cls in ("param", "state"))]

@@ -23,7 +23,7 @@ def tile_and_fuse(program: Program, target: Target) -> Program:
     return _Tiler(program, target.l2_bytes // 2, target.costs.memory).run()
 
 
-class _Facts:
+class _Steps:
     """What a kernel's accesses say about the outermost of its loops."""
 
     def __init__(self, kernel: Kernel):
@@ -91,7 +91,7 @@ class _Loop:
 class _Sequence:
     """Neighbouring calls with the loops that are common to them."""
 
-    def __init__(self, program: Program, facts: Mapping[str, _Facts], calls: Sequence[Call], inner: Sequence[str]):
+    def __init__(self, program: Program, facts: Mapping[str, _Steps], calls: Sequence[Call], inner: Sequence[str]):
         self.program = program
         self.calls = calls
         self.facts = [facts[c.kernel] for c in calls]
@@ -206,7 +206,7 @@ class _Tiler:
         self.program = program
         self.limit = limit
         self.costs = costs
-        self.facts: dict[str, _Facts] = {}
+        self.facts: dict[str, _Steps] = {}
         self.kernels: dict[tuple, Kernel] = {}
         """By kernel, sizes of tiles and sizes of buffers: the kernel of one tile."""
         self.storages = {s.name: s for s in program.storages}
@@ -265,7 +265,7 @@ class _Tiler:
             return None
         for call in calls:
             if call.kernel not in self.facts:
-                self.facts[call.kernel] = _Facts(self.program.kernel(call.kernel))
+                self.facts[call.kernel] = _Steps(self.program.kernel(call.kernel))
         sequence = _Sequence(self.program, self.facts, calls, inner)
         loops = sequence.choose(self.limit, self.costs.tile_step)
         return (sequence, loops) if loops else None
@@ -335,7 +335,7 @@ class _Tiler:
         return f"r{self.loops}"
 
 
-def _reach(facts: _Facts, buffer: str, tiles: Mapping[Axis, int]) -> int:
+def _reach(facts: _Steps, buffer: str, tiles: Mapping[Axis, int]) -> int:
     """How many elements of a buffer, from its start on, one tile uses."""
     inside = sum(facts.steps[a].get(buffer, 0) * (size - 1) for a, size in tiles.items())
     return facts.reach(buffer, tiles) + inside

@@ -17,7 +17,7 @@ _ARITHMETIC = {"add": 1, "sub": 1, "mul": 1, "div": 1, "sqrt": 1, "fma": 2, "min
 
 
 @dataclass(frozen=True)
-class Form:
+class Vectorization:
     """The loop over lanes in which a kernel does most of its work."""
 
     lanes: int
@@ -49,10 +49,10 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Facts:
+class KernelFacts:
     """What one run of a kernel does."""
 
-    form: Form
+    vectorization: Vectorization
     flops: int
     """Arithmetic operations on floats."""
     read: int
@@ -63,26 +63,26 @@ class Facts:
     """Bytes of each scratch row."""
 
 
-def kernel_facts(kernel: Kernel) -> Facts:
+def kernel_facts(kernel: Kernel) -> KernelFacts:
     """The facts of a scheduled kernel, from its loops and indices alone."""
     read, written = _traffic(kernel)
     rows = tuple(b.size * b.dtype.itemsize for b in kernel.buffers if b.role == "scratch")
-    return Facts(main_form(kernel), count_flops(kernel), read, written, rows)
+    return KernelFacts(main_vectorization(kernel), count_flops(kernel), read, written, rows)
 
 
-def main_form(kernel: Kernel) -> Form:
-    """The form of the loop over lanes that executes the most statements."""
-    best, most = Form(1, (), False, False, True), -1
+def main_vectorization(kernel: Kernel) -> Vectorization:
+    """The vectorization of the loop over lanes that executes the most statements."""
+    best, most = Vectorization(1, (), False, False, True), -1
     for stmt, loops in walk(kernel.body):
         if isinstance(stmt, Loop) and stmt.kind == "vector":
             inside = sum(prod(x.axis.extent for x in inner) for _, inner in walk(stmt.body))
             weight = prod(x.axis.extent for x in loops) * stmt.axis.extent * inside
             if weight > most:
-                best, most = _form(stmt, loops), weight
+                best, most = _vectorization(stmt, loops), weight
     return best
 
 
-def _form(loop: Loop, loops: tuple[Loop, ...]) -> Form:
+def _vectorization(loop: Loop, loops: tuple[Loop, ...]) -> Vectorization:
     inside = [s for s, _ in walk(loop.body)]
     copies = [x.axis.extent for x in (*loops, *(s for s in inside if isinstance(s, Loop))) if x.kind == "unroll"]
     own = {s.name for s in inside if isinstance(s, Acc)}
@@ -90,7 +90,7 @@ def _form(loop: Loop, loops: tuple[Loop, ...]) -> Form:
     holds = bool(own) and any(isinstance(s, Loop) and s.kind == "reduce" for s in inside)
     nested = any(x.kind == "unroll" and any(y.kind == "reduce" for y in loops[i:]) for i, x in enumerate(loops))
     near = all(access(s.index, loop.axis).plain for s in inside if isinstance(s, Load | Store))
-    return Form(loop.axis.extent, tuple(c for c in copies if c > 1), holds or nested, reduced, near)
+    return Vectorization(loop.axis.extent, tuple(c for c in copies if c > 1), holds or nested, reduced, near)
 
 
 def count_flops(kernel: Kernel) -> int:

@@ -7,7 +7,7 @@ from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Program, Store, walk
 
 
-def streamed_buffers(program: Program, target: Target) -> dict[str, frozenset[str]]:
+def non_temporal_buffers(program: Program, target: Target) -> dict[str, frozenset[str]]:
     """By kernel, the buffers whose stores may be non-temporal in every call: they hold large outputs that are
     written once, line by line, and read by no kernel (or what is larger than any cache), and the kernel touches at
     least ``non_temporal_bytes``, so that they would not stay in the caches."""

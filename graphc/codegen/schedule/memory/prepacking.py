@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from graphc.files.manifest import PREPARED
+from graphc.files.manifest import PREPACKED
 from graphc.ir.kernel.statements import Call, Program, Storage
 
 
@@ -51,7 +51,7 @@ def parted(program: Program) -> tuple[list[Call], list[Call]]:
 def split_prepacking(program: Program) -> tuple[Program, Program | None]:
     """Needs: a scheduled program without memory plan. Does: moves the calls that depend on weights and constants alone
     into a program whose inputs are those weights and whose outputs are what the rest reads; there these are weights
-    with the path PREPARED and the output's name. Leaves: two programs, or the given one and None where there is
+    with the path PREPACKED and the output's name. Leaves: two programs, or the given one and None where there is
     nothing to move."""
     first, rest = parted(program)
     if not first or all(s.cls != "weight" for s in program.storages):
@@ -85,7 +85,7 @@ def _before(storage: Storage, made: set[str]) -> Storage:
 
 
 def _after(storage: Storage, made: set[str]) -> Storage:
-    return replace(storage, cls="weight", path=PREPARED + storage.name) if storage.name in made else storage
+    return replace(storage, cls="weight", path=PREPACKED + storage.name) if storage.name in made else storage
 
 
 _ORDER = ({"input", "param", "state", "weight"}, {"output"}, {"status"}, {"constant"}, {"temp"})

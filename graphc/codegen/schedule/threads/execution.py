@@ -13,7 +13,7 @@ class Execution:
     """Decisions of the schedule that loops do not show; by default one thread runs plain code. The emitter writes what
     stands here and decides nothing."""
 
-    streamed: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    non_temporal: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By name of a kernel the buffers whose stores are non-temporal where they start at a cache line."""
     threads: ThreadPlan = field(default_factory=ThreadPlan)
     polls: frozenset[int] = frozenset()

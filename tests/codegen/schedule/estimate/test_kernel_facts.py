@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from graphc.codegen.machine.target import target_named
-from graphc.codegen.schedule.estimate.kernel_facts import Facts, kernel_facts
+from graphc.codegen.schedule.estimate.kernel_facts import KernelFacts, kernel_facts
 from graphc.codegen.schedule.pipeline import schedule_program
 from graphc.lowering.program import lower_graph
 from tests.codegen.kernel_native import kernel_of
 from tests.passes.graph_text import graph_of
 
 
-def facts_of(text: str, target: str = "avx2") -> list[Facts]:
+def facts_of(text: str, target: str = "avx2") -> list[KernelFacts]:
     """The facts of each call of the program that the graph becomes."""
     program = schedule_program(lower_graph(graph_of(text)), target_named(target))
     return [kernel_facts(program.kernel(c.kernel)) for c in program.calls]
@@ -27,8 +27,13 @@ def test_elementwise():
         }"""
     )
     assert (facts.flops, facts.read, facts.written, facts.scratch) == (2 * 2048, 2 * 8192, 8192, ())
-    assert (facts.form.lanes, facts.form.reduced, facts.form.block, facts.form.neighbours) == (8, False, False, True)
-    assert "lanes of 8 along the kept axis" in str(facts.form)
+    assert (
+        facts.vectorization.lanes,
+        facts.vectorization.reduced,
+        facts.vectorization.block,
+        facts.vectorization.neighbours,
+    ) == (8, False, False, True)
+    assert "lanes of 8 along the kept axis" in str(facts.vectorization)
 
 
 def test_broadcast_operands_are_read_once():
@@ -59,7 +64,7 @@ def test_rows():
           return %s
         }"""
     )
-    assert facts.form.reduced and facts.flops == 2048 and (facts.read, facts.written) == (8192, 256)
+    assert facts.vectorization.reduced and facts.flops == 2048 and (facts.read, facts.written) == (8192, 256)
 
 
 @pytest.mark.parametrize("target, lanes", [("sse2", 4), ("avx2", 8), ("avx512", 16)])
@@ -71,9 +76,9 @@ def test_products_are_register_blocks(target: str, lanes: int):
         }""",
         target,
     )[-1]
-    assert facts.form.lanes == lanes and facts.form.block and facts.form.registers > 4
+    assert facts.vectorization.lanes == lanes and facts.vectorization.block and facts.vectorization.registers > 4
     assert facts.flops == 2 * 64 * 64 * 96
-    assert str(facts.form).startswith("register block")
+    assert str(facts.vectorization).startswith("register block")
 
 
 def test_work_on_sums_counts_for_every_lane():
@@ -94,7 +99,7 @@ def test_products_of_rows_with_rows_are_summed_over_lanes():
           return %a
         }"""
     )
-    assert facts.form.block and facts.form.reduced and "sums over lanes" in str(facts.form)
+    assert facts.vectorization.block and facts.vectorization.reduced and "sums over lanes" in str(facts.vectorization)
     assert facts.flops == pytest.approx(2 * 4 * 4096, rel=0.01)
 
 
@@ -109,5 +114,5 @@ def test_a_kernel_without_lanes():
         }"""
     )
     facts = kernel_facts(kernel)
-    assert facts.form.lanes == 1 and str(facts.form) == "one element at a time"
+    assert facts.vectorization.lanes == 1 and str(facts.vectorization) == "one element at a time"
     assert (facts.flops, facts.read, facts.written) == (0, 16, 16)

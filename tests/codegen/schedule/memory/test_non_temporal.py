@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphc.codegen.machine.target import Target, target_named
-from graphc.codegen.schedule.memory.non_temporal import streamed_buffers
+from graphc.codegen.schedule.memory.non_temporal import non_temporal_buffers
 from graphc.ir.kernel.statements import Program, Storage
 from tests.native import Native, Place, aligned_copy, lowered, priced, scheduled, target_or_skip
 from tests.passes.graph_text import graph_of
@@ -23,19 +23,19 @@ def program(text: str, target: Target = WIDE) -> Program:
     return scheduled(lowered(graph_of(text)), target)
 
 
-def streamed(text: str, target: Target = WIDE) -> list[frozenset[str]]:
-    return list(streamed_buffers(program(text, target), target).values())
+def non_temporal(text: str, target: Target = WIDE) -> list[frozenset[str]]:
+    return list(non_temporal_buffers(program(text, target), target).values())
 
 
 def test_an_output_of_a_large_kernel():
-    assert streamed(MAP) == [frozenset({"b1"})]
+    assert non_temporal(MAP) == [frozenset({"b1"})]
 
 
 @pytest.mark.parametrize(
     "target", [priced(WIDE, memory={"non_temporal_bytes": 4097}), target_named("avx2"), target_named("neon")]
 )
 def test_small_kernels_and_other_machines(target: Target):
-    assert streamed(MAP, target) == []
+    assert non_temporal(MAP, target) == []
 
 
 AGAIN = """
@@ -49,7 +49,7 @@ AGAIN = """
 def written_past_caches(text: str, target: Target) -> tuple[set[str], list[str]]:
     """Storages with non-temporal stores, and the names of the outputs."""
     p = program(text, target)
-    found = streamed_buffers(p, target)
+    found = non_temporal_buffers(p, target)
     written = {
         a
         for c in p.calls
@@ -70,7 +70,7 @@ def test_what_no_cache_holds_goes_though_a_kernel_reads_it_again():
 
 
 def test_rows_that_end_inside_a_line_stay():
-    assert streamed(MAP.replace("8,64", "8,63").replace("exp(%x)", "cumsum(%x) {axis=0}")) == []
+    assert non_temporal(MAP.replace("8,64", "8,63").replace("exp(%x)", "cumsum(%x) {axis=0}")) == []
 
 
 def test_combining_stores_stay():
@@ -81,7 +81,7 @@ def test_combining_stores_stay():
         }"""
     p = program(text)
     combining = [k.name for k in p.kernels if any(b.role == "inout" for b in k.arguments)]
-    assert combining and not set(combining) & set(streamed_buffers(p, WIDE))
+    assert combining and not set(combining) & set(non_temporal_buffers(p, WIDE))
 
 
 def moved(by: int) -> Place:

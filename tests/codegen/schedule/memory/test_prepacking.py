@@ -8,7 +8,7 @@ from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.memory.bufferize import plan_memory
 from graphc.codegen.schedule.memory.prepacking import call_invariant_storages, split_prepacking
 from graphc.codegen.schedule.pipeline import schedule_program
-from graphc.files.manifest import PREPARED
+from graphc.files.manifest import PREPACKED
 from graphc.ir.kernel.interpret import run_program
 from graphc.ir.kernel.statements import Program
 from graphc.ir.kernel.verify import verify_program
@@ -52,10 +52,10 @@ def test_weights_are_scaled_and_packed_apart():
     assert [(s.cls, s.path) for s in first.storages if s.path] == [("input", "w"), ("input", "s")]
     made = [s for s in first.storages if s.cls == "output"]
     taken = [s for s in main.storages if s.cls == "weight"]
-    assert sorted(s.path for s in taken) == sorted(PREPARED + s.name for s in made) and len(made) == 2
+    assert sorted(s.path for s in taken) == sorted(PREPACKED + s.name for s in made) and len(made) == 2
     assert len(main.calls) == 1 and first.name == "linear_weights"
     x, w, s = random_arguments(graph)
-    prepared = dict(zip((PREPARED + m.name for m in made), run_program(plan_memory(first), [w, s]), strict=True))
+    prepared = dict(zip((PREPACKED + m.name for m in made), run_program(plan_memory(first), [w, s]), strict=True))
     (found,) = run_program(plan_memory(main), [x, *(prepared[t.path] for t in taken)])
     expected = x @ (w * np.exp(s)[:, None]).T + np.exp(s)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
@@ -104,4 +104,4 @@ def test_large_transformed_weights_are_prepared():
     main, first = split_prepacking(program)
     assert first is not None and not any(c.loops for c in first.calls)
     assert {v for c in main.calls for v in c.values}.isdisjoint({"v", "winograd_weight"})
-    assert [s.path[0] for s in main.storages if s.cls == "weight"] == [PREPARED]
+    assert [s.path[0] for s in main.storages if s.cls == "weight"] == [PREPACKED]

@@ -1,4 +1,4 @@
-"""The recompute pass: which values get a second computation, equal results, and what that saves."""
+"""Rematerialization: which values get a second computation, equal results, and what that saves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from graphc.ir.graph.verify import verify_graph
 from graphc.lowering.program import lower_graph
 from graphc.nn import functional as F
 from graphc.passes.pipeline import PIPELINE, optimize
-from graphc.passes.recompute import Recompute
+from graphc.passes.rematerialize import Rematerialize
 from tests.passes.check_pass import check_equal, random_arguments
 
 ROWS = """
@@ -43,7 +43,7 @@ def large_from(least: int) -> Costs:
 def separated(text: str, least: int = 4096) -> tuple[Graph, Graph, int]:
     """The graph before and after, and how many values were not kept."""
     before = parse_graph(text)
-    result = Recompute(costs=large_from(least)).run(copy(before))
+    result = Rematerialize(costs=large_from(least)).run(copy(before))
     verify_graph(result.graph)
     return before, result.graph, result.changed
 
@@ -106,4 +106,4 @@ def test_memory_of_long_attention():
 
 
 def test_it_comes_last():
-    assert isinstance(PIPELINE[-1], Recompute)
+    assert isinstance(PIPELINE[-1], Rematerialize)

@@ -1,4 +1,4 @@
-"""Recompute: large values that are cheap to compute again are not kept from a forward to a backward pass."""
+"""Rematerialization: large values that are cheap to compute again are not kept from a forward to a backward pass."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graphc.passes.base import PassResult
 
 
 @dataclass(frozen=True)
-class Recompute:
+class Rematerialize:
     """Computes a large value once more for uses that depend on a product of it, instead of keeping it so long.
 
     Needs: a decomposed graph that is not differentiated any more; no merging of equal nodes after it. Does: where a
@@ -26,7 +26,7 @@ class Recompute:
         ->  %p = ... ; %o = matmul(%p, %v) ; ... ; %p.1 = ... ; %g = mul(%p.1, %d)
     """
 
-    name: str = "recompute"
+    name: str = "rematerialize"
     costs: Costs = DEFAULT
 
     def run(self, graph: Graph) -> PassResult:

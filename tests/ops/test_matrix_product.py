@@ -12,10 +12,10 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import evaluate
 from graphc.ir.op import REGISTRY, Trait
 from graphc.ir.types import TensorType
-from graphc.ops import contraction, registry
+from graphc.ops import matrix_product, registry
 from graphc.ops.dispatch import GraphDispatcher, use
 
-OP = REGISTRY[contraction.matmul.op.name]
+OP = REGISTRY[matrix_product.matmul.op.name]
 BATCHES = [((), ()), ((3,), ()), ((2, 3), ()), ((), (4,)), ((2, 1), (3,)), ((1,), (1,))]
 CASES = list(itertools.product(BATCHES, (False, True), (False, True)))
 
@@ -46,9 +46,9 @@ def test_value_and_gradients(batches, ta, tb):
 
 def test_gradient_of_shared_matrix_is_one_product():
     graph = Graph()
-    a = graph.add_input(TensorType(contraction.float32, (8, 3, 4)), "a")
-    b = graph.add_input(TensorType(contraction.float32, (4, 5)), "b")
-    g = graph.add_input(TensorType(contraction.float32, (8, 3, 5)), "g")
+    a = graph.add_input(TensorType(matrix_product.float32, (8, 3, 4)), "a")
+    b = graph.add_input(TensorType(matrix_product.float32, (4, 5)), "b")
+    g = graph.add_input(TensorType(matrix_product.float32, (8, 3, 5)), "g")
     with use(GraphDispatcher(graph)):
         gradient = OP.vjp[1](g, None, a, b, transpose_a=False, transpose_b=False)
     assert gradient.shape == (4, 5)
@@ -63,7 +63,7 @@ def test_every_product_says_how_many_multiply_adds_it_takes(op):
     """Of ones, each multiply-add adds 1 to the sum of the result; those of padding add nothing."""
     for sample in op.samples():
         attrs = op.normalize(sample.attrs)
-        arrays = [np.full_like(a, 0x01010101 if op is contraction.quad_matmul.op else 1) for a in sample.operands]
+        arrays = [np.full_like(a, 0x01010101 if op is matrix_product.quad_matmul.op else 1) for a in sample.operands]
         types = tuple(TensorType(dtype_of(a.dtype), a.shape) for a in arrays)
         found = op.multiply_adds(types, op.result_types(types, attrs), attrs)
         added = op.evaluate(arrays, attrs)[0].sum(dtype=np.float64)

@@ -1,7 +1,9 @@
 """What things cost on a machine: every price and threshold by which ways to compile are chosen, with unit and source.
 
 Unless a field says otherwise, its number was fitted to times measured with ``python -m benchmarks`` on one core of an
-x86-64 with AVX-512. Cycles are those of one core; an operation is one on a whole vector register.
+x86-64 with AVX-512. Cycles are those of one core; an operation is one on a whole vector register. ``python -m
+benchmarks.machine`` prints what some of them are on the machine that it runs on, beside what is in use: a fitted number
+holds for whole kernels, in which reads wait beside other work, and need not be equal to it.
 """
 
 from __future__ import annotations
@@ -15,15 +17,16 @@ class SpeedCosts:
     """What one core does at best: the speeds of ``machine.roofline``."""
 
     operations: float = 10.0
-    """Operations on whole vector registers in a nanosecond, a multiply-add as one."""
+    """Operations on whole vector registers in a nanosecond, a multiply-add as one. Measured by ``python -m
+    benchmarks.machine``."""
     l1: float = 64.0
-    """Bytes in a nanosecond of what fits the L1 cache."""
+    """Bytes in a nanosecond of what fits the L1 cache. Measured by ``python -m benchmarks.machine``."""
     l2: float = 64.0
-    """The same of what fits the L2 cache."""
+    """The same of what fits the L2 cache. Measured by ``python -m benchmarks.machine``."""
     llc: float = 12.0
-    """The same of what fits the last-level cache."""
+    """The same of what fits the last-level cache. Measured by ``python -m benchmarks.machine``."""
     memory: float = 12.0
-    """The same of what does not."""
+    """The same of what does not. Measured by ``python -m benchmarks.machine``."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,8 @@ class MemoryCosts:
 
     non_temporal_bytes: int = 0
     """Bytes that a kernel touches from which results that are not read again are written past the caches, where they
-    would not stay; 0 where that does not pay. About the share of the LLC that one core keeps."""
+    would not stay; 0 where that does not pay. About the share of the LLC that one core keeps. Measured by ``python -m
+    benchmarks.machine``."""
     vast: float = 1.5
     """How many times ``non_temporal_bytes`` a buffer is of which nothing stays in the LLC."""
     non_temporal_part: int = 8
@@ -70,19 +74,22 @@ class ContractionCosts:
     """Register blocks of products: from what the choice of a block is made, and the loops around it."""
 
     multiply_adds: float = 2.0
-    """Multiply-adds of a vector in a cycle. Documented: two units in every x86-64 core with FMA, and in Neoverse."""
+    """Multiply-adds of a vector in a cycle. Documented: two units in every x86-64 core with FMA, and in Neoverse.
+    Measured by ``python -m benchmarks.machine``."""
     chain_cycles: float = 4.0
-    """Cycles from the start of a multiply-add to that of another one that needs its result. Documented."""
+    """Cycles from the start of a multiply-add to that of another one that needs its result. Documented. Measured by
+    ``python -m benchmarks.machine``."""
     l1_read: float = 0.5
-    """Cycles to read a vector from the L1 cache. Documented: two loads a cycle."""
+    """Cycles to read a vector from the L1 cache. Documented: two loads a cycle. Measured by ``python -m
+    benchmarks.machine``."""
     l2_read: float = 1.5
-    """Cycles to read a vector of a panel that lies in the L2 cache."""
+    """Cycles to read a vector of a panel that lies in the L2 cache. Measured by ``python -m benchmarks.machine``."""
     l2_row_read: float = 2.0
     """Cycles to read a vector of rows that are read again and again and lie in the L2 cache."""
     llc_read: float = 5.0
-    """Cycles to read a vector from beyond the L2 cache."""
+    """Cycles to read a vector from beyond the L2 cache. Measured by ``python -m benchmarks.machine``."""
     llc_page_read: float = 12.0
-    """The same where each lies on another page."""
+    """The same where each lies on another page. Measured by ``python -m benchmarks.machine``."""
     l1_ways: int = 12
     """Lines of a set of the L1 cache. Documented: 48 KiB in 64 sets."""
     l2_ways: int = 16
@@ -112,9 +119,10 @@ class ContractionCosts:
     """(rows, columns) of the register blocks that are compared where lanes run along the sum: sums, rows and columns
     fill 32 registers, 16, or few where results are few."""
     fold: float = 5.0
-    """Cycles to add up the lanes of a sum."""
+    """Cycles to add up the lanes of a sum. Measured by ``python -m benchmarks.machine``."""
     transposed_access: float = 0.5
-    """Cycles of an element beside the sum whose lanes lie apart, where rows are neighbours: by a register transpose."""
+    """Cycles of an element beside the sum whose lanes lie apart, where rows are neighbours: by a register transpose.
+    Measured by ``python -m benchmarks.machine``."""
     transposed_rows: int = 4
     """Rows from which such accesses become register transposes."""
     shared_line_access: float = 1.5
@@ -126,11 +134,11 @@ class ContractionCosts:
     pack_start: float = 200.0
     """Cycles that a call which packs an operand takes beside its elements, where these are copied as they lie."""
     pack_element: float = 0.6
-    """Cycles to pack an element that is copied as it lies."""
+    """Cycles to pack an element that is copied as it lies. Measured by ``python -m benchmarks.machine``."""
     pack_turned_start: float = 400.0
     """Cycles that a call takes which packs an operand whose lanes lie apart."""
     pack_turned_element: float = 1.2
-    """Cycles to pack an element by register transposes."""
+    """Cycles to pack an element by register transposes. Measured by ``python -m benchmarks.machine``."""
     pack_gathered_element: float = 4.0
     """Cycles to pack an element by itself."""
     pack_turned_extent: int = 16
@@ -174,11 +182,11 @@ class LaneCosts:
     """Nests with plain lanes: which axis runs across them, in operations."""
 
     gather: float = 1.5
-    """Operations of one lane of a gathered read."""
+    """Operations of one lane of a gathered read. Measured by ``python -m benchmarks.machine``."""
     scatter: float = 3.0
     """Operations of one lane of a scattered write."""
     transcendental: float = 10.0
-    """Operations of a transcendental function."""
+    """Operations of a transcendental function. Measured by ``python -m benchmarks.machine``."""
     shuffled_read: float = 1.5
     """Operations of each of the vectors between which a read with a short stride shuffles."""
     shuffled_strides: tuple[int, ...] = (2, 3, 4)
@@ -190,7 +198,7 @@ class LaneCosts:
     conflict: float = 2.0
     """Times as long takes an access whose lanes do so."""
     fold: float = 8.0
-    """Operations to fold the lanes of an accumulator."""
+    """Operations to fold the lanes of an accumulator. Measured by ``python -m benchmarks.machine``."""
     gap_store: float = 2.0
     """Operations of a vector that is written between others by shuffles."""
     written_out: int = 4

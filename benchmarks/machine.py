@@ -1,0 +1,325 @@
+"""What this machine does, beside what is in use for a target: ``python -m benchmarks.machine [--target avx2]``.
+
+Measures on one core, with code that graphc emits, those facts of ``graphc.codegen.machine.costs`` that stand by
+themselves: peak, latencies, reads from each cache, copies, packing. Others can only be found by times of whole kernels;
+they are listed as not measured. ``--read`` prints the speed of reading arrays of many sizes instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+
+import numpy as np
+
+from benchmarks import probes
+from benchmarks.process import pin
+from benchmarks.sweep import restart_on_one_thread, tell
+from graphc.base.dtypes import float32
+from graphc.codegen.llvm.build import build_object
+from graphc.codegen.machine.probe import PEAK, emit_peak, flops_per_round
+from graphc.codegen.machine.target import Target, named_targets
+from graphc.compiler.compile import running_target
+from graphc.compiler.profile import load_stamped
+from graphc.compiler.stages import Stages
+from graphc.errors import CompileError
+from graphc.ir.graph.parse import parse_graph
+from graphc.runtime.arena import address_of
+from graphc.runtime.loader import Library, load_object
+from graphc.runtime.profile import measure_peak, time_calls
+
+_PASS = 0.002
+"""Seconds that a loop runs at least for each of its times: less than a turn of another process on this core."""
+_TRIES = 25
+_LARGEST = 128 << 20
+"""Bytes of arrays that no cache holds."""
+_READ_BYTES = tuple(s << 10 for s in (16, 32, 64, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072))
+_COPY_BYTES = tuple(m << 20 for m in (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128))
+"""Bytes read and written together."""
+_PRODUCT = 512
+"""Rows and columns of an operand that is packed."""
+_RANDOM = np.random.default_rng(0)
+
+
+class Measurements:
+    """What one core does with the instructions of a target; each figure is measured when it is asked for."""
+
+    def __init__(self, target: Target):
+        self.target = target
+        self.source, self.goal = (_aligned(_LARGEST) for _ in range(2))
+
+    @cached_property
+    def ghz(self) -> float:
+        """Cycles in a nanosecond."""
+        return 2 * probes.STEPS / self._round_ns(probes.emit_clock(self.target))
+
+    @cached_property
+    def operations(self) -> float:
+        """Multiply-adds of a vector in a nanosecond."""
+        target = self.target
+        flops = measure_peak(build_object(emit_peak(target), target), PEAK, flops_per_round(target))
+        return flops / 2 / target.lanes(float32) / 1e9
+
+    @cached_property
+    def operation_cycles(self) -> float:
+        """Cycles of one of many operations on vectors."""
+        return self.ghz / self.operations
+
+    def chain_cycles(self) -> float:
+        """Cycles of a multiply-add that waits for the one before."""
+        return self._round_ns(probes.emit_chain(self.target)) * self.ghz / probes.STEPS
+
+    def fold_cycles(self) -> float:
+        """Cycles to add up the lanes of one of many vectors."""
+        return self._round_ns(probes.emit_folds(self.target)) * self.ghz / probes.STEPS
+
+    def read_speed(self, nbytes: int) -> float:
+        """Bytes in a nanosecond of reading an array again and again."""
+        return nbytes / self._round_ns(probes.emit_read(self.target, self.target.vector_bytes), nbytes)
+
+    def read_cycles(self, nbytes: int) -> float:
+        """Cycles to read a vector of such an array."""
+        return self.target.vector_bytes / self.read_speed(nbytes) * self.ghz
+
+    def page_read_cycles(self, nbytes: int) -> float:
+        """The same where each vector lies on another page than the one before."""
+        page = self.target.page_bytes
+        text = probes.emit_read(self.target, page, page)
+        return self._round_ns(text, nbytes) / (nbytes // page) * self.ghz
+
+    def copy_speed(self, nbytes: int, non_temporal: bool) -> float:
+        """Bytes in a nanosecond, read and written, of a copy that touches so many."""
+        return nbytes / self._round_ns(probes.emit_copy(self.target, non_temporal), nbytes // 2)
+
+    def non_temporal_bytes(self) -> float | None:
+        """Bytes of a copy from which stores past the caches are the faster ones; None where they never are."""
+        found = None
+        for nbytes in reversed(_COPY_BYTES):
+            if self.copy_speed(nbytes, True) <= self.copy_speed(nbytes, False):
+                break
+            found = float(nbytes)
+        return found
+
+    def gathered_operations(self) -> float:
+        """Operations that one lane of a gathered read takes as long as."""
+        text = """graph @g(%x: f32[5120]) -> (f32[1024]) {
+          %y = slice(%x) {starts=[0], stops=[5120], steps=[5]} : f32[1024]
+          return %y
+        }"""
+        return self._kernel_cycles(text) / 1024 / self.operation_cycles
+
+    def exponential_operations(self) -> float:
+        """Operations that an exponential takes as long as."""
+        text = "graph @e(%x: f32[4096]) -> (f32[4096]) {\n  %y = exp(%x) : f32[4096]\n  return %y\n}"
+        return self._kernel_cycles(text) / (4096 / self.target.lanes(float32)) / self.operation_cycles
+
+    def transposed_cycles(self) -> float:
+        """Cycles of an element that is read by register transposes."""
+        text = """graph @t(%x: f32[64,64]) -> (f32[64,64]) {
+          %y = transpose(%x) {permutation=[1,0]} : f32[64,64]
+          return %y
+        }"""
+        return self._kernel_cycles(text) / 64**2
+
+    def packed_cycles(self, turned: bool) -> float | None:
+        """Cycles to pack an element of an operand, as it lies or by register transposes; None where none is packed."""
+        n = _PRODUCT
+        text = f"""graph @p(%x: f32[{n},{n}], %w: f32[{n},{n}]) -> (f32[{n},{n}]) {{
+          %y = matmul(%x, %w) {{transpose_b={str(turned).lower()}}} : f32[{n},{n}]
+          return %y
+        }}"""
+        cycles = self._kernel_cycles(text, "_pack")
+        return cycles / n**2 if cycles else None
+
+    def _kernel_cycles(self, text: str, suffix: str = "") -> float:
+        """Cycles of the kernels of a graph, those whose names end so."""
+        stages = Stages(parse_graph(text), target=self.target, tuned={})
+        inputs = [_RANDOM.standard_normal(v.shape).astype(np.float32) for v in stages.traced.inputs]
+        times = time_calls(load_stamped(stages), inputs, (), 0.2, 20_000, quantile=0.05)
+        calls = zip(stages.scheduled.calls, times.calls, strict=True)
+        return 1e9 * self.ghz * sum(seconds for call, seconds in calls if call.kernel.endswith(suffix))
+
+    def _round_ns(self, text: str, nbytes: int = 0) -> float:
+        """Nanoseconds of a round of a probe: the best of several tries."""
+        library = load_object(build_object(text, self.target), probes.PROBE)
+        rounds, spent = 1, 0.0
+        while spent < _PASS:
+            rounds = max(2 * rounds, int(rounds * _PASS / spent) if spent > _PASS / 100 else 8 * rounds)
+            spent = self._run(library, rounds, nbytes)
+        return 1e9 * min(self._run(library, rounds, nbytes) for _ in range(_TRIES)) / rounds
+
+    def _run(self, library: Library, rounds: int, nbytes: int) -> float:
+        table = (ctypes.c_int64 * 4)(rounds, address_of(self.source), address_of(self.goal), nbytes)
+        start = time.perf_counter()
+        library.entry(ctypes.addressof(table))
+        return time.perf_counter() - start
+
+
+def _aligned(nbytes: int) -> np.ndarray:
+    """Zeros at the start of a page, in memory that is there."""
+    page = 4096
+    raw = np.zeros(nbytes + page, np.uint8)
+    raw.fill(0)
+    start = -address_of(raw) % page
+    return raw[start : start + nbytes]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A cost that is measured."""
+
+    unit: str
+    source: str
+    """By what."""
+    measure: Callable[[Measurements], float | None]
+
+
+def _l2(m: Measurements) -> int:
+    return m.target.l2_bytes // 2
+
+
+def _llc(m: Measurements) -> int:
+    return 4 * m.target.l2_bytes
+
+
+FIELDS: dict[str, Field] = {
+    "speeds.operations": Field("operations/ns", "independent multiply-adds", lambda m: m.operations),
+    "speeds.l1": Field("bytes/ns", "reading half of L1", lambda m: m.read_speed(m.target.l1_bytes // 2)),
+    "speeds.l2": Field("bytes/ns", "reading half of L2", lambda m: m.read_speed(_l2(m))),
+    "speeds.llc": Field("bytes/ns", "reading four times L2", lambda m: m.read_speed(_llc(m))),
+    "speeds.memory": Field("bytes/ns", "reading 128 MiB", lambda m: m.read_speed(_LARGEST)),
+    "memory.non_temporal_bytes": Field("bytes", "copies with both kinds of stores", lambda m: m.non_temporal_bytes()),
+    "contraction.multiply_adds": Field("per cycle", "independent multiply-adds", lambda m: m.operations / m.ghz),
+    "contraction.chain_cycles": Field("cycles", "multiply-adds in a row", lambda m: m.chain_cycles()),
+    "contraction.l1_read": Field("cycles", "reading half of L1", lambda m: m.read_cycles(m.target.l1_bytes // 2)),
+    "contraction.l2_read": Field("cycles", "reading half of L2", lambda m: m.read_cycles(_l2(m))),
+    "contraction.llc_read": Field("cycles", "reading four times L2", lambda m: m.read_cycles(_llc(m))),
+    "contraction.llc_page_read": Field("cycles", "the same page by page", lambda m: m.page_read_cycles(_llc(m))),
+    "contraction.fold": Field("cycles", "sums of lanes", lambda m: m.fold_cycles()),
+    "contraction.transposed_access": Field("cycles", "transpose of 64x64", lambda m: m.transposed_cycles()),
+    "contraction.pack_element": Field("cycles", "product of 512x512", lambda m: m.packed_cycles(False)),
+    "contraction.pack_turned_element": Field("cycles", "the same transposed", lambda m: m.packed_cycles(True)),
+    "lanes.gather": Field("operations", "every fifth of 5120", lambda m: m.gathered_operations()),
+    "lanes.transcendental": Field("operations", "exp of 4096", lambda m: m.exponential_operations()),
+    "lanes.fold": Field("operations", "sums of lanes", lambda m: m.fold_cycles() / m.operation_cycles),
+}
+"""By name: record and field of the costs."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of the table."""
+
+    name: str
+    in_use: float
+    measured: float | None
+    """None where there is nothing to measure: no operand is packed, no store past the caches is faster."""
+    unit: str
+    source: str
+
+
+def in_use(target: Target, name: str) -> float:
+    """The cost of that name, as ``contraction.fold``."""
+    topic, _, field = name.partition(".")
+    return getattr(getattr(target.costs, topic), field)
+
+
+def names_of_costs(target: Target) -> list[str]:
+    """All costs of a target."""
+    topics = (field.name for field in fields(target.costs))
+    return [f"{topic}.{field.name}" for topic in topics for field in fields(getattr(target.costs, topic))]
+
+
+def measure(target: Target, names: Sequence[str]) -> tuple[float, list[Line]]:
+    """The clock in cycles per nanosecond, and a row for each name."""
+    measurements, lines = Measurements(target), []
+    for name in names:
+        tell(name)
+        field = FIELDS[name]
+        lines.append(Line(name, in_use(target, name), field.measure(measurements), field.unit, field.source))
+    return measurements.ghz, lines
+
+
+def format_lines(title: str, ghz: float, lines: Sequence[Line], missing: Sequence[str]) -> str:
+    """A table in Markdown, and the names of what is not in it."""
+    rows = [
+        f"{title}, one core at {ghz:.2f} GHz",
+        "",
+        "| name | in use | measured | unit | from |",
+        "|---|---|---|---|---|",
+    ]
+    for line in lines:
+        found = "-" if line.measured is None else f"{line.measured:.3g}"
+        if line.unit == "bytes":
+            found, used = (f"{(x or 0) / (1 << 20):.0f} MiB" for x in (line.measured, line.in_use))
+        else:
+            used = f"{line.in_use:.3g}"
+        rows.append(f"| {line.name} | {used} | {found} | {line.unit} | {line.source} |")
+    return "\n".join([*rows, "", "Not measured, of what is in use: facts of the target, and", *_wrapped(missing)])
+
+
+def _wrapped(names: Sequence[str]) -> list[str]:
+    topics: dict[str, list[str]] = {}
+    for name in names:
+        topic, _, field = name.partition(".")
+        topics.setdefault(topic, []).append(field)
+    return [f"  {topic}: {', '.join(found)}" for topic, found in topics.items()]
+
+
+def read_table(target: Target) -> dict[int, float]:
+    """Bytes in a nanosecond of reading an array, by its bytes."""
+    measurements = Measurements(target)
+    return {nbytes: measurements.read_speed(nbytes) for nbytes in _READ_BYTES}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser("python -m benchmarks.machine", description=__doc__)
+    choices = ["host", *named_targets()]
+    parser.add_argument(
+        "--target", default="host", choices=choices, help="whose costs and instructions (default: host)"
+    )
+    parser.add_argument("--only", default="", metavar="TEXT", help="costs whose name contains this")
+    parser.add_argument("--read", action="store_true", help="the speed of reading arrays of many sizes")
+    parser.add_argument("--json", action="store_true", help="print the table as JSON")
+    options = parser.parse_args(argv)
+    names = [name for name in FIELDS if options.only in name]
+    if not names:
+        parser.error(f"no cost that is measured has {options.only!r} in its name: {', '.join(FIELDS)}")
+    try:
+        target = running_target(options.target)
+    except CompileError as error:
+        parser.error(error.what)
+    pin(1)
+    if options.read:
+        _print_reads(target, options)
+        return 0
+    ghz, lines = measure(target, names)
+    missing = [name for name in names_of_costs(target) if name not in FIELDS]
+    if options.json:
+        rows = [asdict(line) for line in lines]
+        print(json.dumps({"target": options.target, "ghz": ghz, "rows": rows, "not measured": missing}, indent=1))
+    else:
+        print(format_lines(options.target, ghz, lines, missing))
+    return 0
+
+
+def _print_reads(target: Target, options: argparse.Namespace) -> None:
+    speeds = read_table(target)
+    if options.json:
+        print(json.dumps({"target": options.target, "bytes": list(speeds), "bytes/ns": list(speeds.values())}))
+        return
+    print("| KiB | bytes/ns |\n|---|---|")
+    for nbytes, speed in speeds.items():
+        print(f"| {nbytes >> 10} | {speed:.1f} |")
+
+
+if __name__ == "__main__":
+    restart_on_one_thread("benchmarks.machine")
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Derive the polynomial coefficients of graphc/codegen/approximate_*.py by Remez exchange in multiple precision.
+"""Derive the polynomial coefficients of graphc/codegen/schedule/expansion by Remez exchange in multiple precision.
 
 ``python tools/minimax.py`` prints every fit with its error and whether the code holds these very numbers;
 ``python tools/minimax.py NAME..`` prints those named. Needs mpmath.

@@ -1,39 +1,38 @@
-"""LLVM text that compares watched words of memory, in the shorthands of ``python_call``."""
+"""The functions that compare watched words of memory, for ``python_call``."""
 
-WATCH = """
-; Whether every watched word is what it was. They are read in order: one may tell that those behind it are gone.
-define internal i1 @same(ptr %watch) #0 {
-entry:
-  %words = get ptr %watch Watch.words
-  %count = get i64 %watch Watch.count
-  %stop = getelementptr { i64, i64 }, ptr %words, i64 %count
-  br label %loop
-loop:
-  %pair = phi ptr [ %words, %entry ], [ %next, %body ]
-  %more = icmp ult ptr %pair, %stop
-  br i1 %more, label %body, label %yes
-body:
-  %address = load ptr, ptr %pair, align 8
-  %now = load i64, ptr %address, align 8
-  %then_at = getelementptr i8, ptr %pair, i64 8
-  %then = load i64, ptr %then_at, align 8
-  %next = getelementptr i8, ptr %pair, i64 16
-  %equal = icmp eq i64 %now, %then
-  br i1 %equal, label %loop, label %no
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}
+from __future__ import annotations
 
-define ptr @graphc_same(ptr %self, ptr %args, i64 %count, ptr %names) #0 {
-  %watch = get ptr %self Owner.data
-  %same = call i1 @same(ptr %watch)
-  %yes = get ptr %watch Watch.yes
-  %no = get ptr %watch Watch.no
-  %answer = select i1 %same, ptr %yes, ptr %no
-  %incref = get ptr %watch Watch.incref
-  call void %incref(ptr %answer)
-  ret ptr %answer
-}
-"""
+from graphc.codegen.native.writer import Writer
+
+_PAIR = "{ ptr, i64 }"
+"""The address of a word, and what it was."""
+
+
+def same(w: Writer) -> None:
+    """Whether every watched word is what it was. They are read in order: one may tell that those behind it are gone."""
+    words, count = w.get("ptr", "%watch", "Watch.words"), w.get("i64", "%watch", "Watch.count")
+    stop = w.place(_PAIR, words, count)
+    w.go("loop")
+    w.label("loop")
+    # NOTE: a loop over addresses, not numbers, for it runs with each call, over hundreds of words of a large model.
+    pair = w.merge("ptr", (words, "entry"), ("%following", "body"))
+    w.choose(w.value(f"icmp ult ptr {pair}, {stop}"), "body", "yes")
+    w.label("body")
+    now = w.load("i64", w.load("ptr", pair))
+    then = w.load("i64", w.offset(pair, 8))
+    w.do(f"%following = getelementptr {_PAIR}, ptr {pair}, i64 1")
+    w.choose(w.equal("i64", now, then), "loop", "no")
+    w.label("yes")
+    w.give("i1", "true")
+    w.label("no")
+    w.give("i1", "false")
+
+
+def answer(w: Writer) -> None:
+    """The same for Python: True or False."""
+    watch = w.get("ptr", "%self", "Owner.data")
+    equal = w.call("i1", "@same", f"ptr {watch}")
+    yes, no = w.get("ptr", watch, "Watch.yes"), w.get("ptr", watch, "Watch.no")
+    found = w.value(f"select i1 {equal}, ptr {yes}, ptr {no}")
+    w.do(f"call void {w.get('ptr', watch, 'Watch.incref')}(ptr {found})")
+    w.give("ptr", found)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from graphc.base import config
 from graphc.base.errors import GraphcError, PassError
@@ -25,6 +25,10 @@ P = TypeVar("P", bound=Named)
 T = TypeVar("T")
 
 
+SEEN: set[str] = set()
+"""Names of all passes that have run in this process, those of users too."""
+
+
 @dataclass(frozen=True)
 class PassRun:
     """What one pass of a pipeline did to one graph, program or nest."""
@@ -35,14 +39,34 @@ class PassRun:
     seconds: float
     reasons: tuple[str, ...] = ()
     """Why it chose what it chose, a line for each choice."""
+    steps: tuple[PassRun, ...] = ()
+    """For a pass that runs a list of its own on each kernel: what each step did to all of them together."""
+
+
+def added_up(runs: Iterable[PassRun]) -> tuple[PassRun, ...]:
+    """One run for each name, with changes and times added up, without reasons."""
+    found: dict[str, PassRun] = {}
+    for run in runs:
+        known = found.get(run.name, PassRun(run.name, 0, 0.0))
+        found[run.name] = PassRun(run.name, known.changed + run.changed, known.seconds + run.seconds)
+    return tuple(found.values())
+
+
+class Outcome(NamedTuple, Generic[T]):
+    """What the application of a pass gives."""
+
+    left: T
+    changed: int
+    reasons: tuple[str, ...] = ()
+    steps: tuple[PassRun, ...] = ()
 
 
 @dataclass(frozen=True)
 class Runner(Generic[P, T]):
     """How the passes of one pipeline are run."""
 
-    run: Callable[[P, T], tuple[T, int, tuple[str, ...]]]
-    """Applies a pass: what it leaves, its count of changes, its reasons."""
+    run: Callable[[P, T], Outcome[T]]
+    """Applies a pass."""
     verify: Callable[[T], None]
     text: Callable[[T], str]
     is_stage: bool = True
@@ -57,15 +81,16 @@ class Runner(Generic[P, T]):
         ends = self.is_stage and options.verify == "stage"
         present, runs = given, list[PassRun]()
         for i, step in enumerate(passes):
+            SEEN.add(step.name)
             start = time.perf_counter()
             try:
-                present, changed, reasons = self.run(step, present)
+                present, changed, reasons, steps = self.run(step, present)
                 seconds = time.perf_counter() - start
                 if options.verify == "pass" or (ends and i == len(passes) - 1):
                     self.verify(present)
             except GraphcError as error:
                 raise _failure(passes, i, error) from error
-            runs.append(PassRun(step.name, changed, seconds, reasons))
+            runs.append(PassRun(step.name, changed, seconds, reasons, steps))
             config.logger("passes").debug("%s: %d changes, %.1f ms", step.name, changed, 1e3 * seconds)
             if step.name in options.print_after or "all" in options.print_after:
                 print(f"// after pass {i + 1}, {step.name}\n{self.text(present)}", file=sys.stderr)

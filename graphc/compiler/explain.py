@@ -243,13 +243,18 @@ def _lines(explanation: Explanation) -> list[str]:
 
 
 def _pass_lines(passes: tuple[PassRun, ...]) -> list[str]:
-    """Those that changed something, with the reasons for their choices."""
+    """Those that changed something, with their steps and the reasons for their choices."""
     lines = []
     for run in passes:
         if run.changed:
-            lines.append(f"   {run.name}: {run.changed} changes, {1e3 * run.seconds:.1f} ms")
+            lines.append(f"   {run.name}: {_cost(run)}")
+            lines += [f"      {step.name}: {_cost(step)}" for step in run.steps]
             lines += [f"      {reason}" for reason in run.reasons]
     return lines
+
+
+def _cost(run: PassRun) -> str:
+    return f"{run.changed} changes, {1e3 * run.seconds:.1f} ms"
 
 
 def _call_lines(call: KernelReport) -> list[str]:

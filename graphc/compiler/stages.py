@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from graphc.base import config
 from graphc.base.errors import ArgumentError, CompileError
 from graphc.base.locks import cached_property
-from graphc.base.pass_runner import PassRun
+from graphc.base.pass_runner import SEEN, PassRun
 from graphc.codegen.llvm.build import build_object, emit_assembly
 from graphc.codegen.llvm.entry import emit_module
 from graphc.codegen.llvm.module import Module
@@ -18,6 +19,7 @@ from graphc.codegen.schedule.base import Context, Scheduled
 from graphc.codegen.schedule.forms import Forms
 from graphc.codegen.schedule.pipeline import PIPELINE as SCHEDULE
 from graphc.codegen.schedule.pipeline import estimate, passes_after, passes_until, print_scheduled, schedule
+from graphc.codegen.schedule.steps import STEPS
 from graphc.codegen.schedule.threads.execution import Execution
 from graphc.compiler import cache
 from graphc.files.manifest import TargetSpec
@@ -38,6 +40,17 @@ GRAPH_PASSES = tuple(dict.fromkeys(p.name for p in PIPELINE))
 """Names of the graph passes, after each of which a graph has a text: after the last one of that name."""
 PROGRAM_PASSES = tuple(p.name for p in SCHEDULE)
 """Names of the program passes, after each of which a program has a text."""
+NEST_STEPS = tuple(s.name for s in STEPS)
+"""Names of the steps on a nest."""
+
+
+def _note_unknown(names: Sequence[str], passes: Sequence[Pass]) -> None:
+    """Warns of names in GRAPHC_PRINT_AFTER that no pass has. A user's pass that has not run yet may have one."""
+    own = dict.fromkeys((*GRAPH_PASSES, *PROGRAM_PASSES, *NEST_STEPS, *(p.name for p in passes)))
+    for name in names:
+        if name != "all" and name not in own and name not in SEEN:
+            what = f"GRAPHC_PRINT_AFTER: there is no pass {name!r}; all, or of {', '.join(own)}"
+            warnings.warn(what, RuntimeWarning, stacklevel=3)
 
 
 class Stages:
@@ -55,6 +68,7 @@ class Stages:
         cache holds when it is None."""
         if (traced is None) == (lowered is None):
             raise ArgumentError("a compile starts from a graph or from a lowered program")
+        _note_unknown(config.read().print_after, passes)
         self.target = target or host_target()
         self.seconds: dict[str, float] = {}
         """How long each stage took that has been computed."""

@@ -38,7 +38,7 @@ class BatchNormFolding:
         %z = add(%m, %t) : f32[1,8,30,30]               %z = add(%m, %t) : f32[1,8,30,30]
     """
 
-    name: str = "fold_batch_norm"
+    name: str = "fold-batch-norm"
     costs: Costs = DEFAULT
 
     def run(self, graph: Graph) -> PassResult:

@@ -28,12 +28,12 @@ class JoinPaddedParts:
         %s = add(%p, %q) : f32[4]
     """
 
-    name: str = "join_padded_parts"
+    name: str = "join-padded-parts"
     costs: Costs = DEFAULT
 
     def run(self, graph: Graph) -> PassResult:
         """Counts sums."""
-        changed = 0
+        reasons: list[str] = []
         seen: set[Node] = set()
         for node in reversed(graph.nodes()):
             if node.op is elementwise.add.op and node not in seen:
@@ -41,8 +41,10 @@ class JoinPaddedParts:
                 joined = _joined(terms, self.costs.fusion.parts)
                 if len(joined) < len(terms):
                     _replace(graph, node, joined)
-                    changed += 1
-        return PassResult(DeadCodeElimination().run(graph).graph if changed else graph, changed)
+                    reasons.append(
+                        f"%{node.result.name}: a sum of {len(terms)} terms, most padded, is one of {len(joined)}"
+                    )
+        return PassResult(DeadCodeElimination().run(graph).graph if reasons else graph, len(reasons), tuple(reasons))
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from graphc.base import config
 from graphc.base.errors import ArgumentError, VerifyError
-from graphc.base.pass_runner import PassRun, Runner
+from graphc.base.pass_runner import Outcome, PassRun, Runner
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.graph import INPUT, Graph, input_class, input_path
 from graphc.ir.graph.interpret import copy
@@ -92,10 +92,10 @@ def _with_costs(step: Pass, costs: Costs) -> Pass:
     return replace(cast(Any, step), costs=costs) if isinstance(present, Costs) and present != costs else step
 
 
-def _run(step: Pass, graph: Graph) -> tuple[Graph, int, tuple[str, ...]]:
+def _run(step: Pass, graph: Graph) -> Outcome[Graph]:
     foreign = type(step) not in _OWN and config.read().verify != "off"
     result = _run_foreign(step, graph) if foreign else step.run(graph)
-    return result.graph, result.changed, result.reasons
+    return Outcome(result.graph, result.changed, result.reasons)
 
 
 _RUNNER = Runner[Pass, Graph](_run, verify_graph, print_graph)

@@ -17,9 +17,10 @@ class Rematerialize:
     """Computes a large value once more for uses that depend on a product of it, instead of keeping it so long.
 
     Needs: a decomposed graph that is not differentiated any more; no merging of equal nodes after it. Does: where a
-    value of ``recompute_bytes`` or more is made element by element, by views and by short products from values that are
-    together much smaller, such uses get a second one, computed from those right before. The weights of attention over
-    long sequences are so computed again from queries, keys and the two numbers of each row that softmax has found.
+    value of ``rematerialized_bytes`` or more is made element by element, by views and by short products from values
+    that are together much smaller, such uses get a second one, computed from those right before. The weights of
+    attention over long sequences are so computed again from queries, keys and the two numbers of each row that softmax
+    has found.
     Leaves: results that are equal to the last bit.
 
         %p = ... ; %o = matmul(%p, %v) ; ... ; %g = mul(%p, %d)
@@ -33,12 +34,16 @@ class Rematerialize:
         """Changes the graph in place; counts the values that are not kept."""
         costs = self.costs.rewrites
         copier = _Copier(graph, costs)
-        changed = 0
+        reasons: list[str] = []
         for node in list(graph.nodes()):
             for value in node.results:
-                if value.type.nbytes >= costs.recompute_bytes and value not in graph.outputs:
-                    changed += copier.separate(value)
-        return PassResult(graph, changed)
+                large = value.type.nbytes >= costs.rematerialized_bytes and value not in graph.outputs
+                if large and copier.separate(value):
+                    reasons.append(
+                        f"%{value.name}: {value.type.nbytes} bytes are not kept for uses behind products of them, for "
+                        f"what they are made of is {costs.rematerialized_smaller} times smaller"
+                    )
+        return PassResult(graph, len(reasons), tuple(reasons))
 
 
 class _Copier:
@@ -97,10 +102,11 @@ class _Copier:
             elif node not in found:
                 found.add(node)
                 stack += node.operands
-        return found if sum(v.type.nbytes for v in kept) * self.costs.recompute_smaller <= value.type.nbytes else None
+        needed = sum(v.type.nbytes for v in kept)
+        return found if needed * self.costs.rematerialized_smaller <= value.type.nbytes else None
 
     def _is_small(self, part: Value, whole: Value) -> bool:
-        return part.type.nbytes * 2 * self.costs.recompute_smaller <= whole.type.nbytes
+        return part.type.nbytes * 2 * self.costs.rematerialized_smaller <= whole.type.nbytes
 
     def _copy(self, value: Value, cone: set[Node]) -> Value:
         """A second computation of the value, which shares what was computed again before."""
@@ -126,6 +132,6 @@ class _Copier:
             operands, results = ([v.type for v in values] for values in (node.operands, node.results))
             products = node.op.multiply_adds(tuple(operands), tuple(results), node.attrs)
             # NOTE: a sum over a window reads most of its operand many times, which is not cheap however short it is.
-            return node.op.image is None and products <= self.costs.recompute_products * results[0].size
+            return node.op.image is None and products <= self.costs.rematerialized_products * results[0].size
         easy = Trait.ELEMENTWISE | Trait.VIEW | Trait.GENERATOR
         return node.op.has(Trait.PURE) and any(node.op.has(t) for t in easy)

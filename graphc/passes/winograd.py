@@ -45,12 +45,13 @@ class Winograd:
         """Changes the graph in place; counts convolutions."""
         if not config.read().winograd:
             return PassResult(graph, 0)
-        rewrite = partial(_convolution, self.costs.rewrites)
+        reasons: list[str] = []
+        rewrite = partial(_convolution, self.costs.rewrites, reasons)
         rule = Rule("conv", rewrite, "convolution", _convolution.__doc__ or "")
-        return PassResult(graph, apply_rules(graph, [rule]))
+        return PassResult(graph, apply_rules(graph, [rule]), tuple(reasons))
 
 
-def _convolution(costs: RewriteCosts, graph: Graph, node: Node) -> Value | None:
+def _convolution(costs: RewriteCosts, reasons: list[str], graph: Graph, node: Node) -> Value | None:
     """conv(x, constant) -> its tiles times transformed weights, transformed back."""
     x, weight = node.operands
     plain = all(v == 1 for v in (*node.attrs["stride"], node.attrs["groups"]))
@@ -68,6 +69,9 @@ def _convolution(costs: RewriteCosts, graph: Graph, node: Node) -> Value | None:
     direct = _KERNEL**2 * x.shape[1] * node.result.shape[1] * (places + costs.winograd_weight)
     if work[tile] * costs.winograd_advantage > direct:
         return None
+    reasons.append(
+        f"%{node.result.name}: {direct / work[tile]:.2f} times less work by tiles of {tile}x{tile}, estimated"
+    )
     with use(GraphDispatcher(graph, node.location)):
         spare, image = _spare(node, tile, dilation, costs), _whole_tiles(x, tile, dilation)
         tiles = winograd_input(image, tile=tile, kernel=_KERNEL, spare=spare, dilation=dilation)

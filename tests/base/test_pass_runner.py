@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from graphc.base.pass_runner import Runner
+from graphc.base.pass_runner import Outcome, PassRun, Runner, added_up
 from graphc.errors import PassError, VerifyError
 
 
@@ -18,8 +18,8 @@ class Add:
     number: int
 
 
-def run(step: Add, given: int) -> tuple[int, int, tuple[str, ...]]:
-    return given + step.number, abs(step.number), (f"adds {step.number}",) if step.number else ()
+def run(step: Add, given: int) -> Outcome[int]:
+    return Outcome(given + step.number, abs(step.number), (f"adds {step.number}",) if step.number else ())
 
 
 def verify(number: int) -> None:
@@ -40,6 +40,11 @@ def test_each_pass_tells_what_it_did():
         ("two", 2, ("adds 2",)),
     ]
     assert all(r.seconds >= 0 for r in runs)
+
+
+def test_runs_of_one_name_are_added_up():
+    runs = [PassRun("a", 1, 0.5, ("why",)), PassRun("b", 2, 0.25), PassRun("a", 3, 0.25)]
+    assert added_up(runs) == (PassRun("a", 4, 0.75), PassRun("b", 2, 0.25))
 
 
 @pytest.mark.parametrize(

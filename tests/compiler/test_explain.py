@@ -13,6 +13,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.codegen.machine.target import target_named
+from graphc.codegen.schedule.steps import STEPS
 from graphc.compiled.model_file import snapshot
 from graphc.compiler.explain import Explanation, explain, memory_of
 from graphc.compiler.freeze import freeze
@@ -141,3 +142,9 @@ def test_passes_are_named_with_their_reasons():
     assert [p.name for p in found.passes[-len(PROGRAM_PASSES) :]] == list(PROGRAM_PASSES)
     text = str(found)
     assert "\npasses:\n" in text and "   nests: " in text and ": register block " in text
+    (nests,) = (p for p in found.passes if p.name == "nests")
+    assert [s.name for s in nests.steps] == [s.name for s in STEPS]
+    assert 0 < sum(s.seconds for s in nests.steps) <= nests.seconds
+    assert any(line.startswith("      contraction: ") for line in text.splitlines())
+    (listed,) = (p for p in found.as_json()["passes"] if p["name"] == "nests")
+    assert [s["name"] for s in listed["steps"]] == [s.name for s in STEPS]

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+from dataclasses import dataclass
+
 import pytest
 
 from graphc.codegen.machine.target import target_named
-from graphc.compiler.stages import GRAPH_PASSES, PROGRAM_PASSES, STAGES, Stages
+from graphc.compiler.stages import GRAPH_PASSES, NEST_STEPS, PROGRAM_PASSES, STAGES, Stages
 from graphc.errors import ArgumentError, CompileError, VerifyError
+from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.kernel.parse import parse_program
 from graphc.ir.kernel.text import collect_data
 from graphc.ir.kernel.verify import verify_program
+from graphc.passes.base import PassResult
 from graphc.passes.pipeline import PIPELINE
 from tests.compiler.graphs import MLP, mlp
 
@@ -98,3 +104,30 @@ def test_stages_are_logged(caplog: pytest.LogCaptureFixture):
     with caplog.at_level("INFO", "graphc"):
         _ = Stages(mlp()).lowered
     assert [r.getMessage().partition(":")[0] for r in caplog.records] == ["optimized", "lowered"]
+
+
+def test_names_of_passes_are_written_in_one_way():
+    assert all(re.fullmatch("[a-z]+(-[a-z]+)*", name) for name in (*GRAPH_PASSES, *PROGRAM_PASSES, *NEST_STEPS))
+
+
+def test_a_name_that_no_pass_has_is_told(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GRAPHC_PRINT_AFTER", "fold_batch_norm,thread-plan,lanes,all")
+    with pytest.warns(RuntimeWarning, match=r"no pass 'fold_batch_norm'; all, or .*, fold-batch-norm,") as told:
+        Stages(mlp())
+    assert len(told) == 1
+    monkeypatch.setenv("GRAPHC_PRINT_AFTER", "theirs")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Stages(mlp(), passes=(*PIPELINE, Theirs()))
+        Stages(mlp(), passes=(*PIPELINE, Theirs())).optimized  # noqa: B018
+        Stages(mlp())
+
+
+@dataclass(frozen=True)
+class Theirs:
+    """A pass of a user."""
+
+    name: str = "theirs"
+
+    def run(self, graph: Graph) -> PassResult:
+        return PassResult(graph, 0)

@@ -148,7 +148,7 @@ class Told:
 
 
 def test_passes_choose_by_the_costs_that_are_given():
-    other = replace(DEFAULT, rewrites=replace(DEFAULT.rewrites, recompute_bytes=1))
+    other = replace(DEFAULT, rewrites=replace(DEFAULT.rewrites, rematerialized_bytes=1))
     step, graph = Told(), Graph("f")
     optimize(graph, [step])
     optimize(graph, [step], other)

@@ -37,7 +37,7 @@ graph @f(%x: f32[32,2], %y: f32[32,2]) -> (f32[32,32]) {
 
 def large_from(least: int) -> Costs:
     """Costs by which values of so many bytes are computed again."""
-    return replace(DEFAULT, rewrites=replace(DEFAULT.rewrites, recompute_bytes=least))
+    return replace(DEFAULT, rewrites=replace(DEFAULT.rewrites, rematerialized_bytes=least))
 
 
 def separated(text: str, least: int = 4096) -> tuple[Graph, Graph, int]:
@@ -45,6 +45,7 @@ def separated(text: str, least: int = 4096) -> tuple[Graph, Graph, int]:
     before = parse_graph(text)
     result = Rematerialize(costs=large_from(least)).run(copy(before))
     verify_graph(result.graph)
+    assert len(result.reasons) == result.changed and all("bytes are not kept" in r for r in result.reasons)
     return before, result.graph, result.changed
 
 

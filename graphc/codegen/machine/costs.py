@@ -356,11 +356,11 @@ class RewriteCosts:
     winograd_page_bytes: int = 4096
     """Bytes whose multiples the parts of a transformed tile must not lie apart, for they would meet in one set of a
     cache. Documented: a page."""
-    recompute_bytes: int = 32 << 20
+    rematerialized_bytes: int = 32 << 20
     """Bytes from which a value may be computed again instead of kept: about a last-level cache."""
-    recompute_products: int = 128
+    rematerialized_products: int = 128
     """Products of a sum that may be computed again."""
-    recompute_smaller: int = 4
+    rematerialized_smaller: int = 4
     """How many times smaller that must be from which a value is computed again."""
     scaled_weights: int = 4
     """How many times larger than weights that may change with every call a result is from which it is not scaled

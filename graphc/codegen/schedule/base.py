@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Protocol
 
+from graphc.base.pass_runner import PassRun
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.pack import Packing
 from graphc.codegen.schedule.contraction.register_block import Tile
@@ -53,6 +54,8 @@ class PassResult:
     to do."""
     reasons: tuple[str, ...] = ()
     """Why it chose what it chose, a line for each choice."""
+    steps: tuple[PassRun, ...] = ()
+    """What each step on a nest did to all kernels together."""
 
 
 class ProgramPass(Protocol):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from graphc.base.pass_runner import PassRun, added_up
 from graphc.codegen.schedule.base import Context, Nest, PassResult, Scheduled, count_changes
 from graphc.codegen.schedule.contraction.pack import Packing, pack_body
 from graphc.codegen.schedule.forms import common_loops, constant_buffers, fixed_inside
@@ -32,14 +33,17 @@ class Nests:
         scheduler = _Scheduler(given.program, context)
         program = scheduler.run()
         changed = count_changes(given.program, program)
-        return PassResult(replace(given, program=program), changed, tuple(scheduler.reasons))
+        reasons = tuple(f"{kernel}: {reason}" for kernel, run in scheduler.runs for reason in run.reasons)
+        steps = added_up(run for _, run in scheduler.runs)
+        return PassResult(replace(given, program=program), changed, reasons, steps)
 
 
 class _Scheduler:
     def __init__(self, program: Program, context: Context):
         self.program = program
         self.context = context
-        self.reasons: list[str] = []
+        self.runs: list[tuple[str, PassRun]] = []
+        """What the steps did, with the name of the kernel."""
         self.storages = list(program.storages)
         self.kernels: dict[str, Kernel] = {}
         self.packings: dict[str, tuple[Packing, Kernel]] = {}
@@ -89,7 +93,7 @@ class _Scheduler:
     def _schedule(self, kernel: Kernel) -> None:
         constants = constant_buffers(self.program, kernel, self.fixed)
         nest, runs = run_steps(Nest(kernel, Names(), constants), self.context)
-        self.reasons += [f"{kernel.name}: {reason}" for run in runs for reason in run.reasons]
+        self.runs += [(kernel.name, run) for run in runs]
         self.kernels[kernel.name] = nest.kernel
         if nest.packing is not None:
             self.packings[kernel.name] = nest.packing, self._pack_kernel(kernel, nest.packing)

@@ -82,7 +82,11 @@ class SplitReductions:
 
     def run(self, given: Scheduled, context: Context) -> PassResult:
         """Splits by the size of the reduction alone."""
-        return _changed(given, split_reductions(given.program, context.target.costs.reduction))
+        program = split_reductions(given.program, context.target.costs.reduction)
+        kept = {kernel.name for kernel in program.kernels}
+        split = (kernel.name for kernel in given.program.kernels if kernel.name not in kept)
+        reasons = tuple(f"{name}: few results of long sums; stretches of them are summed first" for name in split)
+        return _changed(given, program, reasons)
 
 
 @dataclass(frozen=True)
@@ -177,7 +181,9 @@ class Polls:
     def run(self, given: Scheduled, context: Context) -> PassResult:
         """Counts polls."""
         found = find_polls(given.program, given.execution.threads, context.target)
-        return PassResult(replace(given, execution=replace(given.execution, polls=found)), len(found))
+        reasons = (f"{len(found)} of {len(given.program.calls)} calls: the program takes long enough for Ctrl-C",)
+        execution = replace(given.execution, polls=found)
+        return PassResult(replace(given, execution=execution), len(found), reasons if found else ())
 
 
 def _changed(given: Scheduled, program: Program, reasons: tuple[str, ...] = ()) -> PassResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from graphc.base.pass_runner import PassRun, Runner
+from graphc.base.pass_runner import Outcome, PassRun, Runner
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.base import Context, ProgramPass, Scheduled
 from graphc.codegen.schedule.contraction.register_block import rank_tiles
@@ -76,9 +76,9 @@ def schedule(
     GRAPHC_PRINT_AFTER. Raises PassError, naming the pass and those before it, when one fails or leaves a wrong
     program."""
 
-    def run(step: ProgramPass, given: Scheduled) -> tuple[Scheduled, int, tuple[str, ...]]:
+    def run(step: ProgramPass, given: Scheduled) -> Outcome[Scheduled]:
         result = step.run(given, context)
-        return result.scheduled, result.changed, result.reasons
+        return Outcome(result.scheduled, result.changed, result.reasons, result.steps)
 
     return Runner[ProgramPass, Scheduled](run, verify_scheduled, print_scheduled)(passes, Scheduled(program))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from graphc.base.pass_runner import PassRun, Runner
+from graphc.base.pass_runner import Outcome, PassRun, Runner
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.base import Context, Nest, NestStep, StepResult
 from graphc.codegen.schedule.contraction.nest import apply_tile
@@ -175,9 +175,9 @@ STEPS: tuple[NestStep, ...] = (
 def run_steps(nest: Nest, context: Context, steps: tuple[NestStep, ...] = STEPS) -> tuple[Nest, list[PassRun]]:
     """The nest after all steps, and what each of them did."""
 
-    def run(step: NestStep, given: Nest) -> tuple[Nest, int, tuple[str, ...]]:
+    def run(step: NestStep, given: Nest) -> Outcome[Nest]:
         result = step.run(given, context)
-        return result.nest, result.changed, result.reasons
+        return Outcome(result.nest, result.changed, result.reasons)
 
     runner = Runner[NestStep, Nest](run, _verify, _text, is_stage=False)
     return runner(steps, nest)

@@ -10,9 +10,10 @@ from graphc.codegen.machine.costs import MemoryCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.loops.transform import wrap
 from graphc.codegen.schedule.memory.prepacking import call_invariant_storages
+from graphc.ir.kernel.access import GATHERED, UNIFORM, access
 from graphc.ir.kernel.index import Axis, Index, as_index, axes_of
 from graphc.ir.kernel.index_range import guarded_bounds
-from graphc.ir.kernel.map import BodyCopier, Names
+from graphc.ir.kernel.map import BodyCopier, Names, substitute_axes
 from graphc.ir.kernel.statements import Buffer, Call, Guard, IndexLet, Kernel, Load, Loop, Program, Store, walk
 
 
@@ -35,15 +36,15 @@ class _Steps:
             self.outer.append(loop.axis)
             body = loop.body
         self.accesses: dict[str, list[tuple[Index, Guard]]] = {}
-        fixed: set[Axis] = set()
+        pinned: set[Axis] = set()
         for stmt, _ in walk(kernel.body):
             if isinstance(stmt, Load | Store):
                 self.accesses.setdefault(stmt.buffer, []).append((stmt.index, stmt.guard))
                 for bound in stmt.guard:
-                    fixed |= axes_of(bound.index)
+                    pinned |= axes_of(bound.index)
             elif isinstance(stmt, IndexLet):
-                fixed |= axes_of(stmt.index)
-        self.steps = {a: steps for a in self.outer if a not in fixed and (steps := self._steps(a)) is not None}
+                pinned |= axes_of(stmt.index)
+        self.steps = {a: steps for a in self.outer if a not in pinned and (steps := self._steps(a)) is not None}
         """For the axes that may become loops around calls: how far each buffer moves with an iteration."""
 
     def _steps(self, axis: Axis) -> dict[str, int] | None:
@@ -51,22 +52,18 @@ class _Steps:
         scratch = {b.name for b in self.kernel.buffers if b.role == "scratch"}
         found: dict[str, int] = {}
         for buffer, accesses in self.accesses.items():
-            steps = {index.coefficient(axis) for index, _ in accesses}
-            uneven = any(axis in axes_of(_without(index, (axis,))) for index, _ in accesses)
-            if len(steps) > 1 or min(steps) < 0 or uneven or (buffer in scratch and steps != {0}):
+            walks = {access(index, axis, ()) for index, _ in accesses}
+            walk = walks.pop()
+            if walks or walk == GATHERED or walk.stride < 0 or (buffer in scratch and walk != UNIFORM):
                 return None
-            found[buffer] = steps.pop()
+            found[buffer] = walk.stride
         return found
 
     def reach(self, buffer: str, axes: Iterable[Axis]) -> int:
         """How many elements from its start a buffer is used when ``axes`` stand still at 0."""
-        kept = tuple(axes)
-        ends = [guarded_bounds(_without(i, kept), g)[1] + 1 for i, g in self.accesses.get(buffer, [])]
+        still = dict.fromkeys(axes, 0)
+        ends = [guarded_bounds(substitute_axes(i, still), g)[1] + 1 for i, g in self.accesses.get(buffer, [])]
         return max(ends, default=0)
-
-
-def _without(index: Index, axes: Sequence[Axis]) -> Index:
-    return Index(tuple((a, c) for a, c in index.terms if a not in axes), index.constant)
 
 
 @dataclass(frozen=True)
@@ -155,8 +152,8 @@ class _Sequence:
         rest = sum(self.program.storage(name).nbytes for name in self.inner)
         chosen: list[_Loop] = []
         for loop in self.loops:
-            wanted = max(limit, self._again(loop))
-            if rest <= limit or not self._apart([*chosen, loop]):
+            wanted = max(limit, self._reread_bytes(loop))
+            if rest <= limit or not self._are_disjoint([*chosen, loop]):
                 break
             if rest // loop.extent >= wanted:
                 chosen.append(loop)
@@ -168,7 +165,7 @@ class _Sequence:
             break
         return chosen
 
-    def _again(self, loop: _Loop) -> int:
+    def _reread_bytes(self, loop: _Loop) -> int:
         """Bytes that every iteration of a loop reads, the same ones each time."""
         found = 0
         around = self.loops[: self.loops.index(loop)]
@@ -180,7 +177,7 @@ class _Sequence:
                     found += self.program.storage(name).nbytes // parts
         return found
 
-    def _apart(self, loops: Sequence[_Loop]) -> bool:
+    def _are_disjoint(self, loops: Sequence[_Loop]) -> bool:
         """Whether iterations that differ use different elements of all that the calls share."""
         for name in self.shared:
             width, steps = 0, []
@@ -249,12 +246,12 @@ class _Tiler:
         """The first and the last call of each temporary that is too large, where calls are neither repeated nor far
         apart. What depends on weights alone is left as it is: it is going to run once."""
         spans: dict[str, tuple[int, int]] = {}
-        fixed = call_invariant_storages(self.program)
+        invariant = call_invariant_storages(self.program)
         for number, call in enumerate(self.program.calls):
             for name in call.args:
                 storage = self.storages[name]
                 large = storage.cls == "temp" and storage.nbytes > self.limit and not storage.alias
-                if large and name not in fixed:
+                if large and name not in invariant:
                     spans[name] = spans.get(name, (number, number))[0], number
         return {name: (a, b) for name, (a, b) in spans.items() if a < b < a + self.costs.tile_calls}
 

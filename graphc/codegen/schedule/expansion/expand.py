@@ -15,12 +15,12 @@ docs/vector_math.md lists the largest error and the number of operations of each
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from graphc.base.dtypes import DType, float32, float64
 from graphc.codegen.schedule.expansion import angle, erfc, exp_log, hyperbolic, periodic, pow
-from graphc.ir.kernel.map import map_parts, names_given
+from graphc.ir.kernel.map import map_parts, map_statements, names_given
 from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import Kernel, Let, Loop, Ref, Stmt, walk
@@ -52,8 +52,8 @@ for _dtype in (float32, float64):
     EXPRESSIONS["cos", _dtype] = periodic.cos
 
 
-class _Rewriter(NestBuilder):
-    """Builds the new body scope by scope; names it makes differ from all names of the kernel."""
+class _Expander(NestBuilder):
+    """Writes out what stands for single statements; names it makes differ from all names of the kernel."""
 
     def __init__(self, taken: set[str]) -> None:
         super().__init__()
@@ -67,23 +67,24 @@ class _Rewriter(NestBuilder):
             name = super().fresh("a")
         return name
 
-    def add(self, stmt: Stmt) -> None:
-        """Appends a statement, expanded when it is a transcendental Let."""
-        if isinstance(stmt, Loop):
-            self._enclose(stmt)
-        elif isinstance(stmt, Let) and SCALAR_OPS[stmt.op].transcendental:
-            operands = [Scalar(self, self._ref(a), stmt.dtype) for a in stmt.args]
-            self._replaced[stmt.name] = EXPRESSIONS[stmt.op, stmt.dtype](self, *operands).ref
-        else:
-            self.append(map_parts(stmt, ref=self._ref))
+    def expand(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """The statements, with others for transcendental Lets."""
+        return map_statements(body, leaf=self._leaf, enter=self._enter, leave=self._leave)
 
-    def _enclose(self, loop: Loop) -> None:
+    def _leaf(self, stmt: Stmt) -> Sequence[Stmt]:
+        if not (isinstance(stmt, Let) and SCALAR_OPS[stmt.op].transcendental):
+            return (map_parts(stmt, ref=self._ref),)
+        operands = [Scalar(self, self._ref(a), stmt.dtype) for a in stmt.args]
         self._frames.append([])
+        self._replaced[stmt.name] = EXPRESSIONS[stmt.op, stmt.dtype](self, *operands).ref
+        return self._frames.pop()
+
+    def _enter(self, loop: Loop) -> None:
         self._known.append({})
-        for stmt in loop.body:
-            self.add(stmt)
+
+    def _leave(self, loop: Loop) -> Sequence[Stmt]:
         self._known.pop()
-        self.append(replace(loop, body=tuple(self._frames.pop())))
+        return (loop,)
 
     def _ref(self, ref: Ref) -> Ref:
         return self._replaced.get(ref, ref) if isinstance(ref, str) else ref
@@ -94,7 +95,4 @@ def expand(kernel: Kernel) -> Kernel:
     stmts = [stmt for stmt, _ in walk(kernel.body)]
     if not any(isinstance(s, Let) and SCALAR_OPS[s.op].transcendental for s in stmts):
         return kernel
-    rewriter = _Rewriter(names_given(kernel.body))
-    for stmt in kernel.body:
-        rewriter.add(stmt)
-    return replace(kernel, body=rewriter.body())
+    return replace(kernel, body=_Expander(names_given(kernel.body)).expand(kernel.body))

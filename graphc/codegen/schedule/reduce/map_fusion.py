@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from graphc.codegen.schedule.loops.transform import block_index, merge_loops, wrap
 from graphc.codegen.schedule.reduce.column_reduction import Ahead, ColumnSums
+from graphc.ir.kernel.access import access
 from graphc.ir.kernel.index import Axis, Index, bounds
-from graphc.ir.kernel.map import BodyCopier, Names, is_leaf, rename_buffers
+from graphc.ir.kernel.map import BodyCopier, Names, is_leaf, rename_buffers, substitute_axes
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Loop, Program, Stmt, Store, walk
 
 
@@ -39,7 +40,7 @@ def fuse_maps(program: Program, rows: Kernel, first: Call, sums: RowSums, second
     nest = _row_loop(rows, sums, names)
     bound = dict(zip((b.name for b in rows.arguments), first.args, strict=True))
     summed = dict(zip((b.name for b in sums.kernel.arguments), second.args, strict=True))
-    if nest is None or not _meet_as_rows(program, rows, bound, sums, summed, nest):
+    if nest is None or not _share_rows(program, rows, bound, sums, summed, nest):
         return None
     known = {storage: name for name, storage in summed.items()}
     renamed = {name: known.get(storage, f"row{i}") for i, (name, storage) in enumerate(bound.items())}
@@ -55,9 +56,9 @@ def fuse_maps(program: Program, rows: Kernel, first: Call, sums: RowSums, second
     shared = [replace(b, role=_role(own[b.name], b)) if b.name in own else b for b in built.buffers]
     others = [b for n, b in own.items() if n not in summed]
     buffers = sorted((*shared, *others), key=lambda b: b.role == "scratch")
-    places = summed | {renamed[name]: storage for name, storage in bound.items()}
+    storages = summed | {renamed[name]: storage for name, storage in bound.items()}
     kernel = Kernel(f"{rows.name}_{built.name}", tuple(buffers), built.body, (*rows.origin, *built.origin))
-    args = tuple(places[b.name] for b in kernel.arguments)
+    args = tuple(storages[b.name] for b in kernel.arguments)
     return kernel, replace(second, kernel=kernel.name, args=args, values=(*first.values, *second.values))
 
 
@@ -81,7 +82,7 @@ def _row_loop(kernel: Kernel, sums: RowSums, names: Names) -> Loop | None:
     return outer if outer.axis.extent == sums.rows and inside and flat and short else None
 
 
-def _meet_as_rows(
+def _share_rows(
     program: Program, rows: Kernel, bound: Mapping[str, str], sums: RowSums, summed: Mapping[str, str], nest: Loop
 ) -> bool:
     """Whether the sums read little else than the rows touch, and of what these write only the same row."""
@@ -104,16 +105,15 @@ def _meet_as_rows(
 def _same_rows(nest: Loop, written: str, sums: RowSums, read: str) -> bool:
     """Whether row by row one kernel writes what the other reads."""
     buffer = sums.kernel.buffer(read)
-    apart, rest = divmod(buffer.size, sums.rows)
-    if rest or not apart:
+    width, rest = divmod(buffer.size, sums.rows)
+    if rest or not width:
         return False
     done = [(s.index, nest.axis) for s, _ in walk(nest.body) if isinstance(s, Store | Load) and s.buffer == written]
     used = [(s.index, sums.sums.loop.axis) for s in sums.sums.body if isinstance(s, Load) and s.buffer == read]
-    return all(_in_row(index, row, apart) for index, row in (*done, *used))
+    return all(_in_row(index, row, width) for index, row in (*done, *used))
 
 
-def _in_row(index: Index, row: Axis, apart: int) -> bool:
-    """Whether an index stays within ``apart`` elements from a multiple of the row on."""
-    inside = index - block_index(0, (row, index.coefficient(row)))
-    low, high = bounds(inside)
-    return index.coefficient(row) == apart and low >= 0 and high < apart
+def _in_row(index: Index, row: Axis, width: int) -> bool:
+    """Whether an index stays within ``width`` elements from a multiple of the row on."""
+    low, high = bounds(substitute_axes(index, {row: 0}))
+    return access(index, row, ()).stride == width and low >= 0 and high < width

@@ -13,8 +13,9 @@ from math import gcd
 
 from graphc.codegen.machine.costs import ThreadCosts
 from graphc.codegen.schedule.estimate.cost import StatementCounts
-from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, bounds
-from graphc.ir.kernel.map import map_statements
+from graphc.ir.kernel.access import GATHERED, access
+from graphc.ir.kernel.index import Axis, Dynamic, atoms, bounds
+from graphc.ir.kernel.map import map_statements, substitute_axes
 from graphc.ir.kernel.statements import Acc, Kernel, Load, Loop, Stmt, Store, Update, walk
 
 
@@ -197,14 +198,9 @@ class _Uses:
 def _is_injective(store: Store, axes: tuple[Axis, ...]) -> bool:
     """True when iterations of the loops over ``axes`` (outermost first) that differ store to different places."""
     for position, axis in enumerate(axes):
-        if axis.extent == 1:
-            continue
-        factor = store.index.coefficient(axis)
-        fixed = axes[: position + 1]
-        rest = Index(tuple((a, c) for a, c in store.index.terms if a not in fixed), store.index.constant)
-        if any(a in fixed for a in atoms(rest) if not isinstance(a, Dynamic)):
-            return False
-        low, high = bounds(rest)
-        if abs(factor) <= high - low:
+        outer = axes[: position + 1]
+        walks = [access(store.index, a, ()) for a in outer]
+        low, high = bounds(substitute_axes(store.index, dict.fromkeys(outer, 0)))
+        if axis.extent > 1 and (GATHERED in walks or abs(walks[-1].stride) <= high - low):
             return False
     return True

@@ -30,7 +30,7 @@ def test_a_function_with_a_loop_is_built():
     writer = Writer(LAYOUT)
     the_sum(writer)
     text = f"define void @the_sum(ptr %list) {{\n{writer.body}\n}}\n"
-    assert text.count("i64 16") == 4 and "mul i64 %i" in text and ", 40" in text
+    assert text.count("i64 16") == 5 and "mul i64 %i" in text and ", 40" in text
     assert b"the_sum" in build_object(text, target_named("sse2"), quick=True)
 
 

@@ -1,8 +1,8 @@
 """The order of the house in figures: ``python -m tools.house`` prints what stands where it should not.
 
 Modules at the top of the package, circles of packages, packages without a floor, rules that name or compare ops
-outside of `graphc/ops`, and numbers without a name in what chooses between ways to compile. ``--list`` shows each
-place, ``--json`` prints the figures as JSON.
+outside of `graphc/ops`, numbers without a name in what chooses between ways to compile, and names for which the field
+has other words. ``--list`` shows each place, ``--json`` prints the figures as JSON.
 """
 
 from __future__ import annotations
@@ -43,6 +43,19 @@ CHOOSE = ("fusion", "codegen/schedule")
 """Packages that choose between ways to compile by prices and thresholds."""
 FORMULAS = "codegen/schedule/expansion"
 """Numbers of formulas choose nothing."""
+COMPILE = ("ir", "passes", "fusion", "lowering", "codegen", "compiler")
+"""Packages that compile."""
+RETIRED = {
+    **dict.fromkeys(("team", "teams", "meet", "meets", "meetings"), "thread plan, barrier"),
+    **dict.fromkeys(("repeats", "siblings", "sibling"), "enclosing loops, horizontal fusion"),
+    **dict.fromkeys(("climb", "climbed"), "look through views"),
+    **dict.fromkeys(("realized", "forced"), "stored, materialized, pinned"),
+    **dict.fromkeys(("streamed", "far_reads"), "non-temporal stores, narrow loads"),
+    **dict.fromkeys(("prepared", "preparation"), "canonical form, prepacking"),
+    **dict.fromkeys(("framing", "framed"), "pad fusion, halo"),
+    **dict.fromkeys(("row_joins", "column_sums"), "vertical fusion, column reduction"),
+}
+"""Names that this code once had for what the field has a word for, and those words (docs/glossary.md)."""
 PLAIN = (-1, 0, 1, 2)
 """Numbers that need no name."""
 
@@ -235,6 +248,31 @@ def _operands(node: ast.AST) -> Iterator[ast.Constant]:
             yield part
 
 
+def retired_words(modules: Sequence[Module]) -> list[Place]:
+    """Names of functions, classes, arguments, variables and fields in packages that compile that are no words of the
+    field."""
+    compiling = [m for m in modules if m.path.startswith(tuple(f"{PACKAGE}/{p}/" for p in COMPILE))]
+    return [place for module in compiling for place in _retired_words(module)]
+
+
+def _retired_words(module: Module) -> Iterator[Place]:
+    for node in ast.walk(module.tree):
+        name = _given_name(node).strip("_").lower()
+        if name in RETIRED:
+            yield Place(module.path, getattr(node, "lineno", 1), f"{name}: the field says {RETIRED[name]}")
+
+
+def _given_name(node: ast.AST) -> str:
+    """The name that a definition, an argument or an assignment gives; empty for anything else."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return node.name
+    if isinstance(node, ast.arg):
+        return node.arg
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) else ""
+
+
 FIGURES = {
     "modules at the top": modules_at_the_top,
     "packages without a floor": without_floor,
@@ -242,6 +280,7 @@ FIGURES = {
     "ops by name outside of ops": names_of_ops,
     "ops by identity outside of ops": ops_by_identity,
     "numbers without a name": loose_numbers,
+    "retired words": retired_words,
 }
 
 

@@ -86,3 +86,17 @@ def test_ops_that_are_compared_are_found(path: str, line: str, count: int):
 def test_only_modules_that_exist_are_rewrite_rules():
     paths = {m.path for m in house.read_modules()}
     assert paths.issuperset(f"graphc/passes/{name}.py" for name in house.REWRITES)
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "count"),
+    [
+        ("graphc/codegen/x.py", "team = 1", 1),
+        ("graphc/lowering/x.py", "def f(repeats, _realized): self.streamed = 1", 3),
+        ("graphc/fusion/x.py", "class Team: meets: int = 0", 2),
+        ("graphc/fusion/x.py", "a = b.team(meets)", 0),
+        ("graphc/tensors/x.py", "def repeat(x, repeats): ...", 0),
+    ],
+)
+def test_retired_words_are_found_where_they_are_given_as_names(path: str, line: str, count: int):
+    assert len(house.retired_words([Module(path, line)])) == count

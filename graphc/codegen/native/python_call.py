@@ -35,7 +35,7 @@ def _accept(w: Writer) -> None:
     w.give("ptr", "null")
 
 
-def _meets(w: Writer) -> None:
+def _overlaps(w: Writer) -> None:
     """Whether the %size bytes from %start on share memory with one of %count arrays whose addresses are in the
     table."""
     stop = w.offset("%start", "%size")
@@ -380,7 +380,7 @@ _PYTHON = "ptr %self, ptr %args, i64 %count, ptr %names"
 _GIVEN = "ptr %context, ptr %api, ptr %args, i64 %count"
 _FUNCTIONS: dict[str, Callable[[Writer], None]] = {
     "internal ptr @accept(ptr %api, ptr %spec, ptr %array, i32 %need)": _accept,
-    "internal i1 @meets(ptr %table, ptr %start, i64 %size, ptr %specs, i64 %count)": _meets,
+    "internal i1 @meets(ptr %table, ptr %start, i64 %size, ptr %specs, i64 %count)": _overlaps,
     f"internal i1 @take_inputs({_GIVEN})": _take_inputs,
     "internal i1 @take_output(ptr %context, ptr %api, ptr %array, i64 %i)": _take_output,
     "internal ptr @block(ptr %api, i64 %nbytes)": _block,

@@ -57,14 +57,16 @@ class Forms:
         found = self._known.get(key)
         if found is None:
             names = Names()
-            prepared = canonical(kernel, names)
-            found = Form(kernel, prepared.body, names.next, register_block(prepared, constants, self.target))
+            canonical_kernel = canonical(kernel, names)
+            found = Form(
+                kernel, canonical_kernel.body, names.next, register_block(canonical_kernel, constants, self.target)
+            )
             self._known[key] = found
         return found
 
 
-def block_key(prepared: Kernel, constants: frozenset[str]) -> str:
-    text = print_kernel(replace(prepared, name="k", origin=()))
+def block_key(canonical_kernel: Kernel, constants: frozenset[str]) -> str:
+    text = print_kernel(replace(canonical_kernel, name="k", origin=()))
     return sha256(f"{text}\n{sorted(constants)}".encode()).hexdigest()
 
 
@@ -73,12 +75,12 @@ def _plain_cycles(body: tuple[Stmt, ...], target: Target) -> float:
 
 
 def register_block(
-    prepared: Kernel, constants: frozenset[str], target: Target, tuned: Mapping[str, str] = NOTHING
+    canonical_kernel: Kernel, constants: frozenset[str], target: Target, tuned: Mapping[str, str] = NOTHING
 ) -> tuple[Contraction, Tile] | None:
     """The contraction that a kernel is, with its ``tuned`` or best register block; None when it has none, or one so
     poor that loops with plain lanes are expected to take less than half of its time (they are estimated less well)."""
-    contraction = find_contraction(prepared)
-    label = tuned.get(block_key(prepared, constants)) if tuned and contraction else None
+    contraction = find_contraction(canonical_kernel)
+    label = tuned.get(block_key(canonical_kernel, constants)) if tuned and contraction else None
     if contraction and label:
         for tile in rank_tiles(contraction, target, constants):
             if tile.label == label:
@@ -88,7 +90,7 @@ def register_block(
         return None
     k = target.costs.contraction
     poor = tile.cycles > k.poor_block * contraction.work / (k.multiply_adds * target.lanes(contraction.dtype))
-    return None if poor and 2 * _plain_cycles(prepared.body, target) < tile.cycles else (contraction, tile)
+    return None if poor and 2 * _plain_cycles(canonical_kernel.body, target) < tile.cycles else (contraction, tile)
 
 
 def constant_buffers(program: Program, kernel: Kernel, fixed: frozenset[str] | None = None) -> frozenset[str]:

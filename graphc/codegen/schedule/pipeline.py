@@ -156,11 +156,11 @@ def find_blocks(program: Program, target: Target) -> dict[str, Blocks]:
     fixed = call_invariant_storages(divided)
     found: dict[str, Blocks] = {}
     for kernel in divided.kernels:
-        prepared, constants = canonical(kernel, Names()), constant_buffers(divided, kernel, fixed)
-        tiled = register_block(prepared, constants, target)
+        canonical_kernel, constants = canonical(kernel, Names()), constant_buffers(divided, kernel, fixed)
+        tiled = register_block(canonical_kernel, constants, target)
         if tiled is not None:
             labels = tuple(tile.label for tile in rank_tiles(tiled[0], target, constants))
-            found[kernel.name] = Blocks(block_key(prepared, constants), labels)
+            found[kernel.name] = Blocks(block_key(canonical_kernel, constants), labels)
     return found
 
 

@@ -110,7 +110,7 @@ class Hoist:
 
 @dataclass(frozen=True)
 class NarrowLoads:
-    """Needs: a nest without lanes. Does: finds the innermost loops that only wait for a far cache. Leaves: their axes,
+    """Needs: a nest without lanes. Does: finds the innermost loops that only wait for the LLC. Leaves: their axes,
     which ``lanes`` reads in pieces of less than a cache line; the kernel as it is.
 
     ``for j: s += x[i, j]`` over rows that lie in the last-level cache -> ``narrow = {j}``."""
@@ -119,9 +119,9 @@ class NarrowLoads:
 
     def run(self, nest: Nest, context: Context) -> StepResult:
         """Looks at every innermost loop."""
-        far = frozenset[Axis]() if nest.tile else find_narrow_loads(nest.kernel, context.target)
-        reasons = tuple(f"loop {axis.name} does little but wait for a far cache" for axis in sorted(far, key=_name))
-        return StepResult(replace(nest, narrow=far) if far else nest, len(far), reasons)
+        narrow = frozenset[Axis]() if nest.tile else find_narrow_loads(nest.kernel, context.target)
+        reasons = tuple(f"loop {axis.name} does little but wait for the LLC" for axis in sorted(narrow, key=_name))
+        return StepResult(replace(nest, narrow=narrow) if narrow else nest, len(narrow), reasons)
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def run_steps(nest: Nest, context: Context, steps: tuple[NestStep, ...] = STEPS)
 
 
 def put_lanes(
-    body: tuple[Stmt, ...], target: Target, names: Names, far: frozenset[Axis] = frozenset()
+    body: tuple[Stmt, ...], target: Target, names: Names, narrow: frozenset[Axis] = frozenset()
 ) -> tuple[Stmt, ...]:
     """Every nest either as square blocks with register transposes, or with its cheapest axes across lanes."""
 
@@ -192,7 +192,7 @@ def put_lanes(
         tiled = transposed_tiles(loop, target, names)
         if tiled is not None or holds_transposed(loop, target):
             return tiled
-        return vectorise((loop,), target, names, far)
+        return vectorise((loop,), target, names, narrow)
 
     return map_statements(body, enter=enter)
 

@@ -24,23 +24,23 @@ class Choice:
 
 
 def vectorise(
-    body: tuple[Stmt, ...], target: Target, names: Names, far: frozenset[Axis] = frozenset()
+    body: tuple[Stmt, ...], target: Target, names: Names, narrow: frozenset[Axis] = frozenset()
 ) -> tuple[Stmt, ...]:
-    """Every loop nest of ``body`` with its cheapest axes split into lanes; those of ``far`` (see reduce.narrow_loads)
-    into parts of a vector."""
+    """Every loop nest of ``body`` with its cheapest axes split into lanes; those of ``narrow`` (see
+    reduce.narrow_loads) into parts of a vector."""
 
     def enter(loop: Loop) -> tuple[Stmt, ...] | None:
         if choose(loop, target).vectorise:
-            parts = target.vector_bytes // target.costs.memory.narrow_load_bytes if loop.axis in far else 1
+            parts = target.vector_bytes // target.costs.memory.narrow_load_bytes if loop.axis in narrow else 1
             return split_lanes(loop, target, names, parts)
         if _runs(loop, target):
             return _pieces(loop, names, target, lanes_of(loop, target), 1)
         if _shares_work(loop, target):
-            return (Loop(loop.axis, "unroll", vectorise(loop.body, target, names, far)),)
+            return (Loop(loop.axis, "unroll", vectorise(loop.body, target, names, narrow)),)
         if number := _chains(loop, target):
             outer, copy = names.axis("o", loop.axis.extent // number), names.axis("u", number)
             copied = BodyCopier(names, {loop.axis: block_index(0, (outer, number), (copy, 1))}).body(loop.body)
-            return wrap([(outer, loop.kind), (copy, "unroll")], vectorise(copied, target, names, far))
+            return wrap([(outer, loop.kind), (copy, "unroll")], vectorise(copied, target, names, narrow))
         return None
 
     return map_statements(body, enter=enter)

@@ -63,8 +63,8 @@ def _place(ordered: list[Interval], sizes: dict[str, int]) -> tuple[dict[str, in
     first, last = (np.array([getattr(i, name) for i in ordered], np.int64) for name in ("first", "last"))
     for number, interval in enumerate(ordered):
         size = sizes[interval.storage.name]
-        meets = np.flatnonzero((first[:number] <= interval.last) & (last[:number] >= interval.first))
-        offsets[number] = _best_gap(offsets[meets], ends[meets], size)
+        alive = np.flatnonzero((first[:number] <= interval.last) & (last[:number] >= interval.first))
+        offsets[number] = _best_gap(offsets[alive], ends[alive], size)
         ends[number] = offsets[number] + size
     places = {i.storage.name: offset for i, offset in zip(ordered, offsets.tolist(), strict=True)}
     return places, int(ends.max(initial=0))

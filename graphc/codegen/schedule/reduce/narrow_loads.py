@@ -18,15 +18,15 @@ def find_narrow_loads(kernel: Kernel, target: Target) -> frozenset[Axis]:
     if not costs.narrow_load_bytes or not target.l2_bytes < read <= costs.non_temporal_bytes:
         return frozenset()
     heavy = {s.name for s, _ in walk(kernel.body) if isinstance(s, Acc) and _tests_for_nan(s)}
-    near = {b.name for b in kernel.buffers if b.role == "scratch"}
+    cached = {b.name for b in kernel.buffers if b.role == "scratch"}
     found: set[Axis] = set()
     for stmt, _ in walk(kernel.body):
         if not isinstance(stmt, Loop) or any(isinstance(s, Loop) for s in stmt.body):
             continue
         read = {s.buffer for s in stmt.body if isinstance(s, Load) and access(s.index, stmt.axis) == UNIT}
-        if read - near and _is_light(stmt, len(read) * costs.narrow_load_operations, heavy):
+        if read - cached and _is_light(stmt, len(read) * costs.narrow_load_operations, heavy):
             found.add(stmt.axis)
-        near |= read
+        cached |= read
     return frozenset(found)
 
 

@@ -1,4 +1,4 @@
-"""Loops that wait for a far cache: which ones they are, and equal numbers wherever the arrays start."""
+"""Loops that wait for the LLC: which ones they are, and equal numbers wherever the arrays start."""
 
 from __future__ import annotations
 

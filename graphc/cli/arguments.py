@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from graphc.codegen.machine.target import named_targets
 from graphc.runtime.threads import MAX_THREADS, set_num_threads
 
 
@@ -38,4 +39,15 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
     """Adds ``--threads``."""
     parser.add_argument(
         "--threads", type=threads, metavar="N", help="most threads of a call (default: GRAPHC_THREADS, or all cores)"
+    )
+
+
+def add_machine(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--target`` of commands that run what they compile, as ``machine``."""
+    parser.add_argument(
+        "--target",
+        dest="machine",
+        choices=("host", *named_targets()),
+        default="host",
+        help="compile for a machine of which this one has the instructions (default: host)",
     )

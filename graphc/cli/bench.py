@@ -31,6 +31,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--train", action="store_true", help="trace a target in training mode")
     parser.add_argument("--trust", action="store_true", help="run object code from the file (only from who you trust)")
     arguments.add_threads(parser)
+    arguments.add_machine(parser)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.set_defaults(run=run)
 
@@ -41,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         return breakdown.run(options)
     start = time.perf_counter()
     with targets.compiling():
-        model = load(options.model, trust=options.trust)
+        model = load(options.model, trust=options.trust, target=options.machine)
     load_seconds = time.perf_counter() - start
     texts = options.input
     inputs = read_inputs(texts, model.inputs) if texts else [random_array(s, i) for i, s in enumerate(model.inputs)]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphc.cli import console, sources, targets
-from graphc.compiler.compile import compile_stages, load_compiled
+from graphc.compiler.compile import compile_stages, load_compiled, running_target
 from graphc.runtime.call import Executable
 
 STEPS = ("trace", "passes", "codegen", "load", "first", "steady")
@@ -38,8 +38,8 @@ def measure_steps(options: argparse.Namespace) -> tuple[dict[str, float], dict[s
     """Seconds of each of STEPS, and of each stage of the compile."""
     asked = argparse.Namespace(source=options.model, input=options.input, weights=None, train=options.train)
     source = sources.open_source(asked)
-    stages = source.stages(frozen=True)
     with targets.compiling():
+        stages = source.stages(running_target(options.machine), frozen=True)
         compiled = compile_stages(stages)
         inputs, weights = sources.example_arrays(stages, source.weights)
         start = time.perf_counter()

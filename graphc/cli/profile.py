@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from graphc.cli import arguments, compile, console, sources, targets
+from graphc.compiler.compile import running_target
 from graphc.compiler.profile import KernelTime, Profile, profile
 
 
@@ -13,6 +14,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     compile.add_model_arguments(parser, "source")
     parser.add_argument("--seconds", type=arguments.seconds, default=1.0, help="about how long to run (default: 1)")
     parser.add_argument("--rounds", type=arguments.count, default=1000, help="most times to run it (default: 1000)")
+    arguments.add_machine(parser)
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     parser.set_defaults(run=run)
 
@@ -20,8 +22,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     source = sources.open_source(options)
-    stages = source.stages(frozen=True)
     with targets.compiling():
+        stages = source.stages(running_target(options.machine), frozen=True)
         inputs, weights = sources.example_arrays(stages, source.weights)
         found = profile(stages, inputs, weights, options.seconds, options.rounds)
     if options.json:

@@ -43,6 +43,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--trust", action="store_true", help="run object code from the file (only from who you trust)")
     arguments.add_threads(parser)
+    arguments.add_machine(parser)
     parser.add_argument("--json", action="store_true", help="print names, types and values as JSON")
     parser.set_defaults(run=run)
 
@@ -56,7 +57,7 @@ def _count(text: str) -> int:
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     with targets.compiling():
-        model = load(options.model, trust=options.trust)
+        model = load(options.model, trust=options.trust, target=options.machine)
     inputs = read_inputs(options.input, model.inputs)
     places = _places(options.output, model.outputs)
     results = model.run(inputs)

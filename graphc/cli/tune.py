@@ -6,6 +6,7 @@ import argparse
 
 from graphc.cli import arguments, compile, console, sources, targets
 from graphc.compiler import cache
+from graphc.compiler.compile import running_target
 from graphc.compiler.progress import shown
 from graphc.compiler.tuning import TunedKernel, Tuning, tune
 
@@ -18,6 +19,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     seconds = "about how long to run each candidate each time (default: 0.3)"
     parser.add_argument("--seconds", type=arguments.seconds, default=0.3, help=seconds)
+    arguments.add_machine(parser)
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     parser.set_defaults(run=run)
 
@@ -31,7 +33,8 @@ def run(options: argparse.Namespace) -> int:
             remedy="without GRAPHC_CACHE=off, GRAPHC_DUMP, GRAPHC_PRINT_AFTER and GRAPHC_VERIFY=pass",
         )
     source = sources.open_source(options)
-    stages = source.stages(frozen=True)
+    with targets.compiling():
+        stages = source.stages(running_target(options.machine), frozen=True)
     with targets.compiling(), shown(stages.name) as progress:
         inputs, weights = sources.example_arrays(stages, source.weights)
         found = tune(stages, inputs, weights, disk, options.candidates, options.seconds, progress.tell)

@@ -28,7 +28,7 @@ from graphc.compiler.compile import (
 from graphc.compiler.freeze import freeze, freeze_narrow
 from graphc.compiler.native_call import native
 from graphc.compiler.refusals import Refusals, checks_of
-from graphc.compiler.stages import Stages
+from graphc.compiler.stages import Stages, target_spec
 from graphc.files import manifest as artifact
 from graphc.files.container import MAX_BYTES
 from graphc.files.manifest import Artifact, ModelManifest, Structure, TensorSpec
@@ -349,12 +349,12 @@ def load(path: str | os.PathLike[str], trust: bool = False, *, target: str = "ho
 
     The graph is compiled for this machine, or for what ``target`` names of it, as ``compile`` takes it. Object code in
     the file is native code of whoever wrote it: it runs only with ``trust``, and only where this machine and this
-    version of graphc fit. Raises ArtifactError for a damaged, foreign or newer file; OSError when it cannot be read;
-    CompileError.
+    version of graphc fit, and where it is for the ``target`` if one is named. Raises ArtifactError for a damaged,
+    foreign or newer file; OSError when it cannot be read; CompileError.
     """
     stored = artifact.load(path)
     try:
-        if trust and not why_not_native(stored):
+        if trust and not why_not_native(stored) and _is_made_for(stored, target):
             return _load_native(stored)
         return _load_graph(stored, running_target(target))
     except ArtifactError as error:
@@ -394,6 +394,12 @@ def why_not_native(stored: Artifact) -> str:
     if native.versions.get("graphc") != cache.versions()["graphc"]:
         return f"it was built by graphc {native.versions.get('graphc')}, this is {cache.versions()['graphc']}"
     return runs_here(native.target)
+
+
+def _is_made_for(stored: Artifact, target: str) -> bool:
+    """Whether a file's object code is for a target that is named; any is for this machine that can run here."""
+    native = stored.manifest.native
+    return target == "host" or (native is not None and native.target == target_spec(running_target(target)))
 
 
 def _load_native(stored: Artifact) -> LoadedModel:

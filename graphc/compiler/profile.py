@@ -12,7 +12,7 @@ import numpy as np
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.entry import STAMPS, emit_stamped, stamp_count
 from graphc.codegen.machine.probe import PEAK, emit_peak, flops_per_round
-from graphc.codegen.machine.target import host_target
+from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.cache import Entry
 from graphc.compiler.compile import describe, load_compiled
 from graphc.compiler.explain import KernelReport, explain
@@ -82,7 +82,7 @@ def profile(
     fit."""
     program = load_stamped(stages)
     bound = tuple(np.array(weights[spec.path]) for spec in program.bound)
-    machine = measure_machine()
+    machine = measure_machine(stages.target)
     times = time_calls(program, inputs, bound, seconds, rounds)
     reports = explain(stages).calls
     total = sum(times.calls) or 1.0
@@ -116,8 +116,9 @@ def _stamps(program: Program, manifest: Manifest) -> BufferSpec:
 
 
 @cache
-def measure_machine() -> Machine:
-    """What one core of this machine does at best; measured once in a process, which takes about a third of a second."""
-    target = host_target()
+def measure_machine(target: Target | None = None) -> Machine:
+    """What one core of this machine does at best, with the instructions of a target; measured once in a process, which
+    takes about a third of a second."""
+    target = target or host_target()
     peak = measure_peak(build_object(emit_peak(target), target), PEAK, flops_per_round(target))
     return Machine(peak, copy_bandwidth())

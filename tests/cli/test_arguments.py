@@ -1,13 +1,21 @@
-"""Types of command line arguments."""
+"""Types of command line arguments, and ``--target`` of the commands that run what they compile."""
 
 from __future__ import annotations
 
 import argparse
+import json
+from pathlib import Path
 
 import pytest
 
+from graphc.cli import console
 from graphc.cli.arguments import count, seconds, threads
+from graphc.codegen.machine.target import host_target, named_targets, target_named
+from graphc.compiled import model_file
+from graphc.compiler import stages
 from graphc.runtime.threads import MAX_THREADS, get_num_threads, set_num_threads
+from tests.cli.conftest import Graphc
+from tests.native import target_or_skip
 
 
 def test_counts():
@@ -34,3 +42,70 @@ def test_threads_hold_from_now_on():
         assert get_num_threads() == 3
     finally:
         set_num_threads(before)
+
+
+OTHER = next(name for name in ("neon", "avx2") if target_named(name).triple[:3] != host_target().triple[:3])
+SHORT = ["--seconds", "0.001"]
+COMMANDS = {
+    "run": ["--input", "zeros"],
+    "bench": SHORT,
+    "bench --breakdown": SHORT,
+    "profile": SHORT,
+    "tune": SHORT,
+}
+
+
+@pytest.fixture
+def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tuning needs one."""
+    monkeypatch.setenv("GRAPHC_CACHE", "on")
+    monkeypatch.setenv("GRAPHC_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def arguments(command: str, model: Path, target: str) -> list[object]:
+    name, *more = command.split()
+    return [name, model, *COMMANDS[command], "--target", target, *more]
+
+
+@pytest.mark.usefixtures("cached")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_is_compiled_is_for_the_target(command: str, net: Path, graphc: Graphc, monkeypatch: pytest.MonkeyPatch):
+    target_or_skip("sse2")
+    built: list[str] = []
+
+    class Recorded(stages.Stages):
+        def __init__(self, *given, **named):
+            super().__init__(*given, **named)
+            built.append(self.target.features)
+
+    monkeypatch.setattr("graphc.cli.sources.Stages", Recorded)
+    monkeypatch.setattr(model_file, "Stages", Recorded)
+    assert graphc(*arguments(command, net, "sse2")).code == console.OK
+    assert built and set(built) == {target_named("sse2").features}
+
+
+@pytest.mark.usefixtures("cached")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_target_that_this_machine_cannot_run_is_refused(command: str, net: Path, graphc: Graphc):
+    done = graphc(*arguments(command, net, OTHER))
+    assert done.code == console.COMPILE
+    assert f"code for {OTHER} does not run here" in done.err and not done.out
+
+
+@pytest.mark.usefixtures("cached")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_unknown_target_is_refused_with_the_known_ones(command: str, net: Path, graphc: Graphc):
+    done = graphc(*arguments(command, net, "pdp11"))
+    assert done.code == console.USAGE and all(name in done.err for name in named_targets())
+
+
+@pytest.mark.parametrize(("target", "stages_run"), [("host", False), ("sse2", False), ("avx2", True)])
+def test_code_in_a_file_runs_where_it_is_for_the_target(
+    models: Path, tmp_path: Path, graphc: Graphc, target: str, stages_run: bool
+):
+    target_or_skip("avx2")
+    path = tmp_path / "n.gcm"
+    made = ["compile", f"{models}:double", "--input", "x:f32[2]", "-o", path, "--native", "--target", "sse2"]
+    assert graphc(*made).code == console.OK
+    done = graphc("bench", path, "--trust", *SHORT, "--target", target, "--json")
+    assert done.code == console.OK and bool(json.loads(done.out)["stages"]) == stages_run

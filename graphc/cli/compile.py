@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from graphc.base.errors import ArgumentError
 from graphc.cli import console, targets
 from graphc.codegen.machine.target import named_targets, target_named
-from graphc.compiled.model_file import check_path, nesting, save_graph, snapshot
+from graphc.compiled.model_file import check_path, extended, nesting, save_graph, snapshot
 from graphc.compiler.compile import compile_graph
-from graphc.compiler.freeze import freeze, freeze_narrow
+from graphc.compiler.freeze import freeze
 from graphc.files.manifest import ModelManifest
 from graphc.nn.module import Module
 from graphc.passes.precision import PRECISIONS
@@ -21,6 +22,7 @@ from graphc.passes.precision import PRECISIONS
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
     add_model_arguments(parser)
+    add_passes_argument(parser)
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE", help="the model file to write, such as net.gcm"
     )
@@ -58,6 +60,11 @@ def add_model_arguments(parser: argparse.ArgumentParser, target: str = "target")
     parser.add_argument("--train", action="store_true", help="trace in training mode (default: evaluation mode)")
 
 
+def add_passes_argument(parser: argparse.ArgumentParser) -> None:
+    """The argument that names graph passes of a user."""
+    parser.add_argument("--passes", action="append", default=[], metavar="FILE:NAME", help=targets.PASS_FORMS)
+
+
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     start = time.perf_counter()
@@ -68,15 +75,16 @@ def run(options: argparse.Namespace) -> int:
     if options.machine != "host" and not options.native:
         raise console.UsageError("--target names the machine of native code", remedy="--native")
     model, examples = prepare(options)
+    passes = targets.resolve_passes(options.passes, options.target)
     place = Path(options.output)
     if not place.resolve().parent.is_dir():
         raise console.UsageError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
     machine = target_named(options.machine)
     with targets.compiling():
         traced = targets.guarded(lambda: snapshot(model, examples), f"tracing {options.target}")
-        graph, state = traced.graph, traced.state()
-        if options.precision:
-            graph = freeze_narrow(graph, state, options.precision, costs=machine.costs).graph
+        state = traced.state()
+        make = partial(extended, traced.graph, state, passes, options.precision, machine.costs)
+        graph = targets.guarded(make, f"passes of {', '.join(options.passes)}") if options.passes else make()
         compiled = compile_graph(freeze(graph, state), target=machine)
         manifest = save_graph(
             graph,

@@ -12,6 +12,7 @@ from graphc.compiler.explain import explain
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
+    compile.add_passes_argument(parser)
     parser.add_argument("--target", choices=("host", *named_targets()), default="host", help="machine (default: host)")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     parser.set_defaults(run=run)

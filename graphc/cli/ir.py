@@ -12,6 +12,7 @@ from graphc.compiler.stages import GRAPH_PASSES, PROGRAM_PASSES, STAGES
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
+    compile.add_passes_argument(parser)
     parser.add_argument(
         "--stage",
         choices=(*STAGES, *GRAPH_PASSES, *PROGRAM_PASSES),

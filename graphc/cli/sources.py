@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,8 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.kernel.parse import parse_program
 from graphc.ir.kernel.statements import Program
+from graphc.passes.base import Pass
+from graphc.passes.pipeline import PIPELINE, Arranged, optimize
 
 SUFFIXES = (".gcm", ".gc", ".gck")
 
@@ -36,12 +39,15 @@ class Source:
     """By qualified name; empty where they are not known."""
     seconds: float = 0.0
     """How long tracing took, or reading the file."""
+    pipeline: tuple[Pass, ...] = PIPELINE
+    """What the graph goes through; passes of a user that come before are behind it."""
 
     def stages(self, machine: Target | None = None, frozen: bool = False) -> Stages:
         """The compile for a machine; ``frozen``: what the graph only reads becomes part of the code."""
         if self.graph is None:
             return Stages(lowered=self.program, target=machine)
-        return Stages(freeze(self.graph, self.weights) if frozen else self.graph, target=machine)
+        graph = freeze(self.graph, self.weights) if frozen else self.graph
+        return Stages(graph, target=machine, passes=self.pipeline)
 
 
 def open_source(options: argparse.Namespace) -> Source:
@@ -53,12 +59,26 @@ def open_source(options: argparse.Namespace) -> Source:
     if path.exists() or not targets.is_target(options.source):
         start = time.perf_counter()
         source = _from_file(path)
-        return replace(source, seconds=time.perf_counter() - start)
-    model, examples = compile.prepare(options, "source")
-    start = time.perf_counter()
+    else:
+        model, examples = compile.prepare(options, "source")
+        start = time.perf_counter()
+        with targets.compiling():
+            traced = targets.guarded(lambda: snapshot(model, examples), f"tracing {options.source}")
+        source = Source(traced.graph, None, traced.state())
+    source = replace(source, seconds=time.perf_counter() - start)
+    passes = getattr(options, "passes", [])
+    return _extended(source, targets.resolve_passes(passes, options.source)) if passes else source
+
+
+def _extended(source: Source, passes: Arranged) -> Source:
+    """The source with passes of a user."""
+    if source.graph is None:
+        raise console.UsageError("--passes are passes on graphs, and a .gck file holds a lowered program")
     with targets.compiling():
-        traced = targets.guarded(lambda: snapshot(model, examples), f"tracing {options.source}")
-    return Source(traced.graph, None, traced.state(), time.perf_counter() - start)
+        graph = (
+            targets.guarded(partial(optimize, source.graph, passes.first), "passes") if passes.first else source.graph
+        )
+    return replace(source, graph=graph, pipeline=passes.pipeline)
 
 
 def _from_file(path: Path) -> Source:

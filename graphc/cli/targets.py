@@ -17,16 +17,19 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import BY_NAME
-from graphc.base.errors import ArtifactError, GraphcError, StateDictError, TargetError
+from graphc.base.errors import ArgumentError, ArtifactError, GraphcError, StateDictError, TargetError
 from graphc.cli.arrays import parse_type
 from graphc.cli.console import CompileFailure, UsageError, UserCodeError
 from graphc.files.manifest import TensorSpec, load
 from graphc.nn.module import Module
+from graphc.passes.pipeline import Arranged, arrange
 from graphc.serialize.pt_file import state_of
 from graphc.serialize.state_file import READABLE, load_state
 from graphc.tensors.creation import from_numpy
 
 FORMS = "file.py:Name or package.module:Name, where Name is a Module class, an instance, or a function"
+
+PASS_FORMS = "file.py:Name or package.module:Name, where Name is a pass, its class, or a list of passes"
 
 
 def is_target(text: str) -> bool:
@@ -42,19 +45,53 @@ def resolve(text: str) -> Callable[..., Any]:
     if not colon or not place or not name:
         remedy = f"{text}:Name, with the name of a Module class" if text.endswith(".py") else FORMS
         raise TargetError(f"{text!r} names no model", remedy=remedy)
-    module = _import_file(Path(place)) if place.endswith(".py") else _import_module(place)
+    return _build(_named(_import(place), text), text)
+
+
+def resolve_passes(texts: Sequence[str], beside: str = "") -> Arranged:
+    """The passes that ``--passes`` names: each ``place:Name`` is a pass, a class that makes one without arguments, or a
+    list of both. A file that also holds the model, the target ``beside``, has been run by then and is not run again.
+
+    Raises TargetError where there is none, UsageError for what is no pass, UserCodeError."""
+    found: list[Any] = []
+    for text in texts:
+        place, _, name = text.rpartition(":")
+        if not place or not name:
+            raise TargetError(f"{text!r} names no passes", remedy=PASS_FORMS)
+        known = place.endswith(".py") and place == beside.rpartition(":")[0]
+        named = _named(sys.modules[_module_name(Path(place))] if known else _import(place), text)
+        for one in named if isinstance(named, (list, tuple)) else (named,):
+            found.append(guarded(one, f"making {text}") if inspect.isclass(one) else one)
+    try:
+        return arrange(found)
+    except ArgumentError as error:
+        raise UsageError(f"--passes: {error.what}", remedy=error.remedy) from None
+
+
+def _named(module: ModuleType, text: str) -> Any:
+    """What ``place:Name`` names in the module of that place."""
+    place, _, name = text.rpartition(":")
     found: Any = module
     for part in name.split("."):
         if not hasattr(found, part):
             raise TargetError(f"{place} has no {name!r}", remedy=_suggest(module))
         found = getattr(found, part)
-    return _build(found, text)
+    return found
+
+
+def _import(place: str) -> ModuleType:
+    return _import_file(Path(place)) if place.endswith(".py") else _import_module(place)
+
+
+def _module_name(path: Path) -> str:
+    """The name under which the module of a file is known."""
+    return f"graphc_target_{path.stem}"
 
 
 def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise TargetError(f"there is no file {str(path)!r}", remedy=FORMS)
-    name = f"graphc_target_{path.stem}"
+    name = _module_name(path)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise TargetError(f"{str(path)!r} cannot be imported", remedy=FORMS)

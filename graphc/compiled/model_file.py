@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError, GradientError, GraphcError, TraceError
+from graphc.codegen.machine.costs import Costs
 from graphc.codegen.machine.target import Target, target_named
 from graphc.compiled.graph_module import GraphModule
 from graphc.compiler import cache
@@ -39,7 +40,7 @@ from graphc.ir.graph.verify import sub_graphs, verify_graph
 from graphc.ir.op import REGISTRY
 from graphc.ops import registry
 from graphc.passes.base import Pass
-from graphc.passes.pipeline import PIPELINE, arrange, optimize
+from graphc.passes.pipeline import PIPELINE, Arranged, arrange, optimize
 from graphc.passes.precision import check_precision
 from graphc.runtime.call import Executable
 from graphc.runtime.fast_call import Gate
@@ -79,20 +80,28 @@ def export(
     machine = target_named(target)
     if not native and target != "host":
         raise ArgumentError(f"a file without native code is made for no target, here {target}", remedy="native=True")
-    first, pipeline = arrange(passes)
+    arranged = arrange(passes)
     if isinstance(model, Graph):
         graph, state, structure = *_bound(model, (*examples, *keyword_examples)), None
     else:
         traced = snapshot(model, examples, keyword_examples)
         graph, state, structure = traced.graph, traced.state(), nesting(traced.structure)
-    if first:
-        graph = optimize(graph, first)
-    if precision is not None:
-        graph = freeze_narrow(graph, state, precision, pipeline, machine.costs).graph
-    elif pipeline is not PIPELINE:
-        graph = optimize(freeze(graph, state), pipeline, machine.costs)
+    graph = extended(graph, state, arranged, precision, machine.costs)
     compiled = compile_graph(freeze(graph, state), target=machine) if native else False
     return save_graph(graph, state, path, structure=structure, native=compiled)
+
+
+def extended(
+    graph: Graph, state: Mapping[str, np.ndarray], passes: Arranged, precision: str | None, costs: Costs
+) -> Graph:
+    """A traced graph as a file holds it: after passes of a user, and with narrow weights where that is asked for."""
+    if passes.first:
+        graph = optimize(graph, passes.first, costs)
+    if precision is not None:
+        return freeze_narrow(graph, state, precision, passes.pipeline, costs).graph
+    if passes.pipeline is not PIPELINE:
+        return optimize(freeze(graph, state), passes.pipeline, costs)
+    return graph
 
 
 def _bound(graph: Graph, examples: Sequence[Any]) -> tuple[Graph, dict[str, np.ndarray]]:

@@ -122,6 +122,55 @@ def models(tmp_path: Path) -> Path:
     return path
 
 
+PASSES = """
+from dataclasses import dataclass
+
+from graphc.ir.graph.build import emit
+from graphc.ir.op import REGISTRY
+from graphc.passes.base import PassResult
+
+
+@dataclass(frozen=True)
+class Sines:
+    '''Needs: any graph. Does: cosines become sines. Leaves: sines.'''
+
+    name: str = "sines"
+    after: str = ""
+
+    def run(self, graph):
+        found = [n for n in graph.nodes() if n.op.name == "cos"]
+        for node in found:
+            graph.replace_uses(node.result, emit(graph, REGISTRY["sin"], node.operands)[0])
+            graph.erase(node)
+        return PassResult(graph, len(found))
+
+
+@dataclass(frozen=True)
+class Fails:
+    name: str = "fails"
+
+    def run(self, graph):
+        return 1 / 0
+
+
+late = [Sines(after="decompose")]
+unknown = Sines(after="fold_batch_norm")
+value = 3
+
+
+def cosine(x):
+    return x.cos()
+"""
+
+
+@pytest.fixture
+def passes(tmp_path: Path) -> Path:
+    """A Python file with passes and a model."""
+    path = tmp_path / "passes_of_a_user.py"
+    path.write_text(PASSES)
+    return path
+
+
 @pytest.fixture
 def net(models: Path, graphc: Graphc) -> Path:
     """The model file of Net on x: f32[2,6]."""

@@ -137,3 +137,30 @@ def test_native_code_for_another_machine(models: Path, tmp_path: Path, graphc: G
     assert done.code == console.OK and native is not None and native.target.triple.startswith("aarch64")
     refused = graphc(*arguments)
     assert refused.code == console.USAGE and "--native" in refused.err
+
+
+@pytest.mark.parametrize("name", ["Sines", "late"])
+def test_passes_of_a_user_go_over_the_graph(passes: Path, tmp_path: Path, graphc: Graphc, name: str):
+    path = tmp_path / "n.gcm"
+    arguments = ["compile", f"{passes}:cosine", "--input", "x:f32[5]", "-o", path]
+    assert graphc(*arguments, "--passes", f"{passes}:{name}").code == console.OK
+    x = np.linspace(-1, 1, 5, dtype=np.float32)
+    np.testing.assert_allclose(load(path)(x), np.sin(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "message"),
+    [
+        ("value", console.USAGE, "--passes: 3 is no pass"),
+        ("unknown", console.USAGE, "runs after 'fold_batch_norm', which is no pass"),
+        ("Missing", console.USAGE, "has no 'Missing'"),
+        ("Fails", console.COMPILE, "ZeroDivisionError"),
+    ],
+)
+def test_what_is_wrong_with_passes_is_said(
+    passes: Path, tmp_path: Path, graphc: Graphc, name: str, code: int, message: str
+):
+    arguments = ["compile", f"{passes}:cosine", "--input", "x:f32[5]", "-o", tmp_path / "n.gcm"]
+    done = graphc(*arguments, "--passes", f"{passes}:{name}")
+    assert done.code == code and message in done.err
+    assert not (tmp_path / "n.gcm").exists()

@@ -103,3 +103,15 @@ def test_passes_are_stages_too(net: Path, graphc: Graphc):
 def test_unknown_stages_and_targets_are_usage_errors(net: Path, graphc: Graphc):
     assert graphc("ir", net, "--stage", "fast").code == console.USAGE
     assert graphc("ir", net, "--target", "abacus").code == console.USAGE
+
+
+def test_stages_of_a_graph_that_passes_of_a_user_go_over(passes: Path, tmp_path: Path, graphc: Graphc):
+    arguments = ["ir", f"{passes}:cosine", "--input", "x:f32[5]"]
+    early, late = ["--passes", f"{passes}:Sines"], ["--passes", f"{passes}:late"]
+    assert "sin(" in graphc(*arguments, *early).out
+    assert "cos(" in graphc(*arguments, *late).out
+    assert "sin(" in graphc(*arguments, *late, "--stage", "optimized").out
+    text = tmp_path / "cosine.gck"
+    text.write_text(graphc(*arguments, "--stage", "lowered").out)
+    refused = graphc("ir", text, "--stage", "scheduled", *early)
+    assert refused.code == console.USAGE and "holds a lowered program" in refused.err

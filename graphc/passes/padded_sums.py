@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.graph import Graph, Node, Value
+from graphc.ir.types import TensorType
 from graphc.ops import elementwise, shape
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.passes.base import PassResult
@@ -52,7 +53,8 @@ class _Run:
     """Terms in a row that are padded along one axis, to places that do not overlap."""
 
     axis: int
-    shape: tuple[int, ...]
+    type: TensorType
+    """Of each term."""
     parts: dict[int, Value] = field(default_factory=dict)
     """What is padded, by the place of its first element."""
     taken: set[int] = field(default_factory=set)
@@ -60,7 +62,7 @@ class _Run:
 
     def take(self, term: Value) -> bool:
         """Takes a term in if it belongs here."""
-        if _axis(term) != self.axis or self.shape != term.shape:
+        if _axis(term) != self.axis or self.type != term.type:
             return False
         start, part = term.node.attrs["low"][self.axis], term.node.operands[0]
         places = range(start, start + part.shape[self.axis])
@@ -106,7 +108,7 @@ def _joined(terms: Sequence[Value], few: int) -> list[Value | _Run]:
             found[-1].append(term)
             continue
         axis = _axis(term)
-        run = None if axis is None else _Run(axis, term.shape)
+        run = None if axis is None else _Run(axis, term.type)
         if run is not None:
             run.take(term)
         runs.append(run)
@@ -130,18 +132,18 @@ def _replace(graph: Graph, last: Node, terms: Sequence[Value | _Run]) -> None:
 
 def _written_out(graph: Graph, run: _Run) -> Value:
     """The sum of the terms of a run."""
-    zero = graph.scalar(0, next(iter(run.parts.values())).dtype)
+    zero, extents = graph.scalar(0, run.type.dtype), run.type.shape
     pieces: list[Value] = []
 
     def fill(start: int, stop: int) -> None:
         if stop > start:
-            extents = (*run.shape[: run.axis], stop - start, *run.shape[run.axis + 1 :])
-            pieces.append(shape.broadcast_to(zero, shape=extents))
+            gap = (*extents[: run.axis], stop - start, *extents[run.axis + 1 :])
+            pieces.append(shape.broadcast_to(zero, shape=gap))
 
     end = 0
     for start, part in sorted(run.parts.items()):
         fill(end, start)
         pieces.append(part)
         end = start + part.shape[run.axis]
-    fill(end, run.shape[run.axis])
+    fill(end, extents[run.axis])
     return elementwise.add(shape.concat(*pieces, axis=run.axis), zero)

@@ -64,6 +64,17 @@ def test_zeros_lie_between_parts_and_around_them():
     assert joined(padded([3 * i + 1 for i in range(MANY)], 3 * MANY + 2, 2)) == [2 * MANY + 1]
 
 
+def test_parts_without_elements_leave_zeros():
+    assert joined(padded([i % 5 for i in range(MANY)], 8, width=0)) == [1]
+
+
+def test_sums_of_padded_empty_tensors_are_compiled():
+    def function(x: Any) -> Any:
+        return sum(gc.nn.functional.pad(x, (i % 5, 5 - i % 5)) for i in range(MANY))
+
+    np.testing.assert_array_equal(gc.compile(function)(gc.zeros(0)).numpy(), np.zeros(5))
+
+
 def test_what_was_added_before_stays():
     assert joined(padded(list(range(MANY)), MANY, first="%y")) == [MANY]
 

@@ -69,12 +69,9 @@ class TensorSpec:
 
 
 @dataclass(frozen=True)
-class BufferSpec:
+class BufferSpec(TensorSpec):
     """One argument of the native entry."""
 
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
     cls: str
     """One of BUFFER_CLASSES."""
     path: str = ""
@@ -85,17 +82,9 @@ class BufferSpec:
     """Whether a call writes to it."""
 
     def __post_init__(self) -> None:
-        _check_tensor(self.name, self.dtype, self.shape)
+        super().__post_init__()
         _require(self.cls in BUFFER_CLASSES, f"buffer {self.name!r} has the unknown class {self.cls!r}")
         _require((self.offset >= 0) == (self.cls == "constant"), f"buffer {self.name!r} has the offset {self.offset}")
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of a dense array of this type."""
-        return prod(self.shape) * BY_NAME[self.dtype].itemsize
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.dtype}[{','.join(map(str, self.shape))}]"
 
 
 @dataclass(frozen=True)

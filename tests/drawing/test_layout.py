@@ -26,9 +26,7 @@ def check(diagram: Diagram) -> None:
     assert set(levels) == set(diagram.groups())
     for group, level in levels.items():
         items = [e.item for e in level.elements if e.item is not None]
-        assert sorted(map(id, items)) == sorted(map(id, group.members)) or set(map(str, items)) == set(
-            map(str, group.members)
-        )
+        assert sorted(map(id, items)) == sorted(map(id, group.members))
         check_level(level)
     check_lines(diagram, levels)
 

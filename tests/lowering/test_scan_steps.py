@@ -118,8 +118,7 @@ def test_threads_share_loops_and_what_is_around_them(text: str, least: int):
     stages = Stages(graph, target=priced(SHARED, threads={"repeated_ns": least}))
     plan = plan_threads(stages.scheduled, stages.target)
     repeated = {c.kernel for c in stages.scheduled.calls if c.loops}
-    assert least or text == EXCHANGE or plan.chunked.keys() & repeated
-    assert not least or not plan.chunked.keys() & repeated
+    assert bool(plan.chunked.keys() & repeated) == (not least and text != EXCHANGE)
     run = load_compiled(compile_stages(stages))
     expected = native.run_graph(graph, arrays(graph))[0]
     for count in (1, 2, 3):

@@ -14,6 +14,13 @@ from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
 
 
+def _reset(table: Any) -> None:
+    init.normal_(table.weight)
+    if table.padding_idx is not None:
+        with no_grad():
+            table.weight[table.padding_idx].fill_(0)
+
+
 class Embedding(Module):
     """Rows of weight [num_embeddings, embedding_dim] at integer positions; row ``padding_idx`` stays 0."""
 
@@ -52,10 +59,7 @@ class Embedding(Module):
 
     def reset_parameters(self) -> None:
         """Normal numbers, and zeros in the row ``padding_idx``."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with no_grad():
-                self.weight[self.padding_idx].fill_(0)
+        _reset(self)
 
     @classmethod
     def from_pretrained(
@@ -128,10 +132,7 @@ class EmbeddingBag(Module):
 
     def reset_parameters(self) -> None:
         """Normal numbers, and zeros in the row ``padding_idx``."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with no_grad():
-                self.weight[self.padding_idx].fill_(0)
+        _reset(self)
 
     @classmethod
     def from_pretrained(

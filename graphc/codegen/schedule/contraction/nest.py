@@ -215,7 +215,7 @@ class _Blocks:
     def pieces(self, run: Run) -> list[Run]:
         """What is summed side by side of a panel: all of its vectors where it has room for a whole number of them."""
         size = run[2] if self.packed is None else self.packed.width(run[2])
-        return _vector_pieces(size, self.target.lanes(self.c.dtype))
+        return column_runs(size, self.target.lanes(self.c.dtype))
 
     def block(self, c: Contraction, run: Run, panel: Index, piece: Run, row_run: Run, block: Axis) -> tuple[Stmt, ...]:
         """One register block inside loops over ``near``; ``panel`` and ``block`` say which."""
@@ -271,16 +271,6 @@ def _panels_stay(c: Contraction, tile: Tile, target: Target) -> bool:
     if tile.row is None or size > target.l2_bytes // 2:
         return False
     return tile.row.extent > tile.vector.extent * target.costs.contraction.panels_stay_rows
-
-
-def _vector_pieces(size: int, lanes: int) -> list[tuple[int, int, int]]:
-    """(offset, vectors, lanes) pieces of a panel: whole vectors side by side, then a part of one."""
-    pieces = []
-    if size // lanes:
-        pieces.append((0, size // lanes, lanes))
-    if size % lanes:
-        pieces.append((size - size % lanes, 1, size % lanes))
-    return pieces
 
 
 def _block(

@@ -42,6 +42,8 @@ _LARGEST = 128 << 20
 _READ_BYTES = tuple(s << 10 for s in (16, 32, 64, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072))
 _COPY_BYTES = tuple(m << 20 for m in (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128))
 """Bytes read and written together."""
+_CLEARLY = 1.05
+"""How many times as fast the faster one of two kinds of stores is at least."""
 _PRODUCT = 512
 """Rows and columns of an operand that is packed."""
 _RANDOM = np.random.default_rng(0)
@@ -101,7 +103,7 @@ class Measurements:
         """Bytes of a copy from which stores past the caches are the faster ones; None where they never are."""
         found = None
         for nbytes in reversed(_COPY_BYTES):
-            if self.copy_speed(nbytes, True) <= self.copy_speed(nbytes, False):
+            if self.copy_speed(nbytes, True) < _CLEARLY * self.copy_speed(nbytes, False):
                 break
             found = float(nbytes)
         return found

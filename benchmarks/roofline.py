@@ -7,15 +7,18 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 import graphc
 from benchmarks import framework as fw
+from benchmarks.machine import FIELDS, Measurements
 from benchmarks.sweep import restart_on_one_thread, tell
 from benchmarks.workloads import WORKLOADS, Workload
 from graphc.base.dtypes import float32
+from graphc.codegen.machine.costs import SpeedCosts
 from graphc.codegen.machine.roofline import Roofline
 from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.freeze import freeze
@@ -81,11 +84,17 @@ def _state(model: Any, values: Sequence[Value]) -> dict[str, np.ndarray]:
 
 
 def measured_roofline(machine: Machine, target: Target) -> Roofline:
-    """That of a target, with the peak and the speed of memory that were measured."""
-    memory = machine.bandwidth / 1e9
-    k, operations = target.costs.speeds, machine.flops / 1e9 / 2 / target.lanes(float32)
-    caches = {level: max(getattr(k, level), memory) for level in ("l1", "l2", "llc")}
-    return replace(target.roofline, speeds=replace(k, operations=operations, memory=memory, **caches))
+    """That of a target, with speeds that are measured: of the machine that was profiled, and of reading from caches."""
+    memory, found = machine.bandwidth / 1e9, _cache_speeds(target)
+    caches = {level: max(speed, memory) for level, speed in found.items()}
+    operations = machine.flops / 1e9 / 2 / target.lanes(float32)
+    return replace(target.roofline, speeds=SpeedCosts(operations=operations, memory=memory, **caches))
+
+
+@cache
+def _cache_speeds(target: Target) -> dict[str, float]:
+    measurements = Measurements(target)
+    return {level: FIELDS[f"speeds.{level}"].measure(measurements) or 0.0 for level in ("l1", "l2", "llc")}
 
 
 def rows_of(found: Profile) -> list[Row]:

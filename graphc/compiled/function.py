@@ -509,7 +509,7 @@ class Compiled:
                 after = drawn(inside)
             known = self._variants.setdefault(key, [])
             weights = self._weights._replace(live=any(v.is_thrashing for v in known))
-            traced = passed(traced, self._first)
+            traced = passed(traced, self._first, self._machine)
             variant = Variant(name, traced, modules, flatten((args, kwargs))[0], weights, self._pipeline, self._machine)
             variant.drawn = after
             variant.holds()

@@ -148,7 +148,7 @@ class _Program:
             named = [*modules_of(step.model), *((f"loss.{prefix}", m) for prefix, m in modules_of(step.loss))]
             self.traced = trace_function(forward, (args, target), {}, step.name, named, guarded=True)
         no_hooks(step.name, self.traced)
-        self.traced = passed(self.traced, step.passes.first)
+        self.traced = passed(self.traced, step.passes.first, step.target)
         self._effects = self.traced.attributes.effects
         self.account, self._modules = account_of(self.traced, modules, [_Settings(step.optimizer)])
         graph, parameters = self._differentiate(step.optimizer)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from graphc.compiler.compile import running_target
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import optimize
 from graphc.tracing.trace import Traced
 
 
-def passed(traced: Traced, passes: Sequence[Pass]) -> Traced:
-    """The trace after passes of a user that run before everything else."""
+def passed(traced: Traced, passes: Sequence[Pass], target: str = "host") -> Traced:
+    """The trace after passes of a user that run before everything else; those that choose by costs do so by the costs
+    of ``target``."""
     if not passes:
         return traced
-    graph = optimize(traced.graph, passes)
+    graph = optimize(traced.graph, passes, running_target(target).costs)
     now = dict(zip(traced.graph.inputs, graph.inputs, strict=True))
     return replace(
         traced,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError
-from graphc.codegen.machine.target import Target
+from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.freeze import freeze_narrow
 from graphc.compiler.stages import Stages
@@ -131,7 +131,7 @@ def check_narrow(
 ) -> Report:
     """``check_graph`` for a graph with its params and states (by path) frozen and its weights stored narrow, and how
     far its outputs are from those with the weights as they are. Raises ArgumentError."""
-    narrowed = freeze_narrow(graph, state, precision)
+    narrowed = freeze_narrow(graph, state, precision, costs=host_target().costs)
     expected, found = (_outputs(g, state, inputs) for g in (graph, narrowed.graph))
     allowed = ROUNDED.get(precision)
     rtol, atol = (allowed if given is None else given for given in (rtol, atol))

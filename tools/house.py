@@ -1,8 +1,9 @@
 """The order of the house in figures: ``python -m tools.house`` prints what stands where it should not.
 
 Modules at the top of the package, circles of packages, packages without a floor, rules that name or compare ops
-outside of `graphc/ops`, numbers without a name in what chooses between ways to compile, and names for which the field
-has other words. ``--list`` shows each place, ``--json`` prints the figures as JSON.
+outside of `graphc/ops`, numbers without a name in what chooses between ways to compile, names for which the field has
+other words, and families of processors where code is made outside of the machine's room. ``--list`` shows each place,
+``--json`` prints the figures as JSON.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import ast
 import importlib
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -56,6 +58,12 @@ RETIRED = {
     **dict.fromkeys(("row_joins", "column_sums"), "vertical fusion, column reduction"),
 }
 """Names that this code once had for what the field has a word for, and those words (docs/glossary.md)."""
+CODE, MACHINE = "codegen", "codegen/machine"
+"""What makes code, and the room in it that knows families of processors."""
+FAMILIES = re.compile(
+    r"llvm\.(x86|aarch64|arm|riscv|wasm)\b|\b(x86[_-]64|aarch64|arm64|avx\w*|sse\d*|neon)\b", re.IGNORECASE
+)
+"""Names of families, of their features, and of their instructions."""
 PLAIN = (-1, 0, 1, 2)
 """Numbers that need no name."""
 
@@ -273,6 +281,22 @@ def _given_name(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) else ""
 
 
+def families_outside(modules: Sequence[Module]) -> list[Place]:
+    """Families of processors and their instructions in texts of what makes code, outside of the machine's room."""
+    making = [m for m in modules if m.path.startswith(f"{PACKAGE}/{CODE}/")]
+    making = [m for m in making if not m.path.startswith(f"{PACKAGE}/{MACHINE}/")]
+    return [place for module in making for place in _families(module)]
+
+
+def _families(module: Module) -> Iterator[Place]:
+    documented = {id(n.value) for n in ast.walk(module.tree) if isinstance(n, ast.Expr)}
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+            found = FAMILIES.search(node.value)
+            if found:
+                yield Place(module.path, node.lineno, found[0])
+
+
 FIGURES = {
     "modules at the top": modules_at_the_top,
     "packages without a floor": without_floor,
@@ -281,6 +305,7 @@ FIGURES = {
     "ops by identity outside of ops": ops_by_identity,
     "numbers without a name": loose_numbers,
     "retired words": retired_words,
+    "families of processors outside of the machine's room": families_outside,
 }
 
 

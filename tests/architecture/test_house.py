@@ -100,3 +100,19 @@ def test_only_modules_that_exist_are_rewrite_rules():
 )
 def test_retired_words_are_found_where_they_are_given_as_names(path: str, line: str, count: int):
     assert len(house.retired_words([Module(path, line)])) == count
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "count"),
+    [
+        ("graphc/codegen/llvm/emit.py", "return 'llvm.x86.sse.sfence'", 1),
+        ("graphc/codegen/llvm/emit.py", "return target.triple.startswith('aarch64')", 1),
+        ("graphc/codegen/schedule/steps.py", "return target.has(f'{x},avx512vnni')", 1),
+        ("graphc/codegen/schedule/steps.py", "return target.has('avx512vnni')", 1),
+        ("graphc/codegen/llvm/emit.py", "'''As with AVX-512 and NEON.'''", 0),
+        ("graphc/codegen/llvm/emit.py", "return 'llvm.fma.v4f32'", 0),
+        ("graphc/codegen/machine/x86_64/facts.py", "return 'llvm.x86.sse.sfence'", 0),
+    ],
+)
+def test_families_of_processors_are_found_outside_of_their_room(path: str, line: str, count: int):
+    assert len(house.families_outside([Module(path, f"def f(x, target):\n    {line}\n")])) == count

@@ -54,10 +54,6 @@ def emit_kernel(
     return emitter.emit()
 
 
-_FENCE = "llvm.x86.sse.sfence"
-"""Non-temporal stores are seen by other threads in order after it."""
-
-
 def non_temporal_name(kernel: str) -> str:
     """The function of a kernel with non-temporal stores."""
     return f"{kernel}.streamed"
@@ -69,6 +65,7 @@ class KernelEmitter:
 
     def __init__(self, kernel: Kernel, target: Target, declarations: dict[str, Item], chunking: Chunking | None = None):
         self.kernel = kernel
+        self.target = target
         self.function = FunctionWriter(declarations)
         self.share = ShareWriter(self.function, chunking) if chunking else None
         self.scalar = ScalarEmitter(self.function.line, self.function.declare, target)
@@ -96,8 +93,10 @@ class KernelEmitter:
         name = self.kernel.name
         if self.memory.non_temporal:
             name = non_temporal_name(name)
-            self.function.declare(_FENCE, f"declare void @{_FENCE}()")
-            self.function.statement(f"call void @{_FENCE}()")
+            fence = self.target.instruction("fence")
+            if fence is None:
+                raise CompileError(f"@{name}: nothing orders non-temporal stores on {self.target.triple}")
+            self.function.statement(fence.text(self.function, (), ""))
         return Function(
             name, tuple(parameters), f"entry:\n{self.function.text()}\n  ret void", calls=self.function.calls
         )

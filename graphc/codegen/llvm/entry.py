@@ -49,7 +49,10 @@ def emit_stamped(program: Program, target: Target, execution: Execution) -> Modu
     """As ``emit_module``, for one thread, with the processor's cycle counter written down around each kernel's call.
     Raises CompileError for machines whose counter programs may not read."""
     if not target.cycle_counter:
-        raise CompileError(f"calls cannot be timed one by one on {target.triple}", remedy="a machine with x86-64")
+        raise CompileError(
+            f"calls cannot be timed one by one on {target.triple}",
+            remedy="a machine whose programs may read its counter of cycles",
+        )
     declarations: dict[str, Item] = {"stamp": "declare i64 @llvm.readcyclecounter()"}
     alone = Execution(execution.non_temporal)
     return _module(target, declarations, _functions(program, target, alone, declarations, stamped=True))

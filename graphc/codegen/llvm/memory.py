@@ -8,9 +8,17 @@ from dataclasses import dataclass
 from graphc.base.dtypes import DType, int32, int64
 from graphc.base.errors import CompileError
 from graphc.codegen.llvm.function import Coordinates, FunctionWriter, LaneValue
-from graphc.codegen.llvm.scalar import literal, memory_type, register_type, splat_literal, suffix
+from graphc.codegen.llvm.scalar import literal, memory_type, register_type, splat_literal
 from graphc.codegen.llvm.strided import SHORT_STRIDES, Place, Spans, vectors_of
 from graphc.codegen.llvm.transpose import interleave_registers, transpose_registers, turning_function
+from graphc.codegen.machine.instructions import (
+    GATHER,
+    MASKED_LOAD,
+    MASKED_STORE,
+    NON_TEMPORAL_STORE,
+    PREFETCH,
+    SCATTER,
+)
 from graphc.ir.kernel.access import GATHERED, UNIFORM, UNIT, Access, access
 from graphc.ir.kernel.index import Atom, Axis, Div, Dynamic, Index, Mod, atoms, bounds, substitute
 from graphc.ir.kernel.statements import Buffer, Const, Guard, Load, Store
@@ -361,7 +369,6 @@ class MemoryWriter:
         """A register per copy along ``across`` is transposed, so that each lane's elements are stored side by side."""
         assert self.vector is not None
         info, lanes, f = self.buffers[buffer][0], self.vector.lanes, self.function
-        kind = memory_type(info.dtype, lanes)
         rows = [self.to_memory(r, info.dtype, lanes) for r in rows]
         for start in range(0, len(rows), lanes):
             block = rows[start : start + lanes]
@@ -370,7 +377,7 @@ class MemoryWriter:
                 place = self.fix(index, {**at, across: start, self.vector.axis: lane})
                 pointer = self.address(buffer, place, at)
                 if len(block) == lanes:
-                    f.statement(f"store {kind} {columns[lane]}, ptr {pointer}, {self._store_options(info, place)}")
+                    self._store_whole(info, place, columns[lane], pointer)
                 else:
                     self._store_part(info, columns[lane], len(block), pointer)
 
@@ -386,7 +393,6 @@ class MemoryWriter:
         """A register per copy along ``across``: their elements are stored by turns, as whole vectors."""
         assert self.vector is not None
         info, lanes = self.buffers[buffer][0], self.vector.lanes
-        kind = memory_type(info.dtype, lanes)
         copies = [self.to_memory(r, info.dtype, lanes) for r in copies]
         total = self.vector.axis.extent * len(copies)
         for start in range(0, total, lanes):
@@ -394,7 +400,7 @@ class MemoryWriter:
             place = self.fix(index, {**at, across: 0, self.vector.axis: 0}) + start
             pointer = self.address(buffer, place, at)
             if total - start >= lanes:
-                self.function.statement(f"store {kind} {mixed}, ptr {pointer}, {self._store_options(info, place)}")
+                self._store_whole(info, place, mixed, pointer)
             else:
                 self._store_part(info, mixed, total - start, pointer)
 
@@ -403,12 +409,8 @@ class MemoryWriter:
         assert self.vector is not None
         lanes, f = self.vector.lanes, self.function
         kind = memory_type(info.dtype, lanes)
-        name = f"llvm.masked.store.{_memory_suffix(info.dtype, lanes)}.p0"
-        f.declare(name, f"declare void @{name}({kind}, ptr, i32, <{lanes} x i1>)")
         mask = ", ".join(f"i1 {'true' if i < count else 'false'}" for i in range(lanes))
-        f.statement(
-            f"call void @{name}({kind} {register}, ptr {pointer}, i32 {info.dtype.itemsize}, <{lanes} x i1> <{mask}>)"
-        )
+        f.statement(MASKED_STORE.text(f, (register, pointer, f"<{mask}>"), kind))
 
     def _load_scalar(self, info: Buffer, index: Index, mask: str, other: Const | None, at: Coordinates) -> str:
         f = self.function
@@ -443,21 +445,13 @@ class MemoryWriter:
             lowest = Index(tuple((a, c) for a, c in index.terms if a != self.vector.axis), index.constant)
             if not mask:
                 return f.line(f"load {kind}, ptr {self.address(info.name, lowest, at)}, align {align}")
-            name = f"llvm.masked.load.{_memory_suffix(info.dtype, lanes)}.p0"
-            f.declare(name, f"declare {kind} @{name}(ptr, i32, <{lanes} x i1>, {kind})")
-            pointer = self._masked_base(info, lowest, at)
-            return f.line(f"call {kind} @{name}(ptr {pointer}, i32 {align}, <{lanes} x i1> {mask}, {kind} {fill})")
+            return f.line(MASKED_LOAD.text(f, (self._masked_base(info, lowest, at), mask, fill), kind))
         if not mask_given and found.stride in SHORT_STRIDES and lanes >= 4:
             value = self._load_strided(info, index, found.stride, at)
             if value:
                 return value
-        name = f"llvm.masked.gather.{_memory_suffix(info.dtype, lanes)}.v{lanes}p0"
-        f.declare(name, f"declare {kind} @{name}(<{lanes} x ptr>, i32, <{lanes} x i1>, {kind})")
-        mask = mask or "splat (i1 true)"
         pointers = self._addresses(info.name, index, at, mask_given)
-        return f.line(
-            f"call {kind} @{name}(<{lanes} x ptr> {pointers}, i32 {align}, <{lanes} x i1> {mask}, {kind} {fill})"
-        )
+        return f.line(GATHER.text(f, (pointers, mask or "splat (i1 true)", fill), kind))
 
     def strided_read(self, buffer: str, index: Index, at: Coordinates) -> tuple[Place, int, int] | None:
         """Where a load at a short stride reads: the place but for a constant, the first element, and the one behind the
@@ -532,9 +526,8 @@ class MemoryWriter:
         """Prefetches a line of memory to L2; that of the first lane."""
         f, vector = self.function, self.vector
         index = Index(tuple((a, c) for a, c in index.terms if vector is None or a != vector.axis), index.constant)
-        f.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         pointer = self._masked_base(self.buffers[buffer][0], self.fix(index, at), at)
-        f.statement(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
+        f.statement(PREFETCH.text(f, (pointer,), ""))
 
     def store(self, buffer: str, index: Index, guard: Guard, value: str, at: Coordinates) -> None:
         """Stores a register that has one element per lane (or is a scalar where nothing varies)."""
@@ -547,12 +540,10 @@ class MemoryWriter:
             if not mask:
                 f.statement(f"store {kind} {value}, ptr {self.address(buffer, index, at)}, align {align}")
                 return
-            name = f"llvm.masked.store.{_memory_suffix(info.dtype, 1)}.p0"
-            f.declare(name, f"declare void @{name}(<1 x {kind}>, ptr, i32, <1 x i1>)")
             one = f.line(f"insertelement <1 x {kind}> poison, {kind} {value}, i64 0")
             bit = f.line(f"insertelement <1 x i1> poison, i1 {mask}, i64 0")
             pointer = self._masked_base(info, index, at)
-            f.statement(f"call void @{name}(<1 x {kind}> {one}, ptr {pointer}, i32 {align}, <1 x i1> {bit})")
+            f.statement(MASKED_STORE.text(f, (one, pointer, bit), f"<1 x {kind}>"))
             return
         self._store_vector(info, index, self._full_mask(mask, mask_lanes), value, at, bool(mask))
 
@@ -560,36 +551,26 @@ class MemoryWriter:
         self, info: Buffer, index: Index, mask: str, value: str, at: Coordinates, mask_given: bool
     ) -> None:
         assert self.vector is not None
-        f, lanes, align = self.function, self.vector.lanes, info.dtype.itemsize
+        f, lanes = self.function, self.vector.lanes
         value, kind = self.to_memory(value, info.dtype, lanes), memory_type(info.dtype, lanes)
         if self.access(index) == UNIT:
             lowest = Index(tuple((a, c) for a, c in index.terms if a != self.vector.axis), index.constant)
             if not mask:
                 pointer = self.address(info.name, lowest, at)
-                f.statement(f"store {kind} {value}, ptr {pointer}, {self._store_options(info, lowest)}")
+                self._store_whole(info, lowest, value, pointer)
                 return
-            name = f"llvm.masked.store.{_memory_suffix(info.dtype, lanes)}.p0"
-            f.declare(name, f"declare void @{name}({kind}, ptr, i32, <{lanes} x i1>)")
-            pointer = self._masked_base(info, lowest, at)
-            f.statement(f"call void @{name}({kind} {value}, ptr {pointer}, i32 {align}, <{lanes} x i1> {mask})")
+            f.statement(MASKED_STORE.text(f, (value, self._masked_base(info, lowest, at), mask), kind))
             return
-        name = f"llvm.masked.scatter.{_memory_suffix(info.dtype, lanes)}.v{lanes}p0"
-        f.declare(name, f"declare void @{name}({kind}, <{lanes} x ptr>, i32, <{lanes} x i1>)")
         pointers = self._addresses(info.name, index, at, mask_given)
-        mask = mask or "splat (i1 true)"
-        f.statement(
-            f"call void @{name}({kind} {value}, <{lanes} x ptr> {pointers}, i32 {align}, <{lanes} x i1> {mask})"
-        )
+        f.statement(SCATTER.text(f, (value, pointers, mask or "splat (i1 true)"), kind))
 
-    def _store_options(self, info: Buffer, index: Index) -> str:
-        """Alignment of a store of whole vectors, and where it goes."""
+    def _store_whole(self, info: Buffer, index: Index, value: str, pointer: str) -> None:
+        """A store of a whole vector, past the caches where it is a whole line of a buffer that is written so."""
         assert self.vector is not None
         lanes = self.vector.lanes
+        kind = memory_type(info.dtype, lanes)
         whole = all(c % lanes == 0 for _, c in index.terms) and index.constant % lanes == 0
         if info.name in self.non_temporal and whole and lanes * info.dtype.itemsize == self.line:
-            return f"align {self.line}, !nontemporal !{{i32 1}}"
-        return f"align {info.dtype.itemsize}"
-
-
-def _memory_suffix(dtype: DType, lanes: int) -> str:
-    return f"v{lanes}i8" if dtype.kind == "b" else suffix(dtype, lanes)
+            self.function.statement(NON_TEMPORAL_STORE.text(self.function, (value, pointer), kind))
+        else:
+            self.function.statement(f"store {kind} {value}, ptr {pointer}, align {info.dtype.itemsize}")

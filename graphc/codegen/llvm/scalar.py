@@ -11,6 +11,7 @@ from graphc.base.dtypes import DType, float32, float64, int32, int64
 from graphc.base.errors import CompileError
 from graphc.codegen.llvm.angle import declare_reduction
 from graphc.codegen.llvm.module import Item
+from graphc.codegen.machine.instruction import Instruction
 from graphc.codegen.machine.target import Target
 from graphc.ir.kernel.statements import Const
 
@@ -246,9 +247,9 @@ class ScalarEmitter:
     def _widen(self, bits: str, source: DType, lanes: int) -> str:
         """The f32 of the bits of an f16 or a bf16."""
         narrow, whole, kind = register_type(source, lanes), register_type(int32, lanes), register_type(float32, lanes)
-        if source.name == "f16" and self.target.half:
-            half = f"<{lanes} x half>" if lanes else "half"
-            return self.line(f"fpext {half} {self.line(f'bitcast {narrow} {bits} to {half}')} to {kind}")
+        instruction = self.target.instruction("widen", kind) if source.name == "f16" else None
+        if instruction is not None:
+            return self.line(instruction.text(self, (bits,), kind))
         wide = self.line(f"zext {narrow} {bits} to {whole}")
         if source.name == "bf16":
             placed = self.line(f"shl {whole} {wide}, {self._whole(16, lanes)}")
@@ -286,11 +287,9 @@ class ScalarEmitter:
 
     def _add_dot4(self, a: str, b: str, total: str, lanes: int) -> str:
         whole = register_type(int32, lanes)
-        if self.target.byte_dots and lanes in (4, 8, 16):
-            quads, name = f"<{4 * lanes} x i8>", f"llvm.x86.avx512.vpdpbusd.{32 * lanes}"
-            self.declare(name, f"declare {whole} @{name}({whole}, {quads}, {quads})")
-            left, right = (self.line(f"bitcast {whole} {x} to {quads}") for x in (a, b))
-            return self.line(f"call {whole} @{name}({whole} {total}, {quads} {left}, {quads} {right})")
+        instruction = self.target.instruction("dot4", whole)
+        if instruction is not None:
+            return self.line(instruction.text(self, (a, b, total), whole))
         for place in range(0, 32, 8):
             low = self.line(f"lshr {whole} {a}, {self._whole(place, lanes)}")
             left = self.line(f"and {whole} {low}, {self._whole(0xFF, lanes)}")
@@ -301,11 +300,9 @@ class ScalarEmitter:
 
     def _add_dot2(self, a: str, b: str, total: str, lanes: int) -> str:
         kind, whole = register_type(float32, lanes), register_type(int32, lanes)
-        if self.target.dots and lanes in (4, 8, 16):
-            pairs, name = f"<{2 * lanes} x bfloat>", f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes}"
-            self.declare(name, f"declare {kind} @{name}({kind}, {pairs}, {pairs})")
-            left, right = (self.line(f"bitcast {whole} {x} to {pairs}") for x in (a, b))
-            return self.line(f"call {kind} @{name}({kind} {total}, {pairs} {left}, {pairs} {right})")
+        instruction = self.target.instruction("dot2", kind)
+        if instruction is not None:
+            return self.line(instruction.text(self, (a, b, total), kind))
         for op, number in (("and", -0x10000), ("shl", 16)):
             parts = (self.line(f"{op} {whole} {x}, {self._whole(number, lanes)}") for x in (a, b))
             left, right = (self.line(f"bitcast {whole} {x} to {kind}") for x in parts)
@@ -337,30 +334,25 @@ class ScalarEmitter:
         return self.constant(number, int32, lanes)
 
     def _ldexp(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
-        if self.target.fast_ldexp and lanes:
-            if types[1].kind == "f" and lanes * result.bits == 512:
-                return self._scalef(args, result, lanes)
-            args, types = self._integer_power(args, types, lanes)
-            kind, power = register_type(result, lanes), register_type(types[1], lanes)
-            if types[1].bits == 64:  # the intrinsic takes i32 exponents
-                power32 = f"<{lanes} x i32>"
-                clamped = self._clamp(args[1], -5000, 5000, types[1], lanes)
-                args = [args[0], self.line(f"trunc {power} {clamped} to {power32}")]
-                power = power32
-            full = f"llvm.ldexp.{suffix(result, lanes)}.v{lanes}i32"
-            self.declare(full, f"declare {kind} @{full}({kind}, {power})")
-            return self.line(f"call {kind} @{full}({kind} {args[0]}, {power} {args[1]})")
+        kind = register_type(result, lanes)
+        by_float = self.target.instruction("ldexp", kind) if types[1].kind == "f" else None
+        if by_float is not None:
+            return self.line(by_float.text(self, args, kind))
+        by_integer = self.target.instruction("ldexp by integer", kind) if lanes else None
+        if by_integer is not None:
+            return self._ldexp_by_integer(by_integer, args, types, kind, lanes)
         if types[1].kind == "f":
             return self._ldexp_by_float(args, result, lanes)
         return self._ldexp_by_bits(args, types, result, lanes)
 
-    def _scalef(self, args: list[str], result: DType, lanes: int) -> str:
-        """The instruction itself: it takes the power as a float."""
-        kind, full = register_type(result, lanes), f"llvm.x86.avx512.mask.scalef.{'ps' if lanes == 16 else 'pd'}.512"
-        self.declare(full, f"declare {kind} @{full}({kind}, {kind}, {kind}, i{lanes}, i32)")
-        return self.line(
-            f"call {kind} @{full}({kind} {args[0]}, {kind} {args[1]}, {kind} {args[0]}, i{lanes} -1, i32 4)"
-        )
+    def _ldexp_by_integer(
+        self, instruction: Instruction, args: list[str], types: list[DType], kind: str, lanes: int
+    ) -> str:
+        (value, power), types = self._integer_power(args, types, lanes)
+        if types[1].bits == 64:  # the instruction takes i32 exponents
+            clamped = self._clamp(power, -5000, 5000, types[1], lanes)
+            power = self.line(f"trunc {register_type(types[1], lanes)} {clamped} to {register_type(int32, lanes)}")
+        return self.line(instruction.text(self, (value, power), kind))
 
     def _integer_power(self, args: list[str], types: list[DType], lanes: int) -> tuple[list[str], list[DType]]:
         """An integer-valued float power of ldexp as i32 or i64: adding 1.5 * 2^mantissa puts it in the low bits."""

@@ -7,6 +7,8 @@ ever waits for it. Waiting means spinning for a time, then sleeping in the kerne
 from __future__ import annotations
 
 from graphc.base.errors import CompileError
+from graphc.codegen.llvm.function import FunctionWriter
+from graphc.codegen.llvm.module import Item, text_of
 from graphc.codegen.machine.target import Target
 
 RUN = "graphc_pool_run"
@@ -299,16 +301,18 @@ define i64 @{size}() nounwind {{
 
 def emit_pool(target: Target) -> str:
     """LLVM text of the pool; raises CompileError for a target without one."""
-    waits = target.waits
-    if not target.has_pool or waits is None:
+    waits, pause = target.waits, target.instruction("pause")
+    if not target.has_pool or waits is None or pause is None:
         raise CompileError(f"there is no thread pool for {target.triple}")
+    declarations: dict[str, Item] = {}
+    pausing = pause.text(FunctionWriter(declarations), (), "")
     blocked = (1 << 64) - 1
     for signal in _UNBLOCKED:
         blocked &= ~(1 << (signal - 1))
     return _TEXT.format(
         triple=target.triple,
-        declare_pause=f"declare void @{waits.pause}({waits.pause_argument.partition(' ')[0]})",
-        pause=f"call void @{waits.pause}({waits.pause_argument})",
+        declare_pause="\n".join(map(text_of, declarations.values())),
+        pause=pausing,
         futex=waits.futex,
         signals=blocked - (1 << 64),
         more_signals=", i64 -1" * 15,

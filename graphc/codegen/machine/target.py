@@ -14,6 +14,7 @@ from llvmlite import binding
 from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
 from graphc.codegen.machine.costs import DEFAULT, Costs
+from graphc.codegen.machine.instruction import Instruction
 from graphc.codegen.machine.roofline import Roofline
 
 
@@ -23,10 +24,6 @@ class Waits:
 
     futex: int
     """Number of the system call with which it sleeps until another thread wakes it."""
-    pause: str
-    """LLVM's name of the instruction that tells a processor that a loop only waits."""
-    pause_argument: str = ""
-    """What the instruction takes, with its type: ``i32 1``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,18 +43,10 @@ class Target:
     of two registers and any constant."""
     masked: bool = False
     """True when masked loads and stores of any length are cheap."""
-    fast_ldexp: bool = False
-    """True when one instruction scales a vector by powers of two."""
     fma: bool = False
     """True when fused multiply-add is one instruction."""
     memory_operands: bool = False
     """True when a multiply-add reads an operand from memory, which then takes no register."""
-    half: bool = False
-    """True when an instruction converts f16 to f32."""
-    dots: bool = False
-    """True when an instruction adds up products of pairs of bf16."""
-    byte_dots: bool = False
-    """True when an instruction adds up products of four bytes."""
     waits: Waits | None = None
     """How threads wait for each other on Linux; None where that is not known."""
     cycle_counter: bool = False
@@ -86,6 +75,10 @@ class Target:
         """True where a pool of worker threads can be emitted: Linux on a processor of which is known how it waits."""
         return "linux" in self.triple and self.waits is not None
 
+    def instruction(self, name: str, kind: str = "") -> Instruction | None:
+        """The instruction that does this for an LLVM type; None where the machine has none."""
+        return _instruction(self.triple, self.features, name, kind)
+
     def has(self, feature: str) -> bool:
         """True when an LLVM feature such as ``avx512f`` is on."""
         return f"+{feature}" in self.features.split(",")
@@ -101,6 +94,8 @@ class Family:
     """Targets with fixed facts, by name."""
     describe: Callable[[str, str, str], Target]
     """A target of a triple, the name of a CPU, and the features that were detected."""
+    instructions: tuple[Instruction, ...] = ()
+    """What its processors have beyond plain LLVM, for some features each."""
 
 
 @cache
@@ -108,6 +103,21 @@ def families() -> tuple[Family, ...]:
     """One for each package beside this module: a new one needs to be written down nowhere else."""
     folders = sorted(p.name for p in iter_modules([str(Path(__file__).parent)]) if p.ispkg)
     return tuple(import_module(f"{__package__}.{name}.facts").FAMILY for name in folders)
+
+
+@cache
+def _family(triple: str) -> Family | None:
+    return next((f for f in families() if triple.startswith(f.architectures)), None)
+
+
+@cache
+def _instruction(triple: str, features: str, name: str, kind: str) -> Instruction | None:
+    family, on = _family(triple), set(features.split(","))
+    for found in family.instructions if family else ():
+        fits = found.name == name and (not found.kinds or kind in found.kinds)
+        if fits and all(f"+{feature}" in on for feature in found.features):
+            return found
+    return None
 
 
 def named_targets() -> dict[str, Target]:
@@ -129,7 +139,7 @@ def host_target() -> Target:
     features = binding.get_host_cpu_features()
     text = ",".join(sorted(f"+{name}" for name, on in features.items() if on))
     triple, cpu = binding.get_process_triple(), binding.get_host_cpu_name()
-    family = next((f for f in families() if triple.startswith(f.architectures)), None)
+    family = _family(triple)
     return family.describe(triple, cpu, text) if family else Target(triple=triple, cpu=cpu, features=text)
 
 

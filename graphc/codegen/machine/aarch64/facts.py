@@ -1,8 +1,9 @@
-"""What aarch64 processors are: 32 vector registers of 16 bytes, and conversions from f16."""
+"""What aarch64 processors are: 32 vector registers of 16 bytes."""
 
 from __future__ import annotations
 
 from graphc.codegen.machine.aarch64.costs import NEON
+from graphc.codegen.machine.aarch64.instructions import INSTRUCTIONS
 from graphc.codegen.machine.target import Family, Target, Waits
 
 
@@ -15,8 +16,7 @@ def describe(triple: str, cpu: str, features: str) -> Target:
         vector_bytes=16,
         registers=32,
         fma=True,
-        half=True,
-        waits=Waits(futex=98, pause="llvm.aarch64.hint", pause_argument="i32 1"),
+        waits=Waits(futex=98),
         costs=NEON,
     )
 
@@ -25,4 +25,5 @@ FAMILY = Family(
     architectures=("aarch64", "arm64"),
     named={"neon": describe("aarch64-unknown-linux-gnu", "neoverse-n1", "+neon")},
     describe=describe,
+    instructions=INSTRUCTIONS,
 )

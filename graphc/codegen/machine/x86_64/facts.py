@@ -6,6 +6,7 @@ from typing import Any
 
 from graphc.codegen.machine.target import Family, Target, Waits
 from graphc.codegen.machine.x86_64.costs import AVX2, AVX512, SSE2
+from graphc.codegen.machine.x86_64.instructions import INSTRUCTIONS
 
 _TRIPLE = "x86_64-unknown-linux-gnu"
 _V3 = "+avx2,+avx,+fma,+bmi,+bmi2,+f16c,+lzcnt,+movbe,+popcnt,+sse4.1,+sse4.2,+ssse3"
@@ -18,7 +19,7 @@ _LEVELS: tuple[tuple[frozenset[str], dict[str, Any]], ...] = (
     (
         frozenset({"+avx512f", "+avx512vl"}),
         {
-            **{"vector_bytes": 64, "registers": 32, "streams": 32, "masked": True, "fast_ldexp": True, "fma": True},
+            **{"vector_bytes": 64, "registers": 32, "streams": 32, "masked": True, "fma": True},
             **{"l1_bytes": 48 * 1024, "l2_bytes": 1024 * 1024, "llc_bytes": 24 << 20, "costs": AVX512},
         },
     ),
@@ -36,10 +37,7 @@ def describe(triple: str, cpu: str, features: str) -> Target:
         "registers": 16,
         "streams": 16,
         "memory_operands": True,
-        "half": bool(on & {"+f16c", "+avx512f"}),
-        "dots": {"+avx512bf16", "+avx512vl"} <= on,
-        "byte_dots": {"+avx512vnni", "+avx512vl"} <= on,
-        "waits": Waits(futex=202, pause="llvm.x86.sse2.pause"),
+        "waits": Waits(futex=202),
         "cycle_counter": True,
     }
     return Target(triple=triple, cpu=cpu, features=features, **(common | level))
@@ -53,4 +51,5 @@ FAMILY = Family(
         "avx512": describe(_TRIPLE, "x86-64-v4", _V4),
     },
     describe=describe,
+    instructions=INSTRUCTIONS,
 )

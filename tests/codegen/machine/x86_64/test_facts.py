@@ -21,24 +21,12 @@ TRIPLE = "x86_64-unknown-linux-gnu"
 )
 def test_features_decide_which_vectors_there_are(features: str, same: str):
     found, named = describe(TRIPLE, "", features), FAMILY.named[same]
-    for fact in ("vector_bytes", "registers", "streams", "masked", "fast_ldexp", "fma", "l1_bytes", "l2_bytes"):
+    for fact in ("vector_bytes", "registers", "streams", "masked", "fma", "l1_bytes", "l2_bytes"):
         assert getattr(found, fact) == getattr(named, fact), fact
     assert found.costs is named.costs
 
 
-def test_conversions_from_f16_are_a_feature_of_their_own():
-    assert not describe(TRIPLE, "", "+avx2,+fma").half and describe(TRIPLE, "", "+avx2,+fma,+f16c").half
-
-
-@pytest.mark.parametrize(("fact", "feature"), [("dots", "+avx512bf16"), ("byte_dots", "+avx512vnni")])
-def test_sums_of_products_are_features_of_their_own_beside_those_of_short_vectors(fact: str, feature: str):
-    short = "+avx512f,+avx512vl"
-    assert [getattr(describe(TRIPLE, "", f), fact) for f in (short, feature, f"{short},{feature}")] == [
-        *(False, False, True)
-    ]
-
-
 def test_threads_wait_by_the_system_call_of_linux_and_cycles_are_counted():
     waits = FAMILY.named["sse2"].waits
-    assert waits is not None and (waits.futex, waits.pause) == (202, "llvm.x86.sse2.pause")
+    assert waits is not None and waits.futex == 202
     assert FAMILY.named["sse2"].cycle_counter

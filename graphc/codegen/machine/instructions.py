@@ -1,0 +1,122 @@
+"""Instructions of which LLVM has a form for every family of processors: masked memory, prefetch, past the caches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphc.codegen.machine.instruction import (
+    Instruction,
+    Writer,
+    bytes_of,
+    call,
+    lanes_of,
+    of_type,
+    over_lanes,
+    suffix_of,
+)
+
+
+def _masked_load(writer: Writer, operands: Sequence[str], kind: str) -> str:
+    pointer, mask, fill = operands
+    mask_kind = of_type(kind, "i1")
+    name = f"llvm.masked.load.{suffix_of(kind)}.p0"
+    given = [("ptr", pointer), ("i32", str(bytes_of(kind))), (mask_kind, mask), (kind, fill)]
+    return call(writer, kind, name, given)
+
+
+def _masked_store(writer: Writer, operands: Sequence[str], kind: str) -> str:
+    value, pointer, mask = operands
+    name = f"llvm.masked.store.{suffix_of(kind)}.p0"
+    given = [(kind, value), ("ptr", pointer), ("i32", str(bytes_of(kind))), (of_type(kind, "i1"), mask)]
+    return call(writer, "void", name, given)
+
+
+def _gather(writer: Writer, operands: Sequence[str], kind: str) -> str:
+    pointers, mask, fill = operands
+    name = f"llvm.masked.gather.{suffix_of(kind)}.v{lanes_of(kind)}p0"
+    given = [(of_type(kind, "ptr"), pointers), ("i32", str(bytes_of(kind))), (of_type(kind, "i1"), mask), (kind, fill)]
+    return call(writer, kind, name, given)
+
+
+def _scatter(writer: Writer, operands: Sequence[str], kind: str) -> str:
+    value, pointers, mask = operands
+    name = f"llvm.masked.scatter.{suffix_of(kind)}.v{lanes_of(kind)}p0"
+    given = [(kind, value), (of_type(kind, "ptr"), pointers), ("i32", str(bytes_of(kind))), (of_type(kind, "i1"), mask)]
+    return call(writer, "void", name, given)
+
+
+def _prefetch(writer: Writer, operands: Sequence[str], kind: str) -> str:
+    given = [("ptr", operands[0]), ("i32", "0"), ("i32", "3"), ("i32", "1")]
+    return call(writer, "void", "llvm.prefetch.p0", given)
+
+
+def _non_temporal_store(writer: Writer, operands: Sequence[str], kind: str) -> str:
+    value, pointer = operands
+    return f"store {kind} {value}, ptr {pointer}, align {lanes_of(kind) * bytes_of(kind)}, !nontemporal !{{i32 1}}"
+
+
+_MASK = "m: bool = load %m[l]", "n: i64 = cast(m)"
+_SET = "1 <= [n:0..1] < 2"
+_PLACE = "p: i64 = load %p[l]"
+_INDEXED = "[p:0..LAST]"
+
+MASKED_LOAD = Instruction(
+    "masked load",
+    _masked_load,
+    over_lanes(
+        "%x: TYPE[LANES] in, %m: bool[LANES] in, %o: TYPE[LANES] in, %r: TYPE[LANES] out",
+        *(*_MASK, f"x: TYPE = load %x[l] if {_SET} else TYPE(ZERO)", "o: TYPE = load %o[l]"),
+        *("v: TYPE = select(m, x, o)", "store %r[l] = v"),
+    ),
+    ("memory", "mask", "vector"),
+)
+"""Neighbours in memory where a mask is set, else what is given; elsewhere memory is not touched."""
+MASKED_STORE = Instruction(
+    "masked store",
+    _masked_store,
+    over_lanes(
+        "%v: TYPE[LANES] in, %r: TYPE[LANES] inout, %m: bool[LANES] in",
+        *(*_MASK, "v: TYPE = load %v[l]", f"store %r[l] = v if {_SET}"),
+    ),
+    ("vector", "memory", "mask"),
+)
+"""Writes neighbours in memory where a mask is set."""
+GATHER = Instruction(
+    "gather",
+    _gather,
+    over_lanes(
+        "%x: TYPE[LANES] in, %p: i64[LANES] in, %m: bool[LANES] in, %o: TYPE[LANES] in, %r: TYPE[LANES] out",
+        *(*_MASK, _PLACE, f"x: TYPE = load %x[{_INDEXED}] if {_SET} else TYPE(ZERO)", "o: TYPE = load %o[l]"),
+        *("v: TYPE = select(m, x, o)", "store %r[l] = v"),
+    ),
+    ("places", "mask", "vector"),
+)
+"""Elements at addresses where a mask is set, else what is given."""
+SCATTER = Instruction(
+    "scatter",
+    _scatter,
+    over_lanes(
+        "%v: TYPE[LANES] in, %r: TYPE[LANES] inout, %p: i64[LANES] in, %m: bool[LANES] in",
+        *(*_MASK, _PLACE, "v: TYPE = load %v[l]", f"store %r[{_INDEXED}] = v if {_SET}"),
+    ),
+    ("vector", "places", "mask"),
+)
+"""Writes elements to addresses where a mask is set, in the order of the lanes."""
+PREFETCH = Instruction(
+    "prefetch",
+    _prefetch,
+    over_lanes("%x: TYPE[LANES] inout", "x: TYPE = load %x[l]", "store %x[l] = x"),
+    ("memory",),
+    mnemonics=("prefetch", "prfm"),
+)
+"""Brings a line of memory near; changes no value."""
+NON_TEMPORAL_STORE = Instruction(
+    "non-temporal store",
+    _non_temporal_store,
+    over_lanes("%v: TYPE[LANES] in, %r: TYPE[LANES] inout", "v: TYPE = load %v[l]", "store %r[l] = v"),
+    ("vector", "memory"),
+    mnemonics=("movnt", "vmovnt", "stnp"),
+)
+"""Writes a whole line of memory past the caches."""
+
+COMMON = (MASKED_LOAD, MASKED_STORE, GATHER, SCATTER, PREFETCH, NON_TEMPORAL_STORE)

@@ -1,0 +1,164 @@
+"""Instructions of x86-64 that a scalar operation of LLVM does not name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from graphc.codegen.machine.instruction import (
+    NOTHING,
+    WIDEN,
+    Instruction,
+    Writer,
+    call,
+    lanes_of,
+    of_type,
+    over_lanes,
+    suffix_of,
+    without_operands,
+)
+
+_SHORT_VECTORS = frozenset({"avx512f", "avx512vl"})
+
+
+def _products(writer: Writer, operands: Sequence[str], kind: str, name: str, parts: int, part: str) -> str:
+    """``total`` and products of the parts of each element of two others."""
+    left, right, total = operands
+    lanes = lanes_of(kind)
+    split, whole, full = f"<{parts * lanes} x {part}>", of_type(kind, "i32"), f"{name}.{32 * lanes}"
+    pairs = [(split, writer.line(f"bitcast {whole} {x} to {split}")) for x in (left, right)]
+    return call(writer, kind, full, [(kind, total), *pairs])
+
+
+def _vpdpbusd(writer: Writer, operands: Sequence[str], kind: str) -> str:
+    return _products(writer, operands, kind, "llvm.x86.avx512.vpdpbusd", 4, "i8")
+
+
+def _vdpbf16ps(writer: Writer, operands: Sequence[str], kind: str) -> str:
+    return _products(writer, operands, kind, "llvm.x86.avx512bf16.dpbf16ps", 2, "bfloat")
+
+
+def _vscalef(writer: Writer, operands: Sequence[str], kind: str) -> str:
+    value, power = operands
+    lanes = lanes_of(kind)
+    name = f"llvm.x86.avx512.mask.scalef.{'ps' if lanes == 16 else 'pd'}.512"
+    given = [(kind, value), (kind, power), (kind, value), (f"i{lanes}", "-1"), ("i32", "4")]
+    return call(writer, kind, name, given)
+
+
+def _ldexp(writer: Writer, operands: Sequence[str], kind: str) -> str:
+    value, power = operands
+    name = f"llvm.ldexp.{suffix_of(kind)}.v{lanes_of(kind)}i32"
+    return call(writer, kind, name, [(kind, value), (of_type(kind, "i32"), power)])
+
+
+def _byte_product(place: int) -> tuple[str, ...]:
+    """The meaning of one of the four products: bytes of ``a`` are unsigned, those of ``b`` signed."""
+    n = place // 8
+    return (
+        *(f"a{n}: i32 = shr_unsigned(a, i32({place}))", f"u{n}: i32 = and(a{n}, i32(255))"),
+        *(f"b{n}: i32 = shl(b, i32({24 - place}))", f"s{n}: i32 = shr(b{n}, i32(24))"),
+        *(f"p{n}: i32 = mul(u{n}, s{n})", f"t{n + 1}: i32 = add(t{n}, p{n})"),
+    )
+
+
+def _flushed(name: str, value: str) -> tuple[str, ...]:
+    """A number smaller than the normal ones becomes a zero of its sign."""
+    return (
+        *(f"{name}_size: f32 = abs({value})", f"{name}_small: bool = lt({name}_size, f32({2.0**-126!r}))"),
+        *(f"{name}_zero: f32 = copysign(f32(0.0), {value})",),
+        f"{name}: f32 = select({name}_small, {name}_zero, {value})",
+    )
+
+
+def _pair_product(half: str, op: str, number: int, total: str) -> tuple[str, ...]:
+    """The meaning of one of the two products, rounded with the sum once."""
+    steps: list[str] = []
+    for operand in "ab":
+        steps.append(f"{half}{operand}_bits: i32 = {op}({operand}, i32({number}))")
+        steps.append(f"{half}{operand}_all: f32 = bitcast({half}{operand}_bits)")
+        steps += _flushed(f"{half}{operand}", f"{half}{operand}_all")
+    steps.append(f"{half}_sum: f32 = fma({half}a, {half}b, {total})")
+    return (*steps, *_flushed(half, f"{half}_sum"))
+
+
+_WHOLE = "%a: i32[LANES] in, %b: i32[LANES] in, %t: {0}[LANES] in, %r: {0}[LANES] out"
+_READ = "a: i32 = load %a[l]", "b: i32 = load %b[l]"
+_POWER = "%x: TYPE[LANES] in, %p: {0}[LANES] in, %r: TYPE[LANES] out"
+
+VPDPBUSD = Instruction(
+    "dot4",
+    _vpdpbusd,
+    over_lanes(
+        _WHOLE.format("i32"),
+        *(*_READ, "t0: i32 = load %t[l]", *(step for place in range(0, 32, 8) for step in _byte_product(place))),
+        "store %r[l] = t4",
+    ),
+    ("vector", "vector", "vector"),
+    mnemonics=("vpdpbusd",),
+    features=frozenset({"avx512vnni", "avx512vl"}),
+    kinds=("<4 x i32>", "<8 x i32>", "<16 x i32>"),
+)
+"""A total and four products of bytes, unsigned by signed ones; it wraps."""
+VDPBF16PS = Instruction(
+    "dot2",
+    _vdpbf16ps,
+    over_lanes(
+        _WHOLE.format("f32"),
+        *(*_READ, "t_all: f32 = load %t[l]", *_flushed("t", "t_all")),
+        *_pair_product("high", "and", -0x10000, "t"),
+        *(*_pair_product("low", "shl", 16, "high"), "store %r[l] = low"),
+    ),
+    ("vector", "vector", "vector"),
+    mnemonics=("vdpbf16ps",),
+    features=frozenset({"avx512bf16", "avx512vl"}),
+    kinds=("<4 x float>", "<8 x float>", "<16 x float>"),
+)
+"""A total and two products of bf16, the upper halves first; each product and sum is rounded once, to the nearest.
+Documented: denormals are read and written as zeros."""
+VSCALEF = Instruction(
+    "ldexp",
+    _vscalef,
+    over_lanes(
+        _POWER.format("TYPE"),
+        *("x: TYPE = load %x[l]", "p: TYPE = load %p[l]", "v: TYPE = ldexp(x, p)", "store %r[l] = v"),
+    ),
+    ("vector", "vector"),
+    mnemonics=("vscalef",),
+    features=_SHORT_VECTORS,
+    kinds=("<16 x float>", "<8 x double>"),
+    whole=("p",),
+)
+"""Times a power of two, which is given as a float."""
+LDEXP = Instruction(
+    "ldexp by integer",
+    _ldexp,
+    over_lanes(
+        _POWER.format("i32"),
+        *(
+            "x: TYPE = load %x[l]",
+            "n: i32 = load %p[l]",
+            "p: TYPE = cast(n)",
+            "v: TYPE = ldexp(x, p)",
+            "store %r[l] = v",
+        ),
+    ),
+    ("vector", "vector"),
+    mnemonics=("vscalef",),
+    features=_SHORT_VECTORS,
+    whole=("p",),
+)
+"""Times a power of two, which is given as an integer."""
+VCVTPH2PS = Instruction(
+    "widen", WIDEN.text, WIDEN.meaning, ("vector",), mnemonics=("vcvtph2ps",), features=frozenset({"f16c"})
+)
+"""The f32 of an f16."""
+SFENCE = Instruction("fence", without_operands("llvm.x86.sse.sfence"), NOTHING, mnemonics=("sfence",))
+"""Non-temporal stores are seen by other threads in order after it."""
+PAUSE = Instruction("pause", without_operands("llvm.x86.sse2.pause"), NOTHING, mnemonics=("pause",))
+"""Tells the processor that a loop only waits."""
+
+INSTRUCTIONS = (
+    *(VPDPBUSD, VDPBF16PS, VSCALEF, LDEXP, VCVTPH2PS, replace(VCVTPH2PS, features=frozenset({"avx512f"}))),
+    *(SFENCE, PAUSE),
+)

@@ -2,7 +2,8 @@
 
 Measures on one core, with code that graphc emits, those facts of ``graphc.codegen.machine.costs`` that stand by
 themselves: peak, latencies, reads from each cache, copies, packing. Others can only be found by times of whole kernels;
-they are listed as not measured. ``--read`` prints the speed of reading arrays of many sizes instead.
+they are listed as not measured. ``--read`` prints the speed of reading arrays of many sizes instead, ``--copy`` that of
+copying them, with ordinary stores and with those past the caches.
 """
 
 from __future__ import annotations
@@ -274,10 +275,19 @@ def _wrapped(names: Sequence[str]) -> list[str]:
     return [f"  {topic}: {', '.join(found)}" for topic, found in topics.items()]
 
 
-def read_table(target: Target) -> dict[int, float]:
-    """Bytes in a nanosecond of reading an array, by its bytes."""
-    measurements = Measurements(target)
-    return {nbytes: measurements.read_speed(nbytes) for nbytes in _READ_BYTES}
+def read_table(target: Target, sizes: Sequence[int] = _READ_BYTES) -> list[dict[str, float]]:
+    """Bytes in a nanosecond of reading arrays of so many bytes."""
+    m = Measurements(target)
+    return [{"KiB": nbytes / 1024, "read": m.read_speed(nbytes)} for nbytes in sizes]
+
+
+def copy_table(target: Target, sizes: Sequence[int] = _COPY_BYTES) -> list[dict[str, float]]:
+    """Bytes in a nanosecond, read and written, of copies that touch so many."""
+    m = Measurements(target)
+    return [
+        {"KiB": nbytes / 1024, "copy": m.copy_speed(nbytes, False), "past the caches": m.copy_speed(nbytes, True)}
+        for nbytes in sizes
+    ]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -289,6 +299,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--only", default="", metavar="TEXT", help="costs whose name contains this")
     parser.add_argument("--read", action="store_true", help="the speed of reading arrays of many sizes")
+    parser.add_argument("--copy", action="store_true", help="the speed of copying them, by both kinds of stores")
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
     options = parser.parse_args(argv)
     names = [name for name in FIELDS if options.only in name]
@@ -299,8 +310,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except CompileError as error:
         parser.error(error.what)
     pin(1)
-    if options.read:
-        _print_reads(target, options)
+    if options.read or options.copy:
+        _print_speeds((copy_table if options.copy else read_table)(target), options.json)
         return 0
     ghz, lines = measure(target, names)
     missing = [name for name in names_of_costs(target) if name not in FIELDS]
@@ -312,14 +323,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _print_reads(target: Target, options: argparse.Namespace) -> None:
-    speeds = read_table(target)
-    if options.json:
-        print(json.dumps({"target": options.target, "bytes": list(speeds), "bytes/ns": list(speeds.values())}))
+def _print_speeds(rows: Sequence[dict[str, float]], as_json: bool) -> None:
+    """Bytes in a nanosecond by size, as JSON or in Markdown."""
+    if as_json:
+        print(json.dumps(rows, indent=1))
         return
-    print("| KiB | bytes/ns |\n|---|---|")
-    for nbytes, speed in speeds.items():
-        print(f"| {nbytes >> 10} | {speed:.1f} |")
+    print(f"Bytes in a nanosecond\n\n| {' | '.join(rows[0])} |\n|{'---|' * len(rows[0])}")
+    for row in rows:
+        print(f"| {' | '.join(f'{value:.0f}' if name == 'KiB' else f'{value:.1f}' for name, value in row.items())} |")
 
 
 if __name__ == "__main__":

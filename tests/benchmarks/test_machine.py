@@ -11,7 +11,7 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks import probes
+from benchmarks import machine, probes
 from benchmarks.machine import FIELDS, Line, Measurements, format_lines, in_use, main, names_of_costs
 from graphc.codegen.llvm.build import build_object, emit_assembly
 from graphc.codegen.machine import costs
@@ -62,6 +62,19 @@ def test_json(capsys: pytest.CaptureFixture[str]):
     (row,) = found["rows"]
     assert row["name"] == "speeds.l1" and row["measured"] > 0.1 and found["ghz"] > 0.1
     assert "fusion.cheap" in found["not measured"]
+
+
+@pytest.mark.parametrize("option", ["read", "copy"])
+def test_speeds_by_size(option: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    name = f"{option}_table"
+    table = getattr(machine, name)
+    monkeypatch.setattr(machine, name, lambda target: table(target, [16 << 10, 64 << 10]))
+    assert main([f"--{option}"]) == 0
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    assert [row[0].removeprefix("| ") for row in rows] == ["KiB", "16", "64"]
+    assert main([f"--{option}", "--json"]) == 0
+    for row in json.loads(capsys.readouterr().out):
+        assert len(row) == len(rows[0]) and all(value > 0.01 for value in row.values())
 
 
 def test_what_there_is_none_of_is_a_dash():

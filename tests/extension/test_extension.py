@@ -102,4 +102,7 @@ def test_an_extension_touches_so_many_files_and_works(
 @pytest.mark.slow
 def test_a_target_of_another_vector_width_is_one_folder(tmp_path: Path):
     assert {str(Path(name).parent) for name in touched("target.patch")} == {"graphc/codegen/machine/riscv64"}
-    run(patched("target.patch", tmp_path), "-c", USE_TARGET)
+    folder = patched("target.patch", tmp_path)
+    run(folder, "-c", USE_TARGET)
+    tests = ("tests/codegen/machine/test_instructions.py", "-k", "riscv64")
+    run(folder, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests)

@@ -1,4 +1,5 @@
 """graphc compiles PyTorch-style modules to native code; eager tensors, autograd and modules are its front end."""
+# ruff: noqa: F401  (what type checkers are shown is in _LATER, and so in __all__)
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ from graphc.tensors.generator import (
 from graphc.tensors.tensor import Tensor, is_tensor
 
 if TYPE_CHECKING:
-    from graphc import autograd, data, errors, func, monitor, nn, optim, serialize
+    from graphc import autograd, data, errors, func, hooks, monitor, nn, optim, serialize
     from graphc.autograd.jacobian import hessian, jacfwd, jacrev
     from graphc.autograd.transforms import grad, jvp, value_and_grad, vjp
     from graphc.compiled.function import compile
@@ -50,39 +51,60 @@ if TYPE_CHECKING:
     from graphc.ops.define_op import define_op
     from graphc.runtime.threads import get_num_threads, set_num_threads
     from graphc.serialize.state_file import load_state, save_state
-    from graphc.tape import hooks
     from graphc.tracing.scan import scan
     from graphc.tracing.trace import is_tracing, trace
     from graphc.tracing.vmap import vmap
 
 assert dispatcher.EAGER
-__all__ = [
+_LATER = {
+    "autograd": "graphc.autograd",
+    "check": "graphc.compiled.model_check:check",
+    "check_op": "graphc.compiled.op_check:check_op",
+    "compile": "graphc.compiled.function:compile",
+    "compile_step": "graphc.compiled.step:compile_step",
+    "data": "graphc.data",
+    "define_op": "graphc.ops.define_op:define_op",
+    "errors": "graphc.errors",
+    "export": "graphc.compiled.model_file:export",
+    "func": "graphc.func",
+    "get_num_threads": "graphc.runtime.threads:get_num_threads",
+    "grad": "graphc.autograd.transforms:grad",
+    "hessian": "graphc.autograd.jacobian:hessian",
+    "hooks": "graphc.hooks",
+    "is_tracing": "graphc.tracing.trace:is_tracing",
+    "jacfwd": "graphc.autograd.jacobian:jacfwd",
+    "jacrev": "graphc.autograd.jacobian:jacrev",
+    "jvp": "graphc.autograd.transforms:jvp",
+    "load": "graphc.compiled.model_file:load",
+    "load_state": "graphc.serialize.state_file:load_state",
+    "monitor": "graphc.monitor",
+    "nn": "graphc.nn",
+    "optim": "graphc.optim",
+    "picture": "graphc.drawing.show:picture",
+    "save_state": "graphc.serialize.state_file:save_state",
+    "scan": "graphc.tracing.scan:scan",
+    "serialize": "graphc.serialize",
+    "set_num_threads": "graphc.runtime.threads:set_num_threads",
+    "summary": "graphc.compiled.model_summary:summary",
+    "trace": "graphc.tracing.trace:trace",
+    "value_and_grad": "graphc.autograd.transforms:value_and_grad",
+    "vjp": "graphc.autograd.transforms:vjp",
+    "vmap": "graphc.tracing.vmap:vmap",
+}
+"""Loaded at first use, to keep the import of graphc short; the imports above say the same to type checkers."""
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "Generator",
     "Graph",
     "Tensor",
     "__version__",
-    "autograd",
     "bool_",
-    "check",
-    "check_op",
-    "compile",
-    "compile_step",
-    "data",
     "default_generator",
-    "define_op",
     "device",
     "dtype",
     "enable_grad",
-    "errors",
-    "export",
     "float32",
     "float64",
-    "func",
-    "get_num_threads",
     "get_rng_state",
-    "grad",
-    "hessian",
-    "hooks",
     "inference_mode",
     "initial_seed",
     "int8",
@@ -91,36 +113,18 @@ __all__ = [
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "is_tensor",
-    "is_tracing",
-    "jacfwd",
-    "jacrev",
-    "jvp",
-    "load",
-    "load_state",
     "manual_seed",
-    "monitor",
-    "nn",
     "no_grad",
-    "optim",
-    "picture",
     "promote_types",
-    "save_state",
-    "scan",
     "seed",
-    "serialize",
     "set_grad_enabled",
-    "set_num_threads",
     "set_rng_state",
-    "summary",
-    "trace",
     "uint8",
-    "value_and_grad",
-    "vjp",
-    "vmap",
+    *_LATER,
+    *creation.__all__,
+    *functions.__all__,
+    *free_functions.__all__,
 ]
-__all__ += creation.__all__
-__all__ += functions.__all__
-__all__ += free_functions.__all__
 
 # As PyTorch names them; only `graphc.float` and so on, not what `from graphc import *` brings.
 float, double, int, long, bool = float32, float64, int32, int64, bool_
@@ -128,46 +132,7 @@ inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 newaxis = None
 Size = tuple
 
-# Loaded at first use, to keep the import of graphc short.
-__getattr__ = exports(
-    __name__,
-    globals(),
-    {
-        "autograd": "graphc.autograd",
-        "compile": "graphc.compiled.function:compile",
-        "compile_step": "graphc.compiled.step:compile_step",
-        "data": "graphc.data",
-        "define_op": "graphc.ops.define_op:define_op",
-        "grad": "graphc.autograd.transforms:grad",
-        "check": "graphc.compiled.model_check:check",
-        "check_op": "graphc.compiled.op_check:check_op",
-        "export": "graphc.compiled.model_file:export",
-        "errors": "graphc.errors",
-        "func": "graphc.func",
-        "hessian": "graphc.autograd.jacobian:hessian",
-        "hooks": "graphc.hooks",
-        "is_tracing": "graphc.tracing.trace:is_tracing",
-        "jacfwd": "graphc.autograd.jacobian:jacfwd",
-        "jacrev": "graphc.autograd.jacobian:jacrev",
-        "jvp": "graphc.autograd.transforms:jvp",
-        "load": "graphc.compiled.model_file:load",
-        "load_state": "graphc.serialize.state_file:load_state",
-        "monitor": "graphc.monitor",
-        "nn": "graphc.nn",
-        "optim": "graphc.optim",
-        "picture": "graphc.drawing.show:picture",
-        "save_state": "graphc.serialize.state_file:save_state",
-        "scan": "graphc.tracing.scan:scan",
-        "serialize": "graphc.serialize",
-        "get_num_threads": "graphc.runtime.threads:get_num_threads",
-        "set_num_threads": "graphc.runtime.threads:set_num_threads",
-        "summary": "graphc.compiled.model_summary:summary",
-        "trace": "graphc.tracing.trace:trace",
-        "value_and_grad": "graphc.autograd.transforms:value_and_grad",
-        "vjp": "graphc.autograd.transforms:vjp",
-        "vmap": "graphc.tracing.vmap:vmap",
-    },
-)
+__getattr__ = exports(__name__, globals(), _LATER)
 
 
 def __dir__() -> list[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import graphc
 from graphc.base.lazy import deferred, exports
 
 
@@ -68,3 +71,16 @@ import graphc
 print(sorted(set(graphc.__all__) - set(dir(graphc))) + [n for n in graphc.__all__ if not hasattr(graphc, n)])
 """
     assert run(code) == "[]"
+
+
+def test_names_that_graphc_loads_later_are_imported_for_type_checkers():
+    tree = ast.parse(Path(graphc.__file__).read_text(encoding="utf-8"))
+    (checked,) = (n for n in tree.body if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING")
+    seen = {
+        a.name: f"graphc.{a.name}" if n.module == "graphc" else f"{n.module}:{a.name}"
+        for n in checked.body
+        if isinstance(n, ast.ImportFrom)
+        for a in n.names
+    }
+    assert seen == graphc._LATER
+    assert len(graphc.__all__) == len(set(graphc.__all__))

@@ -114,7 +114,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
         for share in (0.2, 0.3, 0.8)
     },
     "lerp to and from infinities": (
-        lambda t, x, y: t.stack([x.lerp(y, w) for w in (-0.25, 0.0, 0.25, 0.5, 0.75, 1.0)]),
+        lambda t, x, y: t.stack([x.lerp(y, w) for w in (-0.25, 0.0, 0.25, 0.5, np.float64(0.75), 1)]),
         (np.array([-INF, 2.0, INF, 1.0]), np.array([2.0, -INF, INF, 3.0])),
     ),
     "lerp by a tensor": (

@@ -290,3 +290,10 @@ def test_powers_of_a_norm_below_one_have_a_gradient_of_zeros_at_zero():
     x = graphc.zeros(3).requires_grad_()
     x.norm(0.5).backward()
     assert x.grad is not None and x.grad.tolist() == [0, 0, 0]
+
+
+def test_a_weight_may_be_any_number():
+    x, y = graphc.tensor([1.0, 2.0]), graphc.tensor([3.0, 5.0])
+    for weight in (0.75, np.float32(0.75), graphc.tensor(0.75)):
+        assert x.lerp(y, weight).tolist() == [2.5, 4.25]
+    assert x.lerp(y, True).tolist() == x.lerp(y, np.int64(1)).tolist() == [3.0, 5.0]

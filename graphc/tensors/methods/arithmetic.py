@@ -240,7 +240,7 @@ class Arithmetic(Elementary, Ordering, Algebra):
     def lerp(self, end: Any, weight: Any) -> Tensor:
         """This tensor plus ``weight * (end - self)``, computed from the nearer end, which is met exactly."""
         way = ew.sub(end, self)
-        if isinstance(weight, (int, float, np.generic)):
+        if isinstance(weight, (int, float, np.number)):
             near = abs(weight) < 0.5
             return ew.add(self, ew.mul(way, weight)) if near else ew.sub(end, ew.mul(way, 1 - weight))
         near = ew.lt(ew.abs(weight), 0.5)

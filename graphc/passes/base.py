@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, cast
 
+from graphc.codegen.machine.costs import Costs
 from graphc.ir.graph.graph import Graph
 
 
@@ -31,3 +32,9 @@ class Pass(Protocol):
     def run(self, graph: Graph) -> PassResult:
         """Transforms a valid graph into a valid graph of the same inputs, outputs and effects."""
         ...
+
+
+def with_costs(step: Pass, costs: Costs) -> Pass:
+    """The pass, choosing by the costs of a target if it chooses by costs."""
+    present = getattr(step, "costs", None)
+    return replace(cast(Any, step), costs=costs) if isinstance(present, Costs) and present != costs else step

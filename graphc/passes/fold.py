@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.errors import IndexRangeError
+from graphc.codegen.machine.costs import DEFAULT, Costs, RewriteCosts
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.interpret import Reemitter
@@ -14,16 +15,13 @@ from graphc.ir.op import Trait
 from graphc.passes.base import PassResult
 from graphc.passes.operand_access import is_widening
 
-_FEW = 64
-"""Elements up to which narrow constants may be made wider for good."""
-
 
 @dataclass(frozen=True)
 class ConstantFolding:
     """Computes what depends on constants only, by the numpy references.
 
-    Needs: any valid graph. Does: replaces a pure node of constants by a constant when the result has at most ``limit``
-    bytes, or no more than its operands. Generators (iota), views that repeat elements, and
+    Needs: any valid graph. Does: replaces a pure node of constants by a constant when the result has at most
+    ``folded_bytes``, or no more than its operands. Generators (iota), views that repeat elements, and
     narrow weights (passes.precision) stay: their code is free.
     Leaves: the operands, which dead code elimination removes.
 
@@ -31,13 +29,12 @@ class ConstantFolding:
         %b = add(%x, %a) : f32[4]      ->        %b = add(%x, f32(6.0)) : f32[4]
     """
 
-    limit: int = 1 << 20
-    """Size in bytes up to which a result may be larger than its operands."""
     name: str = "fold"
+    costs: Costs = DEFAULT
 
     def run(self, graph: Graph) -> PassResult:
         """Counts the nodes that became constants."""
-        folder = _Folder(self.limit)
+        folder = _Folder(self.costs.rewrites)
         if not any(folder.is_foldable(node, node.operands) for node in graph.nodes()):
             return PassResult(graph, 0)
         return PassResult(folder.transform(graph), folder.folded)
@@ -46,9 +43,9 @@ class ConstantFolding:
 class _Folder(Reemitter):
     """Copies a graph, evaluating nodes of constants."""
 
-    def __init__(self, limit: int):
+    def __init__(self, costs: RewriteCosts):
         super().__init__()
-        self.limit = limit
+        self.costs = costs
         self.folded = 0
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
@@ -68,7 +65,8 @@ class _Folder(Reemitter):
         """True when every operand is a constant and the result is worth storing."""
         if not node.operands or not node.op.has(Trait.PURE) or node.op.has(Trait.GENERATOR):
             return False
-        if any(v.node.op is not CONSTANT for v in operands) or (is_widening(node) and operands[0].type.size > _FEW):
+        few = self.costs.widened_elements
+        if any(v.node.op is not CONSTANT for v in operands) or (is_widening(node) and operands[0].type.size > few):
             return False
         given, made = (sum(v.type.nbytes for v in values) for values in (operands, node.results))
-        return made <= given or (made <= self.limit and not node.op.has(Trait.VIEW))
+        return made <= given or (made <= self.costs.folded_bytes and not node.op.has(Trait.VIEW))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import is_dataclass, replace
+from dataclasses import is_dataclass
 from itertools import chain
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from graphc.base import config
 from graphc.base.errors import ArgumentError, VerifyError
@@ -16,7 +16,7 @@ from graphc.ir.graph.interpret import copy
 from graphc.ir.graph.text import print_graph
 from graphc.ir.graph.verify import verify_graph
 from graphc.ir.op import Trait
-from graphc.passes.base import Pass, PassResult
+from graphc.passes.base import Pass, PassResult, with_costs
 from graphc.passes.batchnorm import BatchNormFolding
 from graphc.passes.canonicalize import Canonicalize
 from graphc.passes.checks import SettleChecks
@@ -81,15 +81,9 @@ def optimize(graph: Graph, passes: Sequence[Pass] = PIPELINE, costs: Costs = DEF
 
 def run_passes(graph: Graph, passes: Sequence[Pass] = PIPELINE, costs: Costs = DEFAULT) -> tuple[Graph, list[PassRun]]:
     """As ``optimize``, with what each of the passes did."""
-    present, runs = _RUNNER([_with_costs(step, costs) for step in passes], copy(graph))
+    present, runs = _RUNNER([with_costs(step, costs) for step in passes], copy(graph))
     _name_outputs(graph, present)
     return present, runs
-
-
-def _with_costs(step: Pass, costs: Costs) -> Pass:
-    """The pass, choosing by the costs of a target if it chooses by costs."""
-    present = getattr(step, "costs", None)
-    return replace(cast(Any, step), costs=costs) if isinstance(present, Costs) and present != costs else step
 
 
 def _run(step: Pass, graph: Graph) -> Outcome[Graph]:

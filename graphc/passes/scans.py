@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.graph.interpret import copy, live_nodes
 from graphc.ir.op import Trait
 from graphc.ops.control import inline
 from graphc.ops.dispatch import GraphDispatcher, current, use
-from graphc.passes.base import Pass, PassResult
+from graphc.passes.base import Pass, PassResult, with_costs
 from graphc.passes.cse import CommonSubexpressionElimination
 
 
@@ -203,6 +204,7 @@ class OptimizeSteps:
 
     passes: tuple[Pass, ...]
     name: str = "optimize-steps"
+    costs: Costs = DEFAULT
 
     def run(self, graph: Graph) -> PassResult:
         """Adds up what the passes count."""
@@ -210,7 +212,7 @@ class OptimizeSteps:
         for node in _scans(graph):
             inner = self.run(copy(node.attrs["body"]))
             body, changed = inner.graph, changed + inner.changed
-            for step in self.passes:
+            for step in (with_costs(step, self.costs) for step in self.passes):
                 result = step.run(body)
                 body, changed = result.graph, changed + result.changed
             node.attrs = {**node.attrs, "body": body}

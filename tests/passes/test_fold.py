@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
 from graphc.base.dtypes import dtype_of, float32
+from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.build import constant, emit
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import copy, evaluate
@@ -53,6 +56,11 @@ def test_generators_and_repeating_views_stay():
     )
 
 
+def folding(limit: int) -> Costs:
+    """Costs by which so many bytes may become constants."""
+    return replace(DEFAULT, rewrites=replace(DEFAULT.rewrites, folded_bytes=limit))
+
+
 def products(shape, limit):
     """A graph with an outer product of constants, folded with a limit; the names of its ops."""
     graph = Graph()
@@ -61,7 +69,7 @@ def products(shape, limit):
     (c,) = emit(graph, REGISTRY["mul"], (a, b))
     (d,) = emit(graph, REGISTRY["sum"], (c,), {"axes": (0, 1)})
     graph.set_outputs([d])
-    result = ConstantFolding(limit).run(graph)
+    result = ConstantFolding(costs=folding(limit)).run(graph)
     return [n.op.name for n in result.graph.nodes()], result.changed
 
 
@@ -76,7 +84,7 @@ def test_large_constants_may_shrink():
     (b,) = emit(graph, REGISTRY["exp"], (a,))
     (c,) = emit(graph, REGISTRY["sum"], (b,), {"axes": (0, 1)})
     graph.set_outputs([c])
-    result = ConstantFolding(0).run(graph)
+    result = ConstantFolding(costs=folding(0)).run(graph)
     assert result.changed == 2
     np.testing.assert_allclose(result.graph.outputs[0].node.attrs["value"], 360000 * np.e, rtol=1e-6)
 

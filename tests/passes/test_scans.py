@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
+from graphc.codegen.machine.costs import DEFAULT, Costs
+from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import copy
 from graphc.ir.graph.parse import parse_graph
 from graphc.ops.autodiff import vjp_graph
+from graphc.passes.base import PassResult
 from graphc.passes.canonicalize import Canonicalize
 from graphc.passes.pipeline import optimize
 from graphc.passes.scans import MergeScans, OptimizeSteps, PruneScans
@@ -89,6 +94,23 @@ def test_steps_are_optimised():
     text = STEP.replace("%p = mul(%c, %w)", "%q = mul(%c, f32(1.0)) : f32[3]\n    %p = mul(%q, %w)")
     result = OptimizeSteps((Canonicalize(),)).run(parse_graph(text))
     assert result.changed == 1 and result.graph == parse_graph(STEP)
+
+
+def test_steps_are_optimised_by_the_costs_that_are_given():
+    other = replace(DEFAULT, rewrites=replace(DEFAULT.rewrites, folded_bytes=1))
+    told: list[Costs] = []
+
+    @dataclass(frozen=True)
+    class Told:
+        name: str = "told"
+        costs: Costs = DEFAULT
+
+        def run(self, graph: Graph) -> PassResult:
+            told.append(self.costs)
+            return PassResult(graph, 0)
+
+    optimize(parse_graph(STEP), [OptimizeSteps((Told(),))], other)
+    assert told == [other]
 
 
 def print_of(text: str) -> str:

@@ -362,6 +362,11 @@ class RewriteCosts:
     """Products of a sum that may be computed again."""
     rematerialized_smaller: int = 4
     """How many times smaller that must be from which a value is computed again."""
+    folded_bytes: int = 1 << 20
+    """Bytes up to which what is computed from constants may be larger than these and become one. A bound on the size
+    of a program."""
+    widened_elements: int = 64
+    """Elements up to which a narrow constant may be made wider for good."""
     scaled_weights: int = 4
     """How many times larger than weights that may change with every call a result is from which it is not scaled
     itself, but its weights are."""

@@ -56,7 +56,7 @@ class MemoryCosts:
     """Calls between the first and the last use of a temporary up to which kernels are tiled together: a bound on the
     time of the search."""
     skewed_bytes: int = 32 * 1024
-    """Bytes from which a temporary is followed by ``skew_lines``: an L1 cache."""
+    """Bytes from which a temporary is followed by ``skew_lines``. Not measured by itself."""
     skew_lines: int = 5
     """Cache lines after a large temporary, so that neighbours do not start at the same place of a page, where the cache
     mistakes one for the other. Measured: three times slower without."""

@@ -83,15 +83,20 @@ class ContractionCosts:
     """Cycles to read a vector from the L1 cache. Documented: two loads a cycle. Measured by ``python -m
     benchmarks.machine``."""
     l2_read: float = 1.5
-    """Cycles to read a vector of a panel that lies in the L2 cache. Measured by ``python -m benchmarks.machine``."""
+    """Cycles to read a line of a panel that lies in the L2 cache. Measured by ``python -m benchmarks.machine``."""
     l2_row_read: float = 2.0
-    """Cycles to read a vector of rows that are read again and again and lie in the L2 cache."""
+    """Cycles to read a line of rows that are read again and again and lie in the L2 cache."""
     llc_read: float = 5.0
-    """Cycles to read a vector from beyond the L2 cache. Measured by ``python -m benchmarks.machine``."""
+    """Cycles to read a line from beyond the L2 cache. Measured by ``python -m benchmarks.machine``."""
     llc_page_read: float = 12.0
     """The same where each lies on another page. Measured by ``python -m benchmarks.machine``."""
-    l1_ways: int = 12
-    """Lines of a set of the L1 cache. Documented: 48 KiB in 64 sets."""
+    memory_read: float = 5.2
+    """Cycles to read a line of what is read once, in order, from memory. Measured: 43 GB/s at 3.5 GHz."""
+    prefetch_bytes: int = 16 * 1024
+    """How far ahead of where it is read such an operand is prefetched, if it is packed."""
+    memory_rows: float = 1.2
+    """Times as long takes what is read from memory as several rows side by side. Measured: products of one row with
+    live weights."""
     l2_ways: int = 16
     """Lines of a set of the L2 cache. Documented: 1 MiB in 1024 sets, or more."""
     ways_used: float = 0.6

@@ -71,6 +71,11 @@ class Target:
         return Roofline(self.costs.speeds, self.l1_bytes, self.l2_bytes, self.llc_bytes)
 
     @property
+    def l1_ways(self) -> int:
+        """Lines of a set of the L1 cache, of which a page holds one of each set."""
+        return self.l1_bytes // self.page_bytes
+
+    @property
     def has_pool(self) -> bool:
         """True where a pool of worker threads can be emitted: Linux on a processor of which is known how it waits."""
         return "linux" in self.triple and self.waits is not None

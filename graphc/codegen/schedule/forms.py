@@ -89,8 +89,9 @@ def register_block(
     if contraction is None or tile is None:
         return None
     k = target.costs.contraction
-    poor = tile.cycles > k.poor_block * contraction.work / (k.multiply_adds * target.lanes(contraction.dtype))
-    return None if poor and 2 * _plain_cycles(canonical_kernel.body, target) < tile.cycles else (contraction, tile)
+    cycles = tile.cycles - tile.memory
+    poor = cycles > k.poor_block * contraction.work / (k.multiply_adds * target.lanes(contraction.dtype))
+    return None if poor and 2 * _plain_cycles(canonical_kernel.body, target) < cycles else (contraction, tile)
 
 
 def constant_buffers(program: Program, kernel: Kernel, fixed: frozenset[str] | None = None) -> frozenset[str]:

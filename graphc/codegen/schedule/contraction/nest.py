@@ -183,7 +183,7 @@ class _Blocks:
                     c = self.c
                     if self.packed is not None and lanes * self.packed.depth < self.packed.size and not piece[0]:
                         next_group = self.packed.ahead(run, first + axis, lanes, as_index(block) + done, turns)
-                        c = _prefetching(c, self.packed, run, next_group, turns, self.target)
+                        c = _prefetching(c, self.packed, run, (next_group,), turns, self.target)
                     bodies.append(self.block(c, run, first + axis, piece, row_run, block))
                 inner += wrap([(axis, "parallel")], tuple(s for body in bodies for s in body))
             result += wrap([(block, "parallel")], tuple(inner))
@@ -205,12 +205,23 @@ class _Blocks:
                     turn = turn * x.extent + x
                 c = self.c
                 if self.packed is not None and not piece[0]:
-                    next_panel = self.packed.ahead(run, as_index(panel), run[2], turn, turns)
-                    c = _prefetching(c, self.packed, run, next_panel, turns, self.target)
+                    places = self.ahead(run, as_index(panel), turn, turns)
+                    c = _prefetching(c, self.packed, run, places, turns, self.target)
                 body = self.block(c, run, as_index(panel), piece, row_run, block)
                 inner += wrap([(block, "parallel")], body)
                 done += row_run[1]
         return wrap([(panel, "parallel")], tuple(inner))
+
+    def ahead(self, run: Run, panel: Index, turn: Index, turns: int) -> tuple[Index, ...]:
+        """What to prefetch in each step of a sum: a part of the next panel, or where a panel is read once, what comes
+        a fixed number of bytes later."""
+        assert self.packed is not None
+        if turns > 1:
+            return (self.packed.ahead(run, panel, run[2], turn, turns),)
+        size, line = self.packed.load.dtype.itemsize, self.target.line_bytes
+        here = self.packed.index(run, panel, as_index(0), {x: as_index(x) for x in self.packed.axes})
+        later = here + self.target.costs.contraction.prefetch_bytes // size
+        return tuple(later + lane for lane in range(0, run[2], line // size))
 
     def pieces(self, run: Run) -> list[Run]:
         """What is summed side by side of a panel: all of its vectors where it has room for a whole number of them."""
@@ -244,22 +255,22 @@ def _panels_together(c: Contraction, tile: Tile, width: int, target: Target) -> 
 
 
 def _prefetching(
-    c: Contraction, packed: Packing, run: tuple[int, int, int], place: Index, turns: int, target: Target
+    c: Contraction, packed: Packing, run: Run, places: tuple[Index, ...], turns: int, target: Target
 ) -> Contraction:
-    """The contraction with prefetches of another panel, at ``place``, while one is read for one of ``turns`` times."""
-    k = target.costs.contraction
-    near = run[2] * packed.depth * packed.load.dtype.itemsize <= target.l2_bytes // 2
-    large = packed.size * packed.load.dtype.itemsize > target.l2_bytes * k.prefetched_l2
-    if not (near and large and 2 <= turns <= k.panel_turns and packed.reduced == c.reduced):
+    """The contraction with prefetches at ``places`` while a panel is read for one of ``turns`` times."""
+    k, size = target.costs.contraction, packed.size * packed.load.dtype.itemsize
+    fits = run[2] * packed.depth * packed.load.dtype.itemsize <= target.l2_bytes // 2
+    next_panel = fits and size > target.l2_bytes * k.prefetched_l2 and 1 < turns <= k.panel_turns
+    if packed.reduced != c.reduced or not (next_panel or (turns == 1 and size > target.l2_bytes)):
         return c
-    return replace(c, body=_in_sum(c.body, Prefetch(packed.buffer, place)))
+    return replace(c, body=_in_sum(c.body, tuple(Prefetch(packed.buffer, place) for place in places)))
 
 
-def _in_sum(body: tuple[Stmt, ...], first: Stmt) -> tuple[Stmt, ...]:
-    """The body with a statement put in front of each step of the sum."""
+def _in_sum(body: tuple[Stmt, ...], first: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """The body with statements put in front of each step of the sum."""
     if not any(isinstance(s, Loop) for s in body):
-        return (first, *body)
-    return map_statements(body, enter=lambda x: (replace(x, body=(first, *x.body)),) if is_leaf(x) else None)
+        return (*first, *body)
+    return map_statements(body, enter=lambda x: (replace(x, body=(*first, *x.body)),) if is_leaf(x) else None)
 
 
 def _panels_stay(c: Contraction, tile: Tile, target: Target) -> bool:

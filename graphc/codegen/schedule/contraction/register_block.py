@@ -30,6 +30,8 @@ class Tile:
     rows: int
     vectors: int
     """Vectors side by side along ``vector`` (or columns, when lanes run along a reduced axis)."""
+    memory: float = 0.0
+    """The part of ``cycles`` that any other loops take as well, to read an operand from memory."""
     pack: Load | None = None
     """A load that must first be copied so that its lanes are neighbours."""
 
@@ -98,15 +100,17 @@ def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
                 if pack is None and (access(b.index, axis) != UNIT or (b.buffer in free and not close)):
                     continue
                 reads = rows if broadcast else rows * vectors
-                panel = vectors * _panel_read(c, b, vectors, target, pack is not None)
-                step = _step_cycles(rows * vectors, reads, panel, k)
-                cycles = c.work / (rows * vectors * lanes * used) * step * factor
+                once = pack is not None and extent <= rows
+                memory = _memory_cycles(c, b, row, target) if once else 0.0
+                read = k.l1_read if memory else _panel_read(c, b, vectors, target, pack is not None)
+                step = _step_cycles(rows * vectors, reads, vectors * read, k)
+                cycles = c.work / (rows * vectors * lanes * used) * step * factor + memory
                 cycles += _scatter_cycles(scattered, axis, row, points, target)
                 if pack is not None:
                     cycles += _packing_cycles(c, b, axis, free, k)
                 elif row is not None and rows_exceed_l2(c, b, row, axis, target):
                     cycles *= k.far_rows
-                tiles.append(replace(tile, cycles=cycles, pack=pack))
+                tiles.append(replace(tile, cycles=cycles, memory=memory, pack=pack))
     return tiles
 
 
@@ -159,17 +163,35 @@ def _panel_read(c: Contraction, b: Load, vectors: int, target: Target, packed: b
     power of two apart, share few sets of a cache, and so be read from a larger cache than their size suggests."""
     k, line = target.costs.contraction, target.line_bytes
     steps = [abs(access(b.index, x).stride) * b.dtype.itemsize for x in c.reduced]
-    lines = vectors
+    lines = -(-vectors * target.vector_bytes // line)
     for x in c.reduced:
         lines *= x.extent
     step = min((s for s in steps if s), default=0)
     apart = line if packed or step < line else step & -step
-    caches = (target.l1_bytes, k.l1_ways, k.l1_read), (target.l2_bytes, k.l2_ways, k.l2_read)
+    caches = (
+        (target.l1_bytes, target.l1_ways, k.l1_read),
+        (target.l2_bytes, k.l2_ways, _line_read(k.l2_read, target)),
+    )
     for size, ways, cycles in caches:
         sets = max(1, size // ways // max(apart, line))
         if lines <= sets * ways * k.ways_used:
             return cycles
-    return k.llc_read if packed or step < target.page_bytes else k.llc_page_read
+    return _line_read(k.llc_read if packed or step < target.page_bytes else k.llc_page_read, target)
+
+
+def _memory_cycles(c: Contraction, b: Load, row: Axis | None, target: Target) -> float:
+    """Time to read an operand from memory, where nothing but rows passes by it and the L2 cache cannot hold it; 0
+    elsewhere. It adds to that of the sums, which wait for it: few reads are under way while one is finished."""
+    size = b.dtype.itemsize * prod(x.extent for x in (*c.outer, *c.reduced) if x in axes_of(b.index))
+    others = prod(x.extent for x in c.outer if x not in axes_of(b.index) and x is not row)
+    if others > 1 or size <= target.l2_bytes:
+        return 0.0
+    return size / target.line_bytes * target.costs.contraction.memory_read
+
+
+def _line_read(cycles: float, target: Target) -> float:
+    """Cycles to read a vector where each line takes ``cycles``."""
+    return max(target.costs.contraction.l1_read, cycles * target.vector_bytes / target.line_bytes)
 
 
 def _page_misses(c: Contraction, a: Load, target: Target) -> float:
@@ -216,24 +238,28 @@ def _dot_tiles(c: Contraction, target: Target) -> list[Tile]:
                 columns = max(s for _, _, s in blocks(column.extent if column else 1, most_columns))
                 if rows * columns + rows + columns > target.registers - 1:
                     continue
-                loads = _dot_loads(c, row, column, (rows, columns), length, target)
+                tile = Tile(0.0, axis, row, column, rows, columns)
+                memory, loads = _dot_reads(c, tile, length, target)
                 step = max(rows * columns / k.multiply_adds, k.chain_cycles, loads)
                 steps = points * length / (rows * columns * lanes * _used_lanes(axis.extent, lanes))
-                cycles = steps * step + k.fold * points
-                tiles.append(Tile(cycles, axis, row, column, rows, columns))
+                tiles.append(replace(tile, cycles=steps * step + k.fold * points + memory, memory=memory))
     return tiles
 
 
-def _dot_loads(
-    c: Contraction, row: Axis | None, column: Axis | None, block: tuple[int, int], length: int, target: Target
-) -> float:
-    """Cycles to read one vector of each row and column: a block of columns stays while all rows pass by it, or is read
-    only once from where the operand lies."""
-    (rows, columns), size = block, length * c.a.dtype.itemsize
+def _dot_reads(c: Contraction, tile: Tile, length: int, target: Target) -> tuple[float, float]:
+    """Time of what comes from memory, and cycles to read one vector of each row and column from a cache: a block of
+    columns stays while all rows pass by it, or is read only once from where the operand lies."""
+    k, row, column, size = target.costs.contraction, tile.row, tile.column, length * c.a.dtype.itemsize
+    again = row is not None and row.extent > tile.rows
+    memory = _memory_cycles(c, c.b, row, target)
     passing = _read_cycles((row.extent if row else 1) * size, target)
-    again = row is not None and row.extent > rows
-    staying = _read_cycles((columns if again else column.extent if column else 1) * size, target)
-    return rows * passing + columns * staying
+    staying = _read_cycles((tile.vectors if again else column.extent if column else 1) * size, target)
+    if memory and not again:
+        staying = 0.0
+    elif not memory and (column is None or column.extent <= tile.vectors):
+        memory = _memory_cycles(c, c.a, column, target)
+        passing = 0.0 if memory else passing
+    return k.memory_rows * memory, tile.rows * passing + tile.vectors * staying
 
 
 def _read_cycles(working_set: int, target: Target) -> float:
@@ -241,4 +267,4 @@ def _read_cycles(working_set: int, target: Target) -> float:
     k = target.costs.contraction
     if working_set <= target.l1_bytes // 2:
         return k.l1_read
-    return k.l2_row_read if working_set <= target.l2_bytes // 2 else k.llc_read
+    return _line_read(k.l2_row_read if working_set <= target.l2_bytes // 2 else k.llc_read, target)

@@ -20,7 +20,7 @@ from benchmarks.workloads import WORKLOADS, Workload
 from graphc.base.dtypes import float32
 from graphc.codegen.machine.costs import SpeedCosts
 from graphc.codegen.machine.roofline import Roofline
-from graphc.codegen.machine.target import Target, host_target
+from graphc.codegen.machine.target import Target, named_targets, target_named
 from graphc.compiler.freeze import freeze
 from graphc.compiler.profile import KernelTime, Profile, profile
 from graphc.compiler.stages import Stages
@@ -57,8 +57,8 @@ class Row:
         self.modules += [m for m in call.report.modules[-1:] if m not in self.modules]
 
 
-def profile_workload(workload: Workload, seconds: float) -> Profile:
-    """The profile of a model with constant weights, or of a training step."""
+def profile_workload(workload: Workload, seconds: float, target: Target) -> Profile:
+    """The profile of a model with constant weights, or of a training step, compiled for a target."""
     graphc.manual_seed(0)
     model = fw.build_model(graphc, workload)
     examples = fw.convert_inputs(graphc, workload)
@@ -66,14 +66,14 @@ def profile_workload(workload: Workload, seconds: float) -> Profile:
         weights = {name: t.detach().numpy() for name, t in model.state_dict().items()}
         with graphc.no_grad():
             graph = freeze(graphc.trace(model, *examples), weights)
-        return profile(Stages(graph), workload.draw_inputs(), {}, seconds)
+        return profile(Stages(graph, target=target), workload.draw_inputs(), {}, seconds)
     step = graphc.compile_step(model, fw.make_loss(graphc, workload), fw.make_optimizer(graphc, workload, model))
     step(*examples)
     (graph,) = step.graphs
     arrays = [e.numpy() for e in examples]
     given = [v for v in graph.inputs if v.node.op is INPUT and input_class(v) == "input"]
     inputs = [*arrays, *(np.full(v.shape, 1e-3, v.dtype.numpy) for v in given[len(arrays) :])]
-    return profile(Stages(graph), inputs, _state(model, graph.inputs), seconds)
+    return profile(Stages(graph, target=target), inputs, _state(model, graph.inputs), seconds)
 
 
 def _state(model: Any, values: Sequence[Value]) -> dict[str, np.ndarray]:
@@ -97,10 +97,9 @@ def _cache_speeds(target: Target) -> dict[str, float]:
     return {level: FIELDS[f"speeds.{level}"].measure(measurements) or 0.0 for level in ("l1", "l2", "llc")}
 
 
-def rows_of(found: Profile) -> list[Row]:
+def rows_of(found: Profile, target: Target) -> list[Row]:
     """One row per kernel, the longest first."""
     rows: dict[str, Row] = {}
-    target = host_target()
     roofline, lanes = measured_roofline(found.machine, target), target.lanes(float32)
     for call in found.calls:
         report = call.report
@@ -109,9 +108,9 @@ def rows_of(found: Profile) -> list[Row]:
     return sorted(rows.values(), key=lambda r: -r.seconds)
 
 
-def format_profile(name: str, found: Profile, most: int) -> str:
+def format_profile(name: str, found: Profile, most: int, target: Target) -> str:
     """A table in Markdown, and what all kernels together could still gain."""
-    machine, rows = found.machine, rows_of(found)
+    machine, rows = found.machine, rows_of(found, target)
     total = sum(r.seconds for r in rows)
     floor = sum(min(r.floor, r.seconds) for r in rows)
     lines = [
@@ -149,19 +148,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("cases", nargs="*", default=CASES, metavar="WORKLOAD", help=f"default: {' '.join(CASES)}")
     parser.add_argument("--rows", type=int, default=12, help="kernels that are listed (default: 12)")
     parser.add_argument("--seconds", type=float, default=3.0, help="about how long each runs (default: 3)")
+    parser.add_argument("--target", choices=("host", *named_targets()), default="host", help="default: host")
     parser.add_argument("--json", action="store_true", help="print all kernels as JSON")
     options = parser.parse_args(argv)
     unknown = [name for name in options.cases if name not in WORKLOADS]
     if unknown:
         parser.error(f"there is no workload {unknown[0]!r}: one of {', '.join(WORKLOADS)}")
-    found = {}
+    found, target = {}, target_named(options.target)
     for name in options.cases:
         tell(name)
-        found[name] = profile_workload(WORKLOADS[name], options.seconds)
+        found[name] = profile_workload(WORKLOADS[name], options.seconds, target)
     if options.json:
-        print(json.dumps({name: [vars(r) for r in rows_of(p)] for name, p in found.items()}, indent=1))
+        print(json.dumps({name: [vars(r) for r in rows_of(p, target)] for name, p in found.items()}, indent=1))
     else:
-        print("\n\n".join(format_profile(name, p, options.rows) for name, p in found.items()))
+        print("\n\n".join(format_profile(name, p, options.rows, target) for name, p in found.items()))
     return 0
 
 

@@ -15,12 +15,12 @@ from graphc.runtime.profile import Machine
 
 @pytest.mark.parametrize("name", ["policy_b1", "train_policy_b256"])
 def test_every_call_is_counted(name: str):
-    found = profile_workload(WORKLOADS[name], 0.05)
-    rows = rows_of(found)
+    found = profile_workload(WORKLOADS[name], 0.05, host_target())
+    rows = rows_of(found, host_target())
     assert sum(r.calls for r in rows) == len(found.calls)
     assert sum(r.flops for r in rows) == sum(c.report.flops for c in found.calls) > 0
     assert [r.seconds for r in rows] == sorted((r.seconds for r in rows), reverse=True)
-    text = format_profile(name, found, 2)
+    text = format_profile(name, found, 2, host_target())
     assert text.startswith(f"{name}: ") and text.count("\n| ") == 1 + 2 + (len(rows) > 2)
 
 

@@ -59,6 +59,8 @@ class Target:
     """Bytes of a cache line."""
     page_bytes: int = 4096
     """Bytes of a page, and of the stride at which lines meet in one set of the L1 cache."""
+    near_pages: int = 64
+    """Pages of which a core keeps the addresses at hand (entries of the first data TLB)."""
     costs: Costs = DEFAULT
 
     def lanes(self, dtype: DType) -> int:
@@ -73,7 +75,7 @@ class Target:
     @property
     def l1_ways(self) -> int:
         """Lines of a set of the L1 cache, of which a page holds one of each set."""
-        return self.l1_bytes // self.page_bytes
+        return max(1, self.l1_bytes // self.page_bytes)
 
     @property
     def has_pool(self) -> bool:

@@ -30,10 +30,10 @@ class Tile:
     rows: int
     vectors: int
     """Vectors side by side along ``vector`` (or columns, when lanes run along a reduced axis)."""
-    memory: float = 0.0
-    """The part of ``cycles`` that any other loops take as well, to read an operand from memory."""
     pack: Load | None = None
     """A load that must first be copied so that its lanes are neighbours."""
+    memory: float = 0.0
+    """The part of ``cycles`` that any other loops take as well, to read an operand from memory."""
 
     @property
     def label(self) -> str:
@@ -104,6 +104,8 @@ def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
                 memory = _memory_cycles(c, b, row, target) if once else 0.0
                 read = k.l1_read if memory else _panel_read(c, b, vectors, target, pack is not None)
                 step = _step_cycles(rows * vectors, reads, vectors * read, k)
+                if pack is not None:
+                    step += rows * _row_read(c, a, row, axis, target)
                 cycles = c.work / (rows * vectors * lanes * used) * step * factor + memory
                 cycles += _scatter_cycles(scattered, axis, row, points, target)
                 if pack is not None:
@@ -112,6 +114,18 @@ def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
                     cycles *= k.far_rows
                 tiles.append(replace(tile, cycles=cycles, memory=memory, pack=pack))
     return tiles
+
+
+def _row_read(c: Contraction, a: Load, row: Axis | None, axis: Axis, target: Target) -> float:
+    """Cycles that a step waits for its element of a row, where all rows pass by each of many panels and come from
+    beyond the L2 cache."""
+    used, size = axes_of(a.index), a.dtype.itemsize
+    others = [x for x in c.outer if x not in used and x is not axis]
+    span = size * prod(x.extent for x in (*c.reduced, *((row,) if row else ())) if x in used)
+    if span <= target.l2_bytes or prod(x.extent for x in others) == 1:
+        return 0.0
+    step = min((abs(access(a.index, x).stride) for x in c.reduced if x in used), default=0)
+    return target.costs.contraction.llc_read * min(1.0, step * size / target.line_bytes)
 
 
 def rows_exceed_l2(c: Contraction, b: Load, row: Axis, vector: Axis, target: Target) -> bool:
@@ -195,13 +209,15 @@ def _line_read(cycles: float, target: Target) -> float:
 
 
 def _page_misses(c: Contraction, a: Load, target: Target) -> float:
-    """How much longer it takes when every step of the sum reads a few elements of another page of a large operand."""
+    """How much longer it takes when every step of the sum reads a few elements of another page of a large operand, and
+    the pages of a sum are more than stay at hand."""
     size = a.dtype.itemsize
     for x in (*c.outer, *c.reduced):
         size *= x.extent if x in axes_of(a.index) else 1
     steps = [abs(access(a.index, x).stride) * a.dtype.itemsize for x in c.reduced]
     missed = min(steps, default=0) >= target.page_bytes and size > target.l2_bytes
-    return target.costs.contraction.page_miss if missed else 1.0
+    pages = prod(x.extent for x in c.reduced)
+    return target.costs.contraction.page_miss if missed and pages > target.near_pages else 1.0
 
 
 def _row_conflicts(a: Load, row: Axis | None, rows: int, target: Target) -> float:

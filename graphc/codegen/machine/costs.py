@@ -79,6 +79,8 @@ class ContractionCosts:
     chain_cycles: float = 4.0
     """Cycles from the start of a multiply-add to that of another one that needs its result. Documented. Measured by
     ``python -m benchmarks.machine``."""
+    step_cycles: float = 0.0
+    """Cycles that a step of a sum takes beside its multiply-adds and reads: the more of them, the less it counts."""
     l1_read: float = 0.5
     """Cycles to read a vector from the L1 cache. Documented: two loads a cycle. Measured by ``python -m
     benchmarks.machine``."""

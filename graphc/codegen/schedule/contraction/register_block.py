@@ -155,7 +155,7 @@ def _scatter_cycles(
 def _step_cycles(sums: int, reads: int, panel: float, k: ContractionCosts) -> float:
     """Cycles of one step of the sum: some multiply-adds at a time, at least the latency of one chain, and the reads of
     the rows (from L1) and of the panel (``panel`` cycles)."""
-    return max(sums / k.multiply_adds, k.chain_cycles, reads * k.l1_read + panel)
+    return max(sums / k.multiply_adds, k.chain_cycles, reads * k.l1_read + panel) + k.step_cycles
 
 
 def _packing_cycles(c: Contraction, b: Load, axis: Axis, free: frozenset[str], k: ContractionCosts) -> float:

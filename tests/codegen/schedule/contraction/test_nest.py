@@ -109,6 +109,21 @@ def test_the_next_panel_of_a_large_operand_is_asked_for(rows: int, depth: int, a
     assert any(isinstance(s, Prefetch) for s, _ in walk(tiled.body)) is asks
 
 
+@pytest.mark.parametrize(("depth", "lines"), [(600, 2), (300, 0)])
+def test_an_operand_that_is_read_once_is_prefetched_line_by_line(depth: int, lines: int):
+    """A fixed distance ahead, on through the panels: it comes from memory, unless the L2 cache can hold it."""
+    kernel = transposed_b(3, 512, depth)
+    c = find_contraction(kernel)
+    assert c is not None
+    tile = replace(
+        choose_tile(c, WIDE, frozenset({"b"})), pack=c.b, vector=c.outer[1], row=c.outer[0], rows=3, vectors=2
+    )
+    tiled = apply_tile(c, tile, kernel, WIDE, Names(), make_packing(c, tile, WIDE, "packed"))
+    places = [s.index.constant for s, _ in walk(tiled.body) if isinstance(s, Prefetch)]
+    distance = WIDE.costs.contraction.prefetch_bytes // 4
+    assert places == [distance + 16 * line for line in range(lines)]
+
+
 @pytest.mark.parametrize(("points", "asks"), [(6, True), (1, False)])
 def test_the_panels_of_the_next_product_are_asked_for(points: int, asks: bool):
     """Of a batch of small products: while rows pass by all panels of one, those of the next come near."""

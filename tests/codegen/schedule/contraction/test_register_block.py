@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.contraction.match import find_contraction
 from graphc.codegen.schedule.contraction.register_block import choose_tile, rank_tiles
-from tests.codegen.products import plain, transposed_b
+from tests.codegen.products import plain, transposed_a, transposed_b
 
 
 def test_a_large_product_fills_the_registers_with_independent_sums():
@@ -55,3 +57,35 @@ def test_all_blocks_are_ranked():
     assert ranked[0] == choose_tile(contraction, wide)
     assert [t.cycles for t in ranked] == sorted(t.cycles for t in ranked)
     assert len({t.label for t in ranked}) == len(ranked) > 10
+
+
+@pytest.mark.parametrize("target", ["avx512", "avx2"])
+def test_an_operand_that_is_read_once_from_memory_gets_many_sums(target: str):
+    """While a sum waits for memory only what other sums read can be under way, so one vector at a time is slowest."""
+    contraction, machine = find_contraction(transposed_b(1, 4096, 4096)), target_named(target)
+    assert contraction is not None
+    tile = choose_tile(contraction, machine, frozenset({"b"}))
+    assert tile is not None and tile.pack is not None and tile.vectors >= 6
+    assert 0 < tile.memory < tile.cycles
+    small = find_contraction(transposed_b(1, 128, 128))
+    assert small is not None
+    near = choose_tile(small, machine, frozenset({"b"}))
+    assert near is not None and near.memory == 0
+
+
+def test_on_avx2_a_deep_panel_is_read_by_the_block_with_the_most_sums():
+    """A panel of two vectors of 32 bytes takes one line a row: it comes from the L2 cache as fast as it is used."""
+    contraction = find_contraction(transposed_b(64, 4096, 4096))
+    assert contraction is not None
+    tile = choose_tile(contraction, target_named("avx2"), frozenset({"b"}))
+    assert tile is not None and (tile.rows, tile.vectors) == (6, 2)
+
+
+def test_rows_that_lie_on_few_pages_do_not_miss_them():
+    """A gradient of weights reads 64 rows, each on its own page, for all its blocks: their addresses stay at hand."""
+    machine = target_named("avx2")
+    few, many = (find_contraction(transposed_a(4096, 1024, k)) for k in (64, 1024))
+    assert few is not None and many is not None
+    times = [choose_tile(c, machine) for c in (few, many)]
+    per_step = [t.cycles / c.work for t, c in zip(times, (few, many), strict=True) if t is not None]
+    assert len(per_step) == 2 and per_step[0] < per_step[1]

@@ -29,6 +29,8 @@ class Figures:
     first_call_s: float | None = None
     error: float | None = None
     """Largest absolute difference from the reference over the reference's largest magnitude."""
+    unlimited: str = ""
+    """What ran with more instructions than the target has."""
     problem: str = ""
     """Why there are no times: an error's first line, or what the peer lacks."""
 
@@ -87,7 +89,7 @@ def set_up(process: WorkerProcess, workload: str, folder: Path, reference: Array
     if problem:
         return Figures(problem=str(problem))
     error = relative_error(np.load(answer["numbers"]), reference)
-    return Figures(first_call_s=answer["first_call_s"], error=error)
+    return Figures(first_call_s=answer["first_call_s"], error=error, unlimited=answer.get("unlimited", ""))
 
 
 def alternate(
@@ -150,6 +152,7 @@ def describe_rows(rows: Sequence[Row]) -> list[dict[str, object]]:
                     "rounds_ms": result.rounds_ms,
                     "first_call_s": result.first_call_s,
                     "error": result.error,
+                    "unlimited": result.unlimited,
                     "problem": result.problem,
                 }
                 for name, result in row.peers.items()

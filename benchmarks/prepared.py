@@ -24,3 +24,5 @@ class Prepared:
     """The output of inference, or the losses of the first steps."""
     first_call_s: float
     """Seconds from the model to its first result: tracing, compiling, loading, running."""
+    unlimited: str = ""
+    """What runs with more instructions than the target has, although the peer is held to it."""

@@ -24,6 +24,8 @@ def format_cell(figures: Figures | None, best: bool) -> str:
     text = format_ms(figures.ms)
     if figures.error is not None and not figures.error <= TOLERANCE:
         text += "!"
+    if figures.unlimited:
+        text += "^"
     return f"**{text}**" if best else text
 
 
@@ -46,6 +48,8 @@ def format_table(rows: Sequence[Row], names: Sequence[str], absent: Mapping[str,
     problems: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         for name, figures in row.peers.items():
+            if figures.unlimited:
+                notes.append(f"^ {row.workload}, {name}: more instructions than the target's in {figures.unlimited}")
             if figures.problem:
                 problems.setdefault((name, figures.problem), []).append(row.workload)
     notes += [f"{name}: {problem}: {', '.join(where)}" for (name, problem), where in sorted(problems.items())]

@@ -72,7 +72,12 @@ class Worker:
             self.prepared = self.peer.prepare(WORKLOADS[command["workload"]], folder, self.threads)
             numbers = folder / f"{self.peer.__name__}.npy"
             np.save(numbers, self.prepared.numbers)
-            return {"numbers": str(numbers), "first_call_s": self.prepared.first_call_s}
+            prepared = self.prepared
+            return {
+                "numbers": str(numbers),
+                "first_call_s": prepared.first_call_s,
+                "unlimited": prepared.unlimited,
+            }
         if command["cmd"] == "time" and self.prepared is not None:
             return measure_calls(self.prepared.call, command["seconds"])
         raise ValueError(f"no such command now: {command['cmd']!r}")

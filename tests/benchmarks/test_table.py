@@ -29,3 +29,12 @@ def test_table_marks_the_best_peer_wrong_numbers_and_what_is_missing():
     assert lines[3] == "| b | - | **7.00** | - | - | - | - | - |"
     assert lines[4] == "| c | - | **7.00!** | - | - | - | - | - |"
     assert lines[6:] == ["absent: openvino (not installed)", "graphc: TraceError: no lstm: b, c"]
+
+
+def test_a_peer_that_uses_more_than_the_target_has_is_marked():
+    free = Figures([3.0], 0.1, unlimited="1 of 3 products")
+    lines = format_table(
+        [Row("a", {"graphc": Figures([2.0]), "openvino": free})], ["graphc", "openvino"], {}
+    ).splitlines()
+    assert lines[2].startswith("| a | 2.00 | **3.00^** | 1.50 |")
+    assert lines[-1] == "^ a, openvino: more instructions than the target's in 1 of 3 products"

@@ -256,7 +256,7 @@ def _dot_tiles(c: Contraction, target: Target) -> list[Tile]:
                     continue
                 tile = Tile(0.0, axis, row, column, rows, columns)
                 memory, loads = _dot_reads(c, tile, length, target)
-                step = max(rows * columns / k.multiply_adds, k.chain_cycles, loads)
+                step = max(rows * columns / k.multiply_adds, k.chain_cycles, loads) + k.step_cycles
                 steps = points * length / (rows * columns * lanes * _used_lanes(axis.extent, lanes))
                 tiles.append(replace(tile, cycles=steps * step + k.fold * points + memory, memory=memory))
     return tiles

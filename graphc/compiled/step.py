@@ -16,10 +16,11 @@ from graphc.base.interruptions import kept_outside
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import EPOCH
 from graphc.compiled.bindings import Binding, Modules, Slot, account_of
-from graphc.compiled.function import BoundProgram, bound_values, build, no_class, no_hooks, slots_of
+from graphc.compiled.function import no_class
 from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
 from graphc.compiled.user_passes import passed
+from graphc.compiled.variant import BoundProgram, bound_values, build, no_hooks, slots_of
 from graphc.compiler.compile import running_target
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Value, input_path

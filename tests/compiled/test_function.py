@@ -14,7 +14,6 @@ from graphc import nn
 from graphc.autograd import Function
 from graphc.codegen.machine.target import host_target
 from graphc.errors import ArgumentError, CompileError, GradientError, ShapeError, TraceError
-from tests.native import target_or_skip
 
 
 class Net(nn.Module):
@@ -408,27 +407,6 @@ def test_what_no_result_depends_on_gets_no_gradient():
     graphc.compile(function)(x, y).sum().backward()
     assert y.grad is None and all(p.grad is None for p in other.parameters())
     assert x.grad is not None and all(p.grad is not None for p in net.parameters())
-
-
-def test_code_for_a_machine_with_fewer_instructions():
-    target_or_skip("avx2")
-    model, x = nn.Linear(32, 16).eval(), graphc.rand(4, 32)
-    compiled = graphc.compile(model, target="avx2")
-    again = pickle.loads(pickle.dumps(compiled))
-    for made in (compiled, again):
-        with graphc.no_grad():
-            np.testing.assert_allclose(made(x).numpy(), model(x).numpy(), rtol=1e-5, atol=1e-6)
-        ((variant,),) = made._variants.values()
-        assert variant.program.manifest.target.cpu == "x86-64-v3"
-
-
-def test_backward_programs_are_for_the_same_target():
-    target_or_skip("sse2")
-    w = graphc.rand(8, 8).requires_grad_()
-    f = graphc.compile(lambda x: (x @ w).sum(), target="sse2")
-    f(graphc.rand(4, 8)).backward()
-    ((variant,),) = f._variants.values()
-    assert variant.backward_program.manifest.target.features == ("sse2",)
 
 
 @pytest.mark.parametrize("door", [graphc.compile, lambda m, target: graphc.compile(target=target)(m)])

@@ -1,0 +1,364 @@
+"""One program of a compiled function: what it was traced for, its code, and the tensors outside that it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphc.base.errors import GradientError, TraceError
+from graphc.base.watch_words import Watch
+from graphc.compiled.bindings import (
+    Binding,
+    Frozen,
+    Maker,
+    Modules,
+    NarrowBinding,
+    PrepackedBinding,
+    Slot,
+    account_of,
+)
+from graphc.compiler.cache import Entry
+from graphc.compiler.compile import compile_graph, load_compiled, running_target
+from graphc.compiler.freeze import freeze, watch
+from graphc.compiler.native_call import native
+from graphc.eager.record import Snapshot
+from graphc.files.manifest import PREPACKED
+from graphc.ir.graph.graph import Graph, Value, input_class, input_path
+from graphc.ops.autodiff import split_forward_backward, vjp_graph
+from graphc.passes.base import Pass
+from graphc.passes.pipeline import PIPELINE, optimize
+from graphc.passes.precision import narrow_weights
+from graphc.passes.scans import MergeScans
+from graphc.runtime.call import Executable
+from graphc.runtime.fast_call import Gate
+from graphc.tape.grad_mode import is_grad_enabled
+from graphc.tape.node import Edge, Node, freed
+from graphc.tensors.structure import Leaf, unflatten
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import edge_of, is_counted
+from graphc.tracing.identity import check_apart
+from graphc.tracing.trace import Traced
+
+
+def build(graph: Graph, passes: Sequence[Pass] = PIPELINE, target: str = "host") -> Executable:
+    """Native code for a graph, loaded."""
+    return load_compiled(compile_graph(graph, target=running_target(target), passes=passes))
+
+
+def bound_values(graph: Graph, program: Executable) -> list[Value]:
+    """The params and states of a graph in the order in which its program takes them."""
+    by_path = {v.node.attrs["path"]: v for v in graph.inputs if input_class(v) != "input"}
+    return [by_path[spec.path] for spec in program.bound]
+
+
+def slots_of(traced: Traced, places: Mapping[int, tuple[dict[Any, Any], Any]]) -> dict[str, Slot]:
+    """The tensors outside that a trace uses, by path; ``places`` as ``Modules.places`` gives them."""
+    found = [(a, input_path(a.value)) for a in traced.arguments]
+    return {path: Slot(a.tensor, places.get(id(a.tensor)), f"{input_class(a.value)} {path!r}") for a, path in found}
+
+
+class _Backward(Node):
+    """The backward pass of one call of a compiled function."""
+
+    def __init__(self, variant: Variant, edges: tuple[Edge | None, ...], residuals: list[np.ndarray], again: list[Any]):
+        super().__init__()
+        self.variant = variant
+        self.edges = edges
+        self.count = len(variant.output_types)
+        self.residuals: list[np.ndarray] | None = residuals
+        self.again = again
+        """Snapshots of inputs and parameters that the backward program reads."""
+
+    def name(self) -> str:
+        """The function's name."""
+        return f"Compiled{self.variant.name}Backward"
+
+    def run(self, grads: list[Any]) -> Sequence[Any]:
+        """Calls the backward program."""
+        if self.residuals is None:
+            raise freed()
+        if is_grad_enabled():
+            raise GradientError(
+                f"a second derivative through the compiled {self.variant.name} is not available",
+                remedy="call the function that is not compiled, or compile one that computes the gradient inside",
+            )
+        given = [
+            np.zeros(shape, dtype) if grad is None else grad._data
+            for grad, (shape, dtype), wanted in zip(
+                grads, self.variant.output_types, self.variant.differentiable, strict=True
+            )
+            if wanted
+        ]
+        return self.variant.run_backward(self.residuals, [s.check() for s in self.again], given)
+
+    def release(self) -> None:
+        """Frees what the forward program left."""
+        self.residuals = None
+        self.again = []
+
+
+class BoundProgram:
+    """A program with its params and states, called natively where it can be."""
+
+    def __init__(self, program: Executable, binding: Binding, words: Watch, single: bool = False):
+        """``words`` must be what they were for a native call."""
+        self.program = program
+        self.binding = binding
+        self._words = words
+        self.single = single
+        """Whether the native callable returns the one output itself, not a list."""
+        self._native: tuple[Any, Callable[..., Any]] = (None, not_native)
+        self._gate = Gate() if any(spec.written for spec in program.bound) else None
+
+    def native(self) -> Callable[..., Any]:
+        """The native callable for the arrays of the binding as they are; it returns None where it does nothing."""
+        bound = self.binding.arrays()
+        source, call = self._native
+        if source is not bound:
+            call = native(self.program, bound, not_native, None if self.single else list, self._gate, self._words)
+            self._native = (bound, call)
+        return call
+
+    def run(self, given: list[np.ndarray]) -> list[np.ndarray]:
+        """The outputs for these inputs; calls that write to the same states run one after the other."""
+        found = self.native()(*given)
+        if found is None:
+            found = self._run_checked(given)
+        elif self.single:
+            found = [found]
+        self.binding.note_writes()
+        return found
+
+    def _run_checked(self, given: list[np.ndarray]) -> list[np.ndarray]:
+        if self._gate is None:
+            return self.program.run(given, self.binding.arrays())
+        with self._gate.alone():
+            return self.program.run(given, self.binding.arrays())
+
+
+def not_native(*_: Any, **__: Any) -> None:
+    """The fallback of native calls: the call is left to the Python way, which knows the tensors."""
+
+
+class Variant:
+    """One signature of a compiled function: its programs, and the tensors outside that they use."""
+
+    def __init__(
+        self,
+        name: str,
+        traced: Traced,
+        modules: Modules,
+        leaves: Sequence[Tensor],
+        weights: Weights | None = None,
+        passes: Sequence[Pass] = PIPELINE,
+        machine: str = "host",
+    ):
+        self.name = name
+        self._machine = machine
+        self.weights = weights or Weights()
+        self._passes = passes
+        self.traced = traced
+        self.structure = traced.structure
+        self.single = isinstance(traced.structure, Leaf)
+        self.drawn: dict[Any, dict[str, int]] = {}
+        """In the middle of a module's call: how often its modules have drawn after this part of it."""
+        self.output_types = [(v.shape, v.dtype.numpy) for v in traced.graph.outputs]
+        self.account, whole = account_of(traced, modules)
+        self._effects = traced.attributes.effects
+        self._slots = slots_of(traced, whole.places())
+        self._written = {a.value.node.attrs["path"]: a.written for a in traced.arguments}
+        self.differentiable = traced.differentiable if is_grad_enabled() else (False,) * len(self.output_types)
+        if any(self.differentiable):
+            no_hooks(name, traced)
+            if self.weights.for_inference:
+                raise GradientError(
+                    f"{name} is compiled with {self.weights}, which computes no gradients",
+                    remedy=f"with graphc.no_grad(): ..., or compile it without {self.weights}",
+                )
+            self._build_both(leaves)
+        else:
+            self._build_forward(traced.graph)
+            self.sources: list[int] = []
+
+    def _build_forward(self, graph: Graph) -> None:
+        self._made: dict[str, tuple[str, Maker]] = {}
+        """By path of a param of the program: the path of what it is made of, and how."""
+        target = running_target(self._machine)
+        if self.weights.freeze:
+            # NOTE: a tensor that is neither parameter nor buffer stays as it is where it can be written to unseen.
+            free = {p for p, slot in self._slots.items() if not slot.is_member and not is_counted(slot.tensor())}
+            frozen = [path for path, written in self._written.items() if not written and path not in free]
+            self.account.always += (Frozen(self._slots[path] for path in frozen),)
+            graph = freeze(graph, {path: self._slots[path].tensor()._data.copy() for path in frozen})
+        if self.weights.precision is not None:
+            narrowed = narrow_weights(optimize(graph, self._passes, target.costs), self.weights.precision)
+            graph, self._made = narrowed.graph, narrowed.params
+            self._passes = PIPELINE  # what they do is in the graph
+        if self.weights.watched and not any(self.differentiable):
+            tensors = {path: slot.tensor() for path, slot in self._slots.items()}
+            graph = watch(graph, [path for path, tensor in tensors.items() if is_counted(tensor)])
+        compiled = compile_graph(graph, target=target, passes=self._passes)
+        self.program = load_compiled(compiled)
+        self.binding = self._binding(compiled.prepacking)
+        self.calls = BoundProgram(
+            self.program, self.binding, self.account.words, self.single and len(graph.outputs) == 1
+        )
+
+    def _binding(self, prepacking: Entry | None) -> Binding:
+        paths = [spec.path for spec in self.program.bound]
+        if prepacking is not None:
+            return self._prepacked_binding(paths, load_compiled(prepacking))
+        sources = [self._made[p][0] if p in self._made else p for p in paths]
+        slots, written = [self._slots[p] for p in sources], [self._written[p] for p in sources]
+        if not self._made:
+            return Binding(slots, written)
+        return NarrowBinding(slots, written, [self._made[p][1] if p in self._made else None for p in paths])
+
+    def _prepacked_binding(self, paths: Sequence[str], first: Executable) -> PrepackedBinding:
+        taken = [spec.path for spec in first.inputs]
+        outside = list(dict.fromkeys([*(p for p in paths if not p.startswith(PREPACKED)), *taken]))
+        number = {path: i for i, path in enumerate(outside)}
+        number |= {PREPACKED + spec.name: len(outside) + i for i, spec in enumerate(first.outputs)}
+        return PrepackedBinding(
+            [self._slots[p] for p in outside],
+            [self._written[p] for p in outside],
+            [number[p] for p in taken],
+            [number[p] for p in paths],
+            first.run,
+        )
+
+    def _build_both(self, leaves: Sequence[Tensor]) -> None:
+        """Forward and backward as two programs with values that one hands to the other."""
+        graph = self.traced.graph
+        count = len(graph.inputs)
+        plain = list(self.traced.inputs)
+        wanted = [v for v, leaf in zip(plain, leaves, strict=True) if leaf._requires_grad]
+        wanted += [a.value for a in self.traced.arguments if a.tensor._requires_grad]
+        # As in eager mode the others get no gradient, not even zeros: optimizers leave them alone.
+        wanted = [v for v in wanted if v in self.traced.reached]
+        chosen = [i for i, d in enumerate(self.differentiable) if d]
+        joint = MergeScans().run(vjp_graph(graph, wanted, chosen)).graph
+        split = split_forward_backward(joint, count, len(graph.outputs))
+        self._build_forward(split.forward)
+        self.backward_program = build(split.backward, self._passes, self._machine)
+        self.residual_count = split.residuals
+        kept = [graph.inputs[i] for i in split.kept]
+        position = {v: i for i, v in enumerate(plain)}
+        bound = {v.node.attrs["path"]: v for v in bound_values(split.backward, self.backward_program)}
+        paths = [slot_path for slot_path in self._order(self.program)]
+        tensors = len(plain)
+        numbers = {path: tensors + i for i, path in enumerate(paths)}
+        self.kept_plain = [position[v] for v in kept if v in position]
+        """Inputs that backward reads, by number."""
+        self.kept_bound = [numbers[path] for path in bound]
+        """Params that backward reads, by number after the inputs."""
+        self.sources = [position[v] if v in position else numbers[v.node.attrs["path"]] for v in wanted]
+        """Where the gradients go: numbers of inputs, then of params in the order of the binding."""
+
+    @staticmethod
+    def _order(program: Executable) -> list[str]:
+        return [spec.path for spec in program.bound]
+
+    def holds(self) -> bool:
+        """Whether the world outside is as it was when the graph was made, but for the content of tensors."""
+        return self.binding.holds() and self.account.holds()
+
+    def why(self) -> list[str]:
+        """What of it has changed."""
+        return [*self.binding.why(), *self.account.why()]
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """Calls the program; the result is part of the autograd graph where it can be."""
+        if self.traced.written:
+            check_apart(self.name, self.traced.written, leaves)
+        arrays = self.calls.run([t._data for t in leaves])
+        if self._effects:
+            self.traced.attributes.set_again()
+        count = len(self.output_types)
+        results = [Tensor._wrap(a) for a in arrays[:count]]
+        if self.sources:
+            self._record(leaves, results, arrays[count:])
+        return results[0] if self.single else unflatten(self.structure, results)
+
+    def shortcut(self) -> Callable[..., Any] | None:
+        """The native callable, when a call is nothing else: one result, no history, and nothing to count or compare."""
+        if not self.calls.single or self.sources or self.binding.written or self._effects or self.drawn:
+            return None
+        if self._made or not self.account.is_certain:
+            return None
+        if len(self.traced.inputs) > 1 and (self.traced.written or self.traced.attributes.compares_identity):
+            return None
+        if isinstance(self.binding, PrepackedBinding) and self.binding.versions() is None:
+            return None
+        return self.calls.native()
+
+    def versions(self) -> tuple[list[list[int]], list[list[int]]]:
+        """Two lists that stay equal while the shortcut holds."""
+        found = self.binding.versions() if isinstance(self.binding, PrepackedBinding) else None
+        return found or ([], [])
+
+    @property
+    def is_thrashing(self) -> bool:
+        """Whether its weights were written to between nearly all calls."""
+        return isinstance(self.binding, PrepackedBinding) and self.binding.is_thrashing()
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether it will not fit again, or should not."""
+        return self.is_thrashing or (isinstance(self.binding, PrepackedBinding) and self.binding.is_escaped())
+
+    def _record(self, leaves: Sequence[Any], results: list[Tensor], residuals: list[np.ndarray]) -> None:
+        everything = (*leaves, *self.binding.tensors())
+        edges = tuple(edge_of(everything[i]) for i in self.sources)
+        again = [
+            Snapshot(everything[i], None, f"an argument of the compiled {self.name}")
+            for i in (*self.kept_plain, *self.kept_bound)
+        ]
+        node = _Backward(self, edges, residuals, again)
+        for i, result in enumerate(results):
+            if self.differentiable[i]:
+                result._node, result._index, result._requires_grad = node, i, True
+
+    def run_backward(
+        self, residuals: list[np.ndarray], again: list[np.ndarray], gradients: list[np.ndarray]
+    ) -> list[Tensor]:
+        """Gradients of the sources."""
+        plain, bound = again[: len(self.kept_plain)], again[len(self.kept_plain) :]
+        arrays = self.backward_program.run([*residuals, *plain, *gradients], tuple(bound))
+        return [Tensor._wrap(a) for a in arrays]
+
+
+class Weights(NamedTuple):
+    """What a compiled function does with parameters and buffers that it only reads."""
+
+    precision: str | None = None
+    freeze: bool = False
+    live: bool = False
+    """Whether nothing that is made of them is kept from call to call."""
+
+    @property
+    def watched(self) -> bool:
+        """Whether what is made of them is kept until their versions change."""
+        return not (self.live or self.for_inference)
+
+    @property
+    def for_inference(self) -> bool:
+        """Whether gradients are given up."""
+        return self.freeze or self.precision is not None
+
+    def __str__(self) -> str:
+        parts = [f"precision={self.precision!r}"] if self.precision is not None else []
+        return ", ".join([*parts, "freeze=True"] if self.freeze else parts)
+
+
+def no_hooks(name: str, traced: Traced) -> None:
+    """Raises TraceError where hooks of traced tensors should see gradients that are computed outside of the trace."""
+    if traced.hooked:
+        raise TraceError(
+            f"{name}: a hook of a tensor that is computed inside of a compiled function would not be called",
+            origin=traced.hooked[0],
+            remedy="register it outside, at an argument or a parameter; graphc.autograd.Function with a backward of "
+            "its own; or compute the gradient inside of the compiled function",
+        )

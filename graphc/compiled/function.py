@@ -212,9 +212,9 @@ def compile(
     training flags of the modules, and what requires gradients. Parameters and buffers are those of the live model, and
     results are part of eager autograd. Without a model it is a decorator.
 
-    ``precision`` is what large weights are stored as: ``bf16``, ``f16``, ``int8``, or ``bf16_dot`` and
-    ``int8_dot``, which also round what they are multiplied by (see docs/precision.md). Copies of them are made at the
-    first call and again after an operation has written to them; gradients are not available.
+    ``precision`` is what large weights are stored as: ``bf16``, ``f16``, ``int8``, ``int4``, or ``bf16_dot``,
+    ``int8_dot`` and ``int4_dot``, which also round what they are multiplied by (see docs/precision.md). Copies
+    of them are made at the first call and again after an operation has written to them; gradients are not available.
 
     Without gradients, what is folded, packed and transformed of parameters and buffers is kept, and made again at the
     first call after one of them was replaced or written to. Memory that others than tensors can write to (``numpy()``,

@@ -18,10 +18,10 @@ def check(
     native code with the numpy meaning of the trace, on these examples.
 
     ``print(report)`` shows the largest differences per stage and the first bad node with the user's line;
-    ``report.good`` says whether all is well. With a ``precision`` (``bf16``, ``f16``, ``int8``, ``bf16_dot``,
-    ``int8_dot``) the stages are those of the model with its weights stored so, and ``report.precision`` says how far
-    its outputs are from the model's. Nothing is written to the model. Raises what tracing raises; ArgumentError for an
-    unknown precision.
+    ``report.good`` says whether all is well. With a ``precision`` (``bf16``, ``f16``, ``int8``, ``int4``, ``bf16_dot``,
+    ``int8_dot``, ``int4_dot``) the stages are those of the model with its weights stored so, and ``report.precision``
+    says how far its outputs are from the model's. Nothing is written to the model. Raises what tracing raises;
+    ArgumentError for an unknown precision.
     """
     traced = snapshot(model, examples)
     tensors, _ = flatten((examples, {}))

@@ -67,9 +67,10 @@ def export(
 
     The file holds the graph and the present weights, and with ``native`` object code for ``target``: this machine, or
     one by name, which need not run here (``sse2``, ``avx2``, ``avx512``, ``neon``). With a
-    ``precision`` (``bf16``, ``f16``, ``int8``, ``bf16_dot``, ``int8_dot``) it holds large weights in that form, as
-    constants of the optimized graph. It is replaced atomically. Raises what tracing raises; ArgumentError when an
-    output is neither a tensor nor None, for an unknown precision, or for another suffix than ``.gcm``; OSError.
+    ``precision`` (``bf16``, ``f16``, ``int8``, ``int4``, ``bf16_dot``, ``int8_dot``, ``int4_dot``) it holds large
+    weights in that form, as constants of the optimized graph. It is replaced atomically. Raises what tracing raises;
+    ArgumentError when an output is neither a tensor nor None, for an unknown precision, or for another suffix than
+    ``.gcm``; OSError.
 
     ``passes`` as for ``compile``: the file holds the graph after them, with those that have an ``after`` the optimized
     one, its weights constants. A graph in the place of a module takes no examples, and is written with what the tensors

@@ -26,7 +26,7 @@ KERNEL_LIMIT = 20_000_000
 TOLERANCE = {"float32": (1e-4, 1e-5), "float64": (1e-9, 1e-11)}
 """(relative, absolute) differences that are allowed by default; none for integers."""
 
-ROUNDED = {"bf16_dot": 4e-3, "int8_dot": 2e-2}
+ROUNDED = {"bf16_dot": 4e-3, "int8_dot": 2e-2, "int4_dot": 2e-2}
 """Relative and absolute differences that are allowed where what products multiply is rounded in every stage: sums that
 differ in their last bits may go to neighbouring steps."""
 

@@ -1,4 +1,4 @@
-"""Narrow weights: large weights of products and lookups stored, or multiplied too, as bf16, f16 or int8."""
+"""Narrow weights: large weights of products and lookups stored, or multiplied too, in 16, 8 or 4 bits."""
 
 from __future__ import annotations
 
@@ -24,12 +24,25 @@ from graphc.ops.elementwise import cast, mul
 from graphc.ops.index import gather
 from graphc.ops.loop import scan
 from graphc.ops.matrix_product import bf16_pairs, i8_quads, matmul, quad_matmul
-from graphc.ops.shape import broadcast_to, flip, reshape, slice, transpose
+from graphc.ops.nibble_product import GROUP, nibble_matmul, nibble_quad_matmul, store_nibbles
+from graphc.ops.nibble_product import NIBBLES as STEPS
+from graphc.ops.shape import broadcast_to, flip, pad, reshape, slice, transpose
 
-PRECISIONS = {"bf16": bfloat16, "f16": float16, "int8": int8, "bf16_dot": bfloat16x2, "int8_dot": int32}
-"""What weights may be stored as, by the names that users give. ``bf16_dot``: what they are multiplied by becomes bf16
-too, and products of pairs are summed as f32. ``int8_dot``: rows that they are multiplied by become int8 too, by scales
-of their own, and products of quads are summed as i32."""
+PRECISIONS = {
+    "bf16": bfloat16,
+    "f16": float16,
+    "int8": int8,
+    "int4": int32,
+    "bf16_dot": bfloat16x2,
+    "int8_dot": int32,
+    "int4_dot": int32,
+}
+"""What weights may be stored as, by the names that users give, and the type of what is stored. ``bf16_dot``: what they
+are multiplied by becomes bf16 too, and products of pairs are summed as f32. ``int8_dot``: rows that they are multiplied
+by become int8 too, by scales of their own, and products of quads are summed as i32. ``int4``: eight steps in a word, a
+scale for each group of neighbours along the summed axis. ``int4_dot``: rows become int8 too."""
+NIBBLES = ("int4", "int4_dot")
+"""Precisions of words of 4-bit steps (see ops.nibble_product)."""
 SMALLEST = 4096
 """Elements of the smallest weight that is stored narrow."""
 SCALE = ".scale"
@@ -45,17 +58,24 @@ Arrays = Callable[[np.ndarray], np.ndarray]
 class Narrow:
     """How one weight is stored."""
 
-    dtype: DType
+    precision: str
     summed: tuple[int, ...] = ()
     """Of steps of a scale: the dimensions along which elements share it. Of pairs: the one whose neighbours pair."""
 
     @property
+    def dtype(self) -> DType:
+        """The element type of what is stored."""
+        return PRECISIONS[self.precision]
+
+    @property
     def is_scaled(self) -> bool:
         """Whether elements count steps of a scale."""
-        return self.dtype in (int8, int32)
+        return self.precision.startswith("int")
 
     def store(self, array: np.ndarray) -> np.ndarray:
         """The narrow elements."""
+        if self.precision in NIBBLES:
+            return store_nibbles(np.moveaxis(array, self.summed[0], 0))[0]
         if self.dtype is bfloat16x2:
             return np.ascontiguousarray(bf16_pairs.op.evaluate([array], {"axis": self.summed[0]})[0])
         if not self.is_scaled:
@@ -69,11 +89,16 @@ class Narrow:
         return np.ascontiguousarray(rows.astype(np.uint8)).view(np.int32)
 
     def scale(self, array: np.ndarray) -> np.ndarray:
-        """What steps must be multiplied by, with one element along ``summed``."""
+        """What steps must be multiplied by, with one element along ``summed``; of nibbles one for each group."""
+        if self.precision in NIBBLES:
+            return store_nibbles(np.moveaxis(array, self.summed[0], 0))[1]
         return np.abs(array).max(axis=self.summed, keepdims=True) / np.float32(127)
 
     def stored_type(self, type: TensorType) -> TensorType:
         """The type of what is stored for a weight."""
+        if self.precision in NIBBLES:
+            groups, columns = self.scale_type(type).shape
+            return TensorType(int32, (groups * GROUP // STEPS, columns))
         if self.dtype is int32:
             (axis,) = self.summed
             return TensorType(int32, (type.shape[1 - axis], type.shape[axis] // 4))
@@ -82,6 +107,9 @@ class Narrow:
 
     def scale_type(self, type: TensorType) -> TensorType:
         """The type of the scales of a weight."""
+        if self.precision in NIBBLES:
+            (axis,) = self.summed
+            return TensorType(bfloat16, (-(-type.shape[axis] // GROUP), type.shape[1 - axis]))
         return TensorType(float32, tuple(1 if d in self.summed else n for d, n in enumerate(type.shape)))
 
     def nbytes(self, type: TensorType) -> int:
@@ -112,10 +140,11 @@ def check_precision(precision: str | None) -> None:
 
 def narrow_weights(graph: Graph, precision: str) -> Narrowed:
     """Needs: an optimized graph. Does: stores every f32 constant and every param that is not written as bf16, f16,
-    int8, pairs of bf16 or quads of int8, if it has at least SMALLEST elements and only products and lookups read it, in
-    steps of scans too. Readers convert elements as they read them; int8 elements count steps of a scale per output
-    channel, by which results are multiplied; pairs are multiplied by pairs, quads by quads. Leaves: everything else as
-    f32, the params of steps followed by those of their scales.
+    int8, pairs of bf16, quads of int8 or words of 4-bit steps, if it has at least SMALLEST elements and only products
+    and lookups read it, in steps of scans too. Readers convert elements as they read them; int8 elements count steps of
+    a scale per output channel, by which results are multiplied; pairs are multiplied by pairs, quads by quads, rows by
+    words with the scales of their groups. Leaves: everything else as f32, the params of steps followed by those of
+    their scales.
 
         %y = matmul(%x, %w) {transpose_b=true}    ->    %w.1 = cast(%w) {dtype=f32}        // %w is bf16
                                                         %y = matmul(%x, %w.1) {transpose_b=true}
@@ -125,7 +154,7 @@ def narrow_weights(graph: Graph, precision: str) -> Narrowed:
     written = {n.operands[0] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
     weights = [n.results[0] for n in graph.nodes() if n.op is CONSTANT]
     weights += [v for v in graph.inputs if input_class(v) == "param" and v not in written]
-    plans = _plans(graph, [v for v in weights if v.type.size >= SMALLEST], PRECISIONS[precision])
+    plans = _plans(graph, [v for v in weights if v.type.size >= SMALLEST], precision)
     narrower = _Narrower(plans)
     made = narrower.transform(graph)
     saved = sum(v.type.nbytes - p.nbytes(v.type) for v, p in plans.items())
@@ -135,24 +164,24 @@ def narrow_weights(graph: Graph, precision: str) -> Narrowed:
 # ---- which weights, and how
 
 
-_ALONE = {bfloat16x2: bfloat16, int32: int8}
-"""What weights are stored as whose products cannot be those of pairs or quads."""
+_ALONE = {"bf16_dot": "bf16", "int4": "int8", "int8_dot": "int8", "int4_dot": "int8"}
+"""What weights are stored as whose readers cannot be products of pairs, of quads or of words of steps."""
 
 
-def _plans(graph: Graph, weights: Sequence[Value], dtype: DType) -> dict[Value, Narrow]:
+def _plans(graph: Graph, weights: Sequence[Value], precision: str) -> dict[Value, Narrow]:
     plans = {}
     for value in weights:
         if value.dtype is not float32:
             continue
-        plan = _plan(graph, value, dtype)
-        if plan is None and dtype in _ALONE:
-            plan = _plan(graph, value, _ALONE[dtype])
+        plan = _plan(graph, value, precision)
+        if plan is None and precision in _ALONE:
+            plan = _plan(graph, value, _ALONE[precision])
         if plan is not None:
             plans[value] = plan
     return plans
 
 
-def _plan(graph: Graph, weight: Value, dtype: DType) -> Narrow | None:
+def _plan(graph: Graph, weight: Value, precision: str) -> Narrow | None:
     """How a weight may be stored, as all of its readers can read it; None when one of them needs it as it is."""
     found: set[tuple[int, ...]] = set()
     stack = [(graph, weight)]
@@ -164,21 +193,20 @@ def _plan(graph: Graph, weight: Value, dtype: DType) -> Narrow | None:
             summed = _summed(node, position)
             if node.op.has(Trait.LOOP) and position >= node.attrs["carries"] + node.attrs["sequences"]:
                 stack.append((node.attrs["body"], node.attrs["body"].inputs[position]))
-            elif dtype in _ALONE:
-                fits = _takes_pairs if dtype is bfloat16x2 else _takes_quads
-                if not summed or not fits(node, value, summed):
+            elif precision in _ALONE:
+                if not summed or not _FITS[precision](node, value, summed):
                     return None
                 found.add(summed[:1])
             elif summed:
                 found.add(summed)
-            elif dtype is not int8 and node.op in _VIEWS:
+            elif precision != "int8" and node.op in _VIEWS:
                 stack.append((inside, node.results[0]))
             else:
                 return None
-    aligned = dtype is int8 or dtype in _ALONE
+    aligned = precision == "int8" or precision in _ALONE
     if not found or (aligned and len(found) > 1):
         return None
-    return Narrow(dtype, found.pop() if aligned else ())
+    return Narrow(precision, found.pop() if aligned else ())
 
 
 def _takes_pairs(node: Node, weight: Value, summed: tuple[int, ...]) -> bool:
@@ -205,9 +233,18 @@ def _summed(node: Node, position: int) -> tuple[int, ...]:
 
 def _takes_quads(node: Node, weight: Value, summed: tuple[int, ...]) -> bool:
     """Whether a reader is a product of rows with a matrix over a multiple of four elements."""
+    return _takes_words(node, weight, summed) and weight.shape[summed[0]] % 4 == 0
+
+
+def _takes_words(node: Node, weight: Value, _summed: tuple[int, ...]) -> bool:
+    """Whether a reader is a product of rows with a matrix."""
     if node.op is not matmul.op or node.operands[1] is not weight or weight.type.rank != 2:
         return False
-    return not node.attrs["transpose_a"] and weight.shape[summed[0]] % 4 == 0
+    return not node.attrs["transpose_a"]
+
+
+_FITS = {"bf16_dot": _takes_pairs, "int8_dot": _takes_quads, "int4": _takes_words, "int4_dot": _takes_words}
+"""Whether a reader (node, weight, what it sums over) can be a product of what is stored."""
 
 
 # ---- the graph with narrow weights
@@ -258,7 +295,7 @@ class _Narrower(Reemitter):
             return self._scan(node, operands)
         results: Sequence[Value] = self._product(node, operands) or self.copy_node(node, operands)
         for position, old in enumerate(node.operands):
-            if old in self.scales:
+            if old in self.scales and self.plans[old].precision not in NIBBLES:
                 with use(GraphDispatcher(self.target, node.location)):
                     results = (mul(results[0], self._factors(node, position, operands)),)
         return results
@@ -266,14 +303,18 @@ class _Narrower(Reemitter):
     def _product(self, node: Node, operands: list[Any]) -> Sequence[Value]:
         """The product of a weight of pairs or quads with what becomes them too; nothing for other nodes."""
         for position, old in enumerate(node.operands):
-            dtype = self.plans[old].dtype if old in self.plans else None
+            precision = self.plans[old].precision if old in self.plans else None
             with use(GraphDispatcher(self.target, node.location)):
-                if dtype is bfloat16x2:
+                if precision in NIBBLES:
+                    scale = cast(self.scales[old], dtype=float32)
+                    product = _product_of_words if precision == "int4" else _product_of_nibbles
+                    return (product(operands[0], operands[1], scale),)
+                if precision == "bf16_dot":
                     other = 1 - position
                     (axis, *_) = _summed(node, other) if node.op is matmul.op else (1,)
                     pairs = [bf16_pairs(x, axis=axis) if i == other else x for i, x in enumerate(operands)]
                     return self.copy_node(node, pairs)
-                if dtype is int32:
+                if precision == "int8_dot":
                     return (_product_of_quads(operands[0], operands[1]),)
         return ()
 
@@ -291,7 +332,7 @@ class _Narrower(Reemitter):
 
     def _widened(self, old: Value, stored: Value) -> Value:
         self.stored[old] = stored
-        if self.plans[old].dtype in _ALONE:
+        if self.plans[old].precision in _ALONE:
             return stored
         return emit(self.target, cast.op, (stored,), {"dtype": float32}, old.node.location, f"{old.name}.wide")[0]
 
@@ -322,10 +363,41 @@ class _Narrower(Reemitter):
 
 def _product_of_quads(x: Any, weight: Any) -> Any:
     """Rows in steps of scales of their own, times a weight whose bytes are 128 too large; not yet times its scales."""
-    last = (len(x.shape) - 1,)
-    largest = reduce.max(e.abs(x), axes=last, keepdims=True)
-    factor = e.where(e.gt(largest, 0.0), e.div(127.0, largest), 0.0)
-    steps = reduce.sum(math.round(e.mul(x, factor)), axes=last, keepdims=True)
+    largest, factor = _row_scales(x)
+    steps = reduce.sum(math.round(e.mul(x, factor)), axes=(len(x.shape) - 1,), keepdims=True)
     excess = cast(mul(steps, 128.0), dtype=int32)
     total = e.sub(quad_matmul(i8_quads(x, factor), weight), excess)
     return mul(cast(total, dtype=float32), mul(largest, 1 / 127))
+
+
+def _row_scales(x: Any) -> tuple[Any, Any]:
+    """The largest magnitude of each row, and by what its elements become steps of -127 to 127."""
+    largest = reduce.max(e.abs(x), axes=(len(x.shape) - 1,), keepdims=True)
+    return largest, e.where(e.gt(largest, 0.0), e.div(127.0, largest), 0.0)
+
+
+def _product_of_words(x: Any, words: Any, scale: Any) -> Any:
+    """Rows times words of steps and the scales of their groups."""
+    return nibble_matmul(_whole_groups(x, scale), words, scale)
+
+
+def _product_of_nibbles(x: Any, words: Any, scale: Any) -> Any:
+    """The same with rows in steps of scales of their own; steps in words are taken as 8 larger, so sums start at what
+    this adds."""
+    largest, factor = _row_scales(x)
+    x = _whole_groups(x, scale)
+    steps = math.round(e.mul(x, factor))
+    sums = reduce.sum(reshape(steps, shape=(*x.shape[:-1], scale.shape[0], GROUP)), axes=(len(x.shape),))
+    start = cast(mul(sums, -8.0), dtype=int32)
+    rank, count = len(x.shape) - 1, x.shape[-1] // STEPS
+    eights = reshape(x, shape=(*x.shape[:-1], count, STEPS // 2, 2))
+    halves = transpose(eights, permutation=(*range(rank), rank, rank + 2, rank + 1))
+    quads = i8_quads(reshape(halves, shape=x.shape), factor)
+    return mul(nibble_quad_matmul(quads, start, words, scale), mul(largest, 1 / 127))
+
+
+def _whole_groups(x: Any, scale: Any) -> Any:
+    """Rows with zeros behind them as far as the last group goes."""
+    missing = scale.shape[0] * GROUP - x.shape[-1]
+    none = (0,) * len(x.shape)
+    return pad(x, low=none, high=(*none[1:], missing), interior=none, value=0.0) if missing else x

@@ -82,19 +82,29 @@ def test_what_cannot_be_traced():
         gc.check(lambda x: x if x.sum() > 0 else -x, gc.ones(3))
 
 
-@pytest.mark.parametrize("precision", ["bf16", "f16", "int8", "bf16_dot", "int8_dot"])
+MOST = {
+    "bf16": 1e-2,
+    "f16": 1e-3,
+    "int8": 2e-2,
+    "int4": 0.2,
+    "bf16_dot": 2e-2,
+    "int8_dot": 4e-2,
+    "int4_dot": 0.2,
+}
+"""By precision of the weights: the largest error of a small model, in units of its largest output."""
+
+
+@pytest.mark.parametrize("precision", MOST)
 def test_narrow_weights_pass_every_stage_and_their_error_is_reported(precision: str):
     gc.manual_seed(0)
     net = nn.Sequential(nn.Linear(64, 80), nn.ReLU(), nn.Linear(80, 64)).eval()
     report = gc.check(net, np.random.default_rng(0).standard_normal((2, 64)).astype(np.float32), precision=precision)
     found = report.precision
     assert report.good and found is not None and found.precision == precision and found.weights == 2
-    assert found.saved == 2 * 64 * 80 * (3 if "int8" in precision else 2) - (4 * 144 if "int8" in precision else 0)
-    assert (
-        0
-        < found.max_relative
-        < {"bf16": 1e-2, "f16": 1e-3, "int8": 2e-2, "bf16_dot": 2e-2, "int8_dot": 4e-2}[precision]
-    )
+    steps, words = 64 * 80 * 2 + 144 * 4, (64 * 80 + 96 * 64) // 2 + 2 * (2 * 80 + 3 * 64)  # with their scales
+    stored = {"int8": steps, "int4": words}.get(precision.removesuffix("_dot"), 2 * 64 * 80 * 2)
+    assert found.saved == 2 * 64 * 80 * 4 - stored
+    assert 0 < found.max_relative < MOST[precision]
     assert str(found) in str(report) and f"2 weights, {found.saved:,} bytes less" in str(found)
 
 

@@ -128,7 +128,21 @@ def test_element_types(tmp_path: Path, name: str):
     np.testing.assert_array_equal(same, x)
 
 
-@pytest.mark.parametrize("precision", ["bf16", "f16", "int8", "bf16_dot", "int8_dot"])
+MOST = {
+    "bf16": 1e-2,
+    "f16": 1e-3,
+    "int8": 2e-2,
+    "int4": 0.2,
+    "bf16_dot": 2e-2,
+    "int8_dot": 4e-2,
+    "int4_dot": 0.2,
+}
+"""By precision of the weights: the largest error of a small model, in units of its largest output."""
+NARROW = {"int8": "i8", "int4": "i32", "bf16_dot": "bf16x2", "int8_dot": "i32", "int4_dot": "i32"}
+"""What the others than f16 and bf16 are stored as."""
+
+
+@pytest.mark.parametrize("precision", MOST)
 def test_narrow_weights(tmp_path: Path, precision: str):
     """The file is smaller, reads back to the same model, and its native code computes the same."""
     gc.manual_seed(0)
@@ -138,12 +152,12 @@ def test_narrow_weights(tmp_path: Path, precision: str):
     paths = tmp_path / "f32.gcm", tmp_path / "narrow.gcm"
     export(model, x, path=paths[0])
     manifest = export(model, x, path=paths[1], precision=precision, native=True)
-    narrow = {"int8": "i8", "bf16_dot": "bf16x2", "int8_dot": "i32"}.get(precision, precision)
+    narrow = NARROW.get(precision, precision)
     assert sum(t.dtype in (narrow, "i8") for t in manifest.tensors) == 2
     results = [load(paths[1])(x), load(paths[1], trust=True)(x)]
     for result in results:
         error = np.abs(result - expected).max() / np.abs(expected).max()
-        assert 0 < error < {"bf16": 1e-2, "f16": 1e-3, "int8": 2e-2, "bf16_dot": 2e-2, "int8_dot": 4e-2}[precision]
+        assert 0 < error < MOST[precision]
         np.testing.assert_allclose(result, results[0], rtol=1e-6)
     export(model, x, path=paths[1], precision=precision)
     assert paths[1].stat().st_size < (0.35 if "int8" in precision else 0.6) * paths[0].stat().st_size

@@ -12,7 +12,7 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import evaluate
 from graphc.ir.op import REGISTRY, Trait
 from graphc.ir.types import TensorType
-from graphc.ops import matrix_product, registry
+from graphc.ops import matrix_product, nibble_product, registry
 from graphc.ops.dispatch import GraphDispatcher, use
 
 OP = REGISTRY[matrix_product.matmul.op.name]
@@ -58,12 +58,22 @@ assert registry.FAMILIES
 PRODUCTS = [op for op in REGISTRY.values() if op.has(Trait.CONTRACTION)]
 
 
+ONES = {
+    "quad_matmul": (0x01010101, 0x01010101),
+    "nibble_matmul": (1, 0x11111111, 1),
+    "nibble_quad_matmul": (0x01010101, -8 * nibble_product.GROUP, 0x11111111, 1),
+}
+"""What operands of words are filled with so that all factors are 1: steps multiplied by quads are 8 larger, for which
+the start makes up."""
+
+
 @pytest.mark.parametrize("op", PRODUCTS, ids=lambda op: op.name)
 def test_every_product_says_how_many_multiply_adds_it_takes(op):
     """Of ones, each multiply-add adds 1 to the sum of the result; those of padding add nothing."""
     for sample in op.samples():
         attrs = op.normalize(sample.attrs)
-        arrays = [np.full_like(a, 0x01010101 if op is matrix_product.quad_matmul.op else 1) for a in sample.operands]
+        ones = ONES.get(op.name, (1,) * len(sample.operands))
+        arrays = [np.full_like(a, one) for a, one in zip(sample.operands, ones, strict=True)]
         types = tuple(TensorType(dtype_of(a.dtype), a.shape) for a in arrays)
         found = op.multiply_adds(types, op.result_types(types, attrs), attrs)
         added = op.evaluate(arrays, attrs)[0].sum(dtype=np.float64)

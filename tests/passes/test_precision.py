@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.base.dtypes import DType, float32, halves, int8, int64, widen
+from graphc.base.dtypes import DType, float32, halves, int64, widen
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.machine.x86_64.facts import describe
 from graphc.compiler.compile import compile_graph, load_compiled
@@ -31,7 +31,15 @@ from graphc.passes.precision import PRECISIONS, SMALLEST, Narrow, narrow_weights
 from tests.native import TARGETS, check_native, target_or_skip
 from tests.passes.check_pass import random_arguments
 
-ERROR = {"bf16": 2.0**-8, "f16": 2.0**-11, "int8": 1 / 127, "bf16_dot": 2.0**-7, "int8_dot": 2 / 127}
+ERROR = {
+    "bf16": 2.0**-8,
+    "f16": 2.0**-11,
+    "int8": 1 / 127,
+    "int4": 1 / 8,
+    "bf16_dot": 2.0**-7,
+    "int8_dot": 2 / 127,
+    "int4_dot": 1 / 8 + 1 / 127,
+}
 """Largest error of a weight in units of its own magnitude (int8: a step of the largest of its channel; of products with
 that of what it is multiplied by)."""
 ZEN4 = target_named("avx512").features + ",+avx512bf16,+avx512vnni"
@@ -130,17 +138,19 @@ def narrow_arguments(graph: Graph, params: dict, arguments: list[np.ndarray], na
 
 def widest(graph: Graph) -> list[np.ndarray]:
     constants = [n.results[0] for n in graph.nodes() if n.op is CONSTANT]
-    return [v.node.attrs["value"] for v in constants if v.type.nbytes >= SMALLEST]
+    return [v.node.attrs["value"] for v in constants if v.type.nbytes >= SMALLEST // 2]
 
 
-ALONE = {"bf16_dot": {"batched", "tied"}, "int8_dot": {"left", "batched", "tied", "convolution"}}
+NO_ROWS = {"left", "batched", "tied", "convolution"}
+ALONE = {"bf16_dot": {"batched", "tied"}, "int8_dot": NO_ROWS, "int4": NO_ROWS, "int4_dot": NO_ROWS}
 """Where a weight is stored only: pairs are multiplied in products of one matrix and convolutions, quads in products of
 rows with a matrix."""
 
 
 def stored_type(name: str, precision: str) -> DType:
     """What the weight of a graph is stored as."""
-    return PRECISIONS[precision.removesuffix("_dot") if name in ALONE.get(precision, ()) else precision]
+    alone = precision.removesuffix("_dot").replace("int4", "int8")
+    return PRECISIONS[alone if name in ALONE.get(precision, ()) else precision]
 
 
 @pytest.mark.parametrize("cls", ["", "param"])
@@ -176,7 +186,7 @@ def test_no_wide_copy_is_made(name: str, precision: str):
     """Readers convert what they read: nothing in memory is as large as the weights were."""
     graph = narrow_weights(optimize(MAKERS[name]()), precision).graph
     program = Stages(graph).scheduled
-    large = [s for s in program.storages if s.nbytes >= SMALLEST and s.cls == "constant"]
+    large = [s for s in program.storages if s.nbytes >= SMALLEST // 2 and s.cls == "constant"]
     assert {s.dtype for s in large} == {stored_type(name, precision)}
     assert all(s.size < SMALLEST for s in program.storages if s.cls == "temp")
 
@@ -243,7 +253,7 @@ def test_uses_that_want_different_scales():
 
 
 def test_scales_of_channels():
-    plan = Narrow(int8, (1,))
+    plan = Narrow("int8", (1,))
     array = np.array([[1.0, -2.0, 0.5], [0.0, 0.0, 0.0], [127.0, 126.6, -0.4]], np.float32)
     np.testing.assert_array_equal(plan.store(array), [[64, -127, 32], [0, 0, 0], [127, 127, 0]])
     np.testing.assert_allclose(plan.scale(array), [[2 / 127], [0], [1]], rtol=1e-6)
@@ -310,4 +320,4 @@ def test_rows_have_scales_of_their_own():
 def test_precisions_are_checked():
     with pytest.raises(ArgumentError, match="no precision 'fp8'") as caught:
         narrow_weights(product(), "fp8")
-    assert "bf16, f16, int8, bf16_dot, int8_dot" in str(caught.value)
+    assert "bf16, f16, int8, int4, bf16_dot, int8_dot, int4_dot" in str(caught.value)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import prod
 
 from graphc.base.dtypes import DType
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms
 from graphc.ir.kernel.map import map_indices, substitute_axes
-from graphc.ir.kernel.statements import Acc, IndexLet, Kernel, Let, Load, Loop, Stmt, Store, Update, walk
+from graphc.ir.kernel.statements import Acc, IndexLet, Kernel, Let, Load, Loop, Read, Stmt, Store, Update, walk
 
 PRODUCTS = ("mul", "dot2", "dot4")
 """Operations on two operands that are summed."""
+UNPACKING = ("cast", "shl", "shr", "shr_unsigned", "and", "xor")
+"""Operations that make a factor of what is stored: a conversion, or the choice of some bits of a word."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class Contraction:
     """Memory accesses of the body outside of the sum, once per point."""
     dtype: DType
     """What is multiplied and summed; a load of something narrower is converted first."""
+    unpacked: str = ""
+    """The name of the load of words whose parts are the factors of neighbouring steps, if one is."""
 
     def with_axis(self, axis: Axis, axes: tuple[Axis, ...], place: Index) -> Contraction:
         """The same with an outer axis replaced by others; ``place`` says where they are along it."""
@@ -55,17 +60,43 @@ def find_contraction(kernel: Kernel) -> Contraction | None:
     loops = [s for s in body if isinstance(s, Loop)]
     if not outer or len(loops) != 1 or sum(isinstance(s, Acc) for s in body) != 1:
         return None
-    reduced: list[Axis] = []
-    inner: tuple[Stmt, ...] = (loops[0],)
-    while len(inner) == 1 and isinstance(inner[0], Loop) and inner[0].kind == "reduce":
-        reduced.append(inner[0].axis)
-        inner = inner[0].body
-    pair = _product(inner)
-    if pair is None:
+    found = _sum_of(loops[0])
+    if found is None:
         return None
+    reduced, a, b, unpacked = found
     beside = tuple(s for s in body if isinstance(s, (Load, Store)))
     dtype = next(s.dtype for s in body if isinstance(s, Acc))
-    return Contraction(tuple(outer), tuple(reduced), *pair, _sums_first(body), beside, dtype)
+    return Contraction(tuple(outer), reduced, a, b, _sums_first(body), beside, dtype, unpacked)
+
+
+def _sum_of(loop: Loop) -> tuple[tuple[Axis, ...], Load, Load, str] | None:
+    """The axes of a sum of products, or of a sum of such sums times something each, its loads, and the unpacked one."""
+    reduced: list[Axis] = []
+    inner: tuple[Stmt, ...] = (loop,)
+    while True:
+        while len(inner) == 1 and isinstance(inner[0], Loop) and inner[0].kind == "reduce":
+            reduced.append(inner[0].axis)
+            inner = inner[0].body
+        pair = _product(inner)
+        if pair is not None:
+            return tuple(reduced), *pair
+        nested = _scaled_sum(inner)
+        if nested is None:
+            return None
+        inner = (nested,)
+
+
+def _scaled_sum(inner: tuple[Stmt, ...]) -> Loop | None:
+    """The loop of a sum that is multiplied by what is read, and added to the sum around it."""
+    loops, accs = [s for s in inner if isinstance(s, Loop)], [s for s in inner if isinstance(s, Acc)]
+    updates = [s for s in inner if isinstance(s, Update)]
+    if not len(loops) == len(accs) == len(updates) == 1 or accs[0].combine != "add":
+        return None
+    lets = {s.name: s for s in inner if isinstance(s, Let)}
+    scaled = lets.get(str(updates[0].value))
+    if scaled is None or scaled.op != "mul" or any(s.op != "cast" for s in lets.values() if s is not scaled):
+        return None
+    return loops[0] if all(isinstance(s, Load | Let | Loop | Acc | Update | Read) for s in inner) else None
 
 
 def _sums_first(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -83,25 +114,37 @@ def _sums_first(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     return (*first, body[len(first) + len(later)], *later, *body[len(first) + len(later) + 1 :])
 
 
-def _product(inner: tuple[Stmt, ...]) -> tuple[Load, Load] | None:
-    """The two loads, when the innermost body is nothing but ``acc += load * load``, with loads converted or not."""
-    loads = {s.name: s for s in inner if isinstance(s, Load)}
+def _product(inner: tuple[Stmt, ...]) -> tuple[Load, Load, str] | None:
+    """The two loads, when the innermost body is nothing but ``acc += load * load``, with loads as they are, converted
+    or unpacked; and the name of the unpacked one."""
     updates = [s for s in inner if isinstance(s, Update)]
-    casts = [s for s in inner if isinstance(s, Let) and s.op == "cast"]
-    for s in casts:
-        source = s.args[0]
-        if isinstance(source, str) and source in loads:
-            loads[s.name] = loads.pop(source)
-    products = [s for s in inner if isinstance(s, Let) and s.op != "cast"]
-    if len(updates) != 1 or len(products) != 1 or products[0].op not in PRODUCTS:
+    product = next((s for s in inner if isinstance(s, Let) and updates and s.name == updates[0].value), None)
+    if len(updates) != 1 or product is None or product.op not in PRODUCTS:
         return None
-    if len(inner) != len(loads) + len(casts) + 2:
+    made = _factors(s for s in inner if s is not product and s is not updates[0])
+    if made is None or (product.op == "mul" and product.dtype.kind != "f"):
         return None
-    a, b = (loads.get(x) if isinstance(x, str) else None for x in products[0].args)
-    if a is None or b is None or updates[0].value != products[0].name:
-        return None
-    if products[0].op == "mul" and products[0].dtype.kind != "f":
+    left, right = product.args
+    a, b = (made.get(x) if isinstance(x, str) else None for x in (left, right))
+    if a is None or b is None or (a is b and left != right):
         return None
     if any(isinstance(x, Dynamic) for s in (a, b) for x in atoms(s.index)):
         return None
-    return a, b
+    words = {made[s.name].name for s in inner if isinstance(s, Let) and s.op in UNPACKING[1:]}
+    return (a, b, next(iter(words), "")) if len(words) < 2 else None
+
+
+def _factors(statements: Iterable[Stmt]) -> dict[str, Load] | None:
+    """What each scalar is made of: one load; None where something else is among the statements."""
+    made: dict[str, Load] = {}
+    for stmt in statements:
+        if isinstance(stmt, Load):
+            made[stmt.name] = stmt
+        elif isinstance(stmt, Let) and stmt.op in UNPACKING:
+            sources = [made[x] for x in stmt.args if isinstance(x, str) and x in made]
+            if len(sources) != 1:
+                return None
+            made[stmt.name] = sources[0]
+        elif not isinstance(stmt, IndexLet):
+            return None
+    return made

@@ -231,13 +231,17 @@ class _Blocks:
     def block(self, c: Contraction, run: Run, panel: Index, piece: Run, row_run: Run, block: Axis) -> tuple[Stmt, ...]:
         """One register block inside loops over ``near``; ``panel`` and ``block`` say which."""
         if piece[1] * piece[2] > run[2]:
-            c = replace(c, body=tuple(_only_within(s, self.tile.vector) for s in c.body))
+            held = self.packed.load.name if self.packed else ""
+            c = replace(c, body=map_statements(c.body, leaf=lambda s: (_only_within(s, self.tile.vector, held),)))
         return _block(c, self.tile, self.target, self.names, run, panel, piece, row_run, block, self.packed, self.near)
 
 
-def _only_within(stmt: Stmt, axis: Axis) -> Stmt:
-    """A memory access beside a sum, where a panel may have more lanes than there are elements along ``axis``."""
+def _only_within(stmt: Stmt, axis: Axis, packed: str) -> Stmt:
+    """A memory access beside that of the ``packed`` operand, where a panel may have more lanes than there are elements
+    along ``axis``."""
     if not isinstance(stmt, Load | Store) or axis not in axes_of(stmt.index):
+        return stmt
+    if isinstance(stmt, Load) and stmt.name == packed:
         return stmt
     guard = (*stmt.guard, Bound(as_index(axis), 0, axis.extent))
     if isinstance(stmt, Store):
@@ -261,16 +265,18 @@ def _prefetching(
     k, size = target.costs.contraction, packed.size * packed.load.dtype.itemsize
     fits = run[2] * packed.depth * packed.load.dtype.itemsize <= target.l2_bytes // 2
     next_panel = fits and size > target.l2_bytes * k.prefetched_l2 and 1 < turns <= k.panel_turns
-    if packed.reduced != c.reduced or not (next_panel or (turns == 1 and size > target.l2_bytes)):
+    steps = c.reduced[:-1] if packed.load.name == c.unpacked else c.reduced
+    if not steps or packed.reduced != steps or not (next_panel or (turns == 1 and size > target.l2_bytes)):
         return c
-    return replace(c, body=_in_sum(c.body, tuple(Prefetch(packed.buffer, place) for place in places)))
+    first = tuple(Prefetch(packed.buffer, place) for place in places)
+    return replace(c, body=_in_sum(c.body, first, steps[-1]))
 
 
-def _in_sum(body: tuple[Stmt, ...], first: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """The body with statements put in front of each step of the sum."""
+def _in_sum(body: tuple[Stmt, ...], first: tuple[Stmt, ...], axis: Axis) -> tuple[Stmt, ...]:
+    """The body with statements put in front of each step of a sum along ``axis``."""
     if not any(isinstance(s, Loop) for s in body):
         return (*first, *body)
-    return map_statements(body, enter=lambda x: (replace(x, body=(*first, *x.body)),) if is_leaf(x) else None)
+    return map_statements(body, enter=lambda x: (replace(x, body=(*first, *x.body)),) if x.axis == axis else None)
 
 
 def _panels_stay(c: Contraction, tile: Tile, target: Target) -> bool:
@@ -419,7 +425,7 @@ def _written_out(c: Contraction, tile: Tile, target: Target, body: tuple[Stmt, .
     all steps, and keep more of them than there are registers. So would it with what the next step reads, where a block
     and its panel leave few registers and every load takes one."""
     k = target.costs.contraction
-    if tile.row is None or tile.rows < k.looped_rows:
+    if tile.row is None or tile.rows < k.looped_rows or c.unpacked:  # a word serves for all steps that are written out
         return write_out(body, names, target.costs.loops)
     left = target.registers - (tile.rows + 1) * tile.vectors
     if left < k.window_registers and not target.memory_operands:

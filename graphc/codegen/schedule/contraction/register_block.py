@@ -59,6 +59,8 @@ def rank_tiles(c: Contraction, target: Target, free: frozenset[str] = frozenset(
 def _tiles(c: Contraction, target: Target, free: frozenset[str]) -> list[Tile]:
     tiles: list[Tile] = []
     for a, b in ((c.a, c.b), (c.b, c.a)):
+        if a.name == c.unpacked:  # it would be unpacked again for each row of a block
+            continue
         for axis in c.outer:
             along = access(a.index, axis)
             if not along.plain or not access(b.index, axis).stride or b.guard or (along == UNIT and a.guard):

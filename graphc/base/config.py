@@ -64,6 +64,12 @@ class Options:
     """Level of the log on stderr; empty for none."""
     progress: bool
     """Whether long compiles show on a terminal what they are doing."""
+    programs: int
+    """How many programs of one function are kept; 0 counts as 1."""
+    program_memory: int
+    """Bytes that the programs of all compiled functions may hold; 0 for half of the machine's memory."""
+    warn_programs: int
+    """After how many programs of one function there is a warning; 0 for none."""
     explain_recompiles: bool
     """Whether a compiled function tells why it is compiled again."""
     debug: bool
@@ -212,6 +218,34 @@ OPTIONS = (
         "1G",
         "How much the cache may hold; programs that were not used for the longest time go first.",
         _size,
+    ),
+    Option(
+        "programs",
+        "GRAPHC_PROGRAMS",
+        "`1` to `1000000`",
+        "128",
+        "How many programs of one compiled function or training step are kept in memory, one for each signature; the "
+        "one that was not used for the longest time goes, and is made again when it is called, from the cache on disk.",
+        _within(1, 1_000_000),
+    ),
+    Option(
+        "program_memory",
+        "GRAPHC_PROGRAM_MEMORY",
+        "bytes, or a number with `K`, `M`, `G` or `T`",
+        "",
+        "How much the programs of all compiled functions may hold in memory: code, constants, prepacked weights, "
+        "scratch memory of their own, outputs that are used again. Beyond it those go that were not used for the "
+        "longest time, but never what a function has used last. Unset: half of the memory of the machine.",
+        lambda text: _size(text) if text else 0,
+    ),
+    Option(
+        "warn_programs",
+        "GRAPHC_WARN_PROGRAMS",
+        "`0` to `1000000`",
+        "8",
+        "After how many programs of one compiled function or training step a RecompileWarning names the sizes and "
+        "numbers that vary; `0`: never.",
+        _within(0, 1_000_000),
     ),
     Option(
         "logs",

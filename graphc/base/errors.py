@@ -17,6 +17,7 @@ __all__ = [
     "MemoryLimitError",
     "ParseError",
     "PassError",
+    "RecompileWarning",
     "ShapeError",
     "StateDictError",
     "TargetError",
@@ -122,6 +123,10 @@ class MemberNameError(GraphcError, KeyError):
 
 class StateDictError(GraphcError, RuntimeError):
     """A state dictionary does not fit the module it is loaded into."""
+
+
+class RecompileWarning(UserWarning):
+    """Many programs were compiled for one function."""
 
 
 # Users know the exceptions by the path that hands them on, and see it in tracebacks and pickles.

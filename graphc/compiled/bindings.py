@@ -308,6 +308,10 @@ class Binding:
         """Their data; the same tuple while nothing was replaced."""
         return self._arrays
 
+    def made(self) -> tuple[np.ndarray, ...]:
+        """Arrays that it has made of those of the tensors, and keeps."""
+        return ()
+
     def note_writes(self) -> None:
         """Counts a write to every tensor that the program writes."""
         tensors = self._tensors or ()
@@ -372,6 +376,10 @@ class NarrowBinding(Binding):
                 copies[i] = self._copies[i] if same else np.ascontiguousarray(make(given[i]))
             self._given, self._versions, self._copies = given, versions, tuple(copies)
         return self._copies
+
+    def made(self) -> tuple[np.ndarray, ...]:
+        """The copies that it keeps."""
+        return tuple([self._copies[i] for i, _ in self._makers]) if self._copies else ()
 
 
 class PrepackedBinding(Binding):
@@ -450,6 +458,11 @@ class PrepackedBinding(Binding):
                     made = self._made = self._make()
         self._calls += 1
         return made.arrays
+
+    def made(self) -> tuple[np.ndarray, ...]:
+        """The arrays that the program has made of weights."""
+        arrays, given = self._made.arrays, len(self.slots)
+        return tuple([arrays[i] for i, number in enumerate(self._gives) if number >= given]) if arrays else ()
 
     def _make(self) -> _Made:
         self._rewrites = self._rewrites + 1 if self._calls < STABLE_CALLS else 0

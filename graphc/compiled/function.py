@@ -15,6 +15,8 @@ from graphc.base.mutation_epoch import EPOCH
 from graphc.compiled.bindings import Modules
 from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
+from graphc.compiled.program_table import ProgramTable, trim
+from graphc.compiled.recompile_warning import RecompileCount, argument_names
 from graphc.compiled.user_passes import passed
 from graphc.compiled.variant import Variant, Weights, not_native
 from graphc.compiler.compile import running_target
@@ -28,9 +30,6 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import refresh
 from graphc.tracing.identity import repeats
 from graphc.tracing.trace import draws, graph_name, is_module, modules_of, runs_as_python, trace_function
-
-MOST_VARIANTS = 16
-"""Programs that are kept for the same arguments and different states of what is outside."""
 
 
 class _Shortcut(NamedTuple):
@@ -82,7 +81,7 @@ class Compiled:
         self._passes = tuple(passes)
         self._machine = machine
         self._first, self._pipeline = arrange(self._passes)
-        self._variants: dict[Any, list[Variant]] = {}
+        self._variants: ProgramTable[Variant] = ProgramTable(self._forget)
         self._modules: Modules | None = None
         self._shortcut = _NO_SHORTCUT
         self._draws = False
@@ -90,6 +89,7 @@ class Compiled:
         self._lock = Lock()
         self._log = config.logger("compile")
         self._recompiles = Recompiles(graph_name(target))
+        self._count = RecompileCount(graph_name(target), functools.partial(argument_names, target))
         if not is_module(target):
             functools.update_wrapper(self, target, updated=())
 
@@ -131,22 +131,34 @@ class Compiled:
         scope = module_path.scope() if self._draws else None
         place = scope and self._place(scope)
         key = (structure, tuple(signature), modules.training(), grad_enabled, repeats(leaves), place)
-        fitting = (v for v in self._variants.get(key, ()) if v.holds())
-        variant = next(fitting, None) or self._new_variant(key, modules, args, kwargs)
+        fitting = (v for v in self._variants.find(key) if v.holds())
+        variant = next(fitting, None)
+        is_new = variant is None
+        if variant is None:
+            variant = self._new_variant(key, modules, args, kwargs)
+        elif variant is not self._variants.last:
+            self._variants.use(variant)
         result = variant.run(leaves)
         if variant.drawn and (scope := module_path.scope()):
             scope.memory.update({generator: dict(counts) for generator, counts in variant.drawn.items()})
         if leaves is args and (call := variant.shortcut()):
             self._shortcut = _Shortcut(epoch, len(args), grad_enabled, call, result.dtype, *variant.versions())
+        if is_new:
+            trim()
+            self._count.note(key, 3)
         return result
+
+    def _forget(self) -> None:
+        """Drops what refers to a program that has gone from the table."""
+        self._shortcut = _NO_SHORTCUT
 
     def _new_variant(self, key: Any, modules: Modules, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
         with self._lock:
-            for variant in self._variants.get(key, ()):
+            for variant in self._variants.find(key):
                 if variant.holds():
                     return variant
             name, structure = graph_name(self._target), key[0]
-            self._recompiles.tell(key, self._variants, modules)
+            self._recompiles.tell(key, dict(self._variants.items()), modules)
             check_static(structure)
             traced = trace_function(self._target, args, kwargs, guarded=True)
             scope, after = module_path.scope(), {}
@@ -154,17 +166,14 @@ class Compiled:
                 self._draws, key, inside = True, (*key[:-1], self._place(scope)), scope.continued()
                 traced = trace_function(self._target, args, kwargs, guarded=True, scope=inside)
                 after = drawn(inside)
-            known = self._variants.setdefault(key, [])
+            known = self._variants.find(key)
             weights = self._weights._replace(live=any(v.is_thrashing for v in known))
             traced = passed(traced, self._first, self._machine)
             variant = Variant(name, traced, modules, flatten((args, kwargs))[0], weights, self._pipeline, self._machine)
             variant.drawn = after
             variant.holds()
-            known[:] = [v for v in known if not v.is_stale][: MOST_VARIANTS - 1]
-            if self._weights.freeze:
-                known.clear()  # their constants will not come back
-            known.insert(0, variant)
-            self._log.info("%s: variant %d", name, sum(map(len, self._variants.values())))
+            self._variants.add(key, variant, alone=self._weights.freeze)  # other constants will not come back
+            self._log.info("%s: variant %d", name, len(self._variants))
             return variant
 
     def _place(self, scope: module_path.Scope) -> tuple[Any, ...]:
@@ -175,8 +184,8 @@ class Compiled:
 
     @property
     def variants(self) -> list[Variant]:
-        """All signatures that were built so far."""
-        return [v for group in self._variants.values() for v in group]
+        """The programs that are kept, by signature and by what is outside."""
+        return list(self._variants)
 
     def __getattr__(self, name: str) -> Any:
         target = self.__dict__.get("_target")

@@ -19,6 +19,8 @@ from graphc.compiled.bindings import Binding, Modules, Slot, account_of
 from graphc.compiled.function import no_class
 from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
+from graphc.compiled.program_table import ProgramTable, trim
+from graphc.compiled.recompile_warning import RecompileCount, argument_names
 from graphc.compiled.user_passes import passed
 from graphc.compiled.variant import BoundProgram, bound_values, build, no_hooks, slots_of
 from graphc.compiler.compile import running_target
@@ -244,6 +246,19 @@ class _Program:
             found.append("a parameter of the optimizer was replaced in the model")
         return found or ["the state of the optimizer was replaced"]
 
+    used = 0
+    """See program_table."""
+    is_stale = False
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of code, constants, scratch memory, and outputs that are used again."""
+        return self.calls.nbytes
+
+    def prepacked(self) -> Sequence[np.ndarray]:
+        """Nothing that is made of weights outlives a step, which writes them."""
+        return ()
+
     def run(self, leaves: Sequence[Any]) -> tuple[Any, Any]:
         """One step; what the loss and what the model returned."""
         if self.traced.written:
@@ -350,7 +365,8 @@ class CompiledStep:
         self._recompiles = Recompiles(self.name)
         self.last_output: Any = None
         """What the model gave in the last step."""
-        self._programs: dict[Any, list[_Program]] = {}
+        self._programs: ProgramTable[_Program] = ProgramTable(self._forget)
+        self._count = RecompileCount(self.name, self._argument_names)
         self._modules: Modules | None = None
         self._lock = Lock()
         self._log = config.logger("compile")
@@ -411,9 +427,17 @@ class CompiledStep:
     def __reduce__(self) -> Any:
         return CompiledStep, (self.model, self.loss, self.optimizer, self._given_passes, self.target)
 
+    def _forget(self) -> None:
+        """Nothing but the table refers to a program."""
+
+    def _argument_names(self) -> list[str]:
+        return [*argument_names(self.model), *argument_names(self.loss)[1:]]
+
     def _find(self, key: Any) -> _Program | None:
-        for program in self._programs.get(key, ()):
+        for program in self._programs.find(key):
             if program.holds(self.optimizer):
+                if program is not self._programs.last:
+                    self._programs.use(program)
                 return program
         return None
 
@@ -422,11 +446,13 @@ class CompiledStep:
             found = self._find(key)
             if found is None:
                 check_static(key[0] if isinstance(key[0], Branch) else LEAF)
-                self._recompiles.tell(key, self._programs, modules)
+                self._recompiles.tell(key, dict(self._programs.items()), modules)
                 found = _Program(self, modules, args, target)
                 found.holds(self.optimizer)
-                self._programs.setdefault(key, []).insert(0, found)
-                self._log.info("%s: variant %d", self.name, sum(map(len, self._programs.values())))
+                self._programs.add(key, found)
+                self._log.info("%s: variant %d", self.name, len(self._programs))
+                trim()
+                self._count.note(key, 3)
             return found
 
     def _run_pre_hooks(self, program: _Program) -> None:
@@ -448,7 +474,7 @@ class CompiledStep:
     @property
     def graphs(self) -> list[Graph]:
         """The graphs of all signatures so far, before optimization."""
-        return [p.graph for group in self._programs.values() for p in group]
+        return [p.graph for p in self._programs]
 
 
 def compile_step(

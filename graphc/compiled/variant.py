@@ -32,7 +32,7 @@ from graphc.passes.pipeline import PIPELINE, optimize
 from graphc.passes.precision import narrow_weights
 from graphc.passes.scans import MergeScans
 from graphc.runtime.call import Executable
-from graphc.runtime.fast_call import Gate
+from graphc.runtime.fast_call import REUSE_FROM, Gate
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.node import Edge, Node, freed
 from graphc.tensors.structure import Leaf, unflatten
@@ -111,6 +111,12 @@ class BoundProgram:
         """Whether the native callable returns the one output itself, not a list."""
         self._native: tuple[Any, Callable[..., Any]] = (None, not_native)
         self._gate = Gate() if any(spec.written for spec in program.bound) else None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the program, and of the two blocks per large output that native calls use again."""
+        blocks = (2 * spec.nbytes for spec in self.program.outputs if spec.nbytes >= REUSE_FROM)
+        return self.program.nbytes + sum(blocks)
 
     def native(self) -> Callable[..., Any]:
         """The native callable for the arrays of the binding as they are; it returns None where it does nothing."""
@@ -298,6 +304,18 @@ class Variant:
         """Two lists that stay equal while the shortcut holds."""
         found = self.binding.versions() if isinstance(self.binding, PrepackedBinding) else None
         return found or ([], [])
+
+    used = 0
+    """See program_table."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of code, constants, scratch memory, and outputs that are used again."""
+        return self.calls.nbytes + (self.backward_program.nbytes if self.sources else 0)
+
+    def prepacked(self) -> Sequence[np.ndarray]:
+        """The arrays that it has made of weights."""
+        return self.binding.made()
 
     @property
     def is_thrashing(self) -> bool:

@@ -330,6 +330,7 @@ def _warn(error: Exception) -> None:
 _NO_CODE = frozenset(
     {
         *("verify", "dump", "print_after", "threads", "compile_threads", "spin_us", "logs"),
+        *("programs", "program_memory", "warn_programs"),
         *("progress", "explain_recompiles", "debug", "cache", "cache_dir", "cache_size"),
     }
 )

@@ -109,6 +109,12 @@ class Executable:
         self._paths = tuple(b.path for b in self.bound)
         self._frames: list[Frame] = []
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of code, constants, and scratch memory that is its own."""
+        frames = (1 + len(self._frames)) * self.manifest.arena if self.manifest.arena <= OWN_ARENA else 0
+        return self._library.nbytes + self._constants.nbytes + frames
+
     def __call__(self, *inputs: Any) -> list[np.ndarray]:
         """Runs a program without params and states."""
         return self.run(inputs)

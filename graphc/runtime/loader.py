@@ -24,9 +24,11 @@ _lock = Lock()
 class Library:
     """Loaded native code; it stays in memory as long as its entry lives."""
 
-    __slots__ = ("address", "entry")
+    __slots__ = ("address", "entry", "nbytes")
 
-    def __init__(self, engine: binding.LLJIT, tracker: binding.ResourceTracker, address: int):
+    def __init__(self, engine: binding.LLJIT, tracker: binding.ResourceTracker, address: int, nbytes: int):
+        self.nbytes = nbytes
+        """Bytes of the object file."""
         self.address = address
         """Address of the entry."""
         self.entry = Entry(address)
@@ -56,7 +58,7 @@ def load_object(code: bytes, entry: str) -> Library:
         # NOTE: LLVM ends the process when it is asked for the empty symbol.
         raise CompileError(f"native code with the entry {entry!r} could not be loaded: it is no name")
     engine, tracker = _link(code, (entry,))
-    return Library(engine, tracker, tracker[entry])
+    return Library(engine, tracker, tracker[entry], len(code))
 
 
 def link_forever(code: bytes, names: tuple[str, ...]) -> dict[str, int]:

@@ -9,7 +9,9 @@ import pytest
 from graphc import errors
 from graphc.errors import GraphcError, ShapeError
 
-CLASSES = [c for _, c in inspect.getmembers(errors, inspect.isclass) if c is not GraphcError]
+CLASSES = [
+    c for _, c in inspect.getmembers(errors, inspect.isclass) if issubclass(c, GraphcError) and c is not GraphcError
+]
 
 
 def test_the_message_has_only_the_lines_that_are_known():

@@ -1,4 +1,4 @@
-"""The order in which groups run: as in the graph, but states are overwritten after their old content has been read."""
+"""The order in which groups run: as in the graph, but what is overwritten is so after its old content was read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from graphc.fusion.partition import Group, Partition
 from graphc.ir.graph.graph import Value
 from graphc.ir.op import Trait
-from graphc.passes.operand_access import written_value
+from graphc.passes.updates import stored_content, unmoved, updated
 
 
 def in_order(partition: Partition, groups: Sequence[Group]) -> list[Group]:
@@ -40,9 +40,15 @@ class _Order:
         written: dict[Value, Group] = {}
         for node in partition.graph.nodes():
             if node.op.has(Trait.STATE_WRITE):
-                source = written_value(node.operands[1]).node
+                source = stored_content(node).node
                 if source in partition.group_of:
                     written[node.operands[0]] = partition.group_of[source]
+        for node in partition.materialized:
+            for value in node.results:
+                old = updated(value)
+                while old is not None:
+                    written[old] = partition.group_of[node]
+                    old = unmoved(old)
         for group in self.groups:
             for value in {a.value for n in group.nodes for a in partition.reads[n]}:
                 writer = written.get(value, group)

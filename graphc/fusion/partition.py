@@ -19,6 +19,7 @@ from graphc.passes.operand_access import (
     operand_reads,
     written_value,
 )
+from graphc.passes.updates import stored_content
 
 KINDS = ("map", "row", "contraction", "nest")
 """``map``: every value has the domain's shape. ``row``: reductions of the domain over ``axes``, values around them.
@@ -252,7 +253,7 @@ def _single(node: Node, costs: FusionCosts) -> Group:
 def _kept_values(graph: Graph) -> list[Value]:
     """Values that are still there after the call: outputs, written state, and what checks found."""
     nodes = graph.nodes()
-    written = [n.operands[1] for n in nodes if n.op.has(Trait.STATE_WRITE)]
+    written = [stored_content(n) for n in nodes if n.op.has(Trait.STATE_WRITE)]
     checked = [n.results[0] for n in nodes if n.op.has(Trait.CHECK)]
     return [written_value(v) for v in (*graph.outputs, *written, *checked)]
 
@@ -268,9 +269,26 @@ def _pinned(graph: Graph, deep: set[Node]) -> set[Node]:
             access = look_through_views(operand, domain_axes(operand.shape), pinned)
             if is_repeated(node):
                 pinned.update([operand.node] if is_virtual(operand.node) else [])
-            elif is_virtual(operand.node) and not (len(access) == 1 and access[0].plain and node.op.lower is not None):
+            elif is_virtual(operand.node) and not (
+                len(access) == 1 and access[0].plain and _takes_views(node, operand)
+            ):
                 pinned.add(_last_irregular(operand) or operand.node)
     return pinned
+
+
+def _takes_views(node: Node, operand: Value) -> bool:
+    """Whether a node reads what lies behind a view itself. An update reads each element once, but none of what it
+    updates after it began to."""
+    if node.op.updates is None:
+        return node.op.lower is not None
+    old = node.operands[node.op.updates]
+    return operand is old or _behind(operand) is not _behind(old)
+
+
+def _behind(value: Value) -> Value | None:
+    """The value that a view reads, through others, or None for several."""
+    access = look_through_views(value, domain_axes(value.shape))
+    return access[0].value if len(access) == 1 else None
 
 
 def _last_irregular(operand: Value) -> Node | None:

@@ -221,6 +221,9 @@ class OpDef:
     """Kernel rule: ``lower(c, index, *operands, **attrs)`` -> scalar of the result at ``index`` (kernel.lowering)."""
     lower_nest: Callable[..., None] | None = None
     """Kernel rule for ops that are no function of one result element (scatter, scan): emits a whole nest."""
+    updates: int | None = None
+    """For ops with ``lower_nest`` whose result is an operand with some elements replaced: the number of that operand.
+    The rule stores what it replaces only; the rest is copied before, unless the result takes over the memory."""
     decompose: Callable[..., Any] | None = None
     """``decompose(*operands, **attrs)`` -> result(s) in simpler ops, or None when the application is simple enough."""
     traits: Trait = Trait.NONE

@@ -21,6 +21,7 @@ from graphc.lowering.horizontal_loops import fuse_loops
 from graphc.lowering.one_hot import pick_elements
 from graphc.lowering.row_cache import cached_values
 from graphc.passes.operand_access import broadcast_index, guarded_reads, is_dynamic, is_virtual
+from graphc.passes.updates import lying
 
 
 def lower_group(
@@ -187,9 +188,20 @@ class _GroupLowering:
 
     def _nest(self, node: Node) -> None:
         assert node.op.lower_nest is not None, f"{node.op.name} has no kernel rule"
-        context = _NestContext(self, node)
-        node.op.lower_nest(context, *_operands(node), **node.attrs)
+        context, operands = _NestContext(self, node), _operands(node)
+        if node.op.updates is not None:
+            self._begin_as(context, operands[node.op.updates])
+        node.op.lower_nest(context, *operands, **node.attrs)
         self._halos()
+
+    def _begin_as(self, context: _NestContext, operand: OperandRef) -> None:
+        """Makes what lies where a result shall be that of an operand, unless the result takes over its memory."""
+        result, old = context.node.results[0], lying(context.node.operands[operand.position], self.place)
+        if old is not None and self.place[result] == self.place[old]:
+            self._buffer(result, "inout")
+            return
+        with self.nest.loops(operand.shape) as index:
+            context.store(index, context.load(operand, index))
 
     # ---- values
 

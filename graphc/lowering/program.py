@@ -9,21 +9,23 @@ from typing import Any
 from graphc.base.dtypes import bool_
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.fusion.layout import LAYOUTS, image_values, strides_of, turned_strides
-from graphc.fusion.partition import Group, is_check, is_repeated
+from graphc.fusion.partition import Group, is_repeated
 from graphc.fusion.vertical import FusionPlan, fuse
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_path
 from graphc.ir.kernel.index import Axis, Index, as_index, flatten
 from graphc.ir.kernel.nest import NestBuilder
 from graphc.ir.kernel.repeat import loop_spans
-from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Loop, Program, Storage, Store, walk
+from graphc.ir.kernel.statements import Buffer, Call, Kernel, Program, Storage
 from graphc.ir.op import Trait
 from graphc.ir.types import row_major_strides
 from graphc.lowering.group import lower_group, lower_part, origin_of
 from graphc.lowering.group_key import group_key
+from graphc.lowering.in_place import StateMemory, overwrites_own_element
 from graphc.lowering.scan_steps import Repetition, Subview
 from graphc.passes.long_views import is_written_by_parts
-from graphc.passes.operand_access import domain_axes, look_through_views, written_value
+from graphc.passes.operand_access import written_value
 from graphc.passes.shared_kernels import share_kernels
+from graphc.passes.updates import lying, stored_content, unmoved
 
 
 def lower_graph(graph: Graph, layout: str = LAYOUTS[0], costs: FusionCosts = DEFAULT.fusion) -> Program:
@@ -64,6 +66,8 @@ class _ProgramBuilder:
         self.calls: list[Call] = []
         self.products: set[str] = set()
         """Names of kernels that are contractions."""
+        self.updated: dict[Value, Value] = {}
+        """Values that are a state with some elements replaced, and the state."""
         self.loops = 0
         """How many loops around calls there are."""
 
@@ -74,12 +78,14 @@ class _ProgramBuilder:
         for node in self.graph.nodes():
             if node.op.has(Trait.CHECK):
                 self.place[node.results[0]] = self._status()
+        memory = StateMemory(self.graph, self.plan)
+        self.updated = memory.updated()
         pending = self._place_outputs()
         self._reorder_inputs()
         constants = [n for n in self.graph.nodes() if n.op is CONSTANT and n.results[0].shape]
         for node in constants:
             self._add(node.results[0], node.results[0].name, "constant", data=node.attrs["value"])
-        in_place = _in_place_candidates(self.graph, self.plan)
+        in_place = memory.overwriting() | self.updated
         for group in self.plan.groups:
             self._lower(group, {v: in_place[v] for v in group.outputs if v in in_place and v not in self.place})
         for value, name in pending:
@@ -124,18 +130,19 @@ class _ProgramBuilder:
 
     def _lower(self, group: Group, in_place: dict[Value, Value]) -> None:
         """Emits a group's kernel, straight into a state where it overwrites no element that it still reads."""
-        if is_repeated(group.nodes[0]):
-            self._place_temporaries(group)
-            self._repeat(group.nodes[0])
-            return
         if is_written_by_parts(group.nodes[0], self.costs):
             self._place_temporaries(group)
             self._write_parts(group.nodes[0])
             return
         self.place.update({value: self.place[state] for value, state in in_place.items()})
         self._place_temporaries(group)
+        if is_repeated(group.nodes[0]):
+            self._repeat(group.nodes[0])
+            return
+        if all(self._lies_there(node) for node in group.nodes):
+            return
         kernel, args = self._lowered(group)
-        unsafe = [v for v in in_place if not _overwrites_own_element(kernel, args, self.place[v])]
+        unsafe = [v for v in in_place if not overwrites_own_element(kernel, args, self.place[v])]
         if unsafe:
             for value in unsafe:
                 del self.place[value]
@@ -144,6 +151,13 @@ class _ProgramBuilder:
         name = self._emit((kernel, args), tuple(v.name for n in group.nodes for v in n.results))
         if group.kind == "contraction":
             self.products.add(name)
+
+    def _lies_there(self, node: Node) -> bool:
+        """Whether a view takes over the memory of what it shows, element for element, as one of a state that is
+        updated does."""
+        source = unmoved(node.results[0])
+        old = None if source is None else lying(source, self.place)
+        return old is not None and self.place.get(node.results[0]) == self.place[old]
 
     def _lowered(self, group: Group) -> tuple[Kernel, tuple[str, ...]]:
         """``lower_group``, or the kernel that a group like this one has become."""
@@ -186,7 +200,8 @@ class _ProgramBuilder:
         operands = [self._row_major(v) for v in node.operands]
         results = [self.place[v] for v in node.results]
         for value, source, target in zip(node.operands[: loop.carries], operands, results, strict=False):
-            self._emit(self._copy(value, source, target))
+            if source != target:
+                self._emit(self._copy(value, source, target))
         body = lower_graph(loop.body, costs=self.costs)
         bound = loop.bind(body, operands, results)
         for storage in body.storages[len(bound) :]:
@@ -221,7 +236,7 @@ class _ProgramBuilder:
         copies: list[tuple[Value, str, str]] = []
         for node in self.graph.nodes():
             if node.op.has(Trait.STATE_WRITE):
-                value, target = written_value(node.operands[1]), self.place[node.operands[0]]
+                value, target = stored_content(node), self.place[node.operands[0]]
                 if self.place[value] != target:
                     copies.append((value, self.place[value], target))
         targets = {target for _, _, target in copies}
@@ -244,7 +259,8 @@ class _ProgramBuilder:
             stored_constant = source.node.op is CONSTANT and bool(source.shape)
             # NOTE: a nest walks through its results in one order; a copy turns images faster than it would write them.
             turned = source in nests and source in self.images and self.layout != LAYOUTS[0]
-            if source in self.place or source.node.op is INPUT or stored_constant or turned:
+            elsewhere = source in self.place or source in self.updated or source.node.op is INPUT
+            if elsewhere or stored_constant or turned:
                 pending.append((source, name))
             else:
                 self.place[source] = name
@@ -276,52 +292,3 @@ class _ProgramBuilder:
             self.kernels[key] = replace(kernel, name=f"k{len(self.kernels)}")
         self.calls.append(Call(self.kernels[key].name, args, values, loops, offsets))
         return self.kernels[key].name
-
-
-def _in_place_candidates(graph: Graph, plan: FusionPlan) -> dict[Value, Value]:
-    """Values that might be computed straight into the param or state they are written to: no later group reads its old
-    content, no copy at the end does, and no check comes later."""
-    checked = max((i for i, g in enumerate(plan.groups) if any(is_check(n) for n in g.nodes)), default=-1)
-    number = {n: i for i, g in enumerate(plan.groups) for n in g.nodes}
-    writes = [n for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)]
-    copied = {written_value(v) for v in (*graph.outputs, *(n.operands[1] for n in writes))}
-    last = _last_readers(plan)
-    result: dict[Value, Value] = {}
-    for node in writes:
-        target, value = node.operands[0], written_value(node.operands[1])
-        computed = number.get(value.node, -1)
-        if value not in result and target not in copied and max(last.get(target, -1), 0) <= computed > checked:
-            result[value] = target
-    return result
-
-
-def _last_readers(plan: FusionPlan) -> dict[Value, int]:
-    """The number of the last group that reads each graph input."""
-    last: dict[Value, int] = {}
-    stored = {v.node for v in plan.stored}
-    for number, group in enumerate(plan.groups):
-        for node in group.nodes:
-            for operand in node.operands:
-                for access in look_through_views(operand, domain_axes(operand.shape), stored):
-                    if access.value.node.op is INPUT:
-                        last[access.value] = number
-    return last
-
-
-def _overwrites_own_element(kernel: Kernel, args: Sequence[str], storage: str) -> bool:
-    """True when the kernel reads the storage only at the element that it writes next."""
-    if storage not in args:
-        return True
-    buffer = kernel.buffers[args.index(storage)].name
-    reads: list[tuple[Index, tuple[Loop, ...]]] = []
-    stored: tuple[Index, tuple[Loop, ...]] | None = None
-    for stmt, loops in walk(kernel.body):
-        if isinstance(stmt, Load) and stmt.buffer == buffer:
-            reads.append((stmt.index, loops))
-        if not isinstance(stmt, Store) or stmt.buffer != buffer:
-            continue
-        ahead = all(index == stmt.index and around == loops[: len(around)] for index, around in reads)
-        if stored is not None or not ahead:
-            return False
-        stored, reads = (stmt.index, loops), []
-    return not reads

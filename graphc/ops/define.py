@@ -129,6 +129,7 @@ class Rules(TypedDict, total=False):
     jvp: Callable[..., Any] | None
     lower: Callable[..., Any] | None
     lower_nest: Callable[..., None] | None
+    updates: int | None
     decompose: Callable[..., Any] | None
     alias: Callable[..., Any] | None
     batch: BatchRule | None

@@ -292,10 +292,8 @@ def _nest_scatter_add(c: LowerContext, x: OperandRef, indices: OperandRef, updat
 def _nest_scatter(
     c: LowerContext, x: OperandRef, indices: OperandRef, updates: OperandRef, axis: int, combine: str | None
 ) -> None:
-    """Copies x, then stores the updates there, or combines it with them, one index after the other (two may name one
+    """Stores the updates in what holds x, or combines it with them, one index after the other (two may name one
     place)."""
-    with c.nest.loops(x.shape) as index:
-        c.store(index, c.load(x, index))
     if not x.shape[axis]:
         return
     nest, rank = c.nest, len(indices.shape)
@@ -338,6 +336,7 @@ scatter_add = define(
         lambda g, result, x, indices, updates, axis: gather(g, indices, axis=axis),
     ),
     lower_nest=_nest_scatter_add,
+    updates=0,
     traits=Trait.PURE | Trait.MATERIALIZE,
     batch=_batched_scatter,
     samples=lambda: [
@@ -408,6 +407,7 @@ scatter = define(
     ),
     jvp=_scatter_jvp,
     lower_nest=lambda c, x, indices, updates, axis: _nest_scatter(c, x, indices, updates, axis, None),
+    updates=0,
     traits=Trait.PURE | Trait.MATERIALIZE,
     bounds=bounds.union(0, 2),
     batch=_batched_scatter,
@@ -483,6 +483,7 @@ scatter_extreme = define(
     reference=_scatter_extreme_reference,
     vjp=(_scatter_extreme_vjp_x, None, _scatter_extreme_vjp_updates),
     lower_nest=_nest_scatter_extreme,
+    updates=0,
     traits=Trait.PURE | Trait.MATERIALIZE,
     batch=_batched_scatter,
     samples=lambda: [

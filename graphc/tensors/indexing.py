@@ -16,7 +16,7 @@ from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, I
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.check import check_index, check_range
-from graphc.ops.index import gather, iota, scatter, scatter_add, scatter_extreme
+from graphc.ops.index import gather, gathered_shape, iota, scatter, scatter_add, scatter_extreme
 from graphc.tensors.tensor_base import TensorBase, converted, front
 
 
@@ -214,12 +214,24 @@ def put(x: Any, index: Any, value: Any, accumulate: bool = False) -> None:
         elif not _is_same_view(part, value):
             part.copy_(value)
         return
+    if len(p.tensors) == 1:
+        ((axis, chosen),) = p.tensors
+        put_entries(part, axis, _checked(chosen, part.shape[axis]), value, accumulate)
+        return
     places = _take_tensors(_positions(part.shape), p.tensors)
     value = _broadcast(value, part.dtype, places.shape)
-    content = front().before_write(part)
-    flat = shape.reshape(content, shape=(part.numel(),))
-    result = added(flat, places, value, 0) if accumulate else scatter(flat, places, value, axis=0)
-    front().assign(part, shape.reshape(result, shape=part.shape))
+    flat = shape.reshape(front().before_write(part), shape=(part.numel(),))
+    front().assign(part, shape.reshape(_placed(flat, places, value, 0, accumulate), shape=part.shape))
+
+
+def put_entries(x: Any, axis: int, places: Any, value: Any, accumulate: bool) -> None:
+    """Makes ``value``, broadcast, the entries of a dimension at ``places``, which are in range, as ``put`` does."""
+    value = _broadcast(value, x.dtype, gathered_shape(x.shape, places.shape, axis))
+    front().assign(x, _placed(front().before_write(x), places, value, axis, accumulate))
+
+
+def _placed(x: Any, places: Any, value: Any, axis: int, accumulate: bool) -> Any:
+    return added(x, places, value, axis) if accumulate else scatter(x, places, value, axis=axis)
 
 
 def fill(x: Any, dim: int, index: Any, value: Any) -> None:

@@ -47,6 +47,9 @@ def lower_op(op: OpDef, types: Types, attrs: Attrs) -> Kernel:
     c = MemoryContext(type)
     refs = [OperandRef(i, t) for i, t in enumerate(types)]
     if op.lower_nest is not None:
+        if op.updates is not None:
+            with c.nest.loops(type.shape) as index:
+                c.store(index, c.load(refs[op.updates], index))
         op.lower_nest(c, *refs, **attrs)
     else:
         assert op.lower is not None, f"{op.name} has no kernel rule"

@@ -203,10 +203,8 @@ class InPlace(TensorBase):
         if not self.shape:
             self.reshape(1)._put_entries(0, index, source.reshape(1), accumulate)  # type: ignore[attr-defined]
             return self
-        order = (at, *(d for d in range(self.ndim) if d != at))
-        value = shape.transpose(source, permutation=order)
         places = indexing.entries(index, self.shape[at], "index")
-        indexing.put(shape.transpose(self, permutation=order), places, value, accumulate)
+        indexing.put_entries(self, at, places, source, accumulate)
         return self
 
     def index_fill_(self, dim: int, index: Tensor, value: Any) -> Tensor:

@@ -13,8 +13,8 @@ from graphc.ir.kernel.statements import Acc, IndexLet, Kernel, Let, Load, Loop, 
 
 PRODUCTS = ("mul", "dot2", "dot4")
 """Operations on two operands that are summed."""
-UNPACKING = ("cast", "shl", "shr", "shr_unsigned", "and", "xor")
-"""Operations that make a factor of what is stored: a conversion, or the choice of some bits of a word."""
+UNPACKING = ("shl", "shr", "shr_unsigned", "and", "xor", "bitcast")
+"""Operations that choose some bits of a word as a factor."""
 
 
 @dataclass(frozen=True)
@@ -130,21 +130,24 @@ def _product(inner: tuple[Stmt, ...]) -> tuple[Load, Load, str] | None:
         return None
     if any(isinstance(x, Dynamic) for s in (a, b) for x in atoms(s.index)):
         return None
-    words = {made[s.name].name for s in inner if isinstance(s, Let) and s.op in UNPACKING[1:]}
+    words = {made[s.name].name for s in inner if isinstance(s, Let) and s.op in UNPACKING}
     return (a, b, next(iter(words), "")) if len(words) < 2 else None
 
 
 def _factors(statements: Iterable[Stmt]) -> dict[str, Load] | None:
-    """What each scalar is made of: one load; None where something else is among the statements."""
+    """What each scalar is made of: one load; None where something else is among the statements. From bits that are
+    taken as a number another one may be subtracted."""
     made: dict[str, Load] = {}
+    bits: set[str] = set()
     for stmt in statements:
         if isinstance(stmt, Load):
             made[stmt.name] = stmt
-        elif isinstance(stmt, Let) and stmt.op in UNPACKING:
+        elif isinstance(stmt, Let) and (stmt.op in ("cast", *UNPACKING) or (stmt.op == "sub" and stmt.args[0] in bits)):
             sources = [made[x] for x in stmt.args if isinstance(x, str) and x in made]
             if len(sources) != 1:
                 return None
             made[stmt.name] = sources[0]
+            bits.update([stmt.name] if stmt.op == "bitcast" else ())
         elif not isinstance(stmt, IndexLet):
             return None
     return made

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.base.errors import AttributeValueError, DTypeError
 from graphc.base.public import call
+from graphc.base.symbolic import is_symbolic
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +141,9 @@ def fitted(value: bool | int | float, dtype: DType) -> bool | int | float:
     whole = isinstance(value, (int, np.integer))
     if whole and dtype.kind == "u":
         low = -high
-    if not math.isfinite(value) or not low <= value <= high:
+    if not (whole or math.isfinite(value)) or not low <= value <= high:
         raise AttributeValueError(f"{value!r} does not fit {dtype.name}", remedy=f"a number from {low} to {high}")
-    number = int(value)
+    number = value if whole and is_symbolic(value) else int(value)
     return number % (high + 1) if number < 0 and dtype.kind == "u" else number
 
 

@@ -15,6 +15,7 @@ from graphc.base.mutation_epoch import EPOCH
 from graphc.compiled.bindings import Modules
 from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
+from graphc.compiled.number_places import MOST_ANSWERS, Fresh, Given, NumberPlaces
 from graphc.compiled.program_table import ProgramTable, trim
 from graphc.compiled.recompile_warning import RecompileCount, argument_names
 from graphc.compiled.user_passes import passed
@@ -29,7 +30,7 @@ from graphc.tensors.structure import Structure, check_static, flatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import refresh
 from graphc.tracing.identity import repeats
-from graphc.tracing.trace import draws, graph_name, is_module, modules_of, runs_as_python, trace_function
+from graphc.tracing.trace import Traced, draws, graph_name, is_module, modules_of, runs_as_python, trace_function
 
 
 class _Shortcut(NamedTuple):
@@ -54,6 +55,10 @@ def no_class(doing: str, value: Any) -> None:
     """Raises ArgumentError for a class in the place of an object of it."""
     if isinstance(value, type):
         raise ArgumentError(f"{doing}: {value.__name__} is a class", remedy=f"{value.__name__}(...), an object of it")
+
+
+_Found = tuple[Variant, Any, list[Tensor]]
+"""A variant, the key that it is known by, and the numbers that a call gives it."""
 
 
 class Compiled:
@@ -83,6 +88,7 @@ class Compiled:
         self._first, self._pipeline = arrange(self._passes)
         self._variants: ProgramTable[Variant] = ProgramTable(self._forget)
         self._modules: Modules | None = None
+        self._numbers = NumberPlaces()
         self._shortcut = _NO_SHORTCUT
         self._draws = False
         """Whether a variant draws random numbers, and was called inside of another module's call."""
@@ -130,20 +136,20 @@ class Compiled:
         signature = [(t.dtype, t._data.shape, grad_enabled and refresh(t)._requires_grad) for t in leaves]
         scope = module_path.scope() if self._draws else None
         place = scope and self._place(scope)
-        key = (structure, tuple(signature), modules.training(), grad_enabled, repeats(leaves), place)
-        fitting = (v for v in self._variants.find(key) if v.holds())
-        variant = next(fitting, None)
-        is_new = variant is None
-        if variant is None:
-            variant = self._new_variant(key, modules, args, kwargs)
-        elif variant is not self._variants.last:
+        shape, given = self._numbers.opened(structure)
+        key = (shape, tuple(signature), modules.training(), grad_enabled, repeats(leaves), place)
+        found, made = self._fitting(key, given), None
+        if found is None:
+            found = made = self._new_variant(key, structure, modules, args, kwargs)
+        variant, key, numbers = found
+        if made is None and variant is not self._variants.last:
             self._variants.use(variant)
-        result = variant.run(leaves)
+        result = variant.run([*leaves, *numbers] if numbers else leaves)
         if variant.drawn and (scope := module_path.scope()):
             scope.memory.update({generator: dict(counts) for generator, counts in variant.drawn.items()})
         if leaves is args and (call := variant.shortcut()):
             self._shortcut = _Shortcut(epoch, len(args), grad_enabled, call, result.dtype, *variant.versions())
-        if is_new:
+        if made is not None:
             trim()
             self._count.note(key, 3)
         return result
@@ -152,29 +158,64 @@ class Compiled:
         """Drops what refers to a program that has gone from the table."""
         self._shortcut = _NO_SHORTCUT
 
-    def _new_variant(self, key: Any, modules: Modules, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
+    def _fitting(self, key: Any, given: Given) -> _Found | None:
+        """The variant for a call, its key, and the numbers that the call gives as tensors."""
+        for variant in self._variants.find(key):
+            if variant.holds() and (numbers := variant.numbers.tensors(given)) is not None:
+                return variant, key, numbers
+        return None
+
+    def _new_variant(
+        self, key: Any, structure: Structure | int, modules: Modules, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> _Found:
         with self._lock:
-            for variant in self._variants.find(key):
-                if variant.holds():
-                    return variant
-            name, structure = graph_name(self._target), key[0]
-            self._recompiles.tell(key, dict(self._variants.items()), modules)
+            shape, given = self._numbers.learned(structure)
+            key = (shape, *key[1:])
+            if found := self._fitting(key, given):
+                return found
+            self._recompiles.tell(key, dict(self._variants.items()), modules, self._numbers.constants)
             check_static(structure)
-            traced = trace_function(self._target, args, kwargs, guarded=True)
-            scope, after = module_path.scope(), {}
-            if scope is not None and draws(traced.graph):
-                self._draws, key, inside = True, (*key[:-1], self._place(scope)), scope.continued()
-                traced = trace_function(self._target, args, kwargs, guarded=True, scope=inside)
-                after = drawn(inside)
+            shape, given, traced, taken, place, after = self._traced(structure, args, kwargs)
+            key = (shape, *key[1:-1], key[-1] if place is None else place)
+            if taken.is_none and (found := self._fitting(key, given)):
+                return found
             known = self._variants.find(key)
             weights = self._weights._replace(live=any(v.is_thrashing for v in known))
             traced = passed(traced, self._first, self._machine)
-            variant = Variant(name, traced, modules, flatten((args, kwargs))[0], weights, self._pipeline, self._machine)
-            variant.drawn = after
+            numbers = taken.tensors(given) or []
+            leaves, name = [*flatten((args, kwargs))[0], *numbers], graph_name(self._target)
+            variant = Variant(name, traced, modules, leaves, weights, self._pipeline, self._machine)
+            variant.drawn, variant.numbers = after, taken
             variant.holds()
-            self._variants.add(key, variant, alone=self._weights.freeze)  # other constants will not come back
+            # Other constants will not come back; where some hold, there are several programs for different numbers.
+            alone = self._weights.freeze and not any(v.holds() for v in known)
+            self._variants.add(key, variant, alone)
+            if len([v for v in self._variants.find(key) if v.numbers.asks]) > MOST_ANSWERS:
+                self._numbers.fix(taken.asks)
             self._log.info("%s: variant %d", name, len(self._variants))
-            return variant
+            return variant, key, numbers
+
+    def _traced(self, structure: Structure | int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What ``NumberPlaces.traced`` gives, where random numbers are drawn in the middle of a module's call the place
+        (else None), and how often its modules have drawn after it."""
+        scope, place, after = module_path.scope(), None, {}
+
+        def trace(fresh: Fresh, inside: Any = None) -> Traced:
+            return trace_function(self._target, args, kwargs, guarded=True, scope=inside, numbers=fresh())
+
+        def trace_inside(fresh: Fresh) -> Traced:
+            nonlocal after
+            assert scope is not None
+            inside = scope.continued()
+            traced = trace(fresh, inside)
+            after = drawn(inside)
+            return traced
+
+        found = self._numbers.traced(structure, trace)
+        if scope is not None and draws(found[2].graph):
+            self._draws, place = True, self._place(scope)
+            found = self._numbers.traced(structure, trace_inside)
+        return *found, place, after
 
     def _place(self, scope: module_path.Scope) -> tuple[Any, ...]:
         """What random numbers depend on that are drawn in the middle of a module's call."""

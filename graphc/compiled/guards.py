@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from graphc.base import config
 from graphc.compiled.bindings import Modules
-from graphc.tensors.structure import LEAF, Branch, Leaf, Static, Structure
+from graphc.tensors.structure import LEAF, Branch, Leaf, Open, Static, Structure
 
+_NONE: Mapping[str, str] = {}
 SHOWN = 8
 """Most reasons that one message names."""
 
@@ -37,9 +38,16 @@ class Recompiles:
         self._modules: Modules | None = None
         self._count = 0
 
-    def tell(self, key: tuple[Any, ...], variants: Mapping[Any, Sequence[Any]], modules: Modules) -> list[str]:
+    def tell(
+        self,
+        key: tuple[Any, ...],
+        variants: Mapping[Any, Sequence[Any]],
+        modules: Modules,
+        constants: Mapping[str, str] = _NONE,
+    ) -> list[str]:
         """Called before a variant for ``key``, the fields of Key, is built; ``variants`` are those that exist, by key.
-        Each tells ``why`` it does not hold. Returns the reasons, none for the first variant."""
+        Each tells ``why`` it does not hold. ``constants`` are the lines that need the values of number arguments, by
+        the way to each. Returns the reasons, none for the first variant."""
         before, self._modules = self._modules, modules
         self._count += 1
         if self._count == 1 or not config.read().explain_recompiles:
@@ -47,7 +55,7 @@ class Recompiles:
         if before is not None and before is not modules:
             reasons = ["modules: a child was added, removed or replaced"]
         else:
-            reasons = self._reasons(key, variants, modules)
+            reasons = [_with_line(reason, constants) for reason in self._reasons(key, variants, modules)]
         more = [f"and {len(reasons) - SHOWN} more"] if len(reasons) > SHOWN else []
         lines = "".join(f"\n  {reason}" for reason in [*reasons[:SHOWN], *more])
         config.logger("recompiles").warning("%s is compiled again (number %d):%s", self.name, self._count, lines)
@@ -55,9 +63,18 @@ class Recompiles:
 
     def _reasons(self, key: tuple[Any, ...], variants: Mapping[Any, Sequence[Any]], modules: Modules) -> list[str]:
         """How the nearest variant differs."""
-        found = [differences(Key(*old), Key(*key), modules) for old in variants if old != key]
-        found += [variant.why() for variant in variants.get(key, ())]
+        found = [variant.why() for variant in variants.get(key, ())]
+        found += [differences(Key(*old), Key(*key), modules) for old in variants if old != key]
         return min(found, key=len, default=[])
+
+
+def _with_line(reason: str, constants: Mapping[str, str]) -> str:
+    """A reason, with the line that makes a constant of the number that it speaks of."""
+    path = reason.removeprefix(_STATIC).partition(":")[0] if reason.startswith(_STATIC) else ""
+    return f"{reason} (its value is needed at {constants[path]})" if path in constants else reason
+
+
+_STATIC = "static argument "
 
 
 def differences(old: Key, new: Key, modules: Modules) -> list[str]:
@@ -118,8 +135,10 @@ def structure_differences(old: Structure | int, new: Structure | int) -> list[st
                 steps = zip(keys, a.children, b.children, strict=True)
                 stack += [(f"{path}.{k}" if path else str(k), x, y) for k, x, y in steps]
                 continue
-        if isinstance(a, Static) and isinstance(b, Static):
-            found.append(f"static argument {path}: {a.value!r} -> {b.value!r}")
+        if isinstance(b, Open):
+            found.append(f"number argument {path}: {_shape(a)} -> {b.value!r}; from now on each call gives it")
+        elif isinstance(a, Static) and isinstance(b, Static):
+            found.append(f"{_STATIC}{path}: {a.value!r} -> {b.value!r}")
         else:
             found.append(f"argument {path}: {_shape(a)} -> {_shape(b)}")
     return sorted(found)

@@ -10,7 +10,7 @@ from typing import Any
 from graphc.base import config
 from graphc.base.errors import RecompileWarning
 from graphc.compiled.guards import Key
-from graphc.tensors.structure import Branch, Leaf, Structure
+from graphc.tensors.structure import Branch, Leaf, Open, Structure
 
 SHOWN = 8
 """Most sizes or values that one line names."""
@@ -60,13 +60,15 @@ def variations(keys: list[Key], names: list[str]) -> tuple[list[str], list[str]]
             if isinstance(part, Leaf):
                 for dim, size in enumerate(next(leaves)[1]):
                     sizes.setdefault((title, dim), {})[size] = None
-            elif isinstance(part.value, _NUMBERS):
+            elif isinstance(part.value, _NUMBERS) and not isinstance(part, Open):
                 values.setdefault(title, {})[part.value] = None
     found = [(f"argument {t}: dimension {dim} took", "sizes", list(v)) for (t, dim), v in sizes.items() if len(v) > 1]
     remedies = ["pad to a few fixed sizes"] if found else []
     numbers = [(f"argument {title} took", "values", list(v)) for title, v in values.items() if len(v) > 1]
     if numbers:
-        remedies.append("graphc.tensor(x) for a number x that varies, unless a shape or a branch needs it")
+        remedies.append(
+            "numbers that only meet tensors and numbers; GRAPHC_EXPLAIN_RECOMPILES=1 tells the line that needs a value"
+        )
     found = sorted(found + numbers, key=lambda line: -len(line[2]))
     return [f"{what} {len(v)} {kind} ({_listed(v)})" for what, kind, v in found], remedies
 

@@ -19,6 +19,7 @@ from graphc.compiled.bindings import (
     Slot,
     account_of,
 )
+from graphc.compiled.number_places import GivenNumbers
 from graphc.compiler.cache import Entry
 from graphc.compiler.compile import compile_graph, load_compiled, running_target
 from graphc.compiler.freeze import freeze, watch
@@ -168,6 +169,8 @@ class Variant:
         self.traced = traced
         self.structure = traced.structure
         self.single = isinstance(traced.structure, Leaf)
+        self.numbers = GivenNumbers(None)
+        """How it takes numbers that each call gives."""
         self.drawn: dict[Any, dict[str, int]] = {}
         """In the middle of a module's call: how often its modules have drawn after this part of it."""
         self.output_types = [(v.shape, v.dtype.numpy) for v in traced.graph.outputs]
@@ -273,7 +276,7 @@ class Variant:
 
     def why(self) -> list[str]:
         """What of it has changed."""
-        return [*self.binding.why(), *self.account.why()]
+        return [*self.numbers.why(), *self.binding.why(), *self.account.why()]
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """Calls the program; the result is part of the autograd graph where it can be."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.base.dtypes import BY_NAME, DType, float32, promote, scalar_type
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError, VerifyError
+from graphc.base.symbolic import is_symbolic
 from graphc.ir.op import (
     REGISTRY,
     Attr,
@@ -109,12 +110,17 @@ def as_type(operand: Any, dtype: DType) -> Any:
     """``operand`` as ``dtype``: scalars become constants, others are cast when they differ."""
     if isinstance(operand, Scalar):
         value = operand.item() if isinstance(operand, np.generic) else operand
-        return dispatch.current().scalar(_wrapped(value, dtype) if dtype.kind in "iu" else value, dtype)
+        return dispatch.current().scalar(element(value, dtype), dtype)
     return operand if operand.dtype is dtype else dispatch.apply(REGISTRY["cast"], (operand,), {"dtype": dtype})
 
 
-def _wrapped(value: Any, dtype: DType) -> Any:
-    """A Python int as an element of an integer type takes it: modulo its range, as arithmetic goes."""
+def element(value: Any, dtype: DType) -> Any:
+    """A Python number as an element of a type takes it: modulo the range of an integer type, as arithmetic goes. A
+    symbolic one stays as it is, until its value is known.
+
+    Raises ArgumentError for a whole number beyond i64."""
+    if dtype.kind not in "iu" or is_symbolic(value):
+        return value
     if not -(2**63) <= value < 2**63:
         raise ArgumentError(f"{value} lies outside of the range of i64", remedy="a float")
     low = 0 if dtype.kind == "u" else -(1 << dtype.bits - 1)

@@ -13,7 +13,9 @@ from graphc.base.device import device as device_type
 from graphc.base.dims import common_shape, new_shape
 from graphc.base.dtypes import DType, dtype_of, fitted, float32, float64, int64, python_scalar_type
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from graphc.base.symbolic import is_symbolic
 from graphc.tensors import sampling
+from graphc.tensors.open_numbers import filled_with, tensor_of
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import BY_NUMPY, converted, expose, front, need_tensor, too_large
 
@@ -80,6 +82,8 @@ def _has_numpy(data: Any) -> bool:
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A new tensor with a copy of the data: a number, nested sequences, a numpy array or a tensor."""
+    if not requires_grad and (found := tensor_of(data, dtype, _default[0])) is not None:
+        return found
     array = array_of(data, dtype)
     if array.dtype not in BY_NUMPY:
         raise DTypeError(f"data of type {array.dtype} is not supported", remedy="pass dtype=, or array.astype(...)")
@@ -154,6 +158,8 @@ def full(
     size: Sequence[int], fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Elements of one value; its type is that of the value unless given."""
+    if is_symbolic(fill_value) and not requires_grad:
+        return filled_with(fill_value, new_shape((_sequence(size),)), dtype, _default[0])
     if np.ndim(fill_value._data if isinstance(fill_value, Tensor) else fill_value):
         raise ArgumentError("full takes one number as fill_value", remedy="a number, or tensor.expand(...)")
     value = array_of(fill_value, dtype)

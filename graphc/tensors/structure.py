@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError
-from graphc.base.values import key_of, unknown_part
+from graphc.base.symbolic import KINDS, is_symbolic
+from graphc.base.symbolic import value as value_of
+from graphc.base.values import is_immutable, key_of, unknown_part
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import expose, front
 
@@ -25,8 +27,8 @@ class Static:
     __slots__ = ("key", "value")
 
     def __init__(self, value: Any):
-        self.value = value
-        self.key = key_of(value)
+        self.value = value_of(value) if is_symbolic(value) else value
+        self.key = key_of(self.value)
 
     def __eq__(self, other: object) -> bool:
         return self.key == other.key if isinstance(other, Static) else NotImplemented
@@ -36,6 +38,16 @@ class Static:
 
     def __repr__(self) -> str:
         return f"Static({self.value!r})"
+
+
+class Open(Static):
+    """The place of a number that each call gives."""
+
+    __slots__ = ()
+
+    def __init__(self, number: Any):
+        self.value = number
+        self.key = (Open, type(number))
 
 
 @dataclass(frozen=True)
@@ -110,6 +122,34 @@ def check_static(structure: Structure | int) -> None:
                 remedy="tensors, numbers, texts, or tuples, dictionaries and dataclasses of them; objects that stay "
                 "the same can be attributes or global variables, whose use is watched",
             )
+
+
+def numbers(structure: Structure, path: str = "") -> list[tuple[str, Static]]:
+    """Numbers other than bools, in order: the way to each, as ``0.1`` or ``1.scale``, and what is in its place."""
+    if isinstance(structure, Static):
+        return [(path, structure)] if type(structure.value) in KINDS else []
+    if isinstance(structure, Leaf):
+        return []
+    keys = structure.keys or range(len(structure.children))
+    pairs = zip(keys, structure.children, strict=True)
+    return [n for k, child in pairs for n in numbers(child, f"{path}.{k}" if path else str(k))]
+
+
+def holds_objects(structure: Structure) -> bool:
+    """Whether anything in it is neither tensor nor number nor text: an object that may hold others."""
+    if isinstance(structure, Static):
+        return not is_immutable(structure.value)
+    return isinstance(structure, Branch) and any(map(holds_objects, structure.children))
+
+
+def with_numbers(structure: Structure, given: Iterator[Static]) -> Structure:
+    """The structure with other ones in the places of ``numbers``."""
+    if isinstance(structure, Static):
+        return next(given) if type(structure.value) in KINDS else structure
+    if isinstance(structure, Leaf):
+        return structure
+    children = tuple([with_numbers(child, given) for child in structure.children])
+    return Branch(structure.kind, structure.keys, children, structure.types)
 
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:

@@ -52,6 +52,8 @@ class Reads:
         """Attributes that the trace has set to numbers and texts without reading them: dictionary, name and value."""
         self.compares_identity = False
         """Whether code has asked if two objects are one: the tensors that are arguments may be."""
+        self.asks_type = ""
+        """The line of a function that has asked for the class of an object by ``type``."""
         self._before: dict[int, tuple[Any, dict[str, Any], dict[str, Any]]] = {}
         """Owner, dictionary and former content of each object that was met."""
         self._outside: dict[int, Any] = {}
@@ -182,6 +184,8 @@ class Reads:
         self._functions[key] = functions
         outside = [f for f in functions if code not in self._codes or id(f) in self._outside]
         self.compares_identity = self.compares_identity or code_reads.compares_identity(code)
+        if not self.asks_type and code_reads.asks_type(code):
+            self.asks_type = f"{code.co_filename}:{code.co_firstlineno}"
         for inner in code_reads.codes_within(code):
             self._codes[inner] = None
         place = f"{code.co_filename}:{code.co_firstlineno}"

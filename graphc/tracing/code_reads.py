@@ -79,6 +79,11 @@ def compares_identity(code: CodeType) -> bool:
     return False
 
 
+def asks_type(code: CodeType) -> bool:
+    """Whether code may ask for the class of an object by ``type``, which sees through what stands for a number."""
+    return any(variable.name == "type" and variable.is_global for variable in variables_of(code))
+
+
 def codes_within(code: CodeType) -> Iterator[CodeType]:
     """The code of functions that code makes."""
     for constant in code.co_consts:

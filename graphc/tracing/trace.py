@@ -14,6 +14,7 @@ import numpy as np
 from graphc.base import module_path
 from graphc.base.errors import ArgumentError, GraphcError, TraceError
 from graphc.base.interruptions import kept_outside
+from graphc.base.symbolic import record_of
 from graphc.ir.graph.graph import INPUT, Graph, Value, input_path
 from graphc.ir.graph.verify import sub_graphs
 from graphc.ir.op import Trait
@@ -21,7 +22,7 @@ from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.tape.node import leaves_behind
 from graphc.tape.tangents import USED, levels
-from graphc.tensors.structure import Structure, flatten, names, unflatten
+from graphc.tensors.structure import Open, Structure, flatten, holds_objects, names, unflatten, with_numbers
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, is_counted, refresh
 from graphc.tracing.attributes import Reads, recording
@@ -69,7 +70,7 @@ class Traced:
 
     graph: Graph
     inputs: tuple[Value, ...]
-    """One argument per example tensor, in order; unused ones too."""
+    """One argument per example tensor, in order; unused ones too. Then those for numbers that each call gives."""
     arguments: tuple[Argument, ...]
     """Tensors from outside, in order of first use."""
     constants: tuple[Constant, ...]
@@ -124,13 +125,15 @@ def trace_function(
     modules: Sequence[tuple[str, Any]] | None = None,
     guarded: bool = False,
     scope: module_path.Scope | None = None,
+    numbers: Sequence[Any] = (),
 ) -> Traced:
     """Traces ``target(*args, **kwargs)``; see ``trace``.
 
     ``modules`` are those that it uses, with prefixes for the names of their tensors; None looks for them. ``guarded``
     records also what functions read of their globals and closures, and makes arguments of tensors outside that can be
     written to unseen. ``scope`` holds the modules whose calls the trace stands in, on which random numbers depend.
-    Raises TraceError when the traced code changes what is outside, which is what it was then.
+    ``numbers`` are what stands for the numbers among the arguments: themselves, or symbolic ones of one record, which
+    is closed then. Raises TraceError when the traced code changes what is outside, which is what it was then.
     """
     if is_tracing():
         raise TraceError("a trace is started inside of another one", remedy="call the function itself")
@@ -146,6 +149,9 @@ def trace_function(
     inside = [images[i] for i in repeats(leaves)] or images
     values = tuple(image._data for image in images)
     tracer.arguments = frozenset(map(id, images))
+    record = tracer.numbers = record_of(numbers)
+    if record is not None:
+        structure = with_numbers(structure, iter([Open(number) for number in numbers]))
     with kept_outside(), dispatch.use(tracer), module_path.outside(scope), recording(guarded) as reads:
         inputs, keywords = unflatten(structure, inside)
         for module in known:
@@ -153,18 +159,26 @@ def trace_function(
         try:
             output = _call(target, inputs, keywords)
             found, outputs = flatten(output)
+            if record is not None and holds_objects(outputs):
+                record.pin_all()  # what they hold is that of the trace
             results = [refresh(tracer.local(t)) for t in found]
         # NOTE: whatever ends the traced code, Ctrl-C too: what it has changed is put back, then that is raised again.
         except BaseException:
             reads.settle()
             raise
+        finally:
+            if record is not None:
+                record.close()
     settled(reads, graph.name)
     written = tuple(i for i, image in enumerate(inside) if image._version)
     known = {id(image): value for image, value in zip(images, values, strict=True)}
     known |= {id(c.image): c.value for c in tracer.captured.values()}
     behind = leaves_behind([edge_of(t)[0] if t._requires_grad else None for t in results])
     reached = {known[leaf]: number for leaf, number in behind.items() if leaf in known}
-    return replace(finish(tracer, values, results, outputs), attributes=reads, written=written, reached=reached)
+    given = () if record is None else tuple(record.inputs.values())
+    return replace(
+        finish(tracer, (*values, *given), results, outputs), attributes=reads, written=written, reached=reached
+    )
 
 
 def settled(reads: Reads, name: str) -> list[Any]:

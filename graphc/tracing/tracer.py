@@ -12,6 +12,8 @@ from graphc.base import module_path
 from graphc.base.dtypes import DType
 from graphc.base.errors import GradientError, TraceError
 from graphc.base.location import Location, capture
+from graphc.base.symbolic import NumberRecord, is_symbolic, place_of
+from graphc.base.symbolic import value as value_of
 from graphc.eager import engine
 from graphc.eager.dispatcher import check_tensors, escaped
 from graphc.eager.forward_ad import propagate
@@ -82,6 +84,8 @@ class Tracer:
         self._by_image: dict[int, Captured] = {}
         self.arguments: frozenset[int] = frozenset()
         """By identity: the tensors that stand for the arguments of the function."""
+        self.numbers: NumberRecord | None = None
+        """What becomes of the numbers that each call gives."""
         self._asked: set[Node] = set()
         """Nodes whose values were asked for, so that the graph depends on them in ways that it does not show."""
 
@@ -90,6 +94,7 @@ class Tracer:
     def apply(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """The traced result, or a tuple of them; raises what the op's type rule raises, with the user's line."""
         check_tensors(op, operands)
+        attrs = {name: value_of(value) for name, value in attrs.items()}
         recording = is_grad_enabled()
         if VOLATILE[0] and any([t._volatile for t in operands]):
             recording = False
@@ -126,8 +131,26 @@ class Tracer:
         return known
 
     def scalar(self, value: bool | int | float, dtype: DType) -> Tensor:
-        """A scalar constant."""
+        """A scalar constant; an argument of the outermost graph for a number that each call gives."""
+        if is_symbolic(value):
+            found = self._number(value, dtype)
+            if found is not None:
+                return found
+            value = value_of(value)
         return Tensor._wrap(self.graph.scalar(value, dtype))
+
+    def _number(self, value: Any, dtype: DType) -> Tensor | None:
+        """The argument for a symbolic number; None where the graph must hold its value."""
+        root = self
+        while isinstance(root.parent, Tracer):
+            root = root.parent
+        record, slot = place_of(value)
+        whole = isinstance(value, int)
+        if record is not root.numbers or not record.is_open or dtype.kind not in ("iuf" if whole else "f"):
+            return None
+        made = record.known(slot, dtype, lambda: root.graph.add_input(TensorType(dtype), "number"))
+        tensor = Tensor._wrap(made)
+        return tensor if root is self else self.local(tensor)
 
     def known(self, tensor: Tensor) -> np.ndarray | None:
         """The elements of a constant, read through views; None where a call may have others."""

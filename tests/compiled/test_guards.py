@@ -66,7 +66,9 @@ def test_static_arguments(told: Callable[[], list[str]]):
     compiled = gc.compile(Net().eval())
     for scale in (2.0, 3.0, 2.0):
         compiled(floats(2, 4), scale=scale)
-    assert told() == ["Net is compiled again (number 2):\n  static argument 1.scale: 2.0 -> 3.0"]
+    assert told() == [
+        "Net is compiled again (number 2):\n  number argument 1.scale: 2.0 -> 3.0; from now on each call gives it"
+    ]
 
 
 def test_parameters(told: Callable[[], list[str]]):

@@ -1,0 +1,393 @@
+"""Symbolic numbers: Python numbers that a trace does not know, and a record of what it computes and asks of them."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphc.base.location import capture
+
+Number = int | float
+KINDS = (int, float)
+"""Classes of numbers that can be symbolic; bool is none, for it is there to be asked."""
+
+
+class Step(NamedTuple):
+    """One operation on numbers, or one question that the trace has asked."""
+
+    result: int
+    """Slot of the result."""
+    function: Callable[..., Any]
+    operands: tuple[int, ...]
+    """Their slots."""
+    answer: bool | None = None
+    """Of a question: what the traced path relies on."""
+    place: str = ""
+    """Of a question: the line that asked."""
+
+
+class NumberRecord:
+    """What one trace does with numbers that other calls may give others for: operations and questions in order.
+
+    ``replay`` runs them again, in Python, so results have the bits, types and errors of a call that is not compiled.
+    """
+
+    def __init__(self, numbers: Sequence[Number]):
+        self.count = len(numbers)
+        self._slots: list[Any] = [None] * self.count
+        """Constants at their places; what is given or computed stands as None."""
+        self._roots: list[frozenset[int]] = [frozenset((i,)) for i in range(self.count)]
+        self.steps: list[Step] = []
+        self.inputs: dict[tuple[int, Any], Any] = {}
+        """Slots that operations on tensors take, each as an element of a type, and what stands for it in the graph."""
+        self.pinned: dict[int, str] = {}
+        """Arguments whose value Python has taken, with the line that did so: the trace is of no use for another."""
+        self._closed = False
+        self.symbols = [_symbol(self, i, number) for i, number in enumerate(numbers)]
+
+    # ---- while the trace runs
+
+    def apply(self, function: Callable[..., Any], *operands: Any) -> Any:
+        """The result of a function of numbers, symbolic if it is an int or a float."""
+        values = [plain(x) for x in operands]
+        if self._closed or self._is_pinned(operands):
+            return function(*values)
+        try:
+            result = function(*values)
+        except BaseException:
+            self._pin_operands(operands)
+            raise
+        if type(result) not in KINDS:
+            self._pin_operands(operands)
+            return result
+        return _symbol(self, self._append(function, operands), result)
+
+    def ask(self, function: Callable[..., Any], *operands: Any) -> bool:
+        """The answer to a question about numbers; calls with another answer need another trace."""
+        answer = function(*[plain(x) for x in operands])
+        if type(answer) is not bool:
+            self._pin_operands(operands)
+        elif not self._closed and not self._is_pinned(operands):
+            self._append(function, operands, answer, str(capture()))
+        return answer
+
+    def pin(self, slot: int) -> None:
+        """Notes that the trace depends on the very values of the arguments that a slot is made of."""
+        if not self._closed:
+            for root in self._roots[slot] - self.pinned.keys():
+                self.pinned[root] = str(capture())
+
+    def pin_all(self) -> None:
+        """Notes that the trace depends on the values of all arguments."""
+        for argument in range(self.count):
+            self.pin(argument)
+
+    def known(self, slot: int, dtype: Any, make: Callable[[], Any]) -> Any:
+        """What stands for a slot as an element of a type in the graph, made at its first use."""
+        if (slot, dtype) not in self.inputs:
+            self.inputs[slot, dtype] = make()
+        return self.inputs[slot, dtype]
+
+    def close(self) -> None:
+        """Ends the trace: symbols that the traced code has left behind are plain numbers from now on."""
+        self._closed = True
+        self.symbols = []
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the trace still runs."""
+        return not self._closed
+
+    def _is_pinned(self, operands: Sequence[Any]) -> bool:
+        return all(self._roots[x._slot] <= self.pinned.keys() for x in operands if is_symbolic(x))
+
+    def _pin_operands(self, operands: Sequence[Any]) -> None:
+        for x in operands:
+            value(x)
+
+    def _slot(self, operand: Any) -> int:
+        if is_symbolic(operand):
+            return operand._slot
+        self._slots.append(operand)
+        self._roots.append(frozenset())
+        return len(self._slots) - 1
+
+    def _append(
+        self, function: Callable[..., Any], operands: Sequence[Any], answer: bool | None = None, place: str = ""
+    ) -> int:
+        places = tuple([self._slot(x) for x in operands])
+        self._roots.append(frozenset().union(*[self._roots[i] for i in places]))
+        self._slots.append(None)
+        result = len(self._slots) - 1
+        self.steps.append(Step(result, function, places, answer, place))
+        return result
+
+    # ---- after it
+
+    @property
+    def asked(self) -> dict[int, str]:
+        """Arguments that questions depend on, each with the line of the first one."""
+        found: dict[int, str] = {}
+        for step in self.steps:
+            if step.answer is not None:
+                for root in self._roots[step.result]:
+                    found.setdefault(root, step.place)
+        return found
+
+    def replay(self, numbers: Sequence[Number]) -> list[Any] | None:
+        """All slots for other arguments, or None where a question has another answer or an operation raises."""
+        return None if isinstance(found := self._replayed(numbers), str) else found
+
+    def why(self, numbers: Sequence[Number]) -> str:
+        """Why ``replay`` gives None for these numbers."""
+        return found if isinstance(found := self._replayed(numbers), str) else ""
+
+    def _replayed(self, numbers: Sequence[Number]) -> list[Any] | str:
+        slots = self._slots.copy()
+        slots[: self.count] = numbers
+        for result, function, operands, answer, place in self.steps:
+            try:
+                found = function(*[slots[i] for i in operands])
+            # NOTE: whatever it is: the call is traced anew, and raises then what it raises without being compiled.
+            except Exception as error:
+                return f"an operation on numbers raises {type(error).__name__}: {error}"
+            if answer is None:
+                slots[result] = found
+            elif found is not answer:
+                shown = ", ".join(repr(slots[i]) for i in operands)
+                return f"{function.__name__}({shown}) is {found}, and was {answer} (asked at {place})"
+        return slots
+
+
+def _power(x: Number, y: Number, kind: type[Any]) -> Number:
+    """x ** y, where the class of the result depends on the values."""
+    result = x**y
+    if type(result) is not kind:
+        raise TypeError(f"{x} ** {y} is no {kind.__name__}")
+    return result
+
+
+def _int_power(x: Number, y: Number) -> Number:
+    return _power(x, y, int)
+
+
+def _float_power(x: Number, y: Number) -> Number:
+    return _power(x, y, float)
+
+
+def _raised(record: NumberRecord, x: Any, y: Any) -> Any:
+    """x ** y of which one is symbolic; a result that is neither int nor float pins both."""
+    whole = isinstance(x, int) and isinstance(y, int) and plain(y) >= 0
+    try:
+        return record.apply(_int_power if whole else _float_power, x, y)
+    except TypeError:
+        return plain(x) ** plain(y)
+
+
+def _operation(function: Callable[..., Any], reflected: bool = False) -> Callable[..., Any]:
+    def method(self: SymbolicNumber, other: Any) -> Any:
+        pair = (other, self) if reflected else (self, other)
+        if type(other) in _OTHERS:
+            return self._record.apply(function, *pair)
+        if type(other) is complex:
+            return function(*[value(x) for x in pair])
+        return NotImplemented
+
+    return method
+
+
+def _question(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: SymbolicNumber, other: Any) -> Any:
+        if type(other) in _OTHERS:
+            return self._record.ask(function, self, other)
+        return function(self._pinned(), other) if type(other) is complex else NotImplemented
+
+    return method
+
+
+def _rounding(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: SymbolicNumber, *digits: Any) -> Any:
+        return self._record.apply(function, self, *[value(d) for d in digits])
+
+    return method
+
+
+class SymbolicNumber:
+    """Stands for a number in a trace. It takes part in arithmetic with numbers and tensors; comparisons and truth are
+    answered and recorded; whatever else needs its value gets it and pins it.
+
+    It is no subclass of float or int, so code in C that would read the number itself asks ``__float__`` or
+    ``__index__``. ``isinstance`` sees the class of the number.
+    """
+
+    __slots__ = ("_record", "_slot", "_value")
+
+    def __init__(self, record: NumberRecord, slot: int, value: Number):
+        self._record = record
+        self._slot = slot
+        self._value = value
+
+    @property
+    def __class__(self) -> Any:  # type: ignore[override]
+        return type(self._value)
+
+    def _pinned(self) -> Any:
+        self._record.pin(self._slot)
+        return self._value
+
+    __add__, __radd__ = _operation(operator.add), _operation(operator.add, True)
+    __sub__, __rsub__ = _operation(operator.sub), _operation(operator.sub, True)
+    __mul__, __rmul__ = _operation(operator.mul), _operation(operator.mul, True)
+    __truediv__, __rtruediv__ = _operation(operator.truediv), _operation(operator.truediv, True)
+    __floordiv__, __rfloordiv__ = _operation(operator.floordiv), _operation(operator.floordiv, True)
+    __mod__, __rmod__ = _operation(operator.mod), _operation(operator.mod, True)
+    __lt__, __le__ = _question(operator.lt), _question(operator.le)
+    __gt__, __ge__ = _question(operator.gt), _question(operator.ge)
+    __eq__, __ne__ = _question(operator.eq), _question(operator.ne)
+    __round__ = _rounding(round)
+    __floor__, __ceil__, __trunc__ = _rounding(math.floor), _rounding(math.ceil), _rounding(math.trunc)
+
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        if modulus is not None:
+            return pow(self._pinned(), value(other), value(modulus))
+        if type(other) is complex:
+            return self._pinned() ** other
+        return _raised(self._record, self, other) if type(other) in _OTHERS else NotImplemented
+
+    def __rpow__(self, other: Any) -> Any:
+        if type(other) is complex:
+            return other ** self._pinned()
+        return _raised(self._record, other, self) if type(other) in _OTHERS else NotImplemented
+
+    def __divmod__(self, other: Any) -> Any:
+        return (self // other, self % other) if type(other) in _OTHERS else NotImplemented
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return (other // self, other % self) if type(other) in _OTHERS else NotImplemented
+
+    def __neg__(self) -> Any:
+        return self._record.apply(operator.neg, self)
+
+    def __pos__(self) -> Any:
+        return self._record.apply(operator.pos, self)
+
+    def __abs__(self) -> Any:
+        return self._record.apply(operator.abs, self)
+
+    def __bool__(self) -> bool:
+        return self._record.ask(operator.truth, self)
+
+    # ---- what needs the value
+
+    def __hash__(self) -> int:
+        return hash(self._pinned())
+
+    def __int__(self) -> int:
+        return int(self._pinned())
+
+    def __float__(self) -> float:
+        return float(self._pinned())
+
+    def __complex__(self) -> complex:
+        return complex(self._pinned())
+
+    def __repr__(self) -> str:
+        return repr(self._pinned())
+
+    def __str__(self) -> str:
+        return str(self._pinned())
+
+    def __format__(self, spec: str) -> str:
+        return format(self._pinned(), spec)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self._value), (self._pinned(),)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if not hasattr(self._value, name):
+            raise AttributeError(f"{type(self._value).__name__!r} object has no attribute {name!r}")
+        return getattr(self._pinned(), name)
+
+    # ---- numpy, which asks for a number's value where it does not know its class
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self._pinned(), dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return getattr(ufunc, method)(*value(inputs), **value(kwargs))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return function(*value(args), **value(kwargs))
+
+
+class SymbolicFloat(SymbolicNumber):
+    """Stands for a float."""
+
+    __slots__ = ()
+
+
+class SymbolicInt(SymbolicNumber):
+    """Stands for an int."""
+
+    __slots__ = ()
+
+    __and__, __rand__ = _operation(operator.and_), _operation(operator.and_, True)
+    __or__, __ror__ = _operation(operator.or_), _operation(operator.or_, True)
+    __xor__, __rxor__ = _operation(operator.xor), _operation(operator.xor, True)
+    __lshift__, __rlshift__ = _operation(operator.lshift), _operation(operator.lshift, True)
+    __rshift__, __rrshift__ = _operation(operator.rshift), _operation(operator.rshift, True)
+
+    def __invert__(self) -> Any:
+        return self._record.apply(operator.invert, self)
+
+    def __index__(self) -> int:
+        return operator.index(self._pinned())
+
+
+_SYMBOLIC = (SymbolicFloat, SymbolicInt)
+_OTHERS = frozenset({bool, int, float, SymbolicFloat, SymbolicInt})
+
+
+def _symbol(record: NumberRecord, slot: int, number: Number) -> Any:
+    return (SymbolicInt if type(number) is int else SymbolicFloat)(record, slot, number)
+
+
+def is_symbolic(operand: Any) -> bool:
+    """Whether a number is symbolic."""
+    return type(operand) in _SYMBOLIC
+
+
+def plain(operand: Any) -> Any:
+    """The number that a symbolic one stands for in this call, without pinning it; others as they are."""
+    return operand._value if is_symbolic(operand) else operand
+
+
+def value(operand: Any) -> Any:
+    """``operand`` with symbolic numbers, also those in tuples, lists and dictionaries, pinned and replaced."""
+    if is_symbolic(operand):
+        return operand._pinned()
+    if type(operand) in (tuple, list):
+        return type(operand)([value(x) for x in operand])
+    if type(operand) is dict:
+        return {k: value(v) for k, v in operand.items()}
+    return operand
+
+
+def place_of(operand: Any) -> tuple[NumberRecord, int]:
+    """The record of a symbolic number, and its slot there."""
+    return operand._record, operand._slot
+
+
+def record_of(numbers: Sequence[Any]) -> NumberRecord | None:
+    """The record of the symbolic ones among some numbers."""
+    return next((x._record for x in numbers if is_symbolic(x)), None)

@@ -92,6 +92,12 @@ class NumberRecord:
             self.inputs[slot, dtype] = make()
         return self.inputs[slot, dtype]
 
+    def __enter__(self) -> NumberRecord:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Ends the trace: symbols that the traced code has left behind are plain numbers from now on."""
         self._closed = True
@@ -388,6 +394,6 @@ def place_of(operand: Any) -> tuple[NumberRecord, int]:
     return operand._record, operand._slot
 
 
-def record_of(numbers: Sequence[Any]) -> NumberRecord | None:
-    """The record of the symbolic ones among some numbers."""
-    return next((x._record for x in numbers if is_symbolic(x)), None)
+def record_of(numbers: Sequence[Any]) -> NumberRecord:
+    """The record of the symbolic ones among some numbers; an empty one where there are none."""
+    return next((x._record for x in numbers if is_symbolic(x)), NumberRecord(()))

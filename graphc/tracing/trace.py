@@ -150,35 +150,30 @@ def trace_function(
     values = tuple(image._data for image in images)
     tracer.arguments = frozenset(map(id, images))
     record = tracer.numbers = record_of(numbers)
-    if record is not None:
+    if numbers:
         structure = with_numbers(structure, iter([Open(number) for number in numbers]))
-    with kept_outside(), dispatch.use(tracer), module_path.outside(scope), recording(guarded) as reads:
+    with kept_outside(), dispatch.use(tracer), module_path.outside(scope), record, recording(guarded) as reads:
         inputs, keywords = unflatten(structure, inside)
         for module in known:
             reads.keep(module)
         try:
             output = _call(target, inputs, keywords)
             found, outputs = flatten(output)
-            if record is not None and holds_objects(outputs):
+            if holds_objects(outputs):
                 record.pin_all()  # what they hold is that of the trace
             results = [refresh(tracer.local(t)) for t in found]
         # NOTE: whatever ends the traced code, Ctrl-C too: what it has changed is put back, then that is raised again.
         except BaseException:
             reads.settle()
             raise
-        finally:
-            if record is not None:
-                record.close()
     settled(reads, graph.name)
     written = tuple(i for i, image in enumerate(inside) if image._version)
     known = {id(image): value for image, value in zip(images, values, strict=True)}
     known |= {id(c.image): c.value for c in tracer.captured.values()}
     behind = leaves_behind([edge_of(t)[0] if t._requires_grad else None for t in results])
     reached = {known[leaf]: number for leaf, number in behind.items() if leaf in known}
-    given = () if record is None else tuple(record.inputs.values())
-    return replace(
-        finish(tracer, (*values, *given), results, outputs), attributes=reads, written=written, reached=reached
-    )
+    traced = finish(tracer, (*values, *record.inputs.values()), results, outputs)
+    return replace(traced, attributes=reads, written=written, reached=reached)
 
 
 def settled(reads: Reads, name: str) -> list[Any]:

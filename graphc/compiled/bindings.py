@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import chain
 from operator import is_, methodcaller
 from typing import Any, NamedTuple
@@ -11,6 +11,8 @@ import numpy as np
 
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import COMMON_HOOKS, EPOCH, Members
+from graphc.compiled import prepacked_store
+from graphc.compiled.prepacked_store import Prepacked
 from graphc.compiler.native_call import unchanged
 from graphc.tensors.creation import get_default_dtype
 from graphc.tensors.tensor import Tensor
@@ -397,14 +399,17 @@ class PrepackedBinding(Binding):
         takes: Sequence[int],
         gives: Sequence[int],
         run: Callable[[list[np.ndarray]], list[np.ndarray]],
+        recipes: Sequence[tuple[Hashable, Sequence[int]]],
     ):
         """``takes`` are the numbers of the slots whose arrays ``run`` takes. ``gives`` names each array of the program:
-        a slot's by its number, or one of those that ``run`` makes, counted from the number of slots."""
+        a slot's by its number, or one of those that ``run`` makes, counted from the number of slots. Of each of these
+        ``recipes`` holds what it is known by, and which of the arrays that are taken it is made of."""
         super().__init__(slots, written)
         self._takes, self._gives, self._run = tuple(takes), tuple(gives), run
+        self._recipes = tuple(recipes)
         self._counters: list[list[int]] = []
         """Of the tensors that are taken."""
-        self._made = _Made([], None, ())
+        self._made = _NOT_MADE
         self._calls, self._rewrites = STABLE_CALLS, 0
         self._lock = Lock()
 
@@ -415,7 +420,7 @@ class PrepackedBinding(Binding):
         if self._counters == self._made.versions:
             return True
         if self.is_escaped() or self.is_thrashing():
-            self._made = _Made([], None, ())
+            self._made = _NOT_MADE
             return False
         return True
 
@@ -461,15 +466,33 @@ class PrepackedBinding(Binding):
 
     def made(self) -> tuple[np.ndarray, ...]:
         """The arrays that the program has made of weights."""
-        arrays, given = self._made.arrays, len(self.slots)
-        return tuple([arrays[i] for i, number in enumerate(self._gives) if number >= given]) if arrays else ()
+        return tuple([found.array for found in self._made.prepacked])
 
     def _make(self) -> _Made:
         self._rewrites = self._rewrites + 1 if self._calls < STABLE_CALLS else 0
         self._calls = 0
-        given, versions = self._arrays, [c.copy() for c in self._counters]
-        everything = [*given, *self._run([given[i] for i in self._takes])]
-        return _Made(versions, given, tuple([everything[i] for i in self._gives]))
+        given, counters = self._arrays, self._counters
+        versions = [c.copy() for c in counters]
+        made = self._prepack([given[i] for i in self._takes], counters, versions)
+        everything = [*given, *[found.array for found in made]]
+        return _Made(versions, given, tuple([everything[i] for i in self._gives]), made)
+
+    def _prepack(
+        self, given: list[np.ndarray], counters: list[list[int]], versions: list[list[int]]
+    ) -> tuple[Prepacked, ...]:
+        """What is made of the arrays: that of another program where it is the same, all together otherwise."""
+        parts = [
+            ([given[i] for i in takes], [counters[i] for i in takes], [versions[i] for i in takes])
+            for _, takes in self._recipes
+        ]
+        found = [prepacked_store.find(recipe, *part) for (recipe, _), part in zip(self._recipes, parts, strict=True)]
+        if all(found):
+            return tuple(f for f in found if f)
+        made = self._run(given)
+        return tuple(
+            known or prepacked_store.keep(recipe, Prepacked(array, *part))
+            for known, array, part, (recipe, _) in zip(found, made, parts, self._recipes, strict=True)
+        )
 
 
 STABLE_CALLS, MOST_REWRITES = 2, 8
@@ -483,6 +506,11 @@ class _Made(NamedTuple):
     given: tuple[np.ndarray, ...] | None
     """Arrays of all tensors of the binding, None before any were made."""
     arrays: tuple[np.ndarray, ...]
+    prepacked: tuple[Prepacked, ...] = ()
+    """Those of them that are not the tensors' own."""
+
+
+_NOT_MADE = _Made([], None, ())
 
 
 def _same(now: Sequence[Any], then: Sequence[Any]) -> bool:

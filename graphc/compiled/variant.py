@@ -25,7 +25,7 @@ from graphc.compiler.compile import compile_graph, load_compiled, running_target
 from graphc.compiler.freeze import freeze, watch
 from graphc.compiler.native_call import native
 from graphc.eager.record import Snapshot
-from graphc.files.manifest import PREPACKED
+from graphc.files.manifest import PREPACKED, Recipe
 from graphc.ir.graph.graph import Graph, Value, input_class, input_path
 from graphc.ops.autodiff import split_forward_backward, vjp_graph
 from graphc.passes.base import Pass
@@ -230,12 +230,15 @@ class Variant:
         outside = list(dict.fromkeys([*(p for p in paths if not p.startswith(PREPACKED)), *taken]))
         number = {path: i for i, path in enumerate(outside)}
         number |= {PREPACKED + spec.name: len(outside) + i for i, spec in enumerate(first.outputs)}
+        known = [Recipe.parse(spec.path) if spec.path else Recipe("", ()) for spec in first.outputs]
+        machine = first.manifest.target
         return PrepackedBinding(
             [self._slots[p] for p in outside],
             [self._written[p] for p in outside],
             [number[p] for p in taken],
             [number[p] for p in paths],
             first.run,
+            [(recipe.digest and (recipe.digest, machine), recipe.inputs) for recipe in known],
         )
 
     def _build_both(self, leaves: Sequence[Tensor]) -> None:

@@ -19,6 +19,7 @@ from graphc.codegen.llvm.entry import ENTRY, THREADS, bound_storages
 from graphc.codegen.llvm.thread_pool import emit_pool
 from graphc.codegen.machine.target import Target, architecture, host_target, target_named
 from graphc.codegen.schedule.estimate.cost import program_ns
+from graphc.codegen.schedule.memory.prepacking import recipes
 from graphc.compiler import cache
 from graphc.compiler.progress import shown
 from graphc.compiler.refusals import Refusals, checks_of
@@ -119,14 +120,18 @@ def compile_stages(stages: Stages) -> CompiledGraph:
         stages.watch = progress.tell
         if folder:
             dump(stages, Path(folder) / f"{next(_numbers)}.{_file_name(stages.lowered.name)}")
-        first = None if stages.prepacking is None else _entry(stages.prepacking)
+        first = None if stages.prepacking is None else _prepacking(stages.prepacking)
         manifest, constants = describe(stages.scheduled, stages.target)
         return CompiledGraph(manifest, stages.object, constants, stages, prepacking=first)
 
 
-def _entry(stages: Stages) -> cache.Entry:
+def _prepacking(stages: Stages) -> cache.Entry:
     manifest, constants = describe(stages.scheduled, stages.target)
-    return cache.Entry(manifest, stages.object, constants)
+    known = recipes(stages.scheduled)
+    buffers = [
+        replace(b, path=str(known[b.name])) if b.cls == "output" and b.name in known else b for b in manifest.buffers
+    ]
+    return cache.Entry(replace(manifest, buffers=tuple(buffers)), stages.object, constants)
 
 
 @contextmanager

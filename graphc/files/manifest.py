@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -68,6 +68,23 @@ class TensorSpec:
         return f"{self.name}: {self.dtype}[{','.join(map(str, self.shape))}]"
 
 
+class Recipe(NamedTuple):
+    """How a prepacking makes one of its outputs: two outputs of equal digests are equal where their inputs are."""
+
+    digest: str
+    inputs: tuple[int, ...]
+    """Numbers of the inputs of the prepacking that it reads, in the order that the digest counts them."""
+
+    def __str__(self) -> str:
+        return " ".join([self.digest, *map(str, self.inputs)])
+
+    @classmethod
+    def parse(cls, text: str) -> Recipe:
+        """The recipe of which this is the text."""
+        digest, *inputs = text.split()
+        return cls(digest, tuple(map(int, inputs)))
+
+
 @dataclass(frozen=True)
 class BufferSpec(TensorSpec):
     """One argument of the native entry."""
@@ -75,7 +92,7 @@ class BufferSpec(TensorSpec):
     cls: str
     """One of BUFFER_CLASSES."""
     path: str = ""
-    """Qualified name of a param or state."""
+    """Qualified name of a param or state; of an output of a prepacking, the text of its Recipe."""
     offset: int = -1
     """Byte offset of a constant in the constant block, else -1."""
     written: bool = False

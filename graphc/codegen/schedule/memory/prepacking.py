@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
-from graphc.files.manifest import PREPACKED
+import numpy as np
+
+from graphc.files.manifest import PREPACKED, Recipe
 from graphc.ir.kernel.statements import Call, Program, Storage
+from graphc.ir.kernel.text import print_kernel
 
 
 def call_invariant_storages(program: Program) -> frozenset[str]:
@@ -62,6 +68,56 @@ def split_prepacking(program: Program) -> tuple[Program, Program | None]:
     after = [_after(s, made) for s in program.storages]
     prepacking = _part(replace(program, name=f"{program.name}_weights"), before, first)
     return _part(program, after, rest, ("input", "param", "state", "output", "status")), prepacking
+
+
+def recipes(program: Program) -> dict[str, Recipe]:
+    """The recipe of each output of a prepacking: kernels by text, without names, constants by content, and who reads
+    what of whom. An output that shares memory with another storage has none."""
+    numbers = {s.name: i for i, s in enumerate(s for s in program.storages if s.cls == "input")}
+    shared = {name for s in program.storages if s.alias for name in (s.name, s.alias)}
+    steps = [_Step(program, call) for call in program.calls]
+    writers: dict[str, list[int]] = {}
+    for number, step in enumerate(steps):
+        for name in step.written:
+            writers.setdefault(name, []).append(number)
+
+    @cache
+    def kernel(name: str) -> str:
+        return print_kernel(replace(program.kernel(name), name="k", origin=()))
+
+    found = {}
+    for storage in program.storages:
+        calls = [steps[i].call for i in _needed(storage.name, steps, writers)] if storage.cls == "output" else []
+        if not calls or any(name in shared for call in calls for name in call.args):
+            continue
+        state, order = hashlib.sha256(), {storage.name: 0}
+        for call in calls:
+            places = [order.setdefault(name, len(order)) for name in call.args]
+            state.update(repr((kernel(call.kernel), places, call.offsets, call.loops)).encode())
+        for name in order:
+            for part in _content(program.storage(name)):
+                state.update(part)
+        found[storage.name] = Recipe(state.hexdigest(), tuple(numbers[name] for name in order if name in numbers))
+    return found
+
+
+def _needed(name: str, steps: list[_Step], writers: dict[str, list[int]]) -> list[int]:
+    """Numbers of the calls that a storage's content depends on, in order."""
+    found: set[int] = set()
+    stack = [name]
+    while stack:
+        for number in writers.get(stack.pop(), ()):
+            if number not in found:
+                found.add(number)
+                stack += sorted(steps[number].read | steps[number].written)
+    return sorted(found)
+
+
+def _content(storage: Storage) -> Iterator[bytes]:
+    """What a storage is apart from its name."""
+    yield repr((storage.cls, storage.dtype.name, storage.shape)).encode()
+    if storage.data is not None:
+        yield np.ascontiguousarray(storage.data).tobytes()
 
 
 class _Step:

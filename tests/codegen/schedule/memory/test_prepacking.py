@@ -6,9 +6,9 @@ import numpy as np
 
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.memory.bufferize import plan_memory
-from graphc.codegen.schedule.memory.prepacking import call_invariant_storages, split_prepacking
+from graphc.codegen.schedule.memory.prepacking import call_invariant_storages, recipes, split_prepacking
 from graphc.codegen.schedule.pipeline import schedule_program
-from graphc.files.manifest import PREPACKED
+from graphc.files.manifest import PREPACKED, Recipe
 from graphc.ir.kernel.interpret import run_program
 from graphc.ir.kernel.statements import Program
 from graphc.ir.kernel.verify import verify_program
@@ -105,3 +105,41 @@ def test_large_transformed_weights_are_prepared():
     assert first is not None and not any(c.loops for c in first.calls)
     assert {v for c in main.calls for v in c.values}.isdisjoint({"v", "winograd_weight"})
     assert [s.path[0] for s in main.storages if s.cls == "weight"] == [PREPACKED]
+
+
+def recipes_of(text: str) -> list[Recipe]:
+    """Recipes of the outputs that are large, in order."""
+    _, first = split_prepacking(scheduled(text))
+    assert first is not None
+    found = recipes(first)
+    assert all(Recipe.parse(str(r)) == r for r in found.values())
+    return [found[s.name] for s in first.storages if s.cls == "output" and s.shape != (40,)]
+
+
+def test_recipes_are_equal_where_the_same_is_made_of_weights():
+    (one,) = recipes_of(LINEAR)
+    renamed = LINEAR.replace("%w", "%weight").replace("%s", "%scale").replace("@linear", "@other")
+    assert recipes_of(renamed) == [one]
+    taller = LINEAR.replace("%x: f32[40,24]", "%x: f32[80,24]").replace("(f32[40,40])", "(f32[80,40])")
+    taller = taller.replace(": f32[40,40]", ": f32[80,40]")
+    assert recipes_of(taller) == [one]
+    assert sorted(one.inputs) == [0, 1]
+
+
+def test_recipes_differ_where_something_else_is_made():
+    (one,) = recipes_of(LINEAR)
+    for other in (
+        LINEAR.replace("exp(%s)", "sqrt(%s)"),
+        LINEAR.replace("transpose_b=true", "transpose_b=false").replace("[40,24]", "[40,40]"),
+        LINEAR.replace("%v = mul(%w, %c)", "%v = sub(%w, %c)"),
+    ):
+        (found,) = recipes_of(other)
+        assert found.digest != one.digest
+
+
+def test_constants_are_part_of_a_recipe_by_content():
+    values = [", ".join(str(float(last if i == 39 else i)) for i in range(40)) for last in (7, 7, 8)]
+    made = "%k = constant() {value=f32[40](VALUE)} : f32[40]\n %e = mul(%s, %k) : f32[40]"
+    text = LINEAR.replace("%e = exp(%s) : f32[40]", made)
+    (one,), (also,), (other,) = (recipes_of(text.replace("VALUE", v)) for v in values)
+    assert one == also and one.digest != other.digest

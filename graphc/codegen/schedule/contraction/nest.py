@@ -265,8 +265,9 @@ def _prefetching(
     k, size = target.costs.contraction, packed.size * packed.load.dtype.itemsize
     fits = run[2] * packed.depth * packed.load.dtype.itemsize <= target.l2_bytes // 2
     next_panel = fits and size > target.l2_bytes * k.prefetched_l2 and 1 < turns <= k.panel_turns
+    once = turns == 1 and size > target.l2_bytes and len(places) < k.prefetched_lines
     steps = c.reduced[:-1] if packed.load.name == c.unpacked else c.reduced
-    if not steps or packed.reduced != steps or not (next_panel or (turns == 1 and size > target.l2_bytes)):
+    if not steps or packed.reduced != steps or not (next_panel or once):
         return c
     first = tuple(Prefetch(packed.buffer, place) for place in places)
     return replace(c, body=_in_sum(c.body, first, steps[-1]))

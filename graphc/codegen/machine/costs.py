@@ -97,7 +97,7 @@ class ContractionCosts:
     prefetch_bytes: int = 16 * 1024
     """How far ahead of where it is read such an operand is prefetched, if it is packed."""
     prefetched_lines: int = 8
-    """Lines of such an operand in a step of the sum from which prefetches only cost time: reads of the steps to come are
+    """Lines of such an operand in a step of the sum from which prefetches only cost time: reads of later steps are
     under way by themselves."""
     memory_rows: float = 1.2
     """Times as long takes what is read from memory as several rows side by side. Measured: products of one row with

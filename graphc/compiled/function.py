@@ -16,6 +16,7 @@ from graphc.compiled.bindings import Modules
 from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
 from graphc.compiled.number_places import MOST_ANSWERS, Fresh, Given, NumberPlaces
+from graphc.compiled.plan import Plan
 from graphc.compiled.program_table import ProgramTable, trim
 from graphc.compiled.recompile_warning import RecompileCount, argument_names
 from graphc.compiled.user_passes import passed
@@ -118,7 +119,7 @@ class Compiled:
                     return result
         return self._find_and_run(args, kwargs)
 
-    def _find_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _find_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any], only_find: bool = False) -> Any:
         epoch = EPOCH[0]
         if runs_as_python():
             return self._target(*args, **kwargs)
@@ -144,6 +145,8 @@ class Compiled:
         variant, key, numbers = found
         if made is None and variant is not self._variants.last:
             self._variants.use(variant)
+        if only_find:
+            return variant
         result = variant.run([*leaves, *numbers] if numbers else leaves)
         if variant.drawn and (scope := module_path.scope()):
             scope.memory.update({generator: dict(counts) for generator, counts in variant.drawn.items()})
@@ -222,6 +225,19 @@ class Compiled:
         counts = [(id(key[0]), *sorted(found.items())) for key, found in drawn(scope).items()]
         module: Any = self._target if is_module(self._target) else None
         return (*scope.place_of(module), *sorted(counts))
+
+    def plan(self, *args: Any, **kwargs: Any) -> Plan:
+        """What the program for these arguments takes: bytes of arena, constants, prepacked weights and code, and the
+        estimated time. The program is made where there is none; nothing is called. Raises what a call raises before it
+        runs, and ArgumentError inside of a trace."""
+        if runs_as_python():
+            raise ArgumentError("plan: inside of a trace there is no program", remedy="call it outside")
+        return self._find_and_run(args, kwargs, only_find=True).plan()
+
+    @property
+    def programs(self) -> list[Plan]:
+        """The plans of the programs that are kept in memory, the one that was used last at the end."""
+        return [v.plan() for v in sorted(self._variants, key=lambda v: (v is self._variants.last, v.used))]
 
     @property
     def variants(self) -> list[Variant]:

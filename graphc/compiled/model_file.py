@@ -15,6 +15,7 @@ from graphc.base.errors import ArgumentError, ArtifactError, GradientError, Grap
 from graphc.codegen.machine.costs import Costs
 from graphc.codegen.machine.target import Target, target_named
 from graphc.compiled.graph_module import GraphModule
+from graphc.compiled.plan import Plan, plan_of
 from graphc.compiler import cache
 from graphc.compiler.compile import (
     CompiledGraph,
@@ -323,6 +324,7 @@ class LoadedModel:
         """The graph."""
         self.seconds = None if seconds is None else dict(seconds)
         """How long each stage of the compile took; None when object code from the file runs."""
+        self._program = program
         program.explain = Refusals(lambda: _checks(stored))
         self.states = {b.path: np.array(stored.weights[b.path]) for b in program.bound}
         """Params and states that the model writes, by qualified name; all others are constants of the code."""
@@ -344,6 +346,10 @@ class LoadedModel:
     def outputs(self) -> tuple[TensorSpec, ...]:
         """Names, element types and shapes of the outputs, in order."""
         return self.manifest.outputs
+
+    def plan(self) -> Plan:
+        """Bytes of arena, constants and code, and the estimated time, known without a call."""
+        return plan_of(self._program)
 
     def run(self, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
         """The outputs in order, for one array per input; written into the arrays of ``out`` when they are given."""

@@ -20,6 +20,7 @@ from graphc.compiled.bindings import (
     account_of,
 )
 from graphc.compiled.number_places import GivenNumbers
+from graphc.compiled.plan import Plan, plan_of
 from graphc.compiler.cache import Entry
 from graphc.compiler.compile import compile_graph, load_compiled, running_target
 from graphc.compiler.freeze import freeze, watch
@@ -318,6 +319,10 @@ class Variant:
     def nbytes(self) -> int:
         """Bytes of code, constants, scratch memory, and outputs that are used again."""
         return self.calls.nbytes + (self.backward_program.nbytes if self.sources else 0)
+
+    def plan(self) -> Plan:
+        """What it takes, known without a call."""
+        return plan_of(self.program, self.backward_program) if self.sources else plan_of(self.program)
 
     def prepacked(self) -> Sequence[np.ndarray]:
         """The arrays that it has made of weights."""

@@ -110,6 +110,11 @@ class Executable:
         self._frames: list[Frame] = []
 
     @property
+    def code_bytes(self) -> int:
+        """Bytes of the object file."""
+        return self._library.nbytes
+
+    @property
     def nbytes(self) -> int:
         """Bytes of code, constants, and scratch memory that is its own."""
         frames = (1 + len(self._frames)) * self.manifest.arena if self.manifest.arena <= OWN_ARENA else 0

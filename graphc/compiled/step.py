@@ -19,6 +19,7 @@ from graphc.compiled.bindings import Binding, Modules, Slot, account_of
 from graphc.compiled.function import no_class
 from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
+from graphc.compiled.number_places import MOST_ANSWERS, Fresh, Given, GivenNumbers, NumberPlaces
 from graphc.compiled.program_table import ProgramTable, trim
 from graphc.compiled.recompile_warning import RecompileCount, argument_names
 from graphc.compiled.user_passes import passed
@@ -40,7 +41,7 @@ from graphc.tensors.structure import LEAF, Branch, Leaf, check_static, flatten, 
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.attributes import recording
 from graphc.tracing.identity import check_apart, repeats
-from graphc.tracing.trace import graph_name, modules_of, settled, trace_function
+from graphc.tracing.trace import Traced, graph_name, modules_of, settled, trace_function
 from graphc.tracing.tracer import Tracer
 
 Number = bool | int | float
@@ -143,15 +144,13 @@ class _Updated:
 class _Program:
     """A training step for one signature."""
 
-    def __init__(self, step: CompiledStep, modules: Modules, args: Any, target: Any):
+    def __init__(self, step: CompiledStep, modules: Modules, traced: Traced, taken: GivenNumbers):
         self.model = step.model
         self.optimizer = step.optimizer
-        with enable_grad():
-            forward = functools.partial(_forward, step.model, step.loss)
-            named = [*modules_of(step.model), *((f"loss.{prefix}", m) for prefix, m in modules_of(step.loss))]
-            self.traced = trace_function(forward, (args, target), {}, step.name, named, guarded=True)
-        no_hooks(step.name, self.traced)
-        self.traced = passed(self.traced, step.passes.first, step.target)
+        self.given = taken
+        """How it takes numbers that each call gives."""
+        no_hooks(step.name, traced)
+        self.traced = passed(traced, step.passes.first, step.target)
         self._effects = self.traced.attributes.effects
         self.account, self._modules = account_of(self.traced, modules, [_Settings(step.optimizer)])
         graph, parameters = self._differentiate(step.optimizer)
@@ -241,7 +240,7 @@ class _Program:
 
     def why(self) -> list[str]:
         """What has changed."""
-        found = [*self.binding.why(), *self.account.why()]
+        found = [*self.given.why(), *self.binding.why(), *self.account.why()]
         if not self.updated.holds():
             found.append("a parameter of the optimizer was replaced in the model")
         return found or ["the state of the optimizer was replaced"]
@@ -368,6 +367,7 @@ class CompiledStep:
         self._programs: ProgramTable[_Program] = ProgramTable(self._forget)
         self._count = RecompileCount(self.name, self._argument_names)
         self._modules: Modules | None = None
+        self._numbers = NumberPlaces()
         self._lock = Lock()
         self._log = config.logger("compile")
 
@@ -382,25 +382,24 @@ class CompiledStep:
             if not isinstance(leaf, Tensor):
                 leaves, structure = flatten((args, y))
                 break
+        shape, given = (structure, []) if type(structure) is tuple else self._numbers.opened(structure)
         modules = self._modules
         if modules is None or not modules.holds():
             found = [m for t in (self.model, self.loss) for _, m in modules_of(t)]
             modules = self._modules = Modules(found)
             self._programs.clear()
         types = tuple([(t.dtype, t._data.shape) for t in leaves])
-        key = (structure, types, modules.training(), True, repeats(leaves))
+        key = (shape, types, modules.training(), True, repeats(leaves))
         for leaf in leaves:
             if leaf._counter is None or (leaf._node is not None and leaf._requires_grad):
                 raise self._refusal(leaves)
         if not is_grad_enabled() or is_inference_mode_enabled():
             raise self._refusal(leaves)
-        program = self._find(key)
-        if program is None:
-            program = self._new(key, modules, args, y)
+        program, numbers = self._find(key, given) or self._new(key, structure, modules, args, y)
         optimizer = self.optimizer
         if getattr(optimizer, "_step_pre_hooks", None):
             self._run_pre_hooks(program)
-        loss, self.last_output = program.run(leaves)
+        loss, self.last_output = program.run([*leaves, *numbers] if numbers else leaves)
         optimizer.step_count += 1
         if getattr(optimizer, "_step_post_hooks", None):
             self._run_hooks("_step_post_hooks")
@@ -433,27 +432,44 @@ class CompiledStep:
     def _argument_names(self) -> list[str]:
         return [*argument_names(self.model), *argument_names(self.loss)[1:]]
 
-    def _find(self, key: Any) -> _Program | None:
+    def _find(self, key: Any, given: Given) -> tuple[_Program, list[Tensor]] | None:
+        """The program for a call, and the numbers that the call gives as tensors."""
         for program in self._programs.find(key):
-            if program.holds(self.optimizer):
+            if program.holds(self.optimizer) and (numbers := program.given.tensors(given)) is not None:
                 if program is not self._programs.last:
                     self._programs.use(program)
-                return program
+                return program, numbers
         return None
 
-    def _new(self, key: Any, modules: Modules, args: Any, target: Any) -> _Program:
+    def _new(self, key: Any, structure: Any, modules: Modules, args: Any, target: Any) -> tuple[_Program, list[Tensor]]:
         with self._lock:
-            found = self._find(key)
-            if found is None:
-                check_static(key[0] if isinstance(key[0], Branch) else LEAF)
-                self._recompiles.tell(key, dict(self._programs.items()), modules)
-                found = _Program(self, modules, args, target)
-                found.holds(self.optimizer)
-                self._programs.add(key, found)
-                self._log.info("%s: variant %d", self.name, len(self._programs))
-                trim()
-                self._count.note(key, 3)
-            return found
+            shape, given = self._numbers.learned(structure)
+            key = (shape, *key[1:])
+            if found := self._find(key, given):
+                return found
+            check_static(structure if isinstance(structure, Branch) else LEAF)
+            self._recompiles.tell(key, dict(self._programs.items()), modules, self._numbers.constants)
+            shape, given, traced, taken = self._numbers.traced(
+                structure, lambda fresh: self._trace(args, target, fresh)
+            )
+            key = (shape, *key[1:])
+            if taken.is_none and (found := self._find(key, given)):
+                return found
+            program = _Program(self, modules, traced, taken)
+            program.holds(self.optimizer)
+            self._programs.add(key, program)
+            if len([p for p in self._programs.find(key) if p.given.asks]) > MOST_ANSWERS:
+                self._numbers.fix(taken.asks)
+            self._log.info("%s: variant %d", self.name, len(self._programs))
+            trim()
+            self._count.note(key, 3)
+            return program, taken.tensors(given) or []
+
+    def _trace(self, args: Any, target: Any, fresh: Fresh) -> Traced:
+        forward = functools.partial(_forward, self.model, self.loss)
+        named = [*modules_of(self.model), *((f"loss.{prefix}", m) for prefix, m in modules_of(self.loss))]
+        with enable_grad():
+            return trace_function(forward, (args, target), {}, self.name, named, guarded=True, numbers=fresh())
 
     def _run_pre_hooks(self, program: _Program) -> None:
         """Hooks that run before the update may look, but not write: forward and update are one here."""
@@ -490,7 +506,7 @@ def compile_step(
 
     ``x`` is the model's input (a tuple for several). Parameters, buffers, random state and optimizer state are updated
     in place. Numbers that schedulers change are arguments of the program, so a change needs no new trace. Gradients
-    are not kept in ``grad``. Inside ``no_grad`` and ``inference_mode``, and of tensors made in the latter, a step
+    are not kept in ``grad``. Numbers among ``x`` and ``y`` are taken as ``compile`` takes them. Inside ``no_grad`` and ``inference_mode``, and of tensors made in the latter, a step
     raises GradientError, as ``backward`` does.
 
     The model may be a graph, bound to the tensors that were traced, and ``passes`` are graph passes of one's own: both

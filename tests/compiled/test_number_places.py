@@ -356,3 +356,33 @@ def test_random_functions_of_numbers_agree_with_eager_mode():
 
         calls = [(floats(5, seed=i), rng.uniform(-2, 2), rng.randrange(-4, 5)) for i in range(6)]
         assert programs(function, calls) <= 6
+
+
+def test_a_training_step_takes_numbers_of_the_model_and_of_the_loss():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(3, 2)
+
+        def forward(self, x: Any, t: float) -> Any:
+            return self.fc(x) / t
+
+    def loss(output: Any, y: Any, weight: float, rows: int) -> Any:
+        return ((output - y) ** 2)[:rows].mean() * weight
+
+    fast, slow = Net(), Net()
+    slow.load_state_dict(fast.state_dict())
+    optimizers = [gc.optim.Adam(m.parameters(), lr=0.1) for m in (fast, slow)]
+    step = gc.compile_step(fast, loss, optimizers[0])
+    x, y = floats(4, 3), floats(4, 2, seed=1)
+    for i in range(8):
+        t, weight, rows = 0.5 + i, 1.0 / (i + 1), 2 + i % 2
+        found = step((x, t), y, weight, rows)
+        expected = loss(slow(x, t), y, weight, rows)
+        optimizers[1].zero_grad()
+        expected.backward()
+        optimizers[1].step()
+        np.testing.assert_allclose(found.item(), expected.item(), rtol=1e-5)
+    for a, b in zip(fast.parameters(), slow.parameters(), strict=True):
+        np.testing.assert_allclose(np.asarray(a.detach()), np.asarray(b.detach()), rtol=1e-4, atol=1e-5)
+    assert len(step.graphs) == 3, "one of the first values, and one for each number of rows"

@@ -506,8 +506,8 @@ def compile_step(
 
     ``x`` is the model's input (a tuple for several). Parameters, buffers, random state and optimizer state are updated
     in place. Numbers that schedulers change are arguments of the program, so a change needs no new trace. Gradients
-    are not kept in ``grad``. Numbers among ``x`` and ``y`` are taken as ``compile`` takes them. Inside ``no_grad`` and ``inference_mode``, and of tensors made in the latter, a step
-    raises GradientError, as ``backward`` does.
+    are not kept in ``grad``. Inside ``no_grad`` and ``inference_mode``, and of tensors made in the latter, a step
+    raises GradientError, as ``backward`` does. Numbers among ``x`` and ``y`` are taken as ``compile`` takes them.
 
     The model may be a graph, bound to the tensors that were traced, and ``passes`` are graph passes of one's own: both
     as ``compile`` takes them. Those without ``after`` see forward pass and loss, before gradients; others the whole

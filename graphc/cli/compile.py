@@ -34,11 +34,16 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         default="host",
         help="machine of that code (default: host)",
     )
+    add_precision_argument(parser)
+    parser.add_argument("--json", action="store_true", help="print what was written as JSON")
+    parser.set_defaults(run=run)
+
+
+def add_precision_argument(parser: argparse.ArgumentParser) -> None:
+    """The argument that says what large weights are stored as."""
     parser.add_argument(
         "--precision", choices=list(PRECISIONS), help="store large weights in this form (default: as they are)"
     )
-    parser.add_argument("--json", action="store_true", help="print what was written as JSON")
-    parser.set_defaults(run=run)
 
 
 def add_model_arguments(parser: argparse.ArgumentParser, target: str = "target") -> None:

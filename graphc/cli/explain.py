@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from graphc.cli import compile, console, sources, targets
 from graphc.codegen.machine.target import named_targets, target_named
 from graphc.compiler.explain import explain
+from graphc.compiler.freeze import freeze_narrow
+from graphc.compiler.stages import Stages
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -14,15 +17,24 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     compile.add_model_arguments(parser, "source")
     compile.add_passes_argument(parser)
     parser.add_argument("--target", choices=("host", *named_targets()), default="host", help="machine (default: host)")
+    compile.add_precision_argument(parser)
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
-    stages = sources.open_source(options).stages(target_named(options.target), frozen=True)
+    source, machine = sources.open_source(options), target_named(options.target)
+    narrowed = None
+    if options.precision is not None:
+        if source.graph is None:
+            raise console.UsageError("--precision is for models and graphs, not for kernels", remedy="without it")
+        narrowed = freeze_narrow(source.graph, source.weights, options.precision, source.pipeline, machine.costs)
     with targets.compiling():
+        stages = source.stages(machine, frozen=True) if narrowed is None else Stages(narrowed.graph, target=machine)
         found = explain(stages)
+    if narrowed is not None:
+        found = replace(found, weights=narrowed.decisions)
     if options.json:
         console.emit_json(found.as_json())
     else:

@@ -90,6 +90,8 @@ class Explanation:
     memory: Memory
     passes: tuple[PassRun, ...] = ()
     """What each pass did, those on the graph first."""
+    weights: tuple[str, ...] = ()
+    """What large weights are stored as, where a precision was asked for, and why those are not that are not."""
 
     @property
     def layout(self) -> str:
@@ -234,6 +236,7 @@ def _lines(explanation: Explanation) -> list[str]:
         f"memory: arena {memory.arena} bytes, lower bound {memory.bound} (+{over:.1%}), of it scratch rows "
         f"{memory.scratch}; temporaries one by one {memory.temporaries}; constants {memory.constants}"
     )
+    lines += [f"weight {line}" for line in explanation.weights]
     unfused: dict[int, list[Unfused]] = {}
     for entry in explanation.unfused:
         unfused.setdefault(entry.reader, []).append(entry)

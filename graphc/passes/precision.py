@@ -128,6 +128,8 @@ class Narrowed:
     """How many weights are narrow now."""
     saved: int = 0
     """By how many bytes they became smaller."""
+    decisions: tuple[str, ...] = ()
+    """For each f32 weight of at least SMALLEST elements a line: what it is stored as, and why not as it was asked."""
 
 
 def check_precision(precision: str | None) -> None:
@@ -154,11 +156,11 @@ def narrow_weights(graph: Graph, precision: str) -> Narrowed:
     written = {n.operands[0] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
     weights = [n.results[0] for n in graph.nodes() if n.op is CONSTANT]
     weights += [v for v in graph.inputs if input_class(v) == "param" and v not in written]
-    plans = _plans(graph, [v for v in weights if v.type.size >= SMALLEST], precision)
+    plans, decisions = _plans(graph, [v for v in weights if v.type.size >= SMALLEST], precision)
     narrower = _Narrower(plans)
     made = narrower.transform(graph)
     saved = sum(v.type.nbytes - p.nbytes(v.type) for v, p in plans.items())
-    return Narrowed(made, narrower.params, len(plans), saved)
+    return Narrowed(made, narrower.params, len(plans), saved, tuple(decisions))
 
 
 # ---- which weights, and how
@@ -168,44 +170,49 @@ _ALONE = {"bf16_dot": "bf16", "int4": "int8", "int8_dot": "int8", "int4_dot": "i
 """What weights are stored as whose readers cannot be products of pairs, of quads or of words of steps."""
 
 
-def _plans(graph: Graph, weights: Sequence[Value], precision: str) -> dict[Value, Narrow]:
-    plans = {}
+def _plans(graph: Graph, weights: Sequence[Value], precision: str) -> tuple[dict[Value, Narrow], list[str]]:
+    """How weights are stored, and for each a line that says so, or why it is not."""
+    plans, decisions = {}, []
     for value in weights:
         if value.dtype is not float32:
             continue
         plan = _plan(graph, value, precision)
-        if plan is None and precision in _ALONE:
+        reason = f" ({plan})" if isinstance(plan, str) else ""
+        if isinstance(plan, str) and precision in _ALONE:
             plan = _plan(graph, value, _ALONE[precision])
-        if plan is not None:
+            reason = reason if isinstance(plan, Narrow) else f" ({plan})"
+        if isinstance(plan, Narrow):
             plans[value] = plan
-    return plans
+        stored = plan.precision if isinstance(plan, Narrow) else "as it is"
+        decisions.append(f"{value.name}: {value.type} is stored {'as ' if value in plans else ''}{stored}{reason}")
+    return plans, decisions
 
 
-def _plan(graph: Graph, weight: Value, precision: str) -> Narrow | None:
-    """How a weight may be stored, as all of its readers can read it; None when one of them needs it as it is."""
+def _plan(graph: Graph, weight: Value, precision: str) -> Narrow | str:
+    """How a weight may be stored, as all of its readers can read it, or why it may not."""
     found: set[tuple[int, ...]] = set()
     stack = [(graph, weight)]
     while stack:
         inside, value = stack.pop()
         if value in inside.outputs:
-            return None
+            return "it is a result"
         for node, position in inside.uses(value):
             summed = _summed(node, position)
             if node.op.has(Trait.LOOP) and position >= node.attrs["carries"] + node.attrs["sequences"]:
                 stack.append((node.attrs["body"], node.attrs["body"].inputs[position]))
             elif precision in _ALONE:
                 if not summed or not _FITS[precision](node, value, summed):
-                    return None
+                    return f"{node.op.name} is no product of {_FACTORS[precision]}"
                 found.add(summed[:1])
             elif summed:
                 found.add(summed)
             elif precision != "int8" and node.op in _VIEWS:
                 stack.append((inside, node.results[0]))
             else:
-                return None
+                return f"{node.op.name} reads it as it is"
     aligned = precision == "int8" or precision in _ALONE
     if not found or (aligned and len(found) > 1):
-        return None
+        return "its readers sum over different dimensions" if found else "nothing reads it"
     return Narrow(precision, found.pop() if aligned else ())
 
 
@@ -244,6 +251,14 @@ def _takes_words(node: Node, weight: Value, _summed: tuple[int, ...]) -> bool:
 
 
 _FITS = {"bf16_dot": _takes_pairs, "int8_dot": _takes_quads, "int4": _takes_words, "int4_dot": _takes_words}
+_ROWS = "rows with this matrix"
+_FACTORS = {
+    "bf16_dot": "pairs with this matrix",
+    "int8_dot": f"{_ROWS} over a multiple of four",
+    "int4": _ROWS,
+    "int4_dot": _ROWS,
+}
+"""What such a product is of, in words."""
 """Whether a reader (node, weight, what it sums over) can be a product of what is stored."""
 
 

@@ -38,3 +38,13 @@ def test_other_targets(net: Path, graphc: Graphc):
 def test_errors(tmp_path: Path, models: Path, graphc: Graphc):
     assert graphc("explain", tmp_path / "missing.gcm").code == console.USAGE
     assert graphc("explain", f"{models}:Branching", "--input", "x:f32[2]").code == console.COMPILE
+
+
+def test_a_precision_says_what_each_large_weight_is_stored_as(tmp_path: Path, graphc: Graphc):
+    place = tmp_path / "wide.py"
+    place.write_text("from graphc import nn\n\n\ndef Wide():\n    return nn.Linear(64, 96).eval()\n")
+    given = ("explain", f"{place}:Wide", "--input", "input:f32[2,64]", "--precision", "int4")
+    done = graphc(*given)
+    assert done.code == console.OK and "f32[96,64] is stored as int4" in done.out
+    (line,) = json.loads(graphc(*given, "--json").out)["weights"]
+    assert f"weight {line}" in done.out.splitlines()

@@ -321,3 +321,18 @@ def test_precisions_are_checked():
     with pytest.raises(ArgumentError, match="no precision 'fp8'") as caught:
         narrow_weights(product(), "fp8")
     assert "bf16, f16, int8, int4, bf16_dot, int8_dot, int4_dot" in str(caught.value)
+
+
+def test_each_large_weight_has_a_line_that_says_how_it_is_stored():
+    for name, line in (
+        ("linear", "f32[80,64] is stored as int4"),
+        ("convolution", "f32[32,16,3,3] is stored as int8 (conv is no product of rows with this matrix)"),
+        ("tied", "f32[100,48] is stored as int8 (gather is no product of rows with this matrix)"),
+    ):
+        (found,) = narrow_weights(optimize(MAKERS[name]()), "int4").decisions
+        assert found.endswith(line)
+    graph = Graph("g")
+    with use(GraphDispatcher(graph)):
+        graph.set_outputs([e.mul(tensor(graph, 64, 64), weight(graph, 64, 64))])
+    (found,) = narrow_weights(graph, "int4").decisions
+    assert found.endswith("is stored as it is (mul reads it as it is)")

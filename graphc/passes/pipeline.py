@@ -27,6 +27,7 @@ from graphc.passes.fold import ConstantFolding
 from graphc.passes.padded_sums import JoinPaddedParts
 from graphc.passes.rematerialize import Rematerialize
 from graphc.passes.scans import MergeScans, OptimizeSteps, PruneScans
+from graphc.passes.slice_updates import UpdateSlices
 from graphc.passes.winograd import Winograd
 
 _SIMPLIFY: tuple[Pass, ...] = (
@@ -61,6 +62,7 @@ PIPELINE: tuple[Pass, ...] = (
     OptimizeSteps(_SIMPLIFY),
     PruneScans(),
     DeadCodeElimination(),
+    UpdateSlices(),
     # Last, for it makes equal nodes.
     Rematerialize(),
 )

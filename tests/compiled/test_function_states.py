@@ -75,13 +75,22 @@ WRITES = [
     by_another_name,
     from_itself,
 ]
+"""Ways to write at places that are known when the function runs."""
+
+
+def by_slice(cache: Cache, entries: gc.Tensor, position: gc.Tensor) -> None:
+    cache.content[:, :, 3:4] = entries
+
+
+def by_part_of_a_view(cache: Cache, entries: gc.Tensor, position: gc.Tensor) -> None:
+    cache.content[:, 1].index_copy_(1, position, entries[:, 1])
 
 
 def entries_of(seed: int) -> gc.Tensor:
     return gc.tensor(np.random.default_rng(seed).standard_normal((2, 3, 1, 4)).astype(np.float32))
 
 
-@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("write", [*WRITES, by_slice, by_part_of_a_view])
 def test_calls_write_what_eager_mode_writes(write: Write):
     eager, module = Cache(write), Cache(write)
     compiled = gc.compile(module)

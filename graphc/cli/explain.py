@@ -24,7 +24,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
-    source, machine = sources.open_source(options), target_named(options.target)
+    machine = target_named(options.target)
+    source = sources.open_source(options, machine)
     narrowed = None
     if options.precision is not None:
         if source.graph is None:

@@ -33,7 +33,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
-    stages = sources.open_source(options).stages(target_named(options.target), options.freeze)
+    machine = target_named(options.target)
+    stages = sources.open_source(options, machine).stages(machine, options.freeze)
     with targets.compiling():
         console.emit(stages.text(options.stage))
     return console.OK

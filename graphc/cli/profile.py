@@ -22,9 +22,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
-    source = sources.open_source(options)
     with targets.compiling():
-        stages = source.stages(running_target(options.machine), frozen=True)
+        machine = running_target(options.machine)
+    source = sources.open_source(options, machine)
+    with targets.compiling():
+        stages = source.stages(machine, frozen=True)
         inputs, weights = sources.example_arrays(stages, source.weights)
         found = profile(stages, inputs, weights, options.seconds, options.rounds)
     if options.json:

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphc.cli import compile, console, targets
 from graphc.cli.arrays import random_array
-from graphc.codegen.machine.target import Target
+from graphc.codegen.machine.target import Target, host_target
 from graphc.compiled.model_file import read_graph, snapshot
 from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import Stages
@@ -50,8 +50,9 @@ class Source:
         return Stages(graph, target=machine, passes=self.pipeline)
 
 
-def open_source(options: argparse.Namespace) -> Source:
-    """What ``options.source`` names, a target together with ``--input``, ``--weights`` and ``--train``.
+def open_source(options: argparse.Namespace, machine: Target | None = None) -> Source:
+    """What ``options.source`` names, a target together with ``--input``, ``--weights`` and ``--train``; a user's passes
+    that run first do so here, by the costs of the machine (None: this one).
 
     Raises UsageError, TargetError, UserCodeError, ArtifactError, FileNotFoundError, CompileFailure.
     """
@@ -67,17 +68,18 @@ def open_source(options: argparse.Namespace) -> Source:
         source = Source(traced.graph, None, traced.state())
     source = replace(source, seconds=time.perf_counter() - start)
     passes = getattr(options, "passes", [])
-    return _extended(source, targets.resolve_passes(passes, options.source)) if passes else source
+    return _extended(source, targets.resolve_passes(passes, options.source), machine) if passes else source
 
 
-def _extended(source: Source, passes: Arranged) -> Source:
+def _extended(source: Source, passes: Arranged, machine: Target | None) -> Source:
     """The source with passes of a user."""
     if source.graph is None:
         raise console.UsageError("--passes are passes on graphs, and a .gck file holds a lowered program")
-    with targets.compiling():
-        graph = (
-            targets.guarded(partial(optimize, source.graph, passes.first), "passes") if passes.first else source.graph
-        )
+    graph = source.graph
+    if passes.first:
+        costs = (machine or host_target()).costs
+        with targets.compiling():
+            graph = targets.guarded(partial(optimize, graph, passes.first, costs), "passes")
     return replace(source, graph=graph, pipeline=passes.pipeline)
 
 

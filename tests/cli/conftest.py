@@ -125,6 +125,7 @@ def models(tmp_path: Path) -> Path:
 PASSES = """
 from dataclasses import dataclass
 
+from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.build import emit
 from graphc.ir.op import REGISTRY
 from graphc.passes.base import PassResult

@@ -5,17 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from graphc.cli import console
+from graphc.cli import console, explain, ir, profile
 from graphc.cli.arguments import count, seconds, threads
 from graphc.codegen.machine.target import host_target, named_targets, target_named
 from graphc.compiled import model_file
 from graphc.compiler import stages
 from graphc.runtime.threads import MAX_THREADS, get_num_threads, set_num_threads
 from tests.cli.conftest import Graphc
-from tests.native import target_or_skip
+from tests.native import priced, target_or_skip
+from tests.passes import choosing
 
 
 def test_counts():
@@ -97,6 +99,23 @@ def test_a_target_that_this_machine_cannot_run_is_refused(command: str, net: Pat
 def test_an_unknown_target_is_refused_with_the_known_ones(command: str, net: Path, graphc: Graphc):
     done = graphc(*arguments(command, net, "pdp11"))
     assert done.code == console.USAGE and all(name in done.err for name in named_targets())
+
+
+@pytest.mark.parametrize(
+    ("command", "found_by"),
+    [(ir, "target_named"), (explain, "target_named"), (profile, "running_target")],
+    ids=["ir", "explain", "profile"],
+)
+def test_passes_of_a_user_choose_by_the_costs_of_the_target(
+    command: ModuleType, found_by: str, net: Path, graphc: Graphc, monkeypatch: pytest.MonkeyPatch
+):
+    target, step = priced(host_target(), fusion={"parts": 7}), choosing.Choosing()
+    monkeypatch.setattr(command, found_by, lambda name: target)
+    monkeypatch.setattr(choosing, "step", step, raising=False)
+    name = command.__name__.rpartition(".")[2]
+    more = SHORT if command is profile else []
+    assert graphc(name, net, "--passes", f"{choosing.__name__}:step", *more).code == console.OK
+    assert step.told == [target.costs]
 
 
 @pytest.mark.parametrize(("target", "stages_run"), [("host", False), ("sse2", False), ("avx2", True)])

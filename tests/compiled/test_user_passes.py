@@ -10,7 +10,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.codegen.machine.costs import DEFAULT, Costs
+from graphc.codegen.machine.costs import DEFAULT
 from graphc.codegen.machine.target import host_target
 from graphc.compiled import user_passes
 from graphc.compiler import compile as compiling
@@ -20,6 +20,7 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.op import REGISTRY
 from graphc.passes.base import PassResult
 from tests.native import priced
+from tests.passes.choosing import Choosing
 
 FACTOR = {"now": 2.0}
 
@@ -37,21 +38,6 @@ class Scaled:
             factor = graph.scalar(FACTOR["now"], node.operands[0].dtype)
             graph.set_operand(node, 0, emit(graph, REGISTRY["mul"], (node.operands[0], factor))[0])
         return PassResult(graph, len(found))
-
-
-GIVEN: list[Costs] = []
-
-
-@dataclass(frozen=True)
-class Choosing:
-    """Writes down by which costs it would choose."""
-
-    name: str = "choosing"
-    costs: Costs = DEFAULT
-
-    def run(self, graph: Graph) -> PassResult:
-        GIVEN.append(self.costs)
-        return PassResult(graph, 0)
 
 
 X = np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4)
@@ -100,10 +86,10 @@ def test_files_hold_what_they_left(net: nn.Sequential, tmp_path: Path, after: st
 def test_those_that_choose_by_costs_do_so_by_those_of_the_target(net: nn.Sequential, monkeypatch: pytest.MonkeyPatch):
     target = priced(host_target(), fusion={"parts": 7})
     monkeypatch.setattr(user_passes, "running_target", lambda name: target)
-    GIVEN.clear()
+    step = Choosing()
     with gc.no_grad():
-        gc.compile(net, passes=[Choosing()])(gc.tensor(X))
-    assert GIVEN == [target.costs] != [DEFAULT]
+        gc.compile(net, passes=[step])(gc.tensor(X))
+    assert step.told == [target.costs] != [DEFAULT]
 
 
 def test_training_steps_go_through_them_before_gradients(net: nn.Sequential):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
-from graphc.codegen.machine.costs import DEFAULT, Costs
-from graphc.ir.graph.graph import Graph
+from graphc.codegen.machine.costs import DEFAULT
 from graphc.ir.graph.interpret import copy
 from graphc.ir.graph.parse import parse_graph
 from graphc.ops.autodiff import vjp_graph
-from graphc.passes.base import PassResult
 from graphc.passes.canonicalize import Canonicalize
 from graphc.passes.pipeline import optimize
 from graphc.passes.scans import MergeScans, OptimizeSteps, PruneScans
 from tests.passes.check_pass import check_equal, check_pass
+from tests.passes.choosing import Choosing
 
 STEP = """
 graph @f(%c: f32[3], %x: f32[4,3], %w: f32[3]) -> (f32[3], f32[4,3]) {
@@ -98,19 +97,9 @@ def test_steps_are_optimised():
 
 def test_steps_are_optimised_by_the_costs_that_are_given():
     other = replace(DEFAULT, rewrites=replace(DEFAULT.rewrites, folded_bytes=1))
-    told: list[Costs] = []
-
-    @dataclass(frozen=True)
-    class Told:
-        name: str = "told"
-        costs: Costs = DEFAULT
-
-        def run(self, graph: Graph) -> PassResult:
-            told.append(self.costs)
-            return PassResult(graph, 0)
-
-    optimize(parse_graph(STEP), [OptimizeSteps((Told(),))], other)
-    assert told == [other]
+    step = Choosing()
+    optimize(parse_graph(STEP), [OptimizeSteps((step,))], other)
+    assert step.told == [other]
 
 
 def print_of(text: str) -> str:

@@ -6,10 +6,12 @@ import functools
 import os
 import re
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+
+from graphc.ir.op import REGISTRY
 
 os.environ["GRAPHC_CACHE"] = "off"
 # Shells start what runs in the background with SIGINT ignored, and programs that tests start would inherit that.
@@ -29,3 +31,12 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
     for item in items:
         if _compares(item.path):
             item.add_marker("torch")
+
+
+@pytest.fixture
+def own_ops() -> Iterator[None]:
+    """Takes the ops that a test defines out of the registry again."""
+    before = dict(REGISTRY)
+    yield
+    for name in REGISTRY.keys() - before.keys():
+        del REGISTRY[name]

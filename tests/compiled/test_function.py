@@ -14,6 +14,7 @@ from graphc import nn
 from graphc.autograd import Function
 from graphc.codegen.machine.target import host_target
 from graphc.errors import ArgumentError, CompileError, GradientError, ShapeError, TraceError
+from tests.compiled.narrow import MOST, NARROW
 
 
 class Net(nn.Module):
@@ -109,20 +110,6 @@ def test_parameters_are_those_of_the_live_model(net):
     compiled(x).sum().backward()
     optimizer.step()
     close(compiled(x), net(x))
-
-
-MOST = {
-    "bf16": 1e-2,
-    "f16": 1e-3,
-    "int8": 2e-2,
-    "int4": 0.2,
-    "bf16_dot": 2e-2,
-    "int8_dot": 4e-2,
-    "int4_dot": 0.2,
-}
-"""By precision of the weights: the largest error of a small model, in units of its largest output."""
-NARROW = {"int8": "i8", "int4": "i32", "bf16_dot": "bf16x2", "int8_dot": "i32", "int4_dot": "i32"}
-"""What the others than f16 and bf16 are stored as."""
 
 
 @pytest.mark.parametrize("precision", MOST)

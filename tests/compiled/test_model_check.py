@@ -15,6 +15,7 @@ from graphc.errors import ArgumentError, TraceError
 from graphc.ir.graph.graph import Graph
 from graphc.ir.op import REGISTRY
 from graphc.nn import functional as F
+from tests.compiled.narrow import MOST
 
 
 class Net(nn.Module):
@@ -80,18 +81,6 @@ def test_tolerances():
 def test_what_cannot_be_traced():
     with pytest.raises(TraceError):
         gc.check(lambda x: x if x.sum() > 0 else -x, gc.ones(3))
-
-
-MOST = {
-    "bf16": 1e-2,
-    "f16": 1e-3,
-    "int8": 2e-2,
-    "int4": 0.2,
-    "bf16_dot": 2e-2,
-    "int8_dot": 4e-2,
-    "int4_dot": 0.2,
-}
-"""By precision of the weights: the largest error of a small model, in units of its largest output."""
 
 
 @pytest.mark.parametrize("precision", MOST)

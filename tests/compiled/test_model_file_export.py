@@ -18,6 +18,7 @@ from graphc.errors import ArgumentError, ArtifactError, CompileError, PassError,
 from graphc.files import container
 from graphc.files import manifest as artifact
 from graphc.nn import functional as F
+from tests.compiled.narrow import MOST, NARROW
 from tests.native import target_or_skip
 
 Pair = namedtuple("Pair", "low high")
@@ -126,20 +127,6 @@ def test_element_types(tmp_path: Path, name: str):
     equal, same = gc.load(tmp_path / "f.gcm")(x)
     assert equal.all() and same.dtype == x.dtype
     np.testing.assert_array_equal(same, x)
-
-
-MOST = {
-    "bf16": 1e-2,
-    "f16": 1e-3,
-    "int8": 2e-2,
-    "int4": 0.2,
-    "bf16_dot": 2e-2,
-    "int8_dot": 4e-2,
-    "int4_dot": 0.2,
-}
-"""By precision of the weights: the largest error of a small model, in units of its largest output."""
-NARROW = {"int8": "i8", "int4": "i32", "bf16_dot": "bf16x2", "int8_dot": "i32", "int4_dot": "i32"}
-"""What the others than f16 and bf16 are stored as."""
 
 
 @pytest.mark.parametrize("precision", MOST)

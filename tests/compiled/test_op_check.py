@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,24 +9,17 @@ import pytest
 
 import graphc as gc
 from graphc.errors import ArgumentError, DTypeError, GradientError, GraphcError, ShapeError, VerifyError
-from graphc.ir.op import REGISTRY, Attr, ErrorSample, Halo, Sample, Trait
+from graphc.ir.op import Attr, ErrorSample, Halo, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import elementwise as e
 from graphc.ops import state
 from graphc.ops.elementwise import ELEMENTWISE, lowered, mul
 from graphc.ops.rules import elementwise
 
+pytestmark = pytest.mark.usefixtures("own_ops")
+
 X = np.linspace(-2, 2, 6).reshape(2, 3)
 WIDE = TensorType(gc.float32, (2, 3))
-
-
-@pytest.fixture(autouse=True)
-def registered() -> Iterator[None]:
-    """Takes what a test defines out of the registry again."""
-    before = dict(REGISTRY)
-    yield
-    for name in REGISTRY.keys() - before.keys():
-        del REGISTRY[name]
 
 
 def square(**rules: Any) -> Any:

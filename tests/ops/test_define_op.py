@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,8 @@ from graphc.ir.types import TensorType
 from graphc.ops.elementwise import ELEMENTWISE, lowered, mul
 from graphc.ops.rules import elementwise
 from graphc.passes.pipeline import optimize
+
+pytestmark = pytest.mark.usefixtures("own_ops")
 
 X = np.linspace(-2, 2, 7, dtype=np.float32)
 
@@ -38,15 +39,6 @@ def cubic(name: str = "my_cubic", factor: float = 1.0) -> Any:
         lower=lowered(lower),
         traits=ELEMENTWISE,
     )
-
-
-@pytest.fixture(autouse=True)
-def registered() -> Iterator[None]:
-    """Takes what a test defines out of the registry again."""
-    before = dict(REGISTRY)
-    yield
-    for name in REGISTRY.keys() - before.keys():
-        del REGISTRY[name]
 
 
 def test_it_computes_eagerly_and_compiled_and_has_derivatives_of_both_modes():

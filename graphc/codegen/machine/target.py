@@ -60,7 +60,8 @@ class Target:
     page_bytes: int = 4096
     """Bytes of a page, and of the stride at which lines meet in one set of the L1 cache."""
     near_pages: int = 64
-    """Pages of which a core keeps the addresses at hand (entries of the first data TLB)."""
+    """Pages of which a core keeps the addresses at hand: entries of its first data TLB. Documented: 64 in Skylake and
+    Zen 2, more in newer ones."""
     costs: Costs = DEFAULT
 
     def lanes(self, dtype: DType) -> int:

@@ -106,8 +106,7 @@ def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
                 memory = _memory_cycles(c, b, row, target) if once else 0.0
                 read = k.l1_read if memory else _panel_read(c, b, vectors, target, pack is not None)
                 step = _step_cycles(rows * vectors, reads, vectors * read, k)
-                if pack is not None:
-                    step += rows * _row_read(c, a, row, axis, target)
+                step += rows * _row_read(c, a, row, axis, target)
                 cycles = c.work / (rows * vectors * lanes * used) * step * factor + memory
                 cycles += _scatter_cycles(scattered, axis, row, points, target)
                 if pack is not None:
@@ -119,12 +118,11 @@ def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
 
 
 def _row_read(c: Contraction, a: Load, row: Axis | None, axis: Axis, target: Target) -> float:
-    """Cycles that a step waits for its element of a row, where all rows pass by each of many panels and come from
-    beyond the L2 cache."""
+    """Cycles that a step waits for its element of a row, where loops beside rows and lanes read all rows again in each
+    iteration, and these come from beyond the L2 cache."""
     used, size = axes_of(a.index), a.dtype.itemsize
-    others = [x for x in c.outer if x not in used and x is not axis]
-    span = size * prod(x.extent for x in (*c.reduced, *((row,) if row else ())) if x in used)
-    if span <= target.l2_bytes or prod(x.extent for x in others) == 1:
+    again = prod(x.extent for x in c.outer if x not in used and x is not axis)
+    if again == 1 or _bytes(a, (*c.reduced, *((row,) if row else ()))) <= target.l2_bytes:
         return 0.0
     step = min((abs(access(a.index, x).stride) for x in c.reduced if x in used), default=0)
     return target.costs.contraction.llc_read * min(1.0, step * size / target.line_bytes)
@@ -164,9 +162,7 @@ def _packing_cycles(c: Contraction, b: Load, axis: Axis, free: frozenset[str], k
     """Time to copy an operand: a plain copy, a register transpose, or element by element."""
     if b.buffer in free:
         return 0.0
-    elements = 1.0
-    for x in (*c.outer, *c.reduced):
-        elements *= x.extent if x in axes_of(b.index) else 1
+    elements = _bytes(b, (*c.outer, *c.reduced)) / b.dtype.itemsize
     if access(b.index, axis) == UNIT:
         return k.pack_start + k.pack_element * elements
     transposable = any(access(b.index, x) == UNIT and x.extent >= k.pack_turned_extent for x in c.reduced)
@@ -198,11 +194,17 @@ def _panel_read(c: Contraction, b: Load, vectors: int, target: Target, packed: b
 def _memory_cycles(c: Contraction, b: Load, row: Axis | None, target: Target) -> float:
     """Time to read an operand from memory, where nothing but rows passes by it and the L2 cache cannot hold it; 0
     elsewhere. It adds to that of the sums, which wait for it: few reads are under way while one is finished."""
-    size = b.dtype.itemsize * prod(x.extent for x in (*c.outer, *c.reduced) if x in axes_of(b.index))
+    size = _bytes(b, (*c.outer, *c.reduced))
     others = prod(x.extent for x in c.outer if x not in axes_of(b.index) and x is not row)
     if others > 1 or size <= target.l2_bytes:
         return 0.0
     return size / target.line_bytes * target.costs.contraction.memory_read
+
+
+def _bytes(load: Load, axes: Sequence[Axis]) -> int:
+    """Bytes of what a load reads along these axes."""
+    used = axes_of(load.index)
+    return load.dtype.itemsize * prod(x.extent for x in axes if x in used)
 
 
 def _line_read(cycles: float, target: Target) -> float:
@@ -213,11 +215,8 @@ def _line_read(cycles: float, target: Target) -> float:
 def _page_misses(c: Contraction, a: Load, target: Target) -> float:
     """How much longer it takes when every step of the sum reads a few elements of another page of a large operand, and
     the pages of a sum are more than stay at hand."""
-    size = a.dtype.itemsize
-    for x in (*c.outer, *c.reduced):
-        size *= x.extent if x in axes_of(a.index) else 1
     steps = [abs(access(a.index, x).stride) * a.dtype.itemsize for x in c.reduced]
-    missed = min(steps, default=0) >= target.page_bytes and size > target.l2_bytes
+    missed = min(steps, default=0) >= target.page_bytes and _bytes(a, (*c.outer, *c.reduced)) > target.l2_bytes
     pages = prod(x.extent for x in c.reduced)
     return target.costs.contraction.page_miss if missed and pages > target.near_pages else 1.0
 

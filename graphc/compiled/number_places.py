@@ -27,8 +27,8 @@ class _Places:
     def __init__(self, statics: Sequence[Static]):
         self.first = [static.key for static in statics]
         """What the numbers of the first call are known by."""
-        self.open: set[int] = set()
-        """Numbers of the places that each call gives."""
+        self.open: frozenset[int] = frozenset()
+        """Numbers of the places that each call gives. Replaced, never changed: other threads read it without a lock."""
 
 
 class NumberPlaces:
@@ -51,10 +51,11 @@ class NumberPlaces:
             return structure, []
         found = numbers(structure)
         places = self._places.get(_loose(structure, found)) if found else None
-        if places is None or not places.open:
+        taken = places.open if places is not None else ()
+        if not taken:
             return structure, []
-        shown = [Open(s.value) if i in places.open else s for i, (_, s) in enumerate(found)]
-        given = [(path, s.value) for i, (path, s) in enumerate(found) if i in places.open]
+        shown = [Open(s.value) if i in taken else s for i, (_, s) in enumerate(found)]
+        given = [(path, s.value) for i, (path, s) in enumerate(found) if i in taken]
         return with_numbers(structure, iter(shown)), given
 
     def learned(self, structure: Any) -> tuple[Any, Given]:
@@ -65,7 +66,7 @@ class NumberPlaces:
             places = self._places.setdefault(loose, _Places([s for _, s in found]))
             for i, (path, static) in enumerate(found):
                 if static.key != places.first[i] and path not in self.constants:
-                    places.open.add(i)
+                    places.open |= {i}
                     self._any = True
         return self.opened(structure)
 

@@ -65,8 +65,9 @@ class ProgramTable(Generic[P]):
 
     def use(self, program: P) -> None:
         """To be called where a program is used that is not ``last``; until then that one was in use."""
-        if self.last is not None:
-            self.last.used = next(_uses)
+        before = self.last  # other threads may drop it meanwhile
+        if before is not None:
+            before.used = next(_uses)
         program.used = next(_uses)
         self.last = program
 

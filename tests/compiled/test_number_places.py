@@ -17,8 +17,10 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.compiled.number_places import MOST_ANSWERS
+from graphc.compiled import number_places
+from graphc.compiled.number_places import MOST_ANSWERS, NumberPlaces
 from graphc.nn import functional as F
+from graphc.tensors.structure import Open, flatten, numbers
 
 SPECIAL = (0.0, -0.0, math.nan, math.inf, -math.inf, 1e-45, 1e300, -3.5)
 
@@ -386,3 +388,24 @@ def test_a_training_step_takes_numbers_of_the_model_and_of_the_loss():
     for a, b in zip(fast.parameters(), slow.parameters(), strict=True):
         np.testing.assert_allclose(np.asarray(a.detach()), np.asarray(b.detach()), rtol=1e-4, atol=1e-5)
     assert len(step.graphs) == 3, "one of the first values, and one for each number of rows"
+
+
+def test_a_number_that_opens_in_another_thread_is_open_in_key_and_given_numbers_or_in_neither(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    places = NumberPlaces()
+    for call in ((1.0, 1.0), (1.0, 2.0)):
+        places.learned(flatten(call)[1])
+
+    made = []
+
+    def open_number(number: Any) -> Open:
+        made.append(number)
+        if made == [4.0, 5.0, 5.0]:  # the structure without its numbers is known, that with open ones is being made
+            places.learned(flatten((3.0, 2.0))[1])  # as another thread would
+        return Open(number)
+
+    monkeypatch.setattr(number_places, "Open", open_number)
+    shape, given = places.opened(flatten((4.0, 5.0))[1])
+    assert [path for path, part in numbers(shape) if isinstance(part, Open)] == [path for path, _ in given]
+    assert len(places.opened(flatten((4.0, 5.0))[1])[1]) == 2

@@ -89,6 +89,22 @@ def test_what_was_in_use_until_now_is_younger_than_what_was_not():
     assert programs[0].used > next(iter(other.table)).used
 
 
+def test_a_program_is_used_while_another_thread_drops_all(monkeypatch: pytest.MonkeyPatch):
+    owner = _Owner()
+    first, second = _Program(), _Program()
+    owner.table.add("a", first)
+    owner.table.add("b", second)
+
+    class Meanwhile:
+        def __next__(self) -> int:
+            owner.table.clear()
+            return 100
+
+    monkeypatch.setattr(program_table, "_uses", Meanwhile())
+    owner.table.use(first)
+    assert owner.table.last is first and second.used == 100
+
+
 def test_programs_of_the_same_arguments_are_few_and_stale_ones_go_first():
     owner = _Owner()
     programs = [_Program() for _ in range(SAME_ARGUMENTS)]

@@ -58,7 +58,8 @@ class NumberRecord:
             return function(*values)
         try:
             result = function(*values)
-        except BaseException:
+        # NOTE: whatever Python raises: traced code may catch it, so its path depends on the values. It is raised again.
+        except Exception:
             self._pin_operands(operands)
             raise
         if type(result) not in KINDS:

@@ -294,6 +294,11 @@ def _quad_samples() -> list[Sample]:
     return [plain(quads(3, 5), quads(7, 5)), plain(quads(2, 3, 9), quads(33, 9)), plain(quads(1, 40), quads(64, 40))]
 
 
+def quad_multiply_adds(types: Types, results: Types, attrs: Attrs) -> int:
+    """Multiply-adds of a product whose first operand holds rows of quads."""
+    return 4 * results[0].size * types[0].shape[-1]
+
+
 quad_matmul = define(
     "quad_matmul",
     "The sums of products of bytes: signed ones in rows of a, unsigned ones in rows of b, four in an i32 each.",
@@ -302,7 +307,7 @@ quad_matmul = define(
     reference=_quad_reference,
     lower=_lower_quad_matmul,
     traits=Trait.PURE | Trait.CONTRACTION,
-    multiply_adds=lambda types, results, attrs: 4 * results[0].size * types[0].shape[-1],
+    multiply_adds=quad_multiply_adds,
     samples=_quad_samples,
     error_samples=(
         ErrorSample((TensorType(int32, (2, 4)), TensorType(float32, (3, 4))), "no rows of quads", {}, DTypeError),

@@ -14,6 +14,7 @@ from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.define import define
+from graphc.ops.matrix_product import quad_multiply_adds
 from graphc.ops.samples import plain
 
 GROUP = 32
@@ -205,7 +206,7 @@ nibble_quad_matmul = define(
     reference=_quad_reference,
     lower=_lower_quads,
     traits=Trait.PURE | Trait.CONTRACTION,
-    multiply_adds=lambda types, results, attrs: 4 * results[0].size * types[0].shape[-1],
+    multiply_adds=quad_multiply_adds,
     samples=_quad_samples,
     error_samples=_quad_errors(),
 )

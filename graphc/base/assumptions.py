@@ -1,0 +1,64 @@
+"""What a trace assumes of sizes that are known at run time: answers for the hints, each with the line that asked."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from graphc.base.location import capture
+from graphc.base.size import Dimension, asker, at, hint
+
+_RELATIONS = {"==": operator.eq, "<=": operator.le}
+_OPPOSITE = {"==": "!=", "<=": ">"}
+
+
+class Assumption(NamedTuple):
+    """What a trace relies on: a relation of sizes, and whether it held."""
+
+    relation: str
+    a: Any
+    b: Any
+    answer: bool
+    place: str = ""
+    """The line that asked."""
+
+    def holds(self, values: Mapping[Dimension, int]) -> bool:
+        """Whether it is so for these sizes."""
+        return _RELATIONS[self.relation](at(self.a, values), at(self.b, values)) is self.answer
+
+    def __str__(self) -> str:
+        shown = self.relation if self.answer else _OPPOSITE[self.relation]
+        return f"{self.a} {shown} {self.b}" + (f" (asked at {self.place})" if self.place else "")
+
+
+@dataclass
+class Assumptions:
+    """What has been assumed so far, each once."""
+
+    found: dict[tuple[str, Any, Any], Assumption] = field(default_factory=dict)
+
+    def ask(self, relation: str, a: Any, b: Any) -> bool:
+        """The answer for the hints, which is assumed from now on."""
+        key = (relation, a, b)
+        known = self.found.get(key)
+        if known is None:
+            answer = _RELATIONS[relation](hint(a), hint(b))
+            known = self.found[key] = Assumption(relation, a, b, answer, str(capture()))
+        return known.answer
+
+    def broken(self, values: Mapping[Dimension, int]) -> Assumption | None:
+        """The first assumption that does not hold for these sizes."""
+        return next((x for x in self.found.values() if not x.holds(values)), None)
+
+
+@contextmanager
+def assuming(assumptions: Assumptions) -> Iterator[Assumptions]:
+    """Inside, questions that ranges do not decide are answered for the hints and written down."""
+    token = asker.set(assumptions)
+    try:
+        yield assumptions
+    finally:
+        asker.reset(token)

@@ -1,0 +1,596 @@
+"""Sizes known at run time: named dimensions, and exact integer expressions of them in one normal form."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from graphc.base.errors import ArgumentError, TraceError
+
+LARGEST = 2**31 - 1
+"""The largest size of a dimension of which nothing else is said."""
+
+
+class UndecidedSize(TraceError):
+    """Code that must hold for all sizes asks for something that depends on which one it is."""
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """An atom of sizes: a named dimension and what is known of it."""
+
+    name: str
+    low: int
+    high: int
+    hint: int
+    common: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """An atom of sizes: ``floor(operand / divisor)`` that could not be simplified."""
+
+    operand: Size
+    divisor: Size | int
+
+    def __str__(self) -> str:
+        return f"({_inside(self.operand)} // {_inside(self.divisor)})"
+
+
+Atom = Dimension | Quotient
+Monomial = tuple[tuple[Atom, int], ...]
+"""Atoms in the order of their texts, with powers; empty is 1."""
+SizeLike = "Size | int"
+
+
+def _operation(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The methods of an operator with a float as result, plain and reflected."""
+    return (
+        lambda self, other: _float_operation(function, self, other),
+        lambda self, other: _float_operation(function, other, self),
+    )
+
+
+class Size:
+    """``sum(coefficient * product of atoms)``, at least one of which is a dimension; what is constant is an int.
+
+    Two sizes are equal when their normal forms are, so when they are the same for all values of their dimensions.
+    What else is asked is answered when the ranges of the dimensions decide it. While a trace assumes, it is answered
+    for the hints otherwise, and noted (base.assumptions); elsewhere UndecidedSize is raised. ``isinstance`` sees an
+    int; code in C that would read the number asks ``__index__``, and so assumes or raises, too.
+    """
+
+    __slots__ = ("_hash", "terms")
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    def __init__(self, terms: tuple[tuple[Monomial, int], ...]):
+        self.terms = terms
+        self._hash = hash(terms)
+
+    @property
+    def __class__(self) -> Any:  # type: ignore[override]
+        return int
+
+    # ---- arithmetic
+
+    def __add__(self, other: Any) -> Any:
+        if not _is_whole(other):
+            return _float_operation(operator.add, self, other)
+        merged = dict(self.terms)
+        for monomial, coefficient in terms(other):
+            merged[monomial] = merged.get(monomial, 0) + coefficient
+        return _make(merged)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Any:
+        return self * -1
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __sub__(self, other: Any) -> Any:
+        return self + other * -1 if _is_whole(other) else _float_operation(operator.sub, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self * -1 + other if _is_whole(other) else _float_operation(operator.sub, other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        if type(other) in (list, tuple, str):
+            return other * operator.index(self)
+        if not _is_whole(other):
+            return _float_operation(operator.mul, self, other)
+        merged: dict[Monomial, int] = {}
+        for a, x in self.terms:
+            for b, y in terms(other):
+                monomial = _times(a, b)
+                merged[monomial] = merged.get(monomial, 0) + x * y
+        return _make(merged)
+
+    __rmul__ = __mul__
+
+    def __pow__(self, other: Any) -> Any:
+        if type(other) is not int or other < 0:
+            return _float_operation(operator.pow, self, other)
+        result: Any = 1
+        for _ in range(other):
+            result = self * result
+        return result
+
+    def __rpow__(self, other: Any) -> Any:
+        return other ** operator.index(self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _quotient(self, other) if _is_whole(other) else _float_operation(operator.floordiv, self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _quotient(other, self) if _is_whole(other) else _float_operation(operator.floordiv, other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return self - other * (self // other) if _is_whole(other) else _float_operation(operator.mod, self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return other - self * (other // self) if _is_whole(other) else _float_operation(operator.mod, other, self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    __truediv__, __rtruediv__ = _operation(operator.truediv)
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self
+
+    def __trunc__(self) -> Any:
+        return self
+
+    __floor__ = __ceil__ = __trunc__
+
+    # ---- questions
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is Size and self.terms == other.terms:
+            return True
+        return _ask("==", self, other) if _is_whole(other) else NotImplemented
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other if _is_whole(other) else NotImplemented
+
+    def __lt__(self, other: Any) -> bool:
+        return not _ask("<=", other, self) if _is_whole(other) else NotImplemented
+
+    def __le__(self, other: Any) -> bool:
+        return _ask("<=", self, other) if _is_whole(other) else NotImplemented
+
+    def __gt__(self, other: Any) -> bool:
+        return not _ask("<=", self, other) if _is_whole(other) else NotImplemented
+
+    def __ge__(self, other: Any) -> bool:
+        return _ask("<=", other, self) if _is_whole(other) else NotImplemented
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    # ---- what needs the value
+
+    def __index__(self) -> int:
+        return _specialised(self)
+
+    __int__ = __index__
+
+    def __float__(self) -> float:
+        return float(_specialised(self))
+
+    def __complex__(self) -> complex:
+        return complex(_specialised(self))
+
+    def __str__(self) -> str:
+        parts = [_term_text(monomial, coefficient) for monomial, coefficient in self.terms]
+        return " + ".join(parts).replace("+ -", "- ")
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(_specialised(self), spec) if spec else str(self)
+
+    def __reduce__(self) -> Any:
+        return Size, (self.terms,)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("real", "numerator"):
+            return self
+        if name in ("imag", "denominator"):
+            return int(name == "denominator")
+        raise AttributeError(f"a size has no attribute {name!r}")
+
+
+class SizeNumber:
+    """A float that is computed from sizes: an operation, and its operands. Tensors take it; its value is not known
+    before a call."""
+
+    __slots__ = ("function", "operands")
+
+    def __init__(self, function: Callable[..., Any], operands: tuple[Any, ...]):
+        self.function = function
+        self.operands = operands
+
+    @property
+    def __class__(self) -> Any:  # type: ignore[override]
+        return float
+
+    def at(self, values: Mapping[Dimension, int] | None) -> float:
+        """The number for sizes of the dimensions; None: for the hints."""
+        return self.function(*[x.at(values) if type(x) is SizeNumber else at(x, values) for x in self.operands])
+
+    __add__, __radd__ = _operation(operator.add)
+    __sub__, __rsub__ = _operation(operator.sub)
+    __mul__, __rmul__ = _operation(operator.mul)
+    __truediv__, __rtruediv__ = _operation(operator.truediv)
+    __pow__, __rpow__ = _operation(operator.pow)
+
+    def __neg__(self) -> Any:
+        return _float_operation(operator.sub, -0.0, self)
+
+    def __float__(self) -> float:
+        for size in sizes_in(self):
+            _specialised(size)
+        return self.at(None)
+
+    def __int__(self) -> int:
+        return int(float(self))
+
+    def __bool__(self) -> bool:
+        return bool(float(self))
+
+    def __eq__(self, other: object) -> bool:
+        return float(self) == other
+
+    def __lt__(self, other: Any) -> bool:
+        return float(self) < other
+
+    def __le__(self, other: Any) -> bool:
+        return float(self) <= other
+
+    def __gt__(self, other: Any) -> bool:
+        return float(self) > other
+
+    def __ge__(self, other: Any) -> bool:
+        return float(self) >= other
+
+    def __hash__(self) -> int:
+        return hash((self.function, self.operands))
+
+    def __repr__(self) -> str:
+        return f"{self.function.__name__}({', '.join(map(str, self.operands))})"
+
+
+_OPERANDS = frozenset({int, float, bool, Size, SizeNumber})
+
+
+def _float_operation(function: Callable[..., Any], *operands: Any) -> Any:
+    """An operation on numbers of which the result is a float."""
+    if not all(type(x) in _OPERANDS for x in operands):
+        return NotImplemented
+    return SizeNumber(function, operands)
+
+
+def is_size(value: Any) -> bool:
+    """Whether a number is a size that is known at run time."""
+    return type(value) is Size
+
+
+def sizes_in(number: SizeNumber) -> Iterator[Size]:
+    """The sizes from which a number is computed."""
+    for x in number.operands:
+        if type(x) is SizeNumber:
+            yield from sizes_in(x)
+        elif type(x) is Size:
+            yield x
+
+
+# ---- normal form
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) in (Size, int, bool)
+
+
+def terms(value: Any) -> tuple[tuple[Monomial, int], ...]:
+    """The terms of a size or a number."""
+    return value.terms if type(value) is Size else (((), int(value)),)
+
+
+def _make(terms: Mapping[Monomial, int]) -> Any:
+    kept = [(m, c) for m, c in terms.items() if c]
+    if not kept:
+        return 0
+    if len(kept) == 1 and not kept[0][0]:
+        return kept[0][1]
+    return Size(tuple(sorted(kept, key=lambda t: _order(t[0]))))
+
+
+def _order(monomial: Monomial) -> tuple[Any, ...]:
+    """Larger powers first, so constants last."""
+    return (-sum(p for _, p in monomial), [(str(a), -p) for a, p in monomial])
+
+
+def _times(a: Monomial, b: Monomial) -> Monomial:
+    if not a or not b:
+        return a or b
+    powers = dict(a)
+    for atom, power in b:
+        powers[atom] = powers.get(atom, 0) + power
+    return tuple(sorted(powers.items(), key=lambda t: str(t[0])))
+
+
+def _over(a: Monomial, b: Monomial) -> Monomial | None:
+    """a / b, None where that has negative powers."""
+    powers = dict(a)
+    for atom, power in b:
+        left = powers.get(atom, 0) - power
+        if left < 0:
+            return None
+        powers[atom] = left
+    return tuple((atom, power) for atom, power in powers.items() if power)
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    """floor(a / b) of sizes, of which b is positive."""
+    if type(b) is not Size and b <= 0:
+        raise ArgumentError(f"a size is divided by {b}")
+    if type(a) is not Size and type(b) is not Size:
+        return a // b
+    whole, rest = _divided(a, b)
+    if type(rest) is not Size and type(b) is not Size:
+        return whole + rest // b
+    if _is_proven(0, rest) and _is_proven(rest + 1, b):
+        return whole
+    if _is_proven(-b, rest) and _is_proven(rest, -1):
+        return whole - 1
+    return whole + (_quotient_by_number(rest, b) if type(b) is int else _atom_quotient(rest, b))
+
+
+def _atom_quotient(a: Size, b: Any) -> Size:
+    return Size(((((Quotient(a, b), 1),), 1),))
+
+
+def _quotient_by_number(a: Size, b: int) -> Any:
+    """floor(a / b) where no multiple of b can be taken out: common factors go, and quotients of quotients are one."""
+    factor = math.gcd(b, *[c for m, c in a.terms if m])
+    if factor > 1:
+        a, b = _make({m: c // factor for m, c in a.terms}), b // factor
+        if b == 1:
+            return a
+    first, coefficient = a.terms[0]
+    if len(a.terms) == 1 and coefficient == 1 and len(first) == 1 and first[0][1] == 1:
+        atom = first[0][0]
+        if isinstance(atom, Quotient) and type(atom.divisor) is not Size:
+            return _quotient(atom.operand, atom.divisor * b)
+    return _atom_quotient(a, b)
+
+
+def _divided(a: Any, b: Any) -> tuple[Any, Any]:
+    """(q, r) with a == q * b + r, where what is divisible is in q."""
+    first, factor = terms(b)[0]
+    whole: dict[Monomial, int] = {}
+    rest = a
+    for monomial, _ in terms(a):
+        over = _over(monomial, first)
+        if over is None:
+            continue
+        left = next((c for m, c in terms(rest) if m == monomial), 0)
+        part = left // factor if type(b) is not Size else (left // factor if left % factor == 0 else 0)
+        if part:
+            piece = _make({over: part})
+            whole[over] = whole.get(over, 0) + part
+            rest = rest - piece * b
+    return _make(whole), rest
+
+
+# ---- ranges
+
+
+def bounds(size: Any) -> tuple[int, int]:
+    """Numbers between which a size lies, ends included; conservative."""
+    if type(size) is not Size:
+        return int(size), int(size)
+    return -_greatest(-size), _greatest(size)
+
+
+def _greatest(size: Any) -> int:
+    best = min(_interval_high(size), _shifted_high(size))
+    replaced, extra = _without_quotients(size)
+    if extra is not None:
+        best = min(best, extra + (replaced if type(replaced) is not Size else _shifted_high(replaced)))
+    return best
+
+
+def _atom_bounds(atom: Atom) -> tuple[int, int]:
+    if isinstance(atom, Dimension):
+        return atom.low, atom.high
+    low, high = bounds(atom.operand)
+    small, large = bounds(atom.divisor)
+    small = max(1, small)
+    return min(low // small, low // large), max(high // small, high // large)
+
+
+def _monomial_bounds(monomial: Monomial) -> tuple[int, int]:
+    low = high = 1
+    for atom, power in monomial:
+        a, b = _atom_bounds(atom)
+        for _ in range(power):
+            ends = (low * a, low * b, high * a, high * b)
+            low, high = min(ends), max(ends)
+    return low, high
+
+
+def _interval_high(size: Any) -> int:
+    high = 0
+    for monomial, coefficient in terms(size):
+        a, b = _monomial_bounds(monomial)
+        high += coefficient * (b if coefficient > 0 else a)
+    return high
+
+
+def _shifted_high(size: Any) -> int:
+    """The same with atoms as what they are above their least value: products then cancel against each other."""
+    powers: dict[Monomial, int] = {}
+    for monomial, coefficient in terms(size):
+        parts: dict[Monomial, int] = {(): coefficient}
+        for atom, power in monomial:
+            low = _atom_bounds(atom)[0]
+            for _ in range(power):
+                grown: dict[Monomial, int] = {}
+                for m, c in parts.items():
+                    up = _times(m, ((atom, 1),))
+                    grown[up] = grown.get(up, 0) + c
+                    grown[m] = grown.get(m, 0) + c * low
+                parts = grown
+        for m, c in parts.items():
+            powers[m] = powers.get(m, 0) + c
+    high = 0
+    for monomial, coefficient in powers.items():
+        most = math.prod((_atom_bounds(a)[1] - _atom_bounds(a)[0]) ** p for a, p in monomial)
+        high += coefficient * (most if coefficient > 0 else 0 if monomial else 1)
+    return high
+
+
+def _without_quotients(size: Any) -> tuple[Any, int | None]:
+    """(a size, number added at most) with quotients by numbers written as (operand - remainder) / divisor."""
+    extra, found = 0, False
+    for monomial, coefficient in terms(size):
+        atom = monomial[0][0] if len(monomial) == 1 and monomial[0][1] == 1 else None
+        if not isinstance(atom, Quotient) or type(atom.divisor) is Size or coefficient % atom.divisor:
+            continue
+        found = True
+        factor = coefficient // atom.divisor
+        size = size + atom.operand * factor - _make({monomial: coefficient})
+        extra += -factor * (atom.divisor - 1) if factor < 0 else 0
+    return size, extra if found else None
+
+
+def _is_proven(a: Any, b: Any) -> bool:
+    """Whether a <= b for all sizes."""
+    return bounds(b - a)[0] >= 0
+
+
+def is_one(size: Any) -> bool:
+    """Whether a size is 1 whatever the dimensions are: what holds for every size need not ask whether it is 1."""
+    return type(size) is int and size == 1
+
+
+def always(relation: str, a: Any, b: Any) -> bool:
+    """Whether a relation (``==`` or ``<=``) holds for all sizes; nothing is assumed."""
+    if relation == "==":
+        return a.terms == b.terms if type(a) is Size and type(b) is Size else type(a) is type(b) and a == b
+    return _is_proven(a, b)
+
+
+# ---- values
+
+
+def at(size: Any, values: Mapping[Dimension, int] | None) -> int:
+    """A size for sizes of its dimensions; None: for the hints."""
+    if type(size) is not Size:
+        return size
+    found = 0
+    for monomial, coefficient in size.terms:
+        product = coefficient
+        for atom, power in monomial:
+            product *= _atom_at(atom, values) ** power
+        found += product
+    return found
+
+
+def _atom_at(atom: Atom, values: Mapping[Dimension, int] | None) -> int:
+    if isinstance(atom, Quotient):
+        return at(atom.operand, values) // at(atom.divisor, values)
+    return atom.hint if values is None else values[atom]
+
+
+def hint(size: Any) -> int:
+    """What a size is when its dimensions have the sizes that they are expected to have; for estimates."""
+    return at(size, None)
+
+
+# ---- questions
+
+
+class Asker(Protocol):
+    """What answers questions that ranges do not decide."""
+
+    def ask(self, relation: str, a: Any, b: Any) -> bool:
+        """Whether ``a == b`` or ``a <= b``, as ``relation`` says."""
+        ...
+
+
+asker: ContextVar[Asker | None] = ContextVar("graphc_size_questions", default=None)
+"""Who is asked at present; see base.assumptions."""
+
+
+def _ask(relation: str, a: Any, b: Any) -> bool:
+    difference = b - a
+    if type(difference) is not Size:
+        return difference == 0 if relation == "==" else difference >= 0
+    low, high = bounds(difference)
+    if low > 0 or high < 0:
+        return relation == "<=" and low > 0
+    if relation == "<=" and low >= 0:
+        return True
+    asked = asker.get()
+    if asked is not None:
+        return asked.ask(relation, a, b)
+    if relation == "==":
+        return False
+    raise UndecidedSize(f"{a} {relation} {b} depends on the sizes of a call")
+
+
+def _specialised(size: Size) -> int:
+    """The number that a size is for the hints, which is assumed from now on."""
+    asked = asker.get()
+    if asked is None:
+        raise UndecidedSize(f"the size {size} is a number in calls only")
+    value = hint(size)
+    asked.ask("==", size, value)
+    return value
+
+
+# ---- text
+
+
+def _inside(value: Any) -> str:
+    plain = type(value) is not Size or (
+        len(value.terms) == 1 and value.terms[0][1] == 1 and len(value.terms[0][0]) == 1
+    )
+    return str(value) if plain else f"({value})"
+
+
+def _term_text(monomial: Monomial, coefficient: int) -> str:
+    factors = [str(atom) for atom, power in monomial for _ in range(power)]
+    if not factors:
+        return str(coefficient)
+    head = [] if coefficient == 1 else ["-"] if coefficient == -1 else [f"{coefficient}*"]
+    return "".join([*head, "*".join(factors)])

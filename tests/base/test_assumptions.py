@@ -1,0 +1,20 @@
+"""What a trace assumes of sizes."""
+
+from graphc.base.assumptions import Assumptions, assuming
+from graphc.base.named_dims import Dim, dimensions
+
+BATCH, TIME = Dim("batch", 1, 64), Dim("time", 1, 512, hint=128)
+
+
+def test_a_trace_assumes_what_the_hints_say():
+    with assuming(Assumptions()) as assumptions:
+        assert TIME > 100 and TIME > 100 and TIME != BATCH and int(BATCH) == 32
+        assert 1 / TIME * 128.0 == 1.0
+    texts = [str(a).partition(" (asked")[0] for a in assumptions.found.values()]
+    assert texts == ["time > 100", "time != batch", "batch == 32", "time == 128"]
+    assert all("test_assumptions.py" in a.place for a in assumptions.found.values())
+    dims = dimensions([TIME, BATCH])
+    fits = {dims["time"]: 128, dims["batch"]: 32}
+    assert assumptions.broken(fits) is None
+    broken = assumptions.broken(fits | {dims["time"]: 90})
+    assert broken is not None and str(broken).startswith("time > 100")

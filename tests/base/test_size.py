@@ -1,0 +1,106 @@
+"""Sizes: their normal form, what is proven of them, and what a trace assumes."""
+
+import copy
+import pickle
+import random
+
+import pytest
+
+from graphc.base.named_dims import Dim, dimensions
+from graphc.base.size import (
+    UndecidedSize,
+    always,
+    at,
+    bounds,
+    hint,
+    is_one,
+    is_size,
+)
+
+BATCH, TIME, SIDE = Dim("batch", 1, 64), Dim("time", 1, 512, hint=128), Dim("side", 16, 600, hint=64)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (BATCH * TIME * 384, "384*batch*time"),
+        (TIME * BATCH * 384 // 384, "batch*time"),
+        (BATCH * TIME * 384 // (TIME * 384), "batch"),
+        ((TIME * 384 - 1) // (TIME * 384), "0"),
+        ((SIDE + 2 - 3) // 2 + 1, "((side + 1) // 2)"),
+        ((TIME * 4 + 3) // 4, "time"),
+        (TIME // 16 * 16 + TIME % 16, "time"),
+        (TIME // 4 // 4, "(time // 16)"),
+        ((6 * TIME + 3) // 4, "((time + 1) // 2) + time"),
+        (TIME - TIME + 3, "3"),
+        (3 - TIME * BATCH, "-batch*time + 3"),
+        ((TIME + 1) * (TIME - 1), "time*time - 1"),
+    ],
+)
+def test_equal_sizes_have_one_form(size, text):
+    assert str(size) == text
+
+
+def test_what_is_constant_is_an_int():
+    assert type(TIME - TIME + 3) is int and type(TIME * 0) is int and type(Dim("fixed", 7, 7)) is int
+    assert is_size(TIME) and not is_size(7) and isinstance(TIME, int)
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        (BATCH * TIME - TIME, (0, 63 * 512)),
+        (512 - TIME, (0, 511)),
+        (TIME % 16, (0, 15)),
+        (TIME - TIME // 16 * 16, (0, 15)),
+        ((SIDE + 2 - 3) // 2 + 1, (8, 300)),
+        (TIME * BATCH * 384 - 1 - (BATCH - 1) * TIME * 384, (383, 196607)),
+    ],
+)
+def test_bounds(size, expected):
+    assert bounds(size) == expected
+
+
+def _random_size(generator: random.Random, leaves, depth: int):
+    if not depth:
+        return generator.choice([*leaves, generator.randint(0, 7)])
+    a, b = _random_size(generator, leaves, depth - 1), _random_size(generator, leaves, depth - 1)
+    kind, number = generator.choice("+-*/%"), generator.randint(1, 9)
+    return {"+": a + b, "-": a - b, "*": a * b, "/": a // number, "%": a % number}[kind]
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_random_expressions_are_what_they_are_of_numbers_and_within_their_bounds(seed):
+    depth = 1 + seed % 3
+    size = _random_size(random.Random(seed), [BATCH, TIME, SIDE], depth)
+    low, high = bounds(size)
+    atoms = list(dimensions([BATCH, TIME, SIDE]).values())
+    generator = random.Random(-seed)
+    for _ in range(10):
+        values = {a: generator.choice([a.low, a.high, generator.randint(a.low, a.high)]) for a in atoms}
+        expected = _random_size(random.Random(seed), [values[a] for a in atoms], depth)
+        assert at(size, values) == expected
+        assert low <= expected <= high
+
+
+def test_questions_that_ranges_decide():
+    assert TIME <= 512 and TIME > 0 and TIME < BATCH * 512 + 1 and bool(TIME)
+    assert always("<=", TIME, 512) and not always("<=", TIME, 511) and not always("==", TIME, BATCH)
+    assert TIME != 0 and TIME * BATCH == BATCH * TIME and TIME != BATCH and not is_one(TIME)
+
+
+@pytest.mark.parametrize("ask", [lambda: TIME < 100, lambda: TIME >= BATCH, lambda: int(TIME), lambda: range(TIME)])
+def test_what_depends_on_a_call_raises(ask):
+    with pytest.raises(UndecidedSize):
+        ask()
+
+
+def test_numbers_made_of_sizes():
+    number = 2.0 / (TIME + 1) - 1
+    assert number.at({dimensions([TIME])["time"]: 3}) == -0.5 and isinstance(number, float)
+
+
+def test_sizes_are_values():
+    size = BATCH * TIME + TIME // 3
+    assert pickle.loads(pickle.dumps(size)) == size and copy.deepcopy(size) is size
+    assert {size: 1}[TIME // 3 + TIME * BATCH] == 1 and hint(size) == 32 * 128 + 42

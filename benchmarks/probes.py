@@ -51,6 +51,33 @@ def _function(
     )
 
 
+_EACH_ROUND = "  %i = phi i64 [ 0, %entry ], [ %next, %loop ]"
+"""Counts rounds whose loop is one block."""
+
+
+def _over_bytes(steps: Sequence[str], stride: int, before: Sequence[str] = (), start: str = "0") -> list[str]:
+    """A round that goes over all bytes: ``steps`` at ``%at``, which begins at ``start`` and moves by STEPS strides.
+    ``before`` begins with the phis of what passes from round to round, by ``%entry`` and ``%end``."""
+    return [
+        "  %i = phi i64 [ 0, %entry ], [ %next, %end ]",
+        *before,
+        "  br label %inner",
+        "inner:",
+        f"  %at = phi i64 [ {start}, %loop ], [ %then, %inner ]",
+        *steps,
+        f"  %then = add i64 %at, {STEPS * stride}",
+        "  %again = icmp ult i64 %then, %bytes",
+        "  br i1 %again, label %inner, label %end",
+        "end:",
+    ]
+
+
+def _total(operation: str, kind: str) -> list[str]:
+    """Stores what ``operation`` makes of ``%b0`` and all that follow, of a type of LLVM."""
+    sums = [f"  %s{k} = {operation} {kind} %{f's{k - 1}' if k > 1 else 'b0'}, %b{k}" for k in range(1, STEPS)]
+    return [*sums, f"  store {kind} %s{STEPS - 1}, ptr %target, align 4"]
+
+
 def emit_clock(target: Target) -> str:
     """2 * STEPS operations on integers in a round, each of which takes a cycle and waits for the one before."""
     steps = []
@@ -60,7 +87,7 @@ def emit_clock(target: Target) -> str:
         target,
         ["  %m = load volatile i64, ptr %source, align 8"],
         [
-            "  %i = phi i64 [ 0, %entry ], [ %next, %loop ]",
+            _EACH_ROUND,
             f"  %y0 = phi i64 [ %m, %entry ], [ %y{STEPS}, %loop ]",
             *steps,
         ],
@@ -77,7 +104,7 @@ def emit_chain(target: Target) -> str:
         target,
         [f"  %f = load volatile {vector}, ptr %source, align 4"],
         [
-            "  %i = phi i64 [ 0, %entry ], [ %next, %loop ]",
+            _EACH_ROUND,
             f"  %a0 = phi {vector} [ %f, %entry ], [ %a{STEPS}, %loop ]",
             *steps,
         ],
@@ -100,27 +127,9 @@ def emit_read(target: Target, stride: int, turn: int = 0) -> str:
         ]
     starts = [f"  %r{k} = phi {vector} [ zeroinitializer, %entry ], [ %b{k}, %end ]" for k in range(STEPS)]
     inner = [f"  %a{k} = phi {vector} [ %r{k}, %loop ], [ %b{k}, %inner ]" for k in range(STEPS)]
-    sums = [f"  %s{k} = xor {vector} %{f's{k - 1}' if k > 1 else 'b0'}, %b{k}" for k in range(1, STEPS)]
-    return _function(
-        target,
-        [],
-        [
-            "  %i = phi i64 [ 0, %entry ], [ %next, %end ]",
-            *starts,
-            f"  %line = mul i64 %i, {target.line_bytes}",
-            f"  %start = and i64 %line, {max(0, turn - 1)}",
-            "  br label %inner",
-            "inner:",
-            "  %at = phi i64 [ %start, %loop ], [ %then, %inner ]",
-            *inner,
-            *loads,
-            f"  %then = add i64 %at, {STEPS * stride}",
-            "  %again = icmp ult i64 %then, %bytes",
-            "  br i1 %again, label %inner, label %end",
-            "end:",
-        ],
-        [*sums, f"  store {vector} %s{STEPS - 1}, ptr %target, align 4"],
-    )
+    line = [f"  %line = mul i64 %i, {target.line_bytes}", f"  %start = and i64 %line, {max(0, turn - 1)}"]
+    loop = _over_bytes([*inner, *loads], stride, [*starts, *line], "%start")
+    return _function(target, [], loop, _total("xor", vector))
 
 
 def emit_copy(target: Target, non_temporal: bool) -> str:
@@ -136,22 +145,7 @@ def emit_copy(target: Target, non_temporal: bool) -> str:
             f"  %v{k} = load {vector}, ptr %p{k}, align {size}",
             f"  store {vector} %v{k}, ptr %q{k}, align {size}{hint}",
         ]
-    return _function(
-        target,
-        [],
-        [
-            "  %i = phi i64 [ 0, %entry ], [ %next, %end ]",
-            "  br label %inner",
-            "inner:",
-            "  %at = phi i64 [ 0, %loop ], [ %then, %inner ]",
-            *steps,
-            f"  %then = add i64 %at, {STEPS * size}",
-            "  %again = icmp ult i64 %then, %bytes",
-            "  br i1 %again, label %inner, label %end",
-            "end:",
-        ],
-        [],
-    )
+    return _function(target, [], _over_bytes(steps, size), [])
 
 
 def emit_folds(target: Target) -> str:
@@ -167,11 +161,10 @@ def emit_folds(target: Target) -> str:
             f"  %b{k} = fadd float %a{k}, %t{k}",
         ]
     phis = [f"  %a{k} = phi float [ 0.0, %entry ], [ %b{k}, %loop ]" for k in range(STEPS)]
-    sums = [f"  %s{k} = fadd float %{f's{k - 1}' if k > 1 else 'b0'}, %b{k}" for k in range(1, STEPS)]
     return _function(
         target,
         [],
-        ["  %i = phi i64 [ 0, %entry ], [ %next, %loop ]", *phis, *folds],
-        [*sums, f"  store float %s{STEPS - 1}, ptr %target, align 4"],
+        [_EACH_ROUND, *phis, *folds],
+        _total("fadd", "float"),
         f"declare {function}(float, {vector})",
     )

@@ -86,14 +86,14 @@ def build_unet(nn: ModuleType) -> Any:
     return UNet()
 
 
-def _package(nn: ModuleType) -> ModuleType:
+def package_of(nn: ModuleType) -> ModuleType:
     """The package that ``nn`` belongs to."""
     return import_module(nn.__name__.partition(".")[0])
 
 
 def _cat(nn: ModuleType, parts: list[Any]) -> Any:
     """``cat`` along channels."""
-    return _package(nn).cat(parts, 1)
+    return package_of(nn).cat(parts, 1)
 
 
 def build_vit(nn: ModuleType) -> Any:
@@ -216,7 +216,7 @@ def build_textcnn(nn: ModuleType) -> Any:
 
 def build_dlrm(nn: ModuleType) -> Any:
     """A recommender: 13 numbers and 8 bags of 4 indices, inner products of all pairs, two small perceptrons."""
-    package = _package(nn)
+    package = package_of(nn)
 
     class Dlrm(nn.Module):
         def __init__(self):
@@ -237,7 +237,7 @@ def build_dlrm(nn: ModuleType) -> Any:
 
 def build_llama(nn: ModuleType) -> Any:
     """A decoder of LLaMA's kind: RMS norms, rotary positions, 8 heads on 2 keys, gated perceptrons; 3 layers of 256."""
-    F, package = nn.functional, _package(nn)
+    F, package = nn.functional, package_of(nn)
     width, heads, keys, size = 256, 8, 2, 32
 
     class Layer(nn.Module):

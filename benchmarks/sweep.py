@@ -174,21 +174,35 @@ def restart_on_one_thread(module: str) -> None:
         os.execve(sys.executable, [sys.executable, "-m", module, *sys.argv[1:]], environment)
 
 
-def parse(argv: Sequence[str] | None, doc: str, names: Sequence[str], peers: Sequence[str]) -> argparse.Namespace:
-    """The options that every sweep has; pins this process to one core."""
+def make_parser(doc: str, peers: Sequence[str]) -> argparse.ArgumentParser:
+    """The options that every sweep has."""
     parser = argparse.ArgumentParser(description=doc)
-    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains this")
     parser.add_argument("--peers", default=",".join(peers), metavar=",".join(peers))
     parser.add_argument("--rounds", type=int, default=5, metavar="R")
     parser.add_argument("--seconds", type=float, default=0.1, help="length of one contender's turn in a round")
     parser.add_argument("--json", action="store_true", help="print everything that was measured as JSON")
+    return parser
+
+
+def parse_with(parser: argparse.ArgumentParser, argv: Sequence[str] | None, peers: Sequence[str]) -> argparse.Namespace:
+    """What a parser of ``make_parser`` reads; pins this process to one core."""
     options = parser.parse_args(argv)
-    options.cases = [name for name in names if options.only in name]
     options.peers = [name for name in options.peers.split(",") if name]
     unknown = set(options.peers) - set(peers)
-    if unknown or not options.cases or options.rounds < 1:
+    if unknown or options.rounds < 1:
         parser.error(f"unknown: {', '.join(sorted(unknown))}" if unknown else "nothing to measure")
     pin(1)
+    return options
+
+
+def parse(argv: Sequence[str] | None, doc: str, names: Sequence[str], peers: Sequence[str]) -> argparse.Namespace:
+    """The options of a sweep over cases with these names."""
+    parser = make_parser(doc, peers)
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains this")
+    options = parse_with(parser, argv, peers)
+    options.cases = [name for name in names if options.only in name]
+    if not options.cases:
+        parser.error("nothing to measure")
     return options
 
 

@@ -10,13 +10,21 @@ from collections.abc import Mapping, Sequence
 
 import graphc
 from benchmarks.sweep import OWN, Call, Result, arrays_of, difference, native_call, parse, restart_on_one_thread, tell
-from benchmarks.workloads import WORKLOADS, Workload
+from benchmarks.workloads import WORKLOADS, Spec, Workload
 from graphc.compiler.freeze import freeze, freeze_narrow
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import Graph
 from graphc.passes.precision import PRECISIONS
 
-CASES = ("mlp_b1", "mlp_b64", "minilm_b1_t128", "lstm_b1_t64", "resnet50_b1")
+_MODELS = ("mlp_b1", "mlp_b64", "minilm_b1_t128", "lstm_b1_t64", "resnet50_b1")
+_LAYERS = (
+    Workload("layers_4096x4096", lambda nn: nn.Linear(4096, 4096, bias=False), (Spec((1, 4096)),)),
+    Workload("layers_768x3072", lambda nn: nn.Linear(768, 3072, bias=False), (Spec((1, 768)),)),
+    Workload(
+        "layers_768x3072x768", lambda nn: nn.Sequential(nn.Linear(768, 3072), nn.Linear(3072, 768)), (Spec((1, 768)),)
+    ),
+)
+CASES = {row.name: row for row in (*(WORKLOADS[name] for name in _MODELS), *_LAYERS)}
 
 
 def graphs_of(workload: Workload, precisions: Sequence[str]) -> dict[str, Graph]:
@@ -87,11 +95,11 @@ def report(options: argparse.Namespace, results: Mapping[str, Result]) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measures and prints."""
-    options = parse(argv, __doc__ or "", CASES, tuple(PRECISIONS))
+    options = parse(argv, __doc__ or "", list(CASES), tuple(PRECISIONS))
     results: dict[str, Result] = {}
     for name in options.cases:
         tell(name)
-        results[name] = run_case(WORKLOADS[name], options.peers, options.rounds, options.seconds)
+        results[name] = run_case(CASES[name], options.peers, options.rounds, options.seconds)
     report(options, results)
     return 0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +87,7 @@ def run(options: argparse.Namespace) -> int:
     with targets.compiling():
         traced = targets.guarded(lambda: snapshot(model, examples), f"tracing {options.target}")
         state = traced.state()
-        make = partial(extended, traced.graph, state, passes, options.precision, machine.costs)
-        graph = targets.guarded(make, f"passes of {', '.join(options.passes)}") if options.passes else make()
+        graph = extended(traced.graph, state, passes, options.precision, machine.costs)
         compiled = compile_graph(freeze(graph, state), target=machine)
         manifest = save_graph(
             graph,

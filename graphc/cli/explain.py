@@ -26,12 +26,12 @@ def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     machine = target_named(options.target)
     source = sources.open_source(options, machine)
-    narrowed = None
-    if options.precision is not None:
-        if source.graph is None:
-            raise console.UsageError("--precision is for models and graphs, not for kernels", remedy="without it")
-        narrowed = freeze_narrow(source.graph, source.weights, options.precision, source.pipeline, machine.costs)
+    graph, narrowed = source.graph, None
+    if options.precision is not None and graph is None:
+        raise console.UsageError("--precision is for models and graphs, not for kernels", remedy="without it")
     with targets.compiling():
+        if options.precision is not None and graph is not None:
+            narrowed = freeze_narrow(graph, source.weights, options.precision, source.pipeline, machine.costs)
         stages = source.stages(machine, frozen=True) if narrowed is None else Stages(narrowed.graph, target=machine)
         found = explain(stages)
     if narrowed is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -79,7 +78,7 @@ def _extended(source: Source, passes: Arranged, machine: Target | None) -> Sourc
     if passes.first:
         costs = (machine or host_target()).costs
         with targets.compiling():
-            graph = targets.guarded(partial(optimize, graph, passes.first, costs), "passes")
+            graph = optimize(graph, passes.first, costs)
     return replace(source, graph=graph, pipeline=passes.pipeline)
 
 

@@ -10,6 +10,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,8 +22,11 @@ from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, ArtifactError, GraphcError, StateDictError, TargetError
 from graphc.cli.arrays import parse_type
 from graphc.cli.console import CompileFailure, UsageError, UserCodeError
+from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.files.manifest import TensorSpec, load
+from graphc.ir.graph.graph import Graph
 from graphc.nn.module import Module
+from graphc.passes.base import Pass, PassResult, with_costs
 from graphc.passes.pipeline import Arranged, arrange
 from graphc.serialize.pt_file import state_of
 from graphc.serialize.state_file import READABLE, load_state
@@ -63,9 +68,27 @@ def resolve_passes(texts: Sequence[str], beside: str = "") -> Arranged:
         for one in named if isinstance(named, (list, tuple)) else (named,):
             found.append(guarded(one, f"making {text}") if inspect.isclass(one) else one)
     try:
-        return arrange(found)
+        arrange(found)
     except ArgumentError as error:
         raise UsageError(f"--passes: {error.what}", remedy=error.remedy) from None
+    return arrange([_Guarded.of(one) for one in found])
+
+
+@dataclass(frozen=True)
+class _Guarded:
+    """A pass of a user: needs, does and leaves what that does. What it raises and prints is user code's."""
+
+    name: str
+    after: str
+    costs: Costs
+    step: Pass
+
+    @staticmethod
+    def of(step: Pass) -> _Guarded:
+        return _Guarded(step.name, getattr(step, "after", ""), getattr(step, "costs", DEFAULT), step)
+
+    def run(self, graph: Graph) -> PassResult:
+        return guarded(partial(with_costs(self.step, self.costs).run, graph), "run")
 
 
 def _named(module: ModuleType, text: str) -> Any:

@@ -149,12 +149,15 @@ class Sines:
 @dataclass(frozen=True)
 class Fails:
     name: str = "fails"
+    after: str = ""
 
     def run(self, graph):
+        print("talk")
         return 1 / 0
 
 
 late = [Sines(after="decompose")]
+fails_late = Fails(after="decompose")
 unknown = Sines(after="fold_batch_norm")
 value = 3
 

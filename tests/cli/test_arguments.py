@@ -118,6 +118,29 @@ def test_passes_of_a_user_choose_by_the_costs_of_the_target(
     assert step.told == [target.costs]
 
 
+@pytest.mark.parametrize("name", ["Fails", "fails_late"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ir", "--stage", "optimized"],
+        ["explain"],
+        ["explain", "--precision", "int8"],
+        ["profile", *SHORT],
+        ["compile", "-o", "net.gcm"],
+        ["compile", "--precision", "int8", "-o", "net.gcm"],
+    ],
+    ids=" ".join,
+)
+def test_a_pass_of_a_user_that_fails_is_named_with_its_line(
+    command: list[str], name: str, passes: Path, graphc: Graphc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    done = graphc(*command, f"{passes}:cosine", "--input", "x:f32[4]", "--passes", f"{passes}:{name}")
+    assert done.code == console.COMPILE and done.out == ""
+    assert "pass fails failed" in done.err and "ZeroDivisionError" in done.err and "talk" in done.err
+    assert f"{passes}:{1 + passes.read_text().splitlines().index('        return 1 / 0')}" in done.err
+
+
 @pytest.mark.parametrize(("target", "stages_run"), [("host", False), ("sse2", False), ("avx2", True)])
 def test_code_in_a_file_runs_where_it_is_for_the_target(
     models: Path, tmp_path: Path, graphc: Graphc, target: str, stages_run: bool

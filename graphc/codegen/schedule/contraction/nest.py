@@ -182,8 +182,8 @@ class _Blocks:
                 for piece in self.pieces(run):
                     c = self.c
                     if self.packed is not None and lanes * self.packed.depth < self.packed.size and not piece[0]:
-                        next_group = self.packed.ahead(run, first + axis, lanes, as_index(block) + done, turns)
-                        c = _prefetching(c, self.packed, run, (next_group,), turns, self.target)
+                        places = self.ahead(run, first + axis, lanes, as_index(block) + done, turns)
+                        c = _prefetching(c, self.packed, run, places, turns, self.target)
                     bodies.append(self.block(c, run, first + axis, piece, row_run, block))
                 inner += wrap([(axis, "parallel")], tuple(s for body in bodies for s in body))
             result += wrap([(block, "parallel")], tuple(inner))
@@ -205,19 +205,19 @@ class _Blocks:
                     turn = turn * x.extent + x
                 c = self.c
                 if self.packed is not None and not piece[0]:
-                    places = self.ahead(run, as_index(panel), turn, turns)
+                    places = self.ahead(run, as_index(panel), run[2], turn, turns)
                     c = _prefetching(c, self.packed, run, places, turns, self.target)
                 body = self.block(c, run, as_index(panel), piece, row_run, block)
                 inner += wrap([(block, "parallel")], body)
                 done += row_run[1]
         return wrap([(panel, "parallel")], tuple(inner))
 
-    def ahead(self, run: Run, panel: Index, turn: Index, turns: int) -> tuple[Index, ...]:
-        """What to prefetch in each step of a sum: a part of the next panel, or where a panel is read once, what comes
-        a fixed number of bytes later."""
+    def ahead(self, run: Run, panel: Index, lanes: int, turn: Index, turns: int) -> tuple[Index, ...]:
+        """What to prefetch in each step of a sum: a part of the panel ``lanes`` lanes behind, or where a panel is read
+        once, what comes a fixed number of bytes later."""
         assert self.packed is not None
         if turns > 1:
-            return (self.packed.ahead(run, panel, run[2], turn, turns),)
+            return (self.packed.ahead(run, panel, lanes, turn, turns),)
         size, line = self.packed.load.dtype.itemsize, self.target.line_bytes
         here = self.packed.index(run, panel, as_index(0), {x: as_index(x) for x in self.packed.axes})
         later = here + self.target.costs.contraction.prefetch_bytes // size

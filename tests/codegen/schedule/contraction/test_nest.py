@@ -109,14 +109,18 @@ def test_the_next_panel_of_a_large_operand_is_asked_for(rows: int, depth: int, a
     assert any(isinstance(s, Prefetch) for s, _ in walk(tiled.body)) is asks
 
 
-@pytest.mark.parametrize(("depth", "lines"), [(600, 2), (300, 0)])
-def test_an_operand_that_is_read_once_is_prefetched_line_by_line(depth: int, lines: int):
-    """A fixed distance ahead, on through the panels: it comes from memory, unless the L2 cache can hold it."""
-    kernel = transposed_b(3, 512, depth)
+@pytest.mark.parametrize(
+    ("columns", "depth", "vectors", "lines"),
+    [(512, 600, 2, 2), (512, 300, 2, 0), (16384, 64, 2, 2), (16384, 64, 8, 0)],
+)
+def test_an_operand_that_is_read_once_is_prefetched_line_by_line(columns: int, depth: int, vectors: int, lines: int):
+    """A fixed distance ahead, on through the panels, several of which may stay in the L2 cache: it comes from memory,
+    unless that cache can hold it. Not where a step reads as many lines as are under way by themselves."""
+    kernel = transposed_b(3, columns, depth)
     c = find_contraction(kernel)
     assert c is not None
     tile = replace(
-        choose_tile(c, WIDE, frozenset({"b"})), pack=c.b, vector=c.outer[1], row=c.outer[0], rows=3, vectors=2
+        choose_tile(c, WIDE, frozenset({"b"})), pack=c.b, vector=c.outer[1], row=c.outer[0], rows=3, vectors=vectors
     )
     tiled = apply_tile(c, tile, kernel, WIDE, Names(), make_packing(c, tile, WIDE, "packed"))
     places = [s.index.constant for s, _ in walk(tiled.body) if isinstance(s, Prefetch)]

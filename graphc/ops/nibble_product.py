@@ -31,21 +31,30 @@ _INTEGER = int(np.float32(_MIDDLE).view(np.int32))
 one logic operation and a subtraction, where a second shift and a conversion would take the same few units."""
 
 
+def _groups(array: np.ndarray) -> np.ndarray:
+    """f32[G, GROUP, N] of an f32[K, N], with zeros for what is missing in the last group."""
+    return np.pad(array, ((0, -array.shape[0] % GROUP), (0, 0))).reshape(-1, GROUP, array.shape[1])
+
+
+def nibble_scales(array: np.ndarray) -> np.ndarray:
+    """Scales as bits of bf16[ceil(K/32), N] of an f32[K, N]: the element of largest magnitude of each group over -8,
+    rounded before steps are counted with it. All of -8 to 7 serve then, which makes the mean error a tenth less than
+    that of -7 to 7."""
+    groups = _groups(array)
+    largest = np.take_along_axis(groups, np.abs(groups).argmax(axis=1)[:, None], axis=1)[:, 0]
+    return narrow(largest / np.float32(-8), bfloat16)
+
+
 def store_nibbles(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(words i32[ceil(K/32)*4, N], scales as bits of bf16[ceil(K/32), N]) of an f32[K, N]. A scale is the group's
-    element of largest magnitude over -8, rounded to bf16 before steps are counted with it: all of -8 to 7 serve, which
-    makes the mean error a tenth less than that of -7 to 7. What is missing in the last group, and steps that are not
-    finite, are 0."""
-    columns = array.shape[1]
-    padded = np.pad(array, ((0, -array.shape[0] % GROUP), (0, 0))).reshape(-1, GROUP, columns)
-    largest = np.take_along_axis(padded, np.abs(padded).argmax(axis=1)[:, None], axis=1)
-    stored = narrow(largest / np.float32(-8), bfloat16)
+    """(words i32[ceil(K/32)*4, N], ``nibble_scales``) of an f32[K, N]. What is missing in the last group, and steps
+    that are not finite, are 0."""
+    columns, scales = array.shape[1], nibble_scales(array)
     with np.errstate(all="ignore"):
-        steps = np.rint(padded / widen(stored))
+        steps = np.rint(_groups(array) / widen(scales)[:, None])
         counted = np.where(np.isfinite(steps), np.clip(steps, -8, 7), 0).astype(np.int32)
     nibbles = (counted & 15).astype(np.uint32).reshape(-1, NIBBLES, columns)
     places = np.arange(0, 4 * NIBBLES, 4, dtype=np.uint32)[:, None]
-    return np.bitwise_or.reduce(nibbles << places, axis=1).view(np.int32), stored[:, 0]
+    return np.bitwise_or.reduce(nibbles << places, axis=1).view(np.int32), scales
 
 
 def steps_of(words: np.ndarray) -> np.ndarray:

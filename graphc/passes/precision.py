@@ -24,7 +24,7 @@ from graphc.ops.elementwise import cast, mul
 from graphc.ops.index import gather
 from graphc.ops.loop import scan
 from graphc.ops.matrix_product import bf16_pairs, i8_quads, matmul, quad_matmul
-from graphc.ops.nibble_product import GROUP, nibble_matmul, nibble_quad_matmul, store_nibbles
+from graphc.ops.nibble_product import GROUP, nibble_matmul, nibble_quad_matmul, nibble_scales, store_nibbles
 from graphc.ops.nibble_product import NIBBLES as STEPS
 from graphc.ops.shape import broadcast_to, flip, pad, reshape, slice, transpose
 
@@ -91,7 +91,7 @@ class Narrow:
     def scale(self, array: np.ndarray) -> np.ndarray:
         """What steps must be multiplied by, with one element along ``summed``; of nibbles one for each group."""
         if self.precision in NIBBLES:
-            return store_nibbles(np.moveaxis(array, self.summed[0], 0))[1]
+            return nibble_scales(np.moveaxis(array, self.summed[0], 0))
         return np.abs(array).max(axis=self.summed, keepdims=True) / np.float32(127)
 
     def stored_type(self, type: TensorType) -> TensorType:

@@ -232,7 +232,9 @@ class Compiled:
         runs, and ArgumentError inside of a trace."""
         if runs_as_python():
             raise ArgumentError("plan: inside of a trace there is no program", remedy="call it outside")
-        return self._find_and_run(args, kwargs, only_find=True).plan()
+        variant = self._find_and_run(args, kwargs, only_find=True)
+        trim()
+        return variant.plan()
 
     @property
     def programs(self) -> list[Plan]:

@@ -168,6 +168,15 @@ def test_a_small_limit_of_bytes_leaves_the_last_program(option: Option):
             assert len(fast.variants) == 1
 
 
+def test_programs_that_are_made_for_plans_stay_within_the_limit_of_bytes(option: Option):
+    option("PROGRAM_MEMORY", 1)
+    fast = gc.compile(model())
+    with gc.no_grad():
+        for rows in (1, 2, 3):
+            assert fast.plan(batch(rows)).signature[0].endswith(f"[{rows},16]")
+    assert len(fast.variants) == 1
+
+
 def test_a_program_that_goes_frees_its_memory_and_its_results_stay(option: Option):
     option("PROGRAMS", 1)
     net = model()

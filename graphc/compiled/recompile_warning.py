@@ -10,7 +10,7 @@ from typing import Any
 from graphc.base import config
 from graphc.base.errors import RecompileWarning
 from graphc.compiled.guards import Key
-from graphc.tensors.structure import Branch, Leaf, Open, Structure
+from graphc.tensors.structure import Branch, Leaf, Open, Structure, numbers
 
 SHOWN = 8
 """Most sizes or values that one line names."""
@@ -43,7 +43,8 @@ class RecompileCount:
     def _message(self, keys: list[Key], most: int) -> str:
         lines, remedies = variations(keys, self._names())
         if not lines:
-            lines = ["what it read outside of its arguments changed"]
+            asked = "numbers compare in other ways, or " if any(_is_open(k.structure) for k in keys) else ""
+            lines = [f"{asked}what it read outside of its arguments changed"]
             remedies = ["GRAPHC_EXPLAIN_RECOMPILES=1 tells which guard did not hold"]
         remedies.append(f"GRAPHC_WARN_PROGRAMS=N with N over {most}, 0 for never, where so many are meant")
         head = f"{self._name}: {self._count} programs were compiled, one for each signature of its arguments"
@@ -94,6 +95,11 @@ def _parts(structure: Structure | int | tuple[int, ...], count: int, names: list
             stack += reversed(_children(path, part))
         else:
             yield _title(path, names), part
+
+
+def _is_open(structure: Structure | int | tuple[int, ...]) -> bool:
+    """Whether calls give a number of it."""
+    return isinstance(structure, Branch) and any(isinstance(part, Open) for _, part in numbers(structure))
 
 
 def _children(path: tuple[Any, ...], part: Structure, first: int = 0) -> list[tuple[tuple[Any, ...], Structure]]:

@@ -87,6 +87,15 @@ def test_what_varies_outside_of_the_arguments_is_left_to_the_option_that_tells_g
     assert "GRAPHC_EXPLAIN_RECOMPILES=1" in str(found[0].message)
 
 
+def test_numbers_whose_comparisons_have_other_answers_are_named_as_a_cause(after: Any):
+    after(3)
+    fast = gc.compile(lambda x, n: x * n if n > 3 else x + n if n > 2 else x - n)
+    with pytest.warns(RecompileWarning, match="numbers compare in other ways, or what it read outside") as found:
+        for n in (1.0, 5.0, 2.5):
+            fast(gc.ones(2), n)
+    assert "GRAPHC_EXPLAIN_RECOMPILES=1" in str(found[0].message)
+
+
 def test_a_warning_that_is_an_error_leaves_the_function_usable(after: Any):
     after(2)
     fast = gc.compile(lambda x: x + 1)

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 from graphc.base.errors import ArgumentError, TraceError
@@ -421,11 +422,15 @@ def bounds(size: Any) -> tuple[int, int]:
 
 
 def _greatest(size: Any) -> int:
+    return _greatest_of(terms(size))
+
+
+@lru_cache(maxsize=8192)
+def _greatest_of(summed: tuple[tuple[Monomial, int], ...]) -> int:
+    size = _make(dict(summed))
     best = min(_interval_high(size), _shifted_high(size))
-    replaced, extra = _without_quotients(size)
-    if extra is not None:
-        best = min(best, extra + (replaced if type(replaced) is not Size else _shifted_high(replaced)))
-    return best
+    quotient = _quotient_in(size)
+    return best if quotient is None else min(best, _greatest(_without(quotient, size)) // quotient.divisor)
 
 
 def _atom_bounds(atom: Atom) -> tuple[int, int]:
@@ -448,11 +453,8 @@ def _monomial_bounds(monomial: Monomial) -> tuple[int, int]:
 
 
 def _interval_high(size: Any) -> int:
-    high = 0
-    for monomial, coefficient in terms(size):
-        a, b = _monomial_bounds(monomial)
-        high += coefficient * (b if coefficient > 0 else a)
-    return high
+    ranges = [(c, *_monomial_bounds(m)) for m, c in terms(size)]
+    return sum(c * (b if c > 0 else a) for c, a, b in ranges)
 
 
 def _shifted_high(size: Any) -> int:
@@ -478,18 +480,24 @@ def _shifted_high(size: Any) -> int:
     return high
 
 
-def _without_quotients(size: Any) -> tuple[Any, int | None]:
-    """(a size, number added at most) with quotients by numbers written as (operand - remainder) / divisor."""
-    extra, found = 0, False
+def _quotient_in(size: Any) -> Quotient | None:
+    """A quotient by a number of which no multiple may be negative, if there is one."""
+    monomials = [m for m, _ in terms(size)]
+    for atom in {a: 0 for m in monomials for a, _ in m if isinstance(a, Quotient) and type(a.divisor) is int}:
+        if all(_monomial_bounds(_over(m, ((atom, 1),)) or ())[0] >= 0 for m in monomials):
+            return atom
+    return None
+
+
+def _without(quotient: Quotient, size: Any) -> Any:
+    """At least ``size`` times the divisor, with ``divisor * quotient`` written as operand minus remainder."""
+    found = size * quotient.divisor
     for monomial, coefficient in terms(size):
-        atom = monomial[0][0] if len(monomial) == 1 and monomial[0][1] == 1 else None
-        if not isinstance(atom, Quotient) or type(atom.divisor) is Size or coefficient % atom.divisor:
-            continue
-        found = True
-        factor = coefficient // atom.divisor
-        size = size + atom.operand * factor - _make({monomial: coefficient})
-        extra += -factor * (atom.divisor - 1) if factor < 0 else 0
-    return size, extra if found else None
+        rest = _over(monomial, ((quotient, 1),))
+        if rest is not None:
+            exact = quotient.operand - (0 if coefficient > 0 else quotient.divisor - 1)
+            found = found + _make({rest: coefficient}) * exact - _make({monomial: coefficient * quotient.divisor})
+    return found
 
 
 def _is_proven(a: Any, b: Any) -> bool:
@@ -516,13 +524,7 @@ def at(size: Any, values: Mapping[Dimension, int] | None) -> int:
     """A size for sizes of its dimensions; None: for the hints."""
     if type(size) is not Size:
         return size
-    found = 0
-    for monomial, coefficient in size.terms:
-        product = coefficient
-        for atom, power in monomial:
-            product *= _atom_at(atom, values) ** power
-        found += product
-    return found
+    return sum(c * math.prod(_atom_at(a, values) ** p for a, p in m) for m, c in size.terms)
 
 
 def _atom_at(atom: Atom, values: Mapping[Dimension, int] | None) -> int:

@@ -55,6 +55,11 @@ def test_what_is_constant_is_an_int():
         (TIME - TIME // 16 * 16, (0, 15)),
         ((SIDE + 2 - 3) // 2 + 1, (8, 300)),
         (TIME * BATCH * 384 - 1 - (BATCH - 1) * TIME * 384, (383, 196607)),
+        (TIME // 16 - TIME // 64 * 4, (0, 3)),
+        ((TIME + 15) // 16 - TIME // 16, (0, 1)),
+        (TIME // 4 % 2, (0, 1)),
+        (TIME * BATCH - TIME // 16 * 16 * BATCH, (0, 960)),
+        ((TIME - TIME // 16 * 16) // 8 * 8 - TIME % 16, (-7, 0)),
     ],
 )
 def test_bounds(size, expected):

@@ -12,6 +12,7 @@ from graphc.base.dtypes import DType as dtype
 from graphc.base.dtypes import bool_, float32, float64, int8, int32, int64, uint8
 from graphc.base.dtypes import promote as promote_types
 from graphc.base.lazy import deferred, exports
+from graphc.base.named_dims import Dim
 from graphc.eager import dispatcher
 from graphc.ir.graph.graph import Graph, set_html_printer
 from graphc.tape.grad_mode import (
@@ -93,6 +94,7 @@ _LATER = {
 }
 """Loaded at first use, to keep the import of graphc short; the imports above say the same to type checkers."""
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+    "Dim",
     "Generator",
     "Graph",
     "Tensor",

@@ -1,4 +1,4 @@
-"""What a trace assumes of sizes that are known at run time: answers for the hints, each with the line that asked."""
+"""What a trace assumes of sizes that are known at run time: answers for some sizes, each with the line that asked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from graphc.base.location import capture
-from graphc.base.size import Dimension, asker, at, hint
+from graphc.base.size import Dimension, asker, at
 
 _RELATIONS = {"==": operator.eq, "<=": operator.le}
 _OPPOSITE = {"==": "!=", "<=": ">"}
@@ -38,16 +38,24 @@ class Assumption(NamedTuple):
 class Assumptions:
     """What has been assumed so far, each once."""
 
+    sizes: Mapping[Dimension, int] | None = None
+    """The sizes for which questions are answered; None: the hints."""
     found: dict[tuple[str, Any, Any], Assumption] = field(default_factory=dict)
 
     def ask(self, relation: str, a: Any, b: Any) -> bool:
-        """The answer for the hints, which is assumed from now on."""
+        """The answer for these sizes, which is assumed from now on."""
         key = (relation, a, b)
         known = self.found.get(key)
         if known is None:
-            answer = _RELATIONS[relation](hint(a), hint(b))
+            answer = _RELATIONS[relation](at(a, self.sizes), at(b, self.sizes))
             known = self.found[key] = Assumption(relation, a, b, answer, str(capture()))
         return known.answer
+
+    def value(self, size: Any) -> int:
+        """The number that a size is for these sizes, which is assumed from now on."""
+        value = at(size, self.sizes)
+        self.ask("==", size, value)
+        return value
 
     def broken(self, values: Mapping[Dimension, int]) -> Assumption | None:
         """The first assumption that does not hold for these sizes."""
@@ -56,7 +64,7 @@ class Assumptions:
 
 @contextmanager
 def assuming(assumptions: Assumptions) -> Iterator[Assumptions]:
-    """Inside, questions that ranges do not decide are answered for the hints and written down."""
+    """Inside, questions that ranges do not decide are answered and written down."""
     token = asker.set(assumptions)
     try:
         yield assumptions

@@ -256,9 +256,7 @@ class SizeNumber:
         return _float_operation(operator.sub, -0.0, self)
 
     def __float__(self) -> float:
-        for size in sizes_in(self):
-            _specialised(size)
-        return self.at(None)
+        return self.function(*[float(x) if type(x) is SizeNumber else _specialised(x) for x in self.operands])
 
     def __int__(self) -> int:
         return int(float(self))
@@ -548,6 +546,10 @@ class Asker(Protocol):
         """Whether ``a == b`` or ``a <= b``, as ``relation`` says."""
         ...
 
+    def value(self, size: Any) -> int:
+        """The number that a size is."""
+        ...
+
 
 asker: ContextVar[Asker | None] = ContextVar("graphc_size_questions", default=None)
 """Who is asked at present; see base.assumptions."""
@@ -570,14 +572,14 @@ def _ask(relation: str, a: Any, b: Any) -> bool:
     raise UndecidedSize(f"{a} {relation} {b} depends on the sizes of a call")
 
 
-def _specialised(size: Size) -> int:
-    """The number that a size is for the hints, which is assumed from now on."""
+def _specialised(size: Any) -> Any:
+    """The number that a size is, which is assumed from now on; plain numbers as they are."""
+    if type(size) is not Size:
+        return size
     asked = asker.get()
     if asked is None:
         raise UndecidedSize(f"the size {size} is a number in calls only")
-    value = hint(size)
-    asked.ask("==", size, value)
-    return value
+    return asked.value(size)
 
 
 # ---- text

@@ -11,10 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.size import Size, SizeNumber
+
 _PLAIN = frozenset({bool, int, str, bytes, type(None), type(...), type(NotImplemented), range})
 _SEQUENCES = frozenset({tuple, list, deque})
 _SETS = frozenset({set, frozenset})
 _DICTIONARIES = frozenset({dict, OrderedDict, defaultdict, Counter})
+_SIZES = frozenset({Size, SizeNumber})
+_IMMUTABLE = _PLAIN | _SIZES | {float, complex}
 CONTAINERS = _SEQUENCES | _SETS | _DICTIONARIES
 _NAMED = (type, FunctionType, BuiltinFunctionType, MethodType, ModuleType, Enum, np.dtype)
 """Objects that are known by their identity."""
@@ -47,6 +51,8 @@ def key_of(value: Any, depth: int = 0) -> Any:
         return (kind, value)
     if kind is float:
         return (kind, value.hex())
+    if kind in _SIZES:
+        return (kind, str(value))
     if kind is complex:
         return (kind, value.real.hex(), value.imag.hex())
     if kind in CONTAINERS or _is_named_tuple(kind):
@@ -99,7 +105,9 @@ def _is_known_by_value(kind: type[Any], value: Any) -> bool:
 def is_immutable(value: Any) -> bool:
     """Whether nobody can change what a value is known by, and it holds no other objects."""
     kind = type(value)
-    return kind in _PLAIN or kind in (float, complex) or isinstance(value, (np.generic, Enum, np.dtype))
+    return (
+        kind in _PLAIN or kind in _SIZES or kind in (float, complex) or isinstance(value, (np.generic, Enum, np.dtype))
+    )
 
 
 def is_named(value: Any) -> bool:

@@ -18,3 +18,13 @@ def test_a_trace_assumes_what_the_hints_say():
     assert assumptions.broken(fits) is None
     broken = assumptions.broken(fits | {dims["time"]: 90})
     assert broken is not None and str(broken).startswith("time > 100")
+
+
+def test_questions_are_answered_for_the_sizes_of_a_call():
+    dims = dimensions([TIME, BATCH])
+    call = {dims["time"]: 90, dims["batch"]: 2}
+    with assuming(Assumptions(call)) as assumptions:
+        assert not TIME > 100
+        assert int(BATCH) == 2
+        assert float(1 / BATCH) == 0.5
+    assert assumptions.broken(call) is None

@@ -116,7 +116,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--most", type=int, default=12, help="how many blocks, the best by estimate first (12)")
     parser.add_argument("--json", action="store_true", help="the table as JSON")
     options = parser.parse_args(argv)
-    table = rows(options.size, target_named(options.target), options.most)
+    try:
+        table = rows(options.size, target_named(options.target), options.most)
+    except ValueError as error:
+        parser.error(str(error))
     if options.json:
         print(json.dumps([asdict(row) for row in table]))
         return 0

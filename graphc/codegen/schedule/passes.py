@@ -83,8 +83,9 @@ class SplitReductions:
     def run(self, given: Scheduled, context: Context) -> PassResult:
         """Splits by the size of the reduction alone."""
         program = split_reductions(given.program, context.target.costs.reduction)
-        kept = {kernel.name for kernel in program.kernels}
-        split = (kernel.name for kernel in given.program.kernels if kernel.name not in kept)
+        # What is left of a split kernel has its name. One that is not there any more goes along with partial sums.
+        left = {kernel.name: kernel for kernel in program.kernels}
+        split = (k.name for k in given.program.kernels if left.get(k.name, k) is not k)
         reasons = tuple(f"{name}: few results of long sums; stretches of them are summed first" for name in split)
         return _changed(given, program, reasons)
 

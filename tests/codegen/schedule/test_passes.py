@@ -11,7 +11,7 @@ import pytest
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.base import Context, Scheduled
 from graphc.codegen.schedule.forms import Forms
-from graphc.codegen.schedule.passes import NonTemporalStores, TileAndFuse
+from graphc.codegen.schedule.passes import NonTemporalStores, SplitReductions, TileAndFuse
 from graphc.codegen.schedule.pipeline import PIPELINE, verify_scheduled
 from graphc.files.manifest import PREPACKED
 from graphc.ir.graph.graph import Graph
@@ -20,7 +20,7 @@ from graphc.ir.kernel.statements import Program
 from graphc.lowering.program import lower_graph
 from graphc.passes.pipeline import optimize
 from tests.end_to_end.seeded_graphs import seeded_graph
-from tests.native import decomposed, lowered
+from tests.native import decomposed, lowered, priced
 from tests.passes.check_pass import random_arguments
 from tests.passes.graph_text import graph_of
 
@@ -44,6 +44,13 @@ LONG_SUM = graph_of("""
     graph @total(%x: f32[300000]) -> (f32[]) {
       %y = sum(%x) {axes=[0], keepdims=false} : f32[]
       return %y
+    }""")
+ROWS_AND_SUM = graph_of("""
+    graph @rows(%x: f32[48,40]) -> (f32[48,40], f32[40]) {
+      %m = sum(%x) {axes=[1], keepdims=true} : f32[48,1]
+      %y = mul(%x, %m) : f32[48,40]
+      %c = sum(%y) {axes=[0], keepdims=false} : f32[40]
+      return %y, %c
     }""")
 
 
@@ -96,6 +103,16 @@ def test_tiles_have_a_reason():
     result = TileAndFuse().run(Scheduled(lower_graph(optimize(ATTENTION))), Context(Forms(SMALL)))
     assert result.changed > 0
     assert any("tiles" in reason and "4096 bytes" in reason for reason in result.reasons)
+
+
+@pytest.mark.parametrize(("graph", "number"), [(LONG_SUM, 0), (ROWS_AND_SUM, 1)], ids=["sum", "with rows"])
+def test_the_kernel_that_is_split_has_a_reason(graph: Graph, number: int):
+    """That of a long sum; not the one before it that goes along with the partial sums."""
+    target = priced(SMALL, reduction={"rows_from": 1, "rows_stretch": 640, "high": 2, "wide": 8})
+    program = lowered(graph)
+    result = SplitReductions().run(Scheduled(program), Context(Forms(target)))
+    assert result.changed > 0
+    assert [reason.partition(":")[0] for reason in result.reasons] == [program.kernels[number].name]
 
 
 def test_a_pass_that_finds_nothing_changes_nothing():

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from graphc.base.errors import ArgumentError
-from graphc.base.size import LARGEST, Dimension, Quotient, Size, terms
+from graphc.base.errors import ArgumentError, ShapeError
+from graphc.base.size import LARGEST, Dimension, Quotient, Size, at, is_size, terms
 
 
 def Dim(
@@ -33,7 +33,11 @@ def Dim(
         raise ArgumentError(f"hint and common sizes of dimension {name} lie in {low}..{high}")
     if low == high:
         return low
-    return Size(((((Dimension(name, low, high, expected, tuple(common)), 1),), 1),))
+    return _size_of(Dimension(name, low, high, expected, tuple(common)))
+
+
+def _size_of(dimension: Dimension) -> Size:
+    return Size(((((dimension, 1),), 1),))
 
 
 def dimensions(sizes: Iterable[Any]) -> dict[str, Dimension]:
@@ -49,3 +53,68 @@ def dimensions(sizes: Iterable[Any]) -> dict[str, Dimension]:
                     remedy="one gc.Dim object for one dimension",
                 )
     return found
+
+
+def chosen_sizes(known: Mapping[str, Dimension], sizes: Mapping[str, int]) -> dict[Dimension, Any]:
+    """What stands for each known dimension when those that are named have these sizes: for the others they themselves.
+
+    Raises ArgumentError for an unknown name and for a number outside of the range.
+    """
+    for name, size in sizes.items():
+        if name not in known:
+            raise ArgumentError(f"there is no dimension {name}", remedy=f"one of {', '.join(known)}" if known else None)
+        if not is_size(size):
+            _check_range(known[name], size)
+    return {d: sizes.get(name, _size_of(d)) for name, d in known.items()}
+
+
+def _check_range(dimension: Dimension, size: int) -> None:
+    if not dimension.low <= size <= dimension.high:
+        raise ArgumentError(f"dimension {dimension.name} is {size}, it lies in {dimension.low}..{dimension.high}")
+
+
+Shapes = tuple[str, Sequence[Any], Sequence[int]]
+"""The name of an argument, its shape as it was declared, and that of what is given for it."""
+
+
+def solve(arguments: Iterable[Shapes]) -> dict[Dimension, int]:
+    """The sizes of the dimensions in a call.
+
+    An entry of a shape that is a dimension, or a multiple of one and a number, gives it; all others must agree. Raises
+    ShapeError with the name of the argument and of the dimension, and ArgumentError for sizes outside of the range.
+    """
+    entries = [
+        (name, i, size, int(number))
+        for name, shape, given in arguments
+        for i, (size, number) in enumerate(zip(shape, given, strict=True))
+    ]
+    found: dict[Dimension, int] = {}
+    for name, i, size, number in sorted(entries, key=lambda e: len(terms(e[2]))):
+        solved = _solved(size, number)
+        if solved is not None and solved[0] not in found:
+            if solved[1] * solved[2] != number - solved[3]:
+                raise ShapeError(f"{name}: dim {i} is {number}, which is not {size} for any {solved[0].name}")
+            found[solved[0]] = solved[1]
+    for dimension, number in found.items():
+        _check_range(dimension, number)
+    for name, i, size, number in entries:
+        missing = [n for n, d in dimensions([size]).items() if d not in found]
+        if missing:
+            raise ShapeError(f"{name}: no shape gives dimension {missing[0]} of {size}")
+        if at(size, found) != number:
+            sizes = ", ".join(f"{d.name} = {n}" for d, n in found.items())
+            raise ShapeError(f"{name}: dim {i} is {number}, it must be {size}" + (f" with {sizes}" if sizes else ""))
+    return found
+
+
+def _solved(size: Any, number: int) -> tuple[Dimension, int, int, int] | None:
+    """(dimension, its size, factor, what is added) of ``factor * dimension + added``; None for other entries."""
+    parts = dict(terms(size))
+    added = parts.pop((), 0)
+    if len(parts) != 1:
+        return None
+    ((monomial, factor),) = parts.items()
+    ((atom, power), *others) = monomial
+    if others or power != 1 or not isinstance(atom, Dimension):
+        return None
+    return atom, (number - added) // factor, factor, added

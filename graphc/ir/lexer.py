@@ -12,7 +12,8 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from graphc.base.dtypes import BY_NAME, DType
-from graphc.base.errors import ParseError
+from graphc.base.errors import ArgumentError, ParseError
+from graphc.base.named_dims import Dim
 from graphc.ir.literal import digest, parse_number
 from graphc.ir.types import TensorType
 
@@ -44,6 +45,8 @@ class Cursor:
     def __init__(self, text: str, comment: str = "//", data: Mapping[str, np.ndarray] | None = None):
         self._lines = text.split("\n")
         self._data = data or {}
+        self.dims: dict[str, Any] = {}
+        """The named dimensions that the head of the text declares."""
         self._comments: dict[int, str] = {}
         self._tokens = self._split(text, comment)
         self._next = 0
@@ -53,9 +56,12 @@ class Cursor:
     def _split(self, text: str, comment: str) -> list[Token]:
         pattern = re.compile(_PATTERN.format(comment=re.escape(comment), string=_STRING), re.VERBOSE)
         tokens: list[Token] = []
+        open_marks: list[str] = []
         line, start, position = 1, 0, 0
         while position < len(text):
             match = pattern.match(text, position)
+            if match is not None and match.lastgroup == "comment" and _divides(match.group(), tokens, open_marks, line):
+                match = _DIVISION.match(text, position)
             if match is None:
                 self.refuse(f"unexpected character {text[position]!r}", Token("", "", line, position - start + 1))
             kind = match.lastgroup or ""
@@ -66,6 +72,8 @@ class Cursor:
                     self._comments[len(tokens)] = match.group().removeprefix(comment).strip()
             elif kind != "blank":
                 tokens.append(Token(kind, match.group(), line, match.start() - start + 1))
+                if kind == "mark":
+                    _follow(open_marks, match.group())
             position = match.end()
         tokens.append(Token("end", "", line, position - start + 1))
         return tokens
@@ -173,14 +181,63 @@ class Cursor:
             self.refuse(f"expected an integer, found {token.text}", token)
         return -int(token.text) if negative else int(token.text)
 
+    def declare_dims(self) -> None:
+        """``dim time = 1..512 hint 128 common [1,32]``, any number of them; what is behind the range may be absent."""
+        while self.accept("dim"):
+            token = self.expect_kind("word", "the name of a dimension")
+            self.expect("=")
+            low = self.integer()
+            self.expect("..")
+            high = self.integer()
+            hint = self.integer() if self.accept("hint") else None
+            common = self.list_of(self.integer, "[", "]") if self.accept("common") else ()
+            if token.text in self.dims:
+                self.refuse(f"dimension {token.text} is declared twice", token)
+            try:
+                self.dims[token.text] = Dim(token.text, low, high, hint, common)
+            except ArgumentError as error:
+                self.refuse(error.what, token, error.remedy)
+
+    def size(self) -> int:
+        """An integer, or a size of declared dimensions: ``+ - * //`` and parentheses, as sizes print."""
+        total = -self._product() if self.accept("-") else self._product()
+        while self.at("+", "-"):
+            sign = -1 if self.take().text == "-" else 1
+            total = total + sign * self._product()
+        return total
+
+    def _product(self) -> int:
+        found = self._factor()
+        while self.at("*", "//"):
+            token = self.take()
+            other = self._factor()
+            try:
+                found = found * other if token.text == "*" else found // other
+            except (ArgumentError, ZeroDivisionError):
+                self.refuse(f"a size is divided by {other}", token)
+        return found
+
+    def _factor(self) -> int:
+        if self.accept("("):
+            found = self.size()
+            self.expect(")")
+            return found
+        token = self.token
+        if not self.dims or token.kind != "word":
+            return self.integer()
+        if token.text not in self.dims:
+            known = ", ".join(self.dims)
+            self.refuse(f"{token.text} is no dimension that the text declares", token, f"one of {known}")
+        return self.dims[self.take().text]
+
     def shape(self) -> tuple[int, ...]:
-        """``[2,3]``."""
+        """``[2,3]``, ``[batch,2*time]``."""
         return tuple(self.list_of(self._extent, "[", "]"))
 
     def _extent(self) -> int:
-        if self.at("-"):
+        if self.at("-") and self.peek().kind == "number":
             self.refuse_next("a dimension")
-        return self.integer()
+        return self.size()
 
     def tensor_type(self) -> TensorType:
         """``f32[2,3]``."""
@@ -238,6 +295,26 @@ class Cursor:
         if array.shape != type.shape or array.dtype != type.dtype.numpy or digest(array) != token.text:
             self.refuse(f"the data given for {token.text} are not what was printed", token)
         return array
+
+
+_DIVISION = re.compile(r"(?P<mark>//)")
+_CLOSING = {")": "(", "]": "[", "}": "{"}
+
+
+def _follow(open_marks: list[str], mark: str) -> None:
+    """Keeps the marks that are open behind ``mark``."""
+    if mark in _CLOSING.values():
+        open_marks.append(mark)
+    elif open_marks and _CLOSING.get(mark) == open_marks[-1]:
+        open_marks.pop()
+
+
+def _divides(comment: str, tokens: list[Token], open_marks: list[str], line: int) -> bool:
+    """Whether a mark of comments is that of a division: behind a factor on its line, and inside of ``(`` or ``[``."""
+    if not (comment.startswith("//") and tokens and open_marks and open_marks[-1] in "(["):
+        return False
+    last = tokens[-1]
+    return last.line == line and (last.kind in ("word", "number") or last.text == ")")
 
 
 _DTYPES = {d.name: d for d in BY_NAME.values()}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import DType, layout_of
+from graphc.base.size import Dimension
 
 INLINE_LIMIT = 16
 """Arrays with more elements than this print as a digest, with their data beside the text."""
@@ -74,6 +75,12 @@ def _parse_nan(text: str, dtype: DType) -> np.generic:
 def _fits(value: int, dtype: DType) -> bool:
     info = np.iinfo(dtype.numpy)
     return info.min <= value <= info.max
+
+
+def print_dim(dimension: Dimension) -> str:
+    """``dim time = 1..512 hint 128``, and ``common [1,32]`` where there are such sizes."""
+    common = f" common [{','.join(map(str, dimension.common))}]" if dimension.common else ""
+    return f"dim {dimension.name} = {dimension.low}..{dimension.high} hint {dimension.hint}{common}"
 
 
 def print_type(dtype: DType, shape: tuple[int, ...]) -> str:

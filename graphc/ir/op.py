@@ -11,6 +11,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType, dtype_of
 from graphc.base.errors import ArgumentError, AttributeValueError, GraphcError, VerifyError
+from graphc.base.size import SizeNumber, is_size
 from graphc.ir.types import TensorType
 
 Attrs = dict[str, Any]
@@ -111,8 +112,9 @@ class Attr:
 
     name: str
     kind: str
-    """``int``, ``float``, ``bool``, ``str``, ``dtype``, ``ints`` a tuple of ints, ``pairs`` a tuple of int tuples,
-    ``graph`` a sub-graph, ``array`` a constant numpy array (read-only), ``scalar`` a Python bool, int or float."""
+    """``int``, ``float``, ``bool``, ``str``, ``dtype``, ``ints`` a tuple of ints, ``pairs`` a tuple of int tuples (an
+    int may be a size that is known at run time), ``graph`` a sub-graph, ``array`` a constant numpy array (read-only),
+    ``scalar`` a Python bool, int or float."""
     doc: str = ""
     default: Any = None
     required: bool = True
@@ -127,6 +129,8 @@ class Attr:
 
 
 def _as_int(value: Any) -> int:
+    if is_size(value):
+        return value
     if isinstance(value, bool) or int(value) != value:
         raise ValueError(value)
     return int(value)
@@ -159,6 +163,10 @@ def _as_array(value: Any) -> np.ndarray:
 
 
 def _as_scalar(value: Any) -> bool | int | float:
+    if is_size(value):
+        return int(value)
+    if isinstance(value, SizeNumber):
+        return float(value)
     return value.item() if isinstance(value, np.generic) else {bool: bool, int: int, float: float}[type(value)](value)
 
 

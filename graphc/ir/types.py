@@ -8,7 +8,7 @@ from math import prod
 from graphc.base.dtypes import DType
 
 Dim = int
-"""One dimension. Static integers today; a symbolic dimension will be another class accepted in ``TensorType.shape``."""
+"""One dimension: an int, or a ``Size`` of named dimensions that each call has its own sizes for (base.size)."""
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from graphc.base.dtypes import ALL, DType
 from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
+from graphc.base.size import is_one
 from graphc.ir.types import TensorType
 
 KIND_NAMES = {
@@ -40,24 +42,32 @@ def check_one_dtype(name: str, types: Sequence[TensorType], first: int = 0) -> N
 
 
 def broadcast(name: str, types: Sequence[TensorType]) -> tuple[int, ...]:
-    """The common shape by numpy's rules; raises ShapeError with the first pair of dimensions that does not fit."""
+    """The common shape by numpy's rules; raises ShapeError with the first pair of dimensions that does not fit.
+
+    Whether a size is 1 is only asked of one that is not equal to what it meets."""
     rank = max((t.rank for t in types), default=0)
     result = [1] * rank
     owner = [0] * rank
     for i, type in enumerate(types):
         for dim, extent in enumerate(type.shape, start=rank - type.rank):
-            if extent == result[dim] or extent == 1:
+            if is_one(extent):
                 continue
-            if result[dim] != 1:
-                j = owner[dim]
-                what = f"{name}: shapes {show(types[j].shape)} (operand {j}) and {show(type.shape)} (operand {i})"
-                raise ShapeError(
-                    f"{what} do not broadcast: {result[dim]} and {extent} at dim {dim - rank}",
-                    remedy="make the dimensions equal or 1 (reshape, slice, or broadcast_to)",
-                )
-            result[dim] = extent
-            owner[dim] = i
+            if not is_one(result[dim]):
+                if extent == result[dim] or extent == 1:
+                    continue
+                if result[dim] != 1:
+                    _refuse_broadcast(name, types, (owner[dim], i), dim - rank)
+            result[dim], owner[dim] = extent, i
     return tuple(result)
+
+
+def _refuse_broadcast(name: str, types: Sequence[TensorType], pair: tuple[int, int], dim: int) -> NoReturn:
+    shapes = " and ".join(f"{show(types[i].shape)} (operand {i})" for i in pair)
+    first, second = (types[i].shape[dim] for i in pair)
+    raise ShapeError(
+        f"{name}: shapes {shapes} do not broadcast: {first} and {second} at dim {dim}",
+        remedy="make the dimensions equal or 1 (reshape, slice, or broadcast_to)",
+    )
 
 
 def elementwise(name: str, kinds: str, result: DType | None = None) -> Callable[..., TensorType]:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from graphc.base.errors import ArgumentError
-from graphc.base.named_dims import Dim, dimensions
+from graphc.base.errors import ArgumentError, GraphcError
+from graphc.base.named_dims import Dim, dimensions, solve
 from graphc.base.size import LARGEST, bounds
 
 
@@ -17,3 +17,21 @@ def test_wrong_dimensions_are_refused():
     with pytest.raises(ArgumentError, match="two dimensions are named n"):
         dimensions([Dim("n", 1, 8), Dim("n", 1, 9)])
     assert bounds(Dim("n"))[1] == LARGEST
+
+
+BATCH, TIME = Dim("batch", 1, 64), Dim("time", 2, 512)
+
+
+def test_dimensions_are_solved_from_the_shapes_of_a_call():
+    batch, time = dimensions([BATCH, TIME]).values()
+    assert solve([("x", (8 * TIME, BATCH * TIME), (40, 15)), ("y", (BATCH,), (3,))]) == {batch: 3, time: 5}
+    assert solve([("x", (3 * BATCH - 1, 4), (11, 4))]) == {batch: 4}
+    for shape, given, message in (
+        ((BATCH, TIME), (65, 2), r"dimension batch is 65, it lies in 1\.\.64"),
+        ((BATCH, BATCH + 1), (3, 5), r"x: dim 1 is 5, it must be batch \+ 1 with batch = 3"),
+        ((3 * BATCH,), (4,), r"x: dim 0 is 4, which is not 3\*batch for any batch"),
+        ((BATCH * TIME,), (4,), "x: no shape gives dimension batch"),
+        ((BATCH, 4), (3, 5), "x: dim 1 is 5, it must be 4"),
+    ):
+        with pytest.raises(GraphcError, match=message):
+            solve([("x", shape, given)])

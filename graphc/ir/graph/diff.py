@@ -7,7 +7,7 @@ import hashlib
 from collections import defaultdict
 
 from graphc.ir.graph.graph import INPUT, Graph, Node, Value
-from graphc.ir.graph.text import print_head, print_node, print_return
+from graphc.ir.graph.text import print_dims, print_head, print_node, print_return
 from graphc.ir.op import Trait
 
 Names = dict[Value, str]
@@ -63,7 +63,7 @@ def _lines(graph: Graph, nodes: list[Node], names: Names) -> list[str]:
     head = "graph(" + print_head(graph, name).replace(",\n    ", ", ").replace("\n", "").split("(", 1)[1]
     shown = [n for n in nodes if not (n.results and n.results[0].is_scalar_constant)]
     body = [line for n in shown for line in print_node(n, name, _canonical_text).split("\n")]
-    return [head, *(f"  {line}" for line in body), f"  {print_return(graph, name)}", "}"]
+    return [*print_dims(graph), head, *(f"  {line}" for line in body), f"  {print_return(graph, name)}", "}"]
 
 
 def _canonical_text(graph: Graph) -> str:

@@ -14,6 +14,8 @@ from graphc.base.dtypes import DType, layout_of
 from graphc.base.errors import VerifyError
 from graphc.base.lazy import deferred
 from graphc.base.location import UNKNOWN, Location
+from graphc.base.named_dims import dimensions
+from graphc.base.size import Dimension, is_size
 from graphc.ir.graph.text import print_graph
 from graphc.ir.literal import print_scalar
 from graphc.ir.op import INPUT_CLASSES, Attr, Attrs, Bounds, OpDef, Sample, Trait, Types, register
@@ -258,6 +260,15 @@ class Graph:
                 if edge["result"] == value.index:
                     yield consumer, key
 
+    @property
+    def dims(self) -> dict[str, Dimension]:
+        """The named dimensions on which types and attributes depend, those of sub-graphs too, in order of name.
+
+        Raises ArgumentError where two of them have one name.
+        """
+        found = dimensions(sizes_of(self))
+        return {name: found[name] for name in sorted(found)}
+
     def networkx(self) -> nx.MultiDiGraph:
         """A read-only view for networkx algorithms; edge key: operand index, edge data ``result``: result index."""
         return self._nx.copy(as_view=True)
@@ -385,6 +396,28 @@ def input_class(value: Value) -> str:
 def input_path(value: Value) -> str:
     """Qualified name of a param, state or weight argument, else an empty string."""
     return value.node.attrs["path"] if value.node.op is INPUT else ""
+
+
+def sizes_of(graph: Graph) -> Iterator[int]:
+    """The sizes known at run time that stand in types and attributes of a graph and of its sub-graphs."""
+    for value in (*graph.inputs, *(r for node in graph.nodes() for r in node.results)):
+        yield from filter(is_size, value.type.shape)
+    for node in graph.nodes():
+        for value in node.attrs.values():
+            if is_size(value):
+                yield value
+            elif type(value) is tuple:
+                yield from _sizes_in(value)
+            elif isinstance(value, Graph):
+                yield from sizes_of(value)
+
+
+def _sizes_in(value: tuple[Any, ...]) -> Iterator[int]:
+    for entry in value:
+        if is_size(entry):
+            yield entry
+        elif type(entry) is tuple:
+            yield from _sizes_in(entry)
 
 
 def attr_key(attrs: Mapping[str, Any]) -> tuple[Hashable, ...]:

@@ -1,4 +1,4 @@
-"""Graph interpreters: the base loop, the numpy evaluator (the meaning of a graph), and re-emission into a new one."""
+"""Graph interpreters: the base loop, the numpy evaluator (the meaning of a graph), re-emission, binding of sizes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, GraphcError
+from graphc.base.named_dims import chosen_sizes, solve
+from graphc.base.size import Dimension, at, is_size
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
-from graphc.ir.op import Trait
+from graphc.ir.op import Attrs, Trait
+from graphc.ir.types import TensorType
 
 
 class Interpreter:
@@ -42,17 +45,27 @@ class Interpreter:
 class Evaluator(Interpreter):
     """The meaning of a graph: every op by its numpy reference, on a private copy of the state inputs.
 
-    After ``run``, ``state`` maps the path of each written state or param input to its new array.
+    Named dimensions have the sizes that the arguments have. After ``run``, ``state`` maps the path of each written
+    state or param input to its new array.
     """
 
     def __init__(self) -> None:
         self.state: dict[str, np.ndarray] = {}
+        self.sizes: dict[Dimension, int] = {}
+
+    def run(self, graph: Graph, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """The outputs for numpy arrays; raises ShapeError where their shapes fit no sizes of the named dimensions."""
+        self.sizes = {}
+        if len(arguments) == len(graph.inputs) and any(is_size(n) for v in graph.inputs for n in v.shape):
+            self.sizes = solve((v.name, v.shape, a.shape) for v, a in zip(graph.inputs, arguments, strict=True))
+        return super().run(graph, arguments)
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
         """Evaluates one node; checks that the reference gave the declared types."""
-        results = node.op.evaluate(operands, node.attrs)
+        results = node.op.evaluate(operands, bound_attrs(node, self.sizes) if self.sizes else node.attrs)
         for value, array in zip(node.results, results, strict=True):
-            if array.shape != value.shape or array.dtype != value.dtype.numpy:
+            shape = bound_sizes(value.shape, self.sizes) if self.sizes else value.shape
+            if array.shape != shape or array.dtype != value.dtype.numpy:
                 raise GraphcError(f"reference of {node.op.name} gave {array.dtype}{array.shape}, type is {value.type}")
         if node.op.has(Trait.STATE_WRITE):
             self.state[input_path(node.operands[0])] = results[0]
@@ -89,12 +102,54 @@ class Reemitter(Interpreter):
         """Re-emits one node; overridden by transformations."""
         return self.copy_node(node, operands)
 
-    def copy_node(self, node: Node, operands: list[Any]) -> tuple[Value, ...]:
-        """The same op on new operands."""
+    def copy_node(self, node: Node, operands: list[Any], attrs: Attrs | None = None) -> tuple[Value, ...]:
+        """The same op on new operands, with other attributes where they are given."""
         if node.op is CONSTANT:
             return emit(self.target, CONSTANT, (), node.attrs, node.location, node.results[0].name)
         name = node.results[0].name if len(node.results) == 1 else node.results[0].name.removesuffix(".0")
-        return emit(self.target, node.op, operands, node.attrs, node.location, name)
+        return emit(self.target, node.op, operands, node.attrs if attrs is None else attrs, node.location, name)
+
+
+class _Binder(Reemitter):
+    """Copies a graph with other sizes for its dimensions."""
+
+    def __init__(self, sizes: Mapping[Dimension, Any]):
+        super().__init__()
+        self.sizes = sizes
+
+    def copy_input(self, value: Value) -> Value:
+        """An argument of the new shape."""
+        type = TensorType(value.dtype, bound_sizes(value.shape, self.sizes))
+        return self.target.add_input(type, value.name, input_class(value), input_path(value))
+
+    def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+        """The node with new attributes, its type inferred again."""
+        return self.copy_node(node, operands, bound_attrs(node, self.sizes))
+
+
+def bind(graph: Graph, sizes: Mapping[str, int]) -> Graph:
+    """The graph in which dimensions have these sizes: by name, numbers or other sizes. Those not named stay.
+
+    With numbers for all of them it is the graph that these sizes would have been traced to. Raises ArgumentError for a
+    name that the graph does not have and for a number outside of its range, and what the type rules raise where shapes
+    do not fit.
+    """
+    return _Binder(chosen_sizes(graph.dims, sizes)).transform(graph)
+
+
+def bound_sizes(value: Any, sizes: Mapping[Dimension, Any]) -> Any:
+    """A size, or a tuple of such or of tuples of them, for sizes of the dimensions."""
+    if type(value) is tuple:
+        return tuple([bound_sizes(entry, sizes) for entry in value])
+    return at(value, sizes) if is_size(value) else value
+
+
+def bound_attrs(node: Node, sizes: Mapping[Dimension, Any]) -> Attrs:
+    """The attributes of a node for sizes of the dimensions, sub-graphs too."""
+    return {
+        name: _Binder(sizes).transform(value) if isinstance(value, Graph) else bound_sizes(value, sizes)
+        for name, value in node.attrs.items()
+    }
 
 
 def copy(graph: Graph) -> Graph:
@@ -112,8 +167,3 @@ def live_nodes(graph: Graph, roots: Iterable[Value]) -> set[Node]:
             found.add(node)
             stack.extend(v.node for v in node.operands)
     return found
-
-
-def bind(graph: Graph, named: Mapping[str, Any]) -> list[Any]:
-    """Arguments in order from a mapping of input names or paths."""
-    return [named[input_path(v)] if input_path(v) in named else named[v.name] for v in graph.inputs]

@@ -24,6 +24,7 @@ def parse_graph(text: str, data: Mapping[str, np.ndarray] | None = None) -> Grap
     definition or defined twice, and where the type rule of an op refuses its operands or gives another type.
     """
     cursor = Cursor(text, "//", data)
+    cursor.declare_dims()
     graph = _Reader(cursor).graph()
     cursor.expect_end()
     return graph
@@ -161,7 +162,7 @@ class _Reader:
         if attr.kind == "graph":
             return None if c.accept("none") else _Reader(c).graph()
         readers: dict[str, Callable[[], Any]] = {
-            "int": c.integer,
+            "int": c.size,
             "float": lambda: c.number(float64).item(),
             "bool": lambda: c.expect("true", "false").text == "true",
             "str": c.string,
@@ -174,7 +175,7 @@ class _Reader:
         return readers[attr.kind]()
 
     def ints(self) -> tuple[int, ...]:
-        return tuple(self.cursor.list_of(self.cursor.integer, "[", "]"))
+        return tuple(self.cursor.list_of(self.cursor.size, "[", "]"))
 
     def scalar(self) -> bool | int | float:
         c = self.cursor

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.base.dtypes import float64
 from graphc.base.location import Location
-from graphc.ir.literal import INLINE_LIMIT, digest, print_array, print_name, print_number, print_scalar
+from graphc.ir.literal import INLINE_LIMIT, digest, print_array, print_dim, print_name, print_number, print_scalar
 
 if TYPE_CHECKING:
     from graphc.ir.graph.graph import Graph, Node, Value
@@ -32,10 +32,16 @@ def print_graph(graph: Graph) -> str:
           return %y
         }
 
-    Scalar constants stand where they are used; arrays beyond 16 elements print as digests, their data are
+    Before the head stands a line for each named dimension: ``dim time = 1..512 hint 128``. Scalar constants stand where
+    they are used; arrays beyond 16 elements print as digests, their data are
     ``collect_data(graph)``; attributes that have their default value are left out.
     """
     return "\n".join(line for line, _ in graph_lines(graph)) + "\n"
+
+
+def print_dims(graph: Graph) -> list[str]:
+    """The lines that declare the named dimensions of a graph."""
+    return [print_dim(dimension) for dimension in graph.dims.values()]
 
 
 def collect_data(graph: Graph) -> dict[str, np.ndarray]:
@@ -55,6 +61,10 @@ def collect_data(graph: Graph) -> dict[str, np.ndarray]:
 
 def graph_lines(graph: Graph) -> list[tuple[str, Node | None]]:
     """The lines of the text, each with the node that starts there (None for the head, ``return`` and sub-graphs)."""
+    return [*((line, None) for line in print_dims(graph)), *_own_lines(graph)]
+
+
+def _own_lines(graph: Graph) -> list[tuple[str, Node | None]]:
     lines: list[tuple[str, Node | None]] = [(line, None) for line in print_head(graph).split("\n")]
     for node in graph.nodes():
         if not (node.results and node.results[0].is_scalar_constant):
@@ -76,7 +86,7 @@ def own_name(value: Value) -> str:
 
 
 def _own_text(graph: Graph) -> str:
-    return print_graph(graph).rstrip("\n")
+    return "\n".join(line for line, _ in _own_lines(graph))
 
 
 def print_head(graph: Graph, name_of: NameOf = own_name) -> str:

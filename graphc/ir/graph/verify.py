@@ -69,6 +69,7 @@ class _Verifier:
                 self.node(node)
             self.present = None
             self.outputs()
+            _ = self.graph.dims  # of one name there is one
         except GraphcError as error:
             raise self.located(error) from None
 

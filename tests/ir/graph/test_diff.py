@@ -115,3 +115,10 @@ def test_a_copy_has_the_same_structure(graph: Graph):
     for i, value in enumerate([*again.inputs, *(r for n in again.nodes() for r in n.results)]):
         again.rename(value, f"renamed.{i}")
     assert diff_graphs(graph, again) == ""
+
+
+def test_dimensions_are_compared():
+    text = "dim n = 1..{} hint 4\ngraph @g(%x: f32[n]) -> (f32[n]) {{\n  return %x\n}}\n"
+    a, b = (parse_graph(text.format(high)) for high in (8, 9))
+    assert diff_graphs(a, a) == "" and a != b
+    assert "-dim n = 1..8 hint 4\n+dim n = 1..9 hint 4" in diff_graphs(a, b)

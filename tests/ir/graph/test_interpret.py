@@ -89,7 +89,55 @@ def test_live_nodes():
     assert live == {"y", "f32(1.0)", "h", "x", "w"}
 
 
-def test_bind():
-    graph = parse_graph(TEXT)
-    assert bind(graph, {"x": 1, "fc.weight": 2, "count": 3}) == [1, 2, 3]
-    assert bind(graph, {"x": 1, "w": 2, "s": 3}) == [1, 2, 3]
+HEAD = "dim time = 2..512 hint 128 common [2,256]\n"
+SYMBOLIC = f"""dim batch = 1..64 hint 32
+{HEAD}graph @g(%x: f32[batch,time], %w: f32[4,time], %h: f32[2*time]) -> (f32[batch,4], f32[batch,time]) {{
+  %y = matmul(%x, %w) {{transpose_b=true}} : f32[batch,4]
+  %z = add(%x, f32(1.0)) : f32[batch,time]
+  return %y, %z
+}}
+"""
+
+
+def test_bound_dimensions_are_numbers_of_which_some_may_stay_open():
+    graph = parse_graph(SYMBOLIC)
+    time = graph.inputs[1].shape[1]
+    fixed = print_graph(bind(graph, {"batch": 3, "time": 5}))
+    assert fixed.startswith("graph @g(%x: f32[3,5], %w: f32[4,5], %h: f32[10]) -> (f32[3,4], f32[3,5]) {")
+    assert print_graph(bind(graph, {"batch": 3})).startswith(f"{HEAD}graph @g(%x: f32[3,time], ")
+    assert print_graph(bind(graph, {"batch": time // 2})).startswith(f"{HEAD}graph @g(%x: f32[(time // 2),time], ")
+    assert bind(graph, {}) == graph
+    with pytest.raises(ArgumentError, match=r"batch is 65, it lies in 1\.\.64"):
+        bind(graph, {"batch": 65})
+    with pytest.raises(ArgumentError, match="no dimension bath"):
+        bind(graph, {"bath": 1})
+
+
+def test_named_dimensions_have_the_sizes_of_the_arguments():
+    graph = parse_graph(SYMBOLIC)
+    shapes = (3, 5), (4, 5), (10,)
+    y, z = evaluate(graph, [np.ones(s, np.float32) for s in shapes])
+    assert (y.tolist(), z.tolist()) == ([[5] * 4] * 3, [[2] * 5] * 3)
+    with pytest.raises(ShapeError, match=r"w: dim 1 is 6, it must be time with batch = 3, time = 5"):
+        evaluate(graph, [np.ones(s, np.float32) for s in ((3, 5), (4, 6), (10,))])
+
+
+LOOP = """dim batch = 1..64 hint 32
+dim time = 2..512 hint 128
+graph @g(%h: f32[batch], %x: f32[time,batch]) -> (f32[batch]) {
+  %y = scan(%h, %x) {body=graph @step(%h: f32[batch], %x: f32[batch]) -> (f32[batch]) {
+    %n = add(%h, %x) : f32[batch]
+    return %n
+  }, carries=1, sequences=1, length=time} : f32[batch]
+  return %y
+}
+"""
+
+
+def test_sub_graphs_are_bound_too():
+    graph = parse_graph(LOOP)
+    assert print_graph(graph) == LOOP
+    _, _, fixed = LOOP.replace("batch", "2").replace("time", "3").split("\n", 2)
+    assert print_graph(bind(graph, {"batch": 2, "time": 3})) == fixed
+    (y,) = evaluate(graph, [np.zeros(2, np.float32), np.ones((3, 2), np.float32)])
+    assert y.tolist() == [3, 3]

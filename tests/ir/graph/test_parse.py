@@ -8,13 +8,15 @@ from hypothesis import given, settings
 
 from graphc.base.dtypes import float32
 from graphc.base.location import Location
-from graphc.errors import ParseError
+from graphc.base.named_dims import Dim
+from graphc.errors import ParseError, VerifyError
 from graphc.ir.graph.graph import Graph, input_class, input_path
 from graphc.ir.graph.interpret import evaluate
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import collect_data, print_graph
 from graphc.ir.graph.verify import verify_graph
 from graphc.ir.op import REGISTRY
+from graphc.ir.types import TensorType
 from tests.ir.cases import Case, read_cases
 from tests.ir.random_graphs import graphs
 
@@ -134,3 +136,49 @@ def test_where_and_remedy():
         '  where  %y = maximun(%fc1.h, f32(0.0)) : f32[2,4]  // "a b.py":13\n'
         "  try    maximum"
     )
+
+
+SIZES = """dim batch = 0..64 hint 32 common [1,8]
+dim side = 16..2147483647 hint 64
+graph @conv(%x: f32[batch,3,((side + 1) // 2),2*side - 1], %n: i64[(side // (batch + 1))]) -> (f32[3*batch*side]) {
+  %y = broadcast_to(f32(1.0)) {shape=[3*batch*side]} : f32[3*batch*side]  // fc m.py:1
+  return %y
+}
+"""
+
+
+def test_sizes_read_back():
+    graph = parse_graph(SIZES)
+    verify_graph(graph)
+    assert print_graph(graph) == SIZES
+    assert list(graph.dims) == ["batch", "side"]
+    assert (graph.dims["batch"].low, graph.dims["batch"].high, graph.dims["batch"].common) == (0, 64, (1, 8))
+
+
+def test_a_division_and_a_comment_are_told_apart():
+    text = SIZES.replace("2*side - 1],", "2*side - 1], // an image\n ").replace(") -> (f32", ") // head\n  -> (f32")
+    assert parse_graph(text) == parse_graph(SIZES)
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ("dim n = 4..2", "line 1, column 5: the sizes of dimension n are 4..2"),
+        ("dim n = 1..2\ndim n = 1..2", "line 2, column 5: dimension n is declared twice"),
+        ("dim n 1", "line 1, column 7: expected '=', found 1"),
+        ("dim m = 1..2", "line 2, column 18: n is no dimension that the text declares"),
+        ("", "line 2, column 18: expected an integer, found n"),
+    ],
+)
+def test_wrong_dimensions_are_refused(head: str, message: str):
+    with pytest.raises(ParseError) as error:
+        parse_graph(f"{head}\ngraph @g(%x: f32[n]) -> () {{\n  return\n}}\n")
+    assert error.value.what == message
+
+
+def test_a_graph_has_one_dimension_of_a_name():
+    graph = Graph()
+    for i, high in enumerate((4, 5)):
+        graph.add_input(TensorType(float32, (Dim("n", 1, high),)), f"x{i}")
+    with pytest.raises(VerifyError, match="two dimensions are named n"):
+        verify_graph(graph)

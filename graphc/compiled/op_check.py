@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.dtypes import DType
 from graphc.base.errors import ArgumentError, DTypeError, GraphcError, VerifyError
 from graphc.compiled.op_derivatives import array_type, check_derivatives
 from graphc.compiler.check import check_graph, difference
@@ -16,7 +17,9 @@ from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.op import ErrorSample, OpDef, Sample, Trait
 from graphc.ops.define import OpFunction
+from graphc.ops.elementwise import cast
 from graphc.ops.rules import show
+from graphc.tensors.tensor import Tensor
 
 
 @dataclass(frozen=True)
@@ -126,10 +129,7 @@ def check_statements(op: OpDef, sample: Sample) -> None:
         for result, operand in zip(results, sample.operands, strict=True):
             _expect(result, operand, "Trait.IDENTITY")
     if op.has(Trait.CONVERSION):
-        with np.errstate(all="ignore"):
-            wanted = np.empty(sample.operands[0].shape, attrs["dtype"].numpy)
-        if (results[0].shape, results[0].dtype) != (wanted.shape, wanted.dtype):
-            raise VerifyError("Trait.CONVERSION does not hold: the type is not that of the attribute")
+        _check_conversion(results[0], sample.operands[0], attrs.get("dtype"))
     if op.permutes is not None:
         _expect(results[0], np.transpose(sample.operands[0], op.permutes(attrs)), "permutes")
     halo = None if op.halo is None else op.halo(attrs)
@@ -138,6 +138,15 @@ def check_statements(op: OpDef, sample: Sample) -> None:
         _expect(results[0], np.pad(sample.operands[0], widths or 0, constant_values=halo.value), "halo")
     if op.parts is not None:
         _expect(results[0], _joined(op, sample, results[0]), "parts")
+
+
+def _check_conversion(result: np.ndarray, operand: np.ndarray, dtype: Any) -> None:
+    if not isinstance(dtype, DType):
+        raise VerifyError("Trait.CONVERSION does not hold: no attribute 'dtype' names the element type")
+    wanted = cast(Tensor._wrap(operand), dtype=dtype)._data
+    if result.dtype != wanted.dtype:
+        raise VerifyError(f"Trait.CONVERSION does not hold: the result is {result.dtype}, not {dtype.name}")
+    _expect(result, wanted, "Trait.CONVERSION")
 
 
 def _joined(op: OpDef, sample: Sample, result: np.ndarray) -> np.ndarray:

@@ -49,6 +49,28 @@ def test_ops_of_graphc_pass():
 
 
 @pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        (lambda x, dtype: (2 * x).astype(np.float32), "the result differs by up to 2"),
+        (lambda x, dtype: np.round(x).astype(np.float32), "the result differs by up to 0.4"),
+    ],
+)
+def test_a_conversion_that_changes_elements_is_none(reference: Any, message: str):
+    f = gc.define_op(
+        "my_conversion",
+        "x as f32.",
+        "x",
+        lambda x, dtype: TensorType(dtype, x.shape),
+        attrs=(Attr("dtype", "dtype"),),
+        reference=reference,
+        lower=e.cast.op.lower,
+        traits=ELEMENTWISE | Trait.CONVERSION,
+    )
+    with pytest.raises(VerifyError, match=f"Trait.CONVERSION does not hold: {message}"):
+        gc.check_op(f, Sample((X,), {"dtype": gc.float32}))
+
+
+@pytest.mark.parametrize(
     ("rules", "kind", "message"),
     [
         ({"reference": lambda x: x * x * 1.01}, VerifyError, r"the lowered program differs .* by up to 0.04"),
@@ -58,6 +80,7 @@ def test_ops_of_graphc_pass():
         ({"vjp": (lambda g, result, x: mul(g, x),)}, GradientError, "first derivative: the difference quotient"),
         ({"vjp": ()}, GradientError, "0 gradient rules for 1 operands"),
         ({"traits": ELEMENTWISE | Trait.IDENTITY}, VerifyError, "Trait.IDENTITY does not hold"),
+        ({"traits": ELEMENTWISE | Trait.CONVERSION}, VerifyError, "CONVERSION does not hold: no attribute 'dtype'"),
         ({"halo": lambda attrs: Halo((1, 0), (0, 0), 0)}, VerifyError, r"halo does not hold: it says \[3,3\]"),
         ({"permutes": lambda attrs: (0, 1)}, VerifyError, "permutes does not hold: the result differs by up to 6"),
         ({"parts": lambda types, attrs: ((0, 0),)}, VerifyError, "parts does not hold"),

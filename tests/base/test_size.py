@@ -53,6 +53,8 @@ def test_what_is_constant_is_an_int():
         (512 - TIME, (0, 511)),
         (TIME % 16, (0, 15)),
         (TIME - TIME // 16 * 16, (0, 15)),
+        (TIME // 4 % 2, (0, 1)),
+        ((TIME % 14) // 2 % 2, (0, 1)),
         ((SIDE + 2 - 3) // 2 + 1, (8, 300)),
         (TIME * BATCH * 384 - 1 - (BATCH - 1) * TIME * 384, (383, 196607)),
         (TIME // 16 - TIME // 64 * 4, (0, 3)),

@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from graphc.base.dtypes import DType
+from graphc.base.locks import cached_property
+from graphc.base.size import hint
+from graphc.ir.kernel.expected import expected_axis, expected_body, expected_index, holds_sizes
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms
 from graphc.ir.kernel.map import map_indices, substitute_axes
 from graphc.ir.kernel.statements import Acc, IndexLet, Kernel, Let, Load, Loop, Read, Stmt, Store, Update, walk
@@ -47,7 +50,24 @@ class Contraction:
     @property
     def work(self) -> float:
         """Multiply-adds."""
-        return float(prod(x.extent for x in (*self.outer, *self.reduced)))
+        return float(prod(hint(x.extent) for x in (*self.outer, *self.reduced)))
+
+    @cached_property
+    def expected(self) -> Contraction:
+        """What it is for the sizes that are expected, for estimates; axes and loads keep their names."""
+        axes = (*self.outer, *self.reduced)
+        if not holds_sizes(self.body) and all(x is expected_axis(x) for x in axes):
+            return self
+        a, b = (replace(load, index=expected_index(load.index)) for load in (self.a, self.b))
+        return replace(
+            self,
+            outer=tuple(map(expected_axis, self.outer)),
+            reduced=tuple(map(expected_axis, self.reduced)),
+            a=a,
+            b=b,
+            body=expected_body(self.body),
+            beside=tuple(replace(s, index=expected_index(s.index)) for s in self.beside),
+        )
 
 
 def find_contraction(kernel: Kernel) -> Contraction | None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
+from graphc.base.size import always, hint, is_size
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
-from graphc.codegen.schedule.contraction.pack import Packing, column_runs
+from graphc.codegen.schedule.contraction.pack import Packing
 from graphc.codegen.schedule.contraction.register_block import Tile, rows_exceed_l2
-from graphc.codegen.schedule.loops.transform import block_index, blocks, wrap, write_out
+from graphc.codegen.schedule.contraction.runs import Run, column_runs, group_runs, row_runs
+from graphc.codegen.schedule.loops.transform import block_index, wrap, write_out
 from graphc.ir.kernel.access import UNIT, access
+from graphc.ir.kernel.expected import expected_axis, expected_index
 from graphc.ir.kernel.index import Axis, Index, as_index, axes_of, bounds
 from graphc.ir.kernel.map import BodyCopier, Names, is_leaf, map_statements, substitute_axes
 from graphc.ir.kernel.scalar import SCALAR_OPS
@@ -33,8 +36,23 @@ SCRATCH = "sums"
 """Name of the scratch buffer that holds the sums of one register block."""
 _CORE = (Prefetch, Acc, Loop, Read)
 """Statements that make up the sums."""
-Run = tuple[int, int, int]
-"""(start, count, size) of equal parts of an axis, or (offset, vectors, lanes) of a piece of one."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What is summed side by side of a panel."""
+
+    offset: Index
+    """Its first lane in the panel."""
+    vectors: int
+    lanes: int
+    around: Axis | None = None
+    """The loop over pieces of which the offset depends."""
+
+    @property
+    def is_first(self) -> bool:
+        """Whether a panel begins with it."""
+        return self.offset == Index()
 
 
 def apply_tile(
@@ -67,14 +85,14 @@ def _nest(c: Contraction, tile: Tile, target: Target, names: Names, packed: Pack
 def _row_groups(c: Contraction, tile: Tile, target: Target, names: Names) -> list[tuple[Contraction, Tile]]:
     """The contraction with its rows in groups, each of which passes by all panels while it stays in L2,
     where all rows would come from LLC for each panel. In two parts where groups are of two sizes."""
-    row, together = tile.row, _rows_together(c, tile, target)
-    if row is None or together >= row.extent or any(_is_near(c, x, tile.vector) for x in c.outer):
+    row, together = tile.row, _rows_together(c.expected, tile.expected, target)
+    if row is None or together >= hint(row.extent) or any(_is_near(c, x, tile.vector) for x in c.outer):
         return [(c, tile)]
     parts = []
-    for start, number, size in blocks(row.extent, together):
+    for start, number, size in group_runs(row.extent, together):
         group, inside = names.axis("g", number), names.axis("m", size)
         place = block_index(start, (group, size), (inside, 1))
-        rows = max(s for _, _, s in blocks(size, tile.rows))
+        rows = max(s for _, _, s in row_runs(inside, tile.rows))
         parts.append((c.with_axis(row, (group, inside), place), replace(tile, row=inside, rows=rows)))
     return parts
 
@@ -105,14 +123,10 @@ def _prefetches_before(c: Contraction, tile: Tile, target: Target) -> list[Prefe
     return [Prefetch(s.buffer, s.index) for s in loads if access(s.index, tile.vector) == UNIT]
 
 
-def _row_runs(row: Axis | None, most: int) -> list[tuple[int, int, int]]:
-    return blocks(row.extent, most) if row else [(0, 1, 1)]
-
-
 def _is_near(c: Contraction, axis: Axis, vector: Axis) -> bool:
     """True when results along ``axis`` lie between the lanes of a vector: its loop belongs right around the register
     block, so that what is written (and read beside the sum) is still near when its neighbours are."""
-    steps = [(abs(access(s.index, axis).stride), abs(access(s.index, vector).stride)) for s in c.beside]
+    steps = [(abs(hint(access(s.index, axis).stride)), abs(hint(access(s.index, vector).stride))) for s in c.beside]
     return any(isinstance(s, Store) and 0 < a < v for s, (a, v) in zip(c.beside, steps, strict=True))
 
 
@@ -121,14 +135,14 @@ def _passing(c: Contraction, tile: Tile, rest: list[Axis], target: Target) -> li
     each of their iterations."""
     panel, other = (c.b, c.a) if tile.vector in axes_of(c.b.index) else (c.a, c.b)
     loops = [x for x in rest if x not in axes_of(panel.index)]
-    turns = prod(x.extent for x in loops)
-    panels = -(-tile.vector.extent // (tile.vectors * target.lanes(c.dtype)))
+    turns = prod(hint(x.extent) for x in loops)
+    panels = -(-hint(tile.vector.extent) // (tile.vectors * target.lanes(c.dtype)))
     return loops if _span(other) * (panels - 1) < _span(panel) * (turns - 1) else []
 
 
 def _span(load: Load) -> int:
-    """Bytes from the first to the last element that a load reads."""
-    low, high = bounds(load.index)
+    """Bytes from the first to the last element that a load reads, for the sizes that are expected."""
+    low, high = bounds(expected_index(load.index))
     return (high - low + 1) * load.dtype.itemsize
 
 
@@ -144,11 +158,11 @@ def _lane_nest(
         return write.rows_outside([(run, run[1], as_index(0)) for run in runs])
     result: list[Stmt] = []
     for run in runs:
-        together = min(run[1], _panels_together(c, tile, run[2], target))
-        if together == 1:
+        together = _panels_together(c, tile, run[2], target)
+        if together == 1 or always("<=", run[1], 1):
             result += write.panels_outside(run)
             continue
-        for start, number, size in blocks(run[1], together):
+        for start, number, size in group_runs(run[1], together):
             group = names.axis("g", number)
             body = write.rows_outside([(run, size, block_index(start, (group, size)))])
             result += wrap([(group, "parallel")], body)
@@ -168,7 +182,7 @@ class _Blocks:
 
     def rows_outside(self, panels: list[tuple[Run, int, Index]]) -> tuple[Stmt, ...]:
         """Panels, given as (run, how many, first one), for each block of rows."""
-        rows = _row_runs(self.tile.row, self.tile.rows)
+        rows = row_runs(self.tile.row, self.tile.rows)
         turns = sum(number for _, number, _ in rows)
         lanes = sum(count * run[2] for run, count, _ in panels)
         result: list[Stmt] = []
@@ -181,7 +195,7 @@ class _Blocks:
                 bodies: list[tuple[Stmt, ...]] = []
                 for piece in self.pieces(run):
                     c = self.c
-                    if self.packed is not None and lanes * self.packed.depth < self.packed.size and not piece[0]:
+                    if self.packed is not None and piece.is_first and self.are_some(lanes):
                         places = self.ahead(run, first + axis, lanes, as_index(block) + done, turns)
                         c = _prefetching(c, self.packed, run, places, turns, self.target)
                     bodies.append(self.block(c, run, first + axis, piece, row_run, block))
@@ -190,9 +204,13 @@ class _Blocks:
             done += row_run[1]
         return tuple(result)
 
+    def are_some(self, lanes: int) -> bool:
+        """Whether so many lanes of the packed operand are not all of them."""
+        return self.packed is not None and hint(lanes * self.packed.depth) < hint(self.packed.size)
+
     def panels_outside(self, run: Run) -> tuple[Stmt, ...]:
         """All blocks of rows for each panel of a run; meanwhile the next panel is prefetched."""
-        rows, around = _row_runs(self.tile.row, self.tile.rows), prod(x.extent for x in self.near)
+        rows, around = row_runs(self.tile.row, self.tile.rows), prod(x.extent for x in self.near)
         turns = around * sum(number for _, number, _ in rows)
         panel = self.names.axis("p", run[1])
         inner: list[Stmt] = []
@@ -204,7 +222,7 @@ class _Blocks:
                 for x in self.near:
                     turn = turn * x.extent + x
                 c = self.c
-                if self.packed is not None and not piece[0]:
+                if self.packed is not None and piece.is_first:
                     places = self.ahead(run, as_index(panel), run[2], turn, turns)
                     c = _prefetching(c, self.packed, run, places, turns, self.target)
                 body = self.block(c, run, as_index(panel), piece, row_run, block)
@@ -216,24 +234,33 @@ class _Blocks:
         """What to prefetch in each step of a sum: a part of the panel ``lanes`` lanes behind, or where a panel is read
         once, what comes a fixed number of bytes later."""
         assert self.packed is not None
-        if turns > 1:
+        if hint(turns) > 1:
             return (self.packed.ahead(run, panel, lanes, turn, turns),)
         size, line = self.packed.load.dtype.itemsize, self.target.line_bytes
         here = self.packed.index(run, panel, as_index(0), {x: as_index(x) for x in self.packed.axes})
         later = here + self.target.costs.contraction.prefetch_bytes // size
         return tuple(later + lane for lane in range(0, run[2], line // size))
 
-    def pieces(self, run: Run) -> list[Run]:
-        """What is summed side by side of a panel: all of its vectors where it has room for a whole number of them."""
+    def pieces(self, run: Run) -> list[Piece]:
+        """What is summed side by side of a panel: all of its vectors where it has room for a whole number of them; of
+        one of which only a part is there, known at run time, each vector by itself."""
+        lanes = self.target.lanes(self.c.dtype)
+        rest = self.tile.vector.extent - run[0]
+        if is_size(rest) and not always("<=", run[1] * run[2], rest):
+            vector = self.names.axis("v", (rest + lanes - 1) // lanes)
+            return [Piece(as_index(vector) * lanes, 1, lanes, vector)]
         size = run[2] if self.packed is None else self.packed.width(run[2])
-        return column_runs(size, self.target.lanes(self.c.dtype))
+        return [Piece(as_index(start), vectors, width) for start, vectors, width in column_runs(size, lanes)]
 
-    def block(self, c: Contraction, run: Run, panel: Index, piece: Run, row_run: Run, block: Axis) -> tuple[Stmt, ...]:
+    def block(
+        self, c: Contraction, run: Run, panel: Index, piece: Piece, row_run: Run, block: Axis
+    ) -> tuple[Stmt, ...]:
         """One register block inside loops over ``near``; ``panel`` and ``block`` say which."""
-        if piece[1] * piece[2] > run[2]:
+        if piece.around is not None or piece.vectors * piece.lanes > run[2]:
             held = self.packed.load.name if self.packed else ""
             c = replace(c, body=map_statements(c.body, leaf=lambda s: (_only_within(s, self.tile.vector, held),)))
-        return _block(c, self.tile, self.target, self.names, run, panel, piece, row_run, block, self.packed, self.near)
+        body = _block(c, self.tile, self.target, self.names, run, panel, piece, row_run, block, self.packed, self.near)
+        return wrap([(piece.around, "parallel")], body) if piece.around is not None else body
 
 
 def _only_within(stmt: Stmt, axis: Axis, packed: str) -> Stmt:
@@ -252,7 +279,7 @@ def _only_within(stmt: Stmt, axis: Axis, packed: str) -> Stmt:
 def _panels_together(c: Contraction, tile: Tile, width: int, target: Target) -> int:
     """How many panels of short sums share a part of L2; 1 where one does not fit L1."""
     panel = c.b if tile.vector in axes_of(c.b.index) else c.a
-    depth = prod(x.extent for x in c.reduced if x in axes_of(panel.index))
+    depth = prod(hint(x.extent) for x in c.reduced if x in axes_of(panel.index))
     size = depth * width * panel.dtype.itemsize
     k = target.costs.contraction
     return max(1, int(target.l2_bytes * k.panels_l2) // size) if size <= target.l1_bytes * k.panel_l1 else 1
@@ -262,8 +289,8 @@ def _prefetching(
     c: Contraction, packed: Packing, run: Run, places: tuple[Index, ...], turns: int, target: Target
 ) -> Contraction:
     """The contraction with prefetches at ``places`` while a panel is read for one of ``turns`` times."""
-    k, size = target.costs.contraction, packed.size * packed.load.dtype.itemsize
-    fits = run[2] * packed.depth * packed.load.dtype.itemsize <= target.l2_bytes // 2
+    k, size, turns = target.costs.contraction, hint(packed.size) * packed.load.dtype.itemsize, hint(turns)
+    fits = run[2] * hint(packed.depth) * packed.load.dtype.itemsize <= target.l2_bytes // 2
     next_panel = fits and size > target.l2_bytes * k.prefetched_l2 and 1 < turns <= k.panel_turns
     once = turns == 1 and size > target.l2_bytes and len(places) < k.prefetched_lines
     steps = c.reduced[:-1] if packed.load.name == c.unpacked else c.reduced
@@ -282,6 +309,7 @@ def _in_sum(body: tuple[Stmt, ...], first: tuple[Stmt, ...], axis: Axis) -> tupl
 
 def _panels_stay(c: Contraction, tile: Tile, target: Target) -> bool:
     """True when all panels fit half of L2, and several of them are passed by each block of rows."""
+    c, tile = c.expected, tile.expected
     panel = c.b if tile.vector in axes_of(c.b.index) else c.a
     used, size = axes_of(panel.index), panel.dtype.itemsize
     for x in (*c.reduced, tile.vector):
@@ -296,21 +324,20 @@ def _block(
     tile: Tile,
     target: Target,
     names: Names,
-    run: tuple[int, int, int],
+    run: Run,
     panel: Index,
-    piece: tuple[int, int, int],
-    row_run: tuple[int, int, int],
+    piece: Piece,
+    row_run: Run,
     block: Axis,
     packed: Packing | None,
     near: list[Axis],
 ) -> tuple[Stmt, ...]:
     """One register block inside loops over ``near``; ``panel`` and ``block`` are the loops around it."""
     start, _, size = run
-    offset, vectors, lanes = piece
     row_start, _, rows = row_run
     row = names.axis("u", rows)
-    side, lane = names.axis("u", vectors), names.axis("l", lanes)
-    within = block_index(offset, (side, lanes), (lane, 1))
+    side, lane = names.axis("u", piece.vectors), names.axis("l", piece.lanes)
+    within = piece.offset + block_index(0, (side, piece.lanes), (lane, 1))
     mapping: dict[Axis, Index] = {tile.vector: panel * size + start + within}
     if tile.row is not None:
         mapping[tile.row] = block_index(row_start, (block, rows), (row, 1))
@@ -389,8 +416,8 @@ def _block_through_scratch(
 
 def _dot_nest(c: Contraction, tile: Tile, target: Target, names: Names) -> tuple[Stmt, ...]:
     result: list[Stmt] = []
-    for column_run in _row_runs(tile.column, tile.vectors):
-        for row_run in _row_runs(tile.row, tile.rows):
+    for column_run in row_runs(tile.column, tile.vectors):
+        for row_run in row_runs(tile.row, tile.rows):
             axes, mapping = [], {}
             for axis, (start, number, size) in ((tile.column, column_run), (tile.row, row_run)):
                 block, copy = names.axis("r", number), names.axis("u", size)
@@ -412,7 +439,10 @@ def _split_reduction(body: tuple[Stmt, ...], lanes: int, names: Names) -> tuple[
             return None
         pieces: list[Stmt] = []
         for start, number, size in column_runs(loop.axis.extent, lanes):
-            step, lane = names.axis("o", number), names.axis("l", size)
+            used = size
+            if is_size(start):  # the last vector, of which only a part is there
+                used = loop.axis.extent - start
+            step, lane = names.axis("o", number), names.axis("l", used)
             index = block_index(start, (step, size), (lane, 1))
             inner = BodyCopier(names, {loop.axis: index}).body(loop.body)
             pieces += wrap([(step, "reduce"), (lane, "vector")], inner)
@@ -431,7 +461,8 @@ def _written_out(c: Contraction, tile: Tile, target: Target, body: tuple[Stmt, .
     left = target.registers - (tile.rows + 1) * tile.vectors
     if left < k.window_registers and not target.memory_operands:
         return body
-    a = c.a if tile.row in axes_of(c.a.index) else c.b
-    step, across = access(a.index, c.reduced[-1]).stride, access(a.index, tile.row).stride
+    c, row = c.expected, expected_axis(tile.row)
+    a = c.a if row in axes_of(c.a.index) else c.b
+    step, across = access(a.index, c.reduced[-1]).stride, access(a.index, row).stride
     shared = step and across and any(i * step % across == 0 for i in range(1, c.reduced[-1].extent))
     return body if shared else write_out(body, names, target.costs.loops)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from graphc.base.size import hint, is_size
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.contraction.register_block import Tile
+from graphc.codegen.schedule.contraction.runs import Run, column_runs
 from graphc.codegen.schedule.loops.transform import block_index, wrap
 from graphc.ir.kernel.access import UNIT, access
 from graphc.ir.kernel.index import Axis, Index, as_index, axes_of
@@ -24,7 +26,7 @@ class Packing:
     """Outer axes, other than the vector axis, on which the operand depends."""
     reduced: tuple[Axis, ...]
     vector: Axis
-    panels: tuple[tuple[int, int, int], ...]
+    panels: tuple[Run, ...]
     """(start, count, lanes) of runs of equal panels along the vector axis."""
     room: int
     """Lanes for which the last panel has room, if it is not a whole number of vectors."""
@@ -48,14 +50,16 @@ class Packing:
     @property
     def _lanes(self) -> int:
         """Lanes of all panels together."""
-        start, _, lanes = self.panels[-1]
+        start, number, lanes = self.panels[-1]
+        if is_size(self.vector.extent):
+            return start + number * lanes
         return max(self.vector.extent, start + self.width(lanes))
 
     def width(self, lanes: int) -> int:
         """Lanes for which a panel of so many has room."""
         return max(lanes, self.room) if lanes == self.panels[-1][2] else lanes
 
-    def index(self, run: tuple[int, int, int], panel: Index, lane: Index, point: dict[Axis, Index]) -> Index:
+    def index(self, run: Run, panel: Index, lane: Index, point: dict[Axis, Index]) -> Index:
         """Where the element of a panel's row and lane lies; ``point`` maps outer and reduced axes to indices."""
         start, width = run[0], self.width(run[2])
         position = as_index(0)
@@ -67,14 +71,14 @@ class Packing:
         within = panel * (self.depth * width) + row * width + lane
         return position * (self.depth * self._lanes) + start * self.depth + within
 
-    def ahead(self, run: tuple[int, int, int], panel: Index, lanes: int, turn: Index, turns: int) -> Index:
+    def ahead(self, run: Run, panel: Index, lanes: int, turn: Index, turns: int) -> Index:
         """What to prefetch while a panel is read for the ``turn``-th of ``turns`` times: each turn brings a part of
         the panel which lies ``lanes`` lanes behind it. In terms of the packed operand's axes, as the body of the
         contraction is."""
         row = as_index(0)
         for x in self.reduced:
             row = row * x.extent + x
-        part = -(-run[2] // turns)
+        part = -(-run[2] // hint(turns))
         start = self.index(run, panel, as_index(0), {x: as_index(x if x in self.outer else 0) for x in self.axes})
         return start + lanes * self.depth + (turn * self.depth + row) * part
 
@@ -103,20 +107,12 @@ def make_packing(c: Contraction, tile: Tile, target: Target, buffer: str) -> Pac
 
 def _room(c: Contraction, tile: Tile, last: int, lanes: int) -> int:
     """Lanes of the vectors that hold a last panel of more than one vector: all of them are then summed side by side,
-    and those beside the panel are not stored."""
+    and those beside the panel are not stored. Panels of a width that is known at run time are full."""
+    if is_size(tile.vector.extent):
+        return 0
     other = c.b if tile.pack is c.a else c.a
     broadcast = tile.vector not in axes_of(other.index)
     return -(-last // lanes) * lanes if broadcast and last > lanes and last % lanes else 0
-
-
-def column_runs(extent: int, width: int) -> list[tuple[int, int, int]]:
-    """(start, count, size): full panels, then the rest."""
-    runs = []
-    if extent // width:
-        runs.append((0, extent // width, width))
-    if extent % width:
-        runs.append((extent - extent % width, 1, extent % width))
-    return runs
 
 
 def pack_body(p: Packing, names: Names, target: str, source: str) -> tuple[Stmt, ...]:
@@ -124,6 +120,8 @@ def pack_body(p: Packing, names: Names, target: str, source: str) -> tuple[Stmt,
     body: list[Stmt] = []
     for run in p.panels:
         start, number, lanes = run
+        if is_size(p.vector.extent) and start != 0:  # of the last panel what is there, the rest is never used
+            number, lanes = 1, p.vector.extent - start
         panel, lane = names.axis("p", number), names.axis("l", lanes)
         axes = {x: names.axis("i", x.extent) for x in (*p.outer, *p.reduced)}
         column = block_index(start, (panel, lanes), (lane, 1))

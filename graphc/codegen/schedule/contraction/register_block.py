@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
+from graphc.base.locks import cached_property
+from graphc.base.size import bounds, is_size
 from graphc.codegen.machine.costs import ContractionCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.loops.transform import blocks
 from graphc.ir.kernel.access import UNIFORM, UNIT, access
+from graphc.ir.kernel.expected import expected_axis, expected_index
 from graphc.ir.kernel.index import Axis, axes_of
 from graphc.ir.kernel.statements import Load, Store
 
@@ -35,6 +38,13 @@ class Tile:
     memory: float = 0.0
     """The part of ``cycles`` that any other loops take as well, to read an operand from memory."""
 
+    @cached_property
+    def expected(self) -> Tile:
+        """The block of the contraction that is expected (see Contraction.expected)."""
+        vector, row, column = (x and expected_axis(x) for x in (self.vector, self.row, self.column))
+        pack = self.pack and replace(self.pack, index=expected_index(self.pack.index))
+        return replace(self, vector=vector, row=row, column=column, pack=pack)
+
     @property
     def label(self) -> str:
         """What distinguishes it from other blocks of its contraction: size, axes, the packed operand."""
@@ -57,17 +67,33 @@ def rank_tiles(c: Contraction, target: Target, free: frozenset[str] = frozenset(
 
 
 def _tiles(c: Contraction, target: Target, free: frozenset[str]) -> list[Tile]:
+    """Register blocks, estimated for the sizes that are expected and possible for all others."""
+    e = c.expected
+    sizes = {x.name: bounds(x.extent)[1] for x in c.outer if is_size(x.extent)}
     tiles: list[Tile] = []
-    for a, b in ((c.a, c.b), (c.b, c.a)):
+    for a, b in ((e.a, e.b), (e.b, e.a)):
         if a.name == c.unpacked:  # it would be unpacked again for each row of a block
             continue
-        for axis in c.outer:
+        for axis in e.outer:
             along = access(a.index, axis)
             if not along.plain or not access(b.index, axis).stride or b.guard or (along == UNIT and a.guard):
                 continue
-            tiles.extend(_lane_tiles(c, a, b, axis, target, free))
-    tiles.extend(_dot_tiles(c, target))
-    return tiles
+            tiles.extend(_lane_tiles(e, a, b, axis, target, free, sizes))
+    tiles.extend(_dot_tiles(e, target, sizes))
+    return tiles if e is c else [tile for tile in (_for_all_sizes(t, c) for t in tiles) if tile is not None]
+
+
+def _for_all_sizes(tile: Tile, c: Contraction) -> Tile | None:
+    """A block of the expected contraction as one of ``c``, unless something is plain for expected sizes only."""
+    axes = {x.name: x for x in (*c.outer, *c.reduced)}
+    vector, row, column = (x and axes[x.name] for x in (tile.vector, tile.row, tile.column))
+    assert vector is not None
+    pack = tile.pack and (c.a if tile.pack.name == c.a.name else c.b)
+    for load in (c.a, c.b):
+        found = access(load.index, vector)
+        if load is not pack and not found.plain:
+            return None
+    return replace(tile, vector=vector, row=row, column=column, pack=pack)
 
 
 def _row_axes(c: Contraction, a: Load, b: Load) -> list[Axis | None]:
@@ -76,9 +102,18 @@ def _row_axes(c: Contraction, a: Load, b: Load) -> list[Axis | None]:
     return list(found) or [None]
 
 
-def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, free: frozenset[str]) -> list[Tile]:
+def _lane_tiles(
+    c: Contraction,
+    a: Load,
+    b: Load,
+    axis: Axis,
+    target: Target,
+    free: frozenset[str],
+    sizes: Mapping[str, int],
+) -> list[Tile]:
     """Lanes along an outer axis: rows of ``a`` are broadcast (or read as vectors where they vary along it, as in a
-    convolution of each channel by itself), vectors of ``b`` are shared by the rows."""
+    convolution of each channel by itself), vectors of ``b`` are shared by the rows. ``sizes`` are the largest extents
+    of axes that each call has its own of."""
     lanes, k = target.lanes(c.dtype), target.costs.contraction
     points = 1.0
     for x in c.outer:
@@ -93,7 +128,7 @@ def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
             room = (target.registers - 2 - vectors) // vectors
             if room < 1 or (vectors > 1 and (vectors - 1) * lanes >= axis.extent):
                 continue
-            rows = max(size for _, _, size in blocks(extent, min(room, most)))
+            rows = _most_rows(row, min(room, most), sizes)
             used = _used_lanes(axis.extent, lanes)
             factor = _row_conflicts(a, row, rows, target) * _page_misses(c, a, target)
             tile = Tile(0.0, axis, row, None, rows, vectors)
@@ -115,6 +150,13 @@ def _lane_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
                     cycles *= k.far_rows
                 tiles.append(replace(tile, cycles=cycles, memory=memory, pack=pack))
     return tiles
+
+
+def _most_rows(row: Axis | None, most: int, sizes: Mapping[str, int]) -> int:
+    """Rows of the largest block where at most so many fit."""
+    if row is None or row.name in sizes:
+        return min(most, sizes[row.name]) if row else 1
+    return max(size for _, _, size in blocks(row.extent, most))
 
 
 def _row_read(c: Contraction, a: Load, row: Axis | None, axis: Axis, target: Target) -> float:
@@ -237,7 +279,7 @@ def _used_lanes(extent: int, lanes: int) -> float:
     return extent / (-(-extent // lanes) * lanes)
 
 
-def _dot_tiles(c: Contraction, target: Target) -> list[Tile]:
+def _dot_tiles(c: Contraction, target: Target, sizes: Mapping[str, int]) -> list[Tile]:
     """Lanes along the last reduced axis: both operands are read as vectors, and lanes are folded at the end."""
     axis = c.reduced[-1]
     if access(c.a.index, axis) != UNIT or access(c.b.index, axis) != UNIT or c.a.guard or c.b.guard:
@@ -251,8 +293,7 @@ def _dot_tiles(c: Contraction, target: Target) -> list[Tile]:
     for row in _row_axes(c, c.a, c.b):
         for column in _row_axes(c, c.b, c.a):
             for most_rows, most_columns in k.dot_blocks:
-                rows = max(s for _, _, s in blocks(row.extent if row else 1, most_rows))
-                columns = max(s for _, _, s in blocks(column.extent if column else 1, most_columns))
+                rows, columns = _most_rows(row, most_rows, sizes), _most_rows(column, most_columns, sizes)
                 if rows * columns + rows + columns > target.registers - 1:
                     continue
                 tile = Tile(0.0, axis, row, column, rows, columns)

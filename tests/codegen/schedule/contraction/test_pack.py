@@ -10,7 +10,7 @@ import pytest
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.contraction.match import find_contraction
 from graphc.codegen.schedule.contraction.nest import apply_tile
-from graphc.codegen.schedule.contraction.pack import column_runs, make_packing, pack_body
+from graphc.codegen.schedule.contraction.pack import make_packing, pack_body
 from graphc.codegen.schedule.contraction.register_block import Tile, choose_tile
 from graphc.ir.kernel.index import as_index, substitute
 from graphc.ir.kernel.interpret import run_kernel
@@ -18,12 +18,6 @@ from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Buffer, Kernel, Store, walk
 from tests.codegen.kernel_native import check_scheduled
 from tests.codegen.products import transposed_b
-
-
-def test_column_runs():
-    assert column_runs(70, 32) == [(0, 2, 32), (64, 1, 6)]
-    assert column_runs(8, 16) == [(0, 1, 8)]
-    assert column_runs(32, 16) == [(0, 2, 16)]
 
 
 def test_every_element_is_packed_once():

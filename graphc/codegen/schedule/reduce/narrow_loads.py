@@ -15,7 +15,8 @@ def find_narrow_loads(kernel: Kernel, target: Target) -> frozenset[Axis]:
     lie in LLC. Whole vectors would cross two cache lines each where an array does not start at one."""
     read = sum(b.size * b.dtype.itemsize for b in kernel.arguments if b.role != "out")
     costs = target.costs.memory
-    if not costs.narrow_load_bytes or not target.l2_bytes < read <= costs.non_temporal_bytes:
+    narrower = 0 < costs.narrow_load_bytes < target.vector_bytes
+    if not narrower or not target.l2_bytes < read <= costs.non_temporal_bytes:
         return frozenset()
     heavy = {s.name for s, _ in walk(kernel.body) if isinstance(s, Acc) and _tests_for_nan(s)}
     cached = {b.name for b in kernel.buffers if b.role == "scratch"}

@@ -52,12 +52,17 @@ def test_a_sum_of_rows():
         replace(WIDE, l2_bytes=2048),
         priced(WIDE, memory={"non_temporal_bytes": 2047}),
         priced(WIDE, memory={"narrow_load_bytes": 0}),
+        replace(WIDE, vector_bytes=32),
         target_named("avx2"),
         target_named("neon"),
     ],
 )
 def test_near_data_and_other_machines(target: Target):
     assert far(SUM, target) == 0
+
+
+def test_vectors_that_are_narrower_are_read_whole():
+    assert lanes(SUM, replace(WIDE, vector_bytes=16)) == [4]
 
 
 def test_only_the_first_loop_that_reads():

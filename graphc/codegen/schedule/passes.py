@@ -42,7 +42,8 @@ class TileAndFuse:
 
     def run(self, given: Scheduled, context: Context) -> PassResult:
         """Gives a reason for each group of calls that a loop was put around."""
-        program = tile_and_fuse(given.program, context.target)
+        skipped: list[str] = []
+        program = tile_and_fuse(given.program, context.target, skipped)
         old = {call.loops for call in given.program.calls}
         groups: dict[tuple, list[str]] = {}
         for call in program.calls:
@@ -53,7 +54,7 @@ class TileAndFuse:
             f"larger than half of the L2 cache ({context.target.l2_bytes // 2} bytes)"
             for loops, names in groups.items()
         )
-        return _changed(given, program, reasons)
+        return _changed(given, program, (*reasons, *skipped))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from graphc.base.pass_runner import Outcome, PassRun, Runner
+from graphc.base.size import hint
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.base import Context, ProgramPass, Scheduled
 from graphc.codegen.schedule.contraction.register_block import rank_tiles
@@ -171,4 +172,4 @@ def estimate(program: Program, forms: Forms) -> float:
     fixed = call_invariant_storages(program)
     found = {k.name: forms.find(k, constant_buffers(program, k, fixed)) for k in program.kernels}
     cycles = {name: form.cycles(forms.target) for name, form in found.items()}
-    return sum(c.runs * cycles[c.kernel] for c in parted(program)[1])
+    return sum(hint(c.runs) * cycles[c.kernel] for c in parted(program)[1])

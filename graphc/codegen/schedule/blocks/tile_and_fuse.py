@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log, prod
 
+from graphc.base.size import UndecidedSize, always, hint, is_one, is_size
 from graphc.codegen.machine.costs import MemoryCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.loops.transform import wrap
@@ -17,11 +18,19 @@ from graphc.ir.kernel.map import BodyCopier, Names, substitute_axes
 from graphc.ir.kernel.statements import Buffer, Call, Guard, IndexLet, Kernel, Load, Loop, Program, Store, walk
 
 
-def tile_and_fuse(program: Program, target: Target) -> Program:
+def tile_and_fuse(program: Program, target: Target, skipped: list[str] | None = None) -> Program:
     """Needs: a lowered program. Does: puts loops around sequences of calls whose kernels share outer parallel loops, so
     that of a temporary between them, if it is too large for a cache, only a tile exists at a time. Leaves: an
-    equivalent program; every element is computed as before."""
-    return _Tiler(program, target.l2_bytes // 2, target.costs.memory).run()
+    equivalent program; every element is computed as before.
+
+    Sizes that are known at run time count as what they are expected to be. A loop over one of them goes around calls as
+    a whole, one iteration at a time, where it holds for all sizes that iterations do not meet; ``skipped`` gets the
+    reasons why one does not."""
+    tiler = _Tiler(program, target.l2_bytes // 2, target.costs.memory)
+    tiled = tiler.run()
+    if skipped is not None:
+        skipped += dict.fromkeys(tiler.skipped)
+    return tiled
 
 
 class _Steps:
@@ -54,13 +63,15 @@ class _Steps:
         for buffer, accesses in self.accesses.items():
             walks = {access(index, axis, ()) for index, _ in accesses}
             walk = walks.pop()
-            if walks or walk == GATHERED or walk.stride < 0 or (buffer in scratch and walk != UNIFORM):
+            backwards = not always("<=", 0, walk.stride)
+            if walks or walk == GATHERED or backwards or (buffer in scratch and walk != UNIFORM):
                 return None
             found[buffer] = walk.stride
         return found
 
     def reach(self, buffer: str, axes: Iterable[Axis]) -> int:
-        """How many elements from its start a buffer is used when ``axes`` stand still at 0."""
+        """How many elements from its start a buffer is used when ``axes`` stand still at 0. Raises UndecidedSize where
+        that depends on the sizes of a call."""
         still = dict.fromkeys(axes, 0)
         ends = [guarded_bounds(substitute_axes(i, still), g)[1] + 1 for i, g in self.accesses.get(buffer, [])]
         return max(ends, default=0)
@@ -124,7 +135,7 @@ class _Sequence:
                 axes.append(axis)
                 moves.update(self._moves(number, axis))
             else:
-                found.append((max(moves[name] for name in self.inner), _Loop(tuple(axes))))
+                found.append((max(hint(moves[name]) for name in self.inner), _Loop(tuple(axes))))
         return [loop for _, loop in sorted(found, key=lambda item: -item[0])]
 
     def _moves(self, number: int, axis: Axis) -> dict[str, int]:
@@ -149,19 +160,20 @@ class _Sequence:
         """The loops around the calls and their tiles, so that a tile of the inner temporaries, all together, takes
         about ``limit`` bytes, or as many as are read again in every iteration, and at most ``step`` times more or
         fewer; empty when that does not pay."""
-        rest = sum(self.program.storage(name).nbytes for name in self.inner)
+        rest = sum(hint(self.program.storage(name).nbytes) for name in self.inner)
         chosen: list[_Loop] = []
         for loop in self.loops:
-            wanted = max(limit, self._reread_bytes(loop))
+            wanted, extent = max(limit, self._reread_bytes(loop)), hint(loop.extent)
             if rest <= limit or not self._are_disjoint([*chosen, loop]):
                 break
-            if rest // loop.extent >= wanted:
+            if rest // extent >= wanted:
                 chosen.append(loop)
-                rest //= loop.extent
+                rest //= extent
                 continue
-            tiles = min(_divisors(loop.extent), key=lambda n: abs(log(rest / n / wanted)))
+            possible = [extent] if is_size(loop.extent) else _divisors(extent)
+            tiles = min(possible, key=lambda n: abs(log(rest / n / wanted)))
             if tiles > 1 and wanted / step <= rest / tiles <= wanted * step:
-                chosen.append(replace(loop, size=loop.extent // tiles))
+                chosen.append(loop if is_size(loop.extent) else replace(loop, size=loop.extent // tiles))
             break
         return chosen
 
@@ -173,8 +185,8 @@ class _Sequence:
             steps = self.facts[number].steps
             for buffer, name in arguments:
                 if name not in self.shared and not steps[loop.axes[number]].get(buffer.name, 0):
-                    parts = prod(x.extent for x in around if steps[x.axes[number]].get(buffer.name, 0))
-                    found += self.program.storage(name).nbytes // parts
+                    parts = prod(hint(x.extent) for x in around if steps[x.axes[number]].get(buffer.name, 0))
+                    found += hint(self.program.storage(name).nbytes) // parts
         return found
 
     def _are_disjoint(self, loops: Sequence[_Loop]) -> bool:
@@ -187,8 +199,8 @@ class _Sequence:
                         axes = [loop.axes[number] for loop in loops]
                         width = max(width, self.facts[number].reach(buffer.name, axes))
                         steps = [(self.facts[number].steps[a][buffer.name], a.extent) for a in axes]
-            for step, extent in sorted(steps):
-                if step < width:
+            for step, extent in sorted(steps, key=lambda x: (hint(x[0]), hint(x[1]))):
+                if not always("<=", width, step):
                     return False
                 width = step * extent
         return True
@@ -208,6 +220,8 @@ class _Tiler:
         """By kernel, sizes of tiles and sizes of buffers: the kernel of one tile."""
         self.storages = {s.name: s for s in program.storages}
         self.loops = 0
+        self.skipped: list[str] = []
+        """Why calls were left as they are, where sizes that are known at run time are the reason."""
         self.taken = {axis.name for call in program.calls for axis in call.loops}
 
     def run(self) -> Program:
@@ -250,7 +264,7 @@ class _Tiler:
         for number, call in enumerate(self.program.calls):
             for name in call.args:
                 storage = self.storages[name]
-                large = storage.cls == "temp" and storage.nbytes > self.limit and not storage.alias
+                large = storage.cls == "temp" and hint(storage.nbytes) > self.limit and not storage.alias
                 if large and name not in invariant:
                     spans[name] = spans.get(name, (number, number))[0], number
         return {name: (a, b) for name, (a, b) in spans.items() if a < b < a + self.costs.tile_calls}
@@ -264,7 +278,12 @@ class _Tiler:
             if call.kernel not in self.facts:
                 self.facts[call.kernel] = _Steps(self.program.kernel(call.kernel))
         sequence = _Sequence(self.program, self.facts, calls, inner)
-        loops = sequence.choose(self.limit, self.costs.tile_step)
+        try:
+            loops = sequence.choose(self.limit, self.costs.tile_step)
+            self.inner_sizes(sequence, loops)
+        except UndecidedSize as error:
+            self.skipped.append(f"{', '.join(c.kernel for c in calls)}: no loop around them, for {error.what}")
+            return None
         return (sequence, loops) if loops else None
 
     def tiled(self, sequence: _Sequence, loops: Sequence[_Loop]) -> list[Call]:
@@ -315,7 +334,7 @@ class _Tiler:
                 loop = body[0]
                 assert isinstance(loop, Loop)
                 axis = names.axis("i", tiles.get(loop.axis, loop.axis.extent))
-                axes[loop.axis] = axis if axis.extent > 1 else 0
+                axes[loop.axis] = 0 if is_one(axis.extent) else axis
                 outer.append((axis, loop.kind))
                 body = loop.body
             inside = wrap(outer, BodyCopier(names, axes).body(body))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from graphc.base.size import always, bounds, hint, is_one, is_size
 from graphc.codegen.machine.costs import Costs, LaneCosts
 from graphc.codegen.machine.target import Target
-from graphc.codegen.schedule.loops.transform import block_index, depends, wrap, write_out
+from graphc.codegen.schedule.loops.transform import block_index, depends, is_short, whole_blocks, wrap, write_out
 from graphc.ir.kernel.access import GATHERED, UNIFORM, UNIT, Access, access
 from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.map import BodyCopier, Names, indices_of, is_leaf, map_statements, names_given
@@ -38,9 +39,13 @@ def vectorise(
         if _shares_work(loop, target):
             return (Loop(loop.axis, "unroll", vectorise(loop.body, target, names, narrow)),)
         if number := _chains(loop, target):
-            outer, copy = names.axis("o", loop.axis.extent // number), names.axis("u", number)
-            copied = BodyCopier(names, {loop.axis: block_index(0, (outer, number), (copy, 1))}).body(loop.body)
-            return wrap([(outer, loop.kind), (copy, "unroll")], vectorise(copied, target, names, narrow))
+            chained: list[Stmt] = []
+            for start, count, copies in whole_blocks(loop.axis.extent, number):
+                outer, copy = names.axis("o", count), names.axis("u", copies)
+                place = block_index(start, (outer, copies), (copy, 1))
+                copied = BodyCopier(names, {loop.axis: place}).body(loop.body)
+                chained += wrap([(outer, loop.kind), (copy, "unroll")], vectorise(copied, target, names, narrow))
+            return tuple(chained)
         return None
 
     return map_statements(body, enter=enter)
@@ -48,7 +53,7 @@ def vectorise(
 
 def _runs(loop: Loop, target: Target) -> bool:
     """Whether a loop in order keeps running sums (or the like) of what it reads side by side, so that lanes can."""
-    if loop.kind != "serial" or not 1 < lanes_of(loop, target) <= loop.axis.extent:
+    if loop.kind != "serial" or not 1 < lanes_of(loop, target) <= hint(loop.axis.extent):
         return False
     updated: list[str] = []
     stored = {s.buffer for s in loop.body if isinstance(s, Store)}
@@ -75,14 +80,16 @@ def _chains(loop: Loop, target: Target) -> int:
     inner = loop.body[-1] if loop.body else None
     if loop.kind == "serial" or not isinstance(inner, Loop) or inner.kind != loop.kind:
         return 0
-    number = next((n for n in target.costs.lanes.chains if loop.axis.extent % n == 0), 0)
+    extent, chains = loop.axis.extent, target.costs.lanes.chains
+    number = max(chains) if is_size(extent) else next((n for n in chains if extent % n == 0), 0)
     return number if number and _shares_work(inner, target) else 0
 
 
 def _shares_work(loop: Loop, target: Target) -> bool:
     """Whether a short loop right around lanes is better written out, since most of what it does stays the same."""
     loops = [s for s in loop.body if isinstance(s, Loop)]
-    if loop.axis.extent > target.costs.lanes.written_out or len(loops) != 1 or not isinstance(loop.body[-1], Loop):
+    short = is_short(loop, target.costs.lanes.written_out)
+    if not short or len(loops) != 1 or not isinstance(loop.body[-1], Loop):
         return False
     (inner,) = loops
     flat = is_leaf(inner)
@@ -98,19 +105,20 @@ def _shares_work(loop: Loop, target: Target) -> bool:
 
 
 def choose(loop: Loop, target: Target) -> Choice:
-    """The cheaper of: this loop across lanes, or this loop as it is with the loops inside vectorised."""
-    inner, k = 0.0, target.costs.lanes
+    """The cheaper of: this loop across lanes, or this loop as it is with the loops inside vectorised; for the sizes
+    that are expected, where these are known at run time."""
+    inner, k, extent = 0.0, target.costs.lanes, hint(loop.axis.extent)
     for stmt in loop.body:
         inner += choose(stmt, target).cost if isinstance(stmt, Loop) else _scalar_cost(stmt, k)
-    plain = loop.axis.extent * (inner + 1.0)
+    plain = extent * (inner + 1.0)
     inside = names_given((loop,))
     if not _legal(loop, inside):
         return Choice(plain, False)
     lanes = lanes_of(loop, target)
     if lanes == 1:
         return Choice(plain, False)
-    width = min(lanes, loop.axis.extent)
-    steps = -(-loop.axis.extent // lanes)
+    width = min(lanes, extent)
+    steps = -(-extent // lanes)
     across = steps * (_lane_cost(loop.body, loop.axis, width, inside, k) + 1.0)
     across += k.fold * sum(isinstance(s, Update) for s in loop.body)
     return Choice(across, True) if across < plain else Choice(plain, False)
@@ -152,7 +160,7 @@ def _lane_cost(body: tuple[Stmt, ...], axis: Axis, lanes: int, inside: set[str],
             stores = len(stmt.body) - len(plain)
             cost += stmt.axis.extent * (_lane_cost(plain, axis, lanes, inside, k) + k.gap_store * stores)
         elif isinstance(stmt, Loop):
-            cost += stmt.axis.extent * (_lane_cost(stmt.body, axis, lanes, inside, k) + 1.0)
+            cost += hint(stmt.axis.extent) * (_lane_cost(stmt.body, axis, lanes, inside, k) + 1.0)
         elif isinstance(stmt, (Load, Store)):
             found = [access(i, axis, inside) for i in indices_of(stmt)]
             cost += _access_cost(found, isinstance(stmt, Load), lanes, k)
@@ -167,16 +175,18 @@ def _access_cost(found: Sequence[Access], load: bool, lanes: int, k: LaneCosts) 
         return 1.0
     if load and all(a.plain or a.stride in k.shuffled_strides for a in found):
         return k.shuffled_read * max(a.stride for a in found)
-    strides = [abs(a.stride) for a in found]
+    strides = [abs(hint(a.stride)) for a in found]
     conflict = max(strides) >= k.line_stride and any(s % k.conflict_stride == 0 for s in strides if s)
     return (k.gather if load else k.scatter) * lanes * (k.conflict if conflict else 1.0)
 
 
 def split_lanes(loop: Loop, target: Target, names: Names, parts: int = 1) -> tuple[Stmt, ...]:
     """The loop as: blocks of several vectors, single vectors, and a tail of fewer lanes; with ``parts`` of each vector
-    for itself."""
-    lanes, extent = max(1, lanes_of(loop, target) // parts), loop.axis.extent
-    return _pieces(loop, names, target, lanes, _copies(loop, extent // lanes, parts, target.costs.lanes))
+    for itself. An extent that is known at run time gets the copies of the longest one: those of a short one are single
+    vectors."""
+    lanes = max(1, lanes_of(loop, target) // parts)
+    most = bounds(loop.axis.extent)[1]
+    return _pieces(loop, names, target, lanes, _copies(loop, most // lanes, parts, target.costs.lanes))
 
 
 def _is_long(body: tuple[Stmt, ...]) -> bool:
@@ -186,29 +196,34 @@ def _is_long(body: tuple[Stmt, ...]) -> bool:
 
 
 def _pieces(loop: Loop, names: Names, target: Target, lanes: int, copies: int) -> tuple[Stmt, ...]:
-    extent = loop.axis.extent
+    extent, costs = loop.axis.extent, target.costs
     full = extent // lanes // copies
-    result: list[Stmt] = []
     done = full * copies * lanes
-    if full:
-        result += _piece(loop, names, target.costs, 0, full, copies, lanes)
     singles = (extent - done) // lanes
+    result = list(_piece(loop, names, costs, 0, full, copies, lanes)) if full else []
     if singles:
-        result += _piece(loop, names, target.costs, done, singles, 1, lanes)
-        done += singles * lanes
-    for width in _tail(extent - done, target):
-        result += _piece(loop, names, target.costs, done, 1, 1, width)
-        done += width
+        result += _piece(loop, names, costs, done, singles, 1, lanes)
+        done = done + singles * lanes
+    for start, number, width in tail(done, extent - done, lanes, target.masked):
+        result += _piece(loop, names, costs, start, number, 1, width)
     return tuple(result)
 
 
-def _tail(rest: int, target: Target) -> list[int]:
-    """Widths of the last vectors: one masked vector, or powers of two where masks are slow."""
-    if not rest:
-        return []
-    if target.masked:
-        return [rest]
-    return [1 << bit for bit in reversed(range(rest.bit_length())) if rest >> bit & 1]
+def tail(start: int, rest: int, lanes: int, masked: bool) -> list[tuple[int, int, int]]:
+    """(start, number, lanes) of the last vectors: one that is masked, or powers of two. What is left over from a size
+    that is known at run time is less than ``lanes``; each number is 0 or 1 then."""
+    if not is_size(rest):
+        widths = [rest] if masked else [1 << bit for bit in reversed(range(rest.bit_length())) if rest >> bit & 1]
+        return [(start + sum(widths[:i]), 1, width) for i, width in enumerate(widths) if width]
+    if masked:
+        return [(start, (rest + lanes - 1) // lanes, rest)]
+    found: list[tuple[int, int, int]] = []
+    for width in (lanes >> bit for bit in range(1, lanes.bit_length())):
+        number = rest // width - rest // (2 * width) * 2
+        if number:
+            found.append((start, number, width))
+            start = start + number * width
+    return found
 
 
 def _copies(loop: Loop, vectors: int, parts: int, k: LaneCosts) -> int:
@@ -228,10 +243,11 @@ def _copies(loop: Loop, vectors: int, parts: int, k: LaneCosts) -> int:
 def _piece(
     loop: Loop, names: Names, costs: Costs, start: int, number: int, copies: int, lanes: int
 ) -> tuple[Stmt, ...]:
-    if loop.kind == "serial" and number == lanes == 1:
+    if loop.kind == "serial" and is_one(number) and is_one(lanes):
         return BodyCopier(names, {loop.axis: start}).body(loop.body)
     outer, copy, lane = names.axis("o", number), names.axis("u", copies), names.axis("l", lanes)
-    index = block_index(start, (outer, copies * lanes), (copy, lanes), (lane, 1))
+    around = [(outer, copies * lanes)] if not always("<=", number, 1) else []
+    index = block_index(start, *around, (copy, lanes), (lane, 1))
     body = BodyCopier(names, {loop.axis: index}).body(loop.body)
     k = costs.lanes
     body = tuple(replace(s, kind="unroll") if isinstance(s, Loop) and _fills_gaps(s, lane, k) else s for s in body)
@@ -248,14 +264,16 @@ def _windows_share(body: tuple[Stmt, ...], vector: Axis, k: LaneCosts) -> bool:
             continue
         stride = access(stmt.index, vector).stride
         if stride in k.shuffled_strides and around[-1].kind == "reduce":
-            return 0 < abs(access(stmt.index, around[-1].axis).stride) < stride
+            return 0 < abs(hint(access(stmt.index, around[-1].axis).stride)) < stride
     return False
 
 
 def _fills_gaps(loop: Loop, vector: Axis, k: LaneCosts) -> bool:
     """Whether what the iterations of a loop inside lanes store lies side by side between the lanes."""
     stores = [s for s in loop.body if isinstance(s, Store)]
-    if not is_leaf(loop) or loop.kind != "parallel" or loop.axis.extent not in k.shuffled_strides:
+    if not is_leaf(loop) or loop.kind != "parallel" or not is_short(loop, max(k.shuffled_strides)):
+        return False
+    if loop.axis.extent not in k.shuffled_strides:
         return False
     return bool(stores) and all(_fills_gap(s, loop.axis, vector) for s in stores)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from graphc.base.size import hint, is_size
 from graphc.codegen.machine.target import Target
-from graphc.codegen.schedule.lanes.choose import lanes_of, split_lanes
+from graphc.codegen.schedule.lanes.choose import lanes_of, split_lanes, tail
 from graphc.codegen.schedule.loops.transform import block_index, wrap
 from graphc.ir.kernel.access import GATHERED, UNIT, access
 from graphc.ir.kernel.index import Axis
@@ -23,11 +24,12 @@ def transposed_tiles(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ..
     result: list[Stmt] = []
     whole = across.extent // lanes
     near = max((n for n in target.costs.lanes.transposed_blocks if whole % n == 0), default=1)
-    for start, number, size in (
-        (0, along.extent // lanes, lanes),
-        (along.extent // lanes * lanes, 1, along.extent % lanes),
-    ):
-        if number and size:
+    full = along.extent // lanes
+    # NOTE: of a size that is known at run time the last columns are turned by powers of two: rows that a mask leaves
+    # out would be read.
+    last = tail(full * lanes, along.extent % lanes, lanes, masked=not is_size(along.extent))
+    for start, number, size in ((0, full, lanes), *last):
+        if number:
             block, next_block, copy = names.axis("o", whole // near), names.axis("o", near), names.axis("u", lanes)
             outer, lane = names.axis("o", number), names.axis("l", size)
             mapping = {
@@ -38,9 +40,9 @@ def transposed_tiles(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ..
             order = [(block, "parallel"), (outer, "parallel"), (next_block, "parallel")]
             result += wrap([*order, (copy, "unroll"), (lane, "vector")], inner)
     if across.extent % lanes:
-        tail = names.axis("o", across.extent % lanes)
-        inner = BodyCopier(names, {across: block_index(whole * lanes, (tail, 1))}).body(body)
-        result += wrap([(tail, "parallel")], split_lanes(Loop(along, "parallel", inner), target, names))
+        row = names.axis("o", across.extent % lanes)
+        inner = BodyCopier(names, {across: block_index(whole * lanes, (row, 1))}).body(body)
+        result += wrap([(row, "parallel")], split_lanes(Loop(along, "parallel", inner), target, names))
     return wrap([(a, "parallel") for a in rest], tuple(result))
 
 
@@ -80,13 +82,17 @@ def _axes(axes: list[Axis], body: tuple[Stmt, ...], lanes: int) -> tuple[Axis, A
     ):
         return None
     for along in axes:
-        if along.extent < lanes // 2 or not all(access(s.index, along) == UNIT for s in stores):
+        if hint(along.extent) < lanes // 2 or not all(access(s.index, along) == UNIT for s in stores):
             continue
         found = [access(s.index, along) for s in loads]
         strided = [s for s, a in zip(loads, found, strict=True) if not a.plain]
         if not strided or GATHERED in found:
             continue
         for across in axes:
-            if across != along and across.extent >= lanes and all(access(s.index, across) == UNIT for s in strided):
+            if (
+                across != along
+                and hint(across.extent) >= lanes
+                and all(access(s.index, across) == UNIT for s in strided)
+            ):
                 return along, across
     return None

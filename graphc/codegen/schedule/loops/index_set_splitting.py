@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from math import prod
 
+from graphc.base.size import always, hint, is_size
+from graphc.base.size import bounds as size_bounds
 from graphc.codegen.machine.costs import LoopCosts
 from graphc.codegen.schedule.loops.transform import drop_trivial, write_out
 from graphc.ir.kernel.index import Dynamic, Index, as_index, atoms, bounds
@@ -44,7 +46,7 @@ def _windows_out(stmt: Stmt, names: Names, k: LoopCosts) -> Stmt:
     windows = [around for s, around in walk((stmt,)) if isinstance(s, Load) and s.guard and around[-1].kind == "reduce"]
     steps = [prod(x.axis.extent for x in around if x.kind == "reduce") for around in windows]
     size = sum(1 for _ in walk(stmt.body))
-    if not steps or max(steps) > k.window or max(steps) * size > k.statements // 2:
+    if not steps or any(map(is_size, steps)) or max(steps) > k.window or max(steps) * size > k.statements // 2:
         return stmt
     body = stmt.body
     for _ in range(max(sum(x.kind == "reduce" for x in around) for around in windows)):
@@ -76,9 +78,20 @@ def _cuts(loop: Loop, k: LoopCosts) -> list[int]:
         if len(bound.index.terms) == 1 and bound.index.terms[0][0] == axis:
             found.update(_solve(bound))
     along = any(abs(s.index.coefficient(axis)) == 1 for s, _ in walk(loop.body) if isinstance(s, Store))
-    if along and axis.extent < k.lane_extent:
+    if along and hint(axis.extent) < k.lane_extent:
         return []
-    return sorted(cut for cut in found if 0 < cut < axis.extent)
+    return _in_order(found, axis.extent)
+
+
+def _in_order(cuts: set[int], extent: int) -> list[int]:
+    """The cuts that lie inside of an extent, whatever sizes a call has, in the order that they have in every call. Of
+    two whose order depends on the call the one is left out that is expected to come last."""
+    found: list[int] = []
+    for cut in sorted(cuts, key=lambda c: (hint(c), str(c))):
+        ends = [*found[-1:], 0][0], extent
+        if always("<=", ends[0], cut) and always("<=", cut, extent) and not any(always("==", cut, e) for e in ends):
+            found.append(cut)
+    return found
 
 
 def _conditions(body: tuple[Stmt, ...]) -> Iterator[Bound]:
@@ -100,20 +113,32 @@ def _comparison(stmt: Let, indices: dict[str, Index]) -> Bound | None:
     if stmt.op not in _COMPARE:
         return None
     left, right = stmt.args
-    if not isinstance(left, str) or left not in indices or not isinstance(right, Const) or right.dtype.kind != "i":
+    value = _number(right, indices)
+    if not isinstance(left, str) or left not in indices or value is None:
         return None
-    index = indices[left] - int(right.value)
-    low, high = bounds(index)
+    index = indices[left] - value
+    low, high = (size_bounds(end)[i] for i, end in enumerate(bounds(index)))
     first, last = _COMPARE[stmt.op]
     return Bound(index, min(low, 0) if first is None else first, max(high, 0) + 1 if last is None else last)
 
 
-def _solve(bound: Bound) -> tuple[int, int]:
-    """The first iteration for which the bound holds and the first after it for which it does not."""
+def _number(ref: Ref, indices: Mapping[str, Index]) -> int | None:
+    """The integer that an operand is in all iterations: a literal, or a size that is known at run time."""
+    if isinstance(ref, Const):
+        return int(ref.value) if ref.dtype.kind == "i" else None
+    index = indices.get(ref)
+    return index.constant if index is not None and index.is_constant else None
+
+
+def _solve(bound: Bound) -> tuple[int, ...]:
+    """The first iteration for which the bound holds and the first after it for which it does not; nothing where it
+    takes the sizes of a call to say whether the index grows."""
     coefficient, constant = bound.index.terms[0][1], bound.index.constant
     first, last = bound.low - constant, bound.high - 1 - constant
-    if coefficient < 0:
+    if always("<=", coefficient, -1):
         coefficient, first, last = -coefficient, -last, -first
+    if not always("<=", 1, coefficient):
+        return ()
     return -(-first // coefficient), last // coefficient + 1
 
 
@@ -178,9 +203,10 @@ class _Decider:
         if bound is None:
             return None
         low, high = bounds(bound.index)
-        if low >= bound.low and high < bound.high:
+        if always("<=", bound.low, low) and always("<=", high + 1, bound.high):
             return Const(True, s.dtype)
-        return Const(False, s.dtype) if high < bound.low or low >= bound.high else None
+        never = always("<=", high + 1, bound.low) or always("<=", bound.high, low)
+        return Const(False, s.dtype) if never else None
 
 
 # ---- dropping

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphc.base.size import always, hint, is_one, is_size
 from graphc.codegen.machine.costs import LoopCosts
 from graphc.ir.kernel.index import Axis, Div, Dynamic, Index, Mod, as_index, atoms, axes_of
 from graphc.ir.kernel.map import BodyCopier, Names, indices_of, is_leaf, map_statements, names_given
@@ -11,12 +12,12 @@ from graphc.ir.kernel.statements import IndexLet, Let, Load, Loop, Stmt, Store, 
 
 
 def drop_trivial(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
-    """Loops of one iteration become their body, loops of none go."""
+    """Loops of one iteration become their body, loops of none go; what may have others in a call stays."""
 
     def enter(loop: Loop) -> tuple[Stmt, ...] | None:
-        if loop.axis.extent == 1:
+        if is_one(loop.axis.extent):
             return drop_trivial(BodyCopier(names, {loop.axis: 0}).body(loop.body), names)
-        return None if loop.axis.extent else ()
+        return None if is_size(loop.axis.extent) or loop.axis.extent else ()
 
     return map_statements(body, enter=enter)
 
@@ -76,15 +77,22 @@ def has_divisor(body: tuple[Stmt, ...]) -> bool:
 
 
 def _divisor(loop: Loop) -> int:
-    """The smallest divisor under which the axis occurs alone and which divides its extent; 0 when there is none."""
+    """The smallest divisor under which the axis occurs alone and which divides its extent; 0 when there is none. Of
+    sizes that are known at run time the one that is expected to be the smallest."""
     found: set[int] = set()
     for stmt, _ in walk(loop.body):
         for index in indices_of(stmt):
             for atom, _ in index.terms:
                 if isinstance(atom, (Div, Mod)) and atom.operand == as_index(loop.axis):
                     found.add(atom.divisor)
-    usable = [d for d in found if loop.axis.extent % d == 0 and 1 < d < loop.axis.extent]
-    return min(usable, default=0)
+    usable = [d for d in found if _splits(loop.axis.extent, d)]
+    return min(usable, default=0, key=lambda d: (hint(d), str(d)))
+
+
+def _splits(extent: int, divisor: int) -> bool:
+    if is_size(extent) or is_size(divisor):
+        return always("==", extent % divisor, 0) and not (is_one(divisor) or always("==", divisor, extent))
+    return extent % divisor == 0 and 1 < divisor < extent
 
 
 def sort_loops(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -108,8 +116,8 @@ def _sorted_loops(loop: Loop) -> tuple[Stmt, ...]:
 
 def _step(axis: Axis, body: tuple[Stmt, ...]) -> int:
     """Elements between neighbouring iterations: of what is written, else the largest among what is read."""
-    stores = [abs(s.index.coefficient(axis)) for s, _ in walk(body) if isinstance(s, Store)]
-    loads = [abs(s.index.coefficient(axis)) for s, _ in walk(body) if isinstance(s, Load)]
+    stores = [abs(hint(s.index.coefficient(axis))) for s, _ in walk(body) if isinstance(s, Store)]
+    loads = [abs(hint(s.index.coefficient(axis))) for s, _ in walk(body) if isinstance(s, Load)]
     return max(stores, default=0) or max(loads, default=0)
 
 
@@ -118,14 +126,15 @@ def _step(axis: Axis, body: tuple[Stmt, ...]) -> int:
 
 def hoist(body: tuple[Stmt, ...], stored: set[str]) -> tuple[Stmt, ...]:
     """Moves scalar work and reads of read-only buffers out of loops on which they do not depend. ``stored`` are the
-    buffers that the kernel writes."""
+    buffers that the kernel writes. Reads stay in loops that may have no iteration: there may be nothing to read."""
 
     def leave(loop: Loop) -> tuple[Stmt, ...]:
         varying: set[str] = set()
         kept: list[Stmt] = []
         moved: list[Stmt] = []
+        runs = always("<=", 1, loop.axis.extent)
         for s in loop.body:
-            if depends(s, loop.axis, varying, stored):
+            if depends(s, loop.axis, varying, stored) or (isinstance(s, Load) and not runs):
                 varying.update(names_given((s,)))
                 kept.append(s)
             else:
@@ -153,7 +162,7 @@ def write_out(body: tuple[Stmt, ...], names: Names, k: LoopCosts) -> tuple[Stmt,
     """Short innermost reduce loops written out, so that a window of 3 or 5 costs no loop."""
 
     def enter(loop: Loop) -> tuple[Stmt, ...] | None:
-        if not is_leaf(loop) or loop.kind != "reduce" or loop.axis.extent > k.written_out:
+        if not is_leaf(loop) or loop.kind != "reduce" or not is_short(loop, k.written_out):
             return None
         copies = [BodyCopier(names, {loop.axis: i}).body(loop.body) for i in range(loop.axis.extent)]
         return tuple(s for copy in copies for s in copy)
@@ -161,9 +170,18 @@ def write_out(body: tuple[Stmt, ...], names: Names, k: LoopCosts) -> tuple[Stmt,
     return map_statements(body, enter=enter)
 
 
+def is_short(loop: Loop, most: int) -> bool:
+    """Whether a loop has at most so many iterations, the same number in all calls, so that it can be written out."""
+    return not is_size(loop.axis.extent) and loop.axis.extent <= most
+
+
 def blocks(extent: int, largest: int) -> list[tuple[int, int, int]]:
     """(start, count, size) of equal-sized runs that cover ``extent`` with blocks of at most ``largest``: 49 by 14 is
-    one block of 13 and three of 12."""
+    one block of 13 and three of 12. An extent that is known at run time gives whole blocks and one of what is left
+    over, which may be nothing."""
+    if is_size(extent) or is_size(largest):
+        whole, rest = extent // largest, extent % largest
+        return [run for run in ((0, whole, largest), (whole * largest, 1, rest)) if run[1] and run[2]]
     if extent <= 0:
         return []
     number = -(-extent // largest)
@@ -176,11 +194,17 @@ def blocks(extent: int, largest: int) -> list[tuple[int, int, int]]:
     return runs
 
 
+def whole_blocks(extent: int, size: int) -> list[tuple[int, int, int]]:
+    """(start, count, size) of whole blocks, and of what is left over one by one."""
+    whole = extent // size
+    return [run for run in ((0, whole, size), (whole * size, extent - whole * size, 1)) if run[1]]
+
+
 def wrap(axes: list[tuple[Axis, str]], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """``body`` inside loops over ``axes`` ((axis, kind), outermost first). Loops of one iteration are left out, but a
     vector loop of one lane stays: what it adds to an accumulator with lanes belongs to one lane only."""
     for axis, kind in reversed(axes):
-        if axis.extent != 1 or kind == "vector":
+        if not is_one(axis.extent) or kind == "vector":
             body = (Loop(axis, kind, body),)
     return body
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from graphc.base.locks import cached_property
+from graphc.base.size import bounds, hint, is_size
 from graphc.codegen.machine.costs import ReductionCosts
 from graphc.codegen.schedule.contraction.match import PRODUCTS
 from graphc.codegen.schedule.loops.transform import block_index, blocks, wrap
@@ -36,7 +37,7 @@ def is_column_sum(
     """Whether a reduction for each of many columns reads rows in which the columns lie side by side, longer ones than
     accumulators in registers cover. A matrix times a vector is one if the matrix is among the buffers that are read
     ``once``; others are left to codegen.schedule.contraction.match."""
-    if columns is None or columns.extent <= k.wide or loop.axis.extent < k.high:
+    if columns is None or hint(columns.extent) <= k.wide or hint(loop.axis.extent) < k.high:
         return False
     if not all(isinstance(s, Acc | Let | IndexLet | Load) for s in before):
         return False
@@ -99,7 +100,7 @@ class ColumnSums:
     @cached_property
     def scratch(self) -> list[Buffer]:
         """The rows of sums."""
-        longest = max(size for _, _, size in self.widths)
+        longest = max(bounds(size)[1] for _, _, size in self.widths)
         return [Buffer(f"sums{i}", a.dtype, longest, "scratch") for i, a in enumerate(self.accs)]
 
     @property
@@ -152,8 +153,9 @@ class ColumnSums:
         around, last = [step, *inner][:-1], [step, *inner][-1]
         base = start if not inner else as_index(0)
         result: list[Stmt] = []
-        full = last.extent // self.rows
-        for first, count, together in ((0, full, self.rows), (full * self.rows, 1, last.extent % self.rows)):
+        full, rest = last.extent // self.rows, last.extent % self.rows
+        left = (rest, 1) if is_size(rest) else (1, rest)
+        for first, count, together in ((0, full, self.rows), (full * self.rows, *left)):
             if not count or not together:
                 continue
             number = self.names.axis("k", count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from graphc.base.size import always, hint
 from graphc.codegen.schedule.loops.transform import block_index, merge_loops, wrap
 from graphc.codegen.schedule.reduce.column_reduction import Ahead, ColumnSums
 from graphc.ir.kernel.access import access
@@ -78,7 +79,7 @@ def _row_loop(kernel: Kernel, sums: RowSums, names: Names) -> Loop | None:
         return Loop(row, "parallel", (Loop(column, "parallel", copier.body(outer.body)),))
     inside = [s for s in outer.body if isinstance(s, Loop)]
     flat = all(not isinstance(s, Loop) for loop in inside for s in loop.body)
-    short = all(loop.axis.extent <= sums.sums.costs.longer_row * sums.width for loop in inside)
+    short = all(hint(loop.axis.extent) <= sums.sums.costs.longer_row * hint(sums.width) for loop in inside)
     return outer if outer.axis.extent == sums.rows and inside and flat and short else None
 
 
@@ -91,7 +92,8 @@ def _share_rows(
         return False
     touched = {storage: rows.buffer(name) for name, storage in bound.items()}
     for buffer in sums.kernel.arguments:
-        if buffer.role == "in" and 2 * buffer.size >= sums.rows * sums.width and summed[buffer.name] not in touched:
+        large = 2 * hint(buffer.size) >= hint(sums.rows * sums.width)
+        if buffer.role == "in" and large and summed[buffer.name] not in touched:
             return False
     if any(isinstance(s, Store) and s.combine for s, _ in walk(rows.body)):
         return False
@@ -116,4 +118,4 @@ def _same_rows(nest: Loop, written: str, sums: RowSums, read: str) -> bool:
 def _in_row(index: Index, row: Axis, width: int) -> bool:
     """Whether an index stays within ``width`` elements from a multiple of the row on."""
     low, high = bounds(substitute_axes(index, {row: 0}))
-    return access(index, row, ()).stride == width and low >= 0 and high < width
+    return access(index, row, ()).stride == width and always("<=", 0, low) and always("<=", high, width - 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphc.base.size import hint
 from graphc.codegen.machine.target import Target
 from graphc.ir.kernel.access import UNIT, access
 from graphc.ir.kernel.index import Axis
@@ -13,7 +14,7 @@ def find_narrow_loads(kernel: Kernel, target: Target) -> frozenset[Axis]:
     """The axes of innermost loops that only sum up (or the like) what they read side by side, few operations for each
     value, and that are the first ones to read it, in a kernel that reads more than stays in L2 and no more than may
     lie in LLC. Whole vectors would cross two cache lines each where an array does not start at one."""
-    read = sum(b.size * b.dtype.itemsize for b in kernel.arguments if b.role != "out")
+    read = sum(hint(b.size) * b.dtype.itemsize for b in kernel.arguments if b.role != "out")
     costs = target.costs.memory
     narrower = 0 < costs.narrow_load_bytes < target.vector_bytes
     if not narrower or not target.l2_bytes < read <= costs.non_temporal_bytes:

@@ -1,6 +1,8 @@
 """Long reductions with few results become partial results of stretches of fixed length, and a short reduction of those.
 
-The stretches depend on the size of the reduction only, so the result is the same for every number of threads.
+The stretches depend on the size of the reduction only, so the result is the same for every number of threads. Where
+that size is known at run time they are of one length each but for the last one, which the size decides; a program that
+is made for that size alone has stretches of nearly equal length, and may round otherwise.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from graphc.base.size import hint
 from graphc.codegen.machine.costs import ReductionCosts
 from graphc.codegen.schedule.loops.transform import block_index, blocks, merge_loops, wrap
 from graphc.codegen.schedule.memory.prepacking import call_invariant_storages
@@ -158,7 +161,7 @@ class _KernelSplitter:
         while len(body) == 1 and isinstance(body[0], Loop) and body[0].kind == "parallel":
             self.outer.append(body[0].axis)
             body = body[0].body
-        self.many = prod(a.extent for a in self.outer) > self.costs.few_results
+        self.many = self.results > self.costs.few_results
         if len(self.kernel.arguments) != len(self.kernel.buffers):
             return None
         kernels: list[Kernel] = []
@@ -175,15 +178,20 @@ class _KernelSplitter:
         rest = wrap([(a, "parallel") for a in self.outer], tuple(statements))
         return [*kernels, self.kernel_of(self.kernel.name, rest)]
 
+    @property
+    def results(self) -> int:
+        """How many results there are; those that are expected, where sizes are known at run time."""
+        return hint(prod(a.extent for a in self.outer))
+
     def is_long(self, statements: Sequence[Stmt], position: int) -> bool:
         """Whether the reduction at a position is worth splitting: not the one of many results whose rows are read again
         once it is done, from L2 where that is done tile by tile."""
         loop, rest = statements[position], statements[position + 1 :]
         assert isinstance(loop, Loop)
-        trips = _trips((loop,)) * prod(a.extent for a in self.outer)
+        trips = _trips((loop,)) * self.results
         if not self.many:
-            return loop.axis.extent > 1 and trips >= self.costs.split_from
-        if prod(a.extent for a in self.outer) * self.costs.fewest_rows > self.costs.rows_stretch:
+            return hint(loop.axis.extent) > 1 and trips >= self.costs.split_from
+        if self.results * self.costs.fewest_rows > self.costs.rows_stretch:
             return False
         again = _loaded((loop,)) & _loaded([s for s in rest if isinstance(s, Loop)])
         once = self.once if len(self.outer) == 1 else frozenset()
@@ -195,7 +203,7 @@ class _KernelSplitter:
         """The kernel that computes the partial results of a loop; notes where they lie."""
         results = prod(a.extent for a in self.outer)
         stretch = self.costs.rows_stretch if self.many else self.costs.stretch
-        runs = blocks(loop.axis.extent, max(1, stretch // (_trips(loop.body) * results)))
+        runs = blocks(loop.axis.extent, max(1, stretch // (_trips(loop.body) * self.results)))
         count = sum(n for _, n, _ in runs)
         updated = {s.acc for s, _ in walk(loop.body) if isinstance(s, Update)}
         partials = []
@@ -299,8 +307,9 @@ def _loaded(body: Sequence[Stmt]) -> set[str]:
 
 
 def _trips(body: tuple[Stmt, ...]) -> int:
-    """Iterations of the innermost loops of a nest."""
-    return max((prod(a.axis.extent for a in loops) for s, loops in walk(body) if not isinstance(s, Loop)), default=1)
+    """Iterations of the innermost loops of a nest; those that are expected, where sizes are known at run time."""
+    found = (prod(hint(a.axis.extent) for a in loops) for s, loops in walk(body) if not isinstance(s, Loop))
+    return max(found, default=1)
 
 
 def _flat(axes: Iterable[Axis]) -> Index:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from graphc.base.location import capture
-from graphc.base.size import Dimension, asker, at
+from graphc.base.size import Dimension, at
+from graphc.base.size_questions import asker
 
 _RELATIONS = {"==": operator.eq, "<=": operator.le}
 _OPPOSITE = {"==": "!=", "<=": ">"}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 from graphc.base.errors import ArgumentError, TraceError
+from graphc.base.size_questions import asker
 
 LARGEST = 2**31 - 1
 """The largest size of a dimension of which nothing else is said."""
@@ -42,7 +42,7 @@ class Quotient:
     divisor: Size | int
 
     def __str__(self) -> str:
-        return f"({_inside(self.operand)} // {_inside(self.divisor)})"
+        return f"({as_operand(self.operand)} // {as_operand(self.divisor)})"
 
 
 Atom = Dimension | Quotient
@@ -362,7 +362,7 @@ def _quotient(a: Any, b: Any) -> Any:
         raise ArgumentError(f"a size is divided by {b}")
     if type(a) is not Size and type(b) is not Size:
         return a // b
-    whole, rest = _divided(a, b)
+    whole, rest = divided(a, b)
     if type(rest) is not Size and type(b) is not Size:
         return whole + rest // b
     if _is_proven(0, rest) and _is_proven(rest + 1, b):
@@ -383,16 +383,15 @@ def _quotient_by_number(a: Size, b: int) -> Any:
         a, b = _make({m: c // factor for m, c in a.terms}), b // factor
         if b == 1:
             return a
-    first, coefficient = a.terms[0]
-    if len(a.terms) == 1 and coefficient == 1 and len(first) == 1 and first[0][1] == 1:
-        atom = first[0][0]
+    if _is_atom(a):
+        atom = a.terms[0][0][0][0]
         if isinstance(atom, Quotient) and type(atom.divisor) is not Size:
             return _quotient(atom.operand, atom.divisor * b)
     return _atom_quotient(a, b)
 
 
-def _divided(a: Any, b: Any) -> tuple[Any, Any]:
-    """(q, r) with a == q * b + r, where what is divisible is in q."""
+def divided(a: Any, b: Any) -> tuple[Any, Any]:
+    """(q, r) with a == q * b + r, where what is divisible is in q. Of sizes r may be larger than b."""
     first, factor = terms(b)[0]
     whole: dict[Monomial, int] = {}
     rest = a
@@ -539,23 +538,10 @@ def hint(size: Any) -> int:
 # ---- questions
 
 
-class Asker(Protocol):
-    """What answers questions that ranges do not decide."""
-
-    def ask(self, relation: str, a: Any, b: Any) -> bool:
-        """Whether ``a == b`` or ``a <= b``, as ``relation`` says."""
-        ...
-
-    def value(self, size: Any) -> int:
-        """The number that a size is."""
-        ...
-
-
-asker: ContextVar[Asker | None] = ContextVar("graphc_size_questions", default=None)
-"""Who is asked at present; see base.assumptions."""
-
-
 def _ask(relation: str, a: Any, b: Any) -> bool:
+    asked = asker.get()
+    if asked is None and relation == "==":
+        return always(relation, a, b)
     difference = b - a
     if type(difference) is not Size:
         return difference == 0 if relation == "==" else difference >= 0
@@ -564,11 +550,8 @@ def _ask(relation: str, a: Any, b: Any) -> bool:
         return relation == "<=" and low > 0
     if relation == "<=" and low >= 0:
         return True
-    asked = asker.get()
     if asked is not None:
         return asked.ask(relation, a, b)
-    if relation == "==":
-        return False
     raise UndecidedSize(f"{a} {relation} {b} depends on the sizes of a call")
 
 
@@ -585,11 +568,15 @@ def _specialised(size: Any) -> Any:
 # ---- text
 
 
-def _inside(value: Any) -> str:
-    plain = type(value) is not Size or (
-        len(value.terms) == 1 and value.terms[0][1] == 1 and len(value.terms[0][0]) == 1
-    )
+def as_operand(value: Any) -> str:
+    """The text of a size as one operand of a division: in parentheses unless it is a number or an atom."""
+    plain = type(value) is not Size or _is_atom(value)
     return str(value) if plain else f"({value})"
+
+
+def _is_atom(size: Size) -> bool:
+    monomial, coefficient = size.terms[0]
+    return len(size.terms) == 1 and coefficient == 1 and len(monomial) == 1 and monomial[0][1] == 1
 
 
 def _term_text(monomial: Monomial, coefficient: int) -> str:

@@ -1,9 +1,17 @@
-"""Index expressions of kernels: affine in loop axes, with floor division, remainder and run-time terms as atoms."""
+"""Index expressions of kernels: affine in loop axes, with floor division, remainder and run-time terms as atoms.
+
+Extents, coefficients, constants, divisors and ranges are numbers, or sizes that are known at run time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from graphc.base.size import Size, as_operand
+from graphc.base.size import bounds as size_bounds
+from graphc.base.size_relations import as_factor, exact_quotient, quotient_and_rest, sign
 
 
 @dataclass(frozen=True)
@@ -25,7 +33,7 @@ class Div:
     divisor: int
 
     def __str__(self) -> str:
-        return f"({_inside(self.operand)} // {self.divisor})"
+        return f"({_inside(self.operand)} // {as_operand(self.divisor)})"
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,7 @@ class Mod:
     divisor: int
 
     def __str__(self) -> str:
-        return f"({_inside(self.operand)} % {self.divisor})"
+        return f"({_inside(self.operand)} % {as_operand(self.divisor)})"
 
 
 @dataclass(frozen=True)
@@ -103,8 +111,9 @@ class Index:
             (atom, coefficient) = rest.terms[0]
             if coefficient == 1 and isinstance(atom, Div):
                 return whole + atom.operand // (atom.divisor * divisor)
-            if divisor % coefficient == 0 and coefficient > 1:
-                return whole + Index(((atom, 1),)) // (divisor // coefficient)
+            factor = exact_quotient(divisor, coefficient) if _is_above_one(coefficient) else None
+            if factor is not None:
+                return whole + Index(((atom, 1),)) // factor
         return whole + Index(((Div(rest, divisor), 1),))
 
     def __mod__(self, divisor: int) -> Index:
@@ -116,19 +125,20 @@ class Index:
             return rest - (low // divisor) * divisor
         if len(rest.terms) == 1 and not rest.constant:
             (atom, coefficient) = rest.terms[0]
-            if coefficient == 1 and isinstance(atom, Mod) and atom.divisor % divisor == 0:
+            if coefficient == 1 and isinstance(atom, Mod) and exact_quotient(atom.divisor, divisor) is not None:
                 return atom.operand % divisor
         return Index(((Mod(rest, divisor), 1),))
 
     def _split(self, divisor: int) -> tuple[Index, Index]:
-        """(q, r) with self == q * divisor + r, all coefficients of r below ``divisor`` in size."""
+        """(q, r) with self == q * divisor + r, no coefficient of r a multiple of ``divisor``."""
         whole, rest = [], []
         for atom, coefficient in self.terms:
-            if coefficient % divisor == 0:
-                whole.append((atom, coefficient // divisor))
+            quotient = exact_quotient(coefficient, divisor)
+            if quotient is not None:
+                whole.append((atom, quotient))
             else:
                 rest.append((atom, coefficient))
-        q, r = self.constant // divisor, self.constant % divisor
+        q, r = quotient_and_rest(self.constant, divisor)
         return Index(tuple(whole), q), Index(tuple(rest), r)
 
     def coefficient(self, axis: Axis) -> int:
@@ -144,7 +154,7 @@ class Index:
         return not self.terms
 
     def __str__(self) -> str:
-        parts = [str(a) if c == 1 else f"{c}*{a}" for a, c in self.terms]
+        parts = [str(a) if c == 1 else f"{as_factor(c)}*{a}" for a, c in self.terms]
         if self.constant or not parts:
             parts.append(str(self.constant))
         return " + ".join(parts).replace("+ -", "- ")
@@ -158,13 +168,18 @@ def as_index(value: IndexLike) -> Index:
     if isinstance(value, Index):
         return value
     if isinstance(value, Axis):
-        return Index(((value, 1),)) if value.extent > 1 else Index()
-    return Index((), int(value))
+        extent = value.extent
+        return Index() if type(extent) is int and extent <= 1 else Index(((value, 1),))
+    return Index((), value if type(value) is Size else int(value))
 
 
 def _inside(operand: Index) -> str:
     single = len(operand.terms) + bool(operand.constant) <= 1
     return str(operand) if single else f"({operand})"
+
+
+def _is_above_one(coefficient: int) -> bool:
+    return (coefficient if type(coefficient) is int else size_bounds(coefficient)[0]) > 1
 
 
 def _make(terms: Mapping[Atom, int], constant: int) -> Index:
@@ -203,13 +218,29 @@ def _order(term: tuple[Atom, int]) -> tuple[int, str]:
 
 
 def bounds(index: Index) -> tuple[int, int]:
-    """Smallest and largest value that the expression can take (conservative for non-affine atoms)."""
+    """Smallest and largest value that the expression can take (conservative for non-affine atoms); sizes where they
+    depend on some."""
     low = high = index.constant
     for atom, coefficient in index.terms:
         a, b = _atom_bounds(atom)
-        low += coefficient * (a if coefficient > 0 else b)
-        high += coefficient * (b if coefficient > 0 else a)
+        if type(coefficient) is not int:
+            a, b = scaled(coefficient, a, b)
+            low, high = low + a, high + b
+        else:
+            low += coefficient * (a if coefficient > 0 else b)
+            high += coefficient * (b if coefficient > 0 else a)
     return low, high
+
+
+def scaled(factor: int, low: int, high: int) -> tuple[int, int]:
+    """The ends of a range times a factor, which may be a size of whatever sign."""
+    if type(factor) is int:
+        return (factor * low, factor * high) if factor > 0 else (factor * high, factor * low)
+    known = sign(factor)
+    if known is None:
+        ends = (*size_bounds(factor * low), *size_bounds(factor * high))
+        return min(ends), max(ends)
+    return (factor * low, factor * high) if known > 0 else (factor * high, factor * low)
 
 
 def _atom_bounds(atom: Atom) -> tuple[int, int]:
@@ -236,6 +267,24 @@ def atoms(index: Index) -> Iterable[Axis | Dynamic]:
                 stack.append(atom.operand)
             else:
                 yield atom
+
+
+def sizes_of(index: Index) -> Iterator[Size]:
+    """The sizes known at run time that occur in the expression, in extents and ranges of what it is made of too."""
+    stack = [index]
+    while stack:
+        expression = stack.pop()
+        numbers: list[Any] = [expression.constant]
+        for atom, coefficient in expression.terms:
+            numbers.append(coefficient)
+            if isinstance(atom, Axis):
+                numbers.append(atom.extent)
+            elif isinstance(atom, Dynamic):
+                numbers += (atom.low, atom.high)
+            else:
+                numbers.append(atom.divisor)
+                stack.append(atom.operand)
+        yield from [n for n in numbers if type(n) is Size]
 
 
 def axes_of(index: Index) -> set[Axis]:

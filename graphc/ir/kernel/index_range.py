@@ -1,12 +1,17 @@
-"""Ranges of index expressions under the guard of an access: first by interval arithmetic, then by enumeration."""
+"""Ranges of index expressions under the guard of an access: first by interval arithmetic, then by enumeration.
+
+Where sizes are known at run time the ends of intervals are sizes, too, and what is said of them holds for all sizes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from graphc.ir.kernel.index import Atom, Axis, Div, Dynamic, Index, atoms, bounds
+from graphc.base.size import is_size
+from graphc.base.size_relations import at_most, exact_quotient, sign, tighter
+from graphc.ir.kernel.index import Atom, Axis, Div, Dynamic, Index, atoms, bounds, scaled, sizes_of
 from graphc.ir.kernel.statements import Bound, Guard
 
 ENUMERATION_LIMIT = 1 << 20
@@ -20,43 +25,53 @@ def guarded_bounds(index: Index, guard: Guard) -> tuple[int, int]:
 
 
 def _bounds(index: Index, guard: Guard, depth: int) -> tuple[int, int]:
-    """Takes multiples of guarded expressions out of the index, in all ways, and intersects what each way says."""
+    """The intersection of what is known of the index."""
+    low, high = bounds(index)
+    for a, b in _ranges(index, guard, depth):
+        low, high = tighter(low, a, low=True), tighter(high, b, low=False)
+    return low, high
+
+
+def _ranges(index: Index, guard: Guard, depth: int) -> Iterator[tuple[int, int]]:
+    """Ranges that all hold: multiples of guarded expressions are taken out of the index, in all ways."""
     if depth > _DEPTH:
-        return bounds(index)
-    low, high = _interval(index, guard, depth)
+        return
     stack: list[tuple[Index, int, int, int]] = [(index, 0, 0, 0)]
     steps = 0
     while stack and steps < _STEPS:
         steps += 1
         rest, at, base_low, base_high = stack.pop()
         rest_low, rest_high = _interval(rest, guard, depth)
-        low, high = max(low, base_low + rest_low), min(high, base_high + rest_high)
+        yield base_low + rest_low, base_high + rest_high
         for i in range(at, len(guard)):
             bound = guard[i]
             for factor in _factors(rest, bound.index):
-                a, b = _bound_range(bound)
-                ends = (factor * a, factor * b) if factor > 0 else (factor * b, factor * a)
-                stack.append((rest - bound.index * factor, i + 1, base_low + ends[0], base_high + ends[1]))
-    return low, high
+                a, b = scaled(factor, *_bound_range(bound))
+                stack.append((rest - bound.index * factor, i + 1, base_low + a, base_high + b))
 
 
 def _bound_range(bound: Bound) -> tuple[int, int]:
     low, high = bounds(bound.index)
-    return max(low, bound.low), min(high, bound.high - 1)
+    return tighter(low, bound.low, low=True), tighter(high, bound.high - 1, low=False)
 
 
 def _factors(index: Index, part: Index) -> set[int]:
-    """Integers f such that ``index - f * part`` loses a term."""
+    """Factors f such that ``index - f * part`` loses a term."""
     coefficients = dict(index.terms)
-    return {coefficients[a] // c for a, c in part.terms if a in coefficients and coefficients[a] % c == 0}
+    found = [_factor(coefficients[a], c) for a, c in part.terms if a in coefficients]
+    return {f for f in found if f is not None}
+
+
+def _factor(a: int, b: int) -> int | None:
+    known = sign(b)
+    return exact_quotient(a * known, b * known) if known else None
 
 
 def _interval(index: Index, guard: Guard, depth: int) -> tuple[int, int]:
     low = high = index.constant
     for atom, coefficient in index.terms:
-        a, b = _atom_interval(atom, guard, depth)
-        low += coefficient * (a if coefficient > 0 else b)
-        high += coefficient * (b if coefficient > 0 else a)
+        a, b = scaled(coefficient, *_atom_interval(atom, guard, depth))
+        low, high = low + a, high + b
     return low, high
 
 
@@ -75,15 +90,18 @@ def _atom_interval(atom: Atom, guard: Guard, depth: int) -> tuple[int, int]:
     for bound in guard:
         if len(bound.index.terms) == 1 and bound.index.terms[0][0] == atom:
             a, b = _solve(bound)
-            low, high = max(low, a), min(high, b)
+            low, high = tighter(low, a, low=True), tighter(high, b, low=False)
     return low, high
 
 
 def _solve(bound: Bound) -> tuple[int, int]:
     """Range of x for ``low <= coefficient * x + constant < high``."""
-    coefficient, constant = bound.index.terms[0][1], bound.index.constant
+    (atom, coefficient), constant = bound.index.terms[0], bound.index.constant
     first, last = bound.low - constant, bound.high - 1 - constant
-    if coefficient < 0:
+    known = sign(coefficient)
+    if known is None or (is_size(coefficient) and not at_most(1, coefficient * known)):
+        return bounds(Index(((atom, 1),)))
+    if known < 0:
         coefficient, first, last = -coefficient, -last, -first
     return -(-first // coefficient), last // coefficient
 
@@ -92,12 +110,13 @@ def guarded_range(index: Index, guard: Guard) -> tuple[int, int] | None:
     """The exact smallest and largest value under the guard, by looking at every point; low > high when there is none.
 
     Run-time terms take every value of their range. Terms and bounds without a variable in common are looked at one
-    after the other; None when one such part has more than ENUMERATION_LIMIT points.
+    after the other; None when one such part has more than ENUMERATION_LIMIT points. Of a part with sizes known at run
+    time the range is ``guarded_bounds``.
     """
     low = high = index.constant
     for variables, terms, bounding in _parts(index, guard):
         ends = _part_range(variables, Index(terms), bounding)
-        if ends is None or ends[0] > ends[1]:
+        if ends is None or _is_empty(*ends):
             return ends
         low, high = low + ends[0], high + ends[1]
     return low, high
@@ -118,6 +137,8 @@ def _parts(index: Index, guard: Guard) -> list[tuple[set, tuple, Guard]]:
 def _part_range(names: set[Axis | Dynamic], index: Index, guard: Guard) -> tuple[int, int] | None:
     if not guard and len(index.terms) == 1 and isinstance(index.terms[0][0], (Axis, Dynamic)):
         return bounds(index)
+    if _is_sized(index) or any(map(_is_sized_bound, guard)):
+        return guarded_bounds(index, guard)
     variables = sorted(names, key=str)
     points = 1
     for variable in variables:
@@ -154,18 +175,41 @@ def _values(index: Index, grid: dict[Axis | Dynamic, np.ndarray]) -> np.ndarray:
 
 
 def stays_within(index: Index, guard: Guard, size: int) -> tuple[int, int] | None:
-    """None when ``0 <= index < size`` wherever the guard holds, else the range that says otherwise."""
+    """None when ``0 <= index < size`` wherever the guard holds, else the range that says otherwise. Where sizes are
+    known at run time it is None when that is proven of all."""
     low, high = guarded_bounds(index, guard)
-    if low > high or (low >= 0 and high < size):
+    if _is_empty(low, high) or (at_most(0, low) and at_most(high, size - 1)):
         return None
     exact = guarded_range(index, guard)
     if exact is None:
         return low, high
-    return None if exact[0] > exact[1] or (exact[0] >= 0 and exact[1] < size) else exact
+    if _is_empty(*exact) or (at_most(0, exact[0]) and at_most(exact[1], size - 1)):
+        return None
+    return None if _is_proven(index, guard, size) else exact
+
+
+def _is_proven(index: Index, guard: Guard, size: int) -> bool:
+    """Whether one of the ranges says so of each end; which range is the narrowest may depend on sizes."""
+    found = list(_ranges(index, guard, 0)) if is_size(size) or _is_sized(index) else []
+    return any(at_most(0, low) for low, _ in found) and any(at_most(high, size - 1) for _, high in found)
+
+
+def _is_empty(low: int, high: int) -> bool:
+    return at_most(high + 1, low)
+
+
+def _is_sized(index: Index) -> bool:
+    return any(True for _ in sizes_of(index))
+
+
+def _is_sized_bound(bound: Bound) -> bool:
+    return is_size(bound.low) or is_size(bound.high) or _is_sized(bound.index)
 
 
 def touches(index: Index, guard: Guard, axis: Axis) -> bool:
     """True when iterations of ``axis`` differ in the place, or the guard leaves one of them only."""
     used: Iterable[Axis | Dynamic] = atoms(index)
+    if axis in used:
+        return True
     low, high = guarded_bounds(Index(((axis, 1),)), guard)
-    return axis in used or low >= high
+    return at_most(high, low)

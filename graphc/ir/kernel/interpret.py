@@ -122,7 +122,7 @@ def _allocate(program: Program, storage: Storage, memory: dict[str, np.ndarray],
             memory[item.name] = np.ascontiguousarray(item.data).reshape(item.shape)
         elif item.cls == "status":
             memory[item.name] = np.zeros(item.shape, item.dtype.numpy)
-        elif item.offset >= 0:
+        elif item.offset != -1:
             raw = arena[item.offset : item.offset + item.nbytes]
             memory[item.name] = raw.view(item.dtype.numpy).reshape(item.shape)
         else:

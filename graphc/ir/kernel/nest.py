@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import DType, bool_, int64
+from graphc.base.dtypes import DType, bool_, float64, int32, int64
+from graphc.base.errors import ArgumentError
+from graphc.base.size import SizeNumber, is_size
+from graphc.base.size_relations import at_most
 from graphc.ir.kernel.index import Axis, Dynamic, Index, IndexLike, as_index, bounds
 from graphc.ir.kernel.scalar import SCALAR_OPS, result_type
 from graphc.ir.kernel.statements import (
@@ -26,6 +30,15 @@ from graphc.ir.kernel.statements import (
     Store,
     Update,
 )
+
+_NUMBER_OPS = {
+    operator.add: "add",
+    operator.sub: "sub",
+    operator.mul: "mul",
+    operator.truediv: "div",
+    operator.pow: "pow",
+}
+"""What Python does with numbers, in kernels."""
 
 
 class Scalar:
@@ -132,9 +145,21 @@ class NestBuilder:
     # ---- scalars
 
     def const(self, value: Any, dtype: DType) -> Scalar:
-        """A literal; ``value`` is rounded to ``dtype``."""
+        """A literal; ``value`` is rounded to ``dtype``. Of a size known at run time, or of a number that is computed
+        from such sizes (in f64), the scalar that has its value."""
+        if is_size(value):
+            return self.index(value, dtype) if dtype in (int64, int32) else self.index(value).cast(dtype)
+        if type(value) is SizeNumber:
+            return self._computed(value).cast(dtype)
         exact = np.asarray(value).astype(dtype.numpy).item()
         return Scalar(self, Const(exact, dtype), dtype)
+
+    def _computed(self, number: SizeNumber) -> Scalar:
+        name = _NUMBER_OPS.get(number.function)
+        if name is None:
+            raise ArgumentError(f"{number} is computed from sizes by what kernels do not have")
+        operands = [self._computed(x) if type(x) is SizeNumber else self.const(x, float64) for x in number.operands]
+        return self.op(name, *operands)
 
     def op(self, name: str, *args: Scalar, dtype: DType | None = None) -> Scalar:
         """``name(args)``; literals are folded, equal applications in scope are shared."""
@@ -190,7 +215,7 @@ class NestBuilder:
     def index(self, index: IndexLike, dtype: DType = int64) -> Scalar:
         """An index expression as an integer scalar (i64 or i32)."""
         index = as_index(index)
-        if index.is_constant:
+        if type(index.constant) is int and index.is_constant:
             return self.const(index.constant, dtype)
         return self._shared(("index", index, dtype.name), dtype, lambda n: IndexLet(n, index, dtype))
 
@@ -283,9 +308,9 @@ class NestBuilder:
         for bound in kept:
             i = self.index(bound.index)
             low, high = bounds(bound.index)
-            if low < bound.low:
+            if not at_most(bound.low, low):
                 result = self.op("and", result, i >= bound.low) if not isinstance(result.ref, Const) else i >= bound.low
-            if high >= bound.high:
+            if not at_most(high, bound.high - 1):
                 result = self.op("and", result, i < bound.high) if not isinstance(result.ref, Const) else i < bound.high
         return result
 
@@ -295,9 +320,10 @@ def simplify(guard: Guard) -> Guard | None:
     kept: list[Bound] = []
     for bound in guard:
         low, high = bounds(bound.index)
-        if low >= bound.low and high < bound.high:
+        last = bound.high - 1
+        if at_most(bound.low, low) and at_most(high, last):
             continue
-        if high < bound.low or low >= bound.high:
+        if at_most(high, bound.low - 1) or at_most(last + 1, low):
             return None
         if bound not in kept:
             kept.append(bound)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from graphc.base.dtypes import DType
+from graphc.base.size import is_size
+from graphc.base.size_relations import at_most
 from graphc.ir.kernel.index import Axis, Div, Dynamic, Index, Mod, as_index
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import (
@@ -41,6 +43,7 @@ ROLES = ("in", "out", "inout", "scratch")
 def parse_kernel(text: str) -> Kernel:
     """The kernel that ``print_kernel`` printed; raises ParseError with line and column. Does not verify it."""
     reader = _Reader(Cursor(text, "#"))
+    reader.cursor.declare_dims()
     kernel = reader.kernel()
     reader.cursor.expect_end()
     return kernel
@@ -49,6 +52,7 @@ def parse_kernel(text: str) -> Kernel:
 def parse_program(text: str, data: Mapping[str, np.ndarray] | None = None) -> Program:
     """The program that ``print_program`` printed. ``data`` holds the arrays that the text names by digest."""
     reader = _Reader(Cursor(text, "#", data))
+    reader.cursor.declare_dims()
     program = reader.program()
     reader.cursor.expect_end()
     return program
@@ -69,7 +73,7 @@ class _Reader:
         c = self.cursor
         c.expect("program")
         name = c.name("symbol", "the program's name, @name")
-        arena = c.integer() if c.accept("arena") else 0
+        arena = c.size() if c.accept("arena") else 0
         storages: list[Storage] = []
         kernels: list[Kernel] = []
         calls: list[Call] = []
@@ -94,7 +98,7 @@ class _Reader:
         type = c.tensor_type()
         path = c.string() if c.token.kind == "string" else ""
         alias = c.name("value", "the storage whose memory is used") if c.accept("alias") else ""
-        offset = c.integer() if c.accept("at") else -1
+        offset = c.size() if c.accept("at") else -1
         data = c.array() if c.accept("=") else None
         return Storage(name, type.dtype, type.shape, cls, path, data, alias, offset)
 
@@ -106,7 +110,7 @@ class _Reader:
         c.expect("repeat")
         name = c.expect_kind("word", "the name of a loop")
         c.expect("in")
-        axis = Axis(name.text, c.integer())
+        axis = Axis(name.text, c.size())
         if name.text in self.loops:
             c.refuse(f"{name.text} is a loop already", name)
         self.loops.add(name.text)
@@ -157,7 +161,7 @@ class _Reader:
         c.expect(":")
         dtype = c.dtype()
         c.expect("[")
-        size = c.integer()
+        size = c.size()
         c.expect("]")
         return Buffer(name, dtype, size, c.expect(*ROLES).text)
 
@@ -187,7 +191,7 @@ class _Reader:
         c.expect("for")
         name = c.expect_kind("word", "the name of an axis")
         c.expect("in")
-        axis = Axis(name.text, c.integer())
+        axis = Axis(name.text, c.size())
         if axis.name in self.axes:
             c.refuse(f"{axis.name} is an axis of an outer loop already", name)
         kind = c.expect(*LOOP_KINDS).text
@@ -278,11 +282,11 @@ class _Reader:
 
     def bound(self) -> Bound:
         c = self.cursor
-        low = c.integer()
+        low = c.size()
         c.expect("<=")
         index = self.index()
         c.expect("<")
-        return Bound(index, low, c.integer())
+        return Bound(index, low, c.size())
 
     # ---- index expressions
 
@@ -302,18 +306,25 @@ class _Reader:
             right = self.primary()
             if operation == "*" and result.is_constant:
                 result = right * result.constant
-            elif not right.is_constant or (operation != "*" and right.constant < 1):
+            elif not right.is_constant or (operation != "*" and at_most(right.constant, 0)):
                 c.refuse(f"expected a{'' if operation == '*' else ' positive'} number after {operation}", token)
             elif operation == "*":
                 result = result * right.constant
             else:
-                atom = (Div if operation == "//" else Mod)(result, right.constant)
-                result = Index(((atom, 1),))
+                result = self.quotient(operation, result, right.constant)
         return result
+
+    def quotient(self, operation: str, index: Index, divisor: int) -> Index:
+        """As it stands, simplified or not; a quotient of sizes is a size."""
+        if index.is_constant and operation == "//" and (is_size(index.constant) or is_size(divisor)):
+            return as_index(index.constant // divisor)
+        return Index((((Div if operation == "//" else Mod)(index, divisor), 1),))
 
     def primary(self) -> Index:
         c = self.cursor
-        if c.token.kind == "number" or c.at("-"):
+        if c.accept("-"):
+            return self.primary() * -1
+        if c.token.kind == "number":
             return as_index(c.integer())
         if c.accept("("):
             result = self.index()
@@ -323,15 +334,17 @@ class _Reader:
             return self.dynamic()
         if c.token.kind != "word":
             c.refuse_next("an axis, a number, '(' or '['")
+        if c.token.text in c.dims and c.token.text not in self.axes:
+            return as_index(c.dims[c.take().text])
         return Index(((self.axis(c.take()), 1),))
 
     def dynamic(self) -> Index:
         c = self.cursor
         name = c.expect_kind("word", "an integer scalar").text
         c.expect(":")
-        low = c.integer()
+        low = c.size()
         c.expect("..")
-        high = c.integer()
+        high = c.size()
         c.expect("]")
         return Index(((Dynamic(name, low, high), 1),))
 

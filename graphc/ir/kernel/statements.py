@@ -189,7 +189,7 @@ ALIGNMENT = 64
 
 def aligned(nbytes: int) -> int:
     """``nbytes`` rounded up to the alignment; nothing takes no room."""
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+    return (nbytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
 
 
 STORAGE = ("input", "param", "state", "weight", "output", "status", "constant", "temp")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ir.kernel.dims import dims_of_kernel, dims_of_program
 from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.kernel.statements import (
     Acc,
@@ -31,7 +32,7 @@ from graphc.ir.kernel.statements import (
     Store,
     Update,
 )
-from graphc.ir.literal import INLINE_LIMIT, digest, print_array, print_name, print_scalar, print_type
+from graphc.ir.literal import INLINE_LIMIT, digest, print_array, print_dim, print_name, print_scalar, print_type
 
 
 def print_kernel(kernel: Kernel) -> str:
@@ -50,9 +51,12 @@ def print_kernel(kernel: Kernel) -> str:
         }
 
     Buffers are flat: the number in brackets counts elements. ``load ... if 0 <= i1 < 5 else f32(0.0)`` is a guarded
-    load, ``[v3:0..9]`` in an index is the integer scalar v3 that lies in 0..9, ``store %y[i0] add= v2`` combines.
+    load, ``[v3:0..9]`` in an index is the integer scalar v3 that lies in 0..9, ``store %y[i0] add= v2`` combines. What
+    is known at run time is declared before it is used: ``dim time = 1..512 hint 128`` stands before the kernel, or at
+    the head of its program, ``for i0 in 2*time parallel`` inside.
     """
-    return "\n".join(line for line, _ in kernel_lines(kernel)) + "\n"
+    dims = [print_dim(d) for d in dims_of_kernel(kernel).values()]
+    return "\n".join([*dims, *(line for line, _ in kernel_lines(kernel))]) + "\n"
 
 
 def print_program(program: Program) -> str:
@@ -85,8 +89,9 @@ def kernel_lines(kernel: Kernel) -> list[tuple[str, Stmt | None]]:
 
 def program_lines(program: Program) -> list[tuple[str, Storage | Kernel | Call | None]]:
     """The lines of the text, each with the storage, kernel or call that starts there."""
-    arena = f" arena {program.arena}" if program.arena else ""
-    lines: list[tuple[str, Any]] = [(f"program {print_name('@', program.name)}{arena} {{", None)]
+    arena = f" arena {program.arena}" if program.arena != 0 else ""
+    lines: list[tuple[str, Any]] = [(print_dim(d), None) for d in dims_of_program(program).values()]
+    lines.append((f"program {print_name('@', program.name)}{arena} {{", None))
     lines.extend((f"  {print_storage(s)}", s) for s in program.storages)
     for kernel in program.kernels:
         body = [f"  {line}" for line, _ in kernel_lines(kernel)]
@@ -125,7 +130,7 @@ def print_storage(storage: Storage) -> str:
         parts.append(json.dumps(storage.path))
     if storage.alias:
         parts.append(f"alias {print_name('%', storage.alias)}")
-    if storage.offset >= 0:
+    if storage.offset != -1:
         parts.append(f"at {storage.offset}")
     if storage.data is not None:
         parts.append(f"= {print_array(storage.data)}")

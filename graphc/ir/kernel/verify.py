@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from graphc.base.dtypes import DType
 from graphc.base.errors import GraphcError, VerifyError
+from graphc.base.size import is_size
+from graphc.base.size_relations import at_most
 from graphc.ir.excerpt import excerpt
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, bounds
 from graphc.ir.kernel.index_range import stays_within, touches
@@ -101,7 +103,7 @@ class _Verifier:
         for buffer in self.kernel.buffers:
             require(buffer.name not in self.buffers, f"two buffers are called %{buffer.name}")
             require(buffer.role in ROLES, f"%{buffer.name}: role {buffer.role} is none of {', '.join(ROLES)}")
-            require(buffer.size >= 0, f"%{buffer.name} has {buffer.size} elements")
+            require(at_most(0, buffer.size), f"%{buffer.name} has {buffer.size} elements")
             scratch_ended = buffer.role != "scratch" and any(b.role == "scratch" for b in self.buffers.values())
             require(not scratch_ended, f"%{buffer.name} comes after a scratch buffer; those come last")
             self.buffers[buffer.name] = buffer
@@ -161,7 +163,7 @@ class _Verifier:
             found = self.find(atom.name)
             if isinstance(atom, Dynamic):
                 require(isinstance(found, DType) and found.is_integer, f"{atom.name} is no integer scalar")
-                require(atom.low <= atom.high, f"{atom.name}: the range {atom.low}..{atom.high} is empty")
+                require(at_most(atom.low, atom.high), f"{atom.name}: the range {atom.low}..{atom.high} is empty")
             else:
                 require(isinstance(found, Axis), f"{atom.name} is no axis")
                 require(found == atom, f"axis {atom.name} has extent {found.extent}, the index says {atom.extent}")
@@ -216,7 +218,7 @@ class _Verifier:
 
     def distinct(self, stmt: Store) -> None:
         for depth, loop in enumerate(self.loops):
-            if loop.kind in ("parallel", "reduce") and loop.axis.extent > 1:
+            if loop.kind in ("parallel", "reduce") and not at_most(loop.axis.extent, 1):
                 good = touches(stmt.index, stmt.guard, loop.axis) or self.dynamic_inside(stmt.index, depth)
                 require(good, f"every iteration of {loop.kind} axis {loop.axis} stores to the same place")
 
@@ -257,7 +259,7 @@ class _Verifier:
 
     def loop(self, stmt: Loop) -> None:
         require(stmt.kind in LOOP_KINDS, f"loop kind {stmt.kind} is none of {', '.join(LOOP_KINDS)}")
-        require(stmt.axis.extent >= 0, f"axis {stmt.axis} has extent {stmt.axis.extent}")
+        require(at_most(0, stmt.axis.extent), f"axis {stmt.axis} has extent {stmt.axis.extent}")
         self.scopes.append({})
         self.loops.append(stmt)
         self.define(stmt.axis.name, stmt.axis)
@@ -336,7 +338,7 @@ class _ProgramVerifier:
             seen.add(root.name)
         if storage.alias:
             require(storage.cls in ("output", "temp"), f"{storage.cls} %{storage.name} cannot be an alias")
-            fits = root.dtype is storage.dtype and root.nbytes >= storage.nbytes
+            fits = root.dtype is storage.dtype and at_most(storage.nbytes, root.nbytes)
             require(fits, f"%{root.name} is {print_type(root.dtype, root.shape)}")
         self.roots[storage.name] = root
 
@@ -384,7 +386,7 @@ class _ProgramVerifier:
             names = [a.name for a in call.loops]
             require(len(set(names)) == len(names), "two loops around a call have the same name")
             require(closed.isdisjoint(names), f"the loops {', '.join(names)} are not all of neighbouring calls")
-            require(all(a.extent > 0 for a in call.loops), "a loop has no iterations")
+            require(all(at_most(1, a.extent) for a in call.loops), "a loop has no iterations")
             require(
                 not call.offsets or len(call.offsets) == len(call.args), f"@{call.kernel}: one base offset per storage"
             )
@@ -404,7 +406,7 @@ class _ProgramVerifier:
             known = all(isinstance(a, Axis) and a in call.loops for a, _ in offset.terms)
             require(known, f"@{call.kernel}: {offset} is not affine in the enclosing loops")
             low, high = bounds(offset)
-            inside = low >= 0 and high + buffer.size <= storage.size
+            inside = at_most(0, low) and at_most(high + buffer.size, storage.size)
             require(not call.offsets or inside, f"%{name} has {storage.size} elements, not {high + buffer.size}")
             require(fits, f"%{name} is {given}, %{buffer.name} of @{call.kernel} is {buffer.dtype}[{buffer.size}]")
             writable = buffer.role == "in" or root.cls not in ("input", "weight", "constant")
@@ -419,14 +421,14 @@ class _ProgramVerifier:
 
     def arena(self) -> None:
         temps = {s.name: s for s in self.program.storages if s.cls == "temp" and not s.alias and s.nbytes}
-        planned = [s for s in temps.values() if s.offset >= 0]
+        planned = [s for s in temps.values() if s.offset != -1]
         if not planned:
             return
         for storage in temps.values():
             self.present = storage
-            require(storage.offset >= 0, f"%{storage.name} has no place in the arena, others have")
+            require(at_most(0, storage.offset), f"%{storage.name} has no place in the arena, others have")
             require(storage.offset % ALIGNMENT == 0, f"%{storage.name} is not aligned to {ALIGNMENT} bytes")
-            inside = storage.offset + storage.nbytes <= self.program.arena
+            inside = at_most(storage.offset + storage.nbytes, self.program.arena)
             require(inside, f"%{storage.name} ends at {storage.offset + storage.nbytes} of {self.program.arena} bytes")
         self.overlaps(temps)
 
@@ -438,21 +440,55 @@ class _ProgramVerifier:
             if name in temps:
                 starting.setdefault(first, []).append(name)
                 ending.setdefault(last, []).append(name)
-        live: list[tuple[int, str]] = []
+        live = _SizedMemory() if any(is_size(s.offset) or is_size(s.nbytes) for s in temps.values()) else _Memory()
         for i, call in enumerate(self.program.calls):
             self.present = call
             for name in starting.get(i, ()):
-                insort(live, (temps[name].offset, name))
-                self.neighbours(live, bisect_left(live, (temps[name].offset, name)), temps)
+                for first, second in live.add(temps[name]):
+                    apart = f"%{first.name} and %{second.name} are in use at once and overlap in the arena"
+                    require(at_most(first.offset + first.nbytes, second.offset), apart)
             for name in ending.get(i, ()):
-                del live[bisect_left(live, (temps[name].offset, name))]
+                live.remove(temps[name])
 
-    def neighbours(self, live: list[tuple[int, str]], position: int, temps: dict[str, Storage]) -> None:
+
+class _Memory:
+    """Storages in use, in the order of their offsets."""
+
+    def __init__(self) -> None:
+        self.order: list[tuple[int, str]] = []
+        self.storages: dict[str, Storage] = {}
+
+    def add(self, storage: Storage) -> Iterator[tuple[Storage, Storage]]:
+        """Takes a storage in; the pairs of which the first has to end before the second begins."""
+        self.storages[storage.name] = storage
+        entry = (storage.offset, storage.name)
+        insort(self.order, entry)
+        position = bisect_left(self.order, entry)
         for lower, upper in ((position - 1, position), (position, position + 1)):
-            if lower >= 0 and upper < len(live):
-                first, second = temps[live[lower][1]], temps[live[upper][1]]
-                free = first.offset + first.nbytes <= second.offset
-                require(free, f"%{first.name} and %{second.name} are in use at once and overlap in the arena")
+            if lower >= 0 and upper < len(self.order):
+                yield self.storages[self.order[lower][1]], self.storages[self.order[upper][1]]
+
+    def remove(self, storage: Storage) -> None:
+        """A storage that is not in use any more."""
+        del self.order[bisect_left(self.order, (storage.offset, storage.name))]
+
+
+class _SizedMemory:
+    """Storages in use whose offsets have no order: sizes known at run time."""
+
+    def __init__(self) -> None:
+        self.storages: dict[str, Storage] = {}
+
+    def add(self, storage: Storage) -> Iterator[tuple[Storage, Storage]]:
+        """Takes a storage in; it has to lie before or behind each other one."""
+        for other in self.storages.values():
+            behind = at_most(other.offset + other.nbytes, storage.offset)
+            yield (other, storage) if behind else (storage, other)
+        self.storages[storage.name] = storage
+
+    def remove(self, storage: Storage) -> None:
+        """A storage that is not in use any more."""
+        del self.storages[storage.name]
 
 
 _RANK = {"input": 0, "param": 0, "state": 0, "weight": 0, "output": 1, "status": 2, "constant": 3, "temp": 4}

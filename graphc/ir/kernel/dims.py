@@ -1,0 +1,136 @@
+"""Named dimensions of kernels and programs: which ones they use, and the same with numbers in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from graphc.base.named_dims import chosen_sizes, dimensions
+from graphc.base.size import Dimension, at, is_size
+from graphc.ir.kernel.index import Axis, Div, Dynamic, Index, as_index, sizes_of, total
+from graphc.ir.kernel.map import indices_of, map_statements
+from graphc.ir.kernel.statements import Bound, Call, Guard, Kernel, Load, Loop, Program, Stmt, Storage, Store, walk
+
+
+def dims_of_kernel(kernel: Kernel) -> dict[str, Dimension]:
+    """The dimensions that a kernel uses, in order of their names."""
+    return _sorted(dimensions(_kernel_sizes(kernel)))
+
+
+def dims_of_program(program: Program) -> dict[str, Dimension]:
+    """The dimensions that a program and its kernels use, in order of their names."""
+    return _sorted(dimensions(_program_sizes(program)))
+
+
+def _sorted(found: dict[str, Dimension]) -> dict[str, Dimension]:
+    return dict(sorted(found.items()))
+
+
+def _kernel_sizes(kernel: Kernel) -> Iterator[Any]:
+    yield from [b.size for b in kernel.buffers if is_size(b.size)]
+    for stmt, _ in walk(kernel.body):
+        if isinstance(stmt, Loop):
+            yield stmt.axis.extent
+        if isinstance(stmt, Load | Store):
+            for bound in stmt.guard:
+                yield from (bound.low, bound.high)
+        for index in indices_of(stmt):
+            yield from sizes_of(index)
+
+
+def _program_sizes(program: Program) -> Iterator[Any]:
+    for storage in program.storages:
+        yield from (*storage.shape, storage.offset)
+    for kernel in program.kernels:
+        yield from _kernel_sizes(kernel)
+    for call in program.calls:
+        yield from (axis.extent for axis in call.loops)
+        for offset in call.offsets:
+            yield from sizes_of(offset)
+    yield from (program.arena, program.scratch)
+
+
+def bind_kernel(kernel: Kernel, sizes: Mapping[str, Any]) -> Kernel:
+    """The kernel in which dimensions have these sizes, see ``bind``."""
+    return _Binder(chosen_sizes(dims_of_kernel(kernel), sizes)).kernel(kernel)
+
+
+def bind(program: Program, sizes: Mapping[str, Any]) -> Program:
+    """The program in which dimensions have these sizes: by name, numbers or other sizes. Those not named stay.
+
+    Loops that never run are left out; all else stays as it was made for every size. Raises ArgumentError for a name
+    that the program does not have and for a number outside of its range.
+    """
+    return _Binder(chosen_sizes(dims_of_program(program), sizes)).program(program)
+
+
+class _Binder:
+    """One method per kind of thing that has sizes."""
+
+    def __init__(self, values: Mapping[Dimension, Any]):
+        self.values = values
+
+    def size(self, size: Any) -> Any:
+        return at(size, self.values)
+
+    def program(self, program: Program) -> Program:
+        return replace(
+            program,
+            storages=tuple(self.storage(s) for s in program.storages),
+            kernels=tuple(self.kernel(k) for k in program.kernels),
+            calls=tuple(bound for call in program.calls for bound in self.call(call)),
+            arena=self.size(program.arena),
+            scratch=self.size(program.scratch),
+        )
+
+    def storage(self, storage: Storage) -> Storage:
+        shape = tuple(self.size(n) for n in storage.shape)
+        return replace(storage, shape=shape, offset=self.size(storage.offset))
+
+    def call(self, call: Call) -> Sequence[Call]:
+        loops = tuple(self.axis(a) for a in call.loops)
+        if any(_never_runs(a) for a in loops):
+            return ()
+        return (replace(call, loops=loops, offsets=tuple(self.index(i) for i in call.offsets)),)
+
+    def kernel(self, kernel: Kernel) -> Kernel:
+        buffers = tuple(replace(b, size=self.size(b.size)) for b in kernel.buffers)
+        return replace(kernel, buffers=buffers, body=self.body(kernel.body))
+
+    def body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return map_statements(body, leaf=self.leaf, enter=self.loop)
+
+    def loop(self, loop: Loop) -> Sequence[Stmt]:
+        axis = self.axis(loop.axis)
+        return () if _never_runs(axis) else (Loop(axis, loop.kind, self.body(loop.body)),)
+
+    def leaf(self, stmt: Stmt) -> Sequence[Stmt]:
+        if not indices_of(stmt):
+            return (stmt,)
+        changed: dict[str, Any] = {"index": self.index(stmt.index)}  # type: ignore[union-attr]
+        if isinstance(stmt, Load | Store):
+            changed["guard"] = self.guard(stmt.guard)
+        return (replace(stmt, **changed),)
+
+    def guard(self, guard: Guard) -> Guard:
+        return tuple(Bound(self.index(b.index), self.size(b.low), self.size(b.high)) for b in guard)
+
+    def axis(self, axis: Axis) -> Axis:
+        return Axis(axis.name, self.size(axis.extent)) if is_size(axis.extent) else axis
+
+    def index(self, index: Index) -> Index:
+        parts = [self.atom(atom) * self.size(coefficient) for atom, coefficient in index.terms]
+        return total(parts, self.size(index.constant))
+
+    def atom(self, atom: Any) -> Index:
+        if isinstance(atom, Axis):
+            return as_index(self.axis(atom))
+        if isinstance(atom, Dynamic):
+            return Index(((Dynamic(atom.name, self.size(atom.low), self.size(atom.high)), 1),))
+        operand, divisor = self.index(atom.operand), self.size(atom.divisor)
+        return operand // divisor if isinstance(atom, Div) else operand % divisor
+
+
+def _never_runs(axis: Axis) -> bool:
+    return type(axis.extent) is int and axis.extent <= 0

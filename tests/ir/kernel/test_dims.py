@@ -1,0 +1,241 @@
+"""Kernels and programs with named dimensions: text, proofs for all sizes, and the same with numbers in their place."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from graphc.base.dtypes import float32
+from graphc.base.errors import ArgumentError, ParseError, VerifyError
+from graphc.base.named_dims import Dim
+from graphc.base.size import at, is_size
+from graphc.ir.kernel.dims import bind, bind_kernel, dims_of_kernel, dims_of_program
+from graphc.ir.kernel.index import Axis, Dynamic, Index, as_index, bounds, substitute, unflatten
+from graphc.ir.kernel.index_range import stays_within
+from graphc.ir.kernel.interpret import run_kernel, run_program
+from graphc.ir.kernel.nest import NestBuilder
+from graphc.ir.kernel.parse import parse_kernel, parse_program
+from graphc.ir.kernel.statements import Bound, Buffer, Kernel
+from graphc.ir.kernel.text import print_kernel, print_program
+from graphc.ir.kernel.verify import verify_kernel, verify_program
+
+TIME, BATCH = Dim("time", 1, 40, hint=16), Dim("batch", 1, 9, hint=4, common=(1, 8))
+BATCH_ATOM, TIME_ATOM = dims_of_kernel(Kernel("k", (Buffer("x", float32, TIME * BATCH, "in"),), ())).values()
+
+PROGRAM = """\
+dim batch = 1..9 hint 4 common [1,8]
+dim time = 1..40 hint 16
+program @f arena (batch*time + 15) // 16 * 64 + 64 {
+  input %x: f32[batch,time]
+  output %y: f32[batch]
+  output %z: f32[batch,time + 2]
+  temp %t: f32[batch,time] at 64
+
+  kernel @double(%a: f32[batch*time] in, %b: f32[batch*time] out) {
+    for i0 in batch parallel {
+      for i1 in (time // 4) parallel {
+        for i2 in 4 vector {
+          v1: f32 = load %a[time*i0 + 4*i1 + i2]
+          v2: f32 = add(v1, v1)
+          store %b[time*i0 + 4*i1 + i2] = v2
+        }
+      }
+      for i3 in time - 4*(time // 4) parallel {
+        v3: f32 = load %a[time*i0 + i3 + 4*(time // 4)]
+        v4: f32 = add(v3, v3)
+        store %b[time*i0 + i3 + 4*(time // 4)] = v4
+      }
+    }
+  }
+
+  kernel @mean(%b: f32[batch*time] in, %y: f32[batch] out) {
+    for i0 in batch parallel {
+      acc acc1: f32 = add f32(0.0)
+      for i1 in time reduce {
+        v1: f32 = load %b[time*i0 + i1]
+        update acc1 with v1
+      }
+      v2 = read acc1
+      v3: i64 = index time
+      v4: f32 = cast(v3)
+      v5: f32 = div(v2, v4)
+      store %y[i0] = v5
+    }
+  }
+
+  kernel @pad(%b: f32[batch*time] in, %z: f32[batch*(time + 2)] out) {
+    for i0 in batch*(time + 2) parallel {
+      v1: f32 = load %b[time*(i0 // (time + 2)) + i0 % (time + 2) - 1] if 0 <= i0 % (time + 2) - 1 < time else f32(0.0)
+      store %z[i0] = v1
+    }
+  }
+
+  call @double(%x, %t)
+  call @mean(%t, %y)
+  call @pad(%t, %z)
+}
+"""
+
+
+def test_the_text_reads_back_to_the_same_program():
+    program = parse_program(PROGRAM)
+    assert parse_program(print_program(program)) == program
+    kernel = program.kernel("double")
+    text = print_kernel(kernel)
+    assert parse_kernel(text) == kernel
+    assert text.startswith("dim batch = 1..9 hint 4 common [1,8]\ndim time = 1..40 hint 16\nkernel @double(")
+    assert list(dims_of_program(program)) == ["batch", "time"]
+
+
+def test_a_name_that_is_not_declared_is_no_size():
+    with pytest.raises(ParseError, match="other is no dimension"):
+        parse_program(PROGRAM.replace("f32[batch,time + 2]", "f32[batch,other + 2]"))
+
+
+def test_the_program_is_proven_for_all_sizes():
+    verify_program(parse_program(PROGRAM))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("for i1 in time reduce", "for i1 in time + 1 reduce", "index time\\*i0 \\+ i1 lies in 0..batch\\*time"),
+        ("0 <= i0 % (time + 2) - 1 < time else", "0 <= i0 % (time + 2) - 1 < time + 1 else", "lies in"),
+        ("arena (batch*time + 15) // 16 * 64 + 64", "arena batch*time*4 + 60", "%t ends at"),
+        ("temp %t: f32[batch,time] at 64", "temp %t: f32[batch,time] at 4*time", "not aligned"),
+        ("output %z: f32[batch,time + 2]", "output %z: f32[batch,time]", "%z is f32\\[batch,time\\]"),
+        ("for i1 in time reduce", "for i1 in time - 2 reduce", "axis i1 has extent time - 2"),
+    ],
+)
+def test_what_does_not_hold_for_every_size_is_refused(old, new, message):
+    assert old in PROGRAM
+    with pytest.raises(VerifyError, match=message):
+        verify_program(parse_program(PROGRAM.replace(old, new)))
+
+
+def test_places_in_the_arena_that_meet_at_some_sizes_are_refused():
+    text = PROGRAM.replace(
+        "  temp %t: f32[batch,time] at 64\n",
+        "  temp %t: f32[batch,time] at 64\n  temp %u: f32[batch,time] at PLACE\n",
+    ).replace("call @pad(%t, %z)", "call @double(%t, %u)\n  call @pad(%u, %z)")
+    text = text.replace("arena (batch*time + 15) // 16 * 64 + 64", "arena (batch*time + 15) // 16 * 128 + 64")
+    verify_program(parse_program(text.replace("PLACE", "64 + (batch*time + 15) // 16 * 64")))
+    with pytest.raises(VerifyError, match="overlap in the arena"):
+        verify_program(parse_program(text.replace("PLACE", "64 * time").replace("* 128 + 64", "* 128 + 9999")))
+
+
+@pytest.mark.parametrize(("batch", "time"), [(1, 1), (9, 40), (3, 7), (2, 4), (1, 5)])
+def test_a_bound_program_computes_what_its_sizes_say(batch, time):
+    bound = bind(parse_program(PROGRAM), {"batch": batch, "time": time})
+    assert not dims_of_program(bound)
+    verify_program(bound)
+    x = np.random.default_rng(0).standard_normal((batch, time)).astype(np.float32)
+    y, z = run_program(bound, [x])
+    np.testing.assert_allclose(y, 2 * x.mean(1), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(z, np.pad(2 * x, ((0, 0), (1, 1))))
+
+
+def test_dimensions_are_bound_one_after_the_other():
+    program = parse_program(PROGRAM)
+    half = bind(program, {"batch": 3})
+    verify_program(half)
+    assert list(dims_of_program(half)) == ["time"]
+    assert bind(half, {"time": 5}) == bind(program, {"time": 5, "batch": 3})
+
+
+def test_sizes_outside_of_the_range_and_unknown_names_are_refused():
+    program = parse_program(PROGRAM)
+    with pytest.raises(ArgumentError, match=r"dimension time is 41, it lies in 1\.\.40"):
+        bind(program, {"batch": 1, "time": 41})
+    with pytest.raises(ArgumentError, match="there is no dimension rows"):
+        bind_kernel(program.kernel("mean"), {"rows": 1})
+
+
+def test_numbers_computed_from_sizes_are_scalars():
+    nest = NestBuilder()
+    nest.store_at("y", 0, nest.const(1.0 / (TIME + 1) - 3, float32))
+    nest.store_at("y", 1, nest.const(TIME * BATCH, float32))
+    kernel = Kernel("k", (Buffer("y", float32, 2, "out"),), nest.body())
+    verify_kernel(kernel)
+    bound = bind_kernel(kernel, {"time": 6, "batch": 4})
+    y = np.zeros(2, np.float32)
+    run_kernel(bound, {"y": y})
+    np.testing.assert_array_equal(y, np.float32([1.0 / 7 - 3, 24]))
+
+
+# ---- index arithmetic
+
+
+def _axes() -> list[Index]:
+    extents = [TIME, BATCH, TIME * BATCH, 4, TIME // 3 + 1, 1]
+    return [as_index(Axis(f"a{i}", e)) for i, e in enumerate(extents)] + [Index(((Dynamic("d", 0, TIME - 1), 1),))]
+
+
+def _random_index(generator: random.Random, axes: list[Index], sizes: list, depth: int) -> Index:
+    """An expression of axes, made by the same steps whatever the sizes are."""
+    if not depth:
+        return generator.choice(axes) + generator.choice(sizes)
+    a = _random_index(generator, axes, sizes, depth - 1)
+    b = _random_index(generator, axes, sizes, depth - 1)
+    size = generator.choice(sizes)
+    return {"+": a * size + b, "-": a - b, "/": a // size, "%": a % size}[generator.choice("+-/%")]
+
+
+def _value(index: Index, values: dict) -> int:
+    """By the definition of each atom."""
+    found = at(index.constant, SIZES_AT)
+    for atom, coefficient in index.terms:
+        if isinstance(atom, Axis | Dynamic):
+            x = values[atom.name]
+        else:
+            x, divisor = _value(atom.operand, values), at(atom.divisor, SIZES_AT)
+            x = x // divisor if type(atom).__name__ == "Div" else x % divisor
+        found += at(coefficient, SIZES_AT) * x
+    return found
+
+
+SIZES_AT: dict = {}
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_random_expressions_have_the_values_that_numbers_give_within_their_bounds(seed):
+    generator = random.Random(seed)
+    time, batch = generator.choice([1, 2, 3, 16, 39, 40]), generator.choice([1, 2, 5, 9])
+    SIZES_AT.update({TIME_ATOM: time, BATCH_ATOM: batch})
+    sizes = [TIME, BATCH, TIME * BATCH, 3, 2 * TIME + 4, TIME // 3 + 1, 8]
+    depth = 1 + seed % 3
+    index = _random_index(random.Random(seed), _axes(), sizes, depth)
+    places = {}
+    for axis in _axes():
+        for atom, _ in axis.terms:
+            last = at(atom.extent, SIZES_AT) - 1 if isinstance(atom, Axis) else at(atom.high, SIZES_AT)
+            places[atom.name] = generator.randint(0, last)
+    plain = [substitute(i, lambda a: places[a.name]) for i in _axes()]
+    expected = _random_index(random.Random(seed), plain, [at(s, SIZES_AT) for s in sizes], depth).constant
+    assert _value(index, places) == expected
+    low, high = bounds(index)
+    assert at(low, SIZES_AT) <= expected <= at(high, SIZES_AT)
+
+
+def test_views_of_merged_dimensions_are_simplified():
+    row, column = as_index(Axis("r", BATCH)), as_index(Axis("c", TIME))
+    merged = TIME * row + column
+    assert unflatten(merged, (BATCH, TIME)) == (row, column)
+    assert (384 * merged + 5) // 384 == merged
+    lane = as_index(Axis("l", BATCH * TIME))
+    assert lane % TIME + lane // TIME * TIME == lane
+    assert lane // TIME // BATCH == 0 + Index() and is_size(bounds(lane)[1])
+
+
+def test_guards_prove_what_holds_for_all_sizes():
+    row, column = as_index(Axis("r", BATCH)), as_index(Axis("c", TIME))
+    padded = TIME * row + column - 2
+    inside = Bound(column - 2, 0, TIME)
+    assert stays_within(padded, (inside,), TIME * BATCH) is None
+    assert stays_within(padded, (), TIME * BATCH) is not None
+    assert stays_within(padded, (inside,), TIME * BATCH - 3) is not None
+    assert stays_within(column, (Bound(column, 0, TIME // 2),), TIME // 2) is None
+    flipped = TIME - 1 - column
+    assert stays_within(flipped, (), TIME) is None and stays_within(flipped, (), TIME - 1) is not None

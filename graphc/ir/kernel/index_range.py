@@ -46,13 +46,18 @@ def _ranges(index: Index, guard: Guard, depth: int) -> Iterator[tuple[int, int]]
         for i in range(at, len(guard)):
             bound = guard[i]
             for factor in _factors(rest, bound.index):
-                a, b = scaled(factor, *_bound_range(bound))
-                stack.append((rest - bound.index * factor, i + 1, base_low + a, base_high + b))
+                left = rest - bound.index * factor
+                for ends in _bound_ranges(bound):
+                    a, b = scaled(factor, *ends)
+                    stack.append((left, i + 1, base_low + a, base_high + b))
 
 
-def _bound_range(bound: Bound) -> tuple[int, int]:
+def _bound_ranges(bound: Bound) -> list[tuple[int, int]]:
+    """What a bound and the index in it say of that index: one range, or two where sizes decide which is narrower."""
     low, high = bounds(bound.index)
-    return tighter(low, bound.low, low=True), tighter(high, bound.high - 1, low=False)
+    first, last = bound.low, bound.high - 1
+    narrow = tighter(low, first, low=True), tighter(high, last, low=False)
+    return [narrow, (first, last)] if any(map(is_size, (low, high, first, last))) else [narrow]
 
 
 def _factors(index: Index, part: Index) -> set[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from graphc.base.size import always, bounds, hint, is_one, is_size
+from graphc.base.size import bounds, hint, is_one, is_size
 from graphc.codegen.machine.costs import Costs, LaneCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.loops.transform import block_index, depends, is_short, whole_blocks, wrap, write_out
@@ -246,7 +246,7 @@ def _piece(
     if loop.kind == "serial" and is_one(number) and is_one(lanes):
         return BodyCopier(names, {loop.axis: start}).body(loop.body)
     outer, copy, lane = names.axis("o", number), names.axis("u", copies), names.axis("l", lanes)
-    around = [(outer, copies * lanes)] if not always("<=", number, 1) else []
+    around = [] if is_size(lanes) else [(outer, copies * lanes)]
     index = block_index(start, *around, (copy, lanes), (lane, 1))
     body = BodyCopier(names, {loop.axis: index}).body(loop.body)
     k = costs.lanes

@@ -34,7 +34,7 @@ def transposed_tiles(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ..
             outer, lane = names.axis("o", number), names.axis("l", size)
             mapping = {
                 across: block_index(0, (block, near * lanes), (next_block, lanes), (copy, 1)),
-                along: block_index(start, (outer, lanes), (lane, 1)),
+                along: block_index(start, (outer, size), (lane, 1)),
             }
             inner = BodyCopier(names, mapping).body(body)
             order = [(block, "parallel"), (outer, "parallel"), (next_block, "parallel")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from graphc.base.size import hint
 from graphc.codegen.machine.costs import FusionCosts
 from graphc.fusion.partition import Group, Partition
 from graphc.fusion.price import weight
@@ -31,14 +32,14 @@ def duplicate_producers(partition: Partition) -> None:
         for reader in readers:
             known = {a.value for n in reader.nodes for a in partition.reads[n]}
             new += sum(v.type.nbytes for v in leaves - known)
-        if new < (2 + len(readers)) * node.results[0].type.nbytes:
+        if hint(new) < hint((2 + len(readers)) * node.results[0].type.nbytes):
             for reader in readers:
                 for member in cone:
                     partition.duplicate(member, reader)
 
 
 def _is_large(partition: Partition, value: Value) -> bool:
-    return value.type.nbytes >= partition.costs.large_bytes
+    return hint(value.type.nbytes) >= partition.costs.large_bytes
 
 
 def _is_unstored(partition: Partition, value: Value) -> bool:
@@ -153,7 +154,7 @@ def _joint(partition: Partition, a: Group, b: Group) -> Group | None:
 def _has_short_rows(row: Group, costs: FusionCosts) -> bool:
     """Whether the rows of a group lie side by side in memory and stay in a near cache."""
     whole = set(row.axes) == set(range(len(row.shape) - len(row.axes), len(row.shape)))
-    return whole and costs.row_element_bytes * prod(row.shape[a] for a in row.axes) <= costs.row_bytes
+    return whole and costs.row_element_bytes * hint(prod(row.shape[a] for a in row.axes)) <= costs.row_bytes
 
 
 def _streams(partition: Partition, *groups: Group) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphc.base.size import hint
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.op import Dims
@@ -40,7 +41,7 @@ def possible_layouts(graph: Graph, costs: FusionCosts = DEFAULT.fusion) -> tuple
     images = image_values(graph)
     if not images:
         return LAYOUTS[:1]
-    batch = max(v.shape[0] for v in images)
+    batch = max(hint(v.shape[0]) for v in images)
     return LAYOUTS if batch >= costs.batch_last else LAYOUTS[:2]
 
 

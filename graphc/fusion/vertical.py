@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
+from graphc.base.size import hint
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.fusion.group_order import in_order
 from graphc.fusion.horizontal import duplicate_producers, fuse_horizontally
@@ -113,7 +114,8 @@ class _Fuser(Partition):
                 producer, consumer = self.group_of.get(access.value.node), self.group_of[node]
                 if producer is None or producer is consumer:
                     continue
-                if max(prod(producer.shape), prod(consumer.shape)) * access.value.dtype.itemsize < nbytes:
+                largest = max(hint(prod(producer.shape)), hint(prod(consumer.shape)))
+                if largest * access.value.dtype.itemsize < nbytes:
                     continue
                 key = access.value, node
                 if self.tried.get(key) == (producer, consumer):

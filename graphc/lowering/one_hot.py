@@ -94,8 +94,9 @@ def _iteration(loop: Loop, number: str, given: dict[str, Let | IndexLet | Load])
     axis = loop.axis
     dtype = next(s.dtype for s in loop.body if isinstance(s, IndexLet) and s.index == as_index(axis))
     low, place = f"{number}_{axis.name}_low", f"{number}_{axis.name}"
-    last = Const(axis.extent - 1, dtype)
-    clamped = [Let(low, "max", (number, Const(0, dtype)), dtype), Let(place, "min", (low, last), dtype)]
+    last = Const(axis.extent - 1, dtype) if type(axis.extent) is int else f"{number}_{axis.name}_last"
+    clamped: list[Stmt] = [IndexLet(last, Index((), axis.extent - 1), dtype)] if isinstance(last, str) else []
+    clamped += [Let(low, "max", (number, Const(0, dtype)), dtype), Let(place, "min", (low, last), dtype)]
     at = Index(((Dynamic(place, 0, axis.extent - 1), 1),))
     sources = _sources(number, given)
     first = [s for s in loop.body if isinstance(s, Let | IndexLet | Load) and s.name in sources]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from math import prod
 
+from graphc.base.size import hint
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.fusion.partition import Group
 from graphc.fusion.price import is_slow
@@ -18,7 +19,7 @@ def cached_values(group: Group, costs: FusionCosts = DEFAULT.fusion) -> set[Valu
     as many passes need as the first."""
     if group.kind != "row" or _runs_across(group, costs):
         return set()
-    row_bytes = prod(group.shape[a] for a in group.axes) * costs.scratch_element_bytes
+    row_bytes = hint(prod(group.shape[a] for a in group.axes)) * costs.scratch_element_bytes
     if row_bytes > costs.row_bytes:
         return set()
     uses: Counter[Node] = Counter()
@@ -35,7 +36,7 @@ def cached_values(group: Group, costs: FusionCosts = DEFAULT.fusion) -> set[Valu
 def _runs_across(group: Group, costs: FusionCosts) -> bool:
     """True when neighbours in memory belong to different rows: then lanes run over rows, each of which would need a
     scratch row of its own."""
-    return bool(group.shape) and len(group.shape) - 1 not in group.axes and group.shape[-1] >= costs.rows_across
+    return bool(group.shape) and len(group.shape) - 1 not in group.axes and hint(group.shape[-1]) >= costs.rows_across
 
 
 def _passes(group: Group) -> list[list[Value]]:

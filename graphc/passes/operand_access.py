@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphc.base.dtypes import int8
+from graphc.base.size import hint
 from graphc.ir.graph.graph import CONSTANT, INPUT, Node, Value
 from graphc.ir.kernel.index import Axis, Dynamic, Index, IndexLike, as_index, atoms
 from graphc.ir.kernel.lowering import OperandRef
@@ -27,7 +28,7 @@ class Access:
     dynamic: bool = False
     """True when the index is data (gather)."""
     replicating: bool = False
-    """True when an element may be read several times (broadcast)."""
+    """True when an element may be read several times (broadcast), or would be for the expected sizes."""
 
     @property
     def plain(self) -> bool:
@@ -97,9 +98,9 @@ def _stored_constant(node: Node) -> bool:
 
 def operand_reads(node: Node, index: tuple[Index, ...]) -> list[Access]:
     """What the node's kernel rule reads to compute the result at ``index``."""
-    larger = node.results[0].type.size
+    larger = hint(node.results[0].type.size)
     return [
-        Access(node.operands[p], i, bool(guard), is_dynamic(i), larger > max(1, node.operands[p].type.size))
+        Access(node.operands[p], i, bool(guard), is_dynamic(i), larger > max(1, hint(node.operands[p].type.size)))
         for p, i, guard in guarded_reads(node, index)
     ]
 

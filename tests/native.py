@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from graphc.codegen.schedule.threads.execution import Execution
 from graphc.files.manifest import TargetSpec
 from graphc.ir.graph.graph import Graph, Value, input_path
 from graphc.ir.graph.interpret import Evaluator, copy
+from graphc.ir.kernel.dims import bind
 from graphc.ir.kernel.interpret import run_program
 from graphc.ir.kernel.statements import Kernel, Program, Storage
 from graphc.ir.kernel.verify import verify_program
@@ -92,10 +94,17 @@ class Native:
         """The loaded code."""
         return load_object(build_object(self.text, self.target), ENTRY)
 
-    def __call__(self, arguments: Sequence[np.ndarray], place: Place = lambda _, array: array) -> list[np.ndarray]:
-        """Runs on one array per input, param and state; states are written in place. Returns the outputs."""
+    def __call__(
+        self,
+        arguments: Sequence[np.ndarray],
+        place: Place = lambda _, array: array,
+        sizes: Mapping[str, int] = MappingProxyType({}),
+    ) -> list[np.ndarray]:
+        """Runs on one array per input, param and state; states are written in place. Returns the outputs. ``sizes``
+        are those of all named dimensions."""
         given, arrays, outputs = iter(arguments), [], []
-        for storage in bound_storages(self.program):
+        bound = bind(self.program, sizes) if sizes else self.program
+        for storage in bound_storages(bound):
             if storage.cls == "output":
                 poison = np.full(storage.nbytes, 0xA5, np.uint8).view(storage.dtype.numpy).reshape(storage.shape)
                 arrays.append(place(storage, poison))
@@ -108,8 +117,8 @@ class Native:
                 array = next(given)
                 assert (array.dtype, array.shape) == (storage.dtype.numpy, storage.shape) and array.flags.c_contiguous
                 arrays.append(place(storage, array))
-        arena = place(None, aligned_copy(np.full(self.program.arena, 0xA5, np.uint8)))
-        pointers = [a.ctypes.data for a in (*arrays, arena)]
+        arena = place(None, aligned_copy(np.full(bound.arena, 0xA5, np.uint8)))
+        pointers = [a.ctypes.data for a in (*arrays, arena)] + [sizes[name] for name in sorted(sizes)]
         table = (ctypes.c_void_p * len(pointers))(*pointers)
         self.library.entry(ctypes.addressof(table))
         return outputs

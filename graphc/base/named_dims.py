@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from graphc.base.errors import ArgumentError, ShapeError
-from graphc.base.size import LARGEST, Dimension, Quotient, Size, at, is_size, terms
+from graphc.base.size import LARGEST, Dimension, Quotient, Size, always, at, is_size, terms
 
 
 def Dim(
@@ -71,6 +72,37 @@ def chosen_sizes(known: Mapping[str, Dimension], sizes: Mapping[str, int]) -> di
 def _check_range(dimension: Dimension, size: int) -> None:
     if not dimension.low <= size <= dimension.high:
         raise ArgumentError(f"dimension {dimension.name} is {size}, it lies in {dimension.low}..{dimension.high}")
+
+
+def parse_size(text: str, known: Mapping[str, Dimension]) -> Any:
+    """The size that prints as ``text``, whose dimensions are ``known``. Raises ArgumentError for any other text."""
+    try:
+        found = _read(ast.parse(text, mode="eval").body, known)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        found = None
+    if str(found) != text:
+        raise ArgumentError(f"{text[:60]!r} is no size of the dimensions {', '.join(known) or '(none)'}")
+    return found
+
+
+def _read(tree: ast.expr, known: Mapping[str, Dimension]) -> Any:
+    """The value of a tree; ValueError where it has parts that texts of sizes lack."""
+    if isinstance(tree, ast.Constant) and type(tree.value) is int:
+        return tree.value
+    if isinstance(tree, ast.Name) and tree.id in known:
+        return _size_of(known[tree.id])
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+        return -_read(tree.operand, known)
+    if not isinstance(tree, ast.BinOp):
+        raise ValueError
+    a, b = _read(tree.left, known), _read(tree.right, known)
+    if isinstance(tree.op, ast.Add | ast.Sub):
+        return a + b if isinstance(tree.op, ast.Add) else a - b
+    if isinstance(tree.op, ast.FloorDiv) and always("<=", 1, b):
+        return a // b
+    if not isinstance(tree.op, ast.Mult) or len(terms(a)) * len(terms(b)) > 1:  # products of sums print as sums
+        raise ValueError
+    return a * b
 
 
 Shapes = tuple[str, Sequence[Any], Sequence[int]]

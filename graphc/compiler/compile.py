@@ -29,6 +29,7 @@ from graphc.files.manifest import BufferSpec, Manifest
 from graphc.ir.graph import text
 from graphc.ir.graph.graph import Graph
 from graphc.ir.kernel import text as kernel_text
+from graphc.ir.kernel.dims import dims_of_program
 from graphc.ir.kernel.statements import Program, Storage
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE
@@ -201,7 +202,8 @@ def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:
         constants[offset:done] = block.reshape(-1).view(np.uint8)
     spec, expected = target_spec(target), program_ns(program, target.roofline)
     built_by = cache.versions()
-    manifest = Manifest(program.name, ENTRY, tuple(buffers), program.arena, end, spec, built_by, expected)
+    dims = tuple(dims_of_program(program).values())
+    manifest = Manifest(program.name, ENTRY, tuple(buffers), program.arena, end, spec, built_by, expected, dims)
     return manifest, constants
 
 

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.base.dtypes import BY_NAME, layout_of
-from graphc.base.errors import ArtifactError
+from graphc.base.errors import ArgumentError, ArtifactError
+from graphc.base.named_dims import dimensions, parse_size
+from graphc.base.size import LARGEST, Dimension, bounds, is_size
 from graphc.files.container import ALIGNMENT, MAX_BYTES, align, read_with_digest, write_sections
 
 IR_VERSION = 1
@@ -40,6 +42,8 @@ SECTIONS = {"manifest": MAX_MANIFEST, "graph": MAX_TEXT, "data": MAX_BYTES, "wei
 NATIVE_SECTIONS = {"constants": MAX_BYTES, "object": MAX_BYTES}
 """Sections that follow when the file carries native code."""
 
+Extent = typing.Annotated[int, "or a size"]
+"""A number, or a size of the named dimensions that the record around it declares; in JSON the text of one."""
 Structure = Any
 """How outputs are nested: an output's number, null, ``{"tuple": [...]}``, ``{"list": [...]}``,
 ``{"dict": [[key, ...], ...]}``."""
@@ -50,11 +54,11 @@ Structure = Any
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """Name and type of an input, output, parameter or state of a model."""
+    """Name and type of an input, output, parameter or state of a model; extents may depend on named dimensions."""
 
     name: str
     dtype: str
-    shape: tuple[int, ...]
+    shape: tuple[Extent, ...]
 
     def __post_init__(self) -> None:
         _check_tensor(self.name, self.dtype, self.shape)
@@ -124,7 +128,7 @@ class Manifest:
     buffers: tuple[BufferSpec, ...]
     """In call order: inputs, params and states as the graph orders them, then outputs, the status (one bool, false at
     entry, which a call sets when it stops before it writes to params and states), constants, the arena last."""
-    arena: int
+    arena: Extent
     """Bytes of scratch memory that a call needs, 64-byte aligned."""
     constants: int
     """Bytes of the constant block, 64-byte aligned."""
@@ -133,11 +137,17 @@ class Manifest:
     """Versions of graphc, llvmlite and llvm that built the code."""
     nanoseconds: int = 0
     """Expected time of a call on one core, roughly; 0 when unknown. Short calls keep the interpreter lock."""
+    dims: tuple[Dimension, ...] = ()
+    """The named dimensions, in order of name; a call gives their sizes behind the address of the arena."""
 
     def __post_init__(self) -> None:
+        _check_dims(self.dims, [*(n for b in self.buffers for n in b.shape), self.arena])
         _require(self.nanoseconds >= 0, f"the expected time is {self.nanoseconds}")
         _require(self.entry.isidentifier(), f"the entry {self.entry!r} is no name")
-        _require(0 <= self.arena <= MAX_BYTES, f"the arena has {self.arena} bytes, at most {MAX_BYTES} are allowed")
+        _require(
+            is_size(self.arena) or 0 <= self.arena <= MAX_BYTES,
+            f"the arena has {self.arena} bytes, at most {MAX_BYTES} are allowed",
+        )
         _require(0 <= self.constants <= MAX_BYTES, f"the constants take {self.constants} bytes")
         _require(len(self.buffers) <= MAX_ENTRIES, f"there are {len(self.buffers)} buffers")
         names = {b.name for b in self.buffers}
@@ -195,8 +205,11 @@ class ModelManifest:
     versions: dict[str, str] = field(default_factory=dict)
     ir_version: int = IR_VERSION
     native: Manifest | None = None
+    dims: tuple[Dimension, ...] = ()
+    """The named dimensions, in order of name."""
 
     def __post_init__(self) -> None:
+        _check_dims(self.dims, [n for t in (*self.inputs, *self.outputs) for n in t.shape])
         _require(len(self.tensors) <= MAX_ENTRIES and len(self.ops) <= MAX_ENTRIES, "too many tensors or ops")
         keys = {(t.section, t.name) for t in self.tensors}
         _require(len(keys) == len(self.tensors), "two tensors have one name")
@@ -231,9 +244,23 @@ def _check_tensor(name: str, dtype: str, shape: tuple[int, ...]) -> None:
     _require(len(name) <= MAX_NAME, f"a name has {len(name)} characters, at most {MAX_NAME} are allowed")
     _require(dtype in BY_NAME and BY_NAME[dtype].name == dtype, f"{name!r} has the unknown element type {dtype!r}")
     _require(len(shape) <= MAX_RANK, f"{name!r} has rank {len(shape)}, at most {MAX_RANK} is allowed")
-    _require(all(extent >= 0 for extent in shape), f"{name!r} has the shape {list(shape)}")
-    nbytes = prod(max(extent, 1) for extent in shape) * BY_NAME[dtype].itemsize
+    least = [bounds(extent)[0] for extent in shape]
+    _require(all(extent >= 0 for extent in least), f"{name!r} has the shape {list(shape)}")
+    nbytes = prod(max(extent, 1) for extent in least) * BY_NAME[dtype].itemsize
     _require(nbytes <= MAX_BYTES, f"{name!r} with shape {list(shape)} takes {nbytes} bytes, at most {MAX_BYTES}")
+
+
+def _check_dims(dims: tuple[Dimension, ...], sizes: list[Any]) -> None:
+    names = [d.name for d in dims]
+    _require(names == sorted(set(names)), "the dimensions are not in order of their names")
+    for d in dims:
+        good = d.name.isidentifier() and 0 <= d.low <= d.hint <= d.high <= LARGEST and len(d.name) <= MAX_NAME
+        _require(good, f"the dimension {d.name[:60]!r} has the sizes {d.low}..{d.high}, expected {d.hint}")
+    try:
+        used = dimensions(sizes)
+    except ArgumentError as error:
+        raise ArtifactError(error.what) from None
+    _require(all(d in dims for d in used.values()), f"the dimensions {', '.join(used)} are not all declared")
 
 
 # ---- output structure
@@ -283,8 +310,16 @@ def nest(structure: Structure, outputs: Sequence[Any]) -> Any:
 
 
 def to_json(record: Any) -> bytes:
-    """A record as JSON; equal records give equal bytes."""
-    return json.dumps(asdict(record), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    """A record as JSON; equal records give equal bytes. Sizes known at run time are texts."""
+    plain = _without_dims(asdict(record))
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False, default=str).encode()
+
+
+def _without_dims(value: Any) -> Any:
+    """The same, where no dimensions are declared without the field for them."""
+    if not isinstance(value, dict):
+        return value
+    return {key: _without_dims(part) for key, part in value.items() if key != "dims" or part}
 
 
 def from_json(cls: type, text: bytes) -> Any:
@@ -293,37 +328,55 @@ def from_json(cls: type, text: bytes) -> Any:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ArtifactError(f"the manifest is not valid JSON: {error}") from None
-    return _decode(cls, value, "manifest")
+    return _decode(cls, value, "manifest", {})
 
 
-def _decode(kind: Any, value: Any, where: str) -> Any:
-    """``value`` as a ``kind`` (a record, a scalar type, a tuple or dict of these), strictly."""
+Dims = Mapping[str, Dimension]
+
+
+def _decode(kind: Any, value: Any, where: str, dims: Dims) -> Any:
+    """``value`` as a ``kind`` (a record, a scalar type, a tuple or dict of these), strictly; sizes of ``dims``."""
     if is_dataclass(kind):
-        return _decode_record(kind, value, where)
+        return _decode_record(kind, value, where, dims)
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple and isinstance(value, list):
-        return tuple(_decode(args[0], item, f"{where}[{i}]") for i, item in enumerate(value))
+        return tuple(_decode(args[0], item, f"{where}[{i}]", dims) for i, item in enumerate(value))
     if origin is dict and isinstance(value, dict):
-        return {key: _decode(args[1], item, f"{where}.{key}") for key, item in value.items()}
+        return {key: _decode(args[1], item, f"{where}.{key}", dims) for key, item in value.items()}
     if origin is types.UnionType:
-        return None if value is None else _decode(args[0], value, where)
+        return None if value is None else _decode(args[0], value, where, dims)
+    if kind == Extent:
+        return _decode_size(value, where, dims) if type(value) is str else _decode(int, value, where, dims)
     if kind is Any or (kind in (str, int, bool) and type(value) is kind):
         return value
     raise ArtifactError(f"{where} has the wrong type: {str(value)[:60]!r}")
 
 
-def _decode_record(cls: Any, value: Any, where: str) -> Any:
+def _decode_size(text: str, where: str, dims: Dims) -> Any:
+    _require(len(text) <= MAX_NAME, f"{where} has {len(text)} characters, at most {MAX_NAME} are allowed")
+    try:
+        return parse_size(text, dims)
+    except ArgumentError as error:
+        raise ArtifactError(f"{where}: {error.what}") from None
+
+
+def _decode_record(cls: Any, value: Any, where: str, dims: Dims) -> Any:
     hints = _types_of(cls)
     names = set(hints)
+    if "dims" in names and isinstance(value, dict):
+        declared = _decode(hints["dims"], value.get("dims", []), f"{where}.dims", {})
+        _require("dims" not in value or bool(declared), f"{where}.dims declares none")
+        dims = {d.name: d for d in declared}
+        value = {"dims": [], **value}
     if not isinstance(value, dict) or set(value) != names:
         raise ArtifactError(f"{where} does not have exactly the fields {', '.join(sorted(names))}")
-    return cls(**{name: _decode(hints[name], value[name], f"{where}.{name}") for name in names})
+    return cls(**{name: _decode(hints[name], value[name], f"{where}.{name}", dims) for name in names})
 
 
 @cache
 def _types_of(cls: Any) -> dict[str, Any]:
     """The types of a record's fields by their names."""
-    hints = typing.get_type_hints(cls)
+    hints = typing.get_type_hints(cls, include_extras=True)
     return {f.name: hints[f.name] for f in fields(cls)}
 
 

@@ -22,6 +22,7 @@ from graphc.base.errors import (
 )
 from graphc.files.manifest import INTERRUPTIBLE_NS, BufferSpec, Manifest
 from graphc.runtime.arena import POOL, Arena, address_of, aligned, empty
+from graphc.runtime.call_sizes import CallSizes, SizesOfCalls, numpy_type, table_slots
 from graphc.runtime.interrupts import run_interruptibly
 from graphc.runtime.loader import Library
 
@@ -33,29 +34,28 @@ _DENSE = 0x101
 """C-contiguous and aligned, in ``ndarray.flags.num``."""
 
 
-def _numpy(spec: BufferSpec) -> np.dtype:
-    return BY_NAME[spec.dtype].numpy
-
-
 class Frame:
     """Table of addresses of one call at a time, and the params and states that it points to."""
 
     __slots__ = (
         *("address", "arena", "bound", "copies", "last", "plain"),
-        *("pointers", "source", "starts", "status", "stops"),
+        *("pointers", "sizes", "source", "starts", "status", "stops"),
     )
 
     def __init__(self, count: int):
+        """The table has ``count`` words, and one more."""
         self.pointers = (ctypes.c_size_t * (count + 1))()
         self.address = ctypes.addressof(self.pointers)
         self.last = ctypes.c_size_t.from_buffer(self.pointers, count * ctypes.sizeof(ctypes.c_size_t))
-        """The word behind the addresses, which programs with polls have."""
+        """The word behind all others, which programs with polls have."""
         self.status = (ctypes.c_uint8 * 1)()
         """Not 0 after a call that stopped because a check failed; who sees it sets it back."""
         self.arena: Arena | None = None
         """Scratch memory, when it is so small that each frame has its own."""
         self.plain = False
         """Whether a call is nothing but the native entry: no copies, no arena to take."""
+        self.sizes: CallSizes | None = None
+        """The sizes of the call before."""
         self.source: tuple[np.ndarray, ...] | None = None
         """The tuple that was bound last, None when it was no tuple."""
         self.bound: tuple[np.ndarray, ...] | None = None
@@ -89,15 +89,16 @@ class Executable:
         """What ``run`` takes as bound arrays, in order."""
         self.outputs = manifest.of_class("output")
         """What ``run`` returns, in order."""
-        slots = {b.name: i for i, b in enumerate(manifest.buffers)}
+        slots = table_slots(manifest)
         self._library = library
         self._entry = library.entry
         self.entry = library.address
         """Address of the entry."""
         self._constants = aligned(constants)
-        self._expected = tuple((slots[b.name], _numpy(b), b.shape, b) for b in self.inputs)
-        self._places = tuple((slots[b.name], _numpy(b), b.shape, b) for b in self.bound)
-        self._results = tuple((slots[b.name], _numpy(b), b.shape, b.nbytes) for b in self.outputs)
+        self.sizes = SizesOfCalls(manifest)
+        """The sizes that a call has."""
+        self._fixed = self.sizes.fixed
+        self._places = tuple((slots[b.name], numpy_type(b), b.shape, b) for b in self.bound)
         self.arena_slot = next((slots[b.name] for b in manifest.of_class("arena")), -1)
         self.status_slot = next((slots[b.name] for b in manifest.of_class("status")), -1)
         self.explain: Explain | None = None
@@ -117,8 +118,11 @@ class Executable:
     @property
     def nbytes(self) -> int:
         """Bytes of code, constants, and scratch memory that is its own."""
-        frames = (1 + len(self._frames)) * self.manifest.arena if self.manifest.arena <= OWN_ARENA else 0
-        return self._library.nbytes + self._constants.nbytes + frames
+        if self._fixed is None:
+            own = sum(frame.arena.size for frame in self._frames if frame.arena is not None)
+        else:
+            own = (1 + len(self._frames)) * self._fixed.arena if self._fixed.arena <= OWN_ARENA else 0
+        return self._library.nbytes + self._constants.nbytes + own
 
     def __call__(self, *inputs: Any) -> list[np.ndarray]:
         """Runs a program without params and states."""
@@ -141,12 +145,15 @@ class Executable:
         try:
             if bound is not frame.source:
                 self._bind(frame, bound)
-            kept = self._take_inputs(frame, inputs)
-            results = self._allocate(frame) if out is None else self._take_out(frame, list(out))
+            sizes = self._fixed or self._sizes_of(inputs)
+            if sizes is not frame.sizes:
+                self._resize(frame, sizes)
+            kept = self._take_inputs(frame, sizes, inputs)
+            results = self._allocate(frame, sizes) if out is None else self._take_out(frame, sizes, list(out))
             if frame.plain:
                 self._entry(frame.address)
             else:
-                self._execute(frame)
+                self._execute(frame, sizes)
             if frame.status[0]:
                 frame.status[0] = 0
                 raise self._stopped(inputs, bound)
@@ -155,13 +162,42 @@ class Executable:
             self._frames.append(frame)
         return results
 
-    def _take_inputs(self, frame: Frame, inputs: Sequence[Any]) -> list[np.ndarray]:
+    def _sizes_of(self, inputs: Sequence[Any]) -> CallSizes:
+        """The sizes of a call of a program with named dimensions."""
+        if len(inputs) != len(self.inputs):
+            raise self._wrong_count("input", self.inputs, len(inputs))
+        for array, spec in zip(inputs, self.inputs, strict=True):
+            if spec.shape and not isinstance(array, np.ndarray):
+                self._check(spec, array)
+        try:
+            return self.sizes.of_shapes(tuple([np.shape(array) for array in inputs]))
+        except ShapeError as error:
+            error.where = error.where or self.signature
+            raise
+
+    def _resize(self, frame: Frame, sizes: CallSizes) -> None:
+        """Makes a frame fit for a call of these sizes."""
+        for word, size in sizes.words:
+            frame.pointers[word] = size
+        if (
+            self.arena_slot >= 0
+            and sizes.arena <= OWN_ARENA
+            and (frame.arena is None or frame.arena.size < sizes.arena)
+        ):
+            frame.arena = Arena(sizes.arena)
+        own = sizes.arena <= OWN_ARENA and frame.arena is not None
+        if own and frame.arena is not None:
+            frame.pointers[self.arena_slot] = frame.arena.address
+        frame.sizes = sizes
+        frame.plain = (own or self.arena_slot < 0) and not frame.copies and not self.interruptible
+
+    def _take_inputs(self, frame: Frame, sizes: CallSizes, inputs: Sequence[Any]) -> list[np.ndarray]:
         """Points the frame to the inputs; returns the copies that must live until the call is over."""
-        if len(inputs) != len(self._expected):
+        if len(inputs) != len(sizes.inputs):
             raise self._wrong_count("input", self.inputs, len(inputs))
         pointers = frame.pointers
         kept: list[np.ndarray] = []
-        for array, (slot, dtype, shape, spec) in zip(inputs, self._expected):  # noqa: B905 (strict costs 0.2 us)
+        for array, (slot, dtype, shape, spec) in zip(inputs, sizes.inputs):  # noqa: B905 (strict costs 0.2 us)
             if (
                 type(array) is not _NDARRAY
                 or array.dtype is not dtype
@@ -172,24 +208,24 @@ class Executable:
                 kept.append(array)
             pointers[slot] = address_of(array)
         if self._writes_bound:
-            self._separate(frame, kept)
+            self._separate(frame, sizes, kept)
         return kept
 
-    def _allocate(self, frame: Frame) -> list[np.ndarray]:
+    def _allocate(self, frame: Frame, sizes: CallSizes) -> list[np.ndarray]:
         results = []
         pointers = frame.pointers
-        for slot, dtype, shape, size in self._results:
+        for slot, dtype, shape, size in sizes.results:
             array = empty(shape, dtype, size)
             pointers[slot] = address_of(array)
             results.append(array)
         return results
 
-    def _execute(self, frame: Frame) -> None:
+    def _execute(self, frame: Frame, sizes: CallSizes) -> None:
         """The call with all that a plain one does not need."""
         frame.status[0] = 0  # a call that was interrupted may have left it set
         for array, copy, _ in frame.copies:
             np.copyto(copy, array)
-        arena = POOL.take(self.manifest.arena)
+        arena = POOL.take(sizes.arena)
         if self.arena_slot >= 0:
             frame.pointers[self.arena_slot] = arena.address
         try:
@@ -209,14 +245,13 @@ class Executable:
         return found or IndexRangeError(f"an index or label is out of range in a call of {self.manifest.name}")
 
     def _new_frame(self) -> Frame:
-        frame = Frame(len(self.manifest.buffers))
+        frame = Frame(len(self.manifest.buffers) + len(self.manifest.dims))
         if self.status_slot >= 0:
             frame.pointers[self.status_slot] = ctypes.addressof(frame.status)
         for slot, offset in self._constant_slots:
             frame.pointers[slot] = address_of(self._constants) + offset
-        if self.arena_slot >= 0 and self.manifest.arena <= OWN_ARENA:
-            frame.arena = Arena(self.manifest.arena)
-            frame.pointers[self.arena_slot] = frame.arena.address
+        if self._fixed is not None:
+            self._resize(frame, self._fixed)
         return frame
 
     # ---- params and states
@@ -235,8 +270,8 @@ class Executable:
             self._point(frame, tuple(bound))
             frame.bound = tuple(bound)
         frame.source = bound if type(bound) is tuple else None
-        small = self.arena_slot < 0 or frame.arena is not None
-        frame.plain = small and not frame.copies and not self.interruptible
+        if frame.sizes is not None:
+            self._resize(frame, frame.sizes)
 
     def _point(self, frame: Frame, bound: tuple[np.ndarray, ...]) -> None:
         if len(bound) != len(self.bound):
@@ -274,9 +309,9 @@ class Executable:
             if span[2].written:
                 written = span if written is None or span[1] > written[1] else written
 
-    def _separate(self, frame: Frame, kept: list[np.ndarray]) -> None:
+    def _separate(self, frame: Frame, sizes: CallSizes, kept: list[np.ndarray]) -> None:
         """Copies inputs that share memory with what the program writes."""
-        for slot, dtype, shape, spec in self._expected:
+        for slot, dtype, shape, spec in sizes.inputs:
             start = frame.pointers[slot]
             if frame.writes(start, spec.nbytes):
                 copy = empty(shape, dtype, spec.nbytes)
@@ -291,7 +326,7 @@ class Executable:
         if isinstance(value, bool | int | float) and not spec.shape:
             value = _scalar(spec, value)
         self._check(spec, value)
-        return np.require(value, _numpy(spec), ["C", "A"])
+        return np.require(value, numpy_type(spec), ["C", "A"])
 
     def _check(self, spec: BufferSpec, value: Any) -> None:
         if not isinstance(value, np.ndarray | np.generic):
@@ -306,7 +341,7 @@ class Executable:
                 where=self.signature,
                 remedy="an array of that shape, or compile the model for this one",
             )
-        if value.dtype.newbyteorder("=") != _numpy(spec):
+        if value.dtype.newbyteorder("=") != numpy_type(spec):
             long = BY_NAME[spec.dtype].long_name
             raise DTypeError(
                 f"{_title(spec)} has element type {value.dtype.name}, {self.manifest.name} takes {long}",
@@ -314,13 +349,13 @@ class Executable:
                 remedy=f"{spec.name}.astype(np.{long})" if spec.name.isidentifier() else f"astype(np.{long})",
             )
 
-    def _take_out(self, frame: Frame, out: list[np.ndarray]) -> list[np.ndarray]:
+    def _take_out(self, frame: Frame, sizes: CallSizes, out: list[np.ndarray]) -> list[np.ndarray]:
         """Points the frame to ``out``; raises unless each array can take its output and shares memory with nothing."""
         if len(out) != len(self.outputs):
             raise self._wrong_count("output", self.outputs, len(out))
-        taken = [(spec, frame.pointers[slot]) for slot, _, _, spec in self._expected]
+        taken = [(spec, frame.pointers[slot]) for slot, _, _, spec in sizes.inputs]
         taken += [(spec, frame.pointers[slot]) for slot, _, _, spec in self._places]
-        for spec, array, (slot, *_) in zip(self.outputs, out, self._results, strict=True):
+        for array, (slot, _, _, spec) in zip(out, sizes.outputs, strict=True):
             self._check(spec, array)
             flags = array.flags
             if flags.num & _DENSE != _DENSE or not flags.writeable or not array.dtype.isnative:
@@ -356,6 +391,6 @@ def _scalar(spec: BufferSpec, value: bool | int | float) -> np.ndarray:
     """A Python scalar as an array, of the declared type where its kind fits."""
     kinds = {bool: "b", int: "iuf", float: "f"}.get(type(value), "")
     try:
-        return np.asarray(value, _numpy(spec) if BY_NAME[spec.dtype].kind in kinds else None)
+        return np.asarray(value, numpy_type(spec) if BY_NAME[spec.dtype].kind in kinds else None)
     except OverflowError as error:
         raise ArgumentError(f"{_title(spec)}: {error}") from None

@@ -326,9 +326,10 @@ class _Method(ctypes.Structure):
 
 
 def _make_context(program: Executable, bound: tuple[np.ndarray, ...], kind: type | None) -> Context | None:
-    """A context without gate and fallback; None when some bound array is not dense, so that each call copies it."""
+    """A context without gate and fallback; None when some bound array is not dense, so that each call copies it, and
+    for programs with named dimensions."""
     frame = program.frame(bound)
-    if frame.copies:
+    if frame.copies or program.manifest.dims:
         return None
     manifest = program.manifest
     slots = {spec.name: i for i, spec in enumerate(manifest.buffers)}

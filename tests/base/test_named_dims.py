@@ -3,7 +3,7 @@
 import pytest
 
 from graphc.base.errors import ArgumentError, GraphcError
-from graphc.base.named_dims import Dim, dimensions, solve
+from graphc.base.named_dims import Dim, dimensions, parse_size, solve
 from graphc.base.size import LARGEST, bounds
 
 
@@ -35,3 +35,18 @@ def test_dimensions_are_solved_from_the_shapes_of_a_call():
     ):
         with pytest.raises(GraphcError, match=message):
             solve([("x", shape, given)])
+
+
+def test_a_size_is_read_from_its_text():
+    known = dimensions([BATCH, TIME])
+    sizes = (7, -3, BATCH, 3 * BATCH * TIME - 5, (TIME - 9) // 4 * BATCH, -TIME, 2 * TIME // (BATCH + 1) - 16 * BATCH)
+    for size in sizes:
+        assert parse_size(str(size), known) == size
+
+
+@pytest.mark.parametrize(
+    "text", ["", "n", "batch*", "batch + 0", "2*(batch + 1)", "batch // 0", "batch ** 2", "f(batch)", "1.5", "(" * 3000]
+)
+def test_other_texts_are_no_sizes(text: str):
+    with pytest.raises(ArgumentError, match="is no size of the dimensions batch"):
+        parse_size(text, dimensions([BATCH]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from graphc.base.dtypes import narrow
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.memory.bufferize import plan_memory
+from graphc.ir.kernel.dims import bind_kernel, dims_of_kernel
 from graphc.ir.kernel.interpret import run_kernel, run_program
 from graphc.ir.kernel.parse import parse_kernel
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Program, Storage
@@ -74,6 +75,41 @@ def check_native(
     for name, array in expected.items():
         Tolerance().check([got[name]], [array], f"{target.cpu} %{name}")
     return got
+
+
+def check_sizes(kernel: Kernel, target: Target, sizes: Iterable[Mapping[str, int]]) -> None:
+    """One native kernel leaves in memory what the interpreter leaves of the kernel with each of the sizes; what lies
+    around the memory that it is given stays as it is."""
+    whole, known = Native(program_of(kernel), target), dims_of_kernel(kernel)
+    for given in sizes:
+        named = {name: size for name, size in given.items() if name in known}
+        fixed = bind_kernel(kernel, named)
+        verify_kernel(fixed)
+        memory = random_memory(fixed)
+        fenced = {name: Fenced(array) for name, array in memory.items()}
+        order = [s.name for s in whole.program.storages]
+        whole([fenced[name].array for name in order], sizes=named)
+        for name, array in interpreted(fixed, memory).items():
+            what = f"{target.cpu} %{name} {dict(named)}"
+            Tolerance().check([fenced[name].array], [array], what)
+            assert fenced[name].is_whole, what
+
+
+class Fenced:
+    """A copy of an array with bytes around it that nothing may write to."""
+
+    def __init__(self, array: np.ndarray):
+        self._block = np.full(array.nbytes + 2 * _FENCE, 0x5A, np.uint8)
+        self.array = self._block[_FENCE : _FENCE + array.nbytes].view(array.dtype).reshape(array.shape)
+        self.array[...] = array
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the bytes around are as they were."""
+        return bool((self._block[:_FENCE] == 0x5A).all() and (self._block[-_FENCE:] == 0x5A).all())
+
+
+_FENCE = 256
 
 
 def check_equivalent(before: Kernel, after: Kernel, memory: Mapping[str, np.ndarray] | None = None) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphc.base.dtypes import ALL
+from graphc.base.named_dims import Dim, dimensions
 from graphc.errors import ArtifactError
 from graphc.files import container
 from graphc.files import manifest as artifact
@@ -247,3 +249,65 @@ def test_sizes_of_classes_of_buffers():
     assert [b.nbytes for b in NATIVE.buffers] == [24, 12, 24, 16, 128]
     assert [b.name for b in NATIVE.of_class("input", "output")] == ["x", "y"]
     assert str(NATIVE.buffers[0]) == "x: f32[2,3]"
+
+
+TIME = Dim("time", 1, 512, hint=128, common=(32,))
+BATCH = Dim("batch", 0, 64)
+DIMS = tuple(dimensions([TIME * BATCH])[name] for name in ("batch", "time"))
+SIZED = dataclasses.replace(
+    NATIVE,
+    buffers=(
+        BufferSpec("x", "f32", (BATCH, 2 * TIME + 1, 4), "input"),
+        BufferSpec("y", "f32", (BATCH, (TIME + 5) // 16 * TIME + 3), "output", written=True),
+        BufferSpec("arena", "u8", (64 * TIME * TIME,), "arena", written=True),
+    ),
+    arena=64 * TIME * TIME,
+    constants=0,
+    dims=DIMS,
+)
+
+
+PLAIN_DIMS = json.loads(artifact.to_json(SIZED))["dims"]
+
+
+def test_manifests_with_named_dimensions_round_trip():
+    text = artifact.to_json(SIZED)
+    assert artifact.from_json(Manifest, text) == SIZED
+    assert json.loads(text)["arena"] == "64*time*time"
+    model = dataclasses.replace(MODEL, inputs=(TensorSpec("x", "f32", (BATCH, TIME)),), dims=DIMS, native=SIZED)
+    assert artifact.from_json(ModelManifest, artifact.to_json(model)) == model
+
+
+def test_manifests_without_named_dimensions_do_not_say_so():
+    assert b"dims" not in artifact.to_json(dataclasses.replace(MODEL, native=NATIVE))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("arena", "64*time*tim", "is no size of the dimensions batch, time"),
+        ("arena", "time // 0", "is no size"),
+        ("arena", "(time + batch)*(time + batch)*(time + batch)", "is no size"),
+        ("arena", "__import__('os')", "is no size"),
+        ("arena", "time" * 2000, "at most 4096"),
+        ("arena", "1 +", "is no size"),
+        ("constants", "time", "wrong type"),
+        ("dims", [], "dims declares none"),
+        (
+            "dims",
+            [*PLAIN_DIMS, {"name": "zu b", "low": 1, "high": 2, "hint": 1, "common": []}],
+            "'zu b' has the sizes 1..2",
+        ),
+        ("dims", [*PLAIN_DIMS, {"name": "zu", "low": 9, "high": 2, "hint": 1, "common": []}], "has the sizes 9..2"),
+        ("dims", PLAIN_DIMS[::-1], "not in order"),
+    ],
+)
+def test_sizes_that_are_none_are_refused(field: str, value: object, message: str):
+    record = {**json.loads(artifact.to_json(SIZED)), field: value}
+    with pytest.raises(ArtifactError, match=re.escape(message)):
+        artifact.from_json(Manifest, json.dumps(record).encode())
+
+
+def test_dimensions_that_are_not_declared_are_refused():
+    with pytest.raises(ArtifactError, match="not all declared"):
+        dataclasses.replace(SIZED, dims=DIMS[:1])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from graphc.base.dtypes import DType
+from graphc.base.size import bounds
 from graphc.codegen.llvm.function import FunctionWriter
 from graphc.codegen.llvm.scalar import ScalarEmitter, register_type, splat_literal
 from graphc.ir.kernel.index import Axis
@@ -61,7 +62,7 @@ def analyse(kernel: Kernel) -> tuple[dict[str, Spread], dict[Axis, int]]:
     declared: dict[str, tuple[Loop, ...]] = {}
     spreads: dict[str, Spread] = {}
     lanes = {
-        s.axis: next_power_of_two(s.axis.extent)
+        s.axis: next_power_of_two(bounds(s.axis.extent)[1])
         for s, _ in walk(kernel.body)
         if isinstance(s, Loop) and s.kind == "vector"
     }

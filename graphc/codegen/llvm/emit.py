@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
+from typing import Any
 
 from graphc.base.errors import CompileError
+from graphc.base.size import bounds, is_size
 from graphc.codegen.llvm.accumulator import Accumulator, AccumulatorWriter, Key, analyse
 from graphc.codegen.llvm.function import Coordinates, FunctionWriter, LaneValue
-from graphc.codegen.llvm.memory import MemoryWriter, VectorAxis
+from graphc.codegen.llvm.indices import VectorAxis
+from graphc.codegen.llvm.memory import MemoryWriter
 from graphc.codegen.llvm.module import Function, Item, Parameter
 from graphc.codegen.llvm.scalar import ScalarEmitter, register_type, splat_literal
 from graphc.codegen.llvm.share import ShareWriter
+from graphc.codegen.llvm.sizes import register_of
 from graphc.codegen.llvm.strided import Place, merge_spans
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import PRODUCTS
 from graphc.codegen.schedule.threads.chunks import Chunking
+from graphc.ir.kernel.dims import dims_of_kernel
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms
 from graphc.ir.kernel.map import operands_of
 from graphc.ir.kernel.statements import (
@@ -46,9 +51,10 @@ def emit_kernel(
     non_temporal: frozenset[str] = frozenset(),
 ) -> Function:
     """The function ``void @name(ptr, ...)`` of a scheduled kernel; the functions that it calls are
-    added to ``declarations``. Arguments are the kernel's buffers in order, scratch included; with ``chunking`` also
-    the number of the chunk to run and the number of chunks. With ``non_temporal`` (see memory.non_temporal) it is
-    ``@name.streamed``, for buffers that start at a cache line."""
+    added to ``declarations``. Arguments are the kernel's buffers in order, scratch included, and the named dimensions
+    on which it depends, in order of name; with ``chunking`` also the number of the chunk to run and the number of
+    chunks. With ``non_temporal`` (see memory.non_temporal) it is ``@name.streamed``, for buffers that start at a cache
+    line."""
     emitter = KernelEmitter(chunking.kernel if chunking else kernel, target, declarations, chunking)
     emitter.memory.non_temporal = non_temporal
     return emitter.emit()
@@ -86,6 +92,7 @@ class KernelEmitter:
             self.memory.buffers[buffer.name] = (buffer, f"%b{i}")
             readonly = " readonly" if buffer.role == "in" else ""
             parameters.append((f"ptr noalias nocapture{readonly}", f"%b{i}"))
+        parameters += [("i64", register_of(d)) for d in dims_of_kernel(self.kernel).values()]
         if self.share is not None:
             parameters += ShareWriter.PARAMETERS
             self.share.start()
@@ -299,7 +306,7 @@ class KernelEmitter:
             new = self._combined(acc, stmt.value, old, at)
             if masked:
                 assert vector is not None
-                new = self.scalar.select(vector.mask(), new, old, acc.dtype, acc.width)
+                new = self.scalar.select(self.memory.mask(), new, old, acc.dtype, acc.width)
             acc.registers[key] = new
 
     def _run(self, acc: Accumulator, key: Key, value: Ref, at: Coordinates) -> None:
@@ -311,7 +318,7 @@ class KernelEmitter:
             return
         if vector.partial:
             neutral = splat_literal(identity(acc.combine, acc.dtype), acc.width)
-            register = self.scalar.select(vector.mask(), register, neutral, acc.dtype, acc.width)
+            register = self.scalar.select(self.memory.mask(), register, neutral, acc.dtype, acc.width)
         self.accumulators.run(acc, key, register, vector.axis)
 
     def _combined(self, acc: Accumulator, value: Ref, old: str, at: Coordinates) -> str:
@@ -344,15 +351,8 @@ class KernelEmitter:
         """A lane loop, an unrolled loop, or a loop at run time."""
         if stmt.axis.extent == 0:
             return
-        if stmt.kind == "vector" and self.lanes[stmt.axis] == 1:
-            self.body(stmt.body)
-        elif stmt.kind == "vector":
-            if self.memory.vector is not None:
-                raise CompileError(f"@{self.kernel.name}: vector loop {stmt.axis} inside another one")
-            self.memory.vector = VectorAxis(stmt.axis, self.lanes[stmt.axis])
-            if not self._copied(stmt):
-                self.body(stmt.body)
-            self.memory.vector = None
+        if stmt.kind == "vector":
+            self._lane_loop(stmt)
         elif stmt.kind == "unroll":
             self.unroll.append(stmt.axis)
             self.body(stmt.body)
@@ -361,6 +361,28 @@ class KernelEmitter:
             self._shared_loop(stmt, self.share)
         else:
             self._run_time_loop(stmt)
+
+    def _lane_loop(self, stmt: Loop) -> None:
+        """All lanes at once; nothing where none is used."""
+        lanes, extent = self.lanes[stmt.axis], stmt.axis.extent
+        if is_size(extent) and not self._has_lanes(extent, lanes):
+            some = Axis(f"{stmt.axis.name}_some", (extent + (lanes - 1)) // lanes)
+            self._run_time_loop(Loop(some, "serial", (stmt,)))
+            return
+        if lanes == 1:
+            self.body(stmt.body)
+            return
+        if self.memory.vector is not None:
+            raise CompileError(f"@{self.kernel.name}: vector loop {stmt.axis} inside another one")
+        self.memory.vector = VectorAxis(stmt.axis, lanes)
+        if not self._copied(stmt):
+            self.body(stmt.body)
+        self.memory.vector = None
+
+    def _has_lanes(self, extent: Any, lanes: int) -> bool:
+        """Whether an extent is not 0 here, as it never is or as a loop around runs no time then."""
+        around = [scope.axis.extent for scope in self.function.scopes if scope.axis is not None]
+        return bounds(extent)[0] > 0 or any(extent == e or (extent + (lanes - 1)) // lanes == e for e in around)
 
     def _copied(self, stmt: Loop) -> bool:
         """Emits a lane loop that only copies a square block, from rows along unrolled copies to rows along the lanes;
@@ -380,7 +402,7 @@ class KernelEmitter:
         share.enter(stmt.axis, loop.counter)
         self.body(stmt.body)
         share.leave()
-        self.function.close_loop(loop, stmt.axis.extent, [])
+        self.function.close_loop(loop, [])
 
     def _run_time_loop(self, stmt: Loop) -> None:
         updated = {s.acc for s, _ in walk(stmt.body) if isinstance(s, Update)}
@@ -394,7 +416,9 @@ class KernelEmitter:
         for acc, key in carried:
             acc.registers[key] = self.function.phi(loop, register_type(acc.dtype, acc.width), acc.registers[key])
         self.body(stmt.body)
-        self.function.close_loop(loop, stmt.axis.extent, [acc.registers[key] for acc, key in carried])
+        after = self.function.close_loop(loop, [acc.registers[key] for acc, key in carried])
+        for (acc, key), register in zip(carried, after, strict=True):
+            acc.registers[key] = register
 
 
 def _flat(digits: list[tuple[int, int]]) -> int:

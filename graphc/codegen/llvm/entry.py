@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from graphc.base.errors import CompileError
+from graphc.base.size import bounds, is_size
 from graphc.codegen.llvm.emit import emit_kernel, non_temporal_name
 from graphc.codegen.llvm.module import Function, Item, Module, Parameter, text_of
+from graphc.codegen.llvm.sizes import SizeWriter, register_of
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.threads.execution import Execution
 from graphc.codegen.schedule.threads.plan import owners
+from graphc.ir.kernel.dims import dims_of_kernel, dims_of_program
 from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.kernel.statements import Call, Program, Storage, aligned
 
 ENTRY = "graphc_entry"
-"""Symbol of ``void graphc_entry(ptr table)``; the table holds the address of each bound storage, arena last."""
+"""Symbol of ``void graphc_entry(ptr table)``. The table holds the address of each bound storage, that of the arena, the
+size (i64) of each dimension that is known at run time, in the order of their names, and what programs with polls or
+stamps have as their last word."""
 THREADS = "graphc_threads"
 """Symbol that programs with work for several threads import: {address of graphc_pool_run, threads that a call may use,
 nanoseconds for which they spin}, see codegen.llvm.thread_pool. The first is not read while the second is 1."""
 INTERRUPT = "graphc_interrupt"
 """Symbol that programs with polls (see threads.polls) import: eight bytes with the numbers of the signals that came
-during the call, 0 where there were none. Their table has one more word, behind the last address: ARMED where the caller
+during the call, 0 where there were none. Their table has one more word, behind all others: ARMED where the caller
 wants to be interrupted, which becomes the number of the poll plus CUT where the program ended early, having written to
 nothing but its outputs and its arena."""
 ARMED, CUT = 1, 2
@@ -37,7 +43,7 @@ def bound_storages(program: Program) -> list[Storage]:
 
 
 STAMPS = "stamps"
-"""Storage of the stamps of ``emit_stamped``, whose address follows that of the arena in the table."""
+"""Storage of the stamps of ``emit_stamped``, whose address is the last word of the table."""
 
 
 def stamp_count(program: Program) -> int:
@@ -84,7 +90,7 @@ def _functions(
         declarations["ptrmask"] = "declare ptr @llvm.ptrmask.p0.i64(ptr, i64)"
     if execution.polls:
         functions += [_INTERRUPT, _LOOK]
-    return [*functions, *_EntryWriter(program, execution, target.line_bytes, stamped).emit()]
+    return [*functions, *_EntryWriter(program, execution, target.line_bytes, declarations, stamped).emit()]
 
 
 def _module(target: Target, declarations: dict[str, Item], functions: list[Item]) -> Module:
@@ -102,9 +108,10 @@ def _spaced(items: Sequence[Item]) -> list[Item]:
 _THREADS = f"@{THREADS} = external global {{ ptr, i64, i64 }}\n"
 
 
-def _start(table: Parameter, most: int, scratch: int) -> Function:
-    """The entry of a program that threads share."""
-    body = f"""\
+def _start(table: Parameter, most: int, scratch: str, head: Sequence[str]) -> Function:
+    """The entry of a program that threads share; ``head`` computes the register ``scratch``, if it is one."""
+    body = "".join(f"{line}\n" for line in ("entry:", *head)) if head else ""
+    body += f"""\
   %pcount = getelementptr i8, ptr @{THREADS}, i64 8
   %count = load atomic i64, ptr %pcount monotonic, align 8
   %more = icmp ugt i64 %count, 1
@@ -174,13 +181,25 @@ def _function(name: str, parameters: Sequence[Parameter], lines: Sequence[str]) 
 
 
 class _EntryWriter:
-    def __init__(self, program: Program, execution: Execution, line: int, stamped: bool = False):
+    def __init__(
+        self,
+        program: Program,
+        execution: Execution,
+        line: int,
+        declarations: dict[str, Item],
+        stamped: bool = False,
+    ):
         self.program = program
         self.line = line
         """Bytes of a cache line."""
         self.polls = execution.polls
-        self.last = len(bound_storages(program)) + 1
-        """The number of the table's word behind the addresses."""
+        self.dims = tuple(dims_of_program(program).values())
+        """Of which the sizes follow the addresses in the table."""
+        self.last = len(bound_storages(program)) + 1 + len(self.dims)
+        """The number of the table's last word."""
+        self.sizes = SizeWriter(self.declare)
+        """Of the function that is being written."""
+        self.declarations = declarations
         self.table: Parameter = (f"ptr noalias nocapture{'' if self.polls else ' readonly'}", "%table")
         self.non_temporal = execution.non_temporal
         self.stamped = stamped
@@ -204,6 +223,10 @@ class _EntryWriter:
         self.repeated: list[int] = []
         """Calls in open loops whose stamps are still to be written."""
 
+    def declare(self, name: str, text: str) -> None:
+        """Makes sure that an external function is declared."""
+        self.declarations[name] = text
+
     def emit(self) -> list[Item]:
         """The entry, and for a program that threads share the function that runs one chunk of it. The calls of a long
         program are in functions of their own, one after the other: the time to build one grows faster than its
@@ -220,8 +243,24 @@ class _EntryWriter:
             arguments = ", ".join(["ptr %table", *(f"{kind} {register}" for kind, register in parameters[1:])])
             main = [line for i, span in enumerate(spans) for line in self.call_span(i, span, arguments)]
         if shared:
-            functions += [_THREADS, _start(self.table, self.threads.most, self.program.scratch), _BARRIER]
+            functions += [_THREADS, self.start(), _BARRIER]
         return [*functions, _function(WORK if shared else ENTRY, parameters, main)]
+
+    def start(self) -> Function:
+        """The entry of a program that threads share."""
+        self.sizes = SizeWriter(self.declare)
+        scratch = self.sizes.value(self.program.scratch)
+        head = [*self.dimensions(), *self.sizes.lines] if is_size(self.program.scratch) else []
+        return _start(self.table, self.threads.most, scratch, head)
+
+    def dimensions(self) -> list[str]:
+        """The lines that load the sizes of all dimensions."""
+        lines = []
+        for i, dimension in enumerate(self.dims, len(self.bound) + 1):
+            register = register_of(dimension)
+            lines.append(f"  {register}.p = getelementptr inbounds i64, ptr %table, i64 {i}")
+            lines.append(f"  {register} = load i64, ptr {register}.p, align 8")
+        return lines
 
     def spans(self) -> list[tuple[int, int]]:
         """The numbers of the first call of each function and of the first one after it; loops stay in one piece."""
@@ -258,7 +297,7 @@ class _EntryWriter:
 
     def body(self, start: int, stop: int) -> list[str]:
         """The lines of a function with the calls from ``start`` to before ``stop``."""
-        self.lines = []
+        self.lines, self.sizes = [], SizeWriter(self.declare)
         self.addresses(self.program.calls[start:stop])
         if self.stamped:
             self.lines.append(f"  %pt = getelementptr inbounds ptr, ptr %table, i64 {self.last}")
@@ -270,7 +309,7 @@ class _EntryWriter:
             self.shared_calls(start, stop)
         else:
             self.calls(start, stop)
-        return self.lines
+        return [*self.dimensions(), *self.sizes.lines, *self.lines]
 
     def calls(self, start: int, stop: int) -> None:
         """Appends calls that one thread makes."""
@@ -294,8 +333,8 @@ class _EntryWriter:
         self.lines.append(f"  %pa = getelementptr inbounds ptr, ptr %table, i64 {len(self.bound)}")
         self.lines.append("  %arena = load ptr, ptr %pa, align 8")
         for i, offset in sorted(self.temporaries[name] for name in used if name in self.temporaries):
-            self.lines.append(f"  %m{i} = getelementptr inbounds i8, ptr %arena, i64 {offset}")
-        scratch = self.program.arena - self.program.scratch
+            self.lines.append(f"  %m{i} = getelementptr inbounds i8, ptr %arena, i64 {self.sizes.value(offset)}")
+        scratch = self.sizes.value(self.program.arena - self.program.scratch)
         self.lines.append(f"  %x = getelementptr inbounds i8, ptr %arena, i64 {scratch}")
 
     def poll(self, number: int) -> None:
@@ -327,9 +366,13 @@ class _EntryWriter:
         for axis in loops[len(self.loops) :]:
             label = f"{number}.{len(self.loops)}"
             self.lines.insert(0, f"  %c{label} = alloca i64, align 8")
+            self.lines.append(f"  store i64 0, ptr %c{label}, align 8")
+            if bounds(axis.extent)[0] < 1:
+                self.lines.append(f"  %e{label} = icmp eq i64 {self.sizes.value(axis.extent)}, 0")
+                self.lines.append(f"  br i1 %e{label}, label %E{label}, label %L{label}")
+            else:
+                self.lines.append(f"  br label %L{label}")
             self.lines += [
-                f"  store i64 0, ptr %c{label}, align 8",
-                f"  br label %L{label}",
                 f"L{label}:",
                 f"  %i{label} = load i64, ptr %c{label}, align 8",
             ]
@@ -363,7 +406,7 @@ class _EntryWriter:
             self.lines += [
                 f"  %n{label} = add nuw nsw i64 %i{label}, 1",
                 f"  store i64 %n{label}, ptr %c{label}, align 8",
-                f"  %d{label} = icmp eq i64 %n{label}, {axis.extent}",
+                f"  %d{label} = icmp eq i64 %n{label}, {self.sizes.value(axis.extent)}",
                 f"  br i1 %d{label}, label %E{label}, label %L{label}",
                 f"E{label}:",
             ]
@@ -377,10 +420,11 @@ class _EntryWriter:
         if offset == Index():
             return base
         itemsize = self.kernels[call.kernel].arguments[position].dtype.itemsize
-        total = str(offset.constant * itemsize)
+        total = self.sizes.value(offset.constant * itemsize)
         for k, (axis, label) in enumerate(self.loops):
             name = f"%o{number}.{position}.{k}"
-            self.lines.append(f"  {name}.m = mul i64 %i{label}, {offset.coefficient(axis) * itemsize}")
+            step = self.sizes.value(offset.coefficient(axis) * itemsize)
+            self.lines.append(f"  {name}.m = mul i64 %i{label}, {step}")
             self.lines.append(f"  {name} = add i64 {name}.m, {total}")
             total = name
         self.lines.append(f"  %q{number}.{position} = getelementptr inbounds i8, ptr {base}, i64 {total}")
@@ -390,11 +434,13 @@ class _EntryWriter:
         """Appends the call of a kernel, whose scratch buffers lie one after the other from ``scratch`` on."""
         kernel = self.kernels[call.kernel]
         args = [f"ptr {self.address(number, call, i)}" for i in range(len(call.args))]
-        offset = 0
+        offset: Any = 0
         for k, buffer in enumerate(b for b in kernel.buffers if b.role == "scratch"):
-            self.lines.append(f"  %x{number}.{k} = getelementptr inbounds i8, ptr {scratch}, i64 {offset}")
+            place = self.sizes.value(offset)
+            self.lines.append(f"  %x{number}.{k} = getelementptr inbounds i8, ptr {scratch}, i64 {place}")
             args.append(f"ptr %x{number}.{k}")
             offset += aligned(buffer.size * buffer.dtype.itemsize)
+        args += [f"i64 {register_of(dimension)}" for dimension in dims_of_kernel(kernel).values()]
         if call.kernel in self.threads.chunked:
             args += ["i64 %chunk", "i64 %chunks"]
         self.lines.append(f"  call void {self.function(number, call)}({', '.join(args)})")

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
+from graphc.base.size import bounds
 from graphc.codegen.llvm.module import Function, Item
 from graphc.codegen.llvm.scalar import register_type, splat_literal
+from graphc.codegen.llvm.sizes import SizeWriter
 from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.statements import Const
 
@@ -61,12 +63,16 @@ class OpenLoop:
     """Label of the block that enters the loop."""
     header: str
     counter: str
-    slots: list[list[str | list]]
+    end: str
+    """Register or literal of the number of iterations, or of the end of a part of them."""
+    slots: list[list[str | list]] = field(default_factory=list)
     """The phi lines, completed at the end."""
-    end: str = ""
-    """Register with the end of a loop over a part of its axis, else empty."""
     leave: str = ""
-    """Label of the block after such a loop."""
+    """Label of the block after a loop that may run no time at all, else empty."""
+    once: bool = False
+    """Whether it runs no more than once."""
+    initial: list[tuple[str, str]] = field(default_factory=list)
+    """(type, register or literal before the loop) of what it carries."""
 
 
 class FunctionWriter:
@@ -76,7 +82,8 @@ class FunctionWriter:
         self.declarations = declarations
         self.calls = False
         """Whether it calls functions that are in the module for it."""
-        self.lines: list[str | list] = []
+        self.sizes = SizeWriter(self.declare)
+        self.lines: list[str | list] = [self.sizes.lines]
         self.scopes: list[Scope] = [Scope(None, "", self.lines)]
         self.block = "entry"
         self._count = 0
@@ -150,46 +157,67 @@ class FunctionWriter:
 
     def open_loop(self, axis: Axis, start: str = "0", end: str = "") -> OpenLoop:
         """Starts a run-time loop; phis may be added right after with ``phi``. With registers ``start`` and ``end`` it
-        runs over that part of the axis, which may be empty, and carries no other phis."""
+        runs over that part of the axis, which may be empty."""
+        low, high = bounds(axis.extent)
+        part = bool(end)
+        end = end or self.sizes.value(axis.extent)
         preheader: list[str | list] = []
         self.lines.append(preheader)
-        before, header, counter = self.block, self.name("L"), self.name("%i")
-        leave = self.name("L") if end else ""
-        if end:
+        once = not part and low < high == 1
+        loop = OpenLoop(self.block, self.name("L"), "0" if once else self.name("%i"), end, once=once)
+        if part or low < 1:
+            loop.leave = self.name("L")
             some = self.line(f"icmp ult i64 {start}, {end}")
-            self.lines.append(f"  br i1 {some}, label %{header}, label %{leave}")
+            self.lines.append(f"  br i1 {some}, label %{loop.header}, label %{loop.leave}")
         else:
-            self.lines.append(f"  br label %{header}")
-        self.lines.append(f"{header}:")
-        self.scopes.append(Scope(axis, counter, preheader))
-        self.block = header
-        loop = OpenLoop(before, header, counter, [], end, leave)
-        self.phi(loop, "i64", start, counter)
-        if end:
+            self.lines.append(f"  br label %{loop.header}")
+        self.lines.append(f"{loop.header}:")
+        self.scopes.append(Scope(axis, loop.counter, preheader))
+        self.block = loop.header
+        if not once:
+            self._slot(loop, "i64", start, loop.counter)
+        if part:
             # NOTE: "freeze" hides that the counter counts. LLVM would take ten times as long for the addresses inside
             # if it took into account where the loop starts.
-            self.scopes[-1].register = self.line(f"freeze i64 {counter}")
+            self.scopes[-1].register = self.line(f"freeze i64 {loop.counter}")
         return loop
 
-    def phi(self, loop: OpenLoop, kind: str, initial: str, register: str = "") -> str:
-        """A value carried around an open loop; ``close_loop`` supplies the next value in the order of the calls."""
-        register = register or self.name()
+    def _slot(self, loop: OpenLoop, kind: str, initial: str, register: str) -> None:
         slot: list[str | list] = [f"  {register} = phi {kind} [ {initial}, %{loop.before} ], "]
         loop.slots.append(slot)
         self.lines.append(slot)
+
+    def phi(self, loop: OpenLoop, kind: str, initial: str) -> str:
+        """A value carried around an open loop; ``close_loop`` supplies the next value in the order of the calls."""
+        loop.initial.append((kind, initial))
+        if loop.once:
+            return initial
+        register = self.name()
+        self._slot(loop, kind, initial, register)
         return register
 
-    def close_loop(self, loop: OpenLoop, extent: int, carried: list[str]) -> None:
-        """Ends the loop; ``carried`` are the next values of the phis added after ``open_loop``."""
-        following = self.line(f"add nuw nsw i64 {loop.counter}, 1")
-        condition = self.line(f"icmp ult i64 {following}, {loop.end or extent}")
-        leave = loop.leave or self.name("L")
-        self.statement(f"br i1 {condition}, label %{loop.header}, label %{leave}")
+    def close_loop(self, loop: OpenLoop, carried: list[str]) -> list[str]:
+        """Ends the loop; ``carried`` are the next values of the phis added after ``open_loop``. Returns what they are
+        after the loop."""
+        following = "" if loop.once else self.line(f"add nuw nsw i64 {loop.counter}, 1")
+        condition = "" if loop.once else self.line(f"icmp ult i64 {following}, {loop.end}")
+        leave, last = loop.leave or self.name("L"), self.block
+        if loop.once:
+            self.statement(f"br label %{leave}")
+        else:
+            self.statement(f"br i1 {condition}, label %{loop.header}, label %{leave}")
+            for slot, value in zip(loop.slots, [following, *carried], strict=True):
+                slot[0] = f"{slot[0]}[ {value}, %{last} ]"
         self.lines.append(f"{leave}:")
-        for slot, value in zip(loop.slots, [following, *carried], strict=True):
-            slot[0] = f"{slot[0]}[ {value}, %{self.block} ]"
         self.scopes.pop()
         self.block = leave
+        if not loop.leave:
+            return carried
+        values = zip(loop.initial, carried, strict=True)
+        return [
+            self.line(f"phi {kind} [ {initial}, %{loop.before} ], [ {value}, %{last} ]")
+            for (kind, initial), value in values
+        ]
 
     def text(self) -> str:
         """The finished body."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any
 
 from graphc.base.dtypes import DType, int32, int64
-from graphc.base.errors import CompileError
+from graphc.base.size import bounds as size_bounds
+from graphc.base.size import is_size
 from graphc.codegen.llvm.function import Coordinates, FunctionWriter, LaneValue
+from graphc.codegen.llvm.indices import IndexWriter
 from graphc.codegen.llvm.scalar import literal, memory_type, register_type, splat_literal
 from graphc.codegen.llvm.strided import SHORT_STRIDES, Place, Spans, vectors_of
 from graphc.codegen.llvm.transpose import interleave_registers, transpose_registers, turning_function
@@ -19,189 +21,24 @@ from graphc.codegen.machine.instructions import (
     PREFETCH,
     SCATTER,
 )
-from graphc.ir.kernel.access import GATHERED, UNIFORM, UNIT, Access, access
-from graphc.ir.kernel.index import Atom, Axis, Div, Dynamic, Index, Mod, atoms, bounds, substitute
+from graphc.ir.kernel.access import GATHERED, UNIFORM, UNIT, access
+from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.kernel.statements import Buffer, Const, Guard, Load, Store
 
 _OPAQUE = "llvm.strip.invariant.group.p0"
 
 
-@dataclass(frozen=True)
-class VectorAxis:
-    """The axis that runs across lanes: ``axis.extent`` of ``lanes`` lanes are in use."""
-
-    axis: Axis
-    lanes: int
-
-    @property
-    def partial(self) -> bool:
-        """True when some lanes are unused."""
-        return self.axis.extent != self.lanes
-
-    def mask(self) -> str:
-        """The constant mask of used lanes."""
-        bits = ("true" if i < self.axis.extent else "false" for i in range(self.lanes))
-        return "<" + ", ".join(f"i1 {b}" for b in bits) + ">"
-
-
-class MemoryWriter:
-    """Turns index expressions into registers, loads and stores into instructions; cache lines have ``line`` bytes."""
+class MemoryWriter(IndexWriter):
+    """Turns loads and stores into instructions; cache lines have ``line`` bytes."""
 
     def __init__(self, function: FunctionWriter, lookup: Callable[[str], LaneValue], line: int):
-        self.function = function
+        super().__init__(function, lookup)
         self.line = line
-        self.lookup = lookup
         self.buffers: dict[str, tuple[Buffer, str]] = {}
         self.non_temporal: frozenset[str] = frozenset()
         """Buffers that start at a cache line and whose whole lines are written by non-temporal stores."""
-        self.vector: VectorAxis | None = None
         self.spans: Spans = {}
         """What the strided loads of the present statements read together."""
-
-    # ---- indices
-
-    def fix(self, index: Index, at: Coordinates) -> Index:
-        """The index with unrolled axes replaced by their coordinates."""
-        if not at:
-            return index
-        return substitute(index, lambda a: at.get(a) if isinstance(a, Axis) else None)
-
-    def varies(self, index: Index) -> bool:
-        """True when the index differs between lanes."""
-        if self.vector is None:
-            return False
-        for atom in atoms(index):
-            if atom == self.vector.axis:
-                return True
-            if isinstance(atom, Dynamic) and self.lookup(atom.name).lanes:
-                return True
-        return False
-
-    def access(self, index: Index) -> Access:
-        """How an index moves along the lanes."""
-        assert self.vector is not None
-        runtime = {a.name for a in atoms(index) if isinstance(a, Dynamic)}
-        return access(index, self.vector.axis, {name for name in runtime if self.lookup(name).lanes})
-
-    def _depth(self, atom: Atom, at: Coordinates) -> int:
-        if isinstance(atom, Axis):
-            for depth, scope in enumerate(self.function.scopes):
-                if scope.axis == atom:
-                    return depth
-            raise CompileError(f"axis {atom} is not open")
-        if isinstance(atom, Dynamic):
-            return self.lookup(atom.name).depth
-        return max((self._depth(a, at) for a, _ in atom.operand.terms), default=0)
-
-    def scalar_index(self, index: Index, at: Coordinates) -> str:
-        """A lane-invariant index as an i64 register or literal."""
-        return self._sum(index, at)[0]
-
-    def _sum(self, index: Index, at: Coordinates) -> tuple[str, int]:
-        """(register, loop depth) of an index without unrolled axes."""
-        total, depth = "", 0
-        for d, terms in self._by_depth(index, at):
-            for atom, coefficient in terms:
-                register = self._atom(atom, at)
-                if coefficient != 1:
-                    register = self.function.memo(
-                        d, ("mul", register, coefficient), f"mul nsw i64 {register}, {coefficient}"
-                    )
-                total = (
-                    self.function.memo(d, ("add", total, register), f"add nsw i64 {total}, {register}")
-                    if total
-                    else register
-                )
-            depth = d
-        if index.constant or not total:
-            if not total:
-                return str(index.constant), 0
-            total = self.function.memo(depth, ("add", total, index.constant), f"add nsw i64 {total}, {index.constant}")
-        return total, depth
-
-    def _by_depth(self, index: Index, at: Coordinates) -> list[tuple[int, list[tuple[Atom, int]]]]:
-        groups: dict[int, list[tuple[Atom, int]]] = {}
-        for atom, coefficient in index.terms:
-            groups.setdefault(self._depth(atom, at), []).append((atom, coefficient))
-        return sorted(groups.items())
-
-    def _atom(self, atom: Atom, at: Coordinates) -> str:
-        if isinstance(atom, Axis):
-            return next(s.register for s in self.function.scopes if s.axis == atom)
-        depth = self._depth(atom, at)
-        if isinstance(atom, Dynamic):
-            value = self.lookup(atom.name)
-            register = value.part(at)
-            if value.dtype.bits == 64:
-                return register
-            return self.function.memo(depth, ("wide", register), f"sext {register_type(value.dtype)} {register} to i64")
-        operand, _ = self._sum(atom.operand, at)
-        low, _ = bounds(atom.operand)
-        remainder = isinstance(atom, Mod)
-        if low >= 0:
-            verb = "urem" if remainder else "udiv"
-            return self.function.memo(depth, (verb, operand, atom.divisor), f"{verb} i64 {operand}, {atom.divisor}")
-        return self._floor(operand, atom.divisor, low, remainder, depth)
-
-    def _floor(self, operand: str, divisor: int, low: int, remainder: bool, depth: int) -> str:
-        """Floor division or remainder of a possibly negative index: shift it up by a multiple of the divisor first."""
-        lift = -(low // divisor) * divisor
-        memo = self.function.memo
-        lifted = memo(depth, ("add", operand, lift), f"add nsw i64 {operand}, {lift}")
-        if remainder:
-            return memo(depth, ("urem", lifted, divisor), f"urem i64 {lifted}, {divisor}")
-        quotient = memo(depth, ("udiv", lifted, divisor), f"udiv i64 {lifted}, {divisor}")
-        return memo(depth, ("add", quotient, -(lift // divisor)), f"add nsw i64 {quotient}, {-(lift // divisor)}")
-
-    def vector_index(self, index: Index, at: Coordinates, dtype: DType = int64) -> str:
-        """An index as a vector of integers, one per lane."""
-        vector = self.vector
-        assert vector is not None
-        lanes, f = vector.lanes, self.function
-        kind = register_type(dtype, lanes)
-        uniform = Index(tuple((a, c) for a, c in index.terms if not self.varies(Index(((a, 1),)))), index.constant)
-        base, _ = self._sum(uniform, at)
-        if dtype.bits == 32 and base.startswith("%"):
-            base = f.line(f"trunc i64 {base} to i32")
-        total = f.splat(base, dtype, lanes) if base.startswith("%") else splat_literal(Const(int(base), dtype), lanes)
-        for atom, coefficient in index.terms:
-            if not self.varies(Index(((atom, 1),))):
-                continue
-            if isinstance(atom, Axis):
-                element = register_type(dtype)
-                steps = ", ".join(f"{element} {i * coefficient}" for i in range(lanes))
-                term = f"<{steps}>"
-            else:
-                term = self._vector_atom(atom, at, dtype)
-                if coefficient != 1:
-                    term = f.line(f"mul {kind} {term}, {splat_literal(Const(coefficient, dtype), lanes)}")
-            total = f.line(f"add {kind} {total}, {term}")
-        return total
-
-    def _vector_atom(self, atom: Div | Mod | Dynamic | Axis, at: Coordinates, dtype: DType) -> str:
-        assert self.vector is not None
-        lanes, f = self.vector.lanes, self.function
-        kind = register_type(dtype, lanes)
-        if isinstance(atom, Dynamic):
-            value = self.lookup(atom.name)
-            register = f.widen(value, at, lanes)
-            if value.dtype.bits == dtype.bits:
-                return register
-            verb = "sext" if value.dtype.bits < dtype.bits else "trunc"
-            return f.line(f"{verb} {register_type(value.dtype, lanes)} {register} to {kind}")
-        assert isinstance(atom, (Div, Mod))
-        low, high = bounds(atom.operand)
-        lift = max(0, -(low // atom.divisor)) * atom.divisor
-        narrow = int32 if high + lift + self.vector.lanes * 64 < 2**31 else int64
-        inner = register_type(narrow, lanes)
-        operand = self.vector_index(atom.operand + lift, at, narrow)
-        verb = "urem" if isinstance(atom, Mod) else "udiv"
-        result = f.line(f"{verb} {inner} {operand}, {splat_literal(Const(atom.divisor, narrow), lanes)}")
-        if lift and isinstance(atom, Div):
-            result = f.line(f"sub {inner} {result}, {splat_literal(Const(lift // atom.divisor, narrow), lanes)}")
-        if narrow.bits < dtype.bits:
-            result = f.line(f"sext {inner} {result} to {kind}")
-        return result if narrow.bits <= dtype.bits else f.line(f"trunc {inner} {result} to {kind}")
 
     # ---- addresses
 
@@ -209,6 +46,10 @@ class MemoryWriter:
         """Pointer to ``buffer[index]``; parts that depend on outer loops only are computed there, once."""
         info, pointer = self.buffers[buffer]
         element = memory_type(info.dtype)
+        if is_size(index.constant):
+            offset, index = self.function.sizes.value(index.constant), Index(index.terms)
+            step = f"getelementptr inbounds {element}, ptr {pointer}, i64 {offset}"
+            pointer = self.function.memo(0, ("gep", pointer, offset), step)
         for depth, terms in self._by_depth(index, at):
             offset, _ = self._sum(Index(tuple(terms)), at)
             pointer = self.function.memo(
@@ -243,10 +84,10 @@ class MemoryWriter:
         # NOTE: one address and constant steps of 32 bits take a third of the instructions of 64-bit offsets.
         lowest = Index(tuple((a, c) for a, c in index.terms if a != vector.axis), index.constant)
         first = self._masked_base(info, lowest, at) if masked else self.address(buffer, lowest, at)
-        stride = found.stride
-        step = "i32" if abs(stride) * lanes * info.dtype.itemsize < 2**31 else "i64"
-        steps = ", ".join(f"{step} {lane * stride}" for lane in range(lanes))
-        return self.function.line(f"getelementptr {element}, ptr {first}, <{lanes} x {step}> <{steps}>")
+        reach = max(map(abs, size_bounds(found.stride))) * lanes * info.dtype.itemsize
+        step = int32 if reach < 2**31 else int64
+        steps = self._steps(found.stride, step)
+        return self.function.line(f"getelementptr {element}, ptr {first}, {register_type(step, lanes)} {steps}")
 
     # ---- guards
 
@@ -268,17 +109,17 @@ class MemoryWriter:
             varying = self.function.line(f"and <{lanes} x i1> {varying}, {wide}")
         return varying, lanes
 
-    def _bound(self, index: Index, low: int, high: int, before: str, at: Coordinates, varying: bool) -> str:
+    def _bound(self, index: Index, low: Any, high: Any, before: str, at: Coordinates, varying: bool) -> str:
         """One test suffices for both ends: (index - low) < (high - low), unsigned."""
         f = self.function
         if varying:
             assert self.vector is not None
             lanes = self.vector.lanes
             value = self.vector_index(index - low, at)
-            test = f.line(f"icmp ult <{lanes} x i64> {value}, {splat_literal(Const(high - low, int64), lanes)}")
+            test = f.line(f"icmp ult <{lanes} x i64> {value}, {self._wide(high - low, int64)}")
             return f.line(f"and <{lanes} x i1> {before}, {test}") if before else test
         value = self.scalar_index(index - low, at)
-        test = f.line(f"icmp ult i64 {value}, {high - low}")
+        test = f.line(f"icmp ult i64 {value}, {f.sizes.value(high - low)}")
         return f.line(f"and i1 {before}, {test}") if before else test
 
     def _splat_bit(self, bit: str, lanes: int) -> str:
@@ -291,11 +132,11 @@ class MemoryWriter:
         assert self.vector is not None
         lanes = self.vector.lanes
         if not mask:
-            return self.vector.mask() if self.vector.partial else ""
+            return self.mask() if self.vector.partial else ""
         wide = mask if mask_lanes else self._splat_bit(mask, lanes)
         if not self.vector.partial:
             return wide
-        return self.function.line(f"and <{lanes} x i1> {wide}, {self.vector.mask()}")
+        return self.function.line(f"and <{lanes} x i1> {wide}, {self.mask()}")
 
     # ---- loads and stores
 
@@ -314,7 +155,7 @@ class MemoryWriter:
     def transposed_axis(self, index: Index, axes: tuple[Axis, ...]) -> Axis | None:
         """The unrolled axis along which a strided load runs through memory, if its copies fill a square block."""
         vector = self.vector
-        if vector is None or vector.lanes < 4 or self.access(index).kind != "strided":
+        if vector is None or not vector.fixed or vector.lanes < 4 or self.access(index).kind != "strided":
             return None
         return next((a for a in axes if a.extent == vector.lanes and access(index, a, ()) == UNIT), None)
 
@@ -361,7 +202,7 @@ class MemoryWriter:
     def row_axis(self, index: Index, axes: tuple[Axis, ...]) -> Axis | None:
         """The unrolled axis along which a scattered vector store runs through memory."""
         vector = self.vector
-        if vector is None or vector.lanes < 4 or self.access(index).kind != "strided":
+        if vector is None or not vector.fixed or vector.lanes < 4 or self.access(index).kind != "strided":
             return None
         return next((a for a in axes if a.extent >= 4 and access(index, a, ()) == UNIT), None)
 
@@ -384,7 +225,7 @@ class MemoryWriter:
     def interleaved_axis(self, index: Index, axes: tuple[Axis, ...]) -> Axis | None:
         """The unrolled axis whose copies of a vector store lie between its lanes, and fill the gaps."""
         vector = self.vector
-        stride = self.access(index).stride if vector is not None and vector.lanes >= 4 else 0
+        stride = self.access(index).stride if vector is not None and vector.fixed and vector.lanes >= 4 else 0
         if stride not in SHORT_STRIDES:
             return None
         return next((a for a in axes if a.extent == stride and access(index, a, ()) == UNIT), None)
@@ -446,7 +287,7 @@ class MemoryWriter:
             if not mask:
                 return f.line(f"load {kind}, ptr {self.address(info.name, lowest, at)}, align {align}")
             return f.line(MASKED_LOAD.text(f, (self._masked_base(info, lowest, at), mask, fill), kind))
-        if not mask_given and found.stride in SHORT_STRIDES and lanes >= 4:
+        if not mask_given and self.vector.fixed and found.stride in SHORT_STRIDES and lanes >= 4:
             value = self._load_strided(info, index, found.stride, at)
             if value:
                 return value
@@ -458,7 +299,7 @@ class MemoryWriter:
         last; None for other loads."""
         index = self.fix(index, at)
         stride = self.access(index).stride
-        if self.vector is None or stride not in SHORT_STRIDES:
+        if self.vector is None or not self.vector.fixed or stride not in SHORT_STRIDES:
             return None
         terms = tuple((a, c) for a, c in index.terms if a != self.vector.axis)
         return (buffer, terms), index.constant, index.constant + stride * (self.vector.axis.extent - 1) + 1

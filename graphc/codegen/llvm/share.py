@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from graphc.base.size import is_one
 from graphc.codegen.llvm.function import FunctionWriter
 from graphc.codegen.schedule.threads.chunks import Chunking, Share
 from graphc.ir.kernel.index import Axis
@@ -17,15 +20,15 @@ class ShareWriter:
         self.function = function
         self.shares = chunking.shares
         self.grains = chunking.grains
-        self.position: list[str] = ["0"]
-        """Grain at which the innermost open iteration starts."""
+        self.position: list[tuple[str, Any]] = [("", 0)]
+        """Grain at which the innermost open iteration starts: a register (or none) and a size."""
         self.low = self.high = ""
 
     def start(self) -> None:
         """Computes the chunk's own grains; call it at the start of the function."""
-        line = self.function.line
-        lower = line(f"mul nuw i64 %chunk, {self.grains}")
-        upper = line(f"add nuw i64 {lower}, {self.grains}")
+        line, grains = self.function.line, self.function.sizes.value(self.grains)
+        lower = line(f"mul nuw i64 %chunk, {grains}")
+        upper = line(f"add nuw i64 {lower}, {grains}")
         self.low = line(f"udiv i64 {lower}, %chunks")
         self.high = line(f"udiv i64 {upper}, %chunks")
 
@@ -39,21 +42,22 @@ class ShareWriter:
         """Call it inside the loop, whose counter is given."""
         share = self.shares[axis]
         if share.whole:
-            self.position.append("")
+            self.position.append(("", 0))
             return
         base = self._base(share)
-        grains = self.function.line(f"mul nuw nsw i64 {counter}, {share.weight}")
-        self.position.append(self.function.line(f"add nuw nsw i64 {grains}, {base}"))
+        grains = self.function.line(f"mul nuw nsw i64 {counter}, {self.function.sizes.value(share.weight)}")
+        self.position.append((self.function.line(f"add nuw nsw i64 {grains}, {base}"), 0))
 
     def leave(self) -> None:
         """Call it after the loop."""
         self.position.pop()
 
     def _base(self, share: Share) -> str:
-        position = self.position[-1]
-        if position.isdigit():
-            return str(int(position) + share.offset)
-        return self.function.line(f"add nuw nsw i64 {position}, {share.offset}") if share.offset else position
+        register, position = self.position[-1]
+        offset = self.function.sizes.value(position + share.offset)
+        if not register:
+            return offset
+        return register if offset == "0" else self.function.line(f"add nuw nsw i64 {register}, {offset}")
 
     def _bound(self, grain: str, base: str, share: Share, axis: Axis, up: bool) -> str:
         """The iteration that starts at a grain (the next one when it starts in between and ``up``), within the loop."""
@@ -62,10 +66,13 @@ class ShareWriter:
         declare("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
         inside = line(f"sub nsw i64 {grain}, {base}")
         inside = line(f"call i64 @llvm.smax.i64(i64 {inside}, i64 0)")
-        if share.weight > 1:
+        sizes = self.function.sizes
+        if not is_one(share.weight):
+            weight = sizes.positive(share.weight)
             if up:
-                inside = line(f"add nuw nsw i64 {inside}, {share.weight - 1}")
-            inside = line(f"udiv i64 {inside}, {share.weight}")
-        inside = line(f"call i64 @llvm.smin.i64(i64 {inside}, i64 {axis.extent})")
+                less = sizes.line(f"sub nuw nsw i64 {weight}, 1") if weight.startswith("%") else share.weight - 1
+                inside = line(f"add nuw nsw i64 {inside}, {less}")
+            inside = line(f"udiv i64 {inside}, {weight}")
+        inside = line(f"call i64 @llvm.smin.i64(i64 {inside}, i64 {sizes.value(axis.extent)})")
         # NOTE: "freeze" hides how a bound comes about; knowing it, LLVM would not strength-reduce the addresses inside.
         return line(f"freeze i64 {inside}")

@@ -35,8 +35,8 @@ def test_what_belongs_to_an_outer_scope_goes_before_the_loop():
     assert f.depth == 2
     f.memo(0, "once", "add i64 %n, 7")
     f.memo(1, "per row", f"mul i64 {f.scopes[1].register}, 4")
-    f.close_loop(inner, 4, [])
-    f.close_loop(outer, 3, [])
+    f.close_loop(inner, [])
+    f.close_loop(outer, [])
     lines = accepted(f).splitlines()
     labels = [i for i, line in enumerate(lines) if line.endswith(":")]
     place = {word: next(i for i, line in enumerate(lines) if word in line) for word in ("%n, 7", "mul i64")}
@@ -48,7 +48,7 @@ def test_registers_of_a_closed_loop_are_forgotten():
     for _ in range(2):
         loop = f.open_loop(Axis("i", 3))
         f.memo(1, "square", f"mul i64 {f.scopes[1].register}, {f.scopes[1].register}")
-        f.close_loop(loop, 3, [])
+        f.close_loop(loop, [])
     assert accepted(f).count("mul i64") == 2
 
 
@@ -57,7 +57,7 @@ def test_a_phi_carries_a_value_around_the_loop():
     loop = f.open_loop(Axis("i", 5))
     total = f.phi(loop, "i64", "%n")
     following = f.line(f"add i64 {total}, {f.scopes[-1].register}")
-    f.close_loop(loop, 5, [following])
+    f.close_loop(loop, [following])
     f.statement(f"store i64 {following}, ptr %p")
     assert f"phi i64 [ %n, %entry ], [ {following}, %" in accepted(f)
 

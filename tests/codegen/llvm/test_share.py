@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from graphc.base.named_dims import Dim
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.function import FunctionWriter
 from graphc.codegen.llvm.share import ShareWriter
@@ -72,3 +73,45 @@ def test_an_opened_loop_is_entered_where_it_holds_grains(weight: int):
                 first, last = inner(chunk, chunks, at)
                 seen += [(at, i) for i in range(first, last)]
         assert seen == [(a, b) for a in range(5) for b in range(7)]
+
+
+def sized_bounds(chunking: Chunking, axis: Axis, outer: Axis | None = None):
+    """A native function (chunk, chunks, iteration of ``outer``, n, m) -> (start, end) of a loop."""
+    declarations: dict[str, str] = {}
+    function = FunctionWriter(declarations)
+    share = ShareWriter(function, chunking)
+    share.start()
+    if outer is not None:
+        share.enter(outer, "%at")
+    start, end = share.bounds(axis)
+    parameters = "i64 %chunk, i64 %chunks, i64 %at, i64 %n.n, i64 %n.m, ptr %out"
+    text = [*declarations.values(), f"define void @entry({parameters}) {{", "entry:"]
+    text += [function.text(), f"  store i64 {start}, ptr %out", "  %next = getelementptr i64, ptr %out, i64 1"]
+    text += [f"  store i64 {end}, ptr %next", "  ret void", "}"]
+    library = load_object(build_object("\n".join(text), host_target(), quick=True), "entry")
+    native = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5, ctypes.c_void_p)(library.address)
+
+    def call(chunk: int, chunks: int, at: int, n: int, m: int) -> tuple[int, int]:
+        out = (ctypes.c_int64 * 2)()
+        native(chunk, chunks, at, n, m, ctypes.addressof(out))
+        assert library.address
+        return out[0], out[1]
+
+    return call
+
+
+@pytest.mark.parametrize("chunks", [1, 2, 3, 16])
+def test_parts_of_loops_of_run_time_sizes_cover_each_iteration_once(chunks: int):
+    n, m = Dim("n", 0, 40), Dim("m", 1, 9)
+    outer, inner = Axis("a", m), Axis("b", n)
+    shares = {outer: Share(2 * n, 3 * n, False), inner: Share(0, 3, True)}
+    found = Chunking(Kernel("k", (), ()), 2 * n + 3 * n * m, shares)
+    around, inside = sized_bounds(found, outer), sized_bounds(found, inner, outer)
+    for size, count in ((0, 1), (0, 9), (1, 1), (7, 3), (40, 9)):
+        done = []
+        for chunk in range(chunks):
+            first, last = around(chunk, chunks, 0, size, count)
+            for at in range(first, last):
+                start, end = inside(chunk, chunks, at, size, count)
+                done += [(at, i) for i in range(start, end)]
+        assert done == [(at, i) for at in range(count) for i in range(size)]

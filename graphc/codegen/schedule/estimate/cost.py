@@ -1,9 +1,13 @@
-"""What a scheduled kernel is expected to cost, from the trip counts of its loops and the bytes that it touches."""
+"""What a scheduled kernel is expected to cost, from the trip counts of its loops and the bytes that it touches.
+
+Sizes known at run time count as what they are expected to be.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 
+from graphc.base.size import hint
 from graphc.codegen.machine.roofline import Roofline
 from graphc.ir.kernel.access import access
 from graphc.ir.kernel.index import Axis
@@ -25,7 +29,7 @@ class StatementCounts:
         if isinstance(stmt, Loop):
             return self._loop(stmt, vector)
         if vector is not None and isinstance(stmt, Load | Store) and not access(stmt.index, vector).plain:
-            return vector.extent
+            return hint(vector.extent)
         return 1
 
     def _loop(self, loop: Loop, vector: Axis | None) -> int:
@@ -35,7 +39,7 @@ class StatementCounts:
         if loop.kind == "vector":
             cost = self.body(loop.body, loop.axis)
         else:
-            cost = loop.axis.extent * (self.body(loop.body, vector) + (loop.kind != "unroll"))
+            cost = hint(loop.axis.extent) * (self.body(loop.body, vector) + (loop.kind != "unroll"))
         # NOTE: the loop is kept, so that its id stays its own.
         self._known[id(loop)] = (loop, cost)
         return cost
@@ -43,7 +47,7 @@ class StatementCounts:
 
 def kernel_ns(kernel: Kernel, statements: int, roofline: Roofline) -> int:
     """Nanoseconds that one run takes on one core, very roughly; ``statements`` is the cost of the body."""
-    touched = sum(b.size * b.dtype.itemsize for b in kernel.arguments)
+    touched = sum(hint(b.size) * b.dtype.itemsize for b in kernel.arguments)
     return int(roofline.time(statements, touched))
 
 
@@ -51,6 +55,6 @@ def program_ns(program: Program, roofline: Roofline) -> int:
     """Nanoseconds that one run of a scheduled program takes on one core, very roughly."""
     runs: Counter[str] = Counter()
     for call in program.calls:
-        runs[call.kernel] += call.runs
+        runs[call.kernel] += hint(call.runs)
     kernels = [k for k in program.kernels if runs[k.name]]
     return sum(runs[k.name] * kernel_ns(k, StatementCounts().body(k.body), roofline) for k in kernels)

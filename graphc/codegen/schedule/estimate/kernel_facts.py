@@ -1,11 +1,16 @@
-"""What a scheduled kernel looks like and what it does: lanes, register block, operations, bytes that it touches."""
+"""What a scheduled kernel looks like and what it does: lanes, register block, operations, bytes that it touches.
+
+Sizes known at run time count as what they are expected to be.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
+from graphc.base.size import bounds, hint
 from graphc.ir.kernel.access import access
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, axes_of
 from graphc.ir.kernel.statements import Acc, IndexLet, Kernel, Let, Load, Loop, Read, Stmt, Store, Update, walk
@@ -66,7 +71,7 @@ class KernelFacts:
 def kernel_facts(kernel: Kernel) -> KernelFacts:
     """The facts of a scheduled kernel, from its loops and indices alone."""
     read, written = _traffic(kernel)
-    rows = tuple(b.size * b.dtype.itemsize for b in kernel.buffers if b.role == "scratch")
+    rows = tuple(hint(b.size) * b.dtype.itemsize for b in kernel.buffers if b.role == "scratch")
     return KernelFacts(main_vectorization(kernel), count_flops(kernel), read, written, rows)
 
 
@@ -75,11 +80,16 @@ def main_vectorization(kernel: Kernel) -> Vectorization:
     best, most = Vectorization(1, (), False, False, True), -1
     for stmt, loops in walk(kernel.body):
         if isinstance(stmt, Loop) and stmt.kind == "vector":
-            inside = sum(prod(x.axis.extent for x in inner) for _, inner in walk(stmt.body))
-            weight = prod(x.axis.extent for x in loops) * stmt.axis.extent * inside
+            inside = sum(_points(inner) for _, inner in walk(stmt.body))
+            weight = _points((*loops, stmt)) * inside
             if weight > most:
                 best, most = _vectorization(stmt, loops), weight
     return best
+
+
+def _points(loops: Iterable[Loop]) -> int:
+    """How often the body of the last of some nested loops runs."""
+    return prod(hint(x.axis.extent) for x in loops)
 
 
 def _vectorization(loop: Loop, loops: tuple[Loop, ...]) -> Vectorization:
@@ -90,7 +100,7 @@ def _vectorization(loop: Loop, loops: tuple[Loop, ...]) -> Vectorization:
     holds = bool(own) and any(isinstance(s, Loop) and s.kind == "reduce" for s in inside)
     nested = any(x.kind == "unroll" and any(y.kind == "reduce" for y in loops[i:]) for i, x in enumerate(loops))
     near = all(access(s.index, loop.axis).plain for s in inside if isinstance(s, Load | Store))
-    return Vectorization(loop.axis.extent, tuple(c for c in copies if c > 1), holds or nested, reduced, near)
+    return Vectorization(bounds(loop.axis.extent)[1], tuple(c for c in copies if c > 1), holds or nested, reduced, near)
 
 
 def count_flops(kernel: Kernel) -> int:
@@ -103,10 +113,10 @@ def count_flops(kernel: Kernel) -> int:
         if name:
             varies[name] = lanes if isinstance(stmt, Acc) else _dependence(stmt, varies) & lanes
         if isinstance(stmt, Update):
-            total += prod(x.axis.extent for x in loops)
+            total += _points(loops)
         elif isinstance(stmt, Let) and stmt.dtype.kind == "f":
-            times = prod(x.axis.extent for x in loops if x.axis not in lanes)
-            total += _ARITHMETIC.get(stmt.op, 0) * times * prod(a.extent for a in varies[name])
+            times = _points(x for x in loops if x.axis not in lanes)
+            total += _ARITHMETIC.get(stmt.op, 0) * times * prod(hint(a.extent) for a in varies[name])
     return total
 
 
@@ -132,13 +142,13 @@ def _traffic(kernel: Kernel) -> tuple[int, int]:
         if isinstance(stmt, Load | Store):
             dynamic = any(isinstance(a, Dynamic) for a in atoms(stmt.index))
             used = axes_of(stmt.index)
-            points = prod(x.axis.extent for x in loops if dynamic or x.axis in used)
+            points = _points(x for x in loops if dynamic or x.axis in used)
             (read if isinstance(stmt, Load) else written)[stmt.buffer] += points
             if isinstance(stmt, Store) and stmt.combine:
                 read[stmt.buffer] += points
     sizes = {b.name: b for b in kernel.arguments}
     totals = [
-        sum(min(count[n], b.size) * b.dtype.itemsize for n, b in sizes.items() if n in count)
+        sum(min(count[n], hint(b.size)) * b.dtype.itemsize for n, b in sizes.items() if n in count)
         for count in (read, written)
     ]
     return totals[0], totals[1]

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from graphc.base.size import hint, is_size
 from graphc.codegen.machine.costs import DEFAULT, MemoryCosts
 from graphc.codegen.schedule.memory.liveness import Interval, intervals, peak
+from graphc.codegen.schedule.memory.sized import Placement, bound_of
 from graphc.ir.kernel.statements import ALIGNMENT, Program, aligned
 
 
 def reserved(nbytes: int, costs: MemoryCosts) -> int:
     """What a temporary takes: a large one a few lines more, so that neighbours do not start at the same place of a
     page, where the cache mistakes one for the other."""
-    return aligned(nbytes) + (costs.skew_lines * ALIGNMENT if nbytes >= costs.skewed_bytes else 0)
+    return aligned(nbytes) + (costs.skew_lines * ALIGNMENT if hint(nbytes) >= costs.skewed_bytes else 0)
 
 
 _ORDERS: tuple[Callable[[Interval, int], tuple], ...] = (
@@ -28,30 +31,33 @@ _ORDERS: tuple[Callable[[Interval, int], tuple], ...] = (
 
 def plan_memory(program: Program, costs: MemoryCosts = DEFAULT.memory) -> Program:
     """Needs: a lowered, scheduled program. Does: places temporaries by best fit under several orders and keeps the
-    smallest arena; one that is not near the lower bound is tried again with what lies highest placed first. Leaves:
-    offsets in the storages, the arena's size, kernel scratch at its end."""
+    smallest arena; one that is not near the lower bound is tried again with what lies highest placed first. Of sizes
+    known at run time those that are expected decide, and what is proven of all. Leaves: offsets in the storages, the
+    arena's size, kernel scratch at its end."""
     live = intervals(program)
     sizes = {i.storage.name: reserved(i.storage.nbytes, costs) for i in live}
-    bound = peak(live, sizes)
-    best: dict[str, int] = {}
-    best_size = -1
-    orders = [sorted(live, key=lambda i: (*f(i, sizes[i.storage.name]), i.storage.name)) for f in _ORDERS]
+    expected = {name: hint(size) for name, size in sizes.items()}
+    place = Placement().place if any(map(is_size, sizes.values())) else _place
+    bound = peak(live, expected)
+    best: dict[str, Any] = {}
+    best_size: Any = -1
+    orders = [sorted(live, key=lambda i: (*f(i, expected[i.storage.name]), i.storage.name)) for f in _ORDERS]
     again = min(costs.arena_orders, costs.arena_placed // (len(live) + 1))
     for ordered in (*orders, *(o for o in orders for _ in range(again))):
-        offsets, size = _place(ordered, sizes)
-        if best_size < 0 or size < best_size:
+        offsets, size = place(ordered, sizes)
+        if hint(best_size) < 0 or hint(size) < hint(best_size):
             best, best_size = offsets, size
-        if best_size <= bound * costs.arena_near:
+        if hint(best_size) <= bound * costs.arena_near:
             break
-        highest = max(ordered, key=lambda i: offsets[i.storage.name] + sizes[i.storage.name])
+        highest = max(ordered, key=lambda i: hint(offsets[i.storage.name]) + expected[i.storage.name])
         ordered.remove(highest)
         ordered.insert(0, highest)
     storages = tuple(replace(s, offset=best[s.name]) if s.name in best else s for s in program.storages)
-    scratch = max((_scratch_bytes(program, c.kernel) for c in program.calls), default=0)
-    return replace(program, storages=storages, arena=max(0, best_size) + scratch, scratch=scratch)
+    scratch = bound_of([_scratch_bytes(program, name) for name in dict.fromkeys(c.kernel for c in program.calls)])
+    return replace(program, storages=storages, arena=(best_size if live else 0) + scratch, scratch=scratch)
 
 
-def _scratch_bytes(program: Program, kernel: str) -> int:
+def _scratch_bytes(program: Program, kernel: str) -> Any:
     buffers = program.kernel(kernel).buffers
     return sum(aligned(b.size * b.dtype.itemsize) for b in buffers if b.role == "scratch")
 

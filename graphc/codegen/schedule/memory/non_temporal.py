@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphc.base.size import hint
 from graphc.codegen.machine.target import Target
 from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Program, Store, walk
@@ -31,7 +32,7 @@ def non_temporal_buffers(program: Program, target: Target) -> dict[str, frozense
 
 
 def _bytes(*buffers: Buffer) -> int:
-    return sum(b.size * b.dtype.itemsize for b in buffers)
+    return sum(hint(b.size) * b.dtype.itemsize for b in buffers)
 
 
 def _unread_outputs(program: Program) -> set[str]:
@@ -46,7 +47,7 @@ def _vast(program: Program, target: Target) -> set[str]:
     """Storages of which nothing is left in a cache when they have been written."""
     shared = {s.alias for s in program.storages if s.alias}
     least = target.costs.memory.vast * target.costs.memory.non_temporal_bytes
-    large = [s for s in program.storages if s.nbytes >= least and not s.alias]
+    large = [s for s in program.storages if hint(s.nbytes) >= least and not s.alias]
     return {s.name for s in large if s.cls in ("output", "temp")} - shared
 
 

@@ -3,6 +3,9 @@
 The iterations of all shared loops lie in one row of grains, each iteration taking as many as it costs. Chunk ``p``
 of ``n`` holds the iterations that start in the grains from ``total * p // n`` to ``total * (p + 1) // n``. This
 contiguous chunk depends on nothing but the kernel and ``n``; what an iteration computes does not depend on ``n``.
+
+Where extents are sizes known at run time, so are places and numbers of grains. What an iteration costs that is handed
+out whole is a number, and which loops are opened is decided for the sizes that are expected.
 """
 
 from __future__ import annotations
@@ -10,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import gcd
+from typing import Any
 
+from graphc.base.size import always, hint, is_one
 from graphc.codegen.machine.costs import ThreadCosts
 from graphc.codegen.schedule.estimate.cost import StatementCounts
 from graphc.ir.kernel.access import GATHERED, access
@@ -23,9 +28,9 @@ from graphc.ir.kernel.statements import Acc, Kernel, Load, Loop, Stmt, Store, Up
 class Share:
     """Where the iterations of a loop lie among the grains of the iteration (or kernel) around."""
 
-    offset: int
-    weight: int
-    """Grains of one iteration."""
+    offset: Any
+    weight: Any
+    """Grains of one iteration: a number, or a size where loops inside are shared that have one as their extent."""
     whole: bool
     """True when an iteration belongs to one chunk; False when loops inside are shared, and a chunk enters every
     iteration in which it has grains."""
@@ -36,7 +41,7 @@ class Chunking:
     """A kernel and how its loops are shared. What stands outside of them stores nothing, and every thread runs it."""
 
     kernel: Kernel
-    grains: int
+    grains: Any
     shares: dict[Axis, Share]
 
 
@@ -49,8 +54,13 @@ class _Unit:
     """Of one iteration."""
     inner: list[_Unit] = field(default_factory=list)
     """What an opened loop hands out."""
-    offset: int = 0
-    weight: int = 1
+    offset: Any = 0
+    weight: Any = 1
+
+    @property
+    def iterations(self) -> int:
+        """How many there are expected to be."""
+        return hint(self.loop.axis.extent)
 
 
 def chunk_kernel(kernel: Kernel, counts: StatementCounts, costs: ThreadCosts) -> Chunking | None:
@@ -59,7 +69,7 @@ def chunk_kernel(kernel: Kernel, counts: StatementCounts, costs: ThreadCosts) ->
     units = planner.units(kernel.body, ())
     if units is None:
         return None
-    total = sum(u.cost * u.loop.axis.extent for u in units)
+    total = sum(u.cost * u.iterations for u in units)
     planner.open(units, total)
     leaves = list(_leaves(units, 1))
     if sum(count for _, count in leaves) < 2:
@@ -81,16 +91,16 @@ def _all(units: list[_Unit]) -> Iterator[_Unit]:
 def _leaves(units: list[_Unit], around: int) -> Iterator[tuple[_Unit, int]]:
     """Every loop whose iterations are handed out, with the number of its iterations in the kernel."""
     for unit in units:
-        count = around * unit.loop.axis.extent
+        count = around * unit.iterations
         if unit.inner:
             yield from _leaves(unit.inner, count)
         else:
             yield unit, count
 
 
-def _place(units: list[_Unit], grain: int) -> int:
+def _place(units: list[_Unit], grain: int) -> Any:
     """Sets offsets and weights; returns how many grains the units take."""
-    position = 0
+    position: Any = 0
     for unit in units:
         unit.offset = position
         unit.weight = _place(unit.inner, grain) if unit.inner else unit.cost // grain
@@ -146,9 +156,9 @@ class _Planner:
                 continue
             axes = (*around, unit.loop.axis)
             inner = self.units(unit.loop.body, axes)
-            if not inner or all(u.loop.axis.extent == 1 for u in inner):
+            if not inner or all(is_one(u.loop.axis.extent) for u in inner):
                 continue
-            if unit.cost - sum(u.cost * u.loop.axis.extent for u in inner) > unit.cost * self.costs.repeated:
+            if unit.cost - sum(u.cost * u.iterations for u in inner) > unit.cost * self.costs.repeated:
                 continue
             unit.inner = inner
             self.open(inner, total, axes)
@@ -201,6 +211,12 @@ def _is_injective(store: Store, axes: tuple[Axis, ...]) -> bool:
         outer = axes[: position + 1]
         walks = [access(store.index, a, ()) for a in outer]
         low, high = bounds(substitute_axes(store.index, dict.fromkeys(outer, 0)))
-        if axis.extent > 1 and (GATHERED in walks or abs(walks[-1].stride) <= high - low):
+        one = always("<=", axis.extent, 1)
+        if not one and (GATHERED in walks or not _is_longer(walks[-1].stride, high - low)):
             return False
     return True
+
+
+def _is_longer(stride: Any, span: Any) -> bool:
+    """Whether a stride is larger than a span for all sizes, whatever its sign."""
+    return always("<=", span + 1, stride) or always("<=", span + 1, -stride)

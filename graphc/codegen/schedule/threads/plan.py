@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from graphc.base.size import always, hint
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.estimate.cost import StatementCounts, kernel_ns
 from graphc.codegen.schedule.threads.chunks import Chunking, chunk_kernel
@@ -43,7 +44,7 @@ def plan_threads(program: Program, target: Target) -> ThreadPlan:
     costs, roofline = target.costs.threads, target.roofline
     runs: Counter[str] = Counter()
     for call in program.calls:
-        runs[call.kernel] += call.runs
+        runs[call.kernel] += hint(call.runs)
     repeated = {call.kernel for call in program.calls if call.loops}
     chunked: dict[str, Chunking] = {}
     shared = 0
@@ -75,8 +76,9 @@ class _MemoryUse:
 
     def waits_for(self, earlier: _MemoryUse) -> bool:
         """Whether a barrier must stand between the two uses."""
-        together = self.place == earlier.place and self.start < earlier.stop and earlier.start < self.stop
-        return together and (self.writes or earlier.writes) and not (self.alone and earlier.alone)
+        if self.place != earlier.place or not (self.writes or earlier.writes) or (self.alone and earlier.alone):
+            return False
+        return not always("<=", earlier.stop, self.start) and not always("<=", self.stop, earlier.start)
 
 
 class _Barriers:

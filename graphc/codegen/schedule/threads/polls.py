@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphc.base.size import hint
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.estimate.cost import StatementCounts, kernel_ns
 from graphc.codegen.schedule.threads.plan import ThreadPlan, owners
@@ -15,7 +16,7 @@ def find_polls(program: Program, threads: ThreadPlan, target: Target) -> frozens
     or state; threads poll only at barriers, and not in loops that they share."""
     kernels = {k.name: k for k in program.kernels}
     times = {k.name: kernel_ns(k, StatementCounts().body(k.body), target.roofline) for k in program.kernels}
-    if sum(times[call.kernel] * call.runs for call in program.calls) < INTERRUPTIBLE_NS:
+    if sum(times[call.kernel] * hint(call.runs) for call in program.calls) < INTERRUPTIBLE_NS:
         return frozenset()
     owner, poll_ns = owners(program), target.costs.threads.poll_ns
 
@@ -31,7 +32,7 @@ def find_polls(program: Program, threads: ThreadPlan, target: Target) -> frozens
             since = 0
         if any(map(writes, unit)):
             break
-        spent = sum(times[call.kernel] * call.runs for call in unit)
+        spent = sum(times[call.kernel] * hint(call.runs) for call in unit)
         if axis is not None and spent >= poll_ns and not threads.chunked:
             found.add(number)
         since += spent

@@ -81,7 +81,8 @@ def test_a_program_ends_at_the_poll_and_leaves_parameters(threads: int):
         bound = tuple(np.full(spec.shape, 0.01, np.float32) for spec in program.bound)
         inputs = [np.ones(spec.shape, np.float32) for spec in program.inputs]
         frame = program.frame(bound)
-        kept = [program._take_inputs(frame, inputs), program._allocate(frame)]
+        sizes = program.sizes.fixed
+        kept = [program._take_inputs(frame, sizes, inputs), program._allocate(frame, sizes)]
         if frame.arena is None:
             memory = np.empty(program.manifest.arena + 64, np.uint8)
             frame.pointers[program.arena_slot] = -(-memory.ctypes.data // 64) * 64

@@ -1,0 +1,99 @@
+"""Sizes of a call as LLVM values: each is computed once, from the dimensions, at the head of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from graphc.base.size import Atom, Dimension, Monomial, Size, bounds, is_size
+
+_MAX = "llvm.umax.i64"
+
+
+def register_of(dimension: Dimension) -> str:
+    """The i64 register that holds a dimension; names may have letters that LLVM does not take."""
+    return "%n." + "".join(c if c.isascii() else f"${ord(c):x}" for c in dimension.name)
+
+
+class SizeWriter:
+    """Turns sizes into literals and registers. The dimensions themselves must be parameters, or loaded before."""
+
+    def __init__(self, declare: Callable[[str, str], None]):
+        self.declare = declare
+        self.lines: list[str] = []
+        """What computes them; it stands before everything else."""
+        self._known: dict[Any, str] = {}
+        """Registers by size, and by the text of what computes them."""
+
+    def value(self, size: Any) -> str:
+        """A number as a literal, a size as an i64 register."""
+        if not is_size(size):
+            return str(int(size))
+        if size not in self._known:
+            self._known[size] = self._sum(size)
+        return self._known[size]
+
+    def line(self, expression: str) -> str:
+        """The register of ``expression``, whose operands are literals and registers of this writer."""
+        if expression not in self._known:
+            register = f"%z{len(self.lines)}"
+            self.lines.append(f"  {register} = {expression}")
+            self._known[expression] = register
+        return self._known[expression]
+
+    def _sum(self, size: Size) -> str:
+        total, done = "", 0
+        for monomial, coefficient in _positive_first(size):
+            part = Size(((monomial, abs(coefficient)),)) if monomial else abs(coefficient)
+            verb, after = ("sub", done - part) if total and coefficient < 0 else ("add", done + part)
+            if not total:
+                total, done = self._product(monomial, coefficient), part if coefficient > 0 else -part
+                continue
+            term = self._product(monomial, abs(coefficient))
+            total, done = self.line(f"{verb} {_flags(done, part, after)} i64 {total}, {term}"), after
+        return total
+
+    def _product(self, monomial: Monomial, coefficient: int) -> str:
+        register, done = "", 1
+        for atom in (a for a, power in monomial for _ in range(power)):
+            factor = Size(((((atom, 1),), 1),))
+            value, whole = self._atom(atom), factor * done
+            register = self.line(f"mul {_flags(done, factor, whole)} i64 {register}, {value}") if register else value
+            done = whole
+        if not register:
+            return str(coefficient)
+        if coefficient == 1:
+            return register
+        return self.line(f"mul {_flags(done, coefficient, done * coefficient)} i64 {register}, {coefficient}")
+
+    def _atom(self, atom: Atom) -> str:
+        if isinstance(atom, Dimension):
+            return register_of(atom)
+        operand, divisor = self.value(atom.operand), self.positive(atom.divisor)
+        if bounds(atom.operand)[0] >= 0:
+            return self.line(f"udiv i64 {operand}, {divisor}")
+        return self._floor(operand, divisor)
+
+    def _floor(self, operand: str, divisor: str) -> str:
+        """A quotient of what may be negative, rounded down."""
+        quotient = self.line(f"sdiv i64 {operand}, {divisor}")
+        rest = self.line(f"srem i64 {operand}, {divisor}")
+        less = self.line(f"ashr i64 {rest}, 63")
+        return self.line(f"add nsw i64 {quotient}, {less}")
+
+    def positive(self, size: Any) -> str:
+        """A divisor: what divides by a size of 0 is never used, but computed."""
+        register = self.value(size)
+        if bounds(size)[0] > 0:
+            return register
+        self.declare(_MAX, f"declare i64 @{_MAX}(i64, i64)")
+        return self.line(f"call i64 @{_MAX}(i64 {register}, i64 1)")
+
+
+def _positive_first(size: Size) -> Iterable[tuple[Monomial, int]]:
+    return sorted(size.terms, key=lambda term: term[1] < 0)
+
+
+def _flags(*numbers: Any) -> str:
+    """What is known of an operation of which these are the operands and the result."""
+    return "nuw nsw" if all(bounds(number)[0] >= 0 for number in numbers) else "nsw"

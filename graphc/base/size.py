@@ -426,8 +426,8 @@ def _greatest(size: Any) -> int:
 def _greatest_of(summed: tuple[tuple[Monomial, int], ...]) -> int:
     size = _make(dict(summed))
     best = min(_interval_high(size), _shifted_high(size))
-    quotient = _quotient_in(size)
-    return best if quotient is None else min(best, _greatest(_without(quotient, size)) // quotient.divisor)
+    found = _quotient_in(size)
+    return best if found is None else min(best, _greatest(_without(size, *found)) // found[2])
 
 
 def _atom_bounds(atom: Atom) -> tuple[int, int]:
@@ -477,23 +477,28 @@ def _shifted_high(size: Any) -> int:
     return high
 
 
-def _quotient_in(size: Any) -> Quotient | None:
-    """A quotient by a number of which no multiple may be negative, if there is one."""
+def _quotient_in(size: Any) -> tuple[Quotient, Any, int] | None:
+    """A quotient by a number of which no multiple may be negative, and what it is a quotient of: another one with the
+    same operand where there is one, else its operand."""
     monomials = [m for m, _ in terms(size)]
-    for atom in {a: 0 for m in monomials for a, _ in m if isinstance(a, Quotient) and type(a.divisor) is int}:
-        if all(_monomial_bounds(_over(m, ((atom, 1),)) or ())[0] >= 0 for m in monomials):
-            return atom
-    return None
+    atoms = {a: 0 for m in monomials for a, _ in m if isinstance(a, Quotient) and type(a.divisor) is int}
+    found = [q for q in atoms if all(_monomial_bounds(_over(m, ((q, 1),)) or ())[0] >= 0 for m in monomials)]
+    found.sort(key=lambda q: -q.divisor)
+    for i, quotient in enumerate(found):
+        for finer in found[i + 1 :]:
+            if quotient.divisor % finer.divisor == 0 and quotient.operand.terms == finer.operand.terms:
+                return quotient, _make({((finer, 1),): 1}), quotient.divisor // finer.divisor
+    return (found[0], found[0].operand, found[0].divisor) if found else None
 
 
-def _without(quotient: Quotient, size: Any) -> Any:
+def _without(size: Any, quotient: Quotient, operand: Any, divisor: int) -> Any:
     """At least ``size`` times the divisor, with ``divisor * quotient`` written as operand minus remainder."""
-    found = size * quotient.divisor
+    found = size * divisor
     for monomial, coefficient in terms(size):
         rest = _over(monomial, ((quotient, 1),))
         if rest is not None:
-            exact = quotient.operand - (0 if coefficient > 0 else quotient.divisor - 1)
-            found = found + _make({rest: coefficient}) * exact - _make({monomial: coefficient * quotient.divisor})
+            exact = operand - (0 if coefficient > 0 else divisor - 1)
+            found = found + _make({rest: coefficient}) * exact - _make({monomial: coefficient * divisor})
     return found
 
 

@@ -42,6 +42,11 @@ def random_memory(kernel: Kernel, seed: int = 0) -> dict[str, np.ndarray]:
     return {b.name: _random(b, random) for b in kernel.arguments}
 
 
+def random_array(buffer: Buffer, seed: int = 0) -> np.ndarray:
+    """Random contents for a buffer."""
+    return _random(buffer, np.random.default_rng(seed))
+
+
 def _random(buffer: Buffer, random: np.random.Generator) -> np.ndarray:
     if buffer.dtype.kind == "f":
         return (random.integers(-16, 17, buffer.size) / 8).astype(buffer.dtype.numpy)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.pipeline import schedule_program
 from graphc.ir.kernel.dims import bind, bind_kernel
 from graphc.ir.kernel.interpret import run_program
-from graphc.ir.kernel.statements import Call, Kernel, Program, Storage
+from graphc.ir.kernel.statements import Buffer, Call, Kernel, Program, Storage
 from graphc.ir.kernel.verify import verify_kernel, verify_program
-from tests.codegen.kernel_native import check_equivalent, interpreted, random_memory
+from tests.codegen.kernel_native import check_equivalent, random_array
 from tests.native import Tolerance
 
 Sizes = Mapping[str, int]
@@ -38,18 +38,25 @@ def single(kernel: Kernel) -> Program:
     return Program("test", tuple(storages), (kernel,), (call,))
 
 
-def check_schedule(kernel: Kernel, target: Target, sizes: Sequence[Sizes]) -> Program:
+def check_program(before: Program, after: Program, sizes: Iterable[Sizes], what: str = "") -> None:
+    """A program that was made of another one for all sizes is valid for all, and leaves the same in every output and
+    state at those given."""
+    verify_program(after)
+    for given in sizes:
+        plain, bound = bind(before, given), bind(after, given)
+        verify_program(bound)
+        own = [s for s in plain.storages if s.cls in ("input", "param", "state", "weight")]
+        buffers = [Buffer(s.name, s.dtype, s.size, "in") for s in own]
+        memory = [random_array(b, i).reshape(s.shape) for i, (b, s) in enumerate(zip(buffers, own, strict=True))]
+        arrays = [[a.copy() for a in memory] for _ in range(2)]
+        expected = [*run_program(plain, arrays[0]), *arrays[0]]
+        Tolerance().check([*run_program(bound, arrays[1]), *arrays[1]], expected, f"{what} {given}")
+
+
+def check_schedule(kernel: Kernel, target: Target, sizes: Iterable[Sizes]) -> Program:
     """The kernel scheduled once, with what it wants packed, is what it was at every one of the sizes; returns that
     program, which is valid for all sizes."""
-    program = schedule_program(single(kernel), target)
-    verify_program(program)
-    own = [s.name for s in program.storages if s.cls in ("input", "state")]
-    for given in sizes:
-        bound, plain = bind(program, given), bind_kernel(kernel, given)
-        verify_program(bound)
-        memory = random_memory(plain)
-        arrays = [memory[name].copy() for name in own]
-        run_program(bound, arrays)
-        expected = interpreted(plain, memory)
-        Tolerance().check(arrays, [expected[name] for name in own], f"{target.cpu} {given}")
-    return program
+    program = single(kernel)
+    scheduled = schedule_program(program, target)
+    check_program(program, scheduled, sizes, target.cpu)
+    return scheduled

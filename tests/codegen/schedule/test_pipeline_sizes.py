@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+
 from graphc.codegen.machine.target import target_named
+from graphc.ir.kernel.statements import Kernel
 from tests.codegen.kernel_native import kernel_of
 from tests.codegen.sized import around, check_schedule
+from tests.native import priced
 
 TARGETS = ("avx512", "avx2", "neon")
 DIMS = """
@@ -252,3 +255,84 @@ def test_a_kernel_is_right_at_every_size(name: str, target: str):
     sizes = [{"batch": 1 + 2 * (i % 2), "time": t} for i, t in enumerate(lengths)]
     kernel = kernel_of((DIMS + KERNELS[name]).replace("        ", ""))
     check_schedule(kernel, machine, [{d: s[d] for d in s if f"{d}" in KERNELS[name]} for s in sizes])
+
+
+# ---- long sums
+
+SHORT = {"split_from": 64, "stretch": 32, "few_results": 2}
+"""Costs at which short sums have the form of long ones."""
+ROWS = {"rows_from": 1, "rows_stretch": 640, "few_results": 2, "high": 2, "wide": 8, "fewest_rows": 1}
+"""The same for sums of columns."""
+
+TOTAL = """
+        kernel @k(%x: f32[batch*time*6] in, %y: f32[1] out) {
+          acc s: f32 = add f32(0.0)
+          for i in batch reduce {
+            for j in time reduce {
+              for k in 6 reduce {
+                v: f32 = load %x[6*time*i + 6*j + k]
+                update s with v
+              }
+            }
+          }
+          r = read s
+          store %y[0] = r
+        }"""
+
+LARGEST = TOTAL.replace("add f32(0.0)", "max f32(-inf)")
+
+APART = """
+        kernel @k(%x: f32[batch*time*8] in, %y: f32[1] out) {
+          acc s: f32 = add f32(0.0)
+          for i in batch reduce {
+            for j in time reduce {
+              v: f32 = load %x[8*time*i + 8*j]
+              update s with v
+            }
+          }
+          r = read s
+          store %y[0] = r
+        }"""
+
+WIDE_COLUMNS = """
+        kernel @k(%x: f32[batch*time*40] in, %y: f32[40] out) {
+          for k in 40 parallel {
+            acc s: f32 = add f32(0.0)
+            for i in batch reduce {
+              for j in time reduce {
+                v: f32 = load %x[40*time*i + 40*j + k]
+                update s with v
+              }
+            }
+            r = read s
+            store %y[k] = r
+          }
+        }"""
+
+COLUMNS_BETWEEN = WIDE_COLUMNS.replace("40*time*i + 40*j + k", "40*time*i + time*k + j")
+
+
+def parsed(text: str) -> Kernel:
+    return kernel_of((DIMS + text).replace("        ", ""))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("text", "costs"),
+    [
+        (TOTAL, SHORT),
+        (LARGEST, SHORT),
+        (APART, SHORT),
+        (WIDE_COLUMNS, {**SHORT, "few_results": 64}),
+        (WIDE_COLUMNS, {**ROWS, "row_bytes": 64}),
+        (COLUMNS_OF_TIME, {**ROWS, "row_bytes": 64}),
+        (WIDE_COLUMNS, ROWS),
+        (COLUMNS_OF_TIME, ROWS),
+        (COLUMNS_BETWEEN, ROWS),
+    ],
+)
+def test_long_sums_are_split_for_all_sizes(text: str, costs: dict, target: str):
+    machine = priced(target_named(target), reduction=costs)
+    sizes = [{"batch": b, "time": t} for b, t in [(1, 1), (3, 5), (8, 31), (1, 32), (4, 33), (2, 97)]]
+    program = check_schedule(parsed(text), machine, sizes)
+    assert len(program.kernels) == (1 if text is COLUMNS_BETWEEN else 2)

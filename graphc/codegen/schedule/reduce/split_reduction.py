@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from graphc.base.size import hint
+from graphc.base.size import hint, is_one
 from graphc.codegen.machine.costs import ReductionCosts
 from graphc.codegen.schedule.loops.transform import block_index, blocks, merge_loops, wrap
 from graphc.codegen.schedule.memory.prepacking import call_invariant_storages
@@ -133,7 +133,7 @@ class _Partial:
     """Elements between the partial results of one result: neighbours in memory are what is computed side by side."""
 
     def index(self, result: Index, number: Index) -> Index:
-        return result + number * self.apart if self.apart > 1 else result * self.count + number
+        return result * self.count + number if is_one(self.apart) else result + number * self.apart
 
 
 def _read_once(program: Program, kernel: Kernel, fixed: frozenset[str]) -> frozenset[str]:

@@ -48,7 +48,6 @@ class Quotient:
 Atom = Dimension | Quotient
 Monomial = tuple[tuple[Atom, int], ...]
 """Atoms in the order of their texts, with powers; empty is 1."""
-SizeLike = "Size | int"
 
 
 def _operation(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -424,6 +423,10 @@ def _greatest(size: Any) -> int:
 
 @lru_cache(maxsize=8192)
 def _greatest_of(summed: tuple[tuple[Monomial, int], ...]) -> int:
+    constant = sum(c for m, c in summed if not m)
+    factor = math.gcd(*[c for m, c in summed if m])
+    if factor > 1 or (factor and constant):
+        return constant + factor * _greatest(_make({m: c // factor for m, c in summed if m}))
     size = _make(dict(summed))
     best = min(_interval_high(size), _shifted_high(size))
     found = _quotient_in(size)
@@ -483,12 +486,18 @@ def _quotient_in(size: Any) -> tuple[Quotient, Any, int] | None:
     monomials = [m for m, _ in terms(size)]
     atoms = {a: 0 for m in monomials for a, _ in m if isinstance(a, Quotient) and type(a.divisor) is int}
     found = [q for q in atoms if all(_monomial_bounds(_over(m, ((q, 1),)) or ())[0] >= 0 for m in monomials)]
-    found.sort(key=lambda q: -q.divisor)
+    found.sort(key=lambda q: (-_depth(q), -q.divisor))
     for i, quotient in enumerate(found):
         for finer in found[i + 1 :]:
             if quotient.divisor % finer.divisor == 0 and quotient.operand.terms == finer.operand.terms:
                 return quotient, _make({((finer, 1),): 1}), quotient.divisor // finer.divisor
     return (found[0], found[0].operand, found[0].divisor) if found else None
+
+
+def _depth(atom: Atom) -> int:
+    """How deep quotients of quotients go in an atom."""
+    inner = [_depth(a) for m, _ in terms(atom.operand) for a, _ in m] if isinstance(atom, Quotient) else [-1]
+    return 1 + max(inner, default=0)
 
 
 def _without(size: Any, quotient: Quotient, operand: Any, divisor: int) -> Any:

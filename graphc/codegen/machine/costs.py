@@ -52,6 +52,9 @@ class MemoryCosts:
     """Operations for each value read up to which a loop does nothing but wait for memory."""
     tile_step: float = 8.0
     """How many times smaller or larger than half of the L2 cache a tile of kernels that are fused may be."""
+    tile_single: float = 4.0
+    """How many times smaller than half of the L2 cache a tile may be that is one iteration of a loop whose number of
+    iterations is known at run time: these go around calls as they are. Not measured by itself."""
     tile_calls: int = 32
     """Calls between the first and the last use of a temporary up to which kernels are tiled together: a bound on the
     time of the search."""

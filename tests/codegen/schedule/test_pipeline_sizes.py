@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-
 from graphc.codegen.machine.target import target_named
 from graphc.ir.kernel.statements import Kernel
 from tests.codegen.kernel_native import kernel_of

@@ -23,9 +23,9 @@ def tile_and_fuse(program: Program, target: Target, skipped: list[str] | None = 
     that of a temporary between them, if it is too large for a cache, only a tile exists at a time. Leaves: an
     equivalent program; every element is computed as before.
 
-    Sizes that are known at run time count as what they are expected to be. A loop over one of them goes around calls as
-    a whole, one iteration at a time, where it holds for all sizes that iterations do not meet; ``skipped`` gets the
-    reasons why one does not."""
+    Sizes that are known at run time count as what they are expected to be. A loop over one of them goes around calls
+    one iteration at a time, where it holds for all sizes that iterations do not meet; ``skipped`` gets the reasons why
+    one does not."""
     tiler = _Tiler(program, target.l2_bytes // 2, target.costs.memory)
     tiled = tiler.run()
     if skipped is not None:
@@ -107,6 +107,8 @@ class _Sequence:
         """Temporaries that only these calls use, and of which a tile at a time is enough."""
         pairs = zip(self.facts, calls, strict=True)
         self.arguments = [list(zip(f.kernel.arguments, call.args, strict=True)) for f, call in pairs]
+        self.left = ""
+        """Why a loop does not go around the calls, where sizes that are known at run time are the reason."""
         self.shared = self._shared()
         self.loops = self._common_loops()
 
@@ -156,9 +158,9 @@ class _Sequence:
         linked = [name for name in mine if name in moves]
         return (not number or bool(linked)) and all(mine.values()) and all(mine[n] == moves[n] for n in linked)
 
-    def choose(self, limit: int, step: float) -> list[_Loop]:
+    def choose(self, limit: int, costs: MemoryCosts) -> list[_Loop]:
         """The loops around the calls and their tiles, so that a tile of the inner temporaries, all together, takes
-        about ``limit`` bytes, or as many as are read again in every iteration, and at most ``step`` times more or
+        about ``limit`` bytes, or as many as are read again in every iteration, and at most ``tile_step`` times more or
         fewer; empty when that does not pay."""
         rest = sum(hint(self.program.storage(name).nbytes) for name in self.inner)
         chosen: list[_Loop] = []
@@ -170,10 +172,13 @@ class _Sequence:
                 chosen.append(loop)
                 rest //= extent
                 continue
-            possible = [extent] if is_size(loop.extent) else _divisors(extent)
-            tiles = min(possible, key=lambda n: abs(log(rest / n / wanted)))
-            if tiles > 1 and wanted / step <= rest / tiles <= wanted * step:
-                chosen.append(loop if is_size(loop.extent) else replace(loop, size=loop.extent // tiles))
+            tiles = min(_divisors(extent), key=lambda n: abs(log(rest / n / wanted)))
+            if tiles > 1 and wanted / costs.tile_step <= rest / tiles <= wanted * costs.tile_step:
+                if is_size(loop.extent) and rest / extent < wanted / costs.tile_single:
+                    self.left = f"{loop.extent} iterations, a number that is known at run time, are not cut into tiles"
+                    break
+                tiles = extent if is_size(loop.extent) else tiles
+                chosen.append(replace(loop, size=1 if tiles == extent else loop.extent // tiles))
             break
         return chosen
 
@@ -279,11 +284,12 @@ class _Tiler:
                 self.facts[call.kernel] = _Steps(self.program.kernel(call.kernel))
         sequence = _Sequence(self.program, self.facts, calls, inner)
         try:
-            loops = sequence.choose(self.limit, self.costs.tile_step)
+            loops = sequence.choose(self.limit, self.costs)
             self.inner_sizes(sequence, loops)
         except UndecidedSize as error:
-            self.skipped.append(f"{', '.join(c.kernel for c in calls)}: no loop around them, for {error.what}")
-            return None
+            loops, sequence.left = [], error.what
+        if sequence.left:
+            self.skipped.append(f"{', '.join(c.kernel for c in calls)}: no loop around them, for {sequence.left}")
         return (sequence, loops) if loops else None
 
     def tiled(self, sequence: _Sequence, loops: Sequence[_Loop]) -> list[Call]:

@@ -423,8 +423,7 @@ def _greatest(size: Any) -> int:
 
 @lru_cache(maxsize=8192)
 def _greatest_of(summed: tuple[tuple[Monomial, int], ...]) -> int:
-    constant = sum(c for m, c in summed if not m)
-    factor = math.gcd(*[c for m, c in summed if m])
+    constant, factor = sum(c for m, c in summed if not m), math.gcd(*[c for m, c in summed if m])
     if factor > 1 or (factor and constant):
         return constant + factor * _greatest(_make({m: c // factor for m, c in summed if m}))
     size = _make(dict(summed))
@@ -480,13 +479,13 @@ def _shifted_high(size: Any) -> int:
     return high
 
 
-def _quotient_in(size: Any) -> tuple[Quotient, Any, int] | None:
+def _quotient_in(size: Any) -> tuple[Quotient, Any, Any] | None:
     """A quotient by a number of which no multiple may be negative, and what it is a quotient of: another one with the
     same operand where there is one, else its operand."""
     monomials = [m for m, _ in terms(size)]
     atoms = {a: 0 for m in monomials for a, _ in m if isinstance(a, Quotient) and type(a.divisor) is int}
-    found = [q for q in atoms if all(_monomial_bounds(_over(m, ((q, 1),)) or ())[0] >= 0 for m in monomials)]
-    found.sort(key=lambda q: (-_depth(q), -q.divisor))
+    usable = (q for q in atoms if all(_monomial_bounds(_over(m, ((q, 1),)) or ())[0] >= 0 for m in monomials))
+    found = sorted(usable, key=lambda q: (-_depth(q), -q.divisor))
     for i, quotient in enumerate(found):
         for finer in found[i + 1 :]:
             if quotient.divisor % finer.divisor == 0 and quotient.operand.terms == finer.operand.terms:
@@ -500,7 +499,7 @@ def _depth(atom: Atom) -> int:
     return 1 + max(inner, default=0)
 
 
-def _without(size: Any, quotient: Quotient, operand: Any, divisor: int) -> Any:
+def _without(size: Any, quotient: Quotient, operand: Any, divisor: Any) -> Any:
     """At least ``size`` times the divisor, with ``divisor * quotient`` written as operand minus remainder."""
     found = size * divisor
     for monomial, coefficient in terms(size):

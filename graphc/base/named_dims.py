@@ -7,8 +7,8 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from graphc.base.errors import ArgumentError, ShapeError
-from graphc.base.size import LARGEST, Dimension, Quotient, Size, always, at, is_size, terms
+from graphc.base.errors import ArgumentError
+from graphc.base.size import LARGEST, Dimension, Quotient, Size, always, is_size, terms
 
 
 def Dim(
@@ -103,50 +103,3 @@ def _read(tree: ast.expr, known: Mapping[str, Dimension]) -> Any:
     if not isinstance(tree.op, ast.Mult) or len(terms(a)) * len(terms(b)) > 1:  # products of sums print as sums
         raise ValueError
     return a * b
-
-
-Shapes = tuple[str, Sequence[Any], Sequence[int]]
-"""The name of an argument, its shape as it was declared, and that of what is given for it."""
-
-
-def solve(arguments: Iterable[Shapes]) -> dict[Dimension, int]:
-    """The sizes of the dimensions in a call.
-
-    An entry of a shape that is a dimension, or a multiple of one and a number, gives it; all others must agree. Raises
-    ShapeError with the name of the argument and of the dimension, and ArgumentError for sizes outside of the range.
-    """
-    entries = [
-        (name, i, size, int(number))
-        for name, shape, given in arguments
-        for i, (size, number) in enumerate(zip(shape, given, strict=True))
-    ]
-    found: dict[Dimension, int] = {}
-    for name, i, size, number in sorted(entries, key=lambda e: len(terms(e[2]))):
-        solved = _solved(size, number)
-        if solved is not None and solved[0] not in found:
-            if solved[1] * solved[2] != number - solved[3]:
-                raise ShapeError(f"{name}: dim {i} is {number}, which is not {size} for any {solved[0].name}")
-            found[solved[0]] = solved[1]
-    for dimension, number in found.items():
-        _check_range(dimension, number)
-    for name, i, size, number in entries:
-        missing = [n for n, d in dimensions([size]).items() if d not in found]
-        if missing:
-            raise ShapeError(f"{name}: no shape gives dimension {missing[0]} of {size}")
-        if at(size, found) != number:
-            sizes = ", ".join(f"{d.name} = {n}" for d, n in found.items())
-            raise ShapeError(f"{name}: dim {i} is {number}, it must be {size}" + (f" with {sizes}" if sizes else ""))
-    return found
-
-
-def _solved(size: Any, number: int) -> tuple[Dimension, int, int, int] | None:
-    """(dimension, its size, factor, what is added) of ``factor * dimension + added``; None for other entries."""
-    parts = dict(terms(size))
-    added = parts.pop((), 0)
-    if len(parts) != 1:
-        return None
-    ((monomial, factor),) = parts.items()
-    ((atom, power), *others) = monomial
-    if others or power != 1 or not isinstance(atom, Dimension):
-        return None
-    return atom, (number - added) // factor, factor, added

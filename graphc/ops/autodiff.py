@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.errors import ArgumentError, GradientError, GraphcError
+from graphc.base.size import hint
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_path
 from graphc.ir.graph.interpret import Reemitter, live_nodes
@@ -252,7 +253,7 @@ def _is_cheap(value: Value) -> bool:
     node = value.node
     if node.op.has(Trait.GENERATOR) or node.op is CONSTANT:
         return True
-    return node.op.has(Trait.VIEW) and all(v.type.nbytes <= value.type.nbytes for v in node.operands)
+    return node.op.has(Trait.VIEW) and all(hint(v.type.nbytes) <= hint(value.type.nbytes) for v in node.operands)
 
 
 class _Part:

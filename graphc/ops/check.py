@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any
 
 import numpy as np
 
 from graphc.base.dtypes import bool_, float32, int32, int64
 from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError
+from graphc.base.size import is_size
+from graphc.base.size_relations import at_most
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
@@ -67,16 +71,23 @@ def _nest(c: LowerContext, x: OperandRef, low: int, high: int, allowed: tuple[in
 
 
 def _outside(value: Scalar, low: int, high: int, allowed: tuple[int, ...], limits: Any) -> Scalar:
-    found = value.nest.const(False, bool_)
-    if low > limits.min:
-        found = value < low if low <= limits.max else value.nest.const(True, bool_)
-    if high < limits.max:
-        above = value > high if high >= limits.min else value.nest.const(True, bool_)
-        found = above if low <= limits.min else found | above
+    sides = [] if at_most(low, limits.min) else [_beyond("lt", value, low, limits)]
+    if not at_most(limits.max, high):
+        sides.append(_beyond("gt", value, high, limits))
+    found = functools.reduce(operator.or_, sides) if sides else value.nest.const(False, bool_)
     for other in allowed:
         if limits.min <= other <= limits.max:
             found = found & value.ne(other)
     return found
+
+
+def _beyond(relation: str, value: Scalar, limit: int, limits: Any) -> Scalar:
+    """Whether an element lies beyond a limit, which may be no element of its type."""
+    nest = value.nest
+    if is_size(limit):
+        return nest.op(relation, value.cast(int64), nest.const(limit, int64))
+    inside = limits.min <= limit <= limits.max
+    return nest.op(relation, value, nest.const(limit, value.dtype)) if inside else nest.const(True, bool_)
 
 
 check_index = define(

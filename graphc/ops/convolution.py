@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc.base.dtypes import float32, float64
 from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
+from graphc.base.size import is_one
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
@@ -210,7 +211,7 @@ def _decompose_grad_input(
     """
     if 0 in size:
         return shape.filled(0, g.dtype, (g.shape[0], weight.shape[1] * groups, *size))
-    if any(x == 1 < n for x, n in zip(g.shape[2:], size, strict=True)):
+    if any(_is_lonely(x, n) for x, n in zip(g.shape[2:], size, strict=True)):
         return _of_one_window(g, weight, size, stride, padding, dilation, groups)
     kernel = weight.shape[2:]
     strided = any(s > 1 for s in stride) and all(d == 1 for d in dilation)
@@ -230,11 +231,16 @@ def _decompose_grad_input(
     return conv(spread_g, _exchange(weight, groups), **attrs)
 
 
+def _is_lonely(windows: int, size: int) -> bool:
+    """Whether there is one window along a dimension, and not one element for all that is known."""
+    return is_one(windows) and not is_one(size)
+
+
 def _of_one_window(g: Any, weight: Any, size: Ints, stride: Ints, padding: Pairs, dilation: Ints, groups: int) -> Any:
     """Along a dimension with one window every result has one tap: the results are further channels, and nothing is
     summed over zeros around the gradient."""
     rank, (out, inner) = len(size), weight.shape[:2]
-    one = [x == 1 < n for x, n in zip(g.shape[2:], size, strict=True)]
+    one = [_is_lonely(x, n) for x, n in zip(g.shape[2:], size, strict=True)]
 
     def where_one(chosen: Sequence[Any], otherwise: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(a if i else b for i, a, b in zip(one, chosen, otherwise, strict=True))

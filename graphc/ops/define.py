@@ -29,6 +29,7 @@ from graphc.ops import dispatch
 from graphc.ops.batch import BatchRule
 from graphc.ops.bounds import BoundsRule
 from graphc.ops.rules import show
+from graphc.ops.size_numbers import depends_on_sizes, number_of_sizes
 
 Scalar = (bool, int, float, np.bool_, np.integer, np.floating)
 
@@ -110,6 +111,8 @@ def as_type(operand: Any, dtype: DType) -> Any:
     """``operand`` as ``dtype``: scalars become constants, others are cast when they differ."""
     if isinstance(operand, Scalar):
         value = operand.item() if isinstance(operand, np.generic) else operand
+        if depends_on_sizes(value):
+            return number_of_sizes(value, dtype)
         return dispatch.current().scalar(element(value, dtype), dtype)
     return operand if operand.dtype is dtype else dispatch.apply(REGISTRY["cast"], (operand,), {"dtype": dtype})
 

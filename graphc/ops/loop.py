@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.base.dtypes import float32, float64, int64
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from graphc.base.size import is_size
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.graph.interpret import Evaluator, Reemitter
 from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Sample, Trait, Types
@@ -34,7 +35,7 @@ def _step_types(operands: Sequence[TensorType], carries: int, sequences: int) ->
 def _infer(*operands: TensorType, body: Graph, carries: int, sequences: int, length: int, reverse: bool) -> Types:
     if len(operands) != len(body.inputs):
         raise ArgumentError(f"scan: {len(operands)} operands for a body with {len(body.inputs)} arguments")
-    if min(carries, sequences, length) < 0 or carries + sequences > len(operands) or carries > len(body.outputs):
+    if min(carries, sequences) < 0 or length < 0 or carries + sequences > len(operands) or carries > len(body.outputs):
         what = f"scan: {carries} carries and {sequences} sequences of length {length} do not fit"
         raise AttributeValueError(f"{what} {len(operands)} operands and {len(body.outputs)} results of a step")
     for i in range(carries, carries + sequences):
@@ -86,8 +87,8 @@ def _reference(*operands: np.ndarray, **attrs: Any) -> tuple[np.ndarray, ...]:
 
 
 def _decompose(*operands: Any, body: Graph, carries: int, sequences: int, length: int, reverse: bool) -> Any:
-    """No step and a single one need no loop."""
-    if length > 1:
+    """No step and a single one need no loop, where it is known that there are no more."""
+    if is_size(length) or length > 1:
         return None
     if not length:
         empty = (filled(0, v.dtype, (0, *v.shape)) for v in body.outputs[carries:])

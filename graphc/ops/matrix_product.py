@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType, bfloat16x2, float32, float64, halves, int8, int32, pair
 from graphc.base.errors import DTypeError, IndexRangeError, ShapeError
+from graphc.base.size import is_one
 from graphc.ir.kernel import scalar
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
@@ -19,7 +20,7 @@ from graphc.ir.types import TensorType
 from graphc.ops import shape
 from graphc.ops.batch import Entry
 from graphc.ops.define import define
-from graphc.ops.rules import check_axis, check_kind, check_one_dtype
+from graphc.ops.rules import broadcast, check_axis, check_kind, check_one_dtype
 from graphc.ops.samples import floats, plain
 
 
@@ -39,8 +40,8 @@ def _infer(a: TensorType, b: TensorType, transpose_a: bool, transpose_b: bool) -
             f"matmul: inner dimensions differ: {ka} (operand 0, dim {at_a}{ta}) and {kb} (operand 1, dim {at_b}{tb})"
         )
     try:
-        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    except ValueError:
+        batch = broadcast("matmul", [TensorType(x.dtype, x.shape[:-2]) for x in (a, b)])
+    except ShapeError:
         raise ShapeError(f"matmul: batch dimensions {a.shape[:-2]} and {b.shape[:-2]} do not broadcast") from None
     return TensorType(summed_type(a.dtype), (*batch, m, n))
 
@@ -106,7 +107,7 @@ def _lower(
 
 def _batch(operand: OperandRef, batch: tuple[Index, ...]) -> tuple[Index, ...]:
     extents = operand.shape[:-2]
-    return tuple(Index() if e == 1 else i for e, i in zip(extents, batch[len(batch) - len(extents) :], strict=True))
+    return tuple(Index() if is_one(e) else i for e, i in zip(extents, batch[len(batch) - len(extents) :], strict=True))
 
 
 def _samples() -> list[Sample]:

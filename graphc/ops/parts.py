@@ -6,6 +6,7 @@ import numpy as np
 
 from graphc.base.dtypes import bool_, float32
 from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError
+from graphc.base.size_relations import exact_quotient
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
@@ -62,7 +63,15 @@ def _lower_part_sum(c: LowerContext, index: tuple[Index, ...], x: OperandRef, ax
         guard = (Bound(place, 0, extent), Bound(place * count - part * extent, 1 - count, extent))
         return c.load(x, (*index[:axis], place, *index[axis + 1 :]), guard=guard)
 
-    return c.nest.reduce("add", 0, x.dtype, (longest(extent, count),), element)
+    return c.nest.reduce("add", 0, x.dtype, (_most(extent, count),), element)
+
+
+def _most(extent: int, count: int) -> int:
+    """``longest``; of sizes that are known at run time a number that is at most one larger, unless it is divisible."""
+    if type(extent) is int and type(count) is int:
+        return longest(extent, count)
+    whole = exact_quotient(extent, count)
+    return (extent + count - 1) // count + 1 if whole is None else whole
 
 
 part_sum = define(

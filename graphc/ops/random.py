@@ -17,6 +17,7 @@ import numpy as np
 
 from graphc.base.dtypes import float32, int32, int64
 from graphc.base.errors import DTypeError, ShapeError
+from graphc.base.size_relations import at_most
 from graphc.ir.kernel.index import Index, flatten
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
@@ -106,7 +107,7 @@ def _lower(c: LowerContext, index: tuple[Index, ...], state: OperandRef, shape: 
 
     place = flatten(index, row_major_strides(shape))
     counter, number = place // (WORDS * RUN) * RUN + place % RUN, place // RUN % WORDS
-    if math.prod(shape) <= 1 << 31:
+    if at_most(math.prod(shape), 1 << 31):
         halved = nest.index(counter, int32), literal(0)
     else:
         halved = halves(nest.index(counter, int64))

@@ -10,11 +10,13 @@ import numpy as np
 
 from graphc.base.dtypes import DType, bool_, float32, int32, int64, limits
 from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
+from graphc.base.size import always, is_one
+from graphc.base.size import bounds as bounds_of
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait, ZeroSign
-from graphc.ir.types import TensorType
+from graphc.ir.types import TensorType, same_shape
 from graphc.ops import bounds
 from graphc.ops.batch import along_axes, along_axis
 from graphc.ops.define import define
@@ -117,7 +119,7 @@ def _running_products(x: Any, backwards: bool) -> Any:
         return pad(value, low=(*front, low), high=(*front, high), interior=none, value=1)
 
     result, span = shifted(x, 1), 1
-    while span < n - 1:
+    while span < bounds_of(n)[1] - 1:
         result = mul(result, shifted(result, span))
         span *= 2
     return result
@@ -297,7 +299,7 @@ def _lower_position(combine: str, initial: Callable[[DType], Any]) -> Callable[.
             return c.load(x, operand_index(index, (axis,), keepdims, (k,)))
 
         extreme = nest.reduce(combine, initial(x.dtype), x.dtype, [extent], element)
-        counts = int32 if extent <= 1 << 31 else int64
+        counts = int32 if always("<=", extent, 1 << 31) else int64
 
         def position(k: Index) -> Scalar:
             value = element(k)
@@ -350,9 +352,13 @@ argmin = _position("argmin", "smallest", np.argmin, "min", lambda dtype: limits(
 def sum_to(x: Any, shape: Sequence[int]) -> Any:
     """Sums ``x`` over the dimensions along which ``shape`` was broadcast to reach it; the drivers' un-broadcasting."""
     have, want = tuple(x.shape), tuple(shape)
-    if have == want:
+    if same_shape(have, want):
         return x
     lead = len(have) - len(want)
-    axes = tuple(d for d, extent in enumerate(have) if d < lead or (want[d - lead] == 1 and extent != 1))
+    axes = tuple(d for d, extent in enumerate(have) if d < lead or _was_repeated(want[d - lead], extent))
     total = sum(x, axes=axes) if axes else x
-    return total if tuple(total.shape) == want else reshape(total, shape=want)
+    return total if same_shape(total.shape, want) else reshape(total, shape=want)
+
+
+def _was_repeated(extent: int, reached: int) -> bool:
+    return not always("==", extent, reached) and not is_one(reached) and extent == 1

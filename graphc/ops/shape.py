@@ -11,6 +11,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType, bool_, float32, int64
 from graphc.base.errors import AttributeValueError, DTypeError, GradientError, GraphcError, IndexRangeError, ShapeError
+from graphc.base.size import is_one
 from graphc.ir.kernel.index import Index, flatten, unflatten
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
@@ -30,6 +31,7 @@ from graphc.ops.rules import (
     show,
 )
 from graphc.ops.samples import booleans, floats, integers, plain, with_attrs
+from graphc.ops.size_numbers import depends_on_sizes, number_of_sizes
 
 VIEW = Trait.PURE | Trait.VIEW
 Indices = tuple[Index, ...]
@@ -138,7 +140,9 @@ transpose = define(
 def _infer_broadcast_to(x: TensorType, shape: tuple[int, ...]) -> TensorType:
     check_sizes("broadcast_to", shape)
     tail = shape[len(shape) - x.rank :] if x.rank <= len(shape) else None
-    if tail is None or any(have not in (1, want) for have, want in zip(x.shape, tail, strict=True)):
+    if tail is None or any(
+        not (is_one(have) or have == want or have == 1) for have, want in zip(x.shape, tail, strict=True)
+    ):
         what = f"broadcast_to: {show(x.shape)} does not broadcast to {show(shape)}"
         raise ShapeError(what, remedy="each dimension, counted from the last, must be equal or 1")
     return TensorType(x.dtype, shape)
@@ -194,7 +198,8 @@ broadcast_to = define(
 
 def filled(value: bool | int | float, dtype: DType, shape: Sequence[int]) -> Any:
     """A tensor of one value, as an op application (a scalar constant, broadcast when the rank is not 0)."""
-    scalar = dispatch.current().scalar(value, dtype)
+    given = number_of_sizes if depends_on_sizes(value) else dispatch.current().scalar
+    scalar = given(value, dtype)
     return broadcast_to(scalar, shape=tuple(shape)) if tuple(shape) else scalar
 
 
@@ -308,7 +313,7 @@ def _infer_pad(
     if x.dtype is bool_ and not isinstance(value, bool) and value not in (0, 1):
         raise DTypeError(f"pad: value {value} does not fit bool", remedy="pad with True or False")
     sides = zip(low, x.shape, high, interior, strict=True)
-    shape = tuple(a + n + b + i * max(n - 1, 0) for a, n, b, i in sides)
+    shape = tuple(a + n + b + (i * max(n - 1, 0) if i else 0) for a, n, b, i in sides)
     check_sizes("pad", shape)
     return TensorType(x.dtype, shape)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType, bool_, float32, int32, int64
 from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
+from graphc.base.size import always, hint
 from graphc.ir.kernel.index import Index, flatten, unflatten
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar, simplify
@@ -236,7 +237,7 @@ def _tiles(slide: Sliding, sizes: Ints, counts: Ints) -> bool:
     if slide.kernel != slide.stride or any(d > 1 and k > 1 for k, d in zip(slide.kernel, slide.dilation, strict=True)):
         return False
     covered = zip(sizes, counts, slide.stride, slide.padding, strict=True)
-    return all(n * s - low >= size for size, n, s, (low, _) in covered)
+    return all(always("<=", size, n * s - low) for size, n, s, (low, _) in covered)
 
 
 def _scatter(c: LowerContext, window: _Window, first: Scalar, gradient: Scalar) -> None:
@@ -378,8 +379,8 @@ def _dimensions(slide: Sliding, sizes: Ints, op: str) -> list[int]:
     present, reads = list(sizes), 0
     for d in found:
         present[d] = counts[d]
-        reads += prod(present) * slide.kernel[d]
-    return found if len(found) > 1 and 2 * reads <= prod(counts) * prod(slide.kernel) else []
+        reads += hint(prod(present)) * slide.kernel[d]
+    return found if len(found) > 1 and 2 * reads <= hint(prod(counts)) * prod(slide.kernel) else []
 
 
 def _decompose_max(x: Any, **attrs: Any) -> Any:

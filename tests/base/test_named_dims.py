@@ -2,9 +2,9 @@
 
 import pytest
 
-from graphc.base.errors import ArgumentError, GraphcError
-from graphc.base.named_dims import Dim, dimensions, parse_size, solve
-from graphc.base.size import LARGEST, bounds
+from graphc.base.errors import ArgumentError
+from graphc.base.named_dims import Dim, chosen_sizes, dimensions, parse_size
+from graphc.base.size import LARGEST, at, bounds
 
 
 def test_wrong_dimensions_are_refused():
@@ -22,21 +22,6 @@ def test_wrong_dimensions_are_refused():
 BATCH, TIME = Dim("batch", 1, 64), Dim("time", 2, 512)
 
 
-def test_dimensions_are_solved_from_the_shapes_of_a_call():
-    batch, time = dimensions([BATCH, TIME]).values()
-    assert solve([("x", (8 * TIME, BATCH * TIME), (40, 15)), ("y", (BATCH,), (3,))]) == {batch: 3, time: 5}
-    assert solve([("x", (3 * BATCH - 1, 4), (11, 4))]) == {batch: 4}
-    for shape, given, message in (
-        ((BATCH, TIME), (65, 2), r"dimension batch is 65, it lies in 1\.\.64"),
-        ((BATCH, BATCH + 1), (3, 5), r"x: dim 1 is 5, it must be batch \+ 1 with batch = 3"),
-        ((3 * BATCH,), (4,), r"x: dim 0 is 4, which is not 3\*batch for any batch"),
-        ((BATCH * TIME,), (4,), "x: no shape gives dimension batch"),
-        ((BATCH, 4), (3, 5), "x: dim 1 is 5, it must be 4"),
-    ):
-        with pytest.raises(GraphcError, match=message):
-            solve([("x", shape, given)])
-
-
 def test_a_size_is_read_from_its_text():
     known = dimensions([BATCH, TIME])
     sizes = (7, -3, BATCH, 3 * BATCH * TIME - 5, (TIME - 9) // 4 * BATCH, -TIME, 2 * TIME // (BATCH + 1) - 16 * BATCH)
@@ -50,3 +35,17 @@ def test_a_size_is_read_from_its_text():
 def test_other_texts_are_no_sizes(text: str):
     with pytest.raises(ArgumentError, match="is no size of the dimensions batch"):
         parse_size(text, dimensions([BATCH]))
+
+
+def test_sizes_are_chosen_for_some_dimensions():
+    batch, time = BATCH, TIME
+    known = dimensions([BATCH, TIME])
+    chosen = chosen_sizes(known, {"batch": 3})
+    assert (at(batch * time + batch, chosen), at(batch, chosen_sizes(known, {"batch": time + 1}))) == (
+        3 * time + 3,
+        time + 1,
+    )
+    with pytest.raises(ArgumentError, match=r"dimension batch is 65, it lies in 1\.\.64"):
+        chosen_sizes(known, {"batch": 65})
+    with pytest.raises(ArgumentError, match="no dimension bath"):
+        chosen_sizes(known, {"bath": 1})

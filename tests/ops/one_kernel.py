@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.size import is_one
 from graphc.ir.graph.graph import CONSTANT, Graph, Node
 from graphc.ir.graph.interpret import Interpreter
 from graphc.ir.kernel.index import Index, IndexLike, flatten
@@ -35,7 +36,7 @@ class MemoryContext:
 
     def broadcast(self, operand: OperandRef, index: Sequence[Index]) -> Scalar:
         tail = index[len(index) - len(operand.shape) :]
-        return self.load(operand, [Index() if n == 1 else i for i, n in zip(tail, operand.shape, strict=True)])
+        return self.load(operand, [Index() if is_one(n) else i for i, n in zip(tail, operand.shape, strict=True)])
 
     def store(self, index: Sequence[IndexLike], value: Scalar, guard: Guard = (), combine: str | None = None) -> None:
         self.nest.store_at("out", flatten(index, row_major_strides(self.type.shape)), value, guard, combine)

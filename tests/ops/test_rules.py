@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphc.base.assumptions import Assumptions, assuming
 from graphc.base.dtypes import STORED, DType, bfloat16x2, bool_, float32, float64, int8, layout_of
+from graphc.base.named_dims import Dim
 from graphc.errors import AttributeValueError, DTypeError, GraphcError, IndexRangeError, ShapeError
 from graphc.ir.op import REGISTRY, Trait
 from graphc.ir.types import TensorType
@@ -84,3 +86,20 @@ def test_what_takes_what_is_only_stored(dtype: DType):
             except GraphcError:
                 pass
     assert taken == (MOVES - {"cast"} | {"matmul", "conv"} if dtype is bfloat16x2 else MOVES)
+
+
+def _assumed(*shapes: tuple) -> tuple[tuple, list[str]]:
+    types = [TensorType(float32, shape) for shape in shapes]
+    with assuming(Assumptions()) as assumptions:
+        found = rules.broadcast("add", types)
+    return found, [str(a).partition(" (")[0] for a in assumptions.found.values()]
+
+
+def test_broadcasting_asks_only_what_it_must_of_sizes():
+    n, m = Dim("n", 1, 64), Dim("m", 1, 64, hint=8)
+    assert _assumed((n, 1, m), (1, 5, m), (1,)) == ((n, 5, m), [])
+    assert _assumed((n, 3), (n, 1)) == ((n, 3), [])
+    assert _assumed((n,), (32,)) == ((n,), ["n == 32"])
+    assert _assumed((Dim("n", 1, 64, hint=1),), (5,)) == ((5,), ["n != 5", "n == 1"])
+    with pytest.raises(ShapeError, match=r"\[n\] \(operand 0\) and \[m\] \(operand 1\) do not broadcast: n and m"):
+        rules.broadcast("add", [TensorType(float32, (n,)), TensorType(float32, (m,))])

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, GraphcError
-from graphc.base.named_dims import chosen_sizes, solve
+from graphc.base.named_dims import chosen_sizes
+from graphc.base.shape_patterns import ShapePatterns
 from graphc.base.size import Dimension, at, is_size
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
@@ -57,7 +58,8 @@ class Evaluator(Interpreter):
         """The outputs for numpy arrays; raises ShapeError where their shapes fit no sizes of the named dimensions."""
         self.sizes = {}
         if len(arguments) == len(graph.inputs) and any(is_size(n) for v in graph.inputs for n in v.shape):
-            self.sizes = solve((v.name, v.shape, a.shape) for v, a in zip(graph.inputs, arguments, strict=True))
+            patterns = ShapePatterns([v.shape for v in graph.inputs], [f"%{v.name}" for v in graph.inputs])
+            self.sizes = patterns.solve([a.shape for a in arguments])
         return super().run(graph, arguments)
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:

@@ -534,7 +534,7 @@ iota = define(
     reference=_iota_reference,
     lower=lambda c, index, shape, axis, dtype: c.nest.index(index[axis], int64).cast(dtype),
     traits=Trait.PURE | Trait.GENERATOR,
-    bounds=lambda ranges, types, attrs: (0, max(0, attrs["shape"][attrs["axis"]] - 1)),
+    bounds=lambda ranges, types, attrs: (0, bounds.most((0, attrs["shape"][attrs["axis"]] - 1))),
     samples=lambda: [
         plain(shape=(5,), axis=0),
         plain(shape=(2, 3, 4), axis=1, dtype=int32),

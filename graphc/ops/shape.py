@@ -361,7 +361,7 @@ def _pad_attrs(low: Any, high: Any, interior: Any = None, value: Any = 0) -> dic
 
 def _pad_bounds(ranges: bounds.Ranges, types: bounds.Types, attrs: Attrs) -> Bounds:
     (low, high), fill = ranges[0], int(attrs["value"])
-    return min(low, fill), max(high, fill)
+    return bounds.least((low, fill)), bounds.most((high, fill))
 
 
 def _pad_halo(attrs: Attrs) -> Halo | None:

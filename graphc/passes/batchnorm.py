@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from graphc.base.size import hint, is_one
 from graphc.codegen.machine.costs import DEFAULT, Costs, RewriteCosts
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.rewrite import Rule, apply_rules
@@ -94,12 +95,12 @@ class _Product:
         """True when scaling the weights costs nothing at run time, or little beside scaling the result."""
         if is_call_invariant(self.weight) and is_call_invariant(scale):
             return True
-        smaller = self.weight.type.size * costs.scaled_weights <= self.node.result.type.size
+        smaller = hint(self.weight.type.size) * costs.scaled_weights <= hint(self.node.result.type.size)
         return _is_static(self.weight) and smaller
 
     def scaled(self, scale: Value) -> Value:
         """The product with its weights multiplied by a vector."""
-        if scale.type.size > 1:
+        if not is_one(scale.type.size):
             shape = [1] * len(self.weight.shape)
             along_columns = self.node.op is matmul.op and not self.node.attrs["transpose_b"]
             shape[1 if along_columns else 0] = scale.type.size

@@ -11,6 +11,7 @@ import numpy as np
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
 from graphc.base.dtypes import DType, bool_, float32, float64, int8, int32, int64, uint8
+from graphc.base.size import always, bounds, is_size
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.rewrite import Rule, apply_rules
 from graphc.ir.op import Trait
@@ -324,6 +325,8 @@ def _slice(node: Node, x: Value) -> Value | None:
     if not made_by(x, shape.slice):
         return None
     inner, outer = x.node.attrs, node.attrs
+    if any(is_size(count) and bounds(count)[0] < 1 for count in node.result.shape):
+        return None
     firsts = [a + s * b for a, s, b in zip(inner["starts"], inner["steps"], outer["starts"], strict=True)]
     # NOTE: an empty slice may start behind the last element of what it slices, which is no place in the source.
     starts = [first if count else 0 for first, count in zip(firsts, node.result.shape, strict=True)]
@@ -357,7 +360,7 @@ def _axis(value: Value) -> int:
 
 @simplifies(shape.flip)
 def _flip(node: Node, x: Value) -> Value | None:
-    axes = {a for a in node.attrs["axes"] if x.shape[a] > 1}
+    axes = {a for a in node.attrs["axes"] if not always("<=", x.shape[a], 1)}
     if made_by(x, shape.flip):
         axes ^= set(x.node.attrs["axes"])
         return shape.flip(x.node.operands[0], axes=sorted(axes)) if axes else x.node.operands[0]
@@ -388,12 +391,12 @@ def _reduce_nothing(node: Node, x: Value) -> Value | None:
 
 @simplifies(reduce.sum)
 def _sum_of_one_number(node: Node, x: Value) -> Value | None:
-    """sum(broadcast_to(c)) -> c times the number of elements."""
+    """sum(broadcast_to(c)) -> c times the number of elements, where that is known."""
     value = splat(x) if x.dtype.kind == "f" else None
     if value is None:
         return None
     count = math.prod(x.shape[a] for a in node.attrs["axes"])
-    return shape.filled(value * count if count else 0, x.dtype, ())
+    return None if is_size(count) else shape.filled(value * count if count else 0, x.dtype, ())
 
 
 @simplifies(matmul)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base import config
+from graphc.base.size import always, bounds, is_size
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.op import Bounds, Trait
@@ -58,8 +59,7 @@ def _settled(graph: Graph, checks: list[Node]) -> set[Node]:
     for node in checks:
         (x,) = node.operands
         limits = tuple(node.attrs[name] for name in ("low", "high", "allowed"))
-        fixed = x.node.op is CONSTANT and holds(x.node.attrs["value"], *limits)
-        if is_inside(node, ranges) or fixed or (x, limits) in known:
+        if is_inside(node, ranges) or _is_constant_inside(x.node, *limits) or (x, limits) in known:
             found.add(node)
         known.add((x, limits))
     return found
@@ -69,7 +69,15 @@ def is_inside(check: Node, ranges: Mapping[Value, Bounds]) -> bool:
     """Whether a check cannot fail."""
     (x,) = check.operands
     low, high = ranges[x]
-    return not x.type.size or (check.attrs["low"] <= low and high <= check.attrs["high"])
+    inside = always("<=", check.attrs["low"], low) and always("<=", high, check.attrs["high"])
+    return inside or always("==", x.type.size, 0)
+
+
+def _is_constant_inside(node: Node, low: int, high: int, allowed: Sequence[int]) -> bool:
+    if node.op is not CONSTANT:
+        return False
+    # Of limits that are sizes known at run time those count that leave the least between them.
+    return holds(node.attrs["value"], bounds(low)[1], bounds(high)[0], tuple(a for a in allowed if not is_size(a)))
 
 
 def integer_ranges(graph: Graph) -> dict[Value, Bounds]:
@@ -89,7 +97,9 @@ def _bounds(node: Node, result: Value, known: Mapping[Value, Bounds]) -> Bounds:
         return limits
     ranges = [known.get(v, EVERYTHING) for v in node.operands]
     found = node.op.bounds(ranges, tuple(v.type for v in node.operands), node.attrs)
-    return found if found is not None and limits[0] <= found[0] and found[1] <= limits[1] else limits
+    if found is None or not (always("<=", limits[0], found[0]) and always("<=", found[1], limits[1])):
+        return limits
+    return found
 
 
 EVERYTHING: Bounds = (-(2**80), 2**80)

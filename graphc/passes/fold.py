@@ -9,7 +9,7 @@ from typing import Any
 from graphc.base.errors import IndexRangeError
 from graphc.codegen.machine.costs import DEFAULT, Costs, RewriteCosts
 from graphc.ir.graph.build import emit
-from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
+from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, has_sizes
 from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.op import Trait
 from graphc.passes.base import PassResult
@@ -22,7 +22,7 @@ class ConstantFolding:
 
     Needs: any valid graph. Does: replaces a pure node of constants by a constant when the result has at most
     ``folded_bytes``, or no more than its operands. Generators (iota), views that repeat elements, and
-    narrow weights (passes.precision) stay: their code is free.
+    narrow weights (passes.precision) stay: their code is free. So does what depends on sizes of a call.
     Leaves: the operands, which dead code elimination removes.
 
         %a = mul(f32(2.0), f32(3.0)) : f32[]
@@ -67,6 +67,8 @@ class _Folder(Reemitter):
             return False
         few = self.costs.widened_elements
         if any(v.node.op is not CONSTANT for v in operands) or (is_widening(node) and operands[0].type.size > few):
+            return False
+        if has_sizes(node):
             return False
         given, made = (sum(v.type.nbytes for v in values) for values in (operands, node.results))
         return made <= given or (made <= self.costs.folded_bytes and not node.op.has(Trait.VIEW))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from graphc.base.size import always, is_size
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.types import TensorType
@@ -65,6 +66,8 @@ class _Run:
         if _axis(term) != self.axis or self.type != term.type:
             return False
         start, part = term.node.attrs["low"][self.axis], term.node.operands[0]
+        if is_size(start) or is_size(part.shape[self.axis]):
+            return False
         places = range(start, start + part.shape[self.axis])
         if not self.taken.isdisjoint(places):
             return False
@@ -95,7 +98,7 @@ def _axis(term: Value) -> int | None:
         return None
     sides = [(low, high) for low, high in zip(node.attrs["low"], node.attrs["high"], strict=True)]
     axes = [axis for axis, side in enumerate(sides) if any(side)]
-    return axes[0] if len(axes) == 1 and min(sides[axes[0]]) >= 0 else None
+    return axes[0] if len(axes) == 1 and all(always("<=", 0, n) for n in sides[axes[0]]) else None
 
 
 def _joined(terms: Sequence[Value], few: int) -> list[Value | _Run]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from graphc.base.size import hint
 from graphc.codegen.machine.costs import DEFAULT, Costs, RewriteCosts
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value
@@ -37,7 +38,7 @@ class Rematerialize:
         reasons: list[str] = []
         for node in list(graph.nodes()):
             for value in node.results:
-                large = value.type.nbytes >= costs.rematerialized_bytes and value not in graph.outputs
+                large = hint(value.type.nbytes) >= costs.rematerialized_bytes and value not in graph.outputs
                 if large and copier.separate(value):
                     reasons.append(
                         f"%{value.name}: {value.type.nbytes} bytes are not kept for uses behind products of them, for "
@@ -102,11 +103,11 @@ class _Copier:
             elif node not in found:
                 found.add(node)
                 stack += node.operands
-        needed = sum(v.type.nbytes for v in kept)
-        return found if needed * self.costs.rematerialized_smaller <= value.type.nbytes else None
+        needed = sum(hint(v.type.nbytes) for v in kept)
+        return found if needed * self.costs.rematerialized_smaller <= hint(value.type.nbytes) else None
 
     def _is_small(self, part: Value, whole: Value) -> bool:
-        return part.type.nbytes * 2 * self.costs.rematerialized_smaller <= whole.type.nbytes
+        return hint(part.type.nbytes) * 2 * self.costs.rematerialized_smaller <= hint(whole.type.nbytes)
 
     def _copy(self, value: Value, cone: set[Node]) -> Value:
         """A second computation of the value, which shares what was computed again before."""
@@ -130,8 +131,8 @@ class _Copier:
         """Whether a node costs about as little as reading its result from memory would."""
         if node.op.multiply_adds is not None:
             operands, results = ([v.type for v in values] for values in (node.operands, node.results))
-            products = node.op.multiply_adds(tuple(operands), tuple(results), node.attrs)
+            products = hint(node.op.multiply_adds(tuple(operands), tuple(results), node.attrs))
             # NOTE: a sum over a window reads most of its operand many times, which is not cheap however short it is.
-            return node.op.image is None and products <= self.costs.rematerialized_products * results[0].size
+            return node.op.image is None and products <= self.costs.rematerialized_products * hint(results[0].size)
         easy = Trait.ELEMENTWISE | Trait.VIEW | Trait.GENERATOR
         return node.op.has(Trait.PURE) and any(node.op.has(t) for t in easy)

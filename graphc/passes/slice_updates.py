@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
+from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, has_sizes
 from graphc.ir.op import Trait
 from graphc.ops import dispatch, elementwise, shape
 from graphc.ops.dispatch import GraphDispatcher, use
@@ -75,7 +75,7 @@ def _assignment(value: Value) -> _Assignment | None:
     if node.op is not elementwise.where.op:
         return None
     mask, padded, old = node.operands
-    if mask.node.op is not CONSTANT or padded.node.op is not shape.pad.op:
+    if mask.node.op is not CONSTANT or padded.node.op is not shape.pad.op or has_sizes(padded.node):
         return None
     if not mask.shape == padded.shape == old.shape == value.shape:
         return None

@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from graphc.base import config
+from graphc.base.size import hint, is_size
 from graphc.codegen.machine.costs import DEFAULT, Costs, RewriteCosts
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
@@ -61,11 +62,14 @@ def _convolution(costs: RewriteCosts, reasons: list[str], graph: Graph, node: No
     dilation, *other = node.attrs["dilation"]
     if other != [dilation]:
         return None
+    if any(map(is_size, (*weight.shape, *node.result.shape[1:]))):
+        reasons.append(f"%{node.result.name}: no tiles, for the sides of its result are known at run time")
+        return None
     constant = weight.node.op is CONSTANT
     price = costs.winograd_weight if is_call_invariant(weight) else costs.winograd_live_weight
     work = {tile: _turned(node, tile, dilation, price, costs) for tile in _TILES}
     tile = min(_TILES, key=work.__getitem__)
-    places = x.shape[0] * prod(node.result.shape[2:])
+    places = hint(x.shape[0]) * prod(node.result.shape[2:])
     direct = _KERNEL**2 * x.shape[1] * node.result.shape[1] * (places + costs.winograd_weight)
     if work[tile] * costs.winograd_advantage > direct:
         return None
@@ -88,7 +92,7 @@ def _spare(node: Node, tile: int, dilation: int, costs: RewriteCosts) -> int:
     """One tile more where the parts of a transformed tile would lie a multiple of a page apart, and so in one set of a
     cache."""
     result = node.result
-    tiles = tiles_of(result.shape, tile, dilation)
+    tiles = hint(tiles_of(result.shape, tile, dilation))
     channels = (node.operands[0].shape[1], result.shape[1])
     return int(any(tiles * n * result.dtype.itemsize % costs.winograd_page_bytes == 0 for n in channels))
 
@@ -96,7 +100,7 @@ def _spare(node: Node, tile: int, dilation: int, costs: RewriteCosts) -> int:
 def _turned(node: Node, tile: int, dilation: int, price: int, costs: RewriteCosts) -> int:
     """Multiply-adds, with transforms and the reading of weights (``price`` for each) counted as such."""
     channels, result = node.operands[0].shape[1], node.result.shape
-    tiles = tiles_of(result, tile, dilation)
+    tiles = hint(tiles_of(result, tile, dilation))
     weights = channels * result[1] * (tiles + price)
     return (tile + _KERNEL - 1) ** 2 * (weights + costs.winograd_transform * tiles * (channels + result[1]))
 

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import graphc.ops.registry
+from graphc.base.named_dims import Dim
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph
 from graphc.ir.op import REGISTRY, OpDef, Trait
+from graphc.ops.bounds import least, most
 from graphc.passes.checks import integer_ranges
 
 assert graphc.ops.registry.FAMILIES
@@ -47,3 +49,13 @@ def test_bounds_are_as_narrow_as_the_operands_allow():
     found = {name: emit(graph, REGISTRY[name], (x, y), {})[0] for name in expected}
     ranges = integer_ranges(graph)
     assert {name: ranges[value] for name, value in found.items()} == expected
+
+
+def test_ends_of_ranges_that_are_sizes_are_compared_for_all_sizes():
+    n, m = Dim("n", 1, 8), Dim("m", 4, 9)
+    assert (least([n - 1, n, n + 2]), most([0, n - 1])) == (n - 1, n - 1)
+    assert (least([n, m]), least([n, m], 1), most([n, m]), most([n, m], 0)) == (1, 8, 9, 4)
+    graph = Graph("g")
+    (positions,) = emit(graph, REGISTRY["iota"], (), {"shape": (n,), "axis": 0})
+    (twice,) = emit(graph, REGISTRY["add"], (positions, positions), {})
+    assert integer_ranges(graph) == {positions: (0, n - 1), twice: (0, 2 * n - 2)}

@@ -400,16 +400,28 @@ def input_path(value: Value) -> str:
 
 def sizes_of(graph: Graph) -> Iterator[int]:
     """The sizes known at run time that stand in types and attributes of a graph and of its sub-graphs."""
-    for value in (*graph.inputs, *(r for node in graph.nodes() for r in node.results)):
+    for value in graph.inputs:
         yield from filter(is_size, value.type.shape)
     for node in graph.nodes():
-        for value in node.attrs.values():
-            if is_size(value):
-                yield value
-            elif type(value) is tuple:
-                yield from _sizes_in(value)
-            elif isinstance(value, Graph):
-                yield from sizes_of(value)
+        yield from _node_sizes(node)
+
+
+def _node_sizes(node: Node) -> Iterator[int]:
+    """The sizes known at run time that stand in the types of the results and the attributes of a node."""
+    for value in node.results:
+        yield from filter(is_size, value.type.shape)
+    for value in node.attrs.values():
+        if is_size(value):
+            yield value
+        elif type(value) is tuple:
+            yield from _sizes_in(value)
+        elif isinstance(value, Graph):
+            yield from sizes_of(value)
+
+
+def has_sizes(node: Node) -> bool:
+    """Whether sizes known at run time stand in the types of the results or the attributes of a node."""
+    return next(_node_sizes(node), None) is not None
 
 
 def _sizes_in(value: tuple[Any, ...]) -> Iterator[int]:

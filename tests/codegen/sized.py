@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from graphc.codegen.machine.target import Target
-from graphc.codegen.schedule.pipeline import schedule_program
+import numpy as np
+
+from graphc.codegen.machine.target import Target, host_target
+from graphc.codegen.schedule.base import Context, ProgramPass
+from graphc.codegen.schedule.forms import Forms
+from graphc.codegen.schedule.pipeline import PIPELINE, schedule
 from graphc.ir.kernel.dims import bind, bind_kernel
 from graphc.ir.kernel.interpret import run_program
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Program, Storage
 from graphc.ir.kernel.verify import verify_kernel, verify_program
 from tests.codegen.kernel_native import check_equivalent, random_array
-from tests.native import Tolerance
+from tests.native import Native, Tolerance
 
 Sizes = Mapping[str, int]
 """A size for each dimension."""
@@ -38,25 +42,42 @@ def single(kernel: Kernel) -> Program:
     return Program("test", tuple(storages), (kernel,), (call,))
 
 
-def check_program(before: Program, after: Program, sizes: Iterable[Sizes], what: str = "") -> None:
+def check_program(before: Program, after: Program, sizes: Iterable[Sizes], target: Target | None = None) -> None:
     """A program that was made of another one for all sizes is valid for all, and leaves the same in every output and
-    state at those given."""
+    state at those given: bound and interpreted, and as native code for a target, if one is given, that takes sizes."""
     verify_program(after)
+    native = Native(after, target) if target is not None else None
     for given in sizes:
         plain, bound = bind(before, given), bind(after, given)
         verify_program(bound)
-        own = [s for s in plain.storages if s.cls in ("input", "param", "state", "weight")]
-        buffers = [Buffer(s.name, s.dtype, s.size, "in") for s in own]
-        memory = [random_array(b, i).reshape(s.shape) for i, (b, s) in enumerate(zip(buffers, own, strict=True))]
-        arrays = [[a.copy() for a in memory] for _ in range(2)]
-        expected = [*run_program(plain, arrays[0]), *arrays[0]]
-        Tolerance().check([*run_program(bound, arrays[1]), *arrays[1]], expected, f"{what} {given}")
+        expected = _results(plain, lambda arrays, plain=plain: run_program(plain, arrays))
+        got = _results(plain, lambda arrays, bound=bound: run_program(bound, arrays))
+        Tolerance().check(got, expected, f"{given}")
+        if native is not None:
+            got = _results(plain, lambda arrays, given=given: native(arrays, sizes=given))
+            Tolerance().check(got, expected, f"natively {given}")
 
 
-def check_schedule(kernel: Kernel, target: Target, sizes: Iterable[Sizes]) -> Program:
-    """The kernel scheduled once, with what it wants packed, is what it was at every one of the sizes; returns that
-    program, which is valid for all sizes."""
-    program = single(kernel)
-    scheduled = schedule_program(program, target)
-    check_program(program, scheduled, sizes, target.cpu)
-    return scheduled
+def _results(program: Program, run: Callable[[list[np.ndarray]], Sequence[np.ndarray]]) -> list[np.ndarray]:
+    """All outputs of a run on random arguments, and these arguments after it."""
+    own = [s for s in program.storages if s.cls in ("input", "param", "state", "weight")]
+    buffers = [Buffer(s.name, s.dtype, s.size, "in") for s in own]
+    arrays = [random_array(b, i).reshape(s.shape) for i, (b, s) in enumerate(zip(buffers, own, strict=True))]
+    return [*run(arrays), *arrays]
+
+
+def check_schedule(
+    program: Program, target: Target, sizes: Iterable[Sizes], passes: Sequence[ProgramPass] = PIPELINE
+) -> Program:
+    """The program scheduled once, with what it wants packed, is what it was at every one of the sizes; natively too
+    where such code runs here. Returns that program, which is valid for all sizes."""
+    after = schedule(program, Context(Forms(target)), passes)[0].program
+    check_program(program, after, sizes, target if runs_here(target) else None)
+    return after
+
+
+def runs_here(target: Target) -> bool:
+    """Whether code for a target runs on this machine."""
+    have = host_target().features.split(",")
+    same = target.triple.split("-")[0] == host_target().triple.split("-")[0]
+    return same and all(f in have for f in target.features.split(",") if f.startswith("+"))

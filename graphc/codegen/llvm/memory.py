@@ -182,7 +182,8 @@ class MemoryWriter(IndexWriter):
         self.function.declare(turning.name, turning)
         steps = load.index.coefficient(self.vector.axis), store.index.coefficient(across)
         pointers = (self.address(s.buffer, self.fix(s.index, first), at) for s in (load, store))
-        given = [f"ptr {p}, i64 {n * info.dtype.itemsize}" for p, n in zip(pointers, steps, strict=True)]
+        size, numbers = info.dtype.itemsize, self.function.sizes
+        given = [f"ptr {p}, i64 {numbers.value(n * size)}" for p, n in zip(pointers, steps, strict=True)]
         self.function.statement(f"call void @{turning.name}({', '.join(given)})")
 
     def is_turned(self, load: Load, store: Store, across: Axis) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
-from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class
+from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, has_sizes, input_class
 from graphc.ir.op import Trait
 from graphc.passes.operand_access import is_virtual
 
@@ -15,7 +15,7 @@ CALL_INVARIANT = frozenset({"constant", "weight"})
 
 def leaf_classes(value: Value) -> set[str] | None:
     """Classes of what a value is computed from: ``constant``, and those of graph inputs; None when an effect is among
-    it, or too many nodes."""
+    it, a size that each call has of its own, or too many nodes."""
     found: set[str] = set()
     seen: set[Node] = set()
     stack = [value.node]
@@ -24,7 +24,7 @@ def leaf_classes(value: Value) -> set[str] | None:
         if node in seen:
             continue
         seen.add(node)
-        if len(seen) > MAX_NODES or not (node.op is INPUT or node.op.has(Trait.PURE)):
+        if len(seen) > MAX_NODES or not (node.op is INPUT or node.op.has(Trait.PURE)) or has_sizes(node):
             return None
         if not node.operands:
             found.add(input_class(node.results[0]) or "constant")
@@ -51,7 +51,9 @@ def call_invariant_nodes(graph: Graph, costs: FusionCosts = DEFAULT.fusion) -> s
 
 def _depends_on(node: Node, known: set[Node]) -> bool:
     """Whether a node computes something from nothing but known nodes."""
-    return bool(node.operands) and node.op.has(Trait.PURE) and all(v.node in known for v in node.operands)
+    if not node.operands or not node.op.has(Trait.PURE) or has_sizes(node):
+        return False
+    return all(v.node in known for v in node.operands)
 
 
 def _is_worth_keeping(node: Node, costs: FusionCosts) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from graphc.base.size_relations import at_most
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.ir.kernel.index import bounds
 from graphc.ir.kernel.map import map_statements
@@ -49,12 +50,23 @@ def _parts(program: Program, kernel: Kernel, whole: set[str]) -> _Parts:
         if not isinstance(stmt, Load) or stmt.buffer in left:
             continue
         low, high = bounds(stmt.index)
-        if stmt.guard or low < 0 or high >= sizes[stmt.buffer]:
+        joined = _joined(found.get(stmt.buffer), (low, high + 1))
+        if stmt.guard or joined is None or not at_most(0, low) or not at_most(high + 1, sizes[stmt.buffer]):
             left.add(stmt.buffer)
-            continue
-        start, stop = found.get(stmt.buffer, (low, high + 1))
-        found[stmt.buffer] = min(start, low), max(stop, high + 1)
+        else:
+            found[stmt.buffer] = joined
     return {name: part for name, part in found.items() if name not in left}
+
+
+def _joined(a: tuple[int, int] | None, b: tuple[int, int]) -> tuple[int, int] | None:
+    """The least part that holds two; None where sizes known at run time leave open which that is."""
+    if a is None:
+        return b
+    first = a if at_most(a[0], b[0]) else b
+    last = a if at_most(b[1], a[1]) else b
+    other_first, other_last = b if first is a else a, b if last is a else a
+    known = at_most(first[0], other_first[0]) and at_most(other_last[1], last[1])
+    return (first[0], last[1]) if known else None
 
 
 def _moved(kernel: Kernel, parts: _Parts) -> Kernel:

@@ -54,3 +54,18 @@ def test_no_kernel_holds_both():
     plan = fuse(graph_of(TEXT))
     assert [names(g.nodes) for g in plan.groups] == [{"a", "b"}, {"c"}, {"d", "e"}]
     assert {r.reason for r in plan.refusals if r.value.name == "b"} == {Reason.CALL_INVARIANT}
+
+
+def test_what_depends_on_the_sizes_of_a_call_is_not():
+    graph = graph_of("""
+        dim time = 1..8 hint 4
+        graph @g(%x: f32[time,8], %w: f32[8,8] weight "w") -> (f32[time,8]) {
+          %e = exp(%w) : f32[8,8]
+          %s = slice(%e) {starts=[0,0], stops=[time,8], steps=[1,1]} : f32[time,8]
+          %m = sum(%s) {axes=[0], keepdims=false} : f32[8]
+          %y = add(%x, %m) : f32[time,8]
+          return %y
+        }""")
+    assert names(call_invariant_nodes(graph)) == {"e"}
+    values = {v.name: v for n in graph.nodes() for v in n.results}
+    assert [is_call_invariant(values[n]) for n in "esm"] == [True, False, False]

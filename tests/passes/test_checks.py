@@ -7,7 +7,9 @@ import pytest
 
 import graphc as gc
 import graphc.nn.functional as F
+from graphc.passes.checks import SettleChecks
 from graphc.passes.pipeline import optimize
+from tests.passes.graph_text import graph_of
 
 
 def checks(function, *examples, **state) -> int:
@@ -49,3 +51,16 @@ def test_an_option_leaves_them_out(monkeypatch):
     assert function(W, gc.tensor([0, 9])).tolist() == [W[0].tolist(), W[4].tolist()]
     with pytest.raises(gc.errors.IndexRangeError):
         F.embedding(gc.tensor([0, 9]), W)
+
+
+@pytest.mark.parametrize(("high", "count"), [("time - 1", 0), ("time - 2", 1), ("19", 0), ("18", 1)])
+def test_positions_below_a_size_of_the_call_are_in_range(high: str, count: int):
+    graph = graph_of(f"""
+        dim time = 2..20 hint 8
+        graph @g(%x: f32[time]) -> (f32[time]) {{
+          %i = iota() {{shape=[time], axis=0}} : i64[time]
+          %ok = check_index(%i) {{low=0, high={high}, what="index"}} : bool[]
+          %y = gather(%x, %i) {{axis=0}} : f32[time]
+          return %y
+        }}""")
+    assert [n.op.name for n in SettleChecks().run(graph).graph.nodes()].count("check_index") == count

@@ -16,6 +16,7 @@ from graphc.ir.graph.interpret import copy, evaluate
 from graphc.ir.op import REGISTRY, OpDef, Trait
 from graphc.passes.fold import ConstantFolding
 from tests.passes.check_pass import check_pass
+from tests.passes.graph_text import graph_of
 
 
 def test_folds_scalars_and_small_arrays():
@@ -119,3 +120,15 @@ def test_what_is_folded_has_the_bits_of_eager_mode(op: OpDef):
         for found, wanted in zip(evaluate(folded.graph, []), evaluate(graph, []), strict=True):
             assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
             assert np.ascontiguousarray(found).tobytes() == np.ascontiguousarray(wanted).tobytes()
+
+
+def test_what_has_as_many_elements_as_a_call_says_stays():
+    graph = graph_of("""
+        dim batch = 1..8 hint 4
+        graph @g(%x: f32[batch,2]) -> (f32[batch,2]) {
+          %c = constant() {value=f32[2](1.0, 2.0)} : f32[2]
+          %b = broadcast_to(%c) {shape=[batch,2]} : f32[batch,2]
+          %y = add(%x, %b) : f32[batch,2]
+          return %y
+        }""")
+    assert ConstantFolding().run(graph).changed == 0

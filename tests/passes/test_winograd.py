@@ -11,6 +11,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.base.dtypes import float32
+from graphc.base.named_dims import Dim
 from graphc.codegen.machine.costs import DEFAULT
 from graphc.codegen.machine.target import target_named
 from graphc.compiler.stages import Stages
@@ -22,6 +23,7 @@ from graphc.ops.convolution import conv
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.passes.pipeline import optimize
 from graphc.passes.winograd import Winograd
+from tests.lowering.sized import check
 from tests.passes.check_pass import check_equal
 
 PLAIN = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1}
@@ -130,3 +132,12 @@ def test_native_code_with_what_follows(side: int, batch: int, dilation: int, tmp
         expected = model(x).numpy()
     got = run(x.numpy())
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=2e-5)
+
+
+def test_batches_of_any_size_change_and_sides_known_at_run_time_stay():
+    batch = convolution(8, channels=16, batch=Dim("batch", 1, 9, hint=8))
+    graph = optimize(batch, costs=replace(DEFAULT, rewrites=replace(DEFAULT.rewrites, winograd_advantage=0)))
+    assert "winograd_input" in names(graph)
+    check(graph, [{"batch": 1}, {"batch": 3}])
+    sides = optimize(convolution(Dim("side", 28, 64, hint=56)))
+    assert "winograd_input" not in names(sides)

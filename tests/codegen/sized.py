@@ -67,10 +67,11 @@ def _results(program: Program, run: Callable[[list[np.ndarray]], Sequence[np.nda
 
 
 def check_schedule(
-    program: Program, target: Target, sizes: Iterable[Sizes], passes: Sequence[ProgramPass] = PIPELINE
+    given: Program | Kernel, target: Target, sizes: Iterable[Sizes], passes: Sequence[ProgramPass] = PIPELINE
 ) -> Program:
-    """The program scheduled once, with what it wants packed, is what it was at every one of the sizes; natively too
-    where such code runs here. Returns that program, which is valid for all sizes."""
+    """The program (or that of one kernel) scheduled once, with what it wants packed, is what it was at every one of the
+    sizes; natively too where such code runs here. Returns that program, which is valid for all sizes."""
+    program = single(given) if isinstance(given, Kernel) else given
     after = schedule(program, Context(Forms(target)), passes)[0].program
     check_program(program, after, sizes, target if runs_here(target) else None)
     return after

@@ -7,7 +7,7 @@ import pytest
 from graphc.codegen.machine.target import target_named
 from graphc.ir.kernel.statements import Kernel
 from tests.codegen.kernel_native import kernel_of
-from tests.codegen.sized import around, check_schedule, single
+from tests.codegen.sized import around, check_schedule
 from tests.native import priced
 
 TARGETS = ("host", "avx2", "neon")
@@ -253,7 +253,7 @@ def test_a_kernel_is_right_at_every_size(name: str, target: str):
     lengths = around(machine)[:8] if square else around(machine, 97)
     sizes = [{"batch": 1 + 2 * (i % 2), "time": t} for i, t in enumerate(lengths)]
     kernel = kernel_of((DIMS + KERNELS[name]).replace("        ", ""))
-    check_schedule(single(kernel), machine, [{d: s[d] for d in s if d in KERNELS[name]} for s in sizes])
+    check_schedule(kernel, machine, [{d: s[d] for d in s if d in KERNELS[name]} for s in sizes])
 
 
 # ---- long sums
@@ -333,5 +333,5 @@ def parsed(text: str) -> Kernel:
 def test_long_sums_are_split_for_all_sizes(text: str, costs: dict, target: str):
     machine = priced(target_named(target), reduction=costs)
     sizes = [{"batch": b, "time": t} for b, t in [(1, 1), (3, 5), (8, 31), (1, 32), (4, 33), (2, 97)]]
-    program = check_schedule(single(parsed(text)), machine, sizes)
+    program = check_schedule(parsed(text), machine, sizes)
     assert len(program.kernels) == (1 if text is COLUMNS_BETWEEN else 2)

@@ -21,6 +21,7 @@ from graphc.ops import reduce, shape
 from graphc.ops.define import OpFunction
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.matrix_product import matmul
+from graphc.ops.size import size
 from graphc.passes.base import PassResult
 from graphc.passes.zero_signs import is_unseen
 
@@ -375,6 +376,13 @@ def _view_of_one_number(node: Node, x: Value) -> Value | None:
     return x.node.operands[0]
 
 
+@simplifies(size)
+def _known_size(node: Node) -> Value | None:
+    """A size that no call may change is a number."""
+    value = node.attrs["value"]
+    return None if is_size(value) else shape.filled(value, int64, ())
+
+
 # ---- reductions and products
 
 
@@ -391,12 +399,14 @@ def _reduce_nothing(node: Node, x: Value) -> Value | None:
 
 @simplifies(reduce.sum)
 def _sum_of_one_number(node: Node, x: Value) -> Value | None:
-    """sum(broadcast_to(c)) -> c times the number of elements, where that is known."""
+    """sum(broadcast_to(c)) -> c times the number of elements."""
     value = splat(x) if x.dtype.kind == "f" else None
     if value is None:
         return None
     count = math.prod(x.shape[a] for a in node.attrs["axes"])
-    return None if is_size(count) else shape.filled(value * count if count else 0, x.dtype, ())
+    if is_size(count) and not math.isfinite(value):  # there may be none of them
+        return None
+    return shape.filled(value * count if count else 0, x.dtype, ())
 
 
 @simplifies(matmul)

@@ -188,6 +188,11 @@ CASES = {
         "%b = broadcast_to(f32(0.5)) {shape=[2,3]} : f32[2,3]\n%a = sum(%b) {axes=[0]} : f32[3]",
         "%a = broadcast_to(f32(1.0)) {shape=[3]} : f32[3]\nreturn %a",
     ),
+    "known size": (
+        X,
+        "%s = size() {value=3} : i64[]\n%a = broadcast_to(%s) {shape=[2]} : i64[2]",
+        "%a = broadcast_to(i64(3)) {shape=[2]} : i64[2]\nreturn %a",
+    ),
     "matmul of transposed": (
         "%x: f32[5,2,3], %y: f32[4,3]",
         "%s = transpose(%x) {permutation=[0,2,1]} : f32[5,3,2]\n%t = transpose(%y) {permutation=[1,0]} : f32[3,4]\n"

@@ -24,6 +24,7 @@ from graphc.ops.convolution import conv
 from graphc.ops.define import OpFunction
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.matrix_product import matmul
+from graphc.ops.size import size
 from graphc.passes.canonicalize import RULES
 
 Build = Callable[..., Value]
@@ -204,6 +205,7 @@ TEMPLATES: dict[str, list[Build]] = {
     "sum_of_one_number": [
         *(lambda x, y, c, n=n: reduce.sum(shape.filled(c, x.dtype, (n, 2)), axes=(0,)) for n in (1, 2, 3, 1000))
     ],
+    "known_size": [lambda x, y, c, n=n: size(value=n) for n in (0, 3, 2**40)],
     "matmul_of_transposed": [
         lambda x, y, c: matmul(swapped(rows(x)), rows(y)),
         lambda x, y, c: matmul(rows(x), swapped(rows(y))),

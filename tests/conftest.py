@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import re
 import signal
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from graphc.compiled import function
 from graphc.ir.op import REGISTRY
 
 os.environ["GRAPHC_CACHE"] = "off"
@@ -40,3 +42,25 @@ def own_ops() -> Iterator[None]:
     yield
     for name in REGISTRY.keys() - before.keys():
         del REGISTRY[name]
+
+
+@pytest.fixture
+def traces(monkeypatch):
+    """The names of the functions that were traced."""
+    found = []
+    trace = function.trace_function
+
+    def counted(target, *args, **kwargs):
+        found.append(target)
+        return trace(target, *args, **kwargs)
+
+    monkeypatch.setattr(function, "trace_function", counted)
+    return found
+
+
+@pytest.fixture
+def told_reasons(monkeypatch, caplog):
+    """Gives the messages about programs that were compiled again."""
+    monkeypatch.setenv("GRAPHC_EXPLAIN_RECOMPILES", "1")
+    caplog.set_level(logging.WARNING, "graphc")
+    return lambda: [r.getMessage() for r in caplog.records if r.name == "graphc.recompiles"]

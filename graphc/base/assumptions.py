@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from graphc.base.location import capture
-from graphc.base.size import Dimension, at
+from graphc.base.size import Dimension, at, hint
 from graphc.base.size_questions import asker
 
 _RELATIONS = {"==": operator.eq, "<=": operator.le}
@@ -35,6 +35,17 @@ class Assumption(NamedTuple):
         return f"{self.a} {shown} {self.b}" + (f" (asked at {self.place})" if self.place else "")
 
 
+class _Larger(dict[Dimension, int]):
+    """Sizes of dimensions, at least 2 where they can be."""
+
+    def __init__(self, sizes: Mapping[Dimension, int] | None):
+        self._sizes = sizes
+
+    def __missing__(self, dimension: Dimension) -> int:
+        size = dimension.hint if self._sizes is None else self._sizes[dimension]
+        return max(size, min(2, dimension.high))
+
+
 @dataclass
 class Assumptions:
     """What has been assumed so far, each once."""
@@ -58,6 +69,10 @@ class Assumptions:
         self.ask("==", size, value)
         return value
 
+    def expected(self, size: Any, exact: bool) -> int:
+        """The number that a size is for these sizes, those of 1 as 2 where they can be unless ``exact``."""
+        return at(size, self.sizes if exact else _Larger(self.sizes))
+
     def broken(self, values: Mapping[Dimension, int]) -> Assumption | None:
         """The first assumption that does not hold for these sizes."""
         return next((x for x in self.found.values() if not x.holds(values)), None)
@@ -71,3 +86,10 @@ def assuming(assumptions: Assumptions) -> Iterator[Assumptions]:
         yield assumptions
     finally:
         asker.reset(token)
+
+
+def expected(size: Any, exact: bool = False) -> int:
+    """A number that is like a size: that of the call for which questions are answered, but (unless ``exact``) 2 for a
+    dimension of 1 that can be larger; nothing is assumed."""
+    asked = asker.get()
+    return hint(size) if asked is None else asked.expected(size, exact)

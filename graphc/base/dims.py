@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
+from graphc.base.size import always, is_one, is_size
 
 Dims = int | Sequence[int] | None
 _MOST = 1 << 59
@@ -78,10 +79,10 @@ def sizes_of(sizes: Sequence[Any]) -> tuple[int, ...]:
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = sizes[0]
     try:
-        shape = tuple(operator.index(s) for s in sizes)
+        shape = tuple(s if is_size(s) else operator.index(s) for s in sizes)
     except TypeError:
         raise ArgumentError(f"a shape consists of ints, got {tuple(sizes)!r}") from None
-    if prod(s for s in shape if s > 0) > _MOST:
+    if prod(s for s in shape if not is_size(s) and s > 0) > _MOST:
         raise ShapeError(f"shape {list(shape)} has too many elements", remedy=f"at most 2**{_MOST.bit_length() - 1}")
     return shape
 
@@ -96,11 +97,47 @@ def new_shape(sizes: Sequence[Any]) -> tuple[int, ...]:
 
 def common_shape(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     """The shape that all shapes (a number is one dimension) broadcast to; raises ShapeError when there is none."""
+    listed = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     try:
-        return tuple(np.broadcast_shapes(*(s if isinstance(s, int) else tuple(s) for s in shapes)))
+        if any(map(has_sizes, listed)):
+            return _common_sizes(listed)
+        return tuple(np.broadcast_shapes(*listed))
     except ValueError:
-        listed = " and ".join(str([s] if isinstance(s, int) else list(s)) for s in shapes)
-        raise ShapeError(f"shapes {listed} do not broadcast: from the right, sizes are equal or 1") from None
+        shown = " and ".join(str(list(s)) for s in listed)
+        raise ShapeError(f"shapes {shown} do not broadcast: from the right, sizes are equal or 1") from None
+
+
+def _common_sizes(shapes: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    rank = max(map(len, shapes))
+    result: list[Any] = [1] * rank
+    for shape in shapes:
+        for dim, size in enumerate(shape, start=rank - len(shape)):
+            result[dim] = common_size(result[dim], size)
+    return tuple(result)
+
+
+def common_size(a: Any, b: Any) -> Any:
+    """What two sizes broadcast to, at least one of which is known at run time or 1; raises ValueError where they do
+    not. A size that is not 1 for all calls is taken for one that repeats nothing."""
+    if always("==", a, b) or is_one(b):
+        return a
+    if is_one(a) or a == b:
+        return b
+    if b == 1:
+        return a
+    if a == 1:
+        return b
+    raise ValueError
+
+
+def has_sizes(shape: Sequence[Any]) -> bool:
+    """Whether a shape depends on sizes that are known at run time."""
+    return any([is_size(s) for s in shape])
+
+
+def same_sizes(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """Whether two shapes are the same in all calls; nothing is assumed."""
+    return len(a) == len(b) and all([always("==", x, y) for x, y in zip(a, b, strict=True)])
 
 
 def view_shape(sizes: Sequence[int], count: int) -> tuple[int, ...]:

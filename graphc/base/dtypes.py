@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.base.errors import AttributeValueError, DTypeError
 from graphc.base.public import call
+from graphc.base.size import is_size
 from graphc.base.symbolic import is_symbolic
 
 
@@ -133,7 +134,7 @@ def fitted(value: bool | int | float, dtype: DType) -> bool | int | float:
 
     Raises AttributeValueError for one that is too large, and for NaN and infinities as integers.
     """
-    if dtype.kind == "f":
+    if dtype.kind == "f" or (is_size(value) and dtype.kind == "i"):
         return value
     if dtype.kind == "b":
         return bool(value)

@@ -11,6 +11,7 @@ from typing import Any
 
 from graphc.base.errors import ArgumentError, TraceError
 from graphc.base.size_questions import asker
+from graphc.base.size_text import as_operand, is_atom, text_of
 
 LARGEST = 2**31 - 1
 """The largest size of a dimension of which nothing else is said."""
@@ -146,7 +147,10 @@ class Size:
     def __rdivmod__(self, other: Any) -> Any:
         return other // self, other % self
 
-    __truediv__, __rtruediv__ = _operation(operator.truediv)
+    def __truediv__(self, other: Any) -> Any:
+        return _ratio(self, other) if _is_whole(other) else _float_operation(operator.truediv, self, other)
+
+    __rtruediv__ = _operation(operator.truediv)[1]
 
     def __abs__(self) -> Any:
         return self if self >= 0 else -self
@@ -201,8 +205,7 @@ class Size:
         return complex(_specialised(self))
 
     def __str__(self) -> str:
-        parts = [_term_text(monomial, coefficient) for monomial, coefficient in self.terms]
-        return " + ".join(parts).replace("+ -", "- ")
+        return text_of(self.terms)
 
     def __repr__(self) -> str:
         return str(self)
@@ -371,6 +374,14 @@ def _quotient(a: Any, b: Any) -> Any:
     return whole + (_quotient_by_number(rest, b) if type(b) is int else _atom_quotient(rest, b))
 
 
+def _ratio(a: Any, b: Any) -> Any:
+    """a / b, a float where that is the same for all sizes."""
+    first, second = terms(a)[0][1], terms(b)[0][1]
+    if type(b) is Size and always("==", a * second, b * first):
+        return first / second
+    return _float_operation(operator.truediv, a, b)
+
+
 def _atom_quotient(a: Size, b: Any) -> Size:
     return Size(((((Quotient(a, b), 1),), 1),))
 
@@ -382,7 +393,7 @@ def _quotient_by_number(a: Size, b: int) -> Any:
         a, b = _make({m: c // factor for m, c in a.terms}), b // factor
         if b == 1:
             return a
-    if _is_atom(a):
+    if is_atom(a.terms):
         atom = a.terms[0][0][0][0]
         if isinstance(atom, Quotient) and type(atom.divisor) is not Size:
             return _quotient(atom.operand, atom.divisor * b)
@@ -576,25 +587,3 @@ def _specialised(size: Any) -> Any:
     if asked is None:
         raise UndecidedSize(f"the size {size} is a number in calls only")
     return asked.value(size)
-
-
-# ---- text
-
-
-def as_operand(value: Any) -> str:
-    """The text of a size as one operand of a division: in parentheses unless it is a number or an atom."""
-    plain = type(value) is not Size or _is_atom(value)
-    return str(value) if plain else f"({value})"
-
-
-def _is_atom(size: Size) -> bool:
-    monomial, coefficient = size.terms[0]
-    return len(size.terms) == 1 and coefficient == 1 and len(monomial) == 1 and monomial[0][1] == 1
-
-
-def _term_text(monomial: Monomial, coefficient: int) -> str:
-    factors = [str(atom) for atom, power in monomial for _ in range(power)]
-    if not factors:
-        return str(coefficient)
-    head = [] if coefficient == 1 else ["-"] if coefficient == -1 else [f"{coefficient}*"]
-    return "".join([*head, "*".join(factors)])

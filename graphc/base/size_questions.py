@@ -17,6 +17,10 @@ class Asker(Protocol):
         """The number that a size is."""
         ...
 
+    def expected(self, size: Any, exact: bool) -> int:
+        """A number that is like a size."""
+        ...
+
 
 asker: ContextVar[Asker | None] = ContextVar("graphc_size_questions", default=None)
 """Who is asked at present; see base.assumptions."""

@@ -116,6 +116,11 @@ def is_named(value: Any) -> bool:
     return isinstance(value, _NAMED) or any(k.__module__.startswith("graphc.") for k in type(value).__mro__)
 
 
+def is_open(value: Any) -> bool:
+    """Whether a number is a size that is known at run time, or computed from sizes."""
+    return type(value) in _SIZES
+
+
 def parts_of(value: Any) -> Iterator[Any]:
     """The objects that a container, a partial application or a method refers to."""
     kind = type(value)

@@ -13,11 +13,9 @@ from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import COMMON_HOOKS, EPOCH, Members
 from graphc.compiled import prepacked_store
 from graphc.compiled.prepacked_store import Prepacked
-from graphc.compiler.native_call import unchanged
 from graphc.tensors.creation import get_default_dtype
 from graphc.tensors.tensor import Tensor
-from graphc.tracing.facts import Account, ClassOf, Entry, Fact, Table, broken
-from graphc.tracing.trace import Traced, is_module
+from graphc.tracing.facts import Table, broken
 
 _VALUES = methodcaller("values")
 Maker = Callable[[np.ndarray], np.ndarray]
@@ -180,33 +178,6 @@ class DefaultType:
     def why(self) -> str:
         """What has changed."""
         return f"default element type: {self._dtype.name} -> {get_default_dtype().name}"
-
-
-def account_of(traced: Traced, modules: Modules, more: Sequence[Fact] = ()) -> tuple[Account, Modules]:
-    """All that a trace relies on besides its arguments and the tensors that it binds, and the modules that it met;
-    ``more`` is looked at with each call."""
-    known = set(map(id, modules.modules))
-    met = [m for m in traced.attributes.owners.values() if is_module(m) and id(m) not in known]
-    whole = Modules([*modules.modules, *met]) if met else modules
-    tensors = TensorHooks(a.tensor for a in traced.arguments)
-    counted: list[Fact] = [whole, Sharing(whole), ModuleHooks(whole), tensors, DefaultType()]
-    facts = list(traced.attributes.facts.values())
-    counted += [f for f in facts if isinstance(f, ClassOf) and f.counted]
-    watched = [f for f in facts if not (isinstance(f, ClassOf) and f.counted)]
-    watched += [*_attributes_of_tensors(traced), *whole.tables()]
-    return Account(counted, watched, [*more, *traced.constants], unchanged), whole
-
-
-_FIELDS = frozenset({"dtype", "persistent"})
-"""What the library keeps with tensors under names that do not begin with an underscore."""
-
-
-def _attributes_of_tensors(traced: Traced) -> Iterator[Entry]:
-    """What users have attached to tensors outside; reading it is not recorded, for tensors are read all the time."""
-    for tensor in [found.tensor for found in (*traced.arguments, *traced.constants)]:
-        for name in vars(tensor):
-            if name[0] != "_" and name not in _FIELDS:
-                yield Entry(vars(tensor), name, f"attribute {name!r} of a tensor", crowded=True)
 
 
 class Slot:

@@ -16,9 +16,11 @@ from graphc.compiled.bindings import Modules
 from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
 from graphc.compiled.number_places import MOST_ANSWERS, Fresh, Given, NumberPlaces
+from graphc.compiled.outside import Outside
 from graphc.compiled.plan import Plan
 from graphc.compiled.program_table import ProgramTable, trim
 from graphc.compiled.recompile_warning import RecompileCount, argument_names
+from graphc.compiled.sized_traces import DimsOfCalls, SizedCall, SizedTrace, SizedTraces
 from graphc.compiled.user_passes import passed
 from graphc.compiled.variant import Variant, Weights, not_native
 from graphc.compiler.compile import running_target
@@ -76,6 +78,7 @@ class Compiled:
         freeze: bool = False,
         passes: Sequence[Pass] = (),
         machine: str = "host",
+        dims: Any = None,
     ):
         running_target(machine)
         if not callable(target):
@@ -89,6 +92,9 @@ class Compiled:
         self._first, self._pipeline = arrange(self._passes)
         self._variants: ProgramTable[Variant] = ProgramTable(self._forget)
         self._modules: Modules | None = None
+        self._dims = dims
+        self._calls = DimsOfCalls(dims, target)
+        self._traces = SizedTraces()
         self._numbers = NumberPlaces()
         self._shortcut = _NO_SHORTCUT
         self._draws = False
@@ -133,6 +139,7 @@ class Compiled:
         if modules is None or not modules.holds():
             modules = self._modules = Modules(m for _, m in modules_of(self._target))
             self._variants.clear()
+            self._traces.clear()
         grad_enabled = is_grad_enabled()
         signature = [(t.dtype, t._data.shape, grad_enabled and refresh(t)._requires_grad) for t in leaves]
         scope = module_path.scope() if self._draws else None
@@ -176,19 +183,26 @@ class Compiled:
             key = (shape, *key[1:])
             if found := self._fitting(key, given):
                 return found
-            self._recompiles.tell(key, dict(self._variants.items()), modules, self._numbers.constants)
-            check_static(structure)
-            shape, given, traced, taken, place, after = self._traced(structure, args, kwargs)
-            key = (shape, *key[1:-1], key[-1] if place is None else place)
-            if taken.is_none and (found := self._fitting(key, given)):
-                return found
-            known = self._variants.find(key)
+            leaves = flatten((args, kwargs))[0]
+            call = self._calls.of(structure, leaves)
+            trace = call and self._traces.find(call.key(key), call.sizes, given)
+            if trace is None:
+                before = self._variants.items() if call is None else self._traces.items()
+                self._recompiles.tell(call.key(key) if call else key, dict(before), modules, self._numbers.constants)
+                check_static(structure)
+                shape, given, trace, place = self._traced(structure, args, kwargs, modules, call)
+                key = (shape, *key[1:-1], key[-1] if place is None else place)
+                if trace.numbers.is_none and (found := self._fitting(key, given)):
+                    return found
+                if call is not None:
+                    self._traces.add(call.key(key), trace)
+            known, taken = self._variants.find(key), trace.numbers
             weights = self._weights._replace(live=any(v.is_thrashing for v in known))
-            traced = passed(traced, self._first, self._machine)
-            numbers = taken.tensors(given) or []
-            leaves, name = [*flatten((args, kwargs))[0], *numbers], graph_name(self._target)
-            variant = Variant(name, traced, modules, leaves, weights, self._pipeline, self._machine)
-            variant.drawn, variant.numbers = after, taken
+            traced = passed(trace.at(call and call.sizes), self._first, self._machine)
+            numbers, name = taken.tensors(given) or [], graph_name(self._target)
+            leaves += numbers
+            variant = Variant(name, traced, modules, leaves, weights, self._pipeline, self._machine, trace.outside)
+            variant.drawn, variant.numbers = trace.drawn, taken
             variant.holds()
             # Other constants will not come back; where some hold, there are several programs for different numbers.
             alone = self._weights.freeze and not any(v.holds() for v in known)
@@ -198,13 +212,21 @@ class Compiled:
             self._log.info("%s: variant %d", name, len(self._variants))
             return variant, key, numbers
 
-    def _traced(self, structure: Structure | int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What ``NumberPlaces.traced`` gives, where random numbers are drawn in the middle of a module's call the place
-        (else None), and how often its modules have drawn after it."""
+    def _traced(
+        self,
+        structure: Structure | int,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        modules: Modules,
+        call: SizedCall | None,
+    ) -> tuple[Any, Given, SizedTrace, Any]:
+        """Structure and open numbers of the call, its trace, and where random numbers are drawn in the middle of a
+        module's call the place (else None)."""
         scope, place, after = module_path.scope(), None, {}
 
         def trace(fresh: Fresh, inside: Any = None) -> Traced:
-            return trace_function(self._target, args, kwargs, guarded=True, scope=inside, numbers=fresh())
+            sized = call.arguments() if call else {}
+            return trace_function(self._target, args, kwargs, guarded=True, scope=inside, numbers=fresh(), **sized)
 
         def trace_inside(fresh: Fresh) -> Traced:
             nonlocal after
@@ -218,7 +240,8 @@ class Compiled:
         if scope is not None and draws(found[2].graph):
             self._draws, place = True, self._place(scope)
             found = self._numbers.traced(structure, trace_inside)
-        return *found, place, after
+        shape, given, traced, taken = found
+        return shape, given, SizedTrace(traced, Outside(traced, modules), taken, after), place
 
     def _place(self, scope: module_path.Scope) -> tuple[Any, ...]:
         """What random numbers depend on that are drawn in the middle of a module's call."""
@@ -259,7 +282,7 @@ class Compiled:
         if functools.reduce(lambda found, part: getattr(found, part, None), name.split("."), owner) is self:
             return name
         weights = self._weights.precision, self._weights.freeze
-        return Compiled, (self._target, *weights, self._passes, self._machine)
+        return Compiled, (self._target, *weights, self._passes, self._machine, self._dims)
 
     def __repr__(self) -> str:
         return f"compiled({self._target!r})"
@@ -273,6 +296,7 @@ def compile(
     passes: Sequence[Pass] = (),
     tensors: Mapping[str, Tensor] | None = None,
     target: str = "host",
+    dims: Any = None,
 ) -> Any:
     """A callable that computes what ``model``, a module, function or graph, does, as native code.
 
@@ -301,6 +325,14 @@ def compile(
     which this one must have the instructions: ``sse2``, ``avx2``, ``avx512`` (x86-64), ``neon`` (aarch64); CompileError
     otherwise.
 
+    ``dims`` names sizes of the arguments that differ from call to call, so that one trace serves all of them:
+    ``dims={"x": (batch, time)}`` with ``batch = gc.Dim("batch", max=64)`` says what the first dimensions of argument
+    ``x`` are. Arguments are meant by name or position (or a list of all in order), nested ones as they are nested;
+    instead of a dimension there may be a size made of some (``16 * side``), a number, or None for one that is fixed at
+    what each call has. Sizes that are read inside are symbolic; where code branches on one, calls that go the other way
+    get a trace of their own. ``dims="auto"`` names each size that takes a second value. Raises ArgumentError where the
+    arguments do not have what is named, at the call ShapeError for sizes that are not equal or out of range.
+
     A graph (from ``graphc.trace``, parsed, or edited) is called on one tensor or array per input, in order, each of the
     type that it states; one output is given by itself, several as a tuple. Its params and states are the tensors of
     ``tensors``, by path; without it those that were traced (``graph.bound``): the very tensors of that module, which
@@ -308,5 +340,6 @@ def compile(
     """
     if model is None:
         running_target(target)
-        return functools.partial(Compiled, precision=precision, freeze=freeze, passes=passes, machine=target)
-    return Compiled(as_callable(model, tensors), precision, freeze, passes, target)
+        options = {"precision": precision, "freeze": freeze, "passes": passes, "machine": target, "dims": dims}
+        return functools.partial(Compiled, **options)
+    return Compiled(as_callable(model, tensors), precision, freeze, passes, target, dims)

@@ -15,15 +15,16 @@ from graphc.base.errors import ArgumentError, GradientError, HookError, ShapeErr
 from graphc.base.interruptions import kept_outside
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import EPOCH
-from graphc.compiled.bindings import Binding, Modules, Slot, account_of
+from graphc.compiled.bindings import Binding, Modules, Slot
 from graphc.compiled.function import no_class
 from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
 from graphc.compiled.number_places import MOST_ANSWERS, Fresh, Given, GivenNumbers, NumberPlaces
+from graphc.compiled.outside import Outside
 from graphc.compiled.program_table import ProgramTable, trim
 from graphc.compiled.recompile_warning import RecompileCount, argument_names
 from graphc.compiled.user_passes import passed
-from graphc.compiled.variant import BoundProgram, bound_values, build, no_hooks, slots_of
+from graphc.compiled.variant import BoundProgram, bound_values, build, no_hooks
 from graphc.compiler.compile import running_target
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Value, input_path
@@ -39,7 +40,7 @@ from graphc.tape.grad_mode import enable_grad, is_grad_enabled, is_inference_mod
 from graphc.tape.hooks import call_hook
 from graphc.tensors.structure import LEAF, Branch, Leaf, check_static, flatten, unflatten
 from graphc.tensors.tensor import Tensor
-from graphc.tracing.attributes import recording
+from graphc.tracing.attributes import recording, set_again
 from graphc.tracing.identity import check_apart, repeats
 from graphc.tracing.trace import Traced, graph_name, modules_of, settled, trace_function
 from graphc.tracing.tracer import Tracer
@@ -151,8 +152,9 @@ class _Program:
         """How it takes numbers that each call gives."""
         no_hooks(step.name, traced)
         self.traced = passed(traced, step.passes.first, step.target)
-        self._effects = self.traced.attributes.effects
-        self.account, self._modules = account_of(self.traced, modules, [_Settings(step.optimizer)])
+        self._effects = self.traced.effects
+        self._outside = Outside(self.traced, modules)
+        self.account = self._outside.account([_Settings(step.optimizer)])
         graph, parameters = self._differentiate(step.optimizer)
         slots = self._slots(step.optimizer, parameters)
         self._given: list[float] = []
@@ -195,8 +197,7 @@ class _Program:
 
     def _slots(self, optimizer: Any, parameters: dict[Value, tuple[Value, Tensor]]) -> dict[str, Slot]:
         """The tensors that the program reads and writes, by path; optimizer state is made where it does not exist."""
-        places = self._modules.places()
-        slots = slots_of(self.traced, places)
+        slots = dict(self._outside.slots)
         self.updated = _Updated([(slots[input_path(value)], param) for value, (_, param) in parameters.items()])
         self.states: list[tuple[Any, Any]] = []
         for argument, (_, param) in parameters.items():
@@ -263,7 +264,7 @@ class _Program:
         if self.traced.written:
             check_apart(self.traced.graph.name, self.traced.written, leaves)
         if self._effects:
-            self.traced.attributes.set_again()
+            set_again(self._effects)
         groups = self.optimizer.param_groups
         given = [self.optimizer.number(groups[i], name) for i, name, _ in self.hyper]
         if not (self._given and all(map(is_, given, self._given))):

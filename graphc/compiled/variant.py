@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +16,9 @@ from graphc.compiled.bindings import (
     Modules,
     NarrowBinding,
     PrepackedBinding,
-    Slot,
-    account_of,
 )
 from graphc.compiled.number_places import GivenNumbers
+from graphc.compiled.outside import Outside
 from graphc.compiled.plan import Plan, plan_of
 from graphc.compiler.cache import Entry
 from graphc.compiler.compile import compile_graph, load_compiled, running_target
@@ -27,7 +26,7 @@ from graphc.compiler.freeze import freeze, watch
 from graphc.compiler.native_call import native
 from graphc.eager.record import Snapshot
 from graphc.files.manifest import PREPACKED, Recipe
-from graphc.ir.graph.graph import Graph, Value, input_class, input_path
+from graphc.ir.graph.graph import Graph, Value, input_class
 from graphc.ops.autodiff import split_forward_backward, vjp_graph
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, optimize
@@ -40,6 +39,7 @@ from graphc.tape.node import Edge, Node, freed
 from graphc.tensors.structure import Leaf, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, is_counted
+from graphc.tracing.attributes import set_again
 from graphc.tracing.identity import check_apart
 from graphc.tracing.trace import Traced
 
@@ -53,12 +53,6 @@ def bound_values(graph: Graph, program: Executable) -> list[Value]:
     """The params and states of a graph in the order in which its program takes them."""
     by_path = {v.node.attrs["path"]: v for v in graph.inputs if input_class(v) != "input"}
     return [by_path[spec.path] for spec in program.bound]
-
-
-def slots_of(traced: Traced, places: Mapping[int, tuple[dict[Any, Any], Any]]) -> dict[str, Slot]:
-    """The tensors outside that a trace uses, by path; ``places`` as ``Modules.places`` gives them."""
-    found = [(a, input_path(a.value)) for a in traced.arguments]
-    return {path: Slot(a.tensor, places.get(id(a.tensor)), f"{input_class(a.value)} {path!r}") for a, path in found}
 
 
 class _Backward(Node):
@@ -162,7 +156,9 @@ class Variant:
         weights: Weights | None = None,
         passes: Sequence[Pass] = PIPELINE,
         machine: str = "host",
+        outside: Outside | None = None,
     ):
+        """``outside`` is what the trace relies on, as it was then; None where that is now."""
         self.name = name
         self._machine = machine
         self.weights = weights or Weights()
@@ -175,10 +171,10 @@ class Variant:
         self.drawn: dict[Any, dict[str, int]] = {}
         """In the middle of a module's call: how often its modules have drawn after this part of it."""
         self.output_types = [(v.shape, v.dtype.numpy) for v in traced.graph.outputs]
-        self.account, whole = account_of(traced, modules)
-        self._effects = traced.attributes.effects
-        self._slots = slots_of(traced, whole.places())
-        self._written = {a.value.node.attrs["path"]: a.written for a in traced.arguments}
+        outside = outside or Outside(traced, modules)
+        self.account = outside.account()
+        self._effects = traced.effects
+        self._slots, self._written = outside.slots, outside.written
         self.differentiable = traced.differentiable if is_grad_enabled() else (False,) * len(self.output_types)
         if any(self.differentiable):
             no_hooks(name, traced)
@@ -288,7 +284,7 @@ class Variant:
             check_apart(self.name, self.traced.written, leaves)
         arrays = self.calls.run([t._data for t in leaves])
         if self._effects:
-            self.traced.attributes.set_again()
+            set_again(self._effects)
         count = len(self.output_types)
         results = [Tensor._wrap(a) for a in arrays[:count]]
         if self.sources:

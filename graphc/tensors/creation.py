@@ -10,16 +10,19 @@ import numpy as np
 
 from graphc.base import mutation_epoch
 from graphc.base.device import device as device_type
-from graphc.base.dims import common_shape, new_shape
+from graphc.base.dims import common_shape, has_sizes, new_shape
 from graphc.base.dtypes import DType, dtype_of, fitted, float32, float64, int64, python_scalar_type
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from graphc.base.symbolic import is_symbolic
+from graphc.base.size import is_size
+from graphc.ops import elementwise as ew
+from graphc.ops.index import iota
 from graphc.tensors import sampling
-from graphc.tensors.open_numbers import filled_with, tensor_of
+from graphc.tensors.open_numbers import counted, filled_with, is_given, tensor_of
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import BY_NUMPY, converted, expose, front, need_tensor, too_large
 
 _default: list[DType] = [float32]
+_SCALARS = (bool, int, float)
 
 
 def set_default_dtype(dtype: Any) -> None:
@@ -38,10 +41,13 @@ def get_default_dtype() -> DType:
 
 
 def _finish(array: np.ndarray, requires_grad: bool = False, device: Any = None) -> Tensor:
+    return _placed(front().constant(array), requires_grad, device)
+
+
+def _placed(tensor: Tensor, requires_grad: bool, device: Any) -> Tensor:
     if device is not None:
         device_type(device)
-    result = front().constant(array)
-    return result.requires_grad_() if requires_grad else result
+    return tensor.requires_grad_() if requires_grad else tensor
 
 
 def _dtype(dtype: Any) -> np.dtype:
@@ -141,25 +147,34 @@ def _shape(sizes: Sequence[Any], size: Any) -> tuple[int, ...]:
 
 def zeros(*sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros."""
-    return _finish(_allocated(np.zeros, _shape(sizes, size), _dtype(dtype)), requires_grad, device)
+    return _uniform(np.zeros, 0.0, _shape(sizes, size), dtype, requires_grad, device)
 
 
 def ones(*sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones."""
-    return _finish(_allocated(np.ones, _shape(sizes, size), _dtype(dtype)), requires_grad, device)
+    return _uniform(np.ones, 1.0, _shape(sizes, size), dtype, requires_grad, device)
 
 
 def empty(*sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Elements of any value."""
-    return _finish(_allocated(np.empty, _shape(sizes, size), _dtype(dtype)), requires_grad, device)
+    return _uniform(np.empty, 0.0, _shape(sizes, size), dtype, requires_grad, device)
+
+
+def _uniform(make: Any, value: float, shape: tuple[int, ...], dtype: Any, requires_grad: bool, device: Any) -> Tensor:
+    """What ``make`` allocates, all elements of which are ``value``, or an op that makes it of sizes of a call."""
+    if has_sizes(shape):
+        kind = _default[0] if dtype is None else dtype_of(dtype)
+        return _placed(filled_with(value, shape, kind, kind), requires_grad, device)
+    return _finish(_allocated(make, shape, _dtype(dtype)), requires_grad, device)
 
 
 def full(
     size: Sequence[int], fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Elements of one value; its type is that of the value unless given."""
-    if is_symbolic(fill_value) and not requires_grad:
-        return filled_with(fill_value, new_shape((_sequence(size),)), dtype, _default[0])
+    if (is_given(fill_value) and not requires_grad) or (has_sizes(_sequence(size)) and type(fill_value) in _SCALARS):
+        filled = filled_with(fill_value, new_shape((_sequence(size),)), dtype, _default[0])
+        return _placed(filled, requires_grad, device)
     if np.ndim(fill_value._data if isinstance(fill_value, Tensor) else fill_value):
         raise ArgumentError("full takes one number as fill_value", remedy="a number, or tensor.expand(...)")
     value = array_of(fill_value, dtype)
@@ -221,15 +236,18 @@ def arange(
     if dtype is None:
         dtype = int64 if all(isinstance(n, (int, np.integer)) for n in numbers) else _default[0]
     kind = _counting("arange", dtype)
-    if not all(map(math.isfinite, (low, high, step))):
+    if not all([is_size(n) or math.isfinite(n) for n in (low, high, step)]):
         raise AttributeValueError(f"arange: {low} to {high} in steps of {step} does not end", remedy="finite numbers")
     # As in PyTorch: whole numbers of 64 bits are counted in whole numbers, others before they are cut off.
-    low, high, step = (int(n) for n in (low, high, step)) if kind is int64 else (low, high, step)
-    if step == 0 or (high - low) / step < 0:
+    low, high, step = (n if is_size(n) else int(n) for n in (low, high, step)) if kind is int64 else (low, high, step)
+    if step == 0 or (high - low if step > 0 else low - high) < 0:
         raise AttributeValueError(
             f"arange: steps of {step} do not lead from {low} to {high}", remedy="steps towards the end"
         )
-    (count,) = new_shape((-((low - high) // step) if kind is int64 else math.ceil((high - low) / step),))
+    whole = kind is int64 or (is_size(high - low) and type(step) is int)
+    (count,) = new_shape((-((low - high) // step) if whole else math.ceil((high - low) / step),))
+    if is_size(count):
+        return _placed(counted(count, low, step, kind), requires_grad, device)
     first, each = (low, step) if kind.kind == "f" else (fitted(low, int64), int(step))
     values = _allocated(lambda: (first + each * np.arange(count)).astype(kind.numpy))
     return _finish(values, requires_grad, device)
@@ -292,16 +310,15 @@ def logspace(
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones on the diagonal of a matrix, else zeros."""
-    return _finish(_allocated(np.eye, *new_shape((n, n if m is None else m)), 0, _dtype(dtype)), requires_grad, device)
+    extents = new_shape((n, n if m is None else m))
+    if has_sizes(extents):
+        kind = _default[0] if dtype is None else dtype_of(dtype)
+        same = ew.eq(iota(shape=extents, axis=0), iota(shape=extents, axis=1))
+        return _placed(front().own(ew.cast(same, dtype=kind)), requires_grad, device)
+    return _finish(_allocated(np.eye, *extents, 0, _dtype(dtype)), requires_grad, device)
 
 
 # ---- random
-
-
-def _drawn(result: Tensor, requires_grad: bool, device: Any) -> Tensor:
-    if device is not None:
-        device_type(device)
-    return result.requires_grad_() if requires_grad else result
 
 
 def _float(dtype: Any) -> DType:
@@ -317,7 +334,7 @@ def rand(
     requires_grad: bool = False,
 ) -> Tensor:
     """Uniform numbers in [0, 1)."""
-    return _drawn(sampling.uniform(_shape(sizes, size), _float(dtype), generator), requires_grad, device)
+    return _placed(sampling.uniform(_shape(sizes, size), _float(dtype), generator), requires_grad, device)
 
 
 def randn(
@@ -329,7 +346,7 @@ def randn(
     requires_grad: bool = False,
 ) -> Tensor:
     """Normally distributed numbers with mean 0 and deviation 1."""
-    return _drawn(sampling.normal(_shape(sizes, size), _float(dtype), generator), requires_grad, device)
+    return _placed(sampling.normal(_shape(sizes, size), _float(dtype), generator), requires_grad, device)
 
 
 def rand_like(
@@ -366,7 +383,7 @@ def randint(
     if given or size is None or high is None:
         raise ArgumentError("randint takes (high, size) or (low, high, size)")
     result = sampling.integers(low, high, new_shape((size,)), generator)
-    return _drawn(result if dtype is None else result.to_dtype(dtype), requires_grad, device)
+    return _placed(result if dtype is None else result.to_dtype(dtype), requires_grad, device)
 
 
 def randint_like(input: Tensor, *arguments: Any, dtype: Any = None, **options: Any) -> Tensor:
@@ -379,7 +396,7 @@ def randperm(
 ) -> Tensor:
     """The numbers 0 to n - 1 in random order."""
     found = sampling.uniform(new_shape((n,)), float64, generator).argsort().to_dtype(dtype)
-    return _drawn(found, requires_grad, device)
+    return _placed(found, requires_grad, device)
 
 
 def bernoulli(input: Tensor, *, generator: Any = None) -> Tensor:
@@ -424,7 +441,7 @@ def normal(
         raise AttributeValueError(f"normal: the deviation is {std}", remedy="a deviation of 0 or more")
     extents = new_shape((size,)) if size is not None else common_shape(*shapes)
     found = sampling.normal(extents, _default[0] if dtype is None else dtype_of(dtype), generator) * std + mean
-    return _drawn(found, requires_grad, device)
+    return _placed(found, requires_grad, device)
 
 
 __all__ = [

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.base.dims import common_shape, dim_of
+from graphc.base.dims import common_shape, dim_of, same_sizes
 from graphc.base.dtypes import bool_, fitted, int64, uint8
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
+from graphc.base.size import is_size
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.check import check_index, check_range
@@ -104,11 +105,12 @@ def plan(index: Any, extents: tuple[int, ...]) -> Plan:
             item = builtins.slice(None)
         if isinstance(item, builtins.slice):
             start, stop, step = _range(item, extent)
-            kept.append(max(0, -(-(stop - start) // step)))
+            stop = start if stop < start else stop
+            kept.append(-(-(stop - start) // step))
         else:
             start = _position(item, extent, len(ranges))
             stop, step = start + 1, 1
-        ranges.append((start, max(start, stop), step))
+        ranges.append((start, stop, step))
     starts, stops, steps = zip(*ranges, strict=True) if ranges else ((), (), ())
     return Plan(starts, stops, steps, tuple(kept), tuple(tensors))
 
@@ -117,7 +119,20 @@ def _range(item: slice, extent: int) -> tuple[int, int, int]:
     bounds = [b if b is None or isinstance(b, int) else _scalar(b) for b in (item.start, item.stop, item.step)]
     if bounds[2] is not None and bounds[2] <= 0:
         raise AttributeValueError(f"the step of a slice must be 1 or more, got {bounds[2]}", remedy="tensor.flip(dim)")
-    return builtins.slice(*bounds).indices(extent)
+    if not any(map(is_size, (*bounds, extent))):
+        return builtins.slice(*bounds).indices(extent)
+    start, stop, step = bounds
+    return _within(start, extent, 0), _within(stop, extent, extent), 1 if step is None else step
+
+
+def _within(bound: Any, extent: Any, otherwise: Any) -> Any:
+    """A bound of a slice, counted from the front and no further than the end."""
+    if bound is None:
+        return otherwise
+    bound = bound + extent if bound < 0 else bound
+    if bound < 0:
+        return 0
+    return bound if bound <= extent else extent
 
 
 def _scalar(bound: Any) -> int:
@@ -129,7 +144,7 @@ def _scalar(bound: Any) -> int:
 
 def _position(item: Any, extent: int, dim: int) -> int:
     try:
-        number = operator.index(item)
+        number = item if is_size(item) else operator.index(item)
     except TypeError:
         raise ArgumentError(
             f"{type(item).__name__} is no index", remedy="ints, slices, None, Ellipsis, integer or boolean tensors"
@@ -148,9 +163,10 @@ def take(x: Any, index: Any) -> Any:
 
 def slice_by(x: Any, p: Plan) -> Any:
     """The part of ``take`` that is a view."""
-    if p.starts != (0,) * len(x.shape) or p.stops != x.shape or any(s != 1 for s in p.steps):
+    first = same_sizes(p.starts, (0,) * len(x.shape)) and same_sizes(p.steps, (1,) * len(x.shape))
+    if not (first and same_sizes(p.stops, x.shape)):
         x = shape.slice(x, starts=p.starts, stops=p.stops, steps=p.steps)
-    return x if x.shape == p.shape and x._view is not None else shape.reshape(x, shape=p.shape)
+    return x if same_sizes(x.shape, p.shape) and x._view is not None else shape.reshape(x, shape=p.shape)
 
 
 def wrapped(index: Any, extent: int) -> Any:

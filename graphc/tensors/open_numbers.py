@@ -1,24 +1,32 @@
-"""Tensors made of symbolic numbers, which the graph takes as arguments."""
+"""Tensors made of numbers that each call gives, and of sizes of named dimensions."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from graphc.base.dtypes import DType, dtype_of, fitted, int64
+from graphc.base.dtypes import DType, dtype_of, fitted, float64, int64, python_scalar_type
 from graphc.base.symbolic import is_symbolic
+from graphc.base.values import is_open
+from graphc.ops import elementwise as ew
+from graphc.ops.index import iota
 from graphc.ops.shape import concat, filled, reshape
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
 
+def is_given(number: Any) -> bool:
+    """Whether calls may give others for a number: it is symbolic, or made of sizes."""
+    return is_symbolic(number) or is_open(number)
+
+
 def tensor_of(data: Any, dtype: Any, default: DType) -> Tensor | None:
-    """A tensor of a symbolic number, or of a list of ints and floats of which some are symbolic; None of other data.
+    """A tensor of a number that each call gives, or of a list of ints and floats with such; None of other data.
 
     Its element type is ``dtype``, or where that is None i64 of ints, else ``default``.
     """
     listed = type(data) in (list, tuple)
     items = list(data) if listed else [data]
-    if not any(map(is_symbolic, items)) or not all(isinstance(x, (int, float)) for x in items):
+    if not any(map(is_given, items)) or not all(isinstance(x, (int, float)) for x in items):
         return None
     if any(isinstance(x, bool) for x in items):
         return None
@@ -31,6 +39,17 @@ def tensor_of(data: Any, dtype: Any, default: DType) -> Tensor | None:
 
 
 def filled_with(number: Any, shape: tuple[int, ...], dtype: Any, default: DType) -> Tensor:
-    """A tensor whose elements are one symbolic number; the element type is that of ``tensor_of``."""
-    kind = (int64 if isinstance(number, int) else default) if dtype is None else dtype_of(dtype)
+    """A tensor whose elements are one number; the element type is that of ``tensor_of``, bool of bools."""
+    kind = python_scalar_type(number) if dtype is None else dtype_of(dtype)
+    kind = default if dtype is None and kind.kind == "f" else kind
     return front().own(filled(fitted(number, kind), kind, shape))
+
+
+def counted(count: Any, first: Any, each: Any, kind: DType) -> Tensor:
+    """``first``, ``first + each``, ... with as many elements as a size says; computed as numpy does."""
+    steps = iota(shape=(count,), axis=0, dtype=int64 if isinstance(first, int) and isinstance(each, int) else float64)
+    if not (type(each) is int and each == 1):
+        steps = ew.mul(steps, each)
+    if not (type(first) is int and first == 0):
+        steps = ew.add(steps, first)
+    return front().own(ew.cast(steps, dtype=kind) if steps.dtype is not kind else steps)

@@ -11,7 +11,7 @@ from graphc.base import mutation_epoch
 from graphc.base.absent import TENSOR, missing
 from graphc.base.device import CPU, device
 from graphc.base.device import device as device_of
-from graphc.base.dims import new_shape, numpy_names
+from graphc.base.dims import has_sizes, new_shape, numpy_names
 from graphc.base.dtypes import BY_NAME, bool_, dtype_of, fitted, float32, int64
 from graphc.base.errors import ArgumentError, GradientError
 from graphc.base.public import call, path_of, resolve
@@ -272,8 +272,10 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
     ) -> Tensor:
         """A new tensor of one value."""
         kind = dtype_of(dtype) if dtype else self.dtype
-        filled = np.full(new_shape((tuple(size),)), fitted(fill_value, kind), kind.numpy)
-        return self._new(filled, device, requires_grad)
+        extents, value = new_shape((tuple(size),)), fitted(fill_value, kind)
+        if has_sizes(extents):
+            return self._placed(front().own(shape.filled(value, kind, extents)), device, requires_grad)
+        return self._new(np.full(extents, value, kind.numpy), device, requires_grad)
 
     def new_zeros(self, *sizes: Any, size: Any = None, dtype: Any = None, **options: Any) -> Tensor:
         """Zeros of this element type."""
@@ -288,10 +290,13 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
         return self.new_full(_sizes(sizes, size), 0, dtype, **options)
 
     def _new(self, array: np.ndarray, device: Any, requires_grad: bool) -> Tensor:
+        return self._placed(front().constant(array), device, requires_grad)
+
+    @staticmethod
+    def _placed(tensor: Tensor, device: Any, requires_grad: bool) -> Tensor:
         if device is not None:
             device_of(device)
-        found = front().constant(array)
-        return found.requires_grad_() if requires_grad else found
+        return tensor.requires_grad_() if requires_grad else tensor
 
 
 def _take_names_of_numpy() -> None:

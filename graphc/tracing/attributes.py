@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
@@ -41,6 +41,10 @@ _running = [0]
 """How many traces record, in all threads."""
 
 
+Effect = tuple[dict[str, Any], str, Any]
+"""A dictionary, a name in it, and what a trace has set it to."""
+
+
 class Reads:
     """What one trace has read, and what it has changed."""
 
@@ -48,8 +52,8 @@ class Reads:
         self.facts: dict[Any, Any] = {}
         self.owners: dict[int, Any] = {}
         """Objects of watched classes whose attributes were read."""
-        self.effects: list[tuple[dict[str, Any], str, Any]] = []
-        """Attributes that the trace has set to numbers and texts without reading them: dictionary, name and value."""
+        self.effects: list[Effect] = []
+        """Attributes that the trace has set to numbers and texts without reading them."""
         self.compares_identity = False
         """Whether code has asked if two objects are one: the tensors that are arguments may be."""
         self.asks_type = ""
@@ -288,12 +292,6 @@ class Reads:
                 del table[name]
         return faults
 
-    def set_again(self) -> None:
-        """Sets the attributes that the trace has set."""
-        for table, name, value in self.effects:
-            if table.get(name) is not value:
-                table[name] = value
-
     @staticmethod
     def _may_set(table: dict[str, Any], fact: Any, now: Any) -> bool:
         """Whether a call can set an attribute to what the trace has set it to: it was not read before, or was None."""
@@ -303,6 +301,13 @@ class Reads:
     def changed(self) -> list[str]:
         """The reasons of the facts that do not hold."""
         return [fact.why() for fact in self.facts.values() if not fact.holds()]
+
+
+def set_again(effects: Sequence[Effect]) -> None:
+    """Sets the attributes that a trace has set."""
+    for table, name, value in effects:
+        if table.get(name) is not value:
+            table[name] = value
 
 
 _SLOTS = (type(FunctionType.__globals__), type(FunctionType.__code__))  # type: ignore[attr-defined]

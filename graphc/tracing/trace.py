@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from graphc.base import module_path
+from graphc.base.assumptions import Assumptions, assuming
 from graphc.base.errors import ArgumentError, GraphcError, TraceError
 from graphc.base.interruptions import kept_outside
+from graphc.base.shape_patterns import ShapePatterns
 from graphc.base.symbolic import record_of
 from graphc.ir.graph.graph import INPUT, Graph, Value, input_path
 from graphc.ir.graph.verify import sub_graphs
@@ -25,7 +27,8 @@ from graphc.tape.tangents import USED, levels
 from graphc.tensors.structure import Open, Structure, flatten, holds_objects, names, unflatten, with_numbers
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, is_counted, refresh
-from graphc.tracing.attributes import Reads, recording
+from graphc.tracing.attributes import Effect, Reads, recording
+from graphc.tracing.dims import Dims
 from graphc.tracing.identity import repeats
 from graphc.tracing.tracer import Tracer, named_tensors
 
@@ -86,6 +89,10 @@ class Traced:
     """Inputs and arguments that get a gradient, each with the number of the first output that gives it one."""
     written: tuple[int, ...] = ()
     """Numbers of the inputs that were written to, which is not seen outside."""
+    effects: tuple[Effect, ...] = ()
+    """Attributes that each call sets again."""
+    assumptions: Assumptions = field(default_factory=Assumptions, compare=False)
+    """What was assumed of the sizes of named dimensions."""
 
     def state(self) -> dict[str, np.ndarray]:
         """The arrays of params and states by path."""
@@ -102,9 +109,13 @@ def is_tracing() -> bool:
     return isinstance(dispatch.current(), Tracer)
 
 
-def trace(target: Any, *examples: Any, **keyword_examples: Any) -> Graph:
+def trace(target: Any, *examples: Any, dims: Any = None, **keyword_examples: Any) -> Graph:
     """The graph of a module or function for example arguments: tensors (or arrays) become inputs, anything else is
     static. Arguments and outputs may be nested in tuples, lists and dictionaries.
+
+    ``dims`` names sizes of inputs that are not fixed, as ``compile`` takes it: ``dims={"x": (gc.Dim("batch"),)}``.
+    Where the function branches on one of them, the graph holds for the sizes for which the branch goes as it does for
+    the hints; ``graph.assumptions`` holds these conditions, each with its line.
 
     Parameters, buffers and the random state are arguments of the graph of class param and state, with their qualified
     names; what is written to in place is written back at the end. Other tensors become constants. Nothing outside
@@ -112,9 +123,20 @@ def trace(target: Any, *examples: Any, **keyword_examples: Any) -> Graph:
 
     ``graph.bound`` holds the tensors that these arguments stand for, by path; ``graphc.compile(graph)`` binds them.
     """
-    traced = trace_function(target, examples, keyword_examples)
+    patterns = None if dims is None else patterns_of(target, dims, examples, keyword_examples)
+    traced = trace_function(target, examples, keyword_examples, patterns=patterns)
+    traced.graph.assumptions = tuple(traced.assumptions.found.values())
     traced.graph.bound = {input_path(a.value): a.tensor for a in traced.arguments}
     return traced.graph
+
+
+def patterns_of(target: Any, dims: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ShapePatterns:
+    """The shapes of the tensors of a call with the dimensions that ``dims`` names; raises ArgumentError and ShapeError
+    where the call does not fit."""
+    leaves, structure = flatten((tuple(args), dict(kwargs)))
+    patterns = Dims(dims, target).patterns(structure, leaves)
+    patterns.solve([leaf.shape for leaf in leaves])
+    return patterns
 
 
 def trace_function(
@@ -126,6 +148,8 @@ def trace_function(
     guarded: bool = False,
     scope: module_path.Scope | None = None,
     numbers: Sequence[Any] = (),
+    patterns: ShapePatterns | None = None,
+    assumptions: Assumptions | None = None,
 ) -> Traced:
     """Traces ``target(*args, **kwargs)``; see ``trace``.
 
@@ -133,7 +157,9 @@ def trace_function(
     records also what functions read of their globals and closures, and makes arguments of tensors outside that can be
     written to unseen. ``scope`` holds the modules whose calls the trace stands in, on which random numbers depend.
     ``numbers`` are what stands for the numbers among the arguments: themselves, or symbolic ones of one record, which
-    is closed then. Raises TraceError when the traced code changes what is outside, which is what it was then.
+    is closed then. ``patterns`` are the shapes of the tensors where these have named dimensions, and what is assumed of
+    them goes into ``assumptions``. Raises TraceError when the traced code changes what is outside, which is what it was
+    then.
     """
     if is_tracing():
         raise TraceError("a trace is started inside of another one", remedy="call the function itself")
@@ -145,14 +171,15 @@ def trace_function(
     known = [m for _, root in modules if hasattr(root, "modules") for m in root.modules()]
     tracer = start(graph, modules)
     tracer.binds_escaped = guarded
-    images = [_input(graph, leaf, hint) for leaf, hint in zip(leaves, _input_names(target, structure), strict=True)]
+    images = _images(graph, leaves, patterns, _input_names(target, structure))
     inside = [images[i] for i in repeats(leaves)] or images
     values = tuple(image._data for image in images)
     tracer.arguments = frozenset(map(id, images))
     record = tracer.numbers = record_of(numbers)
     if numbers:
         structure = with_numbers(structure, iter([Open(number) for number in numbers]))
-    with kept_outside(), dispatch.use(tracer), module_path.outside(scope), record, recording(guarded) as reads:
+    sized = assuming(assumed := assumptions or Assumptions())
+    with kept_outside(), dispatch.use(tracer), module_path.outside(scope), record, sized, recording(guarded) as reads:
         inputs, keywords = unflatten(structure, inside)
         for module in known:
             reads.keep(module)
@@ -168,12 +195,18 @@ def trace_function(
             raise
     settled(reads, graph.name)
     written = tuple(i for i, image in enumerate(inside) if image._version)
-    known = {id(image): value for image, value in zip(images, values, strict=True)}
-    known |= {id(c.image): c.value for c in tracer.captured.values()}
-    behind = leaves_behind([edge_of(t)[0] if t._requires_grad else None for t in results])
-    reached = {known[leaf]: number for leaf, number in behind.items() if leaf in known}
+    reached = _reached(tracer, dict(zip(map(id, images), values, strict=True)), results)
     traced = finish(tracer, (*values, *record.inputs.values()), results, outputs)
-    return replace(traced, attributes=reads, written=written, reached=reached)
+    effects = tuple(reads.effects)
+    return replace(traced, attributes=reads, written=written, reached=reached, effects=effects, assumptions=assumed)
+
+
+def _reached(tracer: Tracer, inputs: Mapping[int, Value], results: Sequence[Tensor]) -> dict[Value, int]:
+    """The arguments that get a gradient, each with the number of the first result that gives it one; ``inputs`` are
+    those of the tensors that stand for the function's own, by identity."""
+    known = {**inputs, **{id(c.image): c.value for c in tracer.captured.values()}}
+    behind = leaves_behind([edge_of(t)[0] if t._requires_grad else None for t in results])
+    return {known[leaf]: number for leaf, number in behind.items() if leaf in known}
 
 
 def settled(reads: Reads, name: str) -> list[Any]:
@@ -243,10 +276,17 @@ def finish(tracer: Tracer, inputs: tuple[Value, ...], results: Sequence[Tensor],
     return Traced(tracer.graph, inputs, ordered, constants, structure, differentiable, hooked=hooked)
 
 
-def _input(graph: Graph, leaf: Tensor, hint: str) -> Tensor:
-    image = Tensor._wrap(graph.add_input(TensorType(leaf.dtype, leaf.shape), hint))
-    image._requires_grad = leaf.requires_grad
-    return image
+def _images(
+    graph: Graph, leaves: Sequence[Tensor], patterns: ShapePatterns | None, hints: Sequence[str]
+) -> list[Tensor]:
+    """What stands for the tensors of a call."""
+    shapes = [leaf.shape for leaf in leaves] if patterns is None else patterns.shapes
+    images = []
+    for leaf, shape, hint in zip(leaves, shapes, hints, strict=True):
+        image = Tensor._wrap(graph.add_input(TensorType(leaf.dtype, shape), hint))
+        image._requires_grad = leaf.requires_grad
+        images.append(image)
+    return images
 
 
 def graph_name(target: Any) -> str:

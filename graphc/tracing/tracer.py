@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from graphc.base import module_path
+from graphc.base.assumptions import expected
 from graphc.base.dtypes import DType
 from graphc.base.errors import GradientError, TraceError
 from graphc.base.location import Location, capture
+from graphc.base.size import is_size
 from graphc.base.symbolic import NumberRecord, is_symbolic, place_of
 from graphc.base.symbolic import value as value_of
 from graphc.eager import engine
@@ -174,7 +176,7 @@ class Tracer:
         known = self._layouts.get(id(tensor))
         if known is None:
             try:
-                known = (tensor, np.empty(tensor.shape, np.bool_))
+                known = (tensor, np.empty([expected(s) for s in tensor.shape], np.bool_))
             except MemoryError as error:
                 raise too_large("the layout of a traced tensor", error) from None
             self._layouts[id(tensor)] = known
@@ -182,13 +184,22 @@ class Tracer:
 
     def _alias(self, op: OpDef, attrs: dict[str, Any], operand: Tensor, result: Tensor) -> None:
         before = self.layout(operand)
-        after = op.reference(before, **attrs)  # type: ignore[misc]
+        after = self._reference(op, before, attrs, operand)
         self._layouts[id(result)] = (result, after)
         if not after.size or np.may_share_memory(before, after):
             result._view = view_of(operand, op, attrs)
             result._counter = operand._counter
             result._seen = 0 if operand._counter is None else operand._counter[0]
             result._detached = operand._detached or not is_grad_enabled()
+
+    @staticmethod
+    def _reference(op: OpDef, layout: np.ndarray, attrs: dict[str, Any], operand: Tensor) -> np.ndarray:
+        reference: Any = op.reference
+        try:
+            return reference(layout, **_expected(attrs))
+        except ValueError:  # what was assumed of sizes holds for those of the call, but not for larger ones
+            exact = np.empty([expected(s, exact=True) for s in operand.shape], np.bool_)
+            return reference(exact, **_expected(attrs, exact=True))
 
     def lay_out(self, tensor: Tensor, like: Tensor) -> None:
         """Gives ``tensor`` the layout of ``like``; raises TraceError when they are from outside of the trace."""
@@ -545,6 +556,17 @@ class _CustomCall:
             self.tracer.assign(result, made)
             return result
         return stop_gradient(made) if made.dtype.kind == "f" and self._has_no_gradient(result) else made
+
+
+def _expected(attrs: Mapping[str, Any], exact: bool = False) -> dict[str, Any]:
+    """Attributes with the sizes that are expected in the place of those known at run time."""
+    return {name: _expected_sizes(value, exact) for name, value in attrs.items()}
+
+
+def _expected_sizes(value: Any, exact: bool) -> Any:
+    if type(value) is tuple:
+        return tuple([_expected_sizes(part, exact) for part in value])
+    return expected(value, exact) if is_size(value) else value
 
 
 def _without_history(tensor: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphc.base.assumptions import Assumption
 from graphc.base.dtypes import DType, layout_of
 from graphc.base.errors import VerifyError
 from graphc.base.lazy import deferred
@@ -119,6 +120,8 @@ class Graph:
         self.bound: Mapping[str, Any] = {}
         """Tensors outside for which params and states stand, by path, where the graph is the trace of a module; not
         part of what the graph means, so neither text nor equality know of it."""
+        self.assumptions: Sequence[Assumption] = ()
+        """What the trace has assumed of sizes: the graph is right where it holds. No part of the text either."""
         self._outputs: list[Value] = []
         self._output_counts: Counter[Value] = Counter()
         nx = _networkx()

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from graphc.base.dtypes import int32
 from graphc.base.errors import AttributeValueError, ShapeError
+from graphc.base.size import is_size
 from graphc.nn.functional.dropout import dropout
 from graphc.ops import elementwise as ew
 from graphc.ops import index, matrix_product
@@ -89,6 +90,8 @@ def _causal(rows: int, columns: int, first: int = 0) -> Tensor:
 def _stretches(queries: int, keys: int) -> list[tuple[int, int]]:
     """Rows of long causal attention in stretches, each of which leaves out the keys after its end: of eight
     stretches, the scores that are computed are 9/16 of all."""
+    if is_size(queries) or is_size(keys):
+        return []
     count = min(_MOST, min(queries, keys) // _ROWS)
     ends = [queries * i // count for i in range(1, count)] if queries <= keys else []
     return list(pairwise([0, *ends, queries]))

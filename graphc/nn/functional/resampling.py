@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import float32, int32, uint8
+from graphc.base.dims import has_sizes
+from graphc.base.dtypes import DType, float32, float64, int32, int64, uint8
 from graphc.base.errors import DTypeError
+from graphc.ops import dispatch, index, reduce
 from graphc.ops import elementwise as ew
-from graphc.ops import index, reduce
+from graphc.ops import math as mathematics
+from graphc.tape.grad_mode import no_grad
 from graphc.tensors import composite
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
@@ -20,10 +25,14 @@ _WIDEST, _PRECISION = 15, 22
 
 def nearest(x: Tensor, axis: int, wanted: int, step: float, offset: float) -> Tensor:
     """The element that lies at, or with an ``offset`` of 0.5 nearest to, each place."""
-    # Rounded as a 32-bit product, which decides at ties.
-    places = np.floor((np.arange(wanted, dtype=np.float32) + np.float32(offset)) * np.float32(step))
-    positions = np.minimum(places.astype(np.int64), x.shape[axis] - 1)
-    return index.gather(x, front().constant(positions), axis=axis)
+    extent = x.shape[axis]
+
+    def positions() -> list[Any]:
+        # Rounded as a 32-bit product, which decides at ties.
+        places = mathematics.floor(ew.mul(ew.add(_counted(wanted, float32), offset), step))
+        return [ew.minimum(ew.cast(places, dtype=int64), extent - 1)]
+
+    return index.gather(x, *_known((extent, wanted), positions), axis=axis)
 
 
 def weighted(x: Tensor, axis: int, wanted: int, step: float, align_corners: bool, cubic: bool) -> Tensor:
@@ -34,40 +43,61 @@ def weighted(x: Tensor, axis: int, wanted: int, step: float, align_corners: bool
     """
     if x.dtype.kind != "f" and x.dtype is not uint8:
         raise DTypeError(f"interpolate: elements are weighted, which {x.dtype.name} cannot be", remedy="input.float()")
-    real = np.float32 if x.dtype is float32 else np.float64
-    extent = x.shape[axis]
-    places = _places(extent, wanted, step, align_corners, real)
-    if not cubic:
-        places = np.maximum(places, 0)
-    first = np.minimum(np.floor(places).astype(np.int64), extent - 1)
-    share = (places - first).astype(np.float64)
+    extent, real = x.shape[axis], float32 if x.dtype is float32 else float64
     taps = range(-1, 3) if cubic else range(2)
-    weights = np.stack([_keys(np.abs(share - k)) if cubic else np.abs(1 - k - share) for k in taps], -1)
-    rows = np.clip(first[:, None] + np.asarray(taps), 0, extent - 1)
     if x.dtype is uint8:
-        return _whole(x, axis, rows, weights)
+        extent, wanted = operator.index(extent), operator.index(wanted)
+
+    def rows_and_weights() -> list[Any]:
+        places = _places(extent, wanted, step, align_corners, real)
+        if not cubic:
+            places = ew.maximum(places, 0)
+        first = ew.minimum(ew.cast(mathematics.floor(places), dtype=int64), extent - 1)
+        share = ew.sub(ew.cast(places, dtype=float64), ew.cast(first, dtype=float64))
+        rows = [mathematics.clamp(ew.add(first, k), 0, extent - 1) for k in taps]
+        return [*rows, *(_keys(ew.abs(ew.sub(share, k))) if cubic else ew.abs(ew.sub(1 - k, share)) for k in taps)]
+
+    found = _known((extent, wanted), rows_and_weights)
+    rows, weights = found[: len(taps)], found[len(taps) :]
+    if x.dtype is uint8:
+        return _whole(x, axis, *(np.stack([t._data for t in part], -1) for part in (rows, weights)))
     total: Any = None
-    for row, weight in zip(rows.T, weights.T, strict=True):
-        factor = weight.astype(x.dtype.numpy).reshape(-1, *(1,) * (len(x.shape) - axis - 1))
-        part = ew.mul(index.gather(x, front().constant(row), axis=axis), front().constant(factor))
+    for row, weight in zip(rows, weights, strict=True):
+        factor = ew.cast(weight, dtype=x.dtype).reshape(-1, *(1,) * (len(x.shape) - axis - 1))
+        part = ew.mul(index.gather(x, row, axis=axis), factor)
         total = part if total is None else ew.add(total, part)
     return total
 
 
-def _places(extent: int, wanted: int, step: float, align_corners: bool, real: type[np.floating]) -> np.ndarray:
+def _known(sizes: Sequence[int], make: Callable[[], list[Any]]) -> list[Any]:
+    """What ``make`` computes of sizes: by operations of a trace where these are known at run time, else constants."""
+    if has_sizes(sizes):
+        return make()
+    with dispatch.use(dispatch.default()), no_grad():
+        found = make()
+    return [front().constant(t._data) for t in found]
+
+
+def _counted(wanted: int, dtype: DType) -> Any:
+    return ew.cast(index.iota(shape=(wanted,), axis=0, dtype=int64), dtype=dtype)
+
+
+def _places(extent: int, wanted: int, step: float, align_corners: bool, real: DType) -> Any:
     """Positions in a dimension of ``extent`` elements, rounded to ``real`` where PyTorch's kernels round."""
     if align_corners:
-        scale = real(extent - 1) / real(wanted - 1) if wanted > 1 else real(0)
-        return np.arange(wanted).astype(real) * scale
-    centres = (np.arange(wanted).astype(real) + real(0.5)).astype(np.float64)
+        last, most = front().scalar(wanted - 1, real), front().scalar(extent - 1, real)
+        return ew.mul(_counted(wanted, real), ew.where(ew.gt(last, 0), ew.div(most, ew.maximum(last, 1)), 0))
+    centres = ew.cast(ew.add(_counted(wanted, real), 0.5), dtype=float64)
     # A multiply-add, rounded once.
-    return (centres * np.float64(real(step)) - 0.5).astype(real)
+    exact = ew.mul(centres, ew.cast(front().scalar(step, real), dtype=float64))
+    return ew.cast(ew.sub(exact, 0.5), dtype=real)
 
 
-def _keys(distance: np.ndarray, a: float = -0.75) -> np.ndarray:
-    near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
-    far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
-    return np.where(distance <= 1, near, np.where(distance < 2, far, 0.0))
+def _keys(x: Any, a: float = -0.75) -> Any:
+    """Weights by distance: ((a + 2) x - (a + 3)) x^2 + 1 up to 1, ((a x - 5 a) x + 8 a) x - 4 a up to 2."""
+    near = ew.add(ew.mul(ew.mul(ew.sub(ew.mul(x, a + 2), a + 3), x), x), 1)
+    far = ew.sub(ew.mul(ew.add(ew.mul(ew.sub(ew.mul(x, a), 5 * a), x), 8 * a), x), 4 * a)
+    return ew.where(ew.le(x, 1), near, ew.where(ew.lt(x, 2), far, 0.0))
 
 
 def _whole(x: Tensor, axis: int, rows: np.ndarray, weights: np.ndarray) -> Tensor:

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import uint8
+from graphc.base.dtypes import int64, uint8
 from graphc.base.errors import AttributeValueError, ShapeError
+from graphc.base.size import always, bounds, is_size
 from graphc.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d
 from graphc.nn.functional.resampling import nearest, weighted
 from graphc.nn.functional.spatial import per_dimension
 from graphc.nn.functional.volume import adaptive_avg_pool3d
+from graphc.ops import elementwise as ew
 from graphc.ops import index
+from graphc.ops import math as mathematics
 from graphc.ops import shape as shapes
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
@@ -60,6 +63,9 @@ def _pad_axis(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tenso
     limit = {"reflect": extent - 1, "circular": extent, "replicate": math.inf if extent else 0}[mode]
     if max(before, after) > limit:
         raise ShapeError(f"pad: {mode} padding {(before, after)} is too large for a dimension of size {extent}")
+    if is_size(extent):
+        places = ew.sub(index.iota(shape=(before + extent + after,), axis=0, dtype=int64), before)
+        return index.gather(x, _TRACED_SOURCES[mode](places, extent), axis=axis)
     positions = np.array([_SOURCES[mode](i, extent) for i in range(-before, extent + after)], np.int64)
     return index.gather(x, front().constant(positions), axis=axis)
 
@@ -75,6 +81,12 @@ _SOURCES: dict[str, Callable[[int, int], int]] = {
     "circular": lambda i, extent: i % extent,
 }
 """Which element stands at position i of a dimension, by mode."""
+_TRACED_SOURCES: dict[str, Callable[[Any, int], Any]] = {
+    "reflect": lambda i, extent: ew.sub(extent - 1, ew.abs(ew.sub(extent - 1, ew.abs(i)))),
+    "replicate": lambda i, extent: mathematics.clamp(i, 0, extent - 1),
+    "circular": lambda i, extent: ew.mod(i, extent),
+}
+"""The same for a tensor of positions."""
 
 
 _RANKS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
@@ -103,7 +115,7 @@ def interpolate(
     # Bytes are rounded after each dimension, in PyTorch after the last one first.
     for axis in reversed(axes) if input.dtype is uint8 else axes:
         wanted, step = sizes[axis - 2], scales[axis - 2]
-        same = wanted == input.shape[axis] and step in (None, 1.0)
+        same = always("==", wanted, input.shape[axis]) and step in (None, 1.0)
         step = input.shape[axis] / wanted if step is None else step
         if mode.startswith("nearest"):
             input = nearest(input, axis, wanted, step, offset=0.5 if mode == "nearest-exact" else 0.0)
@@ -129,11 +141,19 @@ def _target(
         sizes, scales = per_dimension(size, rank, "size"), [None] * rank
     else:
         factors = [float(f) for f in _spread(scale_factor, rank)]
-        sizes = tuple(math.floor(n * f) for n, f in zip(x.shape[2:], factors, strict=True))
+        sizes = tuple(_scaled(n, f) for n, f in zip(x.shape[2:], factors, strict=True))
         scales = [None] * rank if recompute else [1.0 / f for f in factors]
-    if min((*sizes, *x.shape[2:])) < 1:
+    if any(s < 1 for s in (*sizes, *x.shape[2:])):
         raise ShapeError(f"interpolate: {list(x.shape[2:])} cannot be resized to {list(sizes)}")
     return sizes, scales  # type: ignore[return-value]
+
+
+def _scaled(size: int, factor: float) -> int:
+    """floor(size * factor)."""
+    whole, part = factor.as_integer_ratio()
+    # NOTE: for these factors the product is exact, so that the quotient of whole numbers is the same.
+    exact = is_size(size) and abs(whole) * bounds(size)[1] < 1 << 53
+    return size * whole // part if exact else math.floor(size * factor)
 
 
 def _spread(value: Any, rank: int) -> tuple[float, ...]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.base.dims import common_shape, dim_of, extent_of, sizes_of, view_shape
+from graphc.base.dims import common_shape, dim_of, extent_of, same_sizes, sizes_of, view_shape
 from graphc.base.dtypes import DType, fitted
 from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
+from graphc.base.size import always, is_size
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.define import as_type, common_type
@@ -251,7 +253,7 @@ class Shaping(Selection):
             raise ShapeError(f"expand: {list(wanted)} does not fit a tensor of shape {list(self.shape)}")
         full = (*wanted[:lead], *(s if w == -1 else w for w, s in zip(wanted[lead:], self.shape, strict=True)))
         # NOTE: where nothing is repeated, the memory stays writable.
-        alike = full == (1,) * lead + tuple(self.shape)
+        alike = same_sizes(full, (1,) * lead + tuple(self.shape))
         return shape.reshape(self, shape=full) if alike else shape.broadcast_to(self, shape=full)
 
     def expand_as(self, other: Tensor) -> Tensor:
@@ -322,12 +324,14 @@ class Shaping(Selection):
         if isinstance(split_size, int):
             if split_size < 0 or (split_size == 0 and extent):
                 raise AttributeValueError(f"split size must be positive, got {split_size}")
-            sizes = [min(split_size, extent - at) for at in range(0, extent, split_size or 1)] or [0]
+            count = -(-extent // (split_size or 1))
+            last = extent - (count - 1) * split_size
+            sizes = [*(split_size for _ in range(count - 1)), last] if count else [0]
         else:
             sizes = list(split_size)
-            if sum(sizes) != extent or min(sizes, default=0) < 0:
+            if sum(sizes) != extent or any(s < 0 for s in sizes):
                 raise ShapeError(f"split sizes {sizes} do not sum to {extent}, the size of dimension {dim}")
-        starts = np.cumsum([0, *sizes]).tolist()
+        starts = accumulate(sizes, initial=0)
         return tuple(self.narrow(dim, start, size) for start, size in zip(starts, sizes, strict=False))
 
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
@@ -337,7 +341,10 @@ class Shaping(Selection):
         if chunks <= 0:
             raise AttributeValueError(f"chunk needs a positive number of chunks, got {chunks}")
         _, extent = extent_of(dim, self.shape, "chunk")
-        return self.split(-(-extent // chunks) if extent else [0] * chunks, dim)
+        size = -(-extent // chunks)
+        if is_size(size) and (chunks - 1) * size < extent:
+            return self.split([*(size for _ in range(chunks - 1)), extent - (chunks - 1) * size], dim)
+        return self.split(size if extent else [0] * chunks, dim)
 
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
         """The entries of a dimension as views."""
@@ -366,7 +373,7 @@ class Shaping(Selection):
         for shift, dim in zip(moves, places, strict=True):
             extent = self.shape[dim_of(dim, self.ndim)]
             cut = -shift % extent if extent else 0
-            if cut:
+            if not always("==", cut, 0):
                 parts = result.narrow(dim, cut, extent - cut), result.narrow(dim, 0, cut)
                 result = concatenate(parts, dim)
         return result.clone() if result is self else result

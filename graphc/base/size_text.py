@@ -1,0 +1,30 @@
+"""Sizes as text: sums of products, with a quotient in parentheses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def text_of(terms: Any) -> str:
+    """The text of the terms of a size (see base.size)."""
+    return " + ".join(_term_text(monomial, coefficient) for monomial, coefficient in terms).replace("+ -", "- ")
+
+
+def as_operand(value: Any) -> str:
+    """The text of a size as one operand of a division: in parentheses unless it is a number or an atom."""
+    plain = type(value) is int or is_atom(value.terms)
+    return str(value) if plain else f"({value})"
+
+
+def is_atom(terms: Any) -> bool:
+    """Whether these are the terms of a dimension or a quotient alone."""
+    monomial, coefficient = terms[0]
+    return len(terms) == 1 and coefficient == 1 and len(monomial) == 1 and monomial[0][1] == 1
+
+
+def _term_text(monomial: Any, coefficient: int) -> str:
+    factors = [str(atom) for atom, power in monomial for _ in range(power)]
+    if not factors:
+        return str(coefficient)
+    head = [] if coefficient == 1 else ["-"] if coefficient == -1 else [f"{coefficient}*"]
+    return "".join([*head, "*".join(factors)])

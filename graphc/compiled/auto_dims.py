@@ -1,0 +1,87 @@
+"""``dims="auto"``: a size of an argument that takes a second value becomes a named dimension."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphc.base import config
+from graphc.base.dtypes import DType
+from graphc.base.errors import ShapeError
+from graphc.base.named_dims import Dim
+from graphc.base.shape_patterns import ShapePatterns
+from graphc.tensors.structure import Structure
+from graphc.tracing.dims import Dims
+
+_Place = tuple[int, int]
+"""Number of a tensor and of one of its dimensions."""
+
+
+class _Learned:
+    """What is known of the sizes of arguments of one form."""
+
+    def __init__(self, titles: Sequence[str], shapes: Sequence[tuple[int, ...]]):
+        self.titles = titles
+        self.first = shapes
+        """The shapes of the first call."""
+        self.named: dict[_Place, Any] = {}
+        """The dimensions found so far."""
+
+    def patterns(self, shapes: Sequence[tuple[int, ...]]) -> ShapePatterns:
+        """The shapes with dimensions for the sizes that vary."""
+        found = [tuple([self.named.get((i, d), n) for d, n in enumerate(s)]) for i, s in enumerate(shapes)]
+        return ShapePatterns(found, self.titles)
+
+
+class AutoDims:
+    """The dimensions of the arguments of a function, found from its calls.
+
+    Sizes that were equal to each other and became another equal number are one dimension, until they differ."""
+
+    def __init__(self, name: str, function: Callable[..., Any]):
+        self._name = name
+        self._titles = functools.partial(Dims.titles, function)
+        self._forms: dict[Any, _Learned] = {}
+
+    def patterns(
+        self, structure: Structure | int, types: Sequence[tuple[DType, tuple[int, ...]]]
+    ) -> ShapePatterns | None:
+        """The shapes of a call with dimensions in them, for element types and shapes of its tensors; None where none
+        has varied yet, and for a call with a size of 0."""
+        shapes = [shape for _, shape in types]
+        if any(0 in shape for shape in shapes):
+            return None
+        form = (structure, tuple([(dtype, len(shape)) for dtype, shape in types]))
+        learned = self._forms.get(form)
+        if learned is None:
+            self._forms[form] = _Learned(self._titles(structure), shapes)
+            return None
+        self._look(learned, shapes)
+        return learned.patterns(shapes) if learned.named else None
+
+    def _look(self, learned: _Learned, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Names what is new in these shapes, and takes apart what was one dimension and is not."""
+        groups: dict[tuple[int, int], Any] = {}
+        for i, (before, now) in enumerate(zip(learned.first, shapes, strict=True)):
+            for d, (a, b) in enumerate(zip(before, now, strict=True)):
+                if a != b and (i, d) not in learned.named:
+                    if (a, b) not in groups:
+                        groups[a, b] = _dimension(learned, (i, d), b)
+                        self._tell(f"dimension {d} of {learned.titles[i]} takes a second size, {a} -> {b}: now named")
+                    learned.named[i, d] = groups[a, b]
+        try:
+            learned.patterns(shapes).solve(shapes)
+        except ShapeError as error:
+            self._tell(f"{error.what}: each is a dimension of its own from now on")
+            for place in learned.named:
+                learned.named[place] = _dimension(learned, place, shapes[place[0]][place[1]])
+
+    def _tell(self, what: str) -> None:
+        if config.read().explain_recompiles:
+            config.logger("recompiles").warning("%s: %s", self._name, what)
+
+
+def _dimension(learned: _Learned, place: _Place, size: int) -> Any:
+    return Dim(f"{re.sub(r'[^0-9A-Za-z]+', '_', learned.titles[place[0]]).strip('_')}_{place[1]}", hint=size)

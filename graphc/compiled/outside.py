@@ -1,0 +1,49 @@
+"""What a trace relies on besides its arguments: tensors that it binds, and what it has read of the world outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from graphc.compiled.bindings import DefaultType, ModuleHooks, Modules, Sharing, Slot, TensorHooks
+from graphc.compiler.native_call import unchanged
+from graphc.ir.graph.graph import input_class, input_path
+from graphc.tracing.facts import Account, ClassOf, Entry, Fact
+from graphc.tracing.trace import Traced, is_module
+
+
+class Outside:
+    """As it was when the trace was made: what is made of it later compares with that."""
+
+    def __init__(self, traced: Traced, modules: Modules):
+        known = set(map(id, modules.modules))
+        met = [m for m in traced.attributes.owners.values() if is_module(m) and id(m) not in known]
+        self.modules = whole = Modules([*modules.modules, *met]) if met else modules
+        """Those that were known, and those that the trace has met."""
+        tensors = TensorHooks(a.tensor for a in traced.arguments)
+        facts = list(traced.attributes.facts.values())
+        self._counted: list[Fact] = [whole, Sharing(whole), ModuleHooks(whole), tensors, DefaultType()]
+        self._counted += [f for f in facts if isinstance(f, ClassOf) and f.counted]
+        self._watched = [f for f in facts if not (isinstance(f, ClassOf) and f.counted)]
+        self._watched += [*_attributes_of_tensors(traced), *whole.tables()]
+        self._constants = traced.constants
+        places = whole.places()
+        found = [(a.tensor, input_class(a.value), input_path(a.value)) for a in traced.arguments]
+        self.slots = {path: Slot(t, places.get(id(t)), f"{cls} {path!r}") for t, cls, path in found}
+        """The tensors outside that the trace uses, by path."""
+        self.written = {input_path(a.value): a.written for a in traced.arguments}
+
+    def account(self, more: Sequence[Fact] = ()) -> Account:
+        """All facts but those about tensors in ``slots``; ``more`` is looked at with each call."""
+        return Account(self._counted, self._watched, [*more, *self._constants], unchanged)
+
+
+_FIELDS = frozenset({"dtype", "persistent"})
+"""What the library keeps with tensors under names that do not begin with an underscore."""
+
+
+def _attributes_of_tensors(traced: Traced) -> Iterator[Entry]:
+    """What users have attached to tensors outside; reading it is not recorded, for tensors are read all the time."""
+    for tensor in [found.tensor for found in (*traced.arguments, *traced.constants)]:
+        for name in vars(tensor):
+            if name[0] != "_" and name not in _FIELDS:
+                yield Entry(vars(tensor), name, f"attribute {name!r} of a tensor", crowded=True)

@@ -1,0 +1,153 @@
+"""Traces of functions whose arguments have named dimensions: which of them fits a call, and what it is for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from graphc.base.assumptions import Assumptions
+from graphc.base.errors import ArgumentError
+from graphc.base.shape_patterns import ShapePatterns
+from graphc.base.size import Dimension, SizeNumber, at
+from graphc.compiled.auto_dims import AutoDims
+from graphc.compiled.number_places import Given, GivenNumbers
+from graphc.compiled.outside import Outside
+from graphc.ir.graph.graph import Graph, input_class
+from graphc.ir.graph.interpret import bind
+from graphc.tensors.structure import Branch, Leaf, Static, Structure
+from graphc.tensors.tensor import Tensor
+from graphc.tracing.dims import Dims
+from graphc.tracing.trace import Traced, graph_name
+
+Sizes = Mapping[Dimension, int]
+MOST = 16
+"""Traces that are kept for the same arguments: with other assumptions, and for other states of what is outside."""
+
+
+class SizedCall(NamedTuple):
+    """The shapes of a call as patterns of named dimensions, and the sizes that these have in it."""
+
+    patterns: ShapePatterns
+    sizes: Sizes
+
+    def key(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The key of a call (see guards.Key) with the patterns in the place of its shapes."""
+        shape, leaves, *rest = key
+        symbolic = tuple([(t[0], s, *t[2:]) for t, s in zip(leaves, self.patterns.shapes, strict=True)])
+        return (shape, symbolic, *rest)
+
+    def arguments(self) -> dict[str, Any]:
+        """What ``trace_function`` takes of it."""
+        return {"patterns": self.patterns, "assumptions": Assumptions(self.sizes)}
+
+
+class DimsOfCalls:
+    """The named dimensions in the arguments of a function, as they were declared, or found from its calls."""
+
+    def __init__(self, dims: Any, function: Callable[..., Any]):
+        """``dims`` as ``compile`` takes it; for a function that runs a graph None stands for the dimensions of that."""
+        graph = getattr(function, "_graph", None)
+        if dims is None and isinstance(graph, Graph) and graph.dims:
+            dims = [v.shape for v in graph.inputs if input_class(v) == "input"]
+        self._auto = AutoDims(graph_name(function), function) if isinstance(dims, str) else None
+        if isinstance(dims, str) and dims != "auto":
+            raise ArgumentError(f"dims is {dims!r}", remedy="dims={'x': (gc.Dim('batch'),)}, or 'auto'")
+        self._declared = None if dims is None or self._auto else Dims(dims, function)
+
+    def of(self, structure: Structure | int, leaves: Sequence[Tensor]) -> SizedCall | None:
+        """The sizes in a call; None where none has a name. Raises ArgumentError and ShapeError."""
+        shapes = [leaf._data.shape for leaf in leaves]
+        patterns = None
+        if self._declared is not None:
+            patterns = self._declared.patterns(structure, leaves)
+        elif self._auto is not None:
+            patterns = self._auto.patterns(structure, [(t.dtype, s) for t, s in zip(leaves, shapes, strict=True)])
+        return None if patterns is None else SizedCall(patterns, patterns.solve(shapes))
+
+
+class SizedTrace:
+    """One trace of a function, from which programs are made; for calls without dimensions it is what was traced."""
+
+    def __init__(self, traced: Traced, outside: Outside, numbers: GivenNumbers, drawn: Any = None):
+        self.traced = traced
+        self.outside = outside
+        self.numbers = numbers
+        """How its programs take the numbers that each call gives."""
+        self.drawn: dict[Any, dict[str, int]] = drawn or {}
+        """In the middle of a module's call: how often its modules have drawn after this part of it."""
+        self._account = outside.account()
+        self._refused: Sizes | None = None
+
+    def fits(self, sizes: Sizes, given: Given) -> bool:
+        """Whether it holds for a call with these sizes and numbers, and what is outside is as it was."""
+        if self.traced.assumptions.broken(sizes) is not None:
+            self._refused = sizes
+            return False
+        return self._account.holds() and self.numbers.tensors(given) is not None
+
+    def why(self) -> list[str]:
+        """Why it did not fit."""
+        found = [*self.numbers.why(), *self._account.why()]
+        broken = None if self._refused is None else self.traced.assumptions.broken(self._refused)
+        if broken is not None and self._refused is not None:
+            known = sorted(f"{d.name} = {n}" for d, n in self._refused.items())
+            found.append(f"sizes: it was traced for {broken}, now {', '.join(known)}")
+        return found
+
+    def at(self, sizes: Sizes | None) -> Traced:
+        """What was traced, for these sizes; None: for all that its dimensions may have."""
+        traced = self.traced
+        if not sizes:
+            return traced
+        known = traced.graph.dims
+        graph = bind(traced.graph, {d.name: n for d, n in sizes.items() if d.name in known})
+        now = dict(zip(traced.graph.inputs, graph.inputs, strict=True))
+        return replace(
+            traced,
+            graph=graph,
+            inputs=tuple(now[v] for v in traced.inputs),
+            arguments=tuple(replace(a, value=now[a.value]) for a in traced.arguments),
+            structure=structure_at(traced.structure, sizes),
+            effects=tuple((table, name, value_at(value, sizes)) for table, name, value in traced.effects),
+            reached={now[v]: number for v, number in traced.reached.items()},
+        )
+
+
+class SizedTraces:
+    """The traces of one function by what their arguments are like, the newest first."""
+
+    def __init__(self) -> None:
+        self._traces: dict[Any, tuple[SizedTrace, ...]] = {}
+
+    def find(self, key: Any, sizes: Sizes, given: Given) -> SizedTrace | None:
+        """A trace that fits a call."""
+        return next((t for t in self._traces.get(key, ()) if t.fits(sizes, given)), None)
+
+    def add(self, key: Any, trace: SizedTrace) -> None:
+        """Keeps a trace."""
+        self._traces[key] = (trace, *self._traces.get(key, ()))[:MOST]
+
+    def items(self) -> dict[Any, tuple[SizedTrace, ...]]:
+        """All of them."""
+        return dict(self._traces)
+
+    def clear(self) -> None:
+        """Drops all."""
+        self._traces.clear()
+
+
+def structure_at(structure: Structure, sizes: Sizes) -> Structure:
+    """A structure with numbers in the place of sizes that are known at run time."""
+    if isinstance(structure, Leaf):
+        return structure
+    if isinstance(structure, Static):
+        found = value_at(structure.value, sizes)
+        return structure if found is structure.value else Static(found)
+    children = tuple([structure_at(child, sizes) for child in structure.children])
+    return Branch(structure.kind, structure.keys, children, structure.types)
+
+
+def value_at(value: Any, sizes: Sizes) -> Any:
+    """A number that was computed from sizes, for these; others as they are."""
+    return value.at(sizes) if type(value) is SizeNumber else at(value, sizes)

@@ -6,13 +6,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from graphc.base.pass_runner import PassRun
+from graphc.base.size import hint, is_size
 from graphc.codegen.schedule.estimate.kernel_facts import KernelFacts, Vectorization, kernel_facts
 from graphc.codegen.schedule.memory.liveness import intervals, peak
 from graphc.compiler.stages import Stages
 from graphc.fusion.partition import is_repeated
 from graphc.fusion.vertical import FusionPlan, fuse
 from graphc.ir.graph.graph import Graph, Node
+from graphc.ir.kernel.dims import dims_of_program
 from graphc.ir.kernel.statements import Call, Program, Storage, aligned
+from graphc.ir.literal import print_dim
 from graphc.ir.op import Trait
 
 
@@ -76,6 +79,8 @@ class Memory:
     temporaries: int
     """All temporaries together, if each had its own memory."""
     constants: int
+    formula: str = ""
+    """The arena as it depends on the sizes of named dimensions; empty without such."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,8 @@ class Explanation:
     memory: Memory
     passes: tuple[PassRun, ...] = ()
     """What each pass did, those on the graph first."""
+    dims: tuple[str, ...] = ()
+    """The named dimensions with their ranges; all figures are for the sizes that are expected (``hint``)."""
     weights: tuple[str, ...] = ()
     """What large weights are stored as, where a precision was asked for, and why those are not that are not."""
 
@@ -115,7 +122,8 @@ def explain(stages: Stages) -> Explanation:
     facts = {k.name: kernel_facts(k) for k in program.kernels}
     calls = tuple(_report(program, n, c, facts[c.kernel], origin) for n, c in enumerate(program.calls))
     unfused, passes = _unfused(program, plan, origin), tuple(run for runs in stages.passes.values() for run in runs)
-    return Explanation(program.name, calls, unfused, dict(stages.layouts), memory_of(program), passes)
+    dims = tuple(print_dim(d).removeprefix("dim ") for d in dims_of_program(program).values())
+    return Explanation(program.name, calls, unfused, dict(stages.layouts), memory_of(program), passes, dims)
 
 
 class _Origins:
@@ -162,9 +170,10 @@ def _report(program: Program, number: int, call: Call, facts: KernelFacts, origi
     writes = tuple(_title(s) for b, s in bound if b.role != "in")
     packed = any(b.name == "packed" for b in kernel.arguments)
     source = next((str(n.location) for n in reversed(nodes) if n.location.file), "")
-    vectorization, moved = facts.vectorization, (facts.read + facts.written) * call.runs
-    flops = facts.flops * call.runs
-    loops = tuple(axis.extent for axis in call.loops)
+    runs = hint(call.runs)
+    vectorization, moved = facts.vectorization, (facts.read + facts.written) * runs
+    flops = facts.flops * runs
+    loops = tuple(hint(axis.extent) for axis in call.loops)
     shape = (
         _schedule(kind, vectorization, packed),
         packed,
@@ -214,11 +223,13 @@ def _unfused(program: Program, plan: FusionPlan, origins: _Origins) -> tuple[Unf
 
 
 def memory_of(program: Program) -> Memory:
-    """The memory of a planned program, and what it needs at least."""
+    """The memory of a planned program for the sizes that are expected, and what it needs at least."""
     live = intervals(program)
-    sizes = {i.storage.name: aligned(i.storage.nbytes) for i in live}
+    sizes = {i.storage.name: hint(aligned(i.storage.nbytes)) for i in live}
     constants = sum(s.nbytes for s in program.storages if s.cls == "constant")
-    return Memory(program.arena, program.scratch, peak(live, sizes) + program.scratch, sum(sizes.values()), constants)
+    arena, scratch = hint(program.arena), hint(program.scratch)
+    formula = str(program.arena) if is_size(program.arena) else ""
+    return Memory(arena, scratch, peak(live, sizes) + scratch, sum(sizes.values()), constants, formula)
 
 
 # ---- text
@@ -227,6 +238,8 @@ def memory_of(program: Program) -> Memory:
 def _lines(explanation: Explanation) -> list[str]:
     calls = explanation.calls
     lines = [f"{explanation.name}: {len(calls)} kernel calls"]
+    if explanation.dims:
+        lines.append(f"one program for {'; '.join(explanation.dims)}; figures are for the hints")
     if explanation.layouts:
         estimates = ", ".join(f"{name} {cycles:.3g}" for name, cycles in explanation.layouts.items())
         lines.append(f"layout of images: {explanation.layout} (estimated cycles: {estimates})")
@@ -236,6 +249,8 @@ def _lines(explanation: Explanation) -> list[str]:
         f"memory: arena {memory.arena} bytes, lower bound {memory.bound} (+{over:.1%}), of it scratch rows "
         f"{memory.scratch}; temporaries one by one {memory.temporaries}; constants {memory.constants}"
     )
+    if memory.formula:
+        lines.append(f"arena for all sizes: {memory.formula} bytes")
     lines += [f"weight {line}" for line in explanation.weights]
     unfused: dict[int, list[Unfused]] = {}
     for entry in explanation.unfused:

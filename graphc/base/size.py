@@ -333,6 +333,7 @@ def _make(terms: Mapping[Monomial, int]) -> Any:
     return Size(tuple(sorted(kept, key=lambda t: _order(t[0]))))
 
 
+@lru_cache(maxsize=8192)
 def _order(monomial: Monomial) -> tuple[Any, ...]:
     """Larger powers first, so constants last."""
     return (-sum(p for _, p in monomial), [(str(a), -p) for a, p in monomial])

@@ -42,29 +42,23 @@ class SizeWriter:
         return self._known[expression]
 
     def _sum(self, size: Size) -> str:
-        total, done = "", 0
+        total = ""
         for monomial, coefficient in _positive_first(size):
-            part = Size(((monomial, abs(coefficient)),)) if monomial else abs(coefficient)
-            verb, after = ("sub", done - part) if total and coefficient < 0 else ("add", done + part)
             if not total:
-                total, done = self._product(monomial, coefficient), part if coefficient > 0 else -part
+                total = self._product(monomial, coefficient)
                 continue
-            term = self._product(monomial, abs(coefficient))
-            total, done = self.line(f"{verb} {_flags(done, part, after)} i64 {total}, {term}"), after
+            verb, term = "sub" if coefficient < 0 else "add", self._product(monomial, abs(coefficient))
+            total = self.line(f"{verb} nsw i64 {total}, {term}")
         return total
 
     def _product(self, monomial: Monomial, coefficient: int) -> str:
-        register, done = "", 1
+        register = ""
         for atom in (a for a, power in monomial for _ in range(power)):
-            factor = Size(((((atom, 1),), 1),))
-            value, whole = self._atom(atom), factor * done
-            register = self.line(f"mul {_flags(done, factor, whole)} i64 {register}, {value}") if register else value
-            done = whole
+            value = self._atom(atom)
+            register = self.line(f"mul nsw i64 {register}, {value}") if register else value
         if not register:
             return str(coefficient)
-        if coefficient == 1:
-            return register
-        return self.line(f"mul {_flags(done, coefficient, done * coefficient)} i64 {register}, {coefficient}")
+        return register if coefficient == 1 else self.line(f"mul nsw i64 {register}, {coefficient}")
 
     def _atom(self, atom: Atom) -> str:
         if isinstance(atom, Dimension):
@@ -92,8 +86,3 @@ class SizeWriter:
 
 def _positive_first(size: Size) -> Iterable[tuple[Monomial, int]]:
     return sorted(size.terms, key=lambda term: term[1] < 0)
-
-
-def _flags(*numbers: Any) -> str:
-    """What is known of an operation of which these are the operands and the result."""
-    return "nuw nsw" if all(bounds(number)[0] >= 0 for number in numbers) else "nsw"

@@ -65,9 +65,11 @@ class MemoryCosts:
     mistakes one for the other. Measured: three times slower without."""
     arena_orders: int = 96
     """How often an order of temporaries is mended at most to find a smaller arena. A bound on the time of the search,
-    as are the next two."""
+    as are the next three."""
     arena_placed: int = 8000
     """About how many temporaries are placed for that."""
+    arena_proven: int = 500
+    """The same where sizes are known at run time, so that it must be proven what fits."""
     arena_near: float = 1.01
     """Times the least size that an arena can have, up to which it is small enough."""
 

@@ -37,24 +37,26 @@ def plan_memory(program: Program, costs: MemoryCosts = DEFAULT.memory) -> Progra
     live = intervals(program)
     sizes = {i.storage.name: reserved(i.storage.nbytes, costs) for i in live}
     expected = {name: hint(size) for name, size in sizes.items()}
-    place = Placement().place if any(map(is_size, sizes.values())) else _place
+    sized = Placement(sizes) if any(map(is_size, sizes.values())) else None
     bound = peak(live, expected)
     best: dict[str, Any] = {}
-    best_size: Any = -1
+    best_size, arena = -1, 0
     orders = [sorted(live, key=lambda i: (*f(i, expected[i.storage.name]), i.storage.name)) for f in _ORDERS]
-    again = min(costs.arena_orders, costs.arena_placed // (len(live) + 1))
+    placed = costs.arena_placed if sized is None else costs.arena_proven
+    again = min(costs.arena_orders, placed // (len(live) + 1))
     for ordered in (*orders, *(o for o in orders for _ in range(again))):
-        offsets, size = place(ordered, sizes)
-        if hint(best_size) < 0 or hint(size) < hint(best_size):
-            best, best_size = offsets, size
-        if hint(best_size) <= bound * costs.arena_near:
+        offsets, size = _place(ordered, expected) if sized is None else sized.place(ordered)
+        if best_size < 0 or size < best_size:
+            best_size = size
+            best, arena = (offsets, size) if sized is None else sized.exact()
+        if best_size <= bound * costs.arena_near:
             break
-        highest = max(ordered, key=lambda i: hint(offsets[i.storage.name]) + expected[i.storage.name])
+        highest = max(ordered, key=lambda i: offsets[i.storage.name] + expected[i.storage.name])
         ordered.remove(highest)
         ordered.insert(0, highest)
     storages = tuple(replace(s, offset=best[s.name]) if s.name in best else s for s in program.storages)
     scratch = bound_of([_scratch_bytes(program, name) for name in dict.fromkeys(c.kernel for c in program.calls)])
-    return replace(program, storages=storages, arena=(best_size if live else 0) + scratch, scratch=scratch)
+    return replace(program, storages=storages, arena=arena + scratch, scratch=scratch)
 
 
 def _scratch_bytes(program: Program, kernel: str) -> Any:

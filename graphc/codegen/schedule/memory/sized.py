@@ -3,63 +3,91 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import add, mul, sub
 from typing import Any
 
-from graphc.base.size import Size, always, bounds, hint, is_size, terms
+from graphc.base.size import Monomial, Size, always, bounds, hint, terms
 from graphc.codegen.schedule.memory.liveness import Interval
+
+Vector = tuple[int, ...]
+"""A size: coefficients of the parts of which the sizes of a program consist."""
 
 
 class Placement:
     """Places temporaries one after the other at the lowest place (for the expected sizes) that is proven to be free."""
 
-    def __init__(self) -> None:
-        self._proven: dict[Any, bool] = {}
+    def __init__(self, sizes: Mapping[str, Any]):
+        monomials = list(dict.fromkeys(m for size in sizes.values() for m, _ in terms(size)))
+        self._parts = [_part(monomial) for monomial in monomials]
+        self._expected = [hint(part) for part in self._parts]
+        self._sizes = {name: tuple(dict(terms(size)).get(m, 0) for m in monomials) for name, size in sizes.items()}
+        self._free_of_signs = all(bounds(part)[0] >= 0 for part in self._parts)
+        self._proven: dict[Vector, bool] = {}
+        self._starts: dict[str, Vector] = {}
+        self._end: Vector = ()
 
-    def place(self, ordered: Sequence[Interval], sizes: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
-        """(offsets by name, size of the arena, which is no less than any end)."""
-        placed: list[tuple[Interval, Any, Any]] = []
+    def place(self, ordered: Sequence[Interval]) -> tuple[dict[str, int], int]:
+        """(offsets by name, size of the arena) that are expected."""
+        placed: list[tuple[Interval, Vector, Vector]] = []
         for interval in ordered:
-            size = sizes[interval.storage.name]
+            size = self._sizes[interval.storage.name]
             alive = [(start, end) for other, start, end in placed if other.overlaps(interval)]
             start = self._lowest(alive, size)
-            placed.append((interval, start, start + size))
-        return {i.storage.name: start for i, start, _ in placed}, self._most([end for *_, end in placed])
+            placed.append((interval, start, _plus(start, size)))
+        self._starts = {i.storage.name: start for i, start, _ in placed}
+        self._end = self._most([end for *_, end in placed])
+        return {name: self._hint(start) for name, start in self._starts.items()}, self._hint(self._end)
 
-    def _lowest(self, alive: Sequence[tuple[Any, Any]], size: Any) -> Any:
-        starts = dict.fromkeys([0, *sorted((end for _, end in alive), key=hint)])
+    def exact(self) -> tuple[dict[str, Any], Any]:
+        """(offsets by name, size of the arena, which is no less than any end) of what was placed last."""
+        return {name: self._size(start) for name, start in self._starts.items()}, self._size(self._end)
+
+    def bound(self) -> Any:
+        """What is no less than any of the sizes."""
+        return self._size(self._most(list(self._sizes.values())))
+
+    def _lowest(self, alive: Sequence[tuple[Vector, Vector]], size: Vector) -> Vector:
+        nothing = (0,) * len(self._parts)
+        starts = dict.fromkeys([nothing, *sorted({end for _, end in alive}, key=self._hint)])
         for start in starts:
-            if all(self._is_apart(start, start + size, *other) for other in alive):
+            end = _plus(start, size)
+            if all(self._at_most(end, a) or self._at_most(b, start) for a, b in alive):
                 return start
         return self._most([end for _, end in alive])
 
-    def _is_apart(self, start: Any, end: Any, other_start: Any, other_end: Any) -> bool:
-        return self._at_most(end, other_start) or self._at_most(other_end, start)
+    def _at_most(self, a: Vector, b: Vector) -> bool:
+        """Whether a <= b for all sizes."""
+        difference = tuple(map(sub, b, a))
+        known = self._proven.get(difference)
+        if known is None:
+            known = self._hint(difference) >= 0 and always("<=", 0, self._size(difference))
+            self._proven[difference] = known
+        return known
 
-    def _at_most(self, a: Any, b: Any) -> bool:
-        """Whether a <= b for all sizes; which is asked for few differences, again and again."""
-        difference = b - a
-        if not is_size(difference):
-            return difference >= 0
-        if difference not in self._proven:
-            self._proven[difference] = hint(difference) >= 0 and always("<=", 0, difference)
-        return self._proven[difference]
-
-    def _most(self, ends: Sequence[Any]) -> Any:
-        """What is no less than any of the ends: one of them if that is proven, else the most of each of their terms."""
-        largest: list[Any] = []
-        for end in sorted(set(ends), key=hint, reverse=True):
+    def _most(self, ends: Sequence[Vector]) -> Vector:
+        """What is no less than any of the ends: one of them if that is proven, else the most of each of their parts."""
+        largest: list[Vector] = []
+        for end in sorted(set(ends), key=self._hint, reverse=True):
             if not any(self._at_most(end, other) for other in largest):
                 largest.append(end)
-        return bound_of(largest)
+        merge = max if self._free_of_signs else sum
+        return tuple(merge((0, *column)) for column in zip(*largest, strict=True)) or (0,) * len(self._parts)
+
+    def _hint(self, vector: Vector) -> int:
+        return sum(map(mul, vector, self._expected))
+
+    def _size(self, vector: Vector) -> Any:
+        return sum(map(mul, self._parts, vector))
+
+
+def _plus(a: Vector, b: Vector) -> Vector:
+    return tuple(map(add, a, b))
+
+
+def _part(monomial: Monomial) -> Any:
+    return Size(((monomial, 1),)) if monomial else 1
 
 
 def bound_of(sizes: Sequence[Any]) -> Any:
     """A size that is no less than any of these: the most of each of their terms."""
-    largest: dict[Any, Any] = {}
-    for size in sizes:
-        for monomial, coefficient in terms(size):
-            part = Size(((monomial, 1),)) if monomial else 1
-            if bounds(part)[0] < 0:
-                return sum(sizes)
-            largest[monomial] = (part, max(largest.get(monomial, (part, 0))[1], coefficient))
-    return sum(part * coefficient for part, coefficient in largest.values())
+    return Placement({str(i): size for i, size in enumerate(sizes)}).bound()

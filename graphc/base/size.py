@@ -513,12 +513,16 @@ def _depth(atom: Atom) -> int:
 
 def _without(size: Any, quotient: Quotient, operand: Any, divisor: Any) -> Any:
     """At least ``size`` times the divisor, with ``divisor * quotient`` written as operand minus remainder."""
+    overs = {m: _over(m, ((quotient, 1),)) for m, _ in terms(size)}
+    parts = [_make({rest: c}) for m, c in terms(size) if (rest := overs[m]) is not None]
+    factor = sum(parts)
+    low, high = bounds(factor)
+    if low >= 0 or high <= 0:
+        parts = [factor]
     found = size * divisor
-    for monomial, coefficient in terms(size):
-        rest = _over(monomial, ((quotient, 1),))
-        if rest is not None:
-            exact = operand - (0 if coefficient > 0 else divisor - 1)
-            found = found + _make({rest: coefficient}) * exact - _make({monomial: coefficient * divisor})
+    for part in parts:
+        least = bounds(part)[0]
+        found = found + part * (operand - (0 if least >= 0 else divisor - 1) - _make({((quotient, 1),): divisor}))
     return found
 
 

@@ -119,3 +119,9 @@ def test_sizes_are_values():
     size = BATCH * TIME + TIME // 3
     assert pickle.loads(pickle.dumps(size)) == size and copy.deepcopy(size) is size
     assert {size: 1}[TIME // 3 + TIME * BATCH] == 1 and hint(size) == 32 * 128 + 42
+
+
+def test_products_with_quotients_are_bounded_together():
+    half = SIDE // 2
+    assert always("<=", (TIME + 1) * half * 2 - 4 * half, (TIME - 1) * SIDE)
+    assert always("<=", (TIME - 1) * (SIDE - 1), (TIME - 1) * half * 2)

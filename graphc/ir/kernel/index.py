@@ -112,6 +112,10 @@ class Index:
             (atom, coefficient) = rest.terms[0]
             if coefficient == 1 and isinstance(atom, Div):
                 return whole + atom.operand // (atom.divisor * divisor)
+            if coefficient == 1 and isinstance(atom, Mod) and (type(divisor) is Size or type(atom.divisor) is Size):
+                of = exact_quotient(atom.divisor, divisor)
+                if of is not None:  # one form, since what is behind a guard is not enumerated
+                    return whole + atom.operand // divisor % of
             factor = exact_quotient(divisor, coefficient) if _is_above_one(coefficient) else None
             if factor is not None:
                 return whole + Index(((atom, 1),)) // factor

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.base.size import is_size
 from graphc.base.size_relations import at_most, exact_quotient, sign, tighter
-from graphc.ir.kernel.index import Atom, Axis, Div, Dynamic, Index, atoms, bounds, scaled, sizes_of
+from graphc.ir.kernel.index import Atom, Axis, Div, Dynamic, Index, Mod, atoms, bounds, scaled, sizes_of
 from graphc.ir.kernel.statements import Bound, Guard
 
 ENUMERATION_LIMIT = 1 << 20
@@ -93,10 +93,24 @@ def _atom_interval(atom: Atom, guard: Guard, depth: int) -> tuple[int, int]:
         else:
             low, high = 0, atom.divisor - 1
     for bound in guard:
-        if len(bound.index.terms) == 1 and bound.index.terms[0][0] == atom:
+        if len(bound.index.terms) != 1:
+            continue
+        guarded = bound.index.terms[0][0]
+        step = 1 if guarded == atom else _digit(atom, guarded)
+        if step:
             a, b = _solve(bound)
-            low, high = tighter(low, a, low=True), tighter(high, b, low=False)
+            low, high = tighter(low, a * step, low=True), tighter(high, b * step + step - 1, low=False)
     return low, high
+
+
+def _digit(atom: Atom, guarded: Atom) -> int:
+    """d where one is x % (d * e) and the other (x // d) % e, its upper digit; 0 for all others."""
+    if not (isinstance(atom, Mod) and isinstance(guarded, Mod)) or guarded.operand.constant:
+        return 0
+    (inner, coefficient), *others = guarded.operand.terms
+    if others or coefficient != 1 or not isinstance(inner, Div) or inner.operand != atom.operand:
+        return 0
+    return inner.divisor if inner.divisor * guarded.divisor == atom.divisor else 0
 
 
 def _solve(bound: Bound) -> tuple[int, int]:

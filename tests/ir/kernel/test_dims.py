@@ -239,3 +239,12 @@ def test_guards_prove_what_holds_for_all_sizes():
     assert stays_within(column, (Bound(column, 0, TIME // 2),), TIME // 2) is None
     flipped = TIME - 1 - column
     assert stays_within(flipped, (), TIME) is None and stays_within(flipped, (), TIME - 1) is not None
+
+
+def test_the_upper_digit_of_a_remainder_bounds_it():
+    place = as_index(Axis("r", 2 * TIME * BATCH))
+    part = (place // TIME) % 2
+    whole = place % TIME + part * TIME
+    assert whole == place % (2 * TIME) and part == whole // TIME
+    assert stays_within(whole, (Bound(part, 0, 1),), TIME) is None
+    assert stays_within(whole, (Bound(part, 1, 2),), TIME) is not None

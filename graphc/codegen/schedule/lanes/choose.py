@@ -243,8 +243,11 @@ def _copies(loop: Loop, vectors: int, parts: int, k: LaneCosts) -> int:
 def _piece(
     loop: Loop, names: Names, costs: Costs, start: int, number: int, copies: int, lanes: int
 ) -> tuple[Stmt, ...]:
-    if loop.kind == "serial" and is_one(number) and is_one(lanes):
-        return BodyCopier(names, {loop.axis: start}).body(loop.body)
+    if loop.kind == "serial" and is_one(lanes):
+        step = names.axis("o", number) if is_size(number) else None
+        place = start if step is None else block_index(start, (step, 1))
+        single = BodyCopier(names, {loop.axis: place}).body(loop.body)
+        return single if step is None else wrap([(step, "serial")], single)
     outer, copy, lane = names.axis("o", number), names.axis("u", copies), names.axis("l", lanes)
     around = [] if is_size(lanes) else [(outer, copies * lanes)]
     index = block_index(start, *around, (copy, lanes), (lane, 1))

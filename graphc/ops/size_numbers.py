@@ -37,6 +37,11 @@ def number_of_sizes(value: Any, dtype: DType) -> Any:
     return found if found.dtype is dtype else dispatch.apply(REGISTRY["cast"], (found,), {"dtype": dtype})
 
 
+def number(value: Any, dtype: DType) -> Any:
+    """A number, which may be computed from sizes, as an operand without dimensions."""
+    return (number_of_sizes if depends_on_sizes(value) else dispatch.current().scalar)(value, dtype)
+
+
 def _node(value: Any) -> Any:
     """i64 or f64."""
     if is_size(value):

@@ -9,13 +9,16 @@ from graphc.base.dtypes import float32, float64, int64
 from graphc.base.location import Location
 from graphc.errors import ArgumentError, GradientError
 from graphc.ir.graph.graph import Graph, input_class
-from graphc.ir.graph.interpret import Evaluator, evaluate
+from graphc.ir.graph.interpret import Evaluator, bind, evaluate
 from graphc.ir.op import REGISTRY
 from graphc.ir.types import TensorType
 from graphc.ops import elementwise, index, math, reduce, shape, state, tap
 from graphc.ops.autodiff import split_forward_backward, vjp_graph
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.matrix_product import matmul
+from graphc.passes.pipeline import optimize
+from tests.named_graphs import MODELS, some_sizes
+from tests.named_graphs import arrays_for as named_arrays_for
 
 
 def build(function, *inputs, name="f"):
@@ -227,3 +230,26 @@ def test_split_refuses_a_wrong_cut():
     joint = vjp_graph(graph, graph.inputs[:1])
     with pytest.raises(GradientError, match=r"depend on the gradient %grad\.sum"):
         split_forward_backward(joint, 4, 2)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_graphs_with_named_dimensions_are_differentiated_once_for_all_sizes(name):
+    graph = MODELS[name]()
+    wrt = [i for i, v in enumerate(graph.inputs) if v.dtype.kind == "f" and input_class(v) != "state"]
+    joint = optimize(vjp_graph(graph, [graph.inputs[i] for i in wrt]))
+    split = split_forward_backward(joint, len(graph.inputs), len(graph.outputs))
+    for sizes in some_sizes(graph):
+        fixed = bind(graph, sizes)
+        alone = vjp_graph(fixed, [fixed.inputs[i] for i in wrt])
+        arrays = named_arrays_for(alone)
+        wanted = evaluate(alone, arrays)
+        forward = evaluate(_bound(split.forward, sizes), arrays[: len(graph.inputs)])
+        results, residuals = forward[: len(graph.outputs)], forward[len(graph.outputs) :]
+        kept = [arrays[i] for i in split.kept]
+        found = evaluate(_bound(split.backward, sizes), [*residuals, *kept, *arrays[len(graph.inputs) :]])
+        for got, value in zip((*results, *found), wanted, strict=True):
+            np.testing.assert_allclose(got, value, rtol=2e-4, atol=1e-4)
+
+
+def _bound(graph, sizes):
+    return bind(graph, {name: size for name, size in sizes.items() if name in graph.dims})

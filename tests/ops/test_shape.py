@@ -7,8 +7,14 @@ import itertools
 import numpy as np
 import pytest
 
+from graphc.base.assumptions import Assumptions, assuming
 from graphc.base.dtypes import float32, int32
+from graphc.base.named_dims import Dim
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import evaluate
 from graphc.ir.op import REGISTRY
+from graphc.ir.types import TensorType
+from graphc.ops import dispatch
 from graphc.ops import shape as s
 from tests.ops.apply import run, traced
 
@@ -71,3 +77,21 @@ def test_concat_of_one_part_and_of_empty_parts():
     x = np.ones((2, 2))
     np.testing.assert_array_equal(run(lambda v: s.concat(v, axis=1), x), x)
     assert run(lambda a, b: s.concat(a, b, axis=0), np.ones((0, 2)), x).shape == (2, 2)
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_a_slice_is_assigned_whatever_its_size_is(step):
+    batch, time = Dim("batch", 1, 8), Dim("time", 8, 40)
+    last = 2 + step * ((time - 3) // step)
+    place = {"starts": (0, 2), "stops": (batch, last + 1), "steps": (1, step)}
+    graph = Graph()
+    x = graph.add_input(TensorType(float32, (batch, time)), "x")
+    y = graph.add_input(TensorType(float32, (batch, (time - 3) // step + 1)), "y")
+    with dispatch.use(dispatch.GraphDispatcher(graph)), assuming(Assumptions()) as assumptions:
+        graph.set_outputs([REGISTRY["slice"].put_back(x, y, **place)])
+    assert not assumptions.found
+    for batches, times in ((1, 8), (3, 17), (8, 40)):
+        old, new = np.zeros((batches, times), np.float32), np.ones((batches, (times - 3) // step + 1), np.float32)
+        wanted = old.copy()
+        wanted[:, 2 : 3 + step * ((times - 3) // step) : step] = 1
+        np.testing.assert_array_equal(evaluate(graph, [old, new])[0], wanted)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -207,8 +209,28 @@ CASES = {
         "%reshape = reshape(%x) {shape=[4,3]} : f32[4,3]\n%matmul = matmul(%reshape, %y) : f32[4,4]\n"
         "%a = reshape(%matmul) {shape=[2,2,4]} : f32[2,2,4]\nreturn %a",
     ),
+    "known size": (
+        "%n: i64[2]",
+        "%s = size() {value=7} : i64[]\n%a = mul(%n, %s) : i64[2]",
+        "%a = mul(%n, i64(7)) : i64[2]",
+    ),
+    "slice of a slice of a size": (
+        "%x: f32[2*n,3]",
+        "%b = slice(%x) {starts=[n,0], stops=[2*n,3], steps=[1,1]} : f32[n,3]\n"
+        "%a = slice(%b) {starts=[1,0], stops=[n,2], steps=[1,1]} : f32[n - 1,2]",
+        "%a = slice(%x) {starts=[n + 1,0], stops=[2*n,2], steps=[1,1]} : f32[n - 1,2]",
+    ),
+    "sum of a size of numbers": (
+        "%x: f32[n]",
+        "%b = broadcast_to(f32(0.5)) {shape=[n]} : f32[n]\n%s = sum(%b) {axes=[0]} : f32[]\n%a = mul(%x, %s) : f32[n]",
+        "%size = size() {value=n} : i64[]\n%cast = cast(%size) {dtype=f64} : f64[]\n"
+        "%mul = mul(%cast, f64(0.5)) : f64[]\n%s = cast(%mul) {dtype=f32} : f32[]\n%a = mul(%x, %s) : f32[n]",
+    ),
 }
 STAYS = {
+    "size": ("%n: i64[n]", "%s = size() {value=n} : i64[]\n%a = mul(%n, %s) : i64[n]"),
+    "flip of a size": ("%x: f32[n]", "%a = flip(%x) {axes=[0]} : f32[n]"),
+    "sum over a size that may be 1": ("%x: f32[n]", "%a = sum(%x) {axes=[0]} : f32[]"),
     "add zero": (X, "%a = add(%x, f32(0.0)) : f32[2,3]"),
     "sub minus zero": (X, "%a = sub(%x, f32(-0.0)) : f32[2,3]"),
     "abs of a negative unsigned": ("%x: u8[3]", "%n = neg(%x) : u8[3]\n%a = abs(%n) : u8[3]"),
@@ -236,7 +258,10 @@ def text(inputs, body):
         lines.append(f"return {lines[-1].split(' = ')[0]}")
     types = dict(part.split(": ") for part in inputs.split(", "))
     types |= {line.split(" = ")[0]: line.rsplit(" : ", 1)[1] for line in lines[:-1]}
-    return "\n".join([f"graph @f({inputs}) -> ({types[lines[-1].split()[1]]}) {{", *(f"  {i}" for i in lines), "}"])
+    dims = ["dim n = 2..9 hint 4"] if re.search(r"\bn\b", inputs.replace("%n", "")) else []
+    return "\n".join(
+        [*dims, f"graph @f({inputs}) -> ({types[lines[-1].split()[1]]}) {{", *(f"  {i}" for i in lines), "}"]
+    )
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -138,3 +138,12 @@ def test_compiled_gradients_of_slices_are_those_of_eager_mode():
         assert w.grad is not None
         found.append(w.grad.numpy())
     np.testing.assert_allclose(found[0], found[1], rtol=1e-4, atol=1e-7)
+
+
+def test_parts_of_sizes_that_are_known_at_run_time_stay():
+    lines = ["dim n = 1..8 hint 4", "graph @g(%x: f32[n], %y: f32[64]) -> (f32[64]) {"]
+    for i in range(MANY):
+        lines.append(f"%p{i} = pad(%x) {{low=[{i}], high=[{64 - i} - n], interior=[0]}} : f32[64]")
+        lines.append(f"%a{i} = add({f'%a{i - 1}' if i else '%y'}, %p{i}) : f32[64]")
+    graph = graph_of("\n".join([*lines, f"return %a{MANY - 1}", "}"]))
+    assert JoinPaddedParts().run(copy(graph)).changed == 0

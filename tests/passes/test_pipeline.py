@@ -11,7 +11,7 @@ from graphc.base.dtypes import float32, float64
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.errors import PassError, VerifyError
 from graphc.ir.graph.graph import Graph
-from graphc.ir.graph.interpret import evaluate
+from graphc.ir.graph.interpret import bind, evaluate
 from graphc.ir.graph.text import print_graph
 from graphc.ir.graph.verify import verify_graph
 from graphc.ir.types import TensorType
@@ -24,6 +24,7 @@ from graphc.ops.window import max_pool
 from graphc.passes.base import PassResult
 from graphc.passes.dce import DeadCodeElimination
 from graphc.passes.pipeline import PIPELINE, optimize
+from tests.named_graphs import MODELS, arrays_for, some_sizes
 from tests.passes.check_pass import check_equal
 
 PADDED = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1}
@@ -153,3 +154,17 @@ def test_passes_choose_by_the_costs_that_are_given():
     optimize(graph, [step])
     optimize(graph, [step], other)
     assert step.told == [DEFAULT, other] and step.costs is DEFAULT
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_graphs_with_named_dimensions_are_optimized_once_for_all_sizes(name):
+    graph = MODELS[name]()
+    optimized = optimize(graph)
+    assert optimized.dims == graph.dims
+    for sizes in some_sizes(graph):
+        fixed = bind(graph, sizes)
+        arrays = arrays_for(fixed)
+        alone = evaluate(optimize(fixed), arrays)
+        for got, wanted in zip(evaluate(bind(optimized, sizes), arrays), alone, strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=2e-4, atol=1e-5)
+    assert len(optimized) == len(optimize(bind(graph, sizes)))

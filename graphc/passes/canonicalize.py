@@ -12,6 +12,7 @@ import numpy as np
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
 from graphc.base.dtypes import DType, bool_, float32, float64, int8, int32, int64, uint8
 from graphc.base.size import always, bounds, is_size
+from graphc.base.size_relations import at_most
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.rewrite import Rule, apply_rules
 from graphc.ir.op import Trait
@@ -336,7 +337,14 @@ def _slice(node: Node, x: Value) -> Value | None:
         first + (count - 1) * step + 1 if count else 0
         for first, step, count in zip(starts, steps, node.result.shape, strict=True)
     ]
-    return shape.slice(x.node.operands[0], starts=starts, stops=stops, steps=steps)
+    source = x.node.operands[0]
+    if not all(_is_inside(*place) for place in zip(starts, stops, source.shape, strict=True)):
+        return None  # For some sizes it is empty.
+    return shape.slice(source, starts=starts, stops=stops, steps=steps)
+
+
+def _is_inside(start: int, stop: int, extent: int) -> bool:
+    return at_most(0, start) and at_most(start, stop) and at_most(stop, extent)
 
 
 @simplifies(shape.pad)

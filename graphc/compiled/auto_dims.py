@@ -40,9 +40,11 @@ class AutoDims:
 
     Sizes that were equal to each other and became another equal number are one dimension, until they differ."""
 
-    def __init__(self, name: str, function: Callable[..., Any]):
+    def __init__(self, name: str, function: Callable[..., Any], names: Sequence[str] = ()):
+        """``name`` is that of the function in messages, ``names`` those of its arguments where these are others than
+        its signature says."""
         self._name = name
-        self._titles = functools.partial(Dims.titles, function)
+        self._titles = functools.partial(Dims.titles, function, known=names)
         self._forms: dict[Any, _Learned] = {}
 
     def patterns(

@@ -45,15 +45,16 @@ class SizedCall(NamedTuple):
 class DimsOfCalls:
     """The named dimensions in the arguments of a function, as they were declared, or found from its calls."""
 
-    def __init__(self, dims: Any, function: Callable[..., Any]):
-        """``dims`` as ``compile`` takes it; for a function that runs a graph None stands for the dimensions of that."""
+    def __init__(self, dims: Any, function: Callable[..., Any], names: Sequence[str] = ()):
+        """``dims`` as ``compile`` takes it; for a function that runs a graph None stands for the dimensions of that.
+        ``names`` are those of the arguments where the signature of the function does not say so."""
         graph = getattr(function, "_graph", None)
         if dims is None and isinstance(graph, Graph) and graph.dims:
             dims = [v.shape for v in graph.inputs if input_class(v) == "input"]
-        self._auto = AutoDims(graph_name(function), function) if isinstance(dims, str) else None
+        self._auto = AutoDims(graph_name(function), function, names) if isinstance(dims, str) else None
         if isinstance(dims, str) and dims != "auto":
             raise ArgumentError(f"dims is {dims!r}", remedy="dims={'x': (gc.Dim('batch'),)}, or 'auto'")
-        self._declared = None if dims is None or self._auto else Dims(dims, function)
+        self._declared = None if dims is None or self._auto else Dims(dims, function, names)
 
     def of(self, structure: Structure | int, leaves: Sequence[Tensor]) -> SizedCall | None:
         """The sizes in a call; None where none has a name. Raises ArgumentError and ShapeError."""

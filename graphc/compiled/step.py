@@ -23,6 +23,7 @@ from graphc.compiled.number_places import MOST_ANSWERS, Fresh, Given, GivenNumbe
 from graphc.compiled.outside import Outside
 from graphc.compiled.program_table import ProgramTable, trim
 from graphc.compiled.recompile_warning import RecompileCount, argument_names
+from graphc.compiled.sized_traces import DimsOfCalls, SizedCall, SizedTrace, SizedTraces
 from graphc.compiled.user_passes import passed
 from graphc.compiled.variant import BoundProgram, bound_values, build, no_hooks
 from graphc.compiler.compile import running_target
@@ -38,7 +39,7 @@ from graphc.passes.base import Pass
 from graphc.passes.pipeline import arrange
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled, is_inference_mode_enabled, no_grad
 from graphc.tape.hooks import call_hook
-from graphc.tensors.structure import LEAF, Branch, Leaf, check_static, flatten, unflatten
+from graphc.tensors.structure import LEAF, Branch, Leaf, Structure, check_static, flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.attributes import recording, set_again
 from graphc.tracing.identity import check_apart, repeats
@@ -145,7 +146,7 @@ class _Updated:
 class _Program:
     """A training step for one signature."""
 
-    def __init__(self, step: CompiledStep, modules: Modules, traced: Traced, taken: GivenNumbers):
+    def __init__(self, step: CompiledStep, traced: Traced, outside: Outside, taken: GivenNumbers):
         self.model = step.model
         self.optimizer = step.optimizer
         self.given = taken
@@ -153,7 +154,7 @@ class _Program:
         no_hooks(step.name, traced)
         self.traced = passed(traced, step.passes.first, step.target)
         self._effects = self.traced.effects
-        self._outside = Outside(self.traced, modules)
+        self._outside = outside
         self.account = self._outside.account([_Settings(step.optimizer)])
         graph, parameters = self._differentiate(step.optimizer)
         slots = self._slots(step.optimizer, parameters)
@@ -342,11 +343,23 @@ def _forward(model: Any, loss: Any, x: Any, y: Any) -> tuple[Any, Any]:
     return found, output
 
 
+def _by_position(args: Sequence[Any], more: Sequence[Any]) -> tuple[Structure, list[Tensor]]:
+    """The structure of a call with all of these by position, and its tensors."""
+    leaves, structure = flatten(((*args, *more), {}))
+    return structure, leaves
+
+
 class CompiledStep:
     """One training step as one native call; see ``compile_step``."""
 
     def __init__(
-        self, model: Any, loss: Callable[..., Any], optimizer: Any, passes: Sequence[Pass] = (), target: str = "host"
+        self,
+        model: Any,
+        loss: Callable[..., Any],
+        optimizer: Any,
+        passes: Sequence[Pass] = (),
+        target: str = "host",
+        dims: Any = None,
     ):
         running_target(target)
         if not callable(model) or not callable(loss):
@@ -369,6 +382,9 @@ class CompiledStep:
         self._count = RecompileCount(self.name, self._argument_names)
         self._modules: Modules | None = None
         self._numbers = NumberPlaces()
+        self._dims = dims
+        self._calls = DimsOfCalls(dims, model, self._argument_names())
+        self._traces = SizedTraces()
         self._lock = Lock()
         self._log = config.logger("compile")
 
@@ -389,6 +405,7 @@ class CompiledStep:
             found = [m for t in (self.model, self.loss) for _, m in modules_of(t)]
             modules = self._modules = Modules(found)
             self._programs.clear()
+            self._traces.clear()
         types = tuple([(t.dtype, t._data.shape) for t in leaves])
         key = (shape, types, modules.training(), True, repeats(leaves))
         for leaf in leaves:
@@ -425,7 +442,7 @@ class CompiledStep:
         )
 
     def __reduce__(self) -> Any:
-        return CompiledStep, (self.model, self.loss, self.optimizer, self._given_passes, self.target)
+        return CompiledStep, (self.model, self.loss, self.optimizer, self._given_passes, self.target, self._dims)
 
     def _forget(self) -> None:
         """Nothing but the table refers to a program."""
@@ -448,15 +465,23 @@ class CompiledStep:
             key = (shape, *key[1:])
             if found := self._find(key, given):
                 return found
-            check_static(structure if isinstance(structure, Branch) else LEAF)
-            self._recompiles.tell(key, dict(self._programs.items()), modules, self._numbers.constants)
-            shape, given, traced, taken = self._numbers.traced(
-                structure, lambda fresh: self._trace(args, target, fresh)
-            )
-            key = (shape, *key[1:])
-            if taken.is_none and (found := self._find(key, given)):
-                return found
-            program = _Program(self, modules, traced, taken)
+            call = self._calls.of(*_by_position(args, target))
+            trace = call and self._traces.find(call.key(key), call.sizes, given)
+            if trace is None:
+                check_static(structure if isinstance(structure, Branch) else LEAF)
+                before = self._programs.items() if call is None else self._traces.items()
+                self._recompiles.tell(call.key(key) if call else key, dict(before), modules, self._numbers.constants)
+                shape, given, traced, taken = self._numbers.traced(
+                    structure, lambda fresh: self._trace(args, target, fresh, call)
+                )
+                key = (shape, *key[1:])
+                if taken.is_none and (found := self._find(key, given)):
+                    return found
+                trace = SizedTrace(traced, Outside(traced, modules), taken)
+                if call is not None:
+                    self._traces.add(call.key(key), trace)
+            taken = trace.numbers
+            program = _Program(self, trace.at(call and call.sizes), trace.outside, taken)
             program.holds(self.optimizer)
             self._programs.add(key, program)
             if len([p for p in self._programs.find(key) if p.given.asks]) > MOST_ANSWERS:
@@ -466,11 +491,12 @@ class CompiledStep:
             self._count.note(key, 3)
             return program, taken.tensors(given) or []
 
-    def _trace(self, args: Any, target: Any, fresh: Fresh) -> Traced:
+    def _trace(self, args: Any, target: Any, fresh: Fresh, call: SizedCall | None) -> Traced:
         forward = functools.partial(_forward, self.model, self.loss)
         named = [*modules_of(self.model), *((f"loss.{prefix}", m) for prefix, m in modules_of(self.loss))]
+        sized = call.arguments() if call else {}
         with enable_grad():
-            return trace_function(forward, (args, target), {}, self.name, named, guarded=True, numbers=fresh())
+            return trace_function(forward, (args, target), {}, self.name, named, True, numbers=fresh(), **sized)
 
     def _run_pre_hooks(self, program: _Program) -> None:
         """Hooks that run before the update may look, but not write: forward and update are one here."""
@@ -501,6 +527,7 @@ def compile_step(
     *,
     passes: Sequence[Pass] = (),
     target: str = "host",
+    dims: Any = None,
 ) -> CompiledStep:
     """A callable ``step(x, y)`` that runs forward, ``loss(output, y)``, backward and the optimizer's update as one
     native call and returns what the loss returned: the loss, or a tuple or list that begins with it.
@@ -512,6 +539,7 @@ def compile_step(
 
     The model may be a graph, bound to the tensors that were traced, and ``passes`` are graph passes of one's own: both
     as ``compile`` takes them. Those without ``after`` see forward pass and loss, before gradients; others the whole
-    step. ``target`` is what the code is made for, as for ``compile``.
+    step. ``target`` is what the code is made for, as for ``compile``, and ``dims`` names sizes of ``x`` and ``y`` as it
+    does there, by the names that model and loss have for them: one trace serves the shorter last batch, too.
     """
-    return CompiledStep(as_callable(model), loss, optimizer, passes, target)
+    return CompiledStep(as_callable(model), loss, optimizer, passes, target, dims)

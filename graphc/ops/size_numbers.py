@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from graphc.base.dtypes import DType, float64
@@ -45,7 +46,8 @@ def number(value: Any, dtype: DType) -> Any:
 def _node(value: Any) -> Any:
     """i64 or f64."""
     if is_size(value):
-        return dispatch.apply(REGISTRY["size"], (), {"value": value})
+        # Loaded here, since its definition needs what makes numbers operands.
+        return import_module("graphc.ops.size").size(value=value)
     if not isinstance(value, SizeNumber) or value.function not in _OPS:
         return dispatch.current().scalar(float(value), float64)
     return dispatch.apply(REGISTRY[_OPS[value.function]], tuple(_wide(x) for x in value.operands), {})

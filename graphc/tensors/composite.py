@@ -9,6 +9,7 @@ from typing import Any
 from graphc.base.dims import Dims, dim_of, dims_of
 from graphc.base.dtypes import DType, float32, int64, limits
 from graphc.base.errors import ArgumentError, DTypeError
+from graphc.base.size import is_size
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce
@@ -58,8 +59,9 @@ def var(x: Any, dim: Dims = None, correction: float = 1, keepdim: bool = False) 
     count = prod(x.shape[a] for a in axes)
     centred = ew.sub(x, mean(x, axes, keepdim=True) if axes else x)
     squares = reduce.sum(ew.mul(centred, centred), axes=axes, keepdims=keepdim)
-    free = max(count - correction, 0)
-    return ew.mul(squares, 1.0 / free) if free else ew.div(squares, 0.0)
+    free = max(count - (int(correction) if float(correction).is_integer() else correction), 0)
+    # NOTE: for a size that may be 0 the number is computed with the tensors, where 1 / 0 is infinite.
+    return ew.mul(squares, 1.0 / free) if is_size(free) or free else ew.div(squares, 0.0)
 
 
 def std(x: Any, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> Any:

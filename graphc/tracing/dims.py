@@ -10,7 +10,8 @@ from graphc.base.errors import ArgumentError, ShapeError
 from graphc.base.named_dims import dimensions
 from graphc.base.shape_patterns import ShapePatterns
 from graphc.base.size import is_size
-from graphc.tensors.structure import Branch, Leaf, Structure, names
+from graphc.tensors.structure import Branch, Leaf, Structure
+from graphc.tensors.structure import names as names_in
 from graphc.tensors.tensor import Tensor
 
 Spec = Any
@@ -22,8 +23,12 @@ class Dims:
     """What ``dims=`` declares of the arguments of a function: a spec for each name or position of an argument, or a
     sequence of specs in their order."""
 
-    def __init__(self, dims: Mapping[Any, Spec] | Sequence[Spec], function: Callable[..., Any]):
-        """Raises ArgumentError for what is no such declaration, for an argument that the function does not have, and
+    def __init__(
+        self, dims: Mapping[Any, Spec] | Sequence[Spec], function: Callable[..., Any], names: Sequence[str] = ()
+    ):
+        """``names`` are those of the arguments where the signature of the function does not say so.
+
+        Raises ArgumentError for what is no such declaration, for an argument that the function does not have, and
         where two dimensions have one name."""
         if isinstance(dims, (tuple, list)):
             dims = dict(enumerate(dims))
@@ -33,8 +38,14 @@ class Dims:
                 remedy="dims={'x': (gc.Dim('batch'), gc.Dim('time'))}",
             )
         self._specs = dict(dims)
-        self._names = _positional(function)
-        self._check_names(function)
+        self._names = names or _positional(function)
+        if not names:
+            self._check_names(function)
+        elif unknown := [n for n in self._specs if n not in names and n not in range(len(names))]:
+            raise ArgumentError(
+                f"dims names an argument {unknown[0]!r}, which {_title(function)} does not have",
+                remedy=f"one of {', '.join(names)}",
+            )
         self.dimensions = dimensions(size for spec in self._specs.values() for size in _sizes(spec))
         """By name."""
         if not self.dimensions:
@@ -56,9 +67,10 @@ class Dims:
                 )
 
     @staticmethod
-    def titles(function: Callable[..., Any], structure: Structure | int) -> list[str]:
+    def titles(function: Callable[..., Any], structure: Structure | int, known: Sequence[str] = ()) -> list[str]:
         """What messages call each tensor of a call."""
-        return [t for name, part in _arguments(structure, _positional(function)) for t in names(part, str(name[0]))]
+        arguments = _arguments(structure, known or _positional(function))
+        return [t for name, part in arguments for t in names_in(part, str(name[0]))]
 
     def patterns(self, structure: Structure | int, leaves: Sequence[Tensor]) -> ShapePatterns:
         """The shapes of the tensors of a call with dimensions in the places that have one, and how these are solved.

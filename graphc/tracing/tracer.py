@@ -16,6 +16,7 @@ from graphc.base.location import Location, capture
 from graphc.base.size import is_size
 from graphc.base.symbolic import NumberRecord, is_symbolic, place_of
 from graphc.base.symbolic import value as value_of
+from graphc.base.values import is_open
 from graphc.eager import engine
 from graphc.eager.dispatcher import check_tensors, escaped
 from graphc.eager.forward_ad import propagate
@@ -29,6 +30,7 @@ from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops import elementwise as ew
 from graphc.ops.shape import filled, reshape
+from graphc.ops.size_numbers import number_of_sizes
 from graphc.ops.state import state_write, stop_gradient, straight_through
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tape.tangents import USED, has_tangents
@@ -139,6 +141,8 @@ class Tracer:
             if found is not None:
                 return found
             value = value_of(value)
+        if is_open(value):
+            return number_of_sizes(value, dtype)
         return Tensor._wrap(self.graph.scalar(value, dtype))
 
     def _number(self, value: Any, dtype: DType) -> Tensor | None:

@@ -1,0 +1,59 @@
+"""Training steps with a named batch dimension: one trace, also for the shorter last batch."""
+
+import numpy as np
+import pytest
+
+import graphc as gc
+from graphc import nn
+from graphc.compiled import step as steps
+from graphc.errors import ArgumentError, ShapeError
+from graphc.nn import functional as F
+
+BATCH = gc.Dim("batch", 1, 64)
+
+
+def model_and_optimizer():
+    gc.manual_seed(1)
+    model = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 4))
+    return model, gc.optim.AdamW(model.parameters(), lr=0.01)
+
+
+@pytest.fixture
+def traces(monkeypatch):
+    found = []
+    trace = steps.trace_function
+    monkeypatch.setattr(steps, "trace_function", lambda *a, **k: (found.append(a), trace(*a, **k))[1])
+    return found
+
+
+def test_the_shorter_last_batch_has_no_trace_of_its_own(traces):
+    a, optimizer_a = model_and_optimizer()
+    b, optimizer_b = model_and_optimizer()
+    step = gc.compile_step(a, F.cross_entropy, optimizer_a, dims={"input": (BATCH,), "target": (BATCH,)})
+    fixed = gc.compile_step(b, F.cross_entropy, optimizer_b)
+    for count in (16, 16, 5, 16, 2):
+        x, y = gc.rand(count, 8), gc.randint(0, 4, (count,))
+        gc.manual_seed(count)
+        loss = step(x, y).item()
+        gc.manual_seed(count)
+        assert loss == fixed(x, y).item()
+    assert len(traces) == 1 + 3
+    for p, q in zip(a.parameters(), b.parameters(), strict=True):
+        np.testing.assert_array_equal(p.detach().numpy(), q.detach().numpy())
+
+
+def test_sizes_that_vary_are_found_from_the_calls(traces):
+    model, optimizer = model_and_optimizer()
+    step = gc.compile_step(model, F.cross_entropy, optimizer, dims="auto")
+    for count in (16, 5, 7, 16):
+        step(gc.rand(count, 8), gc.randint(0, 4, (count,)))
+    assert len(traces) == 2
+
+
+def test_sizes_that_differ_and_unknown_arguments_are_refused():
+    model, optimizer = model_and_optimizer()
+    step = gc.compile_step(model, F.cross_entropy, optimizer, dims=[(BATCH,), (BATCH,)])
+    with pytest.raises(ShapeError, match="dimension 0 of target is 5, not 4 = batch"):
+        step(gc.rand(4, 8), gc.randint(0, 4, (5,)))
+    with pytest.raises(ArgumentError, match="dims names an argument 'labels'"):
+        gc.compile_step(model, F.cross_entropy, optimizer, dims={"labels": (BATCH,)})

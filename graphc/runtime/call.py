@@ -147,7 +147,7 @@ class Executable:
                 self._bind(frame, bound)
             sizes = self._fixed or self._sizes_of(inputs)
             if sizes is not frame.sizes:
-                self._resize(frame, sizes)
+                self.fit(frame, sizes)
             kept = self._take_inputs(frame, sizes, inputs)
             results = self._allocate(frame, sizes) if out is None else self._take_out(frame, sizes, list(out))
             if frame.plain:
@@ -175,8 +175,8 @@ class Executable:
             error.where = error.where or self.signature
             raise
 
-    def _resize(self, frame: Frame, sizes: CallSizes) -> None:
-        """Makes a frame fit for a call of these sizes."""
+    def fit(self, frame: Frame, sizes: CallSizes) -> None:
+        """Makes a frame, in which no call is, fit for calls of these sizes."""
         for word, size in sizes.words:
             frame.pointers[word] = size
         if (
@@ -251,7 +251,7 @@ class Executable:
         for slot, offset in self._constant_slots:
             frame.pointers[slot] = address_of(self._constants) + offset
         if self._fixed is not None:
-            self._resize(frame, self._fixed)
+            self.fit(frame, self._fixed)
         return frame
 
     # ---- params and states
@@ -271,7 +271,7 @@ class Executable:
             frame.bound = tuple(bound)
         frame.source = bound if type(bound) is tuple else None
         if frame.sizes is not None:
-            self._resize(frame, frame.sizes)
+            self.fit(frame, frame.sizes)
 
     def _point(self, frame: Frame, bound: tuple[np.ndarray, ...]) -> None:
         if len(bound) != len(self.bound):

@@ -14,16 +14,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from graphc.base.dtypes import BY_NAME
-from graphc.base.errors import CompileError
+from graphc.base.errors import CompileError, ShapeError
 from graphc.base.watch_words import Watch
 from graphc.files.manifest import BufferSpec
 from graphc.runtime.arena import ALIGN_FROM, Arena
-from graphc.runtime.call import Executable
+from graphc.runtime.call import OWN_ARENA, Executable, Frame
+from graphc.runtime.call_sizes import CallSizes, table_slots
 from graphc.runtime.interrupts import interruptible
 from graphc.runtime.loader import link_forever
 
@@ -133,7 +134,12 @@ class Context(ctypes.Structure):
     )
 
     owned: tuple[Any, ...]
-    """Every object that a field points to or into."""
+    """Objects that fields point to or into."""
+    frame: Frame
+    tensors: tuple[Any, Any]
+    """Records of inputs and outputs."""
+    memory: list[np.ndarray | None]
+    """Two blocks of memory for each large output."""
 
 
 # ---- how objects lie in memory
@@ -290,13 +296,15 @@ class Caller:
         if context is None:
             return fallback
         own = gate or Gate()
+        if program.sizes.fixed is None:
+            fallback = _Resizing(program, context, own, fallback)
         context.api, context.gate = ctypes.addressof(self._api), ctypes.addressof(own)
         context.fallback = id(fallback)
         watch = watch or Watch()
         context.watch = ctypes.addressof(watch)
         context.owned = (*context.owned, self, own, fallback, watch)
         call = _callable(self._record, context)
-        return interruptible(call, fallback, context.owned[1].last) if program.interruptible else call
+        return interruptible(call, fallback, context.frame.last) if program.interruptible else call
 
     def same(self, watch: Watch) -> Callable[[], bool]:
         """A callable that tells whether all words are what they were."""
@@ -326,21 +334,17 @@ class _Method(ctypes.Structure):
 
 
 def _make_context(program: Executable, bound: tuple[np.ndarray, ...], kind: type | None) -> Context | None:
-    """A context without gate and fallback; None when some bound array is not dense, so that each call copies it, and
-    for programs with named dimensions."""
+    """A context without gate and fallback; None when some bound array is not dense, so that each call copies it. It is
+    for the sizes that named dimensions are expected to have."""
     frame = program.frame(bound)
-    if frame.copies or program.manifest.dims:
+    if frame.copies:
         return None
     manifest = program.manifest
-    slots = {spec.name: i for i, spec in enumerate(manifest.buffers)}
+    slots = table_slots(manifest)
     order = sorted(range(len(program.bound)), key=lambda i: not program.bound[i].written)
     held = [program.bound[i] for i in order]
     inputs, outputs, owned = (_tensors(specs, slots) for specs in (program.inputs, program.outputs, held))
-    blocks: list[np.ndarray | None] = []
-    for record, spec in zip(outputs[0], program.outputs, strict=True):
-        if spec.nbytes >= REUSE_FROM:
-            record.block = len(blocks)
-            blocks += [None, None]
+    _fit_tensors(owned, [spec.shape for spec in held], held)
     context = Context(
         entry=program.entry,
         table=frame.address,
@@ -348,7 +352,6 @@ def _make_context(program: Executable, bound: tuple[np.ndarray, ...], kind: type
         inputs=ctypes.addressof(inputs[0]),
         outputs=ctypes.addressof(outputs[0]),
         bound=ctypes.addressof(owned[0]),
-        blocks=id(blocks),
         input_count=len(program.inputs),
         output_count=len(program.outputs),
         bound_count=len(held),
@@ -360,24 +363,86 @@ def _make_context(program: Executable, bound: tuple[np.ndarray, ...], kind: type
         context.kind, context.new = id(kind), _function(f"Py{name}_New")
         context.get, context.set = _function(f"Py{name}_GetItem"), _function(f"Py{name}_SetItem")
         context.slice = _function(f"Py{name}_GetSlice")
-    if frame.arena is None and program.arena_slot >= 0:
-        context.arena, context.arena_slot = manifest.arena, program.arena_slot
-        _reserve(manifest.arena)
-    context.owned = (program, frame, bound, inputs, outputs, owned, blocks)
+    context.owned = (program, bound, owned)
+    context.frame, context.tensors = frame, (inputs, outputs)
+    _fit(context, program, program.sizes.fixed or program.sizes.of_dimensions({}))
     return context
 
 
-def _tensors(specs: Sequence[BufferSpec], slots: Mapping[str, int]) -> tuple[Any, list[Any]]:
-    """The records of some buffers, and what they point to."""
+def _fit(context: Context, program: Executable, sizes: CallSizes) -> None:
+    """Makes a context, in which no call is, fit for calls of these sizes."""
+    inputs, outputs = context.tensors
+    program.fit(context.frame, sizes)
+    _fit_tensors(inputs, [shape for _, _, shape, _ in sizes.inputs], [spec for *_, spec in sizes.inputs])
+    _fit_tensors(outputs, [shape for _, _, shape, _ in sizes.outputs], [spec for *_, spec in sizes.outputs])
+    memory: list[np.ndarray | None] = []
+    for record, (*_, spec) in zip(outputs[0], sizes.outputs, strict=True):
+        record.block = -1
+        if spec.nbytes >= REUSE_FROM:
+            record.block = len(memory)
+            memory += [None, None]
+    context.blocks = id(memory)
+    context.memory = memory
+    context.arena, context.arena_slot = 0, 0
+    if program.arena_slot >= 0 and sizes.arena > OWN_ARENA:
+        context.arena, context.arena_slot = sizes.arena, program.arena_slot
+        _reserve(sizes.arena)
+
+
+class _Resizing:
+    """The fallback of a callable whose program has named dimensions: calls of other sizes than those for which the
+    context is made go the way of Python, but the second one in a row makes the context fit for its sizes."""
+
+    def __init__(self, program: Executable, context: Context, gate: Gate, fallback: Callable[..., Any]):
+        self._program, self._gate, self._fallback = program, gate, fallback
+        self._context = weakref.ref(context)
+        self._fits: CallSizes | None = context.frame.sizes
+        self._last: CallSizes | None = None
+
+    def __call__(self, *arrays: Any, **options: Any) -> Any:
+        """What the fallback returns."""
+        sizes = self._sizes(arrays)
+        context = self._context()
+        again = sizes is not None and sizes is self._last and sizes is not self._fits
+        if again and context is not None and not self._gate.busy:
+            _fit(context, self._program, cast(CallSizes, sizes))
+            self._fits = sizes
+        self._last = sizes
+        return self._fallback(*arrays, **options)
+
+    def _sizes(self, arrays: tuple[Any, ...]) -> CallSizes | None:
+        """The sizes of a call, None where it is none."""
+        if len(arrays) != len(self._program.inputs) or not all(type(array) is np.ndarray for array in arrays):
+            return None
+        try:
+            return self._program.sizes.of_shapes(tuple([array.shape for array in arrays]))
+        except ShapeError:
+            return None
+
+
+_Tensors = tuple[Any, list[Any], list[Any]]
+"""Records, arrays of extents that they point to, and what else."""
+
+
+def _tensors(specs: Sequence[BufferSpec], slots: Mapping[str, int]) -> _Tensors:
+    """The records of some buffers, whose shapes are to be filled in."""
     records = (Tensor * len(specs))()
-    kept: list[Any] = []
+    shapes, types = [], []
     for record, spec in zip(records, specs, strict=True):
         dtype = BY_NAME[spec.dtype].numpy
-        extents = (ctypes.c_int64 * len(spec.shape))(*spec.shape)
-        kept += [dtype, extents]
+        extents = (ctypes.c_int64 * len(spec.shape))()
+        shapes.append(extents)
+        types.append(dtype)
         record.dtype, record.extents = id(dtype), ctypes.addressof(extents)
-        record.nbytes, record.slot, record.rank, record.block = spec.nbytes, slots[spec.name], len(spec.shape), -1
-    return records, kept
+        record.slot, record.rank, record.block = slots[spec.name], len(spec.shape), -1
+    return records, shapes, types
+
+
+def _fit_tensors(tensors: _Tensors, shapes: Sequence[tuple[int, ...]], specs: Sequence[BufferSpec]) -> None:
+    """Fills shapes and sizes in."""
+    for record, extents, shape, spec in zip(tensors[0], tensors[1], shapes, specs, strict=True):
+        extents[:] = shape
+        record.nbytes = spec.nbytes
 
 
 def _reserve(size: int) -> None:

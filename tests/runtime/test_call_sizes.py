@@ -2,89 +2,28 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 
-from graphc.codegen.llvm.build import build_object
-from graphc.codegen.llvm.entry import emit_module
-from graphc.codegen.machine.target import host_target
-from graphc.codegen.schedule.memory.bufferize import plan_memory
-from graphc.codegen.schedule.threads.execution import Execution
-from graphc.compiler.compile import describe
+from graphc.compiler.native_call import caller
 from graphc.errors import ArgumentError, DTypeError, ShapeError
-from graphc.ir.kernel.parse import parse_program
 from graphc.runtime import call_sizes
 from graphc.runtime.call import Executable
-from graphc.runtime.loader import load_object
-
-PROGRAM = """\
-dim batch = 1..64 hint 8
-dim time = 2..4096 hint 16
-program @f {
-  input %x: f32[batch,2*time]
-  input %w: f32[time]
-  output %y: f32[batch,time]
-  output %s: f32[batch]
-  temp %t: f32[batch,time]
-
-  kernel @halves(%x: f32[2*batch*time] in, %w: f32[time] in, %t: f32[batch*time] out) {
-    for i in batch parallel {
-      for j in time parallel {
-        a: f32 = load %x[2*time*i + j]
-        b: f32 = load %x[2*time*i + j + time]
-        w: f32 = load %w[j]
-        c: f32 = add(a, b)
-        d: f32 = mul(c, w)
-        store %t[time*i + j] = d
-      }
-    }
-  }
-
-  kernel @sums(%t: f32[batch*time] in, %y: f32[batch*time] out, %s: f32[batch] out, %e: f32[time] scratch) {
-    for i in batch parallel {
-      acc sum: f32 = add f32(0.0)
-      for j in time reduce {
-        a: f32 = load %t[time*i + j]
-        store %e[j] = a
-        update sum with a
-      }
-      r = read sum
-      store %s[i] = r
-      for k in time parallel {
-        b: f32 = load %e[k]
-        c: f32 = add(b, b)
-        store %y[time*i + k] = c
-      }
-    }
-  }
-
-  call @halves(%x, %w, %t)
-  call @sums(%t, %y, %s)
-}
-"""
+from tests.runtime.sized import check, given, sized_program
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def program() -> Executable:
-    target = host_target()
-    planned = plan_memory(parse_program(PROGRAM))
-    manifest, constants = describe(planned, target)
-    code = build_object(emit_module(planned, target, Execution()), target)
-    return Executable(manifest, load_object(code, manifest.entry), constants)
-
-
-def given(batch: int, time: int) -> tuple[np.ndarray, np.ndarray]:
-    random = np.random.default_rng(batch * 1000 + time)
-    return random.random((batch, 2 * time), np.float32), random.random(time, np.float32)
+    return sized_program()
 
 
 @pytest.mark.parametrize(("batch", "time"), [(1, 2), (64, 4096), (3, 5), (8, 16), (7, 1000), (1, 4096), (3, 5)])
 def test_one_program_at_many_sizes(program: Executable, batch: int, time: int):
     x, w = given(batch, time)
-    expected = (x[:, :time] + x[:, time:]) * w
     y, s = program(x, w)
-    np.testing.assert_array_equal(y, 2 * expected)
-    np.testing.assert_allclose(s, expected.sum(axis=1), rtol=1e-5)
+    check([y, s], x, w)
     out = [np.empty_like(y), np.empty_like(s)]
     assert program.run((x, w), out=out)[0] is out[0]
     np.testing.assert_array_equal(out[0], y)
@@ -136,3 +75,39 @@ def test_sizes_for_named_dimensions_without_a_call(program: Executable):
         program.sizes.of_dimensions({"rows": 1})
     with pytest.raises(ArgumentError, match="dimension time is 1"):
         program.sizes.of_dimensions({"time": 1})
+
+
+def test_one_callable_takes_all_sizes_of_named_dimensions():
+    program = sized_program()
+    found = caller()
+    assert found is not None
+    slow: list[tuple[int, ...]] = []
+
+    def fallback(x: np.ndarray, w: np.ndarray, **options: object) -> list[np.ndarray]:
+        slow.append(np.shape(x))
+        return program.run((x, w))
+
+    call = found.bind(program, (), fallback)
+    x, w = given(8, 16)
+    check(call(x, w), x, w)
+    assert not slow, "the callable is made for the hints"
+    for batch, time in ((3, 5), (64, 4096), (1, 2), (8, 16)):
+        x, w = given(batch, time)
+        slow.clear()
+        for _ in range(5):
+            check(call(x, w), x, w)
+        assert len(slow) == 2, "the second call of a size in a row makes the next ones native"
+    kept = [call(*given(8, 16)) for _ in range(3)]
+    for result in kept:
+        check(result, *given(8, 16))
+    with pytest.raises(ShapeError, match="outside of"):
+        call(np.zeros((65, 10), np.float32), np.zeros(5, np.float32))
+    with pytest.raises(ArgumentError):
+        call([1.0], w)
+
+
+def test_a_callable_for_all_sizes_is_freed():
+    call = caller().bind(sized_program(), (), lambda *arrays, **options: None)
+    context = weakref.ref(call.__self__)
+    del call
+    assert context() is None

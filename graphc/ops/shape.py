@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType, bool_, float32, int64
 from graphc.base.errors import AttributeValueError, DTypeError, GradientError, GraphcError, IndexRangeError, ShapeError
-from graphc.base.size import always, is_one, is_size
+from graphc.base.size import is_one, is_size
 from graphc.ir.kernel.index import Index, flatten, unflatten
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
@@ -238,34 +238,24 @@ def _batched_slice(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs
 
 def _put_slice(content: Any, value: Any, starts: Any, stops: Any, steps: Any) -> Any:
     extents = content.shape
-    high = tuple(
-        extent - start - ((count - 1) * step + 1) if count else extent - start
-        for extent, start, step, count in zip(extents, starts, steps, value.shape, strict=True)
-    )
-    interior = tuple(s - 1 for s in steps)
-    padded = pad(value, low=starts, high=high, interior=interior)
-    mask = _mask(extents, list(zip(starts, stops, steps, strict=True)))
+    sides = zip(extents, starts, steps, value.shape, strict=True)
+    high = tuple(_behind(*side) for side in sides)
+    around = {"low": starts, "high": high, "interior": tuple(s - 1 for s in steps)}
+    padded = pad(value, **around)
+    if any(map(is_size, (*extents, *starts, *value.shape))):
+        mask = pad(filled(True, bool_, value.shape), **around, value=False)
+    else:
+        written = np.zeros(extents, bool)
+        written[tuple(np.s_[a:b:s] for a, b, s in zip(starts, stops, steps, strict=True))] = True
+        mask = dispatch.current().constant(written)
     return dispatch.apply(REGISTRY["where"], (mask, padded, content), {})
 
 
-def _mask(extents: tuple[int, ...], slices: Sequence[tuple[int, int, int]]) -> Any:
-    """True at the elements of a slice: a constant where all is known, else made of the places along each dimension."""
-    if not any(map(is_size, (*extents, *(n for place in slices for n in place)))):
-        mask = np.zeros(extents, bool)
-        mask[tuple(np.s_[a:b:s] for a, b, s in slices)] = True
-        return dispatch.current().constant(mask)
-    found = filled(True, bool_, extents)
-    for axis, ((start, stop, step), extent) in enumerate(zip(slices, extents, strict=True)):
-        place = dispatch.apply(REGISTRY["iota"], (), {"shape": extents, "axis": axis})
-        sides = [] if always("==", start, 0) else [("ge", place, start)]
-        sides += [] if always("==", stop, extent) else [("lt", place, stop)]
-        if not is_one(step):
-            steps = dispatch.apply(REGISTRY["sub"], (place, number(start, int64)), {})
-            sides.append(("eq", dispatch.apply(REGISTRY["mod"], (steps, number(step, int64)), {}), 0))
-        for relation, value, limit in sides:
-            side = dispatch.apply(REGISTRY[relation], (value, number(limit, int64)), {})
-            found = dispatch.apply(REGISTRY["logical_and"], (found, side), {})
-    return found
+def _behind(extent: int, start: int, step: int, count: int) -> int:
+    """How many elements stand behind the last one of a slice."""
+    if is_one(step):
+        return extent - start - count
+    return extent - start - (count - 1) * step - 1 if count else extent - start
 
 
 slice = define(

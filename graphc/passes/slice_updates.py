@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, has_sizes
+from graphc.base.size import always, is_size
+from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.op import Trait
 from graphc.ops import dispatch, elementwise, shape
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.index import scatter
+from graphc.ops.index import iota, scatter
 from graphc.passes.base import PassResult
 from graphc.passes.dce import DeadCodeElimination
 from graphc.passes.updates import unmoved, updated
@@ -38,11 +39,29 @@ class UpdateSlices:
         for assignment in dict.fromkeys(found):
             node = assignment.result.node
             with use(GraphDispatcher(graph, node.location)):
-                places = dispatch.current().constant(np.array(assignment.places))
-                graph.replace_uses(
-                    assignment.result, scatter(node.operands[2], places, assignment.part, axis=assignment.axis)
-                )
+                updated = scatter(node.operands[2], assignment.places.emit(), assignment.part, axis=assignment.axis)
+                graph.replace_uses(assignment.result, updated)
         return PassResult(DeadCodeElimination().run(graph).graph if found else graph, len(found))
+
+
+class _Places(NamedTuple):
+    """``first``, ``first + step``, ...; their number may be known at run time."""
+
+    first: int
+    step: int
+    number: int
+
+    def emit(self) -> Value:
+        """They as a tensor."""
+        if any(map(is_size, self)):
+            counted = iota(shape=(self.number,), axis=0)
+            counted = counted if self.step == 1 else elementwise.mul(counted, self.step)
+            return counted if always("==", self.first, 0) else elementwise.add(counted, self.first)
+        return dispatch.current().constant(np.array(self.listed()))
+
+    def listed(self) -> tuple[int, ...]:
+        """They as numbers, where these are known."""
+        return tuple(range(self.first, self.first + self.number * self.step, self.step))
 
 
 class _Assignment(NamedTuple):
@@ -51,7 +70,7 @@ class _Assignment(NamedTuple):
     result: Value
     part: Value
     axis: int
-    places: tuple[int, ...]
+    places: _Places
 
 
 def _assignments(write: Node) -> list[_Assignment]:
@@ -75,25 +94,31 @@ def _assignment(value: Value) -> _Assignment | None:
     if node.op is not elementwise.where.op:
         return None
     mask, padded, old = node.operands
-    if mask.node.op is not CONSTANT or padded.node.op is not shape.pad.op or has_sizes(padded.node):
-        return None
-    if not mask.shape == padded.shape == old.shape == value.shape:
+    if padded.node.op is not shape.pad.op or not mask.shape == padded.shape == old.shape == value.shape:
         return None
     part, attrs = padded.node.operands[0], padded.node.attrs
     covered = [
-        tuple(low + i * (gap + 1) for i in range(count))
+        _Places(low, gap + 1, count)
         for low, gap, count in zip(attrs["low"], attrs["interior"], part.shape, strict=True)
     ]
-    axes = [d for d, places in enumerate(covered) if places != tuple(range(value.shape[d]))]
-    if len(axes) != 1 or not _covers(mask.node.attrs["value"], axes[0], covered[axes[0]]):
+    axes = [d for d, places in enumerate(covered) if places != (0, 1, value.shape[d])]
+    if len(axes) != 1 or not _covers(mask.node, padded.node, axes[0], covered[axes[0]]):
         return None
     return _Assignment(value, part, axes[0], covered[axes[0]])
 
 
-def _covers(mask: np.ndarray, axis: int, places: tuple[int, ...]) -> bool:
+def _covers(mask: Node, padded: Node, axis: int, places: _Places) -> bool:
     """Whether a mask holds at these places along an axis and nowhere else."""
-    if not places or places[0] < 0 or places[-1] >= mask.shape[axis]:
+    if mask.op is shape.pad.op:  # of what is padded the same way
+        ones = mask.operands[0].node
+        filled = ones.op is shape.broadcast_to.op and ones.operands[0].node.op is CONSTANT
+        same = mask.attrs == padded.attrs and not mask.attrs["value"]
+        return same and filled and bool(ones.operands[0].node.attrs["value"].all())
+    if mask.op is not CONSTANT or any(map(is_size, places)):
         return False
-    line = np.zeros(mask.shape[axis], bool)
-    line[list(places)] = True
-    return bool((mask == np.expand_dims(line, [d for d in range(mask.ndim) if d != axis])).all())
+    held, listed = mask.attrs["value"], places.listed()
+    if not listed or listed[0] < 0 or listed[-1] >= held.shape[axis]:
+        return False
+    line = np.zeros(held.shape[axis], bool)
+    line[list(listed)] = True
+    return bool((held == np.expand_dims(line, [d for d in range(held.ndim) if d != axis])).all())

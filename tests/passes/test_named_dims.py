@@ -15,6 +15,7 @@ from graphc.ir.graph.graph import Graph, input_class
 from graphc.ir.graph.interpret import Evaluator, bind
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.verify import verify_graph
+from graphc.ir.op import OpDef
 from graphc.ops.autodiff import vjp_graph
 from graphc.passes.base import Pass
 from graphc.passes.batchnorm import BatchNormFolding
@@ -23,10 +24,14 @@ from graphc.passes.checks import SettleChecks
 from graphc.passes.fold import ConstantFolding
 from graphc.passes.padded_sums import JoinPaddedParts
 from graphc.passes.pipeline import optimize
+from graphc.passes.precision import PRECISIONS, narrow_weights
 from graphc.passes.rematerialize import Rematerialize
 from graphc.passes.winograd import Winograd
+from tests.ops.test_named_dims import OPS, compare, namings_of
 from tests.passes.check_pass import check_equal
 
+MOST_NAMINGS = 2
+"""Namings of an op that go through the whole pipeline; those of its rules are tried in tests/ops."""
 FILES = sorted((Path(__file__).parent / "named").glob("*.gc"))
 """Graphs as traces give them. Those that end in ``_loss`` are differentiated with respect to params and floats."""
 
@@ -95,6 +100,60 @@ def test_at_the_expected_sizes_it_is_the_graph_that_is_made_for_these(path: Path
 def operations(graph: Graph) -> list[str]:
     """Names of the ops that compute more than one number from the arguments."""
     return sorted(n.op.name for n in graph.nodes() if n.op.name != "constant" and any(r.shape for r in n.results))
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_every_op_and_its_gradient_mean_the_same_at_every_size(op: OpDef):
+    for naming in namings_of(op)[:MOST_NAMINGS]:
+        compare(naming, optimize)
+        if op.vjp is not None:
+            compare(naming, optimized_gradient)
+
+
+def optimized_gradient(graph: Graph) -> Graph | None:
+    wrt = [v for v in graph.inputs if v.dtype.kind == "f"]
+    return optimize(vjp_graph(graph, wrt)) if wrt and any(v.dtype.kind == "f" for v in graph.outputs) else None
+
+
+# ---- narrow weights
+
+
+WEIGHTS = """
+dim batch = 1..4 hint 2
+dim time = 1..16 hint 8
+graph @f(
+    %x: f32[batch,time,128],
+    %i: i64[batch,time],
+    %w: f32[64,128] param "w",
+    %e: f32[64,128] param "e",
+    %k: f32[16,64,3,3] param "k"
+) -> (f32[batch,time,64], f32[batch,16,time]) {
+  %g = gather(%e, %i) {axis=0} : f32[batch,time,128]
+  %a = add(%x, %g) : f32[batch,time,128]
+  %y = matmul(%a, %w) {transpose_b=true} : f32[batch,time,64]
+  %t = transpose(%y) {permutation=[0, 2, 1]} : f32[batch,64,time]
+  %r = reshape(%t) {shape=[batch, 64, time, 1]} : f32[batch,64,time,1]
+  %c = conv(%r, %k) {stride=[1, 1], padding=[[1, 1], [1, 1]], dilation=[1, 1], groups=1} : f32[batch,16,time,1]
+  %q = reshape(%c) {shape=[batch, 16, time]} : f32[batch,16,time]
+  return %y, %q
+}
+"""
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_weights_are_stored_narrow_whatever_the_number_of_rows(precision: str):
+    graph = parse_graph(WEIGHTS.lstrip())
+    narrowed = narrow_weights(optimize(graph), precision)
+    optimized = optimize(narrowed.graph)
+    for sizes in sizes_to_try(graph.dims):
+        given = bind(graph, sizes)
+        fixed = narrow_weights(optimize(given), precision)
+        assert (narrowed.count, narrowed.saved, narrowed.decisions) == (fixed.count, fixed.saved, fixed.decisions)
+        known = {v.name: a for v, a in zip(given.inputs, arguments(given), strict=True)}
+        arrays = [narrowed.params.get(v.name, (v.name, np.asarray)) for v in optimized.inputs]
+        stored = [make(known[name]) for name, make in arrays]
+        for a, b in zip(meaning(bind(optimized, sizes), stored), meaning(optimize(fixed.graph), stored), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4 * float(np.abs(b).max()))
 
 
 # ---- single passes

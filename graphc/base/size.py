@@ -407,12 +407,9 @@ def divided(a: Any, b: Any) -> tuple[Any, Any]:
     whole: dict[Monomial, int] = {}
     rest = a
     for monomial, _ in terms(a):
-        over = _over(monomial, first)
-        if over is None:
-            continue
-        left = next((c for m, c in terms(rest) if m == monomial), 0)
-        part = left // factor if type(b) is not Size else (left // factor if left % factor == 0 else 0)
-        if part:
+        over, left = _over(monomial, first), next((c for m, c in terms(rest) if m == monomial), 0)
+        part = left // factor if type(b) is not Size or left % factor == 0 else 0
+        if over is not None and part:
             piece = _make({over: part})
             whole[over] = whole.get(over, 0) + part
             rest = rest - piece * b
@@ -440,6 +437,9 @@ def _greatest_of(summed: tuple[tuple[Monomial, int], ...]) -> int:
         return constant + factor * _greatest(_make({m: c // factor for m, c in summed if m}))
     size = _make(dict(summed))
     best = min(_interval_high(size), _shifted_high(size))
+    most = _make({m: c for m, c in summed if _order(m)[0] == _order(summed[0][0])[0]})
+    if type(size - most) is Size:  # products of more atoms for themselves: their common factor can be taken out
+        best = min(best, _greatest(most) + _greatest(size - most))
     found = _quotient_in(size)
     return best if found is None else min(best, _greatest(_without(size, *found)) // found[2])
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
-from graphc.base.size import always, hint, is_size
+from graphc.base.size import hint, is_one, is_size
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.contraction.pack import Packing
 from graphc.codegen.schedule.contraction.register_block import Tile, rows_exceed_l2
-from graphc.codegen.schedule.contraction.runs import Run, column_runs, group_runs, row_runs
+from graphc.codegen.schedule.contraction.runs import Run, column_runs, group_runs, is_partial, row_runs
 from graphc.codegen.schedule.loops.transform import block_index, wrap, write_out
 from graphc.ir.kernel.access import UNIT, access
 from graphc.ir.kernel.expected import expected_axis, expected_index
@@ -159,7 +159,7 @@ def _lane_nest(
     result: list[Stmt] = []
     for run in runs:
         together = _panels_together(c, tile, run[2], target)
-        if together == 1 or always("<=", run[1], 1):
+        if together == 1 or is_one(run[1]) or is_partial(run, tile.vector):
             result += write.panels_outside(run)
             continue
         for start, number, size in group_runs(run[1], together):
@@ -243,20 +243,29 @@ class _Blocks:
 
     def pieces(self, run: Run) -> list[Piece]:
         """What is summed side by side of a panel: all of its vectors where it has room for a whole number of them; of
-        one of which only a part is there, known at run time, each vector by itself."""
+        one of which only a part is there, known at run time, each vector by itself, and what is left over as lanes of
+        a whole one or as powers of two."""
         lanes = self.target.lanes(self.c.dtype)
-        rest = self.tile.vector.extent - run[0]
-        if is_size(rest) and not always("<=", run[1] * run[2], rest):
-            vector = self.names.axis("v", (rest + lanes - 1) // lanes)
+        if not is_partial(run, self.tile.vector):
+            size = run[2] if self.packed is None else self.packed.width(run[2])
+            return [Piece(as_index(start), vectors, width) for start, vectors, width in column_runs(size, lanes)]
+        extent = self.tile.vector.extent
+        if self.target.masked:
+            vector = self.names.axis("v", (extent - run[0] + lanes - 1) // lanes)
             return [Piece(as_index(vector) * lanes, 1, lanes, vector)]
-        size = run[2] if self.packed is None else self.packed.width(run[2])
-        return [Piece(as_index(start), vectors, width) for start, vectors, width in column_runs(size, lanes)]
+        pieces, done = [], run[0]
+        for width in (lanes >> bit for bit in range(lanes.bit_length())):
+            vector = self.names.axis("v", (extent // width * width - done) // width)
+            pieces.append(Piece(as_index(vector) * width + (done - run[0]), 1, width, vector))
+            done = extent // width * width
+        return pieces
 
     def block(
         self, c: Contraction, run: Run, panel: Index, piece: Piece, row_run: Run, block: Axis
     ) -> tuple[Stmt, ...]:
         """One register block inside loops over ``near``; ``panel`` and ``block`` say which."""
-        if piece.around is not None or piece.vectors * piece.lanes > run[2]:
+        beyond = self.target.masked if piece.around is not None else piece.vectors * piece.lanes > run[2]
+        if beyond:
             held = self.packed.load.name if self.packed else ""
             c = replace(c, body=map_statements(c.body, leaf=lambda s: (_only_within(s, self.tile.vector, held),)))
         body = _block(c, self.tile, self.target, self.names, run, panel, piece, row_run, block, self.packed, self.near)
@@ -338,7 +347,8 @@ def _block(
     row = names.axis("u", rows)
     side, lane = names.axis("u", piece.vectors), names.axis("l", piece.lanes)
     within = piece.offset + block_index(0, (side, piece.lanes), (lane, 1))
-    mapping: dict[Axis, Index] = {tile.vector: panel * size + start + within}
+    before = start if is_partial(run, tile.vector) else panel * size + start
+    mapping: dict[Axis, Index] = {tile.vector: before + within}
     if tile.row is not None:
         mapping[tile.row] = block_index(row_start, (block, rows), (row, 1))
     around = {x: names.axis("n", x.extent) for x in near}

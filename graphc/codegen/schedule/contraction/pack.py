@@ -8,7 +8,7 @@ from graphc.base.size import hint, is_size
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.contraction.register_block import Tile
-from graphc.codegen.schedule.contraction.runs import Run, column_runs
+from graphc.codegen.schedule.contraction.runs import Run, column_runs, is_partial
 from graphc.codegen.schedule.loops.transform import block_index, wrap
 from graphc.ir.kernel.access import UNIT, access
 from graphc.ir.kernel.index import Axis, Index, as_index, axes_of
@@ -120,11 +120,12 @@ def pack_body(p: Packing, names: Names, target: str, source: str) -> tuple[Stmt,
     body: list[Stmt] = []
     for run in p.panels:
         start, number, lanes = run
-        if is_size(p.vector.extent) and start != 0:  # of the last panel what is there, the rest is never used
-            number, lanes = 1, p.vector.extent - start
+        partial = is_partial(run, p.vector)
+        if partial:  # what is there; the rest is never used
+            lanes = p.vector.extent - start
         panel, lane = names.axis("p", number), names.axis("l", lanes)
         axes = {x: names.axis("i", x.extent) for x in (*p.outer, *p.reduced)}
-        column = block_index(start, (panel, lanes), (lane, 1))
+        column = block_index(start, (lane, 1)) if partial else block_index(start, (panel, lanes), (lane, 1))
         copier = BodyCopier(names, {**axes, p.vector: column})
         load = replace(p.load, name=names.scalar("v"), buffer=source, index=copier.index(p.load.index), guard=())
         point = {x: as_index(axis) for x, axis in axes.items()}

@@ -12,6 +12,7 @@ from graphc.base.size import bounds, is_size
 from graphc.codegen.machine.costs import ContractionCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
+from graphc.codegen.schedule.contraction.runs import even_rows, falling_runs
 from graphc.codegen.schedule.loops.transform import blocks
 from graphc.ir.kernel.access import UNIFORM, UNIT, access
 from graphc.ir.kernel.expected import expected_axis, expected_index
@@ -136,13 +137,16 @@ def _lane_tiles(
             for pack in (None, b):
                 if pack is None and (access(b.index, axis) != UNIT or (b.buffer in free and not close)):
                     continue
-                reads = rows if broadcast else rows * vectors
                 once = pack is not None and extent <= rows
                 memory = _memory_cycles(c, b, row, target) if once else 0.0
                 read = k.l1_read if memory else _panel_read(c, b, vectors, target, pack is not None)
-                step = _step_cycles(rows * vectors, reads, vectors * read, k)
-                step += rows * _row_read(c, a, row, axis, target)
-                cycles = c.work / (rows * vectors * lanes * used) * step * factor + memory
+                cycles = 0.0
+                for part, size in _parts(row, rows, sizes):
+                    reads = size if broadcast else size * vectors
+                    step = _step_cycles(size * vectors, reads, vectors * read, k)
+                    step += size * _row_read(c, a, row, axis, target)
+                    cycles += c.work * part / (size * vectors * lanes * used) * step * factor
+                cycles += memory
                 cycles += _scatter_cycles(scattered, axis, row, points, target)
                 if pack is not None:
                     cycles += _packing_cycles(c, b, axis, free, k)
@@ -155,8 +159,16 @@ def _lane_tiles(
 def _most_rows(row: Axis | None, most: int, sizes: Mapping[str, int]) -> int:
     """Rows of the largest block where at most so many fit."""
     if row is None or row.name in sizes:
-        return min(most, sizes[row.name]) if row else 1
+        return even_rows(min(most, sizes[row.name])) if row else 1
     return max(size for _, _, size in blocks(row.extent, most))
+
+
+def _parts(row: Axis | None, most: int, sizes: Mapping[str, int]) -> list[tuple[float, int]]:
+    """Which part of the rows is in blocks of how many: in full ones, unless fewer are expected than one holds, of whose
+    number each call has its own. How many are left over from full ones is not known."""
+    if row is None or row.name not in sizes or row.extent >= most:
+        return [(1.0, most)]
+    return [(number * size / row.extent, size) for _, number, size in falling_runs(row.extent, most)]
 
 
 def _row_read(c: Contraction, a: Load, row: Axis | None, axis: Axis, target: Target) -> float:
@@ -297,10 +309,12 @@ def _dot_tiles(c: Contraction, target: Target, sizes: Mapping[str, int]) -> list
                 if rows * columns + rows + columns > target.registers - 1:
                     continue
                 tile = Tile(0.0, axis, row, column, rows, columns)
-                memory, loads = _dot_reads(c, tile, length, target)
-                step = max(rows * columns / k.multiply_adds, k.chain_cycles, loads) + k.step_cycles
-                steps = points * length / (rows * columns * lanes * _used_lanes(axis.extent, lanes))
-                tiles.append(replace(tile, cycles=steps * step + k.fold * points + memory, memory=memory))
+                memory, cycles = 0.0, 0.0
+                for (a, r), (b, n) in product(_parts(row, rows, sizes), _parts(column, columns, sizes)):
+                    memory, loads = _dot_reads(c, replace(tile, rows=r, vectors=n), length, target)
+                    step = max(r * n / k.multiply_adds, k.chain_cycles, loads) + k.step_cycles
+                    cycles += points * length * a * b / (r * n * lanes * _used_lanes(axis.extent, lanes)) * step
+                tiles.append(replace(tile, cycles=cycles + k.fold * points + memory, memory=memory))
     return tiles
 
 

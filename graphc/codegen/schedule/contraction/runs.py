@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
-from graphc.base.size import is_size
+from graphc.base.size import always, is_size
 from graphc.codegen.schedule.loops.transform import blocks
 from graphc.ir.kernel.index import Axis
 
 Run = tuple[int, int, int]
 """(start, count, size) of equal parts of an axis. Starts and counts may be sizes that are known at run time."""
+_ODD = 3
+"""The only odd factor of the rows of a full block, where the number of rows is known at run time. Of 2 to 4 vectors as
+many rows fill 16 or 32 registers."""
 
 
 def row_runs(row: Axis | None, most: int) -> list[Run]:
-    """Blocks of at most ``most`` rows, as even as they can be. Where the number of rows is known at run time: as many
-    full ones as there are, then at most one of each power of two."""
+    """Blocks of at most ``most`` rows, as even as they can be, or where the number of rows is known at run time
+    ``falling_runs``."""
     if row is None:
         return [(0, 1, 1)]
-    extent = row.extent
-    if not is_size(extent):
-        return blocks(extent, most)
-    runs, start = [(0, extent // most, most)], extent // most * most
-    rest = extent - start
-    width = 1 << (most - 1).bit_length()
-    while width > 1:
-        above, width = width, width // 2
-        runs.append((start + rest // above * above, rest // width - rest // above * 2, width))
-    return [run for run in runs if run[1] != 0]
+    return falling_runs(row.extent, most) if is_size(row.extent) else blocks(row.extent, most)
+
+
+def falling_runs(extent: int, most: int) -> list[Run]:
+    """As many full blocks as there are, then of each smaller size as many as fit into the rest, down to single rows.
+    What starts at a multiple of one size starts at a multiple of all that follow."""
+    runs, done, size = [], 0, even_rows(most)
+    while True:
+        until = extent // size * size
+        runs.append((done, (until - done) // size, size))
+        if size == 1:
+            return [run for run in runs if run[1] != 0]
+        done, size = until, size // _ODD if size % _ODD == 0 else size // 2
+
+
+def even_rows(most: int) -> int:
+    """The largest number of rows, at most ``most``, of a full block where the number of rows is known at run time: a
+    power of two, or _ODD times one, so that each smaller block divides the one before it."""
+    power = 1 << (most.bit_length() - 1)
+    return max(power, power // 2 * _ODD if power // 2 * _ODD <= most else 1)
 
 
 def column_runs(extent: int, width: int) -> list[Run]:
@@ -40,6 +53,11 @@ def column_runs(extent: int, width: int) -> list[Run]:
     elif rest:
         runs.append((full * width, 1, rest))
     return runs
+
+
+def is_partial(run: Run, axis: Axis) -> bool:
+    """Whether the last of these panels has lanes beyond the end of ``axis``, known at run time."""
+    return is_size(axis.extent) and not always("<=", run[0] + run[1] * run[2], axis.extent)
 
 
 def group_runs(number: int, together: int) -> list[Run]:

@@ -4,7 +4,7 @@ import pytest
 
 from graphc.base.named_dims import Dim, dimensions
 from graphc.base.size import always, at
-from graphc.codegen.schedule.contraction.runs import column_runs, group_runs, row_runs
+from graphc.codegen.schedule.contraction.runs import column_runs, group_runs, is_partial, row_runs
 from graphc.ir.kernel.index import Axis
 
 ROWS = Dim("rows", 1, 500)
@@ -23,13 +23,18 @@ def covered(runs, rows: int) -> list[int]:
     return [start + i for start, number, size in values for i in range(number * size)]
 
 
-@pytest.mark.parametrize("most", [1, 3, 4, 8, 14])
-def test_rows_known_at_run_time_are_full_blocks_and_powers_of_two(most: int):
+@pytest.mark.parametrize(
+    ("most", "sizes"),
+    [(1, [1]), (2, [2, 1]), (3, [3, 1]), (4, [4, 2, 1]), (7, [6, 2, 1]), (14, [12, 4, 2, 1]), (29, [24, 8, 4, 2, 1])],
+)
+def test_rows_known_at_run_time_are_full_blocks_and_smaller_ones(most: int, sizes: list[int]):
     runs = row_runs(Axis("i", ROWS), most)
+    assert [size for _, _, size in runs] == sizes
     for rows in [1, 2, most, most + 1, 37, 499, 500]:
         assert covered(runs, rows) == list(range(rows))
-    assert all(type(size) is int for _, _, size in runs) and len(runs) <= 1 + (most - 1).bit_length()
-    assert all(always("<=", number, 1) and always("<=", 0, number) for _, number, size in runs if size < most)
+    for start, number, size in runs:
+        assert always("<=", 0, number) and always("<=", start + number * size, ROWS)
+        assert size == sizes[0] or always("<=", number, 2)
 
 
 @pytest.mark.parametrize("width", [16, 48])
@@ -37,6 +42,8 @@ def test_the_last_panel_of_columns_known_at_run_time_is_full(width: int):
     for columns in [1, 15, 16, 17, 48, 100, 500]:
         runs = column_runs(ROWS, width)
         assert covered(runs, columns) == list(range(-(-columns // width) * width))
+    assert [is_partial(run, Axis("j", ROWS)) for run in runs] == [False, True]
+    assert not any(is_partial(run, Axis("j", ROWS * width)) for run in column_runs(ROWS * width, width))
 
 
 def test_groups_known_at_run_time():

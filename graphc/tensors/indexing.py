@@ -106,7 +106,7 @@ def plan(index: Any, extents: tuple[int, ...]) -> Plan:
         if isinstance(item, builtins.slice):
             start, stop, step = _range(item, extent)
             stop = start if stop < start else stop
-            kept.append(-(-(stop - start) // step))
+            kept.append((stop - start + step - 1) // step)
         else:
             start = _position(item, extent, len(ranges))
             stop, step = start + 1, 1

@@ -188,7 +188,7 @@ def _pairs(sizes: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Int
         extra = 0
         if ceil_mode:
             span = n + 2 * p - d * (k - 1) - 1
-            windows = -(-span // s) + 1
+            windows = (span + s - 1) // s + 1
             if (windows - 1) * s >= n + p:
                 windows -= 1
             extra = max((windows - 1) * s - span, 0)

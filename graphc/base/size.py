@@ -31,6 +31,9 @@ class Dimension:
     hint: int
     common: tuple[int, ...] = ()
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def __str__(self) -> str:
         return self.name
 

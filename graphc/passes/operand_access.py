@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.base.dtypes import int8
 from graphc.base.size import hint
-from graphc.ir.graph.graph import CONSTANT, INPUT, Node, Value
+from graphc.ir.graph.graph import CONSTANT, INPUT, Node, Value, has_sizes
 from graphc.ir.kernel.index import Axis, Dynamic, Index, IndexLike, as_index, atoms
 from graphc.ir.kernel.lowering import OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar
@@ -71,8 +71,8 @@ _VIRTUAL = Trait.VIEW | Trait.GENERATOR | Trait.STATE_WRITE
 
 def is_virtual(node: Node) -> bool:
     """True for nodes that need no memory of their own: views, generators, scalar constants, results of state writes,
-    narrow weights made wider."""
-    if is_widening(node):
+    narrow weights made wider, numbers that follow from the sizes of a call."""
+    if is_widening(node) or is_of_sizes(node):
         return True
     return node.op is not INPUT and node.op.has_any(_VIRTUAL) and not _stored_constant(node)
 
@@ -83,6 +83,17 @@ def is_widening(node: Node) -> bool:
         return False
     source = node.operands[0]
     return source.dtype.kind == "h" or (source.dtype is int8 and source.node.op in (INPUT, CONSTANT))
+
+
+def is_of_sizes(node: Node) -> bool:
+    """True for a number computed from sizes known at run time and nothing else, as one part of a mean is: every reader
+    does it by itself."""
+    if node.results[0].shape or node.op is INPUT or node.op is CONSTANT:
+        return False
+    if not node.op.has(Trait.ELEMENTWISE):
+        return node.op.has(Trait.GENERATOR) and has_sizes(node)
+    computed = [v.node for v in node.operands if v.node.op is not CONSTANT]
+    return bool(computed) and all(is_of_sizes(n) for n in computed)
 
 
 def written_value(value: Value) -> Value:

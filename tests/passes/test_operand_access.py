@@ -6,6 +6,7 @@ import pytest
 
 from graphc.ir.graph.graph import Graph, Node
 from graphc.ir.kernel.index import Axis, as_index
+from graphc.lowering.program import lower_graph
 from graphc.passes.operand_access import (
     broadcast_index,
     domain_axes,
@@ -105,3 +106,19 @@ def test_what_is_virtual():
     assert stored and not is_virtual(stored[0])
     assert written_value(graph.outputs[2]) is stored[0].results[0]
     assert written_value(graph.outputs[3]) is graph.outputs[3]
+
+
+def test_numbers_of_sizes_need_no_memory():
+    graph = graph_of("""
+        dim batch = 1..8 hint 4
+        graph @g(%x: f32[batch], %s: f32[]) -> (f32[batch], f32[]) {
+          %n = size() {value=3*batch} : i64[]
+          %c = cast(%n) {dtype=f32} : f32[]
+          %d = div(f32(1.0), %c) : f32[]
+          %e = mul(%d, %s) : f32[]
+          %y = mul(%x, %d) : f32[batch]
+          return %y, %e
+        }""")
+    virtual = {n.results[0].name for n in graph.nodes() if n.operands and is_virtual(n)}
+    assert virtual == {"c", "d"}
+    assert len(lower_graph(graph).calls) == 2

@@ -1,0 +1,337 @@
+"""Sizes that differ from call to call, in streams and one by one: ``python -m benchmarks.sizes [--fixed]``."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import random
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+import graphc
+from benchmarks import models, more_models
+from benchmarks.framework import read_weights
+from benchmarks.sweep import (
+    arrays_of,
+    difference,
+    find_library,
+    make_onnx_session,
+    make_parser,
+    parse_with,
+    restart_on_one_thread,
+    tell,
+    torch_on_one_thread,
+)
+from benchmarks.worker import first_line
+
+Array = np.ndarray[Any, Any]
+Run = Callable[[Array], Any]
+"""One call of a contender with the input of some sizes."""
+PEERS = ("torch", "onnxruntime", "openvino")
+OWN = "graphc"
+_STEADY = 3
+"""Rounds of a stream after the first."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model of one input, some sizes of which differ from call to call."""
+
+    name: str
+    build: Callable[[ModuleType], Any]
+    shape: tuple[str | int, ...]
+    """Of the input, with the names of dimensions."""
+    dims: Mapping[str, tuple[int, int, int]]
+    """Least and greatest size, and what both are multiples of, by name."""
+    below: int | None = None
+    """The number of indices to draw from, of an input of indices."""
+
+    def input(self, sizes: Mapping[str, int]) -> Array:
+        """The input for sizes, the same ones for all contenders."""
+        shape = [sizes[s] if isinstance(s, str) else s for s in self.shape]
+        generator = np.random.default_rng(sum(shape))
+        if self.below is not None:
+            return generator.integers(0, self.below, shape)
+        return generator.standard_normal(shape, dtype=np.float32)
+
+    def draw(self, count: int, seed: int = 0) -> list[dict[str, int]]:
+        """Sizes of so many calls."""
+        generator = random.Random(seed)
+        return [
+            {name: generator.randrange(low, high + 1, step) for name, (low, high, step) in self.dims.items()}
+            for _ in range(count)
+        ]
+
+    def limits(self, count: int) -> list[dict[str, int]]:
+        """About so many sizes: the least and the greatest ones, and some between them."""
+        ends = [{name: d[i] for name, d in self.dims.items()} for i in (0, 1)]
+        return [*ends, *self.draw(max(0, count - 2), 1)]
+
+
+CASES = {
+    case.name: case
+    for case in (
+        Case("mlp", models.build_mlp, ("batch", 1024), {"batch": (1, 128, 1)}),
+        Case("net", models.build_net, ("batch", 1, 28, 28), {"batch": (1, 128, 1)}),
+        Case("minilm", models.build_minilm, (1, "time"), {"time": (1, 512, 1)}, 30000),
+        Case(
+            "minilm_batches", models.build_minilm, ("batch", "time"), {"batch": (1, 8, 1), "time": (1, 512, 1)}, 30000
+        ),
+        Case("gpt", lambda nn: models.build_gpt(nn, 512), (1, "time"), {"time": (1, 512, 1)}, 256),
+        Case("gpt_batches", models.build_gpt, ("batch", 16), {"batch": (1, 257, 1)}, 256),
+        Case("lstm", models.build_lstm, (1, "time", 64), {"time": (1, 512, 1)}),
+        Case("gru", more_models.build_gru, (1, "time", 64), {"time": (1, 512, 1)}),
+        Case("resnet50", models.build_resnet50, ("batch", 3, 224, 224), {"batch": (1, 16, 1)}),
+        Case("unet", more_models.build_unet, (1, 3, "high", "wide"), {"high": (32, 256, 16), "wide": (32, 256, 16)}),
+    )
+}
+
+
+@dataclass
+class Setting:
+    """The contenders of a case, all with the same weights."""
+
+    case: Case
+    largest: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.largest = {name: high for name, (_, high, _) in self.case.dims.items()}
+
+    @cached_property
+    def model(self) -> Any:
+        """Of graphc."""
+        graphc.manual_seed(0)
+        return self.case.build(graphc.nn).eval()
+
+    def spec(self) -> tuple[Any, ...]:
+        """The sizes of the input as graphc's ``dims`` takes them."""
+        known = {name: _dimension(name, *d) for name, d in self.case.dims.items()}
+        return tuple(known[s] if isinstance(s, str) else s for s in self.case.shape)
+
+    def own(self) -> Run:
+        """graphc, one program for all sizes."""
+        return _called(graphc.compile(self.model, dims=[self.spec()]))
+
+    def fixed(self) -> Run:
+        """graphc, a program for each size."""
+        return _called(graphc.compile(self.model))
+
+    def torch_model(self) -> tuple[ModuleType, Any]:
+        """torch, and its model."""
+        torch = torch_on_one_thread()
+        if torch is None:
+            raise ImportError("torch is not installed")
+        model = self.case.build(torch.nn).eval()
+        model.load_state_dict({name: torch.from_numpy(a.copy()) for name, a in read_weights(self.model).items()})
+        return torch, model
+
+    def torch(self) -> Run:
+        """torch.compile for sizes that differ."""
+        torch, model = self.torch_model()
+        torch._dynamo.reset()
+        compiled = torch.compile(model, dynamic=True)
+
+        def run(x: Array) -> Any:
+            with torch.inference_mode():
+                return compiled(torch.from_numpy(x))
+
+        return run
+
+    @cached_property
+    def onnx(self) -> bytes:
+        """The model as torch exports it, with dynamic axes."""
+        torch, model = self.torch_model()
+        x = torch.from_numpy(self.case.input({n: max(2, h // 4 // s * s) for n, (_, h, s) in self.case.dims.items()}))
+        axes = {i: name for i, name in enumerate(self.case.shape) if isinstance(name, str)}
+        file = io.BytesIO()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.onnx.export(model, (x,), file, input_names=["x"], dynamic_axes={"x": axes}, dynamo=False)
+        return file.getvalue()
+
+    def onnxruntime(self) -> Run:
+        """A session of onnxruntime."""
+        library = find_library("onnxruntime")
+        if library is None:
+            raise ImportError("onnxruntime is not installed")
+        session = make_onnx_session(library, self.onnx)
+        return lambda x: session.run(None, {"x": x})[0]
+
+    def openvino(self) -> Run:
+        """A request of openvino, in float32."""
+        openvino = find_library("openvino")
+        if openvino is None:
+            raise ImportError("openvino is not installed")
+        settings = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+        core = openvino.Core()
+        request = core.compile_model(core.read_model(self.onnx, b""), "CPU", settings).create_infer_request()
+        return lambda x: request.infer([x], share_inputs=True, share_outputs=True)[0]
+
+
+def _dimension(name: str, low: int, high: int, step: int) -> Any:
+    if step == 1:
+        return graphc.Dim(name, low, high)
+    return step * graphc.Dim(name, low // step, high // step)
+
+
+def _called(compiled: Any) -> Run:
+    def run(x: Array) -> Any:
+        with graphc.no_grad():
+            return compiled(graphc.from_numpy(x))
+
+    return run
+
+
+def seconds_of(run: Run, inputs: Sequence[Array]) -> float:
+    """Seconds that the calls take together."""
+    start = time.perf_counter()
+    for x in inputs:
+        run(x)
+    return time.perf_counter() - start
+
+
+def resident() -> int:
+    """Bytes of this process that lie in memory."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def run_stream(case: Case, peers: Sequence[str], count: int) -> dict[str, Any]:
+    """Seconds of each contender for a stream of mixed sizes: the time until its first result, the first stream with it,
+    and the median of later ones, in turns."""
+    setting, inputs = Setting(case), [case.input(sizes) for sizes in case.draw(count)]
+    runs: dict[str, Run] = {}
+    rows: dict[str, dict[str, Any]] = {}
+    reference: list[Array] | None = None
+    for name in (*peers, OWN):
+        try:
+            if name in PEERS[1:]:
+                _ = setting.onnx
+            start = time.perf_counter()
+            run = getattr(setting, "own" if name == OWN else name)()
+            found = arrays_of(run(inputs[0]))
+            first = time.perf_counter() - start
+            before = resident()
+            total = first + seconds_of(run, inputs[1:])
+        except Exception as error:  # whatever a contender raises is a result of the measurement
+            rows[name] = {"problem": first_line(error)}
+            continue
+        reference = reference or found
+        runs[name] = run
+        rows[name] = {
+            "first_call_s": first,
+            "first_stream_s": total,
+            "error": difference(found, reference),
+            "grown_mb": (resident() - before) / 1e6,
+            "rounds_s": [],
+        }
+        tell(f"{case.name} {name}: {first:.2f} s to the first result, {total:.2f} s")
+    for _ in range(_STEADY):
+        for name, run in runs.items():
+            rows[name]["rounds_s"].append(seconds_of(run, inputs))
+    for name in runs:
+        rows[name]["steady_s"] = statistics.median(rows[name]["rounds_s"])
+    return rows
+
+
+def run_fixed(case: Case, count: int, rounds: int, seconds: float) -> list[dict[str, Any]]:
+    """One program for all sizes beside the program for each, in alternating rounds; errors are against eager mode."""
+    setting = Setting(case)
+    start = time.perf_counter()
+    own = setting.own()
+    own(case.input(case.limits(1)[0]))
+    compiled_s = time.perf_counter() - start
+    rows: list[dict[str, Any]] = []
+    for sizes in case.limits(count):
+        x, fixed = case.input(sizes), setting.fixed()
+        start = time.perf_counter()
+        fixed(x)
+        fixed_s = time.perf_counter() - start
+        with graphc.no_grad():
+            expected = arrays_of(setting.model(graphc.from_numpy(x)))
+        row: dict[str, Any] = {"sizes": sizes, "error": difference(arrays_of(own(x)), expected)}
+        repeats = max(1, int(seconds / max(1e-6, min(seconds_of(fixed, [x]) for _ in range(3)))))
+        times: dict[str, list[float]] = {"one": [], "fixed": []}
+        for _ in range(rounds):
+            for name, run in (("one", own), ("fixed", fixed)):
+                times[name].append(seconds_of(run, [x] * repeats) / repeats * 1e3)
+        row |= {f"{name}_ms": statistics.median(found) for name, found in times.items()}
+        row["ratio"] = statistics.median(b / a for a, b in zip(times["one"], times["fixed"], strict=True))
+        row |= {"compile_s": compiled_s, "fixed_compile_s": fixed_s}
+        rows.append(row)
+        tell(f"{case.name} {sizes}: {row['ratio']:.2f}")
+    return rows
+
+
+def format_streams(results: Mapping[str, Mapping[str, Any]], peers: Sequence[str]) -> str:
+    """A row for each case and contender."""
+    lines = [
+        "| stream | engine | first call | first stream | later ones | error | times the best peer |",
+        "|" + "---|" * 7,
+    ]
+    for case, rows in results.items():
+        steady = [rows[p]["steady_s"] for p in peers if "steady_s" in rows[p]]
+        for name, row in rows.items():
+            if "problem" in row:
+                lines.append(f"| {case} | {name} | {row['problem']} | | | | |")
+                continue
+            ratio = f"{min(steady) / row['steady_s']:.2f}" if steady and name == OWN else ""
+            cells = [f"{row[k]:.2f} s" for k in ("first_call_s", "first_stream_s", "steady_s")]
+            cells += [f"{row['error']:.0e}", ratio]
+            lines.append(f"| {' | '.join([case, name, *cells])} |")
+    return "\n".join(lines)
+
+
+def format_fixed(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """A row for each case and size."""
+    lines = ["| model | sizes | one program, ms | fixed, ms | fixed / one | error |", "|" + "---|" * 6]
+    for case, rows in results.items():
+        for row in rows:
+            sizes = ", ".join(f"{k} {v}" for k, v in row["sizes"].items())
+            cells = [f"{row['one_ms']:.3f}", f"{row['fixed_ms']:.3f}", f"{row['ratio']:.2f}", f"{row['error']:.0e}"]
+            lines.append(f"| {' | '.join([case, sizes, *cells])} |")
+        first = rows[0]
+        both = f"{first['compile_s']:.2f} s", f"{statistics.median(r['fixed_compile_s'] for r in rows):.2f} s"
+        lines.append(f"| {case} | to compile | {both[0]} | {both[1]} | | |")
+    return "\n".join(lines)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measures and prints."""
+    parser = make_parser(__doc__ or "", PEERS)
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains this")
+    parser.add_argument("--fixed", action="store_true", help="one program beside a program for each size")
+    parser.add_argument("--count", type=int, default=0, metavar="N", help="calls of a stream (200), or sizes (20)")
+    options = parse_with(parser, argv, PEERS)
+    cases = [case for name, case in CASES.items() if options.only in name]
+    if not cases:
+        parser.error("nothing to measure")
+    os.environ["GRAPHC_CACHE"] = "off"  # what is compiled counts
+    report(options, cases)
+    return 0
+
+
+def report(options: argparse.Namespace, cases: Sequence[Case]) -> None:
+    """Measures the cases and prints JSON or a table."""
+    if options.fixed:
+        fixed = {c.name: run_fixed(c, options.count or 20, options.rounds, options.seconds) for c in cases}
+        print(json.dumps(fixed, indent=1) if options.json else format_fixed(fixed))
+        return
+    streams = {c.name: run_stream(c, options.peers, options.count or 200) for c in cases}
+    print(json.dumps(streams, indent=1) if options.json else format_streams(streams, options.peers))
+
+
+if __name__ == "__main__":
+    restart_on_one_thread("benchmarks.sizes")
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""Streams of mixed sizes: contenders agree, and what is printed is what was measured."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from benchmarks import sizes
+from benchmarks.sizes import CASES, Case
+from benchmarks.sweep import find_library
+
+
+def build(nn: Any) -> Any:
+    return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+
+
+SMALL = Case("small", build, ("batch", 8), {"batch": (1, 20, 1)})
+
+
+def test_sizes_lie_in_their_ranges_and_are_multiples():
+    case = CASES["unet"]
+    drawn = case.limits(6)
+    assert drawn[0] == {"high": 32, "wide": 32} and drawn[1] == {"high": 256, "wide": 256} and len(drawn) == 6
+    assert all(32 <= n <= 256 and n % 16 == 0 for d in drawn for n in d.values())
+    assert case.input(drawn[2]).shape == (1, 3, drawn[2]["high"], drawn[2]["wide"])
+
+
+def test_a_stream_is_measured_and_printed():
+    found = sizes.run_stream(SMALL, (), 5)
+    assert set(found) == {"graphc"} and len(found["graphc"]["rounds_s"]) == 3
+    assert found["graphc"]["first_stream_s"] >= found["graphc"]["first_call_s"] > 0
+    assert "| small | graphc |" in sizes.format_streams({"small": found}, ())
+
+
+def test_peers_agree():
+    pytest.importorskip("torch")
+    peers = [peer for peer in sizes.PEERS[1:] if find_library(peer)]
+    found = sizes.run_stream(SMALL, peers, 3)
+    assert all("problem" not in row and row["error"] < 1e-5 for row in found.values()), found
+
+
+def test_one_program_is_compared_with_that_of_each_size():
+    rows = sizes.run_fixed(SMALL, 3, 2, 0.001)
+    assert [row["sizes"]["batch"] for row in rows][:2] == [1, 20] and len(rows) == 3
+    assert all(row["error"] < 1e-5 and row["ratio"] > 0 for row in rows)
+    assert sizes.format_fixed({"small": rows}).count("| small |") == 4
+
+
+def test_what_cannot_be_run_is_told():
+    assert "ValueError: no" in sizes.format_streams({"small": {"graphc": {"problem": "ValueError: no"}}}, ())
+
+
+def test_the_command_prints_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sizes.CASES, "small", SMALL)
+    monkeypatch.setattr("benchmarks.sweep.pin", lambda cores: None)
+    assert sizes.main(["--only", "small", "--count", "3", "--peers", "", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["small"]["graphc"]["steady_s"] > 0

@@ -46,6 +46,8 @@ class AutoDims:
         self._name = name
         self._titles = functools.partial(Dims.titles, function, known=names)
         self._forms: dict[Any, _Learned] = {}
+        self.changes = 0
+        """How often what is known has changed: so long as it has not, equal shapes have equal patterns."""
 
     def patterns(
         self, structure: Structure | int, types: Sequence[tuple[DType, tuple[int, ...]]]
@@ -59,6 +61,7 @@ class AutoDims:
         learned = self._forms.get(form)
         if learned is None:
             self._forms[form] = _Learned(self._titles(structure), shapes)
+            self.changes += 1
             return None
         self._look(learned, shapes)
         return learned.patterns(shapes) if learned.named else None
@@ -72,11 +75,13 @@ class AutoDims:
                     if (a, b) not in groups:
                         groups[a, b] = _dimension(learned, (i, d), b)
                         self._tell(f"dimension {d} of {learned.titles[i]} takes a second size, {a} -> {b}: now named")
+                        self.changes += 1
                     learned.named[i, d] = groups[a, b]
         try:
             learned.patterns(shapes).solve(shapes)
         except ShapeError as error:
             self._tell(f"{error.what}: each is a dimension of its own from now on")
+            self.changes += 1
             for place in learned.named:
                 learned.named[place] = _dimension(learned, place, shapes[place[0]][place[1]])
 

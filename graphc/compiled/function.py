@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from graphc.base import config, module_path
 from graphc.base.dtypes import DType, float32
-from graphc.base.errors import ArgumentError
+from graphc.base.errors import ArgumentError, PassError, VerifyError
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import EPOCH
+from graphc.base.size import UndecidedSize
 from graphc.compiled.bindings import Modules
 from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
@@ -20,7 +21,7 @@ from graphc.compiled.outside import Outside
 from graphc.compiled.plan import Plan
 from graphc.compiled.program_table import ProgramTable, trim
 from graphc.compiled.recompile_warning import RecompileCount, argument_names
-from graphc.compiled.sized_traces import DimsOfCalls, SizedCall, SizedTrace, SizedTraces
+from graphc.compiled.sized_traces import DimsOfCalls, SizedCall, SizedTrace, SizedTraces, Sizes
 from graphc.compiled.user_passes import passed
 from graphc.compiled.variant import Variant, Weights, not_native
 from graphc.compiler.compile import running_target
@@ -146,15 +147,16 @@ class Compiled:
         place = scope and self._place(scope)
         shape, given = self._numbers.opened(structure)
         key = (shape, tuple(signature), modules.training(), grad_enabled, repeats(leaves), place)
-        found, made = self._fitting(key, given), None
+        call = self._calls.of(structure, leaves)
+        found, made = self._fitting(key, given, call), None
         if found is None:
-            found = made = self._new_variant(key, structure, modules, args, kwargs)
+            found = made = self._new_variant(key, structure, modules, args, kwargs, call)
         variant, key, numbers = found
         if made is None and variant is not self._variants.last:
             self._variants.use(variant)
         if only_find:
             return variant
-        result = variant.run([*leaves, *numbers] if numbers else leaves)
+        result = variant.run([*leaves, *numbers] if numbers else leaves, call and call.sizes)
         if variant.drawn and (scope := module_path.scope()):
             scope.memory.update({generator: dict(counts) for generator, counts in variant.drawn.items()})
         if leaves is args and (call := variant.shortcut()):
@@ -168,23 +170,31 @@ class Compiled:
         """Drops what refers to a program that has gone from the table."""
         self._shortcut = _NO_SHORTCUT
 
-    def _fitting(self, key: Any, given: Given) -> _Found | None:
-        """The variant for a call, its key, and the numbers that the call gives as tensors."""
-        for variant in self._variants.find(key):
-            if variant.holds() and (numbers := variant.numbers.tensors(given)) is not None:
-                return variant, key, numbers
+    def _fitting(self, key: Any, given: Given, call: SizedCall | None) -> _Found | None:
+        """The variant for a call, its key, and the numbers that the call gives as tensors. With named dimensions there
+        is one for all their sizes, or for the very ones of the call where that cannot be made."""
+        for known in (key,) if call is None else (call.key(key, program=True), key):
+            for variant in self._variants.find(known):
+                fits = call is None or variant.assumptions.broken(call.sizes) is None
+                if fits and variant.holds() and (numbers := variant.numbers.tensors(given)) is not None:
+                    return variant, known, numbers
         return None
 
     def _new_variant(
-        self, key: Any, structure: Structure | int, modules: Modules, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        key: Any,
+        structure: Structure | int,
+        modules: Modules,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        call: SizedCall | None,
     ) -> _Found:
         with self._lock:
             shape, given = self._numbers.learned(structure)
             key = (shape, *key[1:])
-            if found := self._fitting(key, given):
+            if found := self._fitting(key, given, call):
                 return found
             leaves = flatten((args, kwargs))[0]
-            call = self._calls.of(structure, leaves)
             trace = call and self._traces.find(call.key(key), call.sizes, given)
             if trace is None:
                 before = self._variants.items() if call is None else self._traces.items()
@@ -192,18 +202,15 @@ class Compiled:
                 check_static(structure)
                 shape, given, trace, place = self._traced(structure, args, kwargs, modules, call)
                 key = (shape, *key[1:-1], key[-1] if place is None else place)
-                if trace.numbers.is_none and (found := self._fitting(key, given)):
+                if trace.numbers.is_none and (found := self._fitting(key, given, call)):
                     return found
                 if call is not None:
                     self._traces.add(call.key(key), trace)
-            known, taken = self._variants.find(key), trace.numbers
-            weights = self._weights._replace(live=any(v.is_thrashing for v in known))
-            traced = passed(trace.at(call and call.sizes), self._first, self._machine)
+            taken = trace.numbers
             numbers, name = taken.tensors(given) or [], graph_name(self._target)
             leaves += numbers
-            variant = Variant(name, traced, modules, leaves, weights, self._pipeline, self._machine, trace.outside)
-            variant.drawn, variant.numbers = trace.drawn, taken
-            variant.holds()
+            variant, key = self._variant(key, trace, call, modules, leaves)
+            known = self._variants.find(key)
             # Other constants will not come back; where some hold, there are several programs for different numbers.
             alone = self._weights.freeze and not any(v.holds() for v in known)
             self._variants.add(key, variant, alone)
@@ -211,6 +218,31 @@ class Compiled:
                 self._numbers.fix(taken.asks)
             self._log.info("%s: variant %d", name, len(self._variants))
             return variant, key, numbers
+
+    def _variant(
+        self, key: Any, trace: SizedTrace, call: SizedCall | None, modules: Modules, leaves: Sequence[Tensor]
+    ) -> tuple[Variant, Any]:
+        """A program, and the key that it is known by: for all sizes of the named dimensions that have no common size,
+        or for those of the call where that cannot be made."""
+        name, whole = graph_name(self._target), call and call.key(key, program=True)
+
+        def make(key: Any, sizes: Sizes | None) -> Variant:
+            weights = self._weights._replace(live=any(v.is_thrashing for v in self._variants.find(key)))
+            traced = passed(trace.at(sizes), self._first, self._machine)
+            variant = Variant(name, traced, modules, leaves, weights, self._pipeline, self._machine, trace.outside)
+            variant.drawn, variant.numbers = trace.drawn, trace.numbers
+            variant.holds()
+            return variant
+
+        if call is None or whole is None:
+            return make(key, None), key
+        try:
+            return make(whole, call.bound), whole
+        except (UndecidedSize, PassError, VerifyError) as error:
+            # NOTE: what is wrong for other reasons is so for the sizes of the call, too, and is raised there.
+            variant = make(key, call.sizes)
+            self._log.warning("%s is compiled for each size of its dimensions: %s", name, error.what)
+            return variant, key
 
     def _traced(
         self,

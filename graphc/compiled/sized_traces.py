@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from graphc.base.assumptions import Assumptions
 from graphc.base.errors import ArgumentError
+from graphc.base.locks import Lock
+from graphc.base.named_dims import chosen_sizes
 from graphc.base.shape_patterns import ShapePatterns
 from graphc.base.size import Dimension, SizeNumber, at
 from graphc.compiled.auto_dims import AutoDims
@@ -21,6 +23,8 @@ from graphc.tracing.dims import Dims
 from graphc.tracing.trace import Traced, graph_name
 
 Sizes = Mapping[Dimension, int]
+REMEMBERED = 256
+"""Of so many different shapes of arguments it is remembered what their calls are."""
 MOST = 16
 """Traces that are kept for the same arguments: with other assumptions, and for other states of what is outside."""
 
@@ -30,12 +34,24 @@ class SizedCall(NamedTuple):
 
     patterns: ShapePatterns
     sizes: Sizes
+    bound: Sizes
+    """Those of dimensions that have a common size, for which there are programs of their own."""
+    shapes: Sequence[tuple[Any, ...]]
+    """The patterns for these sizes."""
 
-    def key(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The key of a call (see guards.Key) with the patterns in the place of its shapes."""
+    @staticmethod
+    def of(patterns: ShapePatterns, sizes: Sizes) -> SizedCall:
+        """The call with these sizes."""
+        bound = {d: n for d, n in sizes.items() if n in d.common}
+        values = chosen_sizes({d.name: d for d in sizes}, {d.name: n for d, n in bound.items()})
+        return SizedCall(patterns, sizes, bound, [tuple([at(n, values) for n in s]) for s in patterns.shapes])
+
+    def key(self, key: tuple[Any, ...], program: bool = False) -> tuple[Any, ...]:
+        """The key of a call (see guards.Key) with the patterns in the place of its shapes; that of its ``program`` has
+        common sizes in them."""
         shape, leaves, *rest = key
-        symbolic = tuple([(t[0], s, *t[2:]) for t, s in zip(leaves, self.patterns.shapes, strict=True)])
-        return (shape, symbolic, *rest)
+        shapes = self.shapes if program else self.patterns.shapes
+        return (shape, tuple([(t[0], s, *t[2:]) for t, s in zip(leaves, shapes, strict=True)]), *rest)
 
     def arguments(self) -> dict[str, Any]:
         """What ``trace_function`` takes of it."""
@@ -55,16 +71,32 @@ class DimsOfCalls:
         if isinstance(dims, str) and dims != "auto":
             raise ArgumentError(f"dims is {dims!r}", remedy="dims={'x': (gc.Dim('batch'),)}, or 'auto'")
         self._declared = None if dims is None or self._auto else Dims(dims, function, names)
+        self._lock = Lock()
+        self._known: dict[Any, tuple[int, SizedCall | None]] = {}
 
     def of(self, structure: Structure | int, leaves: Sequence[Tensor]) -> SizedCall | None:
         """The sizes in a call; None where none has a name. Raises ArgumentError and ShapeError."""
+        if self._declared is None and self._auto is None:
+            return None
+        form = structure, tuple([(leaf.dtype, leaf._data.shape) for leaf in leaves])
+        known = self._known.get(form)
+        if known is None or known[0] != (self._auto.changes if self._auto else 0):
+            with self._lock:
+                found = self._made(structure, leaves)
+                known = self._auto.changes if self._auto else 0, found
+                if len(self._known) >= REMEMBERED:
+                    self._known.clear()
+                self._known[form] = known
+        return known[1]
+
+    def _made(self, structure: Structure | int, leaves: Sequence[Tensor]) -> SizedCall | None:
         shapes = [leaf._data.shape for leaf in leaves]
-        patterns = None
         if self._declared is not None:
             patterns = self._declared.patterns(structure, leaves)
-        elif self._auto is not None:
+        else:
+            assert self._auto is not None
             patterns = self._auto.patterns(structure, [(t.dtype, s) for t, s in zip(leaves, shapes, strict=True)])
-        return None if patterns is None else SizedCall(patterns, patterns.solve(shapes))
+        return None if patterns is None else SizedCall.of(patterns, patterns.solve(shapes))
 
 
 class SizedTrace:
@@ -97,7 +129,8 @@ class SizedTrace:
         return found
 
     def at(self, sizes: Sizes | None) -> Traced:
-        """What was traced, for these sizes; None: for all that its dimensions may have."""
+        """What was traced, for these sizes of some dimensions; what it returns besides tensors is for all sizes still.
+        None: for all that its dimensions may have."""
         traced = self.traced
         if not sizes:
             return traced
@@ -109,8 +142,6 @@ class SizedTrace:
             graph=graph,
             inputs=tuple(now[v] for v in traced.inputs),
             arguments=tuple(replace(a, value=now[a.value]) for a in traced.arguments),
-            structure=structure_at(traced.structure, sizes),
-            effects=tuple((table, name, value_at(value, sizes)) for table, name, value in traced.effects),
             reached={now[v]: number for v, number in traced.reached.items()},
         )
 

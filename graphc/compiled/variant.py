@@ -20,6 +20,7 @@ from graphc.compiled.bindings import (
 from graphc.compiled.number_places import GivenNumbers
 from graphc.compiled.outside import Outside
 from graphc.compiled.plan import Plan, plan_of
+from graphc.compiled.sized_traces import Sizes, structure_at, value_at
 from graphc.compiler.cache import Entry
 from graphc.compiler.compile import compile_graph, load_compiled, running_target
 from graphc.compiler.freeze import freeze, watch
@@ -58,8 +59,17 @@ def bound_values(graph: Graph, program: Executable) -> list[Value]:
 class _Backward(Node):
     """The backward pass of one call of a compiled function."""
 
-    def __init__(self, variant: Variant, edges: tuple[Edge | None, ...], residuals: list[np.ndarray], again: list[Any]):
+    def __init__(
+        self,
+        variant: Variant,
+        edges: tuple[Edge | None, ...],
+        residuals: list[np.ndarray],
+        again: list[Any],
+        types: list[Any],
+    ):
         super().__init__()
+        self.types = types
+        """Shape and element type of each output."""
         self.variant = variant
         self.edges = edges
         self.count = len(variant.output_types)
@@ -82,9 +92,7 @@ class _Backward(Node):
             )
         given = [
             np.zeros(shape, dtype) if grad is None else grad._data
-            for grad, (shape, dtype), wanted in zip(
-                grads, self.variant.output_types, self.variant.differentiable, strict=True
-            )
+            for grad, (shape, dtype), wanted in zip(grads, self.types, self.variant.differentiable, strict=True)
             if wanted
         ]
         return self.variant.run_backward(self.residuals, [s.check() for s in self.again], given)
@@ -111,6 +119,8 @@ class BoundProgram:
     @property
     def nbytes(self) -> int:
         """Bytes of the program, and of the two blocks per large output that native calls use again."""
+        if self.program.manifest.dims:
+            return self.program.nbytes
         blocks = (2 * spec.nbytes for spec in self.program.outputs if spec.nbytes >= REUSE_FROM)
         return self.program.nbytes + sum(blocks)
 
@@ -173,6 +183,7 @@ class Variant:
         self.output_types = [(v.shape, v.dtype.numpy) for v in traced.graph.outputs]
         outside = outside or Outside(traced, modules)
         self.account = outside.account()
+        self.assumptions = traced.assumptions
         self._effects = traced.effects
         self._slots, self._written = outside.slots, outside.written
         self.differentiable = traced.differentiable if is_grad_enabled() else (False,) * len(self.output_types)
@@ -278,24 +289,36 @@ class Variant:
         """What of it has changed."""
         return [*self.numbers.why(), *self.binding.why(), *self.account.why()]
 
-    def run(self, leaves: Sequence[Any]) -> Any:
-        """Calls the program; the result is part of the autograd graph where it can be."""
+    def run(self, leaves: Sequence[Any], sizes: Sizes | None = None) -> Any:
+        """Calls the program; the result is part of the autograd graph where it can be. ``sizes`` are those of the named
+        dimensions, if there are any."""
         if self.traced.written:
             check_apart(self.name, self.traced.written, leaves)
         arrays = self.calls.run([t._data for t in leaves])
-        if self._effects:
-            set_again(self._effects)
+        structure, effects = self.structure, self._effects
+        if sizes:
+            structure = structure_at(structure, sizes)
+            effects = tuple([(table, name, value_at(value, sizes)) for table, name, value in effects])
+        if effects:
+            set_again(effects)
         count = len(self.output_types)
         results = [Tensor._wrap(a) for a in arrays[:count]]
         if self.sources:
             self._record(leaves, results, arrays[count:])
-        return results[0] if self.single else unflatten(self.structure, results)
+        return results[0] if self.single else unflatten(structure, results)
 
     def shortcut(self) -> Callable[..., Any] | None:
         """The native callable, when a call is nothing else: one result, no history, and nothing to count or compare."""
-        if not self.calls.single or self.sources or self.binding.written or self._effects or self.drawn:
+        if (
+            self.program.manifest.dims
+            or not self.calls.single
+            or self.sources
+            or self.binding.written
+            or self._effects
+            or self.drawn
+        ):
             return None
-        if self._made or not self.account.is_certain:
+        if self._made or not self.account.is_certain or self.program.manifest.dims:
             return None
         if len(self.traced.inputs) > 1 and (self.traced.written or self.traced.attributes.compares_identity):
             return None
@@ -341,7 +364,8 @@ class Variant:
             Snapshot(everything[i], None, f"an argument of the compiled {self.name}")
             for i in (*self.kept_plain, *self.kept_bound)
         ]
-        node = _Backward(self, edges, residuals, again)
+        types = [(t._data.shape, dtype) for t, (_, dtype) in zip(results, self.output_types, strict=True)]
+        node = _Backward(self, edges, residuals, again, types)
         for i, result in enumerate(results):
             if self.differentiable[i]:
                 result._node, result._index, result._requires_grad = node, i, True

@@ -8,6 +8,8 @@ import pytest
 
 import graphc as gc
 from graphc import nn
+from graphc.base.size import UndecidedSize
+from graphc.compiler.compile import compile_graph
 from graphc.errors import ShapeError
 from tests.compiled.sized import BATCH, TIME, ones, same
 
@@ -95,3 +97,58 @@ def test_a_trace_is_a_graph_with_dimensions():
         assert compiled(ones(size, 3)).shape == (size, 2)
     with pytest.raises(ShapeError, match="batch is 65"):
         compiled(ones(65, 3))
+
+
+def signatures(compiled) -> list[str]:
+    return sorted(v.program.signature for v in compiled.variants)
+
+
+def test_one_program_serves_all_sizes_forward_and_backward():
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 4))
+    compiled = gc.compile(model, dims=[(BATCH,)])
+    for size in (3, 1, 64, 17):
+        x = gc.randn(size, 8)
+        gradients = []
+        for function in (compiled, model):
+            model.zero_grad()
+            (function(x) ** 2).mean().backward()
+            gradients.append([p.grad.clone() for p in model.parameters()])
+        for a, b in zip(*gradients, strict=True):
+            same(a, b)
+    (forward,) = signatures(compiled)
+    assert forward.startswith("Sequential.forward(input: f32[batch,8])")
+
+
+def test_common_sizes_have_programs_of_their_own():
+    model = nn.Linear(8, 4)
+    compiled = gc.compile(model, dims=[(gc.Dim("batch", 1, 64, common=(1, 32)),)])
+    with gc.no_grad():
+        for size in (3, 1, 32, 17, 1):
+            x = gc.randn(size, 8)
+            same(compiled(x), model(x))
+    assert [s.partition("[")[2].partition(",")[0] for s in signatures(compiled)] == ["1", "32", "batch"]
+
+
+def test_sizes_that_vary_take_two_programs_at_most():
+    compiled = gc.compile(lambda x: (x.mean(0), x.shape[0], x.sum() / x.shape[0]), dims="auto")
+    for size in (3, 1, 17, 5, 3):
+        mean, count, total = compiled(gc.ones(size, 8))
+        assert count == size and total.item() == 8.0 and mean.tolist() == [1.0] * 8
+    assert len(compiled.variants) == 2
+
+
+def test_what_has_no_program_for_all_sizes_gets_one_for_each_and_says_so(monkeypatch, caplog):
+    def refuse(graph, *args, **kwargs):
+        if graph.dims:
+            raise UndecidedSize("batch <= 7 depends on the sizes of a call")
+        return compile_graph(graph, *args, **kwargs)
+
+    monkeypatch.setattr("graphc.compiled.variant.compile_graph", refuse)
+    model = nn.Linear(8, 4)
+    compiled = gc.compile(model, dims=[(BATCH,)])
+    with gc.no_grad():
+        for size in (3, 5, 3):
+            x = gc.randn(size, 8)
+            same(compiled(x), model(x))
+    assert len(compiled.variants) == 2
+    assert "Linear is compiled for each size of its dimensions: batch <= 7 depends" in caplog.text

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 from graphc.base import config, module_path
 from graphc.base.dtypes import DType, float32
-from graphc.base.errors import ArgumentError, PassError, VerifyError
+from graphc.base.errors import ArgumentError
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import EPOCH
-from graphc.base.size import UndecidedSize
 from graphc.compiled.bindings import Modules
 from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
@@ -21,7 +20,7 @@ from graphc.compiled.outside import Outside
 from graphc.compiled.plan import Plan
 from graphc.compiled.program_table import ProgramTable, trim
 from graphc.compiled.recompile_warning import RecompileCount, argument_names
-from graphc.compiled.sized_traces import DimsOfCalls, SizedCall, SizedTrace, SizedTraces, Sizes
+from graphc.compiled.sized_traces import DimsOfCalls, SizedCall, SizedTrace, SizedTraces, Sizes, keys_of, program_for
 from graphc.compiled.user_passes import passed
 from graphc.compiled.variant import Variant, Weights, not_native
 from graphc.compiler.compile import running_target
@@ -173,7 +172,7 @@ class Compiled:
     def _fitting(self, key: Any, given: Given, call: SizedCall | None) -> _Found | None:
         """The variant for a call, its key, and the numbers that the call gives as tensors. With named dimensions there
         is one for all their sizes, or for the very ones of the call where that cannot be made."""
-        for known in (key,) if call is None else (call.key(key, program=True), key):
+        for known in keys_of(call, key):
             for variant in self._variants.find(known):
                 fits = call is None or variant.assumptions.broken(call.sizes) is None
                 if fits and variant.holds() and (numbers := variant.numbers.tensors(given)) is not None:
@@ -224,7 +223,7 @@ class Compiled:
     ) -> tuple[Variant, Any]:
         """A program, and the key that it is known by: for all sizes of the named dimensions that have no common size,
         or for those of the call where that cannot be made."""
-        name, whole = graph_name(self._target), call and call.key(key, program=True)
+        name = graph_name(self._target)
 
         def make(key: Any, sizes: Sizes | None) -> Variant:
             weights = self._weights._replace(live=any(v.is_thrashing for v in self._variants.find(key)))
@@ -234,15 +233,7 @@ class Compiled:
             variant.holds()
             return variant
 
-        if call is None or whole is None:
-            return make(key, None), key
-        try:
-            return make(whole, call.bound), whole
-        except (UndecidedSize, PassError, VerifyError) as error:
-            # NOTE: what is wrong for other reasons is so for the sizes of the call, too, and is raised there.
-            variant = make(key, call.sizes)
-            self._log.warning("%s is compiled for each size of its dimensions: %s", name, error.what)
-            return variant, key
+        return program_for(call, key, make, name)
 
     def _traced(
         self,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from graphc.base import config
 from graphc.base.assumptions import Assumptions
-from graphc.base.errors import ArgumentError
+from graphc.base.errors import ArgumentError, PassError, VerifyError
 from graphc.base.locks import Lock
 from graphc.base.named_dims import chosen_sizes
 from graphc.base.shape_patterns import ShapePatterns
-from graphc.base.size import Dimension, SizeNumber, at
+from graphc.base.size import Dimension, SizeNumber, UndecidedSize, at
 from graphc.compiled.auto_dims import AutoDims
 from graphc.compiled.number_places import Given, GivenNumbers
 from graphc.compiled.outside import Outside
@@ -71,12 +72,14 @@ class DimsOfCalls:
         if isinstance(dims, str) and dims != "auto":
             raise ArgumentError(f"dims is {dims!r}", remedy="dims={'x': (gc.Dim('batch'),)}, or 'auto'")
         self._declared = None if dims is None or self._auto else Dims(dims, function, names)
+        self.is_any = dims is not None
+        """Whether there can be some."""
         self._lock = Lock()
         self._known: dict[Any, tuple[int, SizedCall | None]] = {}
 
     def of(self, structure: Structure | int, leaves: Sequence[Tensor]) -> SizedCall | None:
         """The sizes in a call; None where none has a name. Raises ArgumentError and ShapeError."""
-        if self._declared is None and self._auto is None:
+        if not self.is_any:
             return None
         form = structure, tuple([(leaf.dtype, leaf._data.shape) for leaf in leaves])
         known = self._known.get(form)
@@ -97,6 +100,31 @@ class DimsOfCalls:
             assert self._auto is not None
             patterns = self._auto.patterns(structure, [(t.dtype, s) for t, s in zip(leaves, shapes, strict=True)])
         return None if patterns is None else SizedCall.of(patterns, patterns.solve(shapes))
+
+
+Program = TypeVar("Program")
+
+
+def keys_of(call: SizedCall | None, key: Any) -> tuple[Any, ...]:
+    """The keys under which a program for a call may be known; the last one is that of its very sizes."""
+    return (key,) if call is None else (call.key(key, program=True), key)
+
+
+def program_for(
+    call: SizedCall | None, key: Any, make: Callable[[Any, Sizes | None], Program], name: str
+) -> tuple[Program, Any]:
+    """A program, made for a key and sizes, and that key: for all sizes of the named dimensions of a call that have no
+    common size, or where that cannot be made for those of the call."""
+    *general, alone = keys_of(call, key)
+    if call is None:
+        return make(alone, None), alone
+    try:
+        return make(general[0], call.bound), general[0]
+    except (UndecidedSize, PassError, VerifyError) as error:
+        # NOTE: what is wrong for other reasons is so for the sizes of the call, too, and is raised there.
+        program = make(alone, call.sizes)
+        config.logger("compile").warning("%s is compiled for each size of its dimensions: %s", name, error.what)
+        return program, alone
 
 
 class SizedTrace:
@@ -137,11 +165,17 @@ class SizedTrace:
         known = traced.graph.dims
         graph = bind(traced.graph, {d.name: n for d, n in sizes.items() if d.name in known})
         now = dict(zip(traced.graph.inputs, graph.inputs, strict=True))
+        structure, effects = traced.structure, traced.effects
+        if all(d in sizes for d in known.values()):
+            structure = structure_at(structure, sizes)
+            effects = tuple((table, name, value_at(value, sizes)) for table, name, value in effects)
         return replace(
             traced,
             graph=graph,
             inputs=tuple(now[v] for v in traced.inputs),
             arguments=tuple(replace(a, value=now[a.value]) for a in traced.arguments),
+            structure=structure,
+            effects=effects,
             reached={now[v]: number for v, number in traced.reached.items()},
         )
 

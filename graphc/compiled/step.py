@@ -23,7 +23,17 @@ from graphc.compiled.number_places import MOST_ANSWERS, Fresh, Given, GivenNumbe
 from graphc.compiled.outside import Outside
 from graphc.compiled.program_table import ProgramTable, trim
 from graphc.compiled.recompile_warning import RecompileCount, argument_names
-from graphc.compiled.sized_traces import DimsOfCalls, SizedCall, SizedTrace, SizedTraces
+from graphc.compiled.sized_traces import (
+    DimsOfCalls,
+    SizedCall,
+    SizedTrace,
+    SizedTraces,
+    Sizes,
+    keys_of,
+    program_for,
+    structure_at,
+    value_at,
+)
 from graphc.compiled.user_passes import passed
 from graphc.compiled.variant import BoundProgram, bound_values, build, no_hooks
 from graphc.compiler.compile import running_target
@@ -260,12 +270,16 @@ class _Program:
         """Nothing that is made of weights outlives a step, which writes them."""
         return ()
 
-    def run(self, leaves: Sequence[Any]) -> tuple[Any, Any]:
-        """One step; what the loss and what the model returned."""
+    def run(self, leaves: Sequence[Any], sizes: Sizes | None) -> tuple[Any, Any]:
+        """One step, for these sizes of named dimensions; what the loss and what the model returned."""
         if self.traced.written:
             check_apart(self.traced.graph.name, self.traced.written, leaves)
-        if self._effects:
-            set_again(self._effects)
+        structure, effects = self.traced.structure, self._effects
+        if sizes:
+            structure = structure_at(structure, sizes)
+            effects = tuple([(table, name, value_at(value, sizes)) for table, name, value in effects])
+        if effects:
+            set_again(effects)
         groups = self.optimizer.param_groups
         given = [self.optimizer.number(groups[i], name) for i, name, _ in self.hyper]
         if not (self._given and all(map(is_, given, self._given))):
@@ -274,7 +288,7 @@ class _Program:
         found = [Tensor._wrap(a) for a in self.calls.run([*[t._data for t in leaves], *self._numbers])]
         if self.single:
             return found[0], found[1]
-        return unflatten(self.traced.structure, found)
+        return unflatten(structure, found)
 
 
 def _array(value: Any, dtype: np.dtype) -> np.ndarray:
@@ -413,11 +427,12 @@ class CompiledStep:
                 raise self._refusal(leaves)
         if not is_grad_enabled() or is_inference_mode_enabled():
             raise self._refusal(leaves)
-        program, numbers = self._find(key, given) or self._new(key, structure, modules, args, y)
+        call = self._calls.of(*_by_position(args, y)) if self._calls.is_any else None
+        program, numbers = self._find(key, given, call) or self._new(key, structure, modules, args, y, call)
         optimizer = self.optimizer
         if getattr(optimizer, "_step_pre_hooks", None):
             self._run_pre_hooks(program)
-        loss, self.last_output = program.run([*leaves, *numbers] if numbers else leaves)
+        loss, self.last_output = program.run([*leaves, *numbers] if numbers else leaves, call and call.sizes)
         optimizer.step_count += 1
         if getattr(optimizer, "_step_post_hooks", None):
             self._run_hooks("_step_post_hooks")
@@ -450,22 +465,24 @@ class CompiledStep:
     def _argument_names(self) -> list[str]:
         return [*argument_names(self.model), *argument_names(self.loss)[1:]]
 
-    def _find(self, key: Any, given: Given) -> tuple[_Program, list[Tensor]] | None:
+    def _find(self, key: Any, given: Given, call: SizedCall | None) -> tuple[_Program, list[Tensor]] | None:
         """The program for a call, and the numbers that the call gives as tensors."""
-        for program in self._programs.find(key):
-            if program.holds(self.optimizer) and (numbers := program.given.tensors(given)) is not None:
+        for program in (p for known in keys_of(call, key) for p in self._programs.find(known)):
+            fits = call is None or program.traced.assumptions.broken(call.sizes) is None
+            if fits and program.holds(self.optimizer) and (numbers := program.given.tensors(given)) is not None:
                 if program is not self._programs.last:
                     self._programs.use(program)
                 return program, numbers
         return None
 
-    def _new(self, key: Any, structure: Any, modules: Modules, args: Any, target: Any) -> tuple[_Program, list[Tensor]]:
+    def _new(
+        self, key: Any, structure: Any, modules: Modules, args: Any, target: Any, call: SizedCall | None
+    ) -> tuple[_Program, list[Tensor]]:
         with self._lock:
             shape, given = self._numbers.learned(structure)
             key = (shape, *key[1:])
-            if found := self._find(key, given):
+            if found := self._find(key, given, call):
                 return found
-            call = self._calls.of(*_by_position(args, target))
             trace = call and self._traces.find(call.key(key), call.sizes, given)
             if trace is None:
                 check_static(structure if isinstance(structure, Branch) else LEAF)
@@ -475,13 +492,15 @@ class CompiledStep:
                     structure, lambda fresh: self._trace(args, target, fresh, call)
                 )
                 key = (shape, *key[1:])
-                if taken.is_none and (found := self._find(key, given)):
+                if taken.is_none and (found := self._find(key, given, call)):
                     return found
                 trace = SizedTrace(traced, Outside(traced, modules), taken)
                 if call is not None:
                     self._traces.add(call.key(key), trace)
-            taken = trace.numbers
-            program = _Program(self, trace.at(call and call.sizes), trace.outside, taken)
+            taken, made = trace.numbers, trace
+            program, key = program_for(
+                call, key, lambda _, sizes: _Program(self, made.at(sizes), made.outside, taken), self.name
+            )
             program.holds(self.optimizer)
             self._programs.add(key, program)
             if len([p for p in self._programs.find(key) if p.given.asks]) > MOST_ANSWERS:

@@ -309,16 +309,9 @@ class Variant:
 
     def shortcut(self) -> Callable[..., Any] | None:
         """The native callable, when a call is nothing else: one result, no history, and nothing to count or compare."""
-        if (
-            self.program.manifest.dims
-            or not self.calls.single
-            or self.sources
-            or self.binding.written
-            or self._effects
-            or self.drawn
-        ):
+        if not self.calls.single or self.sources or self.binding.written or self._effects or self.drawn:
             return None
-        if self._made or not self.account.is_certain or self.program.manifest.dims:
+        if self._made or not self.account.is_certain or self.assumptions.found:
             return None
         if len(self.traced.inputs) > 1 and (self.traced.written or self.traced.attributes.compares_identity):
             return None

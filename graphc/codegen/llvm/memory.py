@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.base.dtypes import DType, int32, int64
 from graphc.base.size import bounds as size_bounds
-from graphc.base.size import is_size
+from graphc.base.size import is_size, terms
 from graphc.codegen.llvm.function import Coordinates, FunctionWriter, LaneValue
 from graphc.codegen.llvm.indices import IndexWriter
 from graphc.codegen.llvm.scalar import literal, memory_type, register_type, splat_literal
@@ -47,11 +47,13 @@ class MemoryWriter(IndexWriter):
         info, pointer = self.buffers[buffer]
         element = memory_type(info.dtype)
         if is_size(index.constant):
-            offset, index = self.function.sizes.value(index.constant), Index(index.terms)
+            number = sum(c for monomial, c in terms(index.constant) if not monomial)
+            offset = self.function.sizes.value(index.constant - number)
             step = f"getelementptr inbounds {element}, ptr {pointer}, i64 {offset}"
-            pointer = self.function.memo(0, ("gep", pointer, offset), step)
-        for depth, terms in self._by_depth(index, at):
-            offset, _ = self._sum(Index(tuple(terms)), at)
+            pointer = self.opaque(self.function.memo(0, ("gep", pointer, offset), step), 0)
+            index = Index(index.terms, number)
+        for depth, found in self._by_depth(index, at):
+            offset, _ = self._sum(Index(tuple(found)), at)
             pointer = self.function.memo(
                 depth, ("gep", pointer, offset), f"getelementptr inbounds {element}, ptr {pointer}, i64 {offset}"
             )

@@ -89,6 +89,8 @@ def _row_groups(c: Contraction, tile: Tile, target: Target, names: Names) -> lis
     if row is None or together >= hint(row.extent) or any(_is_near(c, x, tile.vector) for x in c.outer):
         return [(c, tile)]
     parts = []
+    if is_size(row.extent):  # whole blocks, so that those of what is left over end where its smaller ones begin
+        together = max(1, together // tile.rows) * tile.rows
     for start, number, size in group_runs(row.extent, together):
         group, inside = names.axis("g", number), names.axis("m", size)
         place = block_index(start, (group, size), (inside, 1))

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from graphc.codegen.llvm.build import build_object, emit_assembly
+from graphc.codegen.llvm.entry import emit_program
 from graphc.codegen.machine.target import target_named
-from graphc.codegen.schedule.pipeline import schedule_program
+from graphc.codegen.schedule.base import Context
+from graphc.codegen.schedule.forms import Forms
+from graphc.codegen.schedule.pipeline import schedule, schedule_program
 from graphc.ir.kernel.dims import dims_of_kernel
 from graphc.ir.kernel.statements import STORAGE, Kernel
 from graphc.ir.kernel.text import print_kernel
@@ -18,12 +23,15 @@ from tests.codegen.sized_products import (
     MIXED,
     RESIDUAL,
     SCORES,
+    STORE,
     STORE_TRANSPOSED,
     TRANSPOSED_A,
     TRANSPOSED_B,
     convolution,
     sized_product,
 )
+from tests.native import Native, target_or_skip
+from tools.register_blocks import innermost_loops
 
 KERNELS = {
     "rows": lambda: sized_product("rows", 48, 24),
@@ -85,3 +93,48 @@ def test_weights_are_packed_independently_of_named_sizes(target: str):
         assert not dims_of_kernel(pack)
         packs.add(print_kernel(pack))
     assert len(packs) == 1
+
+
+@pytest.mark.parametrize("target", ["avx512", "avx2"])
+@pytest.mark.parametrize(("columns", "depth"), [(1536, 384), (384, 1536)])
+def test_groups_of_named_rows_are_right_at_every_size(columns: int, depth: int, target: str):
+    """Rows that are expected to be far more than the L2 cache holds pass by all panels in groups: 800 of 1536."""
+    kernel = sized_product("batch*time", columns, depth, TRANSPOSED_B, RESIDUAL)
+    program = schedule(single(kernel), Context(Forms(target_or_skip(target))))[0].program
+    native = Native(program, target_named(target))
+    random = np.random.default_rng(0)
+    b, bias = random.standard_normal((columns, depth), np.float32), random.standard_normal(columns, np.float32)
+    for batch, time in ((1, 1), (1, 11), (7, 17), (8, 15), (11, 11), (5, 100), (64, 5)):
+        a, residual = (random.standard_normal((batch * time, n), np.float32) for n in (depth, columns))
+        given = {"a": a, "b": b, "bias": bias, "residual": residual, "c": np.full_like(residual, np.nan)}
+        arrays = [given[s.name].reshape(-1) for s in program.storages if s.cls in ("input", "state")]
+        native(arrays, sizes={"batch": batch, "time": time})
+        np.testing.assert_allclose(given["c"], a @ b.T + bias + residual, rtol=1e-3, atol=1e-3)
+
+
+def code_of(rows: str, columns: int, depth: int, after: str = STORE) -> tuple[list[list[str]], int]:
+    """The instructions of the innermost loops of a linear layer for AVX-512, and the bytes of its object file."""
+    program, target = single(sized_product(rows, columns, depth, TRANSPOSED_B, after)), target_named("avx512")
+    storages = tuple(replace(s, cls="weight") if s.name in ("b", "bias") else s for s in program.storages)
+    storages = tuple(sorted(storages, key=lambda s: STORAGE.index(s.cls)))
+    found = schedule(replace(program, storages=storages), Context(Forms(target)))[0]
+    text = emit_program(found.program, target, found.execution)
+    loops = innermost_loops(emit_assembly(text, target).splitlines())
+    return [[line for line in loop if line.startswith("\t")] for loop in loops], len(build_object(text, target))
+
+
+@pytest.mark.parametrize(("columns", "depth"), [(1536, 384), (384, 1536)])
+@pytest.mark.parametrize("after", [STORE, RESIDUAL, GELU], ids=["plain", "residual", "gelu"])
+def test_the_inner_loop_of_a_linear_layer_with_named_rows_is_that_of_known_rows(columns: int, depth: int, after: str):
+    """Blocks of 12 rows, which 128 rows have too: the same instructions, no sum or address on the stack."""
+    known, bytes_known = code_of("128", columns, depth, after)
+    named, bytes_named = code_of("batch*time", columns, depth, after)
+    (block, *_), hot = ([x for x in loops if sum("fmadd" in s for s in x) == 24] for loops in (known, named))
+    assert hot and all(_mnemonics(loop) == _mnemonics(block) for loop in hot)
+    assert not any("%rsp" in line or "%rbp)" in line for loop in hot for line in loop)
+    assert bytes_named <= 2 * bytes_known
+
+
+def _mnemonics(loop: list[str]) -> list[str]:
+    """Sorted; to subtract -128 is to add 128."""
+    return sorted(line.split()[0].replace("subq", "addq") for line in loop)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from operator import add, mul, sub
 from typing import Any
 
-from graphc.base.size import Monomial, Size, always, bounds, hint, terms
+from graphc.base.named_dims import dimensions
+from graphc.base.size import Dimension, Monomial, Size, always, at, bounds, hint, terms
 from graphc.codegen.schedule.memory.liveness import Interval
 
 Vector = tuple[int, ...]
@@ -20,6 +21,7 @@ class Placement:
         monomials = list(dict.fromkeys(m for size in sizes.values() for m, _ in terms(size)))
         self._parts = [_part(monomial) for monomial in monomials]
         self._expected = [hint(part) for part in self._parts]
+        self._examples = [[at(part, sizes) for part in self._parts] for sizes in _examples(self._parts)]
         self._sizes = {name: tuple(dict(terms(size)).get(m, 0) for m in monomials) for name, size in sizes.items()}
         self._free_of_signs = all(bounds(part)[0] >= 0 for part in self._parts)
         self._proven: dict[Vector, bool] = {}
@@ -60,9 +62,16 @@ class Placement:
         difference = tuple(map(sub, b, a))
         known = self._proven.get(difference)
         if known is None:
-            known = self._hint(difference) >= 0 and always("<=", 0, self._size(difference))
-            self._proven[difference] = known
+            known = self._proven[difference] = self._is_never_negative(difference)
         return known
+
+    def _is_never_negative(self, vector: Vector) -> bool:
+        if self._free_of_signs and min(vector, default=0) >= 0:
+            return True
+        # NOTE: a proof takes as long as a hundred examples, and most of what is asked does not hold.
+        if self._hint(vector) < 0 or any(sum(map(mul, vector, example)) < 0 for example in self._examples):
+            return False
+        return always("<=", 0, self._size(vector))
 
     def _most(self, ends: Sequence[Vector]) -> Vector:
         """What is no less than any of the ends: one of them if that is proven, else the most of each of their parts."""
@@ -78,6 +87,17 @@ class Placement:
 
     def _size(self, vector: Vector) -> Any:
         return sum(map(mul, self._parts, vector))
+
+
+def _examples(parts: Sequence[Any]) -> list[dict[Dimension, int]]:
+    """Sizes at which what does not hold for all is likely to fail: each dimension at one end, the others at one end."""
+    known = dimensions(parts).values()
+    found = []
+    for others in ("low", "high"):
+        ends = {d: getattr(d, others) for d in known}
+        found.append(ends)
+        found += [{**ends, d: d.high if others == "low" else d.low} for d in known]
+    return found
 
 
 def _plus(a: Vector, b: Vector) -> Vector:

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType, bool_, float32, int32, int64
 from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
-from graphc.base.size import always, hint
+from graphc.base.size import always, hint, is_one, is_size
 from graphc.ir.kernel.index import Index, flatten, unflatten
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar, simplify
@@ -31,7 +31,11 @@ def lowest(dtype: DType) -> float | int:
     return -np.inf if dtype.kind == "f" else int(np.iinfo(dtype.numpy).min)
 
 
-def _sizes(x: TensorType | OperandRef, slide: Sliding) -> Ints:
+def _is_written_out(kernel: Ints) -> bool:
+    return not any(map(is_size, kernel)) and prod(kernel) <= _WRITTEN_OUT
+
+
+def _sizes(x: TensorType | OperandRef | np.ndarray, slide: Sliding) -> Ints:
     return x.shape[len(x.shape) - slide.rank :]
 
 
@@ -84,7 +88,7 @@ def _first_max(x: np.ndarray, slide: Sliding) -> np.ndarray:
     """Row-major place in its window of the first maximum, or of the last NaN, never in the padding; -1 if none."""
     low = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     windows = slide.windows(x, low)
-    valid = slide.windows(np.ones(_sizes_of(x, slide), bool), False)
+    valid = slide.windows(np.ones(_sizes(x, slide), bool), False)
     first = np.full(windows.shape[: x.ndim], -1, np.int32)
     best = np.full(first.shape, low, x.dtype)
     for number, at in enumerate(np.ndindex(*slide.kernel)):
@@ -95,17 +99,13 @@ def _first_max(x: np.ndarray, slide: Sliding) -> np.ndarray:
     return first
 
 
-def _sizes_of(x: np.ndarray, slide: Sliding) -> Ints:
-    return x.shape[x.ndim - slide.rank :]
-
-
 def _max_grad_reference(x: np.ndarray, g: np.ndarray, **attrs: Any) -> np.ndarray:
     slide = Sliding(**attrs)
     first = _first_max(x, slide)
     places = np.arange(prod(slide.kernel)).reshape(slide.kernel)
     expand = (..., *(None,) * slide.rank)
     values = np.where(first[expand] == places, g[expand], np.zeros((), g.dtype))
-    return np.ascontiguousarray(slide.add_windows(values, _sizes_of(x, slide)))
+    return np.ascontiguousarray(slide.add_windows(values, _sizes(x, slide)))
 
 
 def _max_pick_reference(x: np.ndarray, h: np.ndarray, **attrs: Any) -> np.ndarray:
@@ -157,7 +157,7 @@ class _Window:
 
     def first_max(self) -> Scalar:
         """Number of the first maximum, or of the last NaN, as an i32 scalar; -1 when every element is padding."""
-        if prod(self.slide.kernel) <= _WRITTEN_OUT:
+        if _is_written_out(self.slide.kernel):
             return self._compare_in_turn()
         return self._compare_by_loops()
 
@@ -206,7 +206,7 @@ def _lower_max_pick(c: LowerContext, index: tuple[Index, ...], x: OperandRef, h:
     slide = Sliding(**attrs)
     window = _Window(c, x, slide, index)
     first = window.first_max()
-    if prod(slide.kernel) <= _WRITTEN_OUT:
+    if _is_written_out(slide.kernel):
         result = c.nest.const(0, h.dtype)
         for number, at in window.places():
             result = c.nest.select(first.eq(number), window.load(h, at), result)
@@ -249,7 +249,7 @@ def _scatter(c: LowerContext, window: _Window, first: Scalar, gradient: Scalar) 
         value = c.nest.select(first.eq(number), gradient, 0)
         c.store((*window.lead, *place), value, guard=guard, combine=combine)
 
-    if prod(kernel) <= _WRITTEN_OUT:
+    if _is_written_out(kernel):
         for number, at in window.places():
             send(number, at)
         return
@@ -294,7 +294,7 @@ def _avg_reference(x: np.ndarray, kernel: Ints, stride: Ints, padding: Pairs, co
     total = np.zeros(windows.shape[: x.ndim], x.dtype)
     for at in np.ndindex(*kernel):
         total += windows[(..., *at)]
-    return total / _counts(slide, _sizes_of(x, slide), count_include_pad, x.dtype)
+    return total / _counts(slide, _sizes(x, slide), count_include_pad, x.dtype)
 
 
 def _avg_grad_reference(
@@ -375,12 +375,12 @@ def _dimensions(slide: Sliding, sizes: Ints, op: str) -> list[int]:
     """The dimensions along which to pool, one after the other, where that reads at most half as many elements as whole
     windows have; else none. Windows larger than what they slide over overlap so much that it reads far fewer."""
     counts = slide.output(op, sizes)
-    found = [d for d in reversed(range(slide.rank)) if slide.kernel[d] > 1 or slide.stride[d] > 1]
+    found = [d for d in reversed(range(slide.rank)) if not (is_one(slide.kernel[d]) and is_one(slide.stride[d]))]
     present, reads = list(sizes), 0
     for d in found:
         present[d] = counts[d]
-        reads += hint(prod(present)) * slide.kernel[d]
-    return found if len(found) > 1 and 2 * reads <= hint(prod(counts)) * prod(slide.kernel) else []
+        reads += hint(prod(present) * slide.kernel[d])
+    return found if len(found) > 1 and 2 * reads <= hint(prod(counts) * prod(slide.kernel)) else []
 
 
 def _decompose_max(x: Any, **attrs: Any) -> Any:

@@ -18,6 +18,7 @@ from graphc.base.interruptions import kept_outside
 from graphc.base.shape_patterns import ShapePatterns
 from graphc.base.symbolic import record_of
 from graphc.ir.graph.graph import INPUT, Graph, Value, input_path
+from graphc.ir.graph.interpret import settle
 from graphc.ir.graph.verify import sub_graphs
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
@@ -115,7 +116,8 @@ def trace(target: Any, *examples: Any, dims: Any = None, **keyword_examples: Any
 
     ``dims`` names sizes of inputs that are not fixed, as ``compile`` takes it: ``dims={"x": (gc.Dim("batch"),)}``.
     Where the function branches on one of them, the graph holds for the sizes for which the branch goes as it does for
-    the hints; ``graph.assumptions`` holds these conditions, each with its line.
+    the hints; ``graph.assumptions`` holds these conditions, each with its line. Those that limit a dimension do so in
+    the graph, too: it has a smaller range there, or is a number or a multiple (``4*time_4``).
 
     Parameters, buffers and the random state are arguments of the graph of class param and state, with their qualified
     names; what is written to in place is written back at the end. Other tensors become constants. Nothing outside
@@ -127,7 +129,7 @@ def trace(target: Any, *examples: Any, dims: Any = None, **keyword_examples: Any
     traced = trace_function(target, examples, keyword_examples, patterns=patterns)
     traced.graph.assumptions = tuple(traced.assumptions.found.values())
     traced.graph.bound = {input_path(a.value): a.tensor for a in traced.arguments}
-    return traced.graph
+    return settle(traced.graph)
 
 
 def patterns_of(target: Any, dims: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ShapePatterns:

@@ -35,7 +35,6 @@ _NO_SIZES = (
     "dilation",
     "tile",
     "spare",
-    "kernel",
     "n",
     "stream",
     "count",

@@ -419,3 +419,11 @@ def test_what_can_be_traced():
     seen = []
     graphc.trace(lambda x: seen.append(graphc.is_tracing()) or x, X)
     assert seen == [True]
+
+
+def test_what_a_trace_assumes_of_a_size_limits_it():
+    table, time = graphc.rand(128, 6), graphc.Dim("time")
+    graph = graphc.trace(lambda x: x + table[: x.shape[0]], graphc.rand(5, 6), dims=[(time,)])
+    assert [str(a).partition(" (")[0] for a in graph.assumptions] == ["time <= 128"]
+    verify_graph(graph)
+    assert (graph.dims["time"].low, graph.dims["time"].high) == (1, 128)

@@ -11,6 +11,7 @@ from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.named_dims import chosen_sizes
 from graphc.base.shape_patterns import ShapePatterns
 from graphc.base.size import Dimension, at, is_size
+from graphc.base.size_limits import limits
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
 from graphc.ir.op import Attrs, Trait
@@ -137,6 +138,17 @@ def bind(graph: Graph, sizes: Mapping[str, int]) -> Graph:
     do not fit.
     """
     return _Binder(chosen_sizes(graph.dims, sizes)).transform(graph)
+
+
+def settle(graph: Graph) -> Graph:
+    """The graph for the sizes for which its assumptions hold: dimensions have narrower ranges, or are numbers,
+    multiples or other dimensions, so that type rules need not ask; the graph itself where no assumption says so."""
+    found = limits(graph.assumptions, graph.dims)
+    if not found:
+        return graph
+    settled = bind(graph, found)
+    settled.assumptions = graph.assumptions
+    return settled
 
 
 def bound_sizes(value: Any, sizes: Mapping[Dimension, Any]) -> Any:

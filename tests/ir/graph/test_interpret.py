@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from graphc.base.assumptions import Assumptions, assuming
 from graphc.errors import ArgumentError, GraphcError, ShapeError
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Node
-from graphc.ir.graph.interpret import Evaluator, Interpreter, Reemitter, bind, copy, evaluate, live_nodes
+from graphc.ir.graph.interpret import Evaluator, Interpreter, Reemitter, bind, copy, evaluate, live_nodes, settle
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import print_graph
 from graphc.ir.op import REGISTRY
@@ -141,3 +142,19 @@ def test_sub_graphs_are_bound_too():
     assert print_graph(bind(graph, {"batch": 2, "time": 3})) == fixed
     (y,) = evaluate(graph, [np.zeros(2, np.float32), np.ones((3, 2), np.float32)])
     assert y.tolist() == [3, 3]
+
+
+def test_assumptions_of_a_graph_limit_its_dimensions():
+    graph = parse_graph(SYMBOLIC)
+    time = graph.inputs[1].shape[1]
+    assert settle(graph) is graph
+    with assuming(Assumptions()) as assumptions:
+        assert time % 4 == 0 and time <= 200
+    graph.assumptions = tuple(assumptions.found.values())
+    settled = settle(graph)
+    assert str(settled).startswith(
+        "dim batch = 1..64 hint 32\ndim time_4 = 1..50 hint 32\ngraph @g(%x: f32[batch,4*time_4], "
+    )
+    assert settled.assumptions == graph.assumptions
+    with pytest.raises(ShapeError, match="dimension 1 of %x is 6, and no time_4 gives"):
+        evaluate(settled, [np.ones(s, np.float32) for s in ((3, 6), (4, 6), (12,))])

@@ -1,0 +1,164 @@
+"""What dimensions are where assumptions hold: narrower ranges, numbers, multiples, or sizes of other dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from graphc.base.assumptions import Assumption
+from graphc.base.named_dims import Dim, dimensions
+from graphc.base.size import Dimension, Quotient, Size, at, is_size, terms
+
+
+def limits(assumptions: Iterable[Assumption], known: Mapping[str, Dimension]) -> dict[str, Any]:
+    """What stands for dimensions, by name, in what holds only where the assumptions do.
+
+    ``n <= 128`` gives n with that range, ``n == 5`` gives 5, ``n == m`` gives m, ``n == 4*(n // 4)`` gives ``4*n_4``
+    with a dimension n_4. Dimensions of which nothing is assumed are left out, and so are assumptions that are no limits
+    of one dimension, as ``n <= m``.
+    """
+    found = _Limits(known)
+    given = list(assumptions)
+    for _ in range(len(known) + 1):
+        for assumption in given:
+            found.take(assumption)
+    return {name: found.now[d] for name, d in known.items() if found.now[d] != _size_of(d)}
+
+
+def _size_of(dimension: Dimension) -> Size:
+    return Size(((((dimension, 1),), 1),))
+
+
+class _Themselves(dict[Dimension, Any]):
+    """Dimensions that nothing stands for are themselves."""
+
+    def __missing__(self, dimension: Dimension) -> Any:
+        return _size_of(dimension)
+
+
+class _Limits:
+    """What stands for each dimension so far."""
+
+    def __init__(self, known: Mapping[str, Dimension]):
+        self.now: dict[Dimension, Any] = {d: _size_of(d) for d in known.values()}
+        self.names = set(known)
+
+    def replace(self, dimension: Dimension, size: Any) -> None:
+        """Puts a size in the place of a dimension."""
+        values = _Themselves({dimension: size})
+        self.now = {d: at(present, values) for d, present in self.now.items()}
+
+    def take(self, assumption: Assumption) -> None:
+        """Uses one assumption, with what is known by now."""
+        a, b = (at(size, _Themselves(self.now)) for size in (assumption.a, assumption.b))
+        difference = b - a
+        if not is_size(difference):
+            return
+        if assumption.relation == "<=":
+            self.at_least_zero(difference if assumption.answer else -difference - 1)
+        elif assumption.answer:
+            self.zero(difference)
+        else:
+            self.not_zero(difference)
+
+    def at_least_zero(self, size: Any) -> None:
+        """Narrows the range of a dimension that alone decides whether a size is negative."""
+        found = list(dimensions([size]).values())
+        direction = _direction(size) if len(found) == 1 else 0
+        if not direction:
+            return
+        (dimension,) = found
+        low, high = dimension.low, dimension.high
+        good, bad = (high, low) if direction > 0 else (low, high)
+        if at(size, {dimension: good}) < 0 or at(size, {dimension: bad}) >= 0:
+            return
+        while abs(good - bad) > 1:
+            middle = (good + bad) // 2
+            good, bad = (middle, bad) if at(size, {dimension: middle}) >= 0 else (good, middle)
+        self.narrow(dimension, *((good, high) if direction > 0 else (low, good)))
+
+    def narrow(self, dimension: Dimension, low: int, high: int) -> None:
+        """Gives a dimension a range inside of its own."""
+        common = [c for c in dimension.common if low <= c <= high]
+        self.replace(dimension, Dim(dimension.name, low, high, sorted((low, dimension.hint, high))[1], common))
+
+    def not_zero(self, size: Any) -> None:
+        """Takes the end of a range off."""
+        for dimension in dimensions([size]).values():
+            low, high = dimension.low, dimension.high
+            if len(dimensions([size])) == 1 and _direction(size) and low < high:
+                if at(size, {dimension: low}) == 0:
+                    self.narrow(dimension, low + 1, high)
+                elif at(size, {dimension: high}) == 0:
+                    self.narrow(dimension, low, high - 1)
+
+    def zero(self, size: Any) -> None:
+        """Puts what it must be in the place of a dimension."""
+        for monomial, factor in terms(size):
+            dimension = _alone(monomial)
+            if dimension is None:
+                continue
+            rest = size - _size_of(dimension) * factor
+            if self.is_multiple(dimension, factor, rest):
+                return
+            inside = dimension in dimensions([rest]).values()
+            whole = abs(factor) == 1 or (not is_size(rest) and rest % factor == 0)
+            if (
+                whole
+                and not inside
+                and self.is_in_range(dimension, value := -rest // factor if factor > 0 else rest // -factor)
+            ):
+                self.replace(dimension, value)
+                self.at_least_zero(value - dimension.low)
+                self.at_least_zero(dimension.high - value)
+                return
+
+    def is_in_range(self, dimension: Dimension, size: Any) -> bool:
+        return is_size(size) or dimension.low <= size <= dimension.high
+
+    def is_multiple(self, dimension: Dimension, factor: int, rest: Any) -> bool:
+        """Whether ``factor * dimension + rest`` is the remainder of a division by a number, which is so settled."""
+        parts = terms(rest)
+        atom = parts[0][0][0][0] if len(parts) == 1 and len(parts[0][0]) == 1 else None
+        if not isinstance(atom, Quotient) or is_size(atom.divisor) or atom.operand != _size_of(dimension):
+            return False
+        divisor = int(atom.divisor)
+        if parts[0][0][0][1] != 1 or parts[0][1] != -factor * divisor:
+            return False
+        low, high = -(-dimension.low // divisor), dimension.high // divisor
+        if low > high:
+            return False
+        name = f"{dimension.name}_{divisor}"
+        while name in self.names:
+            name += "_"
+        self.names.add(name)
+        hint = sorted((low, dimension.hint // divisor, high))[1]
+        common = [c // divisor for c in dimension.common if c % divisor == 0]
+        self.replace(dimension, divisor * Dim(name, low, high, hint, common))
+        return True
+
+
+def _alone(monomial: Any) -> Dimension | None:
+    """The dimension that a monomial consists of."""
+    if len(monomial) != 1 or monomial[0][1] != 1 or not isinstance(monomial[0][0], Dimension):
+        return None
+    return monomial[0][0]
+
+
+def _direction(size: Any) -> int:
+    """1 where a size of one dimension never falls as it grows, -1 where it never rises, 0 where that is not seen."""
+    found = {_sign(factor) * _of_monomial(monomial) for monomial, factor in terms(size) if monomial}
+    return found.pop() if len(found) == 1 else 0
+
+
+def _of_monomial(monomial: Any) -> int:
+    if all(isinstance(atom, Dimension) for atom, _ in monomial):
+        return 1
+    ((atom, power), *others) = monomial
+    if others or power != 1 or not isinstance(atom, Quotient) or is_size(atom.divisor):
+        return 0
+    return _direction(atom.operand)
+
+
+def _sign(number: int) -> int:
+    return 1 if number > 0 else -1

@@ -1,0 +1,82 @@
+"""What dimensions are where assumptions hold."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from graphc.base.assumptions import Assumptions, assuming
+from graphc.base.named_dims import Dim, dimensions
+from graphc.base.size import at, bounds
+from graphc.base.size_limits import limits
+
+N, M = Dim("n", 1, 512, hint=32, common=(8, 300)), Dim("m", 2, 64, hint=32)
+KNOWN = dimensions([N, M])
+
+
+def assumed(ask) -> dict:
+    with assuming(Assumptions()) as assumptions:
+        ask()
+    return limits(assumptions.found.values(), KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("ask", "text", "ranges"),
+    [
+        (lambda: N <= 128, {"n": "n"}, {"n": (1, 128)}),
+        (lambda: N * 3 + 1 > 20, {"n": "n"}, {"n": (7, 512)}),
+        (lambda: N > 40, {"n": "n"}, {"n": (1, 40)}),
+        (lambda: N // 4 >= 2, {"n": "n"}, {"n": (8, 512)}),
+        (lambda: 100 - N // 4 >= N // 8, {"n": "n"}, {"n": (1, 271)}),
+        (lambda: N == 32, {"n": "32"}, {}),
+        (lambda: N == 1, {"n": "n"}, {"n": (2, 512)}),
+        (lambda: N == 5, {}, {}),
+        (lambda: 2 * N == 64, {"n": "32"}, {}),
+        (lambda: N == M, {"m": "m"}, {"m": (2, 64)}),
+        (lambda: N == 2 * M - 32, {"n": "2*m - 32", "m": "m"}, {"m": (17, 64)}),
+        (lambda: N == N // 4 * 4, {"n": "4*n_4"}, {"n_4": (1, 128)}),
+        (lambda: N % 16 == 0 and N <= 100, {"n": "16*n_16"}, {"n_16": (1, 6)}),
+        (lambda: N <= M, {}, {}),
+        (lambda: N * M <= 5000, {}, {}),
+    ],
+)
+def test_assumptions_are_limits(ask, text, ranges):
+    found = assumed(ask)
+    if text == {"m": "m"}:
+        assert {str(size) for size in found.values()} <= {"m", "n"} and len(dimensions(found.values())) == 1
+        return
+    assert {name: str(size) for name, size in found.items()} == text
+    assert {name: (d.low, d.high) for name, d in dimensions(found.values()).items()} == ranges
+
+
+def test_common_sizes_that_are_left_are_kept():
+    (n,) = dimensions(assumed(lambda: N <= 128).values()).values()
+    assert (n.hint, n.common) == (32, (8,))
+
+
+def _random_question(generator: random.Random):
+    a = generator.choice([N, M, N + M, 2 * N - 5, N // 3, M * generator.randint(1, 3), N - M // 2])
+    b = generator.choice([M, 3, 7, 64, N // 4 * 4, 100, M + 3])
+    return (lambda: a == b) if generator.random() < 0.4 else (lambda: a <= b)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_sizes_for_which_assumptions_hold_stay_possible(seed):
+    generator = random.Random(seed)
+    questions = [_random_question(generator) for _ in range(generator.randint(1, 3))]
+    n, m = KNOWN["n"], KNOWN["m"]
+    with assuming(Assumptions({n: generator.randint(1, 512), m: generator.randint(2, 64)})) as assumptions:
+        for question in questions:
+            question()
+    found = limits(assumptions.found.values(), KNOWN)
+    free = list(dimensions([found.get("n", N), found.get("m", M)]).values())
+    for values in ({n: i, m: j} for i in (*range(1, 80), 255, 256, 512) for j in range(2, 65)):
+        if assumptions.broken(values) is None:
+            low_high = {name: bounds(size) for name, size in found.items()}
+            for name, (low, high) in low_high.items():
+                assert low <= values[KNOWN[name]] <= high
+    for _ in range(20):
+        chosen = {d: generator.randint(d.low, d.high) for d in free}
+        for name, size in found.items():
+            assert KNOWN[name].low <= at(size, chosen) <= KNOWN[name].high

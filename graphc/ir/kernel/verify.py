@@ -41,6 +41,7 @@ from graphc.ir.kernel.statements import (
     Storage,
     Store,
     Update,
+    aligned,
 )
 from graphc.ir.kernel.text import kernel_lines, program_lines
 from graphc.ir.literal import print_type
@@ -428,7 +429,7 @@ class _ProgramVerifier:
             self.present = storage
             require(at_most(0, storage.offset), f"%{storage.name} has no place in the arena, others have")
             require(storage.offset % ALIGNMENT == 0, f"%{storage.name} is not aligned to {ALIGNMENT} bytes")
-            inside = at_most(storage.offset + storage.nbytes, self.program.arena)
+            inside = _ends_before(storage, self.program.arena)
             require(inside, f"%{storage.name} ends at {storage.offset + storage.nbytes} of {self.program.arena} bytes")
         self.overlaps(temps)
 
@@ -446,9 +447,17 @@ class _ProgramVerifier:
             for name in starting.get(i, ()):
                 for first, second in live.add(temps[name]):
                     apart = f"%{first.name} and %{second.name} are in use at once and overlap in the arena"
-                    require(at_most(first.offset + first.nbytes, second.offset), apart)
+                    require(_ends_before(first, second.offset), apart)
             for name in ending.get(i, ()):
                 live.remove(temps[name])
+
+
+def _ends_before(storage: Storage, place: int) -> bool:
+    """Whether a storage ends before a place of the arena. Sizes known at run time are made of rounded ones there, so
+    that it is easier to prove of what the storage takes with the gap behind it."""
+    if at_most(storage.offset + storage.nbytes, place):
+        return True
+    return is_size(storage.nbytes) and at_most(storage.offset + aligned(storage.nbytes), place)
 
 
 class _Memory:
@@ -482,7 +491,7 @@ class _SizedMemory:
     def add(self, storage: Storage) -> Iterator[tuple[Storage, Storage]]:
         """Takes a storage in; it has to lie before or behind each other one."""
         for other in self.storages.values():
-            behind = at_most(other.offset + other.nbytes, storage.offset)
+            behind = _ends_before(other, storage.offset)
             yield (other, storage) if behind else (storage, other)
         self.storages[storage.name] = storage
 

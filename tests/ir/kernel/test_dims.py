@@ -248,3 +248,11 @@ def test_the_upper_digit_of_a_remainder_bounds_it():
     assert whole == place % (2 * TIME) and part == whole // TIME
     assert stays_within(whole, (Bound(part, 0, 1),), TIME) is None
     assert stays_within(whole, (Bound(part, 1, 2),), TIME) is not None
+
+
+def test_storages_of_an_arena_that_are_rounded_up_are_proven_with_the_gaps_behind_them():
+    text = PROGRAM.replace("f32[batch,time] at 64", "f32[batch,time] at 64*((batch + 1) // 2)")
+    text = text.replace(
+        "arena (batch*time + 15) // 16 * 64 + 64", "arena 192*((batch + 1) // 2) + (batch*time + 15) // 16 * 64 - 128"
+    )
+    verify_program(parse_program(text))

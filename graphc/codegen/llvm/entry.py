@@ -105,15 +105,22 @@ def _spaced(items: Sequence[Item]) -> list[Item]:
     return [p for item in items for p in ((item, "") if isinstance(item, Function) else (item,))]
 
 
+_LEAST = "llvm.umin.i64"
 _THREADS = f"@{THREADS} = external global {{ ptr, i64, i64 }}\n"
 
 
-def _start(table: Parameter, most: int, scratch: str, head: Sequence[str]) -> Function:
-    """The entry of a program that threads share; ``head`` computes the register ``scratch``, if it is one."""
-    body = "".join(f"{line}\n" for line in ("entry:", *head)) if head else ""
+def _start(table: Parameter, most: int, scratch: str, parts: str, head: Sequence[str]) -> Function:
+    """The entry of a program that threads share; ``head`` computes the registers ``scratch`` and ``parts``, where they
+    depend on the sizes of a call. With ``parts`` no more threads than those share it."""
+    allowed = "%allowed" if parts else "%count"
+    body = "\n".join(["entry:", *head, ""] if head else [])
     body += f"""\
   %pcount = getelementptr i8, ptr @{THREADS}, i64 8
-  %count = load atomic i64, ptr %pcount monotonic, align 8
+  {allowed} = load atomic i64, ptr %pcount monotonic, align 8
+"""
+    if parts:
+        body += f"  %count = call i64 @{_LEAST}(i64 %allowed, i64 {parts})\n"
+    body += f"""\
   %more = icmp ugt i64 %count, 1
   br i1 %more, label %share, label %alone
 alone:
@@ -249,9 +256,13 @@ class _EntryWriter:
     def start(self) -> Function:
         """The entry of a program that threads share."""
         self.sizes = SizeWriter(self.declare)
-        scratch = self.sizes.value(self.program.scratch)
-        head = [*self.dimensions(), *self.sizes.lines] if is_size(self.program.scratch) else []
-        return _start(self.table, self.threads.most, scratch, head)
+        scratch, parts = self.sizes.value(self.program.scratch), ""
+        if is_size(self.threads.parts):
+            parts = self.sizes.value(self.threads.parts)
+            self.declare(_LEAST, f"declare i64 @{_LEAST}(i64, i64)")
+        sized = is_size(self.program.scratch) or is_size(self.threads.parts)
+        head = [*self.dimensions(), *self.sizes.lines] if sized else []
+        return _start(self.table, self.threads.most, scratch, parts, head)
 
     def dimensions(self) -> list[str]:
         """The lines that load the sizes of all dimensions."""

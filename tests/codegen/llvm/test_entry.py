@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 
 from graphc.base.dtypes import float32
-from graphc.codegen.llvm.entry import ENTRY, bound_storages
+from graphc.base.size import at
+from graphc.codegen.llvm.entry import ENTRY, bound_storages, emit_program
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.memory.bufferize import plan_memory
+from graphc.codegen.schedule.pipeline import plan_execution, schedule_program
+from graphc.ir.kernel.dims import dims_of_program
 from graphc.ir.kernel.index import Axis, as_index
 from graphc.ir.kernel.interpret import run_program
+from graphc.ir.kernel.parse import parse_program
 from graphc.ir.kernel.statements import Call, Program, Storage, aligned
 from graphc.ir.kernel.verify import verify_program
 from tests.codegen.kernel_native import kernel_of
@@ -145,3 +150,35 @@ def test_the_calls_of_a_long_program_are_in_several_functions():
     assert max(f.count("call void") for f in text.split("define ")) < count
     (y,) = run(long, np.arange(4, dtype=np.float32))
     np.testing.assert_array_equal(y, 8 * np.arange(4, dtype=np.float32))
+
+
+def test_a_call_of_small_sizes_is_shared_by_fewer_threads():
+    text = """\
+dim n = 1..100000 hint 65536
+program @f {
+  input %x: f32[n,64]
+  output %y: f32[n,64]
+
+  kernel @k(%x: f32[64*n] in, %y: f32[64*n] out) {
+    for i in n parallel {
+      for j in 64 parallel {
+        a: f32 = load %x[64*i + j]
+        b: f32 = sqrt(a)
+        store %y[64*i + j] = b
+      }
+    }
+  }
+
+  call @k(%x, %y)
+}
+"""
+    target = target_named("avx2")
+    program = plan_memory(schedule_program(parse_program(text), target))
+    execution = plan_execution(program, target)
+    parts = execution.threads.parts
+    assert execution.threads.most == target.costs.threads.most
+    ((dimension, few),) = [(d, at(parts, {d: 16})) for d in dims_of_program(program).values()]
+    assert few == 0 and at(parts, {dimension: 65536}) >= 2
+    assert at(parts, {dimension: 65536}) == pytest.approx(2 * at(parts, {dimension: 32768}), abs=1)
+    entry = emit_program(program, target, execution)
+    assert "%count = call i64 @llvm.umin.i64(i64 %allowed, i64 %z" in entry

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from graphc.base.size import always, hint
+from graphc.base.size import always, hint, is_size
+from graphc.codegen.machine.costs import ThreadCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.estimate.cost import StatementCounts, kernel_ns
 from graphc.codegen.schedule.threads.chunks import Chunking, chunk_kernel
@@ -25,6 +27,9 @@ class ThreadPlan:
     """Numbers of the calls before which all threads wait for each other."""
     most: int = 1
     """How many threads there should be at most."""
+    parts: Any = 0
+    """A size where sizes are known at run time: how many parts of worthwhile length a call has, so that no more threads
+    share it; else 0."""
 
     def shared_loops(self, calls: Sequence[Call]) -> set[Axis]:
         """Loops through which all threads go: they share a kernel in it, or a barrier stands in it."""
@@ -47,6 +52,7 @@ def plan_threads(program: Program, target: Target) -> ThreadPlan:
         runs[call.kernel] += hint(call.runs)
     repeated = {call.kernel for call in program.calls if call.loops}
     chunked: dict[str, Chunking] = {}
+    times: dict[str, int] = {}
     shared = 0
     for kernel in (k for k in program.kernels if runs[k.name]):
         counts = StatementCounts()
@@ -54,12 +60,29 @@ def plan_threads(program: Program, target: Target) -> ThreadPlan:
         least = costs.repeated_ns if kernel.name in repeated else costs.split_ns
         chunking = chunk_kernel(kernel, counts, costs) if ns >= least else None
         if chunking is not None:
-            chunked[kernel.name] = chunking
+            chunked[kernel.name], times[kernel.name] = chunking, ns
             shared += ns * runs[kernel.name]
     if not chunked or shared < costs.team_ns:
         return ThreadPlan()
-    most = max(2, min(costs.most, shared // costs.part_ns))
-    return ThreadPlan(chunked, frozenset(_Barriers(program, chunked).find()), most)
+    barriers = frozenset(_Barriers(program, chunked).find())
+    parts = _parts(program, chunked, times, costs)
+    if is_size(parts):
+        return ThreadPlan(chunked, barriers, costs.most, parts)
+    return ThreadPlan(chunked, barriers, max(2, min(costs.most, shared // costs.part_ns)))
+
+
+_SCALE = 256
+"""Parts of a nanosecond in which the time of a grain is counted."""
+
+
+def _parts(program: Program, chunked: Mapping[str, Chunking], times: Mapping[str, int], costs: ThreadCosts) -> Any:
+    """The time of all shared calls in the unit that is worth a thread: a grain takes as long whatever the sizes are."""
+    work: Any = 0
+    for call in program.calls:
+        if call.kernel in chunked:
+            grains = chunked[call.kernel].grains
+            work = work + call.runs * grains * max(1, _SCALE * times[call.kernel] // max(1, hint(grains)))
+    return work // (_SCALE * costs.part_ns)
 
 
 @dataclass(frozen=True)

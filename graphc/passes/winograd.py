@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -9,7 +10,7 @@ from math import prod
 import numpy as np
 
 from graphc.base import config
-from graphc.base.size import hint, is_size
+from graphc.base.size import always, hint, is_size
 from graphc.codegen.machine.costs import DEFAULT, Costs, RewriteCosts
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
@@ -62,14 +63,15 @@ def _convolution(costs: RewriteCosts, reasons: list[str], graph: Graph, node: No
     dilation, *other = node.attrs["dilation"]
     if other != [dilation]:
         return None
-    if any(map(is_size, (*weight.shape, *node.result.shape[1:]))):
-        reasons.append(f"%{node.result.name}: no tiles, for the sides of its result are known at run time")
+    tiles = [tile for tile in _TILES if _covers(node, tile, dilation)]
+    if not tiles:
+        reasons.append(f"%{node.result.name}: no tiles, for sizes that are known at run time decide how many there are")
         return None
     constant = weight.node.op is CONSTANT
     price = costs.winograd_weight if is_call_invariant(weight) else costs.winograd_live_weight
-    work = {tile: _turned(node, tile, dilation, price, costs) for tile in _TILES}
-    tile = min(_TILES, key=work.__getitem__)
-    places = hint(x.shape[0]) * prod(node.result.shape[2:])
+    work = {tile: _turned(node, tile, dilation, price, costs) for tile in tiles}
+    tile = min(tiles, key=work.__getitem__)
+    places = hint(x.shape[0] * prod(node.result.shape[2:]))
     direct = _KERNEL**2 * x.shape[1] * node.result.shape[1] * (places + costs.winograd_weight)
     if work[tile] * costs.winograd_advantage > direct:
         return None
@@ -77,7 +79,7 @@ def _convolution(costs: RewriteCosts, reasons: list[str], graph: Graph, node: No
         f"%{node.result.name}: {direct / work[tile]:.2f} times less work by tiles of {tile}x{tile}, estimated"
     )
     with use(GraphDispatcher(graph, node.location)):
-        spare, image = _spare(node, tile, dilation, costs), _whole_tiles(x, tile, dilation)
+        spare, image = _spare(node, tile, dilation, costs), _whole_tiles(x, _missing(node, tile, dilation))
         tiles = winograd_input(image, tile=tile, kernel=_KERNEL, spare=spare, dilation=dilation)
         if constant:
             turned = transform_weights(np.asarray(weight.node.attrs["value"]), tile)
@@ -86,6 +88,22 @@ def _convolution(costs: RewriteCosts, reasons: list[str], graph: Graph, node: No
             factors = winograd_weight(weight, tile=tile)
         products = matmul(tiles, factors)
         return winograd_output(products, tile=tile, kernel=_KERNEL, shape=node.result.shape, dilation=dilation)
+
+
+def _covers(node: Node, tile: int, dilation: int) -> bool:
+    """Whether tiles cover the result whatever the size of an image is, by as many rows and columns more for all."""
+    if not any(map(is_size, (*node.operands[1].shape, *node.result.shape[1:]))):
+        return True
+    if dilation > 1 or any(map(is_size, (*node.operands[1].shape, node.result.shape[1]))):
+        return False
+    missing = _missing(node, tile, dilation)
+    counts = ((side + more) // tile for side, more in zip(node.result.shape[2:], missing, strict=True))
+    return not any(map(is_size, missing)) and all(always("<=", 1, count) for count in counts)
+
+
+def _missing(node: Node, tile: int, dilation: int) -> list[int]:
+    """How many rows and columns more make whole tiles of the result."""
+    return [-s % (tile * dilation) for s in node.result.shape[2:]]
 
 
 def _spare(node: Node, tile: int, dilation: int, costs: RewriteCosts) -> int:
@@ -105,9 +123,8 @@ def _turned(node: Node, tile: int, dilation: int, price: int, costs: RewriteCost
     return (tile + _KERNEL - 1) ** 2 * (weights + costs.winograd_transform * tiles * (channels + result[1]))
 
 
-def _whole_tiles(x: Value, tile: int, dilation: int) -> Value:
+def _whole_tiles(x: Value, missing: Sequence[int]) -> Value:
     """The image with zeros after the last rows and columns, so that tiles cover it; one padding instead of two."""
-    missing = [-(s - (_KERNEL - 1) * dilation) % (tile * dilation) for s in x.shape[2:]]
     if not any(missing):
         return x
     low, high, source = (0, 0, 0, 0), (0, 0, *missing), x

@@ -346,12 +346,21 @@ def test_images_of_one_size_are_convolved_by_tiles_however_many_there_are():
         check_equal(fixed, bound, rtol=1e-3, atol=1e-3)
 
 
+def test_images_of_whole_tiles_are_convolved_by_these_whatever_their_size():
+    text = IMAGE.format(name="k", hint=2, batch=2, side="16*k", result="16*k - 2").replace("1..64", "1..4")
+    text = text.replace("[[0, 0],", "[[1, 1],").replace("16*k - 2", "16*k").lstrip()
+    graph = parse_graph(text)
+    result = optimize(graph)
+    assert "winograd_input" in {n.op.name for n in result.nodes()}
+    for k in (1, 3):
+        check_equal(bind(graph, {"k": k}), bind(result, {"k": k}), rtol=1e-3, atol=2e-3)
+
+
 def test_images_of_other_sizes_are_convolved_directly_and_it_is_said_why():
-    text = (
-        IMAGE.format(name="side", hint=30, batch=2, side="side", result="side - 2").replace("1..64", "3..64").lstrip()
-    )
-    result = Winograd().run(parse_graph(text))
-    assert (result.changed, result.reasons) == (0, ("%y: no tiles, for the sides of its result are known at run time",))
+    text = IMAGE.format(name="side", hint=30, batch=2, side="side", result="side - 2").replace("1..64", "3..64")
+    result = Winograd().run(parse_graph(text.lstrip()))
+    reason = "%y: no tiles, for sizes that are known at run time decide how many there are"
+    assert (result.changed, result.reasons) == (0, (reason,))
 
 
 ROWS = """

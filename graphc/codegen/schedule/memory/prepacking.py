@@ -9,7 +9,10 @@ from functools import cache
 
 import numpy as np
 
+from graphc.base.size import is_size
 from graphc.files.manifest import PREPACKED, Recipe
+from graphc.ir.kernel.dims import dims_of_kernel
+from graphc.ir.kernel.index import sizes_of
 from graphc.ir.kernel.statements import Call, Program, Storage
 from graphc.ir.kernel.text import print_kernel
 
@@ -21,6 +24,7 @@ def call_invariant_storages(program: Program) -> frozenset[str]:
         return frozenset(known)
     shared = {name for s in program.storages if s.alias for name in (s.name, s.alias)}
     steps = [_Step(program, call) for call in program.calls]
+    named = any(is_size(n) for s in program.storages for n in s.shape)
     call_invariant = {s.name for s in program.storages if s.cls == "temp"} - shared
     call_invariant &= {name for step in steps for name in step.written}
     readers: dict[str, list[_Step]] = {}
@@ -28,7 +32,7 @@ def call_invariant_storages(program: Program) -> frozenset[str]:
         for name in step.read & call_invariant:
             readers.setdefault(name, []).append(step)
     known |= call_invariant
-    lost = [step for step in steps if not step.needs_only(known)]
+    lost = [step for step in steps if not step.needs_only(known) or (named and step.depends_on_sizes(program))]
     while lost:
         for name in lost.pop().written & call_invariant:
             call_invariant.discard(name)
@@ -132,6 +136,11 @@ class _Step:
     def needs_only(self, known: set[str] | frozenset[str]) -> bool:
         """Whether it runs once, and reads nothing else."""
         return not self.call.loops and self.read <= known
+
+    def depends_on_sizes(self, program: Program) -> bool:
+        """Whether what it does is not the same in all calls, even where what it reads is."""
+        offsets = any(True for offset in self.call.offsets for _ in sizes_of(offset))
+        return offsets or bool(dims_of_kernel(program.kernel(self.call.kernel)))
 
 
 def _before(storage: Storage, made: set[str]) -> Storage:

@@ -9,6 +9,7 @@ from graphc.codegen.schedule.memory.bufferize import plan_memory
 from graphc.codegen.schedule.memory.prepacking import call_invariant_storages, recipes, split_prepacking
 from graphc.codegen.schedule.pipeline import schedule_program
 from graphc.files.manifest import PREPACKED, Recipe
+from graphc.ir.kernel.dims import dims_of_program
 from graphc.ir.kernel.interpret import run_program
 from graphc.ir.kernel.statements import Program
 from graphc.ir.kernel.verify import verify_program
@@ -143,3 +144,22 @@ def test_constants_are_part_of_a_recipe_by_content():
     text = LINEAR.replace("%e = exp(%s) : f32[40]", made)
     (one,), (also,), (other,) = (recipes_of(text.replace("VALUE", v)) for v in values)
     assert one == also and one.digest != other.digest
+
+
+STEPS = """
+    dim n = 1..64 hint 8
+    graph @f(%x: f32[6,n,32], %w: f32[32,32] weight "w") -> (f32[n,32]) {
+      %h = broadcast_to(f32(0.0)) {shape=[n,32]} : f32[n,32]
+      %r = scan(%h, %x, %w) {body=graph @step(%a: f32[n,32], %b: f32[n,32], %u: f32[32,32]) -> (f32[n,32]) {
+        %m = matmul(%a, %u) {transpose_a=false, transpose_b=true} : f32[n,32]
+        %o = add(%m, %b) : f32[n,32]
+        return %o
+      }, carries=1, sequences=1, length=6} : f32[n,32]
+      return %r
+    }"""
+
+
+def test_what_depends_on_sizes_of_a_call_is_computed_in_each():
+    main, first = split_prepacking(schedule_program(lower_graph(optimize(graph_of(STEPS))), WIDE))
+    assert first is not None and not dims_of_program(first)
+    assert list(dims_of_program(main)) == ["n"]

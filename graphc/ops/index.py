@@ -97,7 +97,7 @@ def _batched_gather(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attr
     front = move(x.value, axis + 1, 1, 1)
     extent, rest = front.shape[1], front.shape[2:]
     if not extent:
-        return None
+        return filled(0, x.value.dtype, (size, *gathered_shape(x.shape, indices.shape, axis)))
     flat = reshape(front, shape=(size * extent, *rest))
     found = gather(flat, _rows_of(size, extent, indices.value), axis=0)
     return move(found, 1, rank, 1 + axis)

@@ -10,6 +10,8 @@ import pytest
 import graphc.ops.registry  # noqa: F401  (fills the registry)
 from graphc.base.assumptions import Assumptions, assuming
 from graphc.base.errors import GraphcError
+from graphc.base.named_dims import Dim
+from graphc.compiled.op_check import sample_graph
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import bind, evaluate
 from graphc.ir.graph.parse import parse_graph
@@ -27,7 +29,7 @@ from tests.ops.named import Naming, every_naming
 from tests.ops.one_kernel import decomposed, lower_op
 
 OPS = [op for op in REGISTRY.values() if every_naming(op)]
-BATCH = 3
+BATCH, SAMPLES = 3, 6
 UNPROVEN = {
     ("conv", (("x", 0, 0), ("x", 1, 3))): "one dimension as the batch and as the window",
     ("winograd_weight", (("x", 0, 0), ("x", 0, 2), ("x", 0, 3))): "the window, which is written out",
@@ -104,6 +106,27 @@ def test_batches_are_those_of_every_size(op: OpDef):
     takes_batches = not op.has(Trait.STATE_WRITE) and not op.has(Trait.RANDOM)
     for naming in namings_of(op) if takes_batches else ():
         compare(naming, lambda graph: batched_graph(graph, BATCH, [True] * len(graph.inputs)), True)
+
+
+@pytest.mark.parametrize(
+    "op",
+    [op for op in REGISTRY.values() if (op.batch or op.has(Trait.ELEMENTWISE)) and not op.has(Trait.STATE_WRITE)],
+    ids=lambda op: op.name,
+)
+def test_a_batch_may_have_any_size(op: OpDef):
+    count = Dim("v", 1, 9, hint=4)
+    for sample in (op.samples() if op.samples else ())[:SAMPLES]:
+        graph = sample_graph(op, sample.operands, sample.attrs)
+        for flags in ([True] * len(graph.inputs), [i == 0 for i in range(len(graph.inputs))]):
+            if not any(flags) or op.has(Trait.RANDOM):
+                continue
+            with assuming(Assumptions()) as assumptions:
+                batched_graph(graph, count, flags)
+            assert not assumptions.found
+            arrays = [np.stack([a] * BATCH) if f else a for a, f in zip(sample.operands, flags, strict=True)]
+            fixed = bind(batched_graph(graph, count, flags), {"v": BATCH})
+            assert [v.type for v in fixed.outputs] == [v.type for v in batched_graph(graph, BATCH, flags).outputs]
+            same(evaluate(fixed, arrays), evaluate(batched_graph(graph, BATCH, flags), arrays), op.name)
 
 
 def _differentiated(graph: Graph) -> Graph | None:

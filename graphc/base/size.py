@@ -164,7 +164,8 @@ class Size:
     def __trunc__(self) -> Any:
         return self
 
-    __floor__ = __ceil__ = __trunc__
+    __floor__ = __ceil__ = __copy__ = __trunc__
+    __deepcopy__ = __round__
 
     # ---- questions
 
@@ -204,9 +205,6 @@ class Size:
     def __float__(self) -> float:
         return float(_specialised(self))
 
-    def __complex__(self) -> complex:
-        return complex(_specialised(self))
-
     def __str__(self) -> str:
         return text_of(self.terms)
 
@@ -218,12 +216,6 @@ class Size:
 
     def __reduce__(self) -> Any:
         return Size, (self.terms,)
-
-    def __copy__(self) -> Any:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return self
 
     def __getattr__(self, name: str) -> Any:
         if name in ("real", "numerator"):
@@ -534,7 +526,14 @@ def _is_proven(a: Any, b: Any) -> bool:
     over = a - b
     if type(over) is not Size:
         return over <= 0
-    return at(over, None) <= 0 and (_interval_high(over) <= 0 or _greatest(over) <= 0)
+    return at(over, None) <= 0 and (_interval_high(over) <= 0 or _greatest(over) <= 0 or _parted_high(over) <= 0)
+
+
+def _parted_high(size: Any) -> int:
+    """The same as multiples of the largest factor of a quotient, and what is left over, which cancel separately."""
+    step = max((abs(c) for m, c in terms(size) if any(isinstance(a, Quotient) for a, _ in m)), default=1)
+    whole = _make({m: (2 * c + step) // (2 * step) for m, c in terms(size)})
+    return _greatest(whole) * step + _greatest(size - whole * step)
 
 
 def is_one(size: Any) -> bool:

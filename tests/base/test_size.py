@@ -118,6 +118,12 @@ def test_numbers_made_of_sizes():
     assert number.at({dimensions([TIME])["time"]: 3}) == -0.5 and isinstance(number, float)
 
 
+def test_parts_that_cancel_for_themselves_are_proven():
+    panels = BATCH * (SIDE - 2) // 32
+    assert always("<=", 0, panels // 75 * 75 * 32 + BATCH)
+    assert not always("<=", 1, panels // 75 * 75 * 32)
+
+
 def test_sizes_are_values():
     size = BATCH * TIME + TIME // 3
     assert pickle.loads(pickle.dumps(size)) == size and copy.deepcopy(size) is size

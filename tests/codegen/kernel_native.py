@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from graphc.base.dtypes import narrow
+from graphc.base.dtypes import narrow, pair
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.memory.bufferize import plan_memory
 from graphc.ir.kernel.dims import bind_kernel, dims_of_kernel
@@ -52,6 +52,8 @@ def _random(buffer: Buffer, random: np.random.Generator) -> np.ndarray:
         return (random.integers(-16, 17, buffer.size) / 8).astype(buffer.dtype.numpy)
     if buffer.dtype.kind == "h":
         return narrow((random.integers(-16, 17, buffer.size) / 8).astype(np.float32), buffer.dtype)
+    if buffer.dtype.kind == "p":
+        return pair(*(random.integers(-16, 17, (2, buffer.size)) / 8).astype(np.float32))
     low, high = {"b": (0, 2), "u": (0, 100)}.get(buffer.dtype.kind, (-50, 50))
     return random.integers(low, high, buffer.size).astype(buffer.dtype.numpy)
 

@@ -5,11 +5,12 @@ Where sizes are known at run time the ends of intervals are sizes, too, and what
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from graphc.base.size import is_size
+from graphc.base.size import Quotient, is_size
+from graphc.base.size import terms as terms_of
 from graphc.base.size_relations import at_most, exact_quotient, sign, tighter
 from graphc.ir.kernel.index import Atom, Axis, Div, Dynamic, Index, Mod, atoms, bounds, scaled, sizes_of
 from graphc.ir.kernel.statements import Bound, Guard
@@ -32,8 +33,9 @@ def _bounds(index: Index, guard: Guard, depth: int) -> tuple[int, int]:
     return low, high
 
 
-def _ranges(index: Index, guard: Guard, depth: int) -> Iterator[tuple[int, int]]:
-    """Ranges that all hold: multiples of guarded expressions are taken out of the index, in all ways."""
+def _ranges(index: Index, guard: Guard, depth: int, relaxed: bool = False) -> Iterator[tuple[int, int]]:
+    """Ranges that all hold: multiples of guarded expressions are taken out of the index, in all ways. ``relaxed`` ones
+    are wider and have fewer quotients, see ``_over``."""
     if depth > _DEPTH:
         return
     stack: list[tuple[Index, int, int, int]] = [(index, 0, 0, 0)]
@@ -41,7 +43,7 @@ def _ranges(index: Index, guard: Guard, depth: int) -> Iterator[tuple[int, int]]
     while stack and steps < _STEPS:
         steps += 1
         rest, at, base_low, base_high = stack.pop()
-        rest_low, rest_high = _interval(rest, guard, depth)
+        rest_low, rest_high = _interval(rest, guard, depth, relaxed)
         yield base_low + rest_low, base_high + rest_high
         for i in range(at, len(guard)):
             bound = guard[i]
@@ -72,22 +74,22 @@ def _factor(a: int, b: int) -> int | None:
     return exact_quotient(a * known, b * known) if known else None
 
 
-def _interval(index: Index, guard: Guard, depth: int) -> tuple[int, int]:
+def _interval(index: Index, guard: Guard, depth: int, relaxed: bool) -> tuple[int, int]:
     low = high = index.constant
     for atom, coefficient in index.terms:
-        a, b = scaled(coefficient, *_atom_interval(atom, guard, depth))
+        a, b = scaled(coefficient, *_atom_interval(atom, guard, depth, relaxed))
         low, high = low + a, high + b
     return low, high
 
 
-def _atom_interval(atom: Atom, guard: Guard, depth: int) -> tuple[int, int]:
+def _atom_interval(atom: Atom, guard: Guard, depth: int, relaxed: bool) -> tuple[int, int]:
     """Range of an atom: its own, cut by bounds on exactly this atom."""
     if isinstance(atom, (Axis, Dynamic)):
         low, high = bounds(Index(((atom, 1),)))
     else:
         a, b = _bounds(atom.operand, guard, depth + 1)
         if isinstance(atom, Div):
-            low, high = a // atom.divisor, b // atom.divisor
+            low, high = a // atom.divisor, (_over(b) if relaxed else b) // atom.divisor
         elif a // atom.divisor == b // atom.divisor:
             low, high = a % atom.divisor, b % atom.divisor
         else:
@@ -101,6 +103,19 @@ def _atom_interval(atom: Atom, guard: Guard, depth: int) -> tuple[int, int]:
             a, b = _solve(bound)
             low, high = tighter(low, a * step, low=True), tighter(high, b * step + step - 1, low=False)
     return low, high
+
+
+def _over(size: int) -> int:
+    """No less than a size: multiples of a divisor of its quotients become what these are quotients of, of which a
+    quotient by a size is simpler."""
+    found = size
+    for monomial, coefficient in terms_of(size) if is_size(size) else ():
+        for atom, power in monomial:
+            if isinstance(atom, Quotient) and type(atom.divisor) is int and power == 1 and len(monomial) == 1:
+                factor = exact_quotient(coefficient, atom.divisor)
+                if factor is not None and factor > 0:
+                    found = found + factor * (atom.operand - atom.divisor * (atom.operand // atom.divisor))
+    return found
 
 
 def _digit(atom: Atom, guarded: Atom) -> int:
@@ -209,8 +224,29 @@ def stays_within(index: Index, guard: Guard, size: int) -> tuple[int, int] | Non
 
 def _is_proven(index: Index, guard: Guard, size: int) -> bool:
     """Whether one of the ranges says so of each end; which range is the narrowest may depend on sizes."""
-    found = list(_ranges(index, guard, 0)) if is_size(size) or _is_sized(index) else []
-    return any(at_most(0, low) for low, _ in found) and any(at_most(high, size - 1) for _, high in found)
+    if not is_size(size) and not _is_sized(index):
+        return False
+    found = [*_ranges(index, guard, 0), *_ranges(index, guard, 0, relaxed=True)]
+    given = [s for bound in guard if bound.index.is_constant for s in _slacks(bound) if is_size(s)]
+    return any(_follows(low, given) for low, _ in found) and any(_follows(size - 1 - high, given) for _, high in found)
+
+
+def _slacks(bound: Bound) -> tuple[int, int]:
+    """What is not negative where a bound of a constant, a condition on sizes alone, holds."""
+    return bound.index.constant - bound.low, bound.high - 1 - bound.index.constant
+
+
+def _follows(value: int, given: Sequence[int]) -> bool:
+    """Whether a size is not negative, if those ``given`` are not."""
+    if at_most(0, value):
+        return True
+    coefficients = dict(terms_of(value))
+    for known in given:
+        for monomial, coefficient in terms_of(known):
+            factor = coefficients.get(monomial, 0) // coefficient if monomial else 0
+            if factor > 0 and at_most(0, value - factor * known):
+                return True
+    return False
 
 
 def _is_empty(low: int, high: int) -> bool:

@@ -256,3 +256,19 @@ def test_storages_of_an_arena_that_are_rounded_up_are_proven_with_the_gaps_behin
         "arena (batch*time + 15) // 16 * 64 + 64", "arena 192*((batch + 1) // 2) + (batch*time + 15) // 16 * 64 - 128"
     )
     verify_program(parse_program(text))
+
+
+def test_conditions_on_sizes_alone_are_used():
+    row = as_index(Axis("r", BATCH))
+    place = 3 * TIME * row + 5
+    long_enough = Bound(as_index(0), 0, TIME - 1)
+    assert stays_within(place, (long_enough,), 3 * BATCH * TIME) is None
+    assert stays_within(place, (), 3 * BATCH * TIME) is not None
+    assert stays_within(place + 1, (long_enough,), 3 * BATCH * TIME) is not None
+
+
+def test_quotients_by_sizes_of_what_is_rounded_down():
+    place = as_index(Axis("r", BATCH * TIME // 4)) * 4 + as_index(Axis("l", 4))
+    index = place // TIME * TIME + as_index(Axis("c", TIME))
+    assert stays_within(index, (), BATCH * TIME) is None
+    assert stays_within(index, (), BATCH * TIME - 1) is not None

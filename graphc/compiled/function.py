@@ -273,14 +273,14 @@ class Compiled:
         return (*scope.place_of(module), *sorted(counts))
 
     def plan(self, *args: Any, **kwargs: Any) -> Plan:
-        """What the program for these arguments takes: bytes of arena, constants, prepacked weights and code, and the
+        """What a call on these arguments takes: bytes of arena, constants, prepacked weights and code, and the
         estimated time. The program is made where there is none; nothing is called. Raises what a call raises before it
         runs, and ArgumentError inside of a trace."""
         if runs_as_python():
             raise ArgumentError("plan: inside of a trace there is no program", remedy="call it outside")
         variant = self._find_and_run(args, kwargs, only_find=True)
         trim()
-        return variant.plan()
+        return variant.plan(flatten((args, kwargs))[0])
 
     @property
     def programs(self) -> list[Plan]:

@@ -347,9 +347,11 @@ class LoadedModel:
         """Names, element types and shapes of the outputs, in order."""
         return self.manifest.outputs
 
-    def plan(self) -> Plan:
-        """Bytes of arena, constants and code, and the estimated time, known without a call."""
-        return plan_of(self._program)
+    def plan(self, **sizes: int) -> Plan:
+        """Bytes of arena, constants and code, and the estimated time, known without a call; for ``sizes`` of named
+        dimensions by name, those not given being the expected ones. Raises ArgumentError for an unknown name, and for
+        a size outside of its range."""
+        return plan_of(self._program, sizes=sizes)
 
     def run(self, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
         """The outputs in order, for one array per input; written into the arrays of ``out`` when they are given."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from graphc.files.manifest import PREPACKED, BufferSpec
 from graphc.runtime.call import Executable
@@ -16,13 +18,15 @@ class Plan:
     signature: tuple[str, ...]
     """Name, element type and shape of each input."""
     arena: int
-    """Scratch memory of a call, of the larger one of the forward and the backward program."""
+    """Scratch memory of a call, of the larger one of the forward and the backward program; with named dimensions for
+    the sizes that were asked for."""
     constants: int
     prepacked: int
     """What is made of weights and kept; programs of one model share what is equal."""
     code: int
     nanoseconds: int
-    """Expected time of a call on one core, roughly, the backward pass included; 0 when unknown."""
+    """Expected time of a call on one core, roughly, the backward pass included; 0 when unknown. With named dimensions
+    that of a call of the expected sizes."""
 
     def __str__(self) -> str:
         return (
@@ -31,19 +35,26 @@ class Plan:
         )
 
 
-def plan_of(*programs: Executable) -> Plan:
-    """The plan of a program, and of the backward program that belongs to it."""
+def plan_of(*programs: Executable, sizes: Mapping[str, int] = MappingProxyType({})) -> Plan:
+    """The plan of a program, and of the backward program that belongs to it, for a call in which named dimensions have
+    these sizes, those not named their expected ones. Raises ArgumentError for an unknown name, and for a size outside
+    of its range."""
     first = programs[0]
+    found = [p.sizes.of_dimensions({n: s for n, s in sizes.items() if p is first or _has(p, n)}) for p in programs]
     manifests = [program.manifest for program in programs]
     return Plan(
         first.manifest.name,
         tuple(map(_title, first.inputs)),
-        max(m.arena for m in manifests),
+        max(call.arena for call in found),
         sum(m.constants for m in manifests),
         sum(spec.nbytes for spec in first.bound if spec.path.startswith(PREPACKED)),
         sum(program.code_bytes for program in programs),
         sum(m.nanoseconds for m in manifests),
     )
+
+
+def _has(program: Executable, name: str) -> bool:
+    return any(d.name == name for d in program.manifest.dims)
 
 
 def _title(spec: BufferSpec) -> str:

@@ -332,9 +332,14 @@ class Variant:
         """Bytes of code, constants, scratch memory, and outputs that are used again."""
         return self.calls.nbytes + (self.backward_program.nbytes if self.sources else 0)
 
-    def plan(self) -> Plan:
-        """What it takes, known without a call."""
-        return plan_of(self.program, self.backward_program) if self.sources else plan_of(self.program)
+    def plan(self, leaves: Sequence[Tensor] | None = None) -> Plan:
+        """What it takes, known without a call: one on ``leaves``, or of the expected sizes."""
+        sizes: dict[str, int] = {}
+        if leaves is not None and self.program.manifest.dims:
+            numbers = [spec.shape for spec in self.program.inputs[len(leaves) :]]
+            sizes = self.program.sizes.named((*(t._data.shape for t in leaves), *numbers))
+        programs = [self.program, self.backward_program] if self.sources else [self.program]
+        return plan_of(*programs, sizes=sizes)
 
     def prepacked(self) -> Sequence[np.ndarray]:
         """The arrays that it has made of weights."""

@@ -72,6 +72,11 @@ class SizesOfCalls:
             self._known[shapes] = found
         return found
 
+    def named(self, shapes: tuple[tuple[int, ...], ...]) -> dict[str, int]:
+        """The sizes of the dimensions in a call on inputs of these shapes, by name; raises ShapeError as above."""
+        sizes = self.of_shapes(shapes).words
+        return {d.name: size for d, (_, size) in zip(self.manifest.dims, sizes, strict=True)}
+
     def of_dimensions(self, sizes: Mapping[str, int]) -> CallSizes:
         """The sizes of a call in which dimensions have these sizes, those not named their expected ones. Raises
         ArgumentError for an unknown name, and for a size outside of its range."""

@@ -9,7 +9,10 @@ import pytest
 
 import graphc as gc
 from graphc import nn
+from graphc.compiled.plan import plan_of
 from graphc.compiled.variant import Variant
+from graphc.compiler.compile import compile_graph, load_compiled
+from graphc.errors import ArgumentError
 
 
 def perceptron() -> nn.Module:
@@ -51,3 +54,28 @@ def test_the_plan_of_a_model_file(tmp_path: Path):
     plan = gc.load(tmp_path / "net.gcm").plan()
     assert plan.constants >= 2 * 64 * 128 * np.dtype(np.float32).itemsize and plan.nanoseconds > 0
     assert plan.signature[0].endswith("f32[4,64]") and plan.prepacked == 0
+
+
+def test_the_plan_of_one_program_for_all_sizes_is_that_of_a_call():
+    batch = gc.Dim("batch", 1, 512, hint=16)
+    model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.LayerNorm(32), nn.Linear(32, 4))
+    f = gc.compile(model, dims={"input": (batch, 8)})
+    with gc.no_grad():
+        small, large = f.plan(gc.rand(2, 8)), f.plan(gc.rand(512, 8))
+        assert f.programs[0].arena == f.plan(gc.rand(16, 8)).arena
+    assert len(f.programs) == 1 and small.signature == large.signature == ("input: f32[batch,8]",)
+    assert small.arena < large.arena and small.code == large.code
+    both = [f.plan(gc.rand(n, 8)) for n in (2, 512)]
+    assert len(f.programs) == 2 and both[1].arena > both[0].arena and both[0].code > small.code
+
+
+def test_the_plan_of_a_program_for_sizes_by_name():
+    batch = gc.Dim("batch", 1, 512, hint=16)
+    graph = gc.trace(perceptron(), gc.rand(16, 64), dims={"input": (batch, 64)})
+    program = load_compiled(compile_graph(graph))
+    assert plan_of(program, sizes={"batch": 512}).arena > plan_of(program, sizes={"batch": 2}).arena
+    assert plan_of(program, sizes={"batch": 16}) == plan_of(program)
+    with pytest.raises(ArgumentError, match="there is no dimension rows"):
+        plan_of(program, sizes={"rows": 3})
+    with pytest.raises(ArgumentError, match="batch is 513"):
+        plan_of(program, sizes={"batch": 513})

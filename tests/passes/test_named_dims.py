@@ -102,6 +102,20 @@ def operations(graph: Graph) -> list[str]:
     return sorted(n.op.name for n in graph.nodes() if n.op.name != "constant" and any(r.shape for r in n.results))
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_batch_may_be_empty(path: Path, tmp_path: Path):
+    text = path.read_text()
+    wider = tmp_path / path.name
+    wider.write_text(text.replace("dim batch = 1..", "dim batch = 0.."))
+    graph = read(wider)
+    sizes = {name: 0 if name == "batch" else d.hint for name, d in graph.dims.items()}
+    fixed, bound = bind(graph, sizes), bind(optimize(graph), sizes)
+    given = arguments(fixed)
+    with np.errstate(all="ignore"):  # means of nothing
+        for result, wanted in zip(meaning(bound, given), meaning(fixed, given), strict=True):
+            np.testing.assert_allclose(result, wanted, rtol=1e-3, atol=1e-3)
+
+
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_every_op_and_its_gradient_mean_the_same_at_every_size(op: OpDef):
     for naming in namings_of(op)[:MOST_NAMINGS]:

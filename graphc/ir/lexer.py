@@ -200,14 +200,14 @@ class Cursor:
 
     def size(self) -> int:
         """An integer, or a size of declared dimensions: ``+ - * //`` and parentheses, as sizes print."""
-        total = -self._product() if self.accept("-") else self._product()
+        total = self._product(-1 if self.accept("-") else 1)
         while self.at("+", "-"):
             sign = -1 if self.take().text == "-" else 1
             total = total + sign * self._product()
         return total
 
-    def _product(self) -> int:
-        found = self._factor()
+    def _product(self, sign: int = 1) -> int:
+        found = sign * self._factor()
         while self.at("*", "//"):
             token = self.take()
             other = self._factor()

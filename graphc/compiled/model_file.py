@@ -11,11 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base import config
 from graphc.base.errors import ArgumentError, ArtifactError, GradientError, GraphcError, TraceError
+from graphc.base.size import bounds
 from graphc.codegen.machine.costs import Costs
 from graphc.codegen.machine.target import Target, target_named
 from graphc.compiled.graph_module import GraphModule
 from graphc.compiled.plan import Plan, plan_of
+from graphc.compiled.sized_model import ProgramsBySizes, SizesOfModel, for_all_sizes
 from graphc.compiler import cache
 from graphc.compiler.compile import (
     CompiledGraph,
@@ -33,7 +36,7 @@ from graphc.compiler.refusals import Refusals, checks_of
 from graphc.compiler.stages import Stages, target_spec
 from graphc.files import manifest as artifact
 from graphc.files.container import MAX_BYTES
-from graphc.files.manifest import Artifact, ModelManifest, Structure, TensorSpec
+from graphc.files.manifest import Artifact, AssumptionSpec, ModelManifest, Structure, TensorSpec
 from graphc.ir.graph.graph import Graph, Value, input_class, input_path
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import collect_data, print_graph
@@ -49,7 +52,7 @@ from graphc.runtime.loader import load_object, runs_here
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tensors import structure as structures
 from graphc.tensors.tensor import Tensor
-from graphc.tracing.trace import Traced, trace_function
+from graphc.tracing.trace import Traced, patterns_of, trace_function
 
 assert registry.FAMILIES, "reading a graph needs every op to be defined"
 
@@ -62,6 +65,7 @@ def export(
     precision: str | None = None,
     passes: Sequence[Pass] = (),
     target: str = "host",
+    dims: Any = None,
     **keyword_examples: Any,
 ) -> ModelManifest:
     """Traces a module or function on example tensors or arrays, in the mode it is in, and writes it to one file.
@@ -72,6 +76,9 @@ def export(
     weights in that form, as constants of the optimized graph. It is replaced atomically. Raises what tracing raises;
     ArgumentError when an output is neither a tensor nor None, for an unknown precision, or for another suffix than
     ``.gcm``; OSError.
+
+    ``dims`` names sizes of the inputs, as for ``compile``: the loaded model takes any of their range. Where the model
+    branches on a size, the file holds for the sizes for which that goes as for the hints.
 
     ``passes`` as for ``compile``: the file holds the graph after them, with those that have an ``after`` the optimized
     one, its weights constants. A graph in the place of a module takes no examples, and is written with what the tensors
@@ -86,9 +93,11 @@ def export(
     if isinstance(model, Graph):
         graph, state, structure = *_bound(model, (*examples, *keyword_examples)), None
     else:
-        traced = snapshot(model, examples, keyword_examples)
+        traced = snapshot(model, examples, keyword_examples, dims)
         graph, state, structure = traced.graph, traced.state(), nesting(traced.structure)
+    assumptions = model.assumptions if isinstance(model, Graph) else graph.assumptions
     graph = extended(graph, state, arranged, precision, machine.costs)
+    graph.assumptions = assumptions
     compiled = compile_graph(freeze(graph, state), target=machine) if native else False
     return save_graph(graph, state, path, structure=structure, native=compiled)
 
@@ -128,10 +137,16 @@ def check_path(path: str | os.PathLike[str]) -> None:
         )
 
 
-def snapshot(model: Any, examples: Sequence[Any], keyword_examples: Mapping[str, Any] | None = None) -> Traced:
-    """The trace of a model that is not going to be differentiated."""
+def snapshot(
+    model: Any, examples: Sequence[Any], keyword_examples: Mapping[str, Any] | None = None, dims: Any = None
+) -> Traced:
+    """The trace of a model that is not going to be differentiated; ``dims`` as for ``compile``."""
+    named = dict(keyword_examples or {})
     with no_grad():
-        return trace_function(model, examples, dict(keyword_examples or {}))
+        patterns = None if dims is None else patterns_of(model, dims, examples, named)
+        traced = trace_function(model, examples, named, patterns=patterns)
+    traced.graph.assumptions = tuple(traced.assumptions.found.values())
+    return traced
 
 
 def nesting(structure: structures.Structure) -> Structure:
@@ -188,6 +203,8 @@ def save_graph(
         ops=tuple(sorted(_ops(graph))),
         versions=cache.versions(),
         native=compiled.manifest if compiled else None,
+        dims=tuple(graph.dims.values()),
+        assumptions=tuple(AssumptionSpec(*a) for a in graph.assumptions),
     )
     whole = Artifact(
         manifest,
@@ -233,13 +250,15 @@ def _ops(graph: Graph) -> set[str]:
 class _PythonCall:
     """Calls with arguments in any form: what native calls turn to when an argument is not exactly as declared."""
 
-    def __init__(self, manifest: ModelManifest, program: Executable, bound: tuple[np.ndarray, ...]):
+    def __init__(self, manifest: ModelManifest, program: Executable | ProgramsBySizes, bound: tuple[np.ndarray, ...]):
         self.manifest = manifest
         self.program = program
         self.bound = bound
         self.gate = Gate() if any(b.written for b in program.bound) else None
         """Keeps calls of a model that writes states apart."""
         self._names = [spec.name for spec in manifest.inputs]
+        self.checks = SizesOfModel(manifest) if manifest.assumptions else None
+        """What tells of sizes for which the graph is not right."""
 
     def nested(self, *arrays: np.ndarray, out: Any = None, **named: np.ndarray) -> Any:
         """The outputs as the model nests them."""
@@ -270,6 +289,8 @@ class _PythonCall:
         return value._data
 
     def _run(self, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray] | None) -> list[np.ndarray]:
+        if self.checks is not None:
+            self.checks.of(arrays)
         if self.gate is None:
             return self.program.run(arrays, self.bound, out)
         with self.gate.alone():
@@ -277,6 +298,8 @@ class _PythonCall:
 
     def native(self) -> Callable[..., Any]:
         """``nested``, natively where the outputs are one array or one list or tuple of all."""
+        if self.checks is not None or isinstance(self.program, ProgramsBySizes):
+            return self.nested
         structure, count = self.manifest.structure, len(self.manifest.outputs)
         plain = list(range(count))
         kinds = {type(None): structure == 0 and count == 1, list: structure == {"list": plain}}
@@ -318,19 +341,25 @@ class LoadedModel:
 
     Raises ArgumentError (count, name, kind, sharing of memory), ShapeError and DTypeError."""
 
-    def __init__(self, stored: Artifact, program: Executable, seconds: Mapping[str, float] | None):
+    def __init__(self, stored: Artifact, program: Executable | ProgramsBySizes, seconds: Mapping[str, float] | None):
         self.manifest = stored.manifest
         self.text = stored.text
         """The graph."""
-        self.seconds = None if seconds is None else dict(seconds)
+        self.seconds = seconds
         """How long each stage of the compile took; None when object code from the file runs."""
         self._program = program
+        self.states: dict[str, np.ndarray]
+        """Params and states that the model writes, by qualified name; all others are constants of the code."""
+        if isinstance(program, ProgramsBySizes):
+            self.states = program.states
+            sized = _PythonCall(self.manifest, program, ())
+            self.__call__, self._run = sized.nested, sized.listed
+            return
         program.explain = Refusals(lambda: _checks(stored))
         self.states = {b.path: np.array(stored.weights[b.path]) for b in program.bound}
-        """Params and states that the model writes, by qualified name; all others are constants of the code."""
         calls = _PythonCall(self.manifest, program, tuple(self.states.values()))
         self.__call__ = calls.native()
-        self._run = native(program, calls.bound, calls.listed, list, calls.gate)
+        self._run = calls.listed if calls.checks else native(program, calls.bound, calls.listed, list, calls.gate)
 
     @property
     def name(self) -> str:
@@ -351,6 +380,8 @@ class LoadedModel:
         """Bytes of arena, constants and code, and the estimated time, known without a call; for ``sizes`` of named
         dimensions by name, those not given being the expected ones. Raises ArgumentError for an unknown name, and for
         a size outside of its range."""
+        if isinstance(self._program, ProgramsBySizes):
+            return plan_of(self._program.of(self._program.sizes.named(sizes)))
         return plan_of(self._program, sizes=sizes)
 
     def run(self, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
@@ -387,6 +418,8 @@ def _load_graph(stored: Artifact, target: Target) -> LoadedModel:
         stages.append(Stages(freeze(read_graph(stored), stored.weights), target=target))
         return compile_stages(stages[0])
 
+    if stored.manifest.dims:
+        return _load_sized(stored, target)
     start = time.perf_counter()
     disk = cache.current()
     parts: tuple[Any, ...] = ("file", repr(target), stored.digest)
@@ -397,6 +430,17 @@ def _load_graph(stored: Artifact, target: Target) -> LoadedModel:
     entry, found = find_or_build(disk, target, parts, build)
     seconds = {"cache": time.perf_counter() - start} if found else stages[0].seconds
     return LoadedModel(stored, load_compiled(entry), seconds)
+
+
+def _load_sized(stored: Artifact, target: Target) -> LoadedModel:
+    """A model whose inputs have named dimensions: one program for all their sizes where there can be one."""
+    graph = freeze(read_graph(stored), stored.weights)
+    found = for_all_sizes(graph, target)
+    if isinstance(found, GraphcError):
+        config.logger("compile").info("%s: programs for each size: %s", graph.name, found.what)
+        by_sizes = ProgramsBySizes(stored, graph, target)
+        return LoadedModel(stored, by_sizes, by_sizes.seconds)
+    return LoadedModel(stored, load_compiled(found), found.stages.seconds)
 
 
 def _checks(stored: Artifact) -> Graph:
@@ -448,7 +492,7 @@ def read_graph(stored: Artifact) -> Graph:
     except GraphcError as error:
         raise ArtifactError(f"the graph is not valid: {error.what}", where=error.where, remedy=error.remedy) from error
     for value in (v for node in graph.nodes() for v in node.results):
-        if value.type.nbytes > MAX_BYTES:
+        if bounds(value.type.nbytes)[0] > MAX_BYTES:
             raise ArtifactError(f"%{value.name} takes {value.type.nbytes} bytes, at most {MAX_BYTES} are allowed")
     own = [v for v in graph.inputs if input_class(v) != "input"]
     _check_weights(stored, [(input_path(v), v.dtype.name, v.shape) for v in own])

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from graphc.base.assumptions import Assumption
 from graphc.base.dtypes import BY_NAME, layout_of
 from graphc.base.errors import ArgumentError, ArtifactError
 from graphc.base.named_dims import dimensions, parse_size
@@ -191,6 +192,29 @@ class Stored:
 
 
 @dataclass(frozen=True)
+class AssumptionSpec:
+    """What the graph of a model relies on: a relation of sizes, and whether it holds."""
+
+    relation: str
+    """``==`` or ``<=``."""
+    a: Extent
+    b: Extent
+    answer: bool
+    place: str = ""
+    """The line of the model that depends on it."""
+
+    def __post_init__(self) -> None:
+        _require(self.relation in ("==", "<="), f"sizes are compared by {self.relation[:60]!r}")
+
+    def holds(self, sizes: Mapping[Dimension, int]) -> bool:
+        """Whether it is so for these sizes."""
+        return Assumption(*_shallow(self).values()).holds(sizes)
+
+    def __str__(self) -> str:
+        return str(Assumption(*_shallow(self).values()))
+
+
+@dataclass(frozen=True)
 class ModelManifest:
     """What a file says of its model."""
 
@@ -207,9 +231,12 @@ class ModelManifest:
     native: Manifest | None = None
     dims: tuple[Dimension, ...] = ()
     """The named dimensions, in order of name."""
+    assumptions: tuple[AssumptionSpec, ...] = ()
+    """The sizes for which the graph is right; all where there are none."""
 
     def __post_init__(self) -> None:
-        _check_dims(self.dims, [n for t in (*self.inputs, *self.outputs) for n in t.shape])
+        sizes = [n for t in (*self.inputs, *self.outputs) for n in t.shape]
+        _check_dims(self.dims, [*sizes, *(n for x in self.assumptions for n in (x.a, x.b))])
         _require(len(self.tensors) <= MAX_ENTRIES and len(self.ops) <= MAX_ENTRIES, "too many tensors or ops")
         keys = {(t.section, t.name) for t in self.tensors}
         _require(len(keys) == len(self.tensors), "two tensors have one name")
@@ -315,11 +342,15 @@ def to_json(record: Any) -> bytes:
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False, default=str).encode()
 
 
+_OF_DIMS = ("dims", "assumptions")
+"""Fields that only records with named dimensions have."""
+
+
 def _without_dims(value: Any) -> Any:
-    """The same, where no dimensions are declared without the field for them."""
+    """The same, where no dimensions are declared without the fields for them."""
     if not isinstance(value, dict):
         return value
-    return {key: _without_dims(part) for key, part in value.items() if key != "dims" or part}
+    return {key: _without_dims(part) for key, part in value.items() if key not in _OF_DIMS or part}
 
 
 def from_json(cls: type, text: bytes) -> Any:
@@ -367,7 +398,7 @@ def _decode_record(cls: Any, value: Any, where: str, dims: Dims) -> Any:
         declared = _decode(hints["dims"], value.get("dims", []), f"{where}.dims", {})
         _require("dims" not in value or bool(declared), f"{where}.dims declares none")
         dims = {d.name: d for d in declared}
-        value = {"dims": [], **value}
+        value = {**{name: [] for name in _OF_DIMS if name in names}, **value}
     if not isinstance(value, dict) or set(value) != names:
         raise ArtifactError(f"{where} does not have exactly the fields {', '.join(sorted(names))}")
     return cls(**{name: _decode(hints[name], value[name], f"{where}.{name}", dims) for name in names})

@@ -1,0 +1,116 @@
+"""Models from files whose inputs have named dimensions: programs for the sizes that calls have."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.base import config
+from graphc.base.errors import ArgumentError, GraphcError, ShapeError
+from graphc.base.locks import Lock
+from graphc.base.shape_patterns import ShapePatterns
+from graphc.base.size import Dimension
+from graphc.codegen.machine.target import Target
+from graphc.compiler.compile import CompiledGraph, compile_graph, load_compiled
+from graphc.files.manifest import Artifact, ModelManifest
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import bind
+from graphc.runtime.call import Executable
+from graphc.runtime.fast_call import Gate
+
+Sizes = dict[Dimension, int]
+
+
+class SizesOfModel:
+    """The sizes of the dimensions of a model in a call, which must be such as its trace has assumed."""
+
+    def __init__(self, manifest: ModelManifest):
+        self._manifest = manifest
+        self._patterns = ShapePatterns([s.shape for s in manifest.inputs], [s.name for s in manifest.inputs])
+
+    def of(self, arrays: Sequence[Any]) -> Sizes:
+        """The sizes in a call with these arrays; raises ArgumentError and ShapeError."""
+        inputs = self._manifest.inputs
+        if len(arrays) != len(inputs):
+            signature = ", ".join(map(str, inputs))
+            raise ArgumentError(f"{self._manifest.name}({signature}) takes {len(inputs)} inputs, got {len(arrays)}")
+        sizes = self._patterns.solve([np.shape(a) for a in arrays])
+        broken = next((a for a in self._manifest.assumptions if not a.holds(sizes)), None)
+        if broken is not None:
+            known = ", ".join(f"{d.name} = {n}" for d, n in sizes.items())
+            raise ShapeError(
+                f"{self._manifest.name} was traced for {broken}, and is called with {known}",
+                remedy="export it again with a hint for the other sizes: gc.Dim(..., hint=...)",
+            )
+        return sizes
+
+    def named(self, sizes: dict[str, int]) -> Sizes:
+        """The sizes with these names; raises ArgumentError where some are missing or unknown."""
+        known = {d.name: d for d in self._manifest.dims}
+        if set(sizes) != set(known):
+            raise ArgumentError(f"sizes of {', '.join(sizes) or 'nothing'}", remedy=f"sizes of {', '.join(known)}")
+        return {known[name]: n for name, n in sizes.items()}
+
+
+class ProgramsBySizes:
+    """Programs of a model, each for one size of every dimension; those that were not used for the longest go."""
+
+    def __init__(self, stored: Artifact, graph: Graph, target: Target):
+        """``graph`` holds the weights."""
+        self.manifest = stored.manifest
+        self.seconds: dict[str, float] = {}
+        """How long the stages of the last compile took."""
+        self.sizes = SizesOfModel(stored.manifest)
+        self.states: dict[str, np.ndarray] = {}
+        """Params and states that are written, by path."""
+        self._weights = stored.weights
+        self._graph, self._target = graph, target
+        self._programs: dict[tuple[int, ...], Executable] = {}
+        self._lock = Lock()
+        self._gate = Gate()
+        self.bound = ()
+        """Nothing: states are its own."""
+
+    def of(self, sizes: Sizes) -> Executable:
+        """The program for these sizes, compiled when it is the first time."""
+        key = tuple([sizes[d] for d in self.manifest.dims if d in sizes])
+        with self._lock:
+            program = self._programs.pop(key, None)
+            if program is None:
+                program = self._make(sizes)
+            self._programs[key] = program
+            while len(self._programs) > max(1, config.read().programs):
+                del self._programs[next(iter(self._programs))]
+        return program
+
+    def _make(self, sizes: Sizes) -> Executable:
+        start = time.perf_counter()
+        compiled = compile_graph(bind(self._graph, {d.name: n for d, n in sizes.items()}), self._target)
+        self.seconds.clear()
+        self.seconds.update(compiled.stages.seconds or {"cache": time.perf_counter() - start})
+        program = load_compiled(compiled)
+        for spec in program.bound:
+            self.states.setdefault(spec.path, np.array(self._weights[spec.path]))
+        return program
+
+    def run(
+        self, arrays: Sequence[Any], bound: Sequence[np.ndarray] = (), out: Sequence[np.ndarray] | None = None
+    ) -> list[np.ndarray]:
+        """The outputs in order; states are its own."""
+        program = self.of(self.sizes.of(arrays))
+        states = tuple([self.states[spec.path] for spec in program.bound])
+        if not any(spec.written for spec in program.bound):
+            return program.run(arrays, states, out)
+        with self._gate.alone():
+            return program.run(arrays, states, out)
+
+
+def for_all_sizes(graph: Graph, target: Target) -> CompiledGraph | GraphcError:
+    """One program for all sizes of the dimensions of a graph, or why there is none."""
+    try:
+        return compile_graph(graph, target)
+    except GraphcError as error:
+        return error

@@ -396,7 +396,8 @@ def _decode_record(cls: Any, value: Any, where: str, dims: Dims) -> Any:
     names = set(hints)
     if "dims" in names and isinstance(value, dict):
         declared = _decode(hints["dims"], value.get("dims", []), f"{where}.dims", {})
-        _require("dims" not in value or bool(declared), f"{where}.dims declares none")
+        empty = [name for name in _OF_DIMS if name in names and value.get(name) == []]
+        _require(not empty, f"{where}.{', '.join(empty)} declares none")
         dims = {d.name: d for d in declared}
         value = {**{name: [] for name in _OF_DIMS if name in names}, **value}
     if not isinstance(value, dict) or set(value) != names:

@@ -35,6 +35,23 @@ def threads(text: str) -> int:
     return number
 
 
+def sizes(text: str) -> tuple[str, list[int]]:
+    """``batch=1,8,32``: a named dimension and sizes of it."""
+    name, _, numbers = text.partition("=")
+    found = [n.strip() for n in numbers.split(",")]
+    if not name.isidentifier() or not all(n.isdigit() for n in found):
+        raise argparse.ArgumentTypeError(f"{text!r} is no size, such as batch=8")
+    return name, [int(n) for n in found]
+
+
+def size(text: str) -> tuple[str, int]:
+    """``batch=8``."""
+    name, found = sizes(text)
+    if len(found) != 1:
+        raise argparse.ArgumentTypeError(f"{text!r} are several sizes")
+    return name, found[0]
+
+
 def add_threads(parser: argparse.ArgumentParser) -> None:
     """Adds ``--threads``."""
     parser.add_argument(

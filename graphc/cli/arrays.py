@@ -4,24 +4,51 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from graphc.base.dtypes import ALL, BY_NAME
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError
+from graphc.base.named_dims import Dim, dimensions, parse_size
+from graphc.base.size import Dimension, at, hint, is_size
 from graphc.cli.console import UsageError
 from graphc.files.container import MAX_BYTES
 from graphc.files.manifest import MAX_RANK, TensorSpec
 from graphc.files.numpy_file import read_npy, read_npz
 
-_TYPE = re.compile(r"(?P<name>[^:=]+):(?P<dtype>\w+)(?:\[(?P<dims>[\d,\s]*)\])?")
+_TYPE = re.compile(r"(?P<name>[^:=]+):(?P<dtype>\w+)(?:\[(?P<dims>[^\[\]]*)\])?")
+_DIM = re.compile(r"(?:(?P<factor>\d+)\*)?(?P<name>[A-Za-z_]\w*)=(?P<low>\d+)\.\.(?P<high>\d+)")
+Known = dict[str, Dimension]
 
 
-def parse_type(text: str) -> TensorSpec:
-    """``x:f32[1,28]`` as a spec; raises UsageError."""
+def parse_types(texts: Sequence[str]) -> list[TensorSpec]:
+    """``x:f32[batch=1..64,28]`` and the like as specs; a dimension that one of them declares, the next ones know by its
+    name. Raises UsageError."""
+    known: Known = {}
+    return [parse_type(text, known) for text in texts]
+
+
+def _parse_extent(text: str, known: Known) -> Any:
+    """A number, ``batch=1..64``, ``16*side=1..40``, or a size of dimensions that were declared before."""
+    if text.isdigit():
+        return int(text)
+    match = _DIM.fullmatch(text)
+    if match is None:
+        return parse_size(text, known)
+    size = Dim(match["name"], int(match["low"]), int(match["high"]))
+    for name, dimension in dimensions([size]).items():
+        if known.setdefault(name, dimension) != dimension:
+            raise ArgumentError(f"dimension {name} is declared twice, with other ranges")
+    return int(match["factor"] or 1) * size
+
+
+def parse_type(text: str, known: Known | None = None) -> TensorSpec:
+    """``x:f32[1,28]`` as a spec; ``known`` are named dimensions, to which it adds. Raises UsageError."""
+    known = {} if known is None else known
     match = _TYPE.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"--input {text!r} is no input type", remedy="NAME:TYPE[DIMS], such as x:f32[1,28]")
@@ -29,13 +56,29 @@ def parse_type(text: str) -> TensorSpec:
     if dtype not in ALL:
         names = ", ".join(sorted(d.name for d in ALL))
         raise UsageError(f"--input {text!r}: there is no element type {match['dtype']!r}", remedy=f"one of {names}")
+    entries = [d.strip() for d in match["dims"].split(",")] if (match["dims"] or "").strip() else []
     try:
-        shape = tuple(int(d) for d in match["dims"].split(",")) if (match["dims"] or "").strip() else ()
-    except ValueError:
-        raise UsageError(f"--input {text!r}: {match['dims']!r} are no dimensions", remedy="such as [1,28]") from None
-    if len(shape) > MAX_RANK or prod(max(d, 1) for d in shape) * dtype.itemsize > MAX_BYTES:
+        shape = tuple([_parse_extent(d, known) for d in entries])
+    except ArgumentError as error:
+        remedy = "such as [1,28], or [batch=1..64,28]"
+        raise UsageError(f"--input {text!r}: {match['dims']!r} are no dimensions: {error.what}", remedy) from None
+    if len(shape) > MAX_RANK or prod(max(hint(d), 1) for d in shape) * dtype.itemsize > MAX_BYTES:
         raise UsageError(f"--input {text!r}: the shape is too large")
     return TensorSpec(match["name"].strip(), dtype.name, shape)
+
+
+def specs_at(specs: Sequence[TensorSpec], sizes: Mapping[str, int]) -> list[TensorSpec]:
+    """Specs with these sizes of named dimensions, and those that are expected for the others. Raises UsageError for a
+    name that there is not, and for a size outside of the range."""
+    known = dimensions(n for spec in specs for n in spec.shape)
+    for name, size in sizes.items():
+        if name not in known:
+            names = ", ".join(known)
+            raise UsageError(f"there is no dimension {name!r}", remedy=f"one of {names}" if names else None)
+        if not known[name].low <= size <= known[name].high:
+            raise UsageError(f"{name} is {size}, outside of {known[name].low}..{known[name].high}")
+    values = {d: sizes.get(name, d.hint) for name, d in known.items()}
+    return [TensorSpec(s.name, s.dtype, tuple([at(n, values) for n in s.shape])) for s in specs]
 
 
 def split_binding(text: str, names: Sequence[str]) -> tuple[str, str]:
@@ -50,19 +93,22 @@ def split_binding(text: str, names: Sequence[str]) -> tuple[str, str]:
     return name, value
 
 
-def read_inputs(texts: Sequence[str], specs: Sequence[TensorSpec]) -> list[np.ndarray]:
-    """One array per input from ``x=VALUE`` texts.
+def read_inputs(
+    texts: Sequence[str], specs: Sequence[TensorSpec], sizes: Mapping[str, int] | None = None
+) -> list[np.ndarray]:
+    """One array per input from ``x=VALUE`` texts; what VALUE makes has these ``sizes`` of named dimensions.
 
     Raises UsageError (syntax), ArgumentError (unknown, missing or repeated name), ArtifactError (damaged file),
     FileNotFoundError, ShapeError and DTypeError.
     """
     by_name = {spec.name: spec for spec in specs}
+    made = {spec.name: spec for spec in specs_at(specs, sizes or {})}
     found: dict[str, np.ndarray] = {}
     for text in texts:
         name, value = split_binding(text, list(by_name))
         if name in found:
             raise ArgumentError(f"input {name!r} is given twice")
-        found[name] = read_value(value, by_name[name])
+        found[name] = read_value(value, by_name[name], made[name])
     missing = [name for name in by_name if name not in found]
     if missing:
         wanted = ", ".join(str(by_name[name]) for name in missing)
@@ -70,18 +116,20 @@ def read_inputs(texts: Sequence[str], specs: Sequence[TensorSpec]) -> list[np.nd
     return [found[name] for name in by_name]
 
 
-def read_value(text: str, spec: TensorSpec) -> np.ndarray:
-    """The array that ``@file.npy``, ``@file.npz:key``, ``zeros``, ``ones``, ``random[:SEED]`` or JSON stands for."""
+def read_value(text: str, spec: TensorSpec, made: TensorSpec | None = None) -> np.ndarray:
+    """The array that ``@file.npy``, ``@file.npz:key``, ``zeros``, ``ones``, ``random[:SEED]`` or JSON stands for;
+    ``made`` has numbers for the named dimensions of the spec."""
+    made = made or spec
     dtype = BY_NAME[spec.dtype].numpy
     if text.startswith("@"):
         return _fit(read_array(text[1:]), spec, text)
     if text in ("zeros", "ones"):
-        return np.full(spec.shape, text == "ones", dtype)
+        return np.full(made.shape, text == "ones", dtype)
     if text == "random" or text.startswith("random:"):
         seed = text.partition(":")[2] or "0"
         if not seed.isdigit():
             raise UsageError(f"{text!r}: the seed is no number", remedy="random:1")
-        return random_array(spec, int(seed))
+        return random_array(made, int(seed))
     try:
         value = np.asarray(json.loads(text))
     except ValueError:
@@ -97,12 +145,13 @@ def read_value(text: str, spec: TensorSpec) -> np.ndarray:
 
 
 def random_array(spec: TensorSpec, seed: int) -> np.ndarray:
-    """Normal floats, or zeros and ones for integers (small numbers are valid indices of most things)."""
+    """Normal floats, or zeros and ones for integers (small numbers are valid indices of most things); of the expected
+    sizes where the shape has named dimensions."""
     generator = np.random.default_rng(seed)
-    dtype = BY_NAME[spec.dtype].numpy
+    dtype, shape = BY_NAME[spec.dtype].numpy, tuple(map(hint, spec.shape))
     if dtype.kind == "f":
-        return generator.standard_normal(spec.shape).astype(dtype)
-    return generator.integers(0, 2, spec.shape).astype(dtype)
+        return generator.standard_normal(shape).astype(dtype)
+    return generator.integers(0, 2, shape).astype(dtype)
 
 
 def read_array(text: str) -> np.ndarray:
@@ -123,7 +172,8 @@ def read_array(text: str) -> np.ndarray:
 
 
 def _fit(array: np.ndarray, spec: TensorSpec, source: str) -> np.ndarray:
-    if array.shape != spec.shape:
+    fixed = [(a, b) for a, b in zip(array.shape, spec.shape, strict=False) if not is_size(b)]
+    if array.ndim != len(spec.shape) or any(a != b for a, b in fixed):
         raise ShapeError(
             f"input {spec.name!r} ({source}) has shape {list(array.shape)}, the model takes {list(spec.shape)}",
             remedy=f"an array of shape {list(spec.shape)}",

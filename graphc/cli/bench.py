@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
+from collections.abc import Mapping
 
 import numpy as np
 
 from graphc.cli import arguments, breakdown, console, targets
-from graphc.cli.arrays import random_array, read_inputs
+from graphc.cli.arrays import random_array, read_inputs, specs_at
 from graphc.compiled.model_file import LoadedModel, load
 
 
@@ -17,6 +19,14 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="FILE", help="a model file (.gcm); with --breakdown a target too")
     parser.add_argument(
         "--input", action="append", default=[], metavar="NAME=VALUE", help="as for run (default: random arrays)"
+    )
+    parser.add_argument(
+        "--shape",
+        type=arguments.sizes,
+        action="append",
+        default=[],
+        metavar="NAME=N,...",
+        help="sizes of a named dimension, such as batch=1,8,32; once per dimension (default: the expected ones)",
     )
     parser.add_argument("--rounds", type=arguments.count, default=30, help="number of measurements (default: 30)")
     seconds = "about how long to measure in all (default: 1)"
@@ -44,23 +54,34 @@ def run(options: argparse.Namespace) -> int:
     with targets.compiling():
         model = load(options.model, trust=options.trust, target=options.machine)
     load_seconds = time.perf_counter() - start
-    texts = options.input
-    inputs = read_inputs(texts, model.inputs) if texts else [random_array(s, i) for i, s in enumerate(model.inputs)]
-    times = measure(model, inputs, options.rounds, options.seconds)
-    figures = {name: float(np.quantile(times, q)) for name, q in (("median", 0.5), ("p10", 0.1), ("p90", 0.9))}
-    stages = model.seconds or {}
+    names, counts = [name for name, _ in options.shape], [found for _, found in options.shape]
+    shapes = [dict(zip(names, found, strict=True)) for found in itertools.product(*counts)]
+    calls = [(sizes, _figures(model, sizes, options)) for sizes in shapes]
+    stages = dict(model.seconds or {})
     if options.json:
-        console.emit_json(
-            {"model": model.name, "call": figures, "rounds": len(times), "load": load_seconds, "stages": stages}
-        )
+        call = {"call": calls[0][1]} if not names else {"calls": [{"sizes": s, "call": f} for s, f in calls]}
+        facts = {"model": model.name, **call, "rounds": options.rounds, "load": load_seconds, "stages": stages}
+        console.emit_json(facts)
         return console.OK
     console.emit(f"{model!r}".removeprefix("<LoadedModel ").removesuffix(">"))
-    rows = [["call", console.seconds_text(figures["median"]), "median"]]
-    rows += [["", console.seconds_text(figures[p]), p] for p in ("p10", "p90")]
+    rows = []
+    for sizes, figures in calls:
+        shown = " ".join(f"{name}={n}" for name, n in sizes.items())
+        rows += [[f"call {shown}".strip(), console.seconds_text(figures["median"]), "median"]]
+        rows += [["", console.seconds_text(figures[p]), p] for p in ("p10", "p90")]
     rows += [["load", console.seconds_text(load_seconds), "read, check, compile, link"]]
     rows += [[f"  {stage}", console.seconds_text(seconds), ""] for stage, seconds in stages.items()]
     console.emit(console.table(rows))
     return console.OK
+
+
+def _figures(model: LoadedModel, sizes: Mapping[str, int], options: argparse.Namespace) -> dict[str, float]:
+    """Median, 10th and 90th percentile of a call with these sizes of named dimensions, in seconds."""
+    texts = options.input
+    specs = specs_at(model.inputs, sizes)
+    inputs = read_inputs(texts, model.inputs, sizes) if texts else [random_array(s, i) for i, s in enumerate(specs)]
+    times = measure(model, inputs, options.rounds, options.seconds)
+    return {name: float(np.quantile(times, q)) for name, q in (("median", 0.5), ("p10", 0.1), ("p90", 0.9))}
 
 
 def measure(model: LoadedModel, inputs: list[np.ndarray], rounds: int, seconds: float) -> np.ndarray:

@@ -7,13 +7,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-from graphc.base.errors import ArgumentError
+from graphc.base.errors import ArgumentError, GraphcError
+from graphc.base.size import Dimension
 from graphc.cli import console, targets
 from graphc.codegen.machine.target import named_targets, target_named
 from graphc.compiled.model_file import check_path, extended, nesting, save_graph, snapshot
+from graphc.compiled.sized_model import for_all_sizes
 from graphc.compiler.compile import compile_graph
 from graphc.compiler.freeze import freeze
 from graphc.files.manifest import ModelManifest
+from graphc.ir.graph.interpret import bind
 from graphc.nn.module import Module
 from graphc.passes.precision import PRECISIONS
 
@@ -53,7 +56,7 @@ def add_model_arguments(parser: argparse.ArgumentParser, target: str = "target")
         action="append",
         default=[],
         metavar="NAME:TYPE[DIMS]",
-        help="type of an argument of forward, such as x:f32[1,28,28]; once per argument",
+        help="type of an argument of forward, such as x:f32[1,28,28] or x:f32[batch=1..64,28]; once per argument",
     )
     parser.add_argument(
         "--weights", metavar="FILE", help="parameters and buffers from a .npz, .safetensors, .pt or model file"
@@ -78,17 +81,25 @@ def run(options: argparse.Namespace) -> int:
         raise console.UsageError(error.what, remedy=error.remedy) from None
     if options.machine != "host" and not options.native:
         raise console.UsageError("--target names the machine of native code", remedy="--native")
-    model, examples = prepare(options)
+    model, examples, dims = prepare(options)
     passes = targets.resolve_passes(options.passes, options.target)
     place = Path(options.output)
     if not place.resolve().parent.is_dir():
         raise console.UsageError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
     machine = target_named(options.machine)
     with targets.compiling():
-        traced = targets.guarded(lambda: snapshot(model, examples), f"tracing {options.target}")
+        traced = targets.guarded(lambda: snapshot(model, examples, dims=dims), f"tracing {options.target}")
         state = traced.state()
         graph = extended(traced.graph, state, passes, options.precision, machine.costs)
-        compiled = compile_graph(freeze(graph, state), target=machine)
+        graph.assumptions = traced.graph.assumptions
+        frozen = freeze(graph, state)
+        compiled = for_all_sizes(frozen, machine) if graph.dims else compile_graph(frozen, target=machine)
+        if isinstance(compiled, GraphcError):
+            console.say(f"there is no program for all sizes, so each will have its own: {compiled.what}")
+            fixed = bind(frozen, {d.name: d.hint for d in graph.dims.values()})
+            compiled = compile_graph(fixed, target=machine)
+            if options.native:
+                raise console.UsageError("native code is one program for all sizes, which there is not")
         manifest = save_graph(
             graph,
             state,
@@ -109,15 +120,19 @@ def run(options: argparse.Namespace) -> int:
     return console.OK
 
 
-def prepare(options: argparse.Namespace, target: str = "target") -> tuple[Any, list[Any]]:
-    """The model with its weights and mode, and example tensors."""
+def prepare(options: argparse.Namespace, target: str = "target") -> tuple[Any, list[Any], Any]:
+    """The model with its weights and mode, example tensors, and their named dimensions (None where they have none)."""
     text = getattr(options, target)
     model = targets.resolve(text)
     if options.weights:
         targets.load_weights(model, options.weights, strict=not options.no_strict)
     if isinstance(model, Module):
         model.train(options.train)
-    return model, targets.examples(model, options.input)
+    return model, *targets.examples(model, options.input)
+
+
+def _dim_json(dimension: Dimension) -> dict[str, Any]:
+    return {"name": dimension.name, "min": dimension.low, "max": dimension.high, "hint": dimension.hint}
 
 
 def describe(manifest: ModelManifest) -> dict[str, Any]:
@@ -126,6 +141,8 @@ def describe(manifest: ModelManifest) -> dict[str, Any]:
         "name": manifest.name,
         "inputs": [console.spec_json(s) for s in manifest.inputs],
         "outputs": [console.spec_json(s) for s in manifest.outputs],
+        **({"dims": [_dim_json(d) for d in manifest.dims]} if manifest.dims else {}),
+        **({"assumptions": [str(a) for a in manifest.assumptions]} if manifest.assumptions else {}),
         "native": manifest.native is not None,
         "versions": manifest.versions,
     }

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, TextIO
 
 from graphc.base.errors import GraphcError
+from graphc.base.size import is_size
 from graphc.files.manifest import TensorSpec
 
 OK = 0
@@ -96,7 +97,8 @@ def type_text(spec: TensorSpec) -> str:
 
 def spec_json(spec: TensorSpec) -> dict[str, Any]:
     """Name and type for JSON."""
-    return {"name": spec.name, "dtype": spec.dtype, "shape": list(spec.shape)}
+    shape = [str(n) if is_size(n) else n for n in spec.shape]
+    return {"name": spec.name, "dtype": spec.dtype, "shape": shape}
 
 
 def bytes_text(count: int) -> str:

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from graphc.base.size import hint
 from graphc.cli import console
 from graphc.cli.compile import describe
 from graphc.compiled.model_file import read_graph
@@ -72,7 +73,7 @@ def _native(manifest: Manifest | None, code: bytes | None) -> dict[str, Any] | N
         "triple": manifest.target.triple,
         "cpu": manifest.target.cpu,
         "features": list(manifest.target.features),
-        "arena": manifest.arena,
+        "arena": hint(manifest.arena),
         "code_bytes": len(code),
         "versions": manifest.versions,
     }
@@ -97,6 +98,8 @@ def _text(facts: dict[str, Any]) -> str:
         ["model", facts["name"]],
         *(["input", _type(s)] for s in facts["inputs"]),
         *(["output", _type(s)] for s in facts["outputs"]),
+        *(["dimension", _dimension(d)] for d in facts.get("dims", ())),
+        *(["only where", a] for a in facts.get("assumptions", ())),
         ["weights", f"{len(facts['weights'])}, {console.bytes_text(facts['weight_bytes'])}"],
         *(["", f"{_type(w)}  {w['sha256'][:12]}"] for w in facts["weights"]),
         ["constants", console.bytes_text(facts["constant_bytes"])],
@@ -105,6 +108,10 @@ def _text(facts: dict[str, Any]) -> str:
         ["built by", versions],
     ]
     return "\n".join(f"{label:10} {text}" for label, text in rows)
+
+
+def _dimension(entry: dict[str, Any]) -> str:
+    return f"{entry['name']}: {entry['min']} to {entry['max']}, expected {entry['hint']}"
 
 
 def _type(entry: dict[str, Any]) -> str:

@@ -32,6 +32,14 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="@file.npy, @file.npz:KEY, zeros, ones, random[:SEED] or JSON numbers; once per input",
     )
     parser.add_argument(
+        "--shape",
+        type=arguments.size,
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="size of a named dimension for zeros, ones and random (default: the expected one)",
+    )
+    parser.add_argument(
         "--output",
         action="append",
         default=[],
@@ -58,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     with targets.compiling():
         model = load(options.model, trust=options.trust, target=options.machine)
-    inputs = read_inputs(options.input, model.inputs)
+    inputs = read_inputs(options.input, model.inputs, dict(options.shape))
     places = _places(options.output, model.outputs)
     results = model.run(inputs)
     for path, chosen in places.items():
@@ -69,7 +77,8 @@ def run(options: argparse.Namespace) -> int:
     for i, (spec, array) in enumerate(zip(model.outputs, results, strict=True)):
         written = "".join(f" -> {path}" for path, chosen in places.items() if i in chosen)
         values = "" if written or options.print_top or array.size > SHOWN else f" = {_values(array)}"
-        console.emit(f"{spec.name}: {console.type_text(spec)}{written}{values}")
+        shape = TensorSpec(spec.name, spec.dtype, array.shape)
+        console.emit(f"{spec.name}: {console.type_text(shape)}{written}{values}")
         if options.print_top:
             _print_top(array, options.print_top)
     return console.OK
@@ -149,7 +158,7 @@ def _are_probabilities(rows: np.ndarray) -> bool:
 def _as_json(model: LoadedModel, results: Sequence[np.ndarray], places: dict[Path, list[int]], count: Any) -> Any:
     outputs = []
     for i, (spec, array) in enumerate(zip(model.outputs, results, strict=True)):
-        entry: dict[str, Any] = console.spec_json(spec)
+        entry: dict[str, Any] = console.spec_json(TensorSpec(spec.name, spec.dtype, array.shape))
         files = [str(path) for path, chosen in places.items() if i in chosen]
         if files:
             entry["files"] = files

@@ -60,10 +60,10 @@ def open_source(options: argparse.Namespace, machine: Target | None = None) -> S
         start = time.perf_counter()
         source = _from_file(path)
     else:
-        model, examples = compile.prepare(options, "source")
+        model, examples, dims = compile.prepare(options, "source")
         start = time.perf_counter()
         with targets.compiling():
-            traced = targets.guarded(lambda: snapshot(model, examples), f"tracing {options.source}")
+            traced = targets.guarded(lambda: snapshot(model, examples, dims=dims), f"tracing {options.source}")
         source = Source(traced.graph, None, traced.state())
     source = replace(source, seconds=time.perf_counter() - start)
     passes = getattr(options, "passes", [])

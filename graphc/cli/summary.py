@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     if options.depth is not None and options.depth < 0:
         raise console.UsageError(f"--depth {options.depth} is below 0")
-    model, examples = prepare(options)
+    model, examples, _ = prepare(options)
     if not isinstance(model, Module):
         raise console.UsageError(f"{options.target} is a function, a summary shows a Module")
     with targets.compiling():

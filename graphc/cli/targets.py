@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.dims import has_sizes
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, ArtifactError, GraphcError, StateDictError, TargetError
-from graphc.cli.arrays import parse_type
+from graphc.cli.arrays import parse_types, specs_at
 from graphc.cli.console import CompileFailure, UsageError, UserCodeError
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.files.manifest import TensorSpec, load
@@ -225,12 +226,13 @@ def _required(function: Callable[..., Any]) -> list[str]:
     return [p.name for p in parameters if p.kind in kinds and p.default is p.empty]
 
 
-def examples(model: Callable[..., Any], texts: Sequence[str]) -> list[Any]:
-    """Example tensors (zeros) in the order of the model's parameters, from ``--input`` types.
+def examples(model: Callable[..., Any], texts: Sequence[str]) -> tuple[list[Any], Any]:
+    """Example tensors (zeros, of the expected sizes) in the order of the model's parameters, from ``--input`` types,
+    and the shapes with named dimensions, None where there are none.
 
     Raises UsageError for a name that ``forward`` does not have, one given twice, and one that is missing.
     """
-    specs = [parse_type(t) for t in texts]
+    specs = parse_types(texts)
     function = model.forward if isinstance(model, Module) else model
     names = _positional(function)
     order = names or [s.name for s in specs]
@@ -245,7 +247,9 @@ def examples(model: Callable[..., Any], texts: Sequence[str]) -> list[Any]:
     missing = [n for n in order[: last + 1] if n not in given]
     if missing:
         raise UsageError(f"no type for input {missing[0]!r}", remedy=f"--input {missing[0]}:f32[1,28]")
-    return [from_numpy(np.zeros(given[n].shape, BY_NAME[given[n].dtype].numpy)) for n in order[: last + 1]]
+    found = [given[n] for n in order[: last + 1]]
+    made = [from_numpy(np.zeros(s.shape, BY_NAME[s.dtype].numpy)) for s in specs_at(found, {})]
+    return made, [s.shape for s in found] if any(has_sizes(s.shape) for s in found) else None
 
 
 def _positional(function: Callable[..., Any]) -> list[str]:

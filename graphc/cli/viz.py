@@ -49,11 +49,11 @@ def _subject(options: argparse.Namespace) -> tuple[Any, Any]:
         if options.autograd:
             raise console.UsageError("--autograd needs a model in Python", remedy=targets.FORMS)
         return _stored(path), None
-    model, examples = prepare(options)
+    model, examples, dims = prepare(options)
     doing = f"tracing {options.target}"
     if not options.autograd:
         with targets.compiling():
-            return targets.guarded(lambda: snapshot(model, examples).graph, doing), None
+            return targets.guarded(lambda: snapshot(model, examples, dims=dims).graph, doing), None
     with targets.compiling():
         result = targets.guarded(lambda: model(*examples), f"running {options.target}")
     return result, model if isinstance(model, Module) else None

@@ -437,7 +437,7 @@ def _load_sized(stored: Artifact, target: Target) -> LoadedModel:
     graph = freeze(read_graph(stored), stored.weights)
     found = for_all_sizes(graph, target)
     if isinstance(found, GraphcError):
-        config.logger("compile").info("%s: programs for each size: %s", graph.name, found.what)
+        config.logger("compile").warning("%s is compiled for each size of its dimensions: %s", graph.name, found.what)
         by_sizes = ProgramsBySizes(stored, graph, target)
         return LoadedModel(stored, by_sizes, by_sizes.seconds)
     return LoadedModel(stored, load_compiled(found), found.stages.seconds)

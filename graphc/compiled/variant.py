@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.base.errors import CompileError, GradientError, TraceError
+from graphc.base.errors import GradientError, TraceError
 from graphc.base.watch_words import Watch
 from graphc.compiled.bindings import (
     Binding,
@@ -226,9 +226,6 @@ class Variant:
     def _binding(self, prepacking: Entry | None) -> Binding:
         paths = [spec.path for spec in self.program.bound]
         if prepacking is not None:
-            if prepacking.manifest.dims:
-                names = ", ".join(d.name for d in prepacking.manifest.dims)
-                raise CompileError(f"{self.name}: what is made of weights depends on the size of {names}")
             return self._prepacked_binding(paths, load_compiled(prepacking))
         sources = [self._made[p][0] if p in self._made else p for p in paths]
         slots, written = [self._slots[p] for p in sources], [self._written[p] for p in sources]

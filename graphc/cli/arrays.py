@@ -14,7 +14,7 @@ import numpy as np
 from graphc.base.dtypes import ALL, BY_NAME
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError
 from graphc.base.named_dims import Dim, dimensions, parse_size
-from graphc.base.size import Dimension, at, hint, is_size
+from graphc.base.size import Dimension, at, bounds, hint, is_size
 from graphc.cli.console import UsageError
 from graphc.files.container import MAX_BYTES
 from graphc.files.manifest import MAX_RANK, TensorSpec
@@ -38,7 +38,10 @@ def _parse_extent(text: str, known: Known) -> Any:
         return int(text)
     match = _DIM.fullmatch(text)
     if match is None:
-        return parse_size(text, known)
+        size = parse_size(text, known)
+        if bounds(size)[0] < 0:
+            raise ArgumentError(f"{text} may be negative")
+        return size
     size = Dim(match["name"], int(match["low"]), int(match["high"]))
     for name, dimension in dimensions([size]).items():
         if known.setdefault(name, dimension) != dimension:
@@ -61,7 +64,9 @@ def parse_type(text: str, known: Known | None = None) -> TensorSpec:
         shape = tuple([_parse_extent(d, known) for d in entries])
     except ArgumentError as error:
         remedy = "such as [1,28], or [batch=1..64,28]"
-        raise UsageError(f"--input {text!r}: {match['dims']!r} are no dimensions: {error.what}", remedy) from None
+        raise UsageError(
+            f"--input {text!r}: {match['dims']!r} are no dimensions: {error.what}", remedy=remedy
+        ) from None
     if len(shape) > MAX_RANK or prod(max(hint(d), 1) for d in shape) * dtype.itemsize > MAX_BYTES:
         raise UsageError(f"--input {text!r}: the shape is too large")
     return TensorSpec(match["name"].strip(), dtype.name, shape)

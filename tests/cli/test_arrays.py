@@ -8,7 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphc.cli.arrays import parse_type, random_array, read_array, read_inputs, read_value, split_binding
+from graphc.cli.arrays import (
+    parse_type,
+    parse_types,
+    random_array,
+    read_array,
+    read_inputs,
+    read_value,
+    specs_at,
+    split_binding,
+)
 from graphc.cli.console import UsageError
 from graphc.errors import ArgumentError, ArtifactError, DTypeError, ShapeError
 from graphc.files.manifest import TensorSpec
@@ -42,6 +51,33 @@ def test_types(text: str, expected: str | None):
             parse_type(text)
     else:
         assert str(parse_type(text)) == expected
+
+
+def test_types_with_named_dimensions():
+    specs = parse_types(["x:f32[batch=1..64,time=2..512,8]", "mask:f32[batch,time]", "y:f32[16*side=1..40,2*time]"])
+    assert [str(s) for s in specs] == ["x: f32[batch,time,8]", "mask: f32[batch,time]", "y: f32[16*side,2*time]"]
+    assert [s.shape for s in specs_at(specs, {"batch": 3})] == [(3, 32, 8), (3, 32), (512, 64)]
+    assert random_array(specs[0], 0).shape == (32, 32, 8)
+    for sizes, message in (({"side": 41}, "side is 41, outside of 1"), ({"depth": 1}, "no dimension 'depth'")):
+        with pytest.raises(UsageError, match=message):
+            specs_at(specs, sizes)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [["x:f32[batch]"], ["x:f32[n=1..]"], ["x:f32[n=4..2]"], ["x:f32[n=1..4]", "y:f32[n=1..5]"], ["x:f32[2n]"]],
+)
+def test_dimensions_that_are_none(texts: list[str]):
+    with pytest.raises(UsageError, match="are no dimensions"):
+        parse_types(texts)
+
+
+def test_values_for_named_dimensions():
+    (spec,) = parse_types(["x:f32[batch=1..64,2]"])
+    assert read_inputs(["x=ones"], [spec], {"batch": 3})[0].shape == (3, 2)
+    assert read_inputs(["x=[[1,2]]"], [spec])[0].shape == (1, 2)
+    with pytest.raises(ShapeError, match=r"has shape \[1, 3\], the model takes \[batch, 2\]"):
+        read_inputs(["x=[[1,2,3]]"], [spec])
 
 
 def test_names_of_values():

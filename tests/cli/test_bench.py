@@ -57,3 +57,22 @@ def test_missing_and_damaged_files(tmp_path: Path, graphc: Graphc):
 def test_one_figure_per_round(net: Path):
     times = measure(load(net), [np.zeros((2, 6), np.float32)], rounds=5, seconds=0.01)
     assert times.shape == (5,) and (times > 0).all()
+
+
+def test_named_dimensions_through_the_commands(models: Path, tmp_path: Path, graphc: Graphc):
+    path = tmp_path / "any.gcm"
+    made = graphc("compile", f"{models}:Net", "--input", "x:f32[batch=1..64,6]", "-o", path)
+    assert made.code == console.OK and "Net(x: f32[batch,6]) -> (output: f32[batch,4])" in made.out
+    shown = graphc("inspect", path).out
+    assert "dimension  batch: 1 to 64, expected 32" in shown
+    assert json.loads(graphc("inspect", path, "--json").out)["dims"] == [
+        {"name": "batch", "min": 1, "max": 64, "hint": 32}
+    ]
+    assert "output: f32[3,4]" in graphc("run", path, "--input", "x=ones", "--shape", "batch=3").out
+    assert "output: f32[2,4]" in graphc("run", path, "--input", f"x={[[1.0] * 6] * 2}").out
+    assert graphc("run", path, "--input", "x=ones", "--shape", "batch=65").code == 2
+    assert graphc("run", path, "--input", "x=ones", "--shape", "batch=1,2").code == 2
+    timed = json.loads(graphc("bench", path, *SHORT, "--shape", "batch=1,8,32", "--json").out)
+    assert [call["sizes"] for call in timed["calls"]] == [{"batch": 1}, {"batch": 8}, {"batch": 32}]
+    assert "call batch=8" in graphc("bench", path, *SHORT, "--shape", "batch=1,8").out
+    assert "dim batch = 1..64 hint 32" in graphc("ir", path, "--stage", "traced").out

@@ -102,10 +102,14 @@ def test_errors_of_compiling_are_told_from_others():
 
 def test_examples_come_in_the_order_of_forward(models: Path):
     two = targets.resolve(f"{models}:Two")
-    a, b = targets.examples(two, ["b:i64[4]", "a:f32[2,3]"])
+    (a, b), dims = targets.examples(two, ["b:i64[4]", "a:f32[2,3]"])
+    assert dims is None
+    (a, b), dims = targets.examples(two, ["a:f32[batch=1..9,3]", "b:i64[4]"])
+    assert (a.shape, b.shape) == ((9, 3), (4,)) and [str(d) for d in dims] == ["(batch, 3)", "(4,)"]
+    (a, b), _ = targets.examples(two, ["b:i64[4]", "a:f32[2,3]"])
     assert (a.shape, b.shape, b.dtype.name) == ((2, 3), (4,), "i64")
     assert not a.numpy().any()
-    assert len(targets.examples(two, ["b:i64[4]", "a:f32[2]", "scale:f32[]"])) == 3
+    assert len(targets.examples(two, ["b:i64[4]", "a:f32[2]", "scale:f32[]"])[0]) == 3
 
 
 @pytest.mark.parametrize(

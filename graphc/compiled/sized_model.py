@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from graphc.base import config
 from graphc.base.errors import ArgumentError, GraphcError, ShapeError
 from graphc.base.locks import Lock
+from graphc.base.named_dims import chosen_sizes
 from graphc.base.shape_patterns import ShapePatterns
 from graphc.base.size import Dimension
 from graphc.codegen.machine.target import Target
@@ -47,12 +48,11 @@ class SizesOfModel:
             )
         return sizes
 
-    def named(self, sizes: dict[str, int]) -> Sizes:
-        """The sizes with these names; raises ArgumentError where some are missing or unknown."""
+    def named(self, sizes: Mapping[str, int]) -> Sizes:
+        """The sizes with these names, the expected ones of others; raises ArgumentError for an unknown name, and for a
+        size outside of its range."""
         known = {d.name: d for d in self._manifest.dims}
-        if set(sizes) != set(known):
-            raise ArgumentError(f"sizes of {', '.join(sizes) or 'nothing'}", remedy=f"sizes of {', '.join(known)}")
-        return {known[name]: n for name, n in sizes.items()}
+        return chosen_sizes(known, {**{name: d.hint for name, d in known.items()}, **sizes})
 
 
 class ProgramsBySizes:

@@ -304,8 +304,10 @@ class MemoryWriter(IndexWriter):
         stride = self.access(index).stride
         if self.vector is None or not self.vector.fixed or stride not in SHORT_STRIDES:
             return None
-        terms = tuple((a, c) for a, c in index.terms if a != self.vector.axis)
-        return (buffer, terms), index.constant, index.constant + stride * (self.vector.axis.extent - 1) + 1
+        kept = tuple((a, c) for a, c in index.terms if a != self.vector.axis)
+        first = dict(terms(index.constant)).get((), 0)
+        place = Index(kept, index.constant - first)
+        return (buffer, place), first, first + stride * (self.vector.axis.extent - 1) + 1
 
     def _load_strided(self, info: Buffer, index: Index, stride: int, at: Coordinates) -> str:
         """A short stride: the span is read in whole vectors (the last one ends at its last element, so that nothing
@@ -322,7 +324,7 @@ class MemoryWriter(IndexWriter):
         kind, result = memory_type(info.dtype, lanes), "poison"
         positions = [low - first + stride * lane for lane in range(self.vector.axis.extent)]
         for start, picks in vectors_of(positions, end - first, lanes):
-            pointer = self.address(info.name, Index(place[1], first + start), at)
+            pointer = self.address(info.name, place[1] + (first + start), at)
             load = f"load {kind}, ptr {pointer}, align {info.dtype.itemsize}"
             piece = f.memo(f.depth, ("strided", pointer, lanes), load) if shared else f.line(load)
             mask = ", ".join("i32 poison" if p is None else f"i32 {p}" for p in picks)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from graphc.ir.kernel.index import Atom
+from graphc.ir.kernel.index import Index
 
 SHORT_STRIDES = (2, 3, 4)
 """Distances between lanes for which whole vectors and shuffles are faster than gathering."""
-Place = tuple[str, tuple[tuple[Atom, int], ...]]
-"""A buffer, and an index without its constant."""
+Place = tuple[str, Index]
+"""A buffer, and an index without the number that is added to it."""
 Spans = dict[Place, list[tuple[int, int]]]
 """By place: the first element and the one behind the last of what is read together."""
 

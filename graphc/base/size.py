@@ -329,6 +329,7 @@ def _make(terms: Mapping[Monomial, int]) -> Any:
 
 
 @lru_cache(maxsize=8192)
+@lru_cache(maxsize=8192)
 def _order(monomial: Monomial) -> tuple[Any, ...]:
     """Larger powers first, so constants last."""
     return (-sum(p for _, p in monomial), [(str(a), -p) for a, p in monomial])
@@ -439,6 +440,7 @@ def _greatest_of(summed: tuple[tuple[Monomial, int], ...]) -> int:
     return best if found is None else min(best, _greatest(_without(size, *found)) // found[2])
 
 
+@lru_cache(maxsize=8192)
 def _atom_bounds(atom: Atom) -> tuple[int, int]:
     if isinstance(atom, Dimension):
         return atom.low, atom.high
@@ -448,6 +450,7 @@ def _atom_bounds(atom: Atom) -> tuple[int, int]:
     return min(low // small, low // large), max(high // small, high // large)
 
 
+@lru_cache(maxsize=8192)
 def _monomial_bounds(monomial: Monomial) -> tuple[int, int]:
     low = high = 1
     for atom, power in monomial:
@@ -479,11 +482,8 @@ def _shifted_high(size: Any) -> int:
                 parts = grown
         for m, c in parts.items():
             powers[m] = powers.get(m, 0) + c
-    high = 0
-    for monomial, coefficient in powers.items():
-        most = math.prod((_atom_bounds(a)[1] - _atom_bounds(a)[0]) ** p for a, p in monomial)
-        high += coefficient * (most if coefficient > 0 else 0 if monomial else 1)
-    return high
+    most = {m: math.prod((_atom_bounds(a)[1] - _atom_bounds(a)[0]) ** p for a, p in m) for m in powers}
+    return sum(c * (most[m] if c > 0 else 0 if m else 1) for m, c in powers.items())
 
 
 def _quotient_in(size: Any) -> tuple[Quotient, Any, Any] | None:

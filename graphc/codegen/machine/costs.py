@@ -70,6 +70,8 @@ class MemoryCosts:
     """About how many temporaries are placed for that."""
     arena_proven: int = 500
     """The same where sizes are known at run time, so that it must be proven what fits."""
+    arena_proofs: int = 200_000
+    """What may be spent on such proofs, each as the cube of its terms: about two seconds where sizes have many."""
     arena_near: float = 1.01
     """Times the least size that an arena can have, up to which it is small enough."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from graphc.base.named_dims import dimensions
 from graphc.base.size import Dimension, Monomial, Size, always, at, bounds, hint, terms
+from graphc.codegen.machine.costs import MemoryCosts
 from graphc.codegen.schedule.memory.liveness import Interval
 
 Vector = tuple[int, ...]
@@ -17,7 +18,7 @@ Vector = tuple[int, ...]
 class Placement:
     """Places temporaries one after the other at the lowest place (for the expected sizes) that is proven to be free."""
 
-    def __init__(self, sizes: Mapping[str, Any]):
+    def __init__(self, sizes: Mapping[str, Any], work: int = MemoryCosts().arena_proofs):
         monomials = list(dict.fromkeys(m for size in sizes.values() for m, _ in terms(size)))
         self._parts = [_part(monomial) for monomial in monomials]
         self._expected = [hint(part) for part in self._parts]
@@ -25,6 +26,8 @@ class Placement:
         self._sizes = {name: tuple(dict(terms(size)).get(m, 0) for m in monomials) for name, size in sizes.items()}
         self._free_of_signs = all(bounds(part)[0] >= 0 for part in self._parts)
         self._proven: dict[Vector, bool] = {}
+        self._work = work
+        """How much may still be spent on proofs; what is not proven is taken not to hold."""
         self._starts: dict[str, Vector] = {}
         self._end: Vector = ()
 
@@ -71,7 +74,8 @@ class Placement:
         # NOTE: a proof takes as long as a hundred examples, and most of what is asked does not hold.
         if self._hint(vector) < 0 or any(sum(map(mul, vector, example)) < 0 for example in self._examples):
             return False
-        return always("<=", 0, self._size(vector))
+        self._work -= sum(map(bool, vector)) ** 3
+        return self._work > 0 and always("<=", 0, self._size(vector))
 
     def _most(self, ends: Sequence[Vector]) -> Vector:
         """What is no less than any of the ends: one of them if that is proven, else the most of each of their parts."""

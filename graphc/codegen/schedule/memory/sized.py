@@ -74,7 +74,8 @@ class Placement:
         # NOTE: a proof takes as long as a hundred examples, and most of what is asked does not hold.
         if self._hint(vector) < 0 or any(sum(map(mul, vector, example)) < 0 for example in self._examples):
             return False
-        self._work -= sum(map(bool, vector)) ** 3
+        count = sum(map(bool, vector))
+        self._work -= count * count * count
         return self._work > 0 and always("<=", 0, self._size(vector))
 
     def _most(self, ends: Sequence[Vector]) -> Vector:

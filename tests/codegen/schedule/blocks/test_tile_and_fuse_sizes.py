@@ -10,7 +10,7 @@ from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.blocks.tile_and_fuse import tile_and_fuse
 from graphc.ir.kernel.parse import parse_program
 from graphc.ir.kernel.statements import Program
-from tests.codegen.sized import check_program
+from tests.codegen.sized import check_program, check_schedule
 
 ATTENTION = """\
 dim batch = 1..5 hint 4
@@ -126,3 +126,8 @@ def test_a_loop_that_would_need_tiles_of_its_own_stays_and_says_so():
     skipped: list[str] = []
     tile_and_fuse(parse_program(ATTENTION), small(2000), skipped)
     assert [r for r in skipped if "k0, k1, k2: no loop around them, for time iterations" in r] == skipped != []
+
+
+@pytest.mark.parametrize("nbytes", [2000, 12000, 1 << 20])
+def test_the_whole_schedule_of_attention_is_right_at_every_size(nbytes: int):
+    check_schedule(parse_program(ATTENTION), small(nbytes), SIZES)

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.base.assumptions import Assumption
 from graphc.base.named_dims import Dim, dimensions
-from graphc.base.size import Dimension, Quotient, Size, at, is_size, terms
+from graphc.base.size import Dimension, Quotient, Size, always, at, is_size, terms
 
 
 def limits(assumptions: Iterable[Assumption], known: Mapping[str, Dimension]) -> dict[str, Any]:
@@ -23,6 +23,30 @@ def limits(assumptions: Iterable[Assumption], known: Mapping[str, Dimension]) ->
         for assumption in given:
             found.take(assumption)
     return {name: found.now[d] for name, d in known.items() if found.now[d] != _size_of(d)}
+
+
+def in_terms_of(assumptions: Iterable[Assumption], known: Mapping[str, Dimension]) -> list[Assumption]:
+    """The assumptions for dimensions of these names, whose ranges may be narrower by now; without those that hold for
+    all their sizes, and those of dimensions that are numbers or multiples by now, which say the same."""
+    found = []
+    for assumption in assumptions:
+        names = dimensions([assumption.a, assumption.b])
+        if names.keys() <= known.keys():
+            values: dict[Dimension, Any] = {d: _size_of(known[name]) for name, d in names.items()}
+            now = assumption._replace(a=at(assumption.a, values), b=at(assumption.b, values))
+            if not _is_decided(now):
+                found.append(now)
+    return found
+
+
+def _is_decided(assumption: Assumption) -> bool:
+    """Whether an assumption holds for all sizes."""
+    a, b = assumption.a, assumption.b
+    if assumption.relation == "<=":
+        return always("<=", a, b) if assumption.answer else always("<=", b + 1, a)
+    if assumption.answer:
+        return always("==", a, b)
+    return always("<=", a + 1, b) or always("<=", b + 1, a)
 
 
 def _size_of(dimension: Dimension) -> Size:

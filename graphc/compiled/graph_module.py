@@ -7,8 +7,10 @@ from typing import Any
 
 from graphc.base.errors import ArgumentError, DTypeError, GraphcError, ShapeError
 from graphc.base.location import at
+from graphc.base.shape_patterns import ShapePatterns
+from graphc.base.size_limits import in_terms_of
 from graphc.ir.graph.graph import INPUT, Graph, Node, Value, input_class, input_path
-from graphc.ir.graph.interpret import Interpreter, copy
+from graphc.ir.graph.interpret import Interpreter, bind, copy
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import collect_data, print_graph
 from graphc.ir.graph.verify import verify_graph
@@ -26,7 +28,7 @@ class GraphModule(Module):
     Params and states are the tensors of ``tensors``, by path, or those that ``graph.bound`` holds where the graph comes
     from ``graphc.trace``: the tensors themselves, so that what training or ``load_state_dict`` writes to them is seen,
     and what the graph writes is seen outside. A tensor that is put in the place of one in the module that was traced is
-    not seen. The graph is copied and verified.
+    not seen. The graph is copied and verified. Where it has named dimensions, each call has its own sizes of them.
 
     Raises ArgumentError for a param or state without a tensor, ShapeError and DTypeError where a tensor is not of the
     type that the graph states, VerifyError for a wrong graph.
@@ -37,6 +39,8 @@ class GraphModule(Module):
         verify_graph(graph)
         self._graph = copy(graph)
         self._graph.bound = {}
+        self._graph.assumptions = in_terms_of(graph.assumptions, graph.dims)
+        self._patterns = _patterns(self._graph)
         self._traced_name = graph.name
         self._bound = _bindings(graph, graph.bound if tensors is None else tensors)
         for path, (cls, tensor) in self._bound.items():
@@ -50,19 +54,35 @@ class GraphModule(Module):
         """A copy of the graph, bound to the same tensors."""
         found = copy(self._graph)
         found.bound = {path: tensor for path, (_, tensor) in self._bound.items()}
+        found.assumptions = self._graph.assumptions
         return found
+
+    def _at(self, tensors: Sequence[Tensor]) -> Graph:
+        """The graph for the sizes that its named dimensions have in a call with these tensors; in a trace those may be
+        sizes of its own."""
+        if self._patterns is None:
+            return self._graph
+        sizes = self._patterns.solve([t.shape for t in tensors])
+        broken = next((a for a in self._graph.assumptions if not a.holds(sizes)), None)
+        if broken is not None:
+            known = ", ".join(f"{d.name} = {n}" for d, n in sizes.items())
+            raise ShapeError(f"@{self._graph.name} was traced for {broken}, and is called with {known}")
+        return bind(self._graph, {d.name: n for d, n in sizes.items()})
 
     def forward(self, *inputs: Any) -> Any:
         """The outputs; states are written when all of them are computed."""
-        plain = [v for v in self._graph.inputs if input_class(v) == "input"]
-        if len(inputs) != len(plain):
-            raise ArgumentError(f"@{self._graph.name} takes {len(plain)} inputs, got {len(inputs)}")
-        given = {v: _fitting(v, as_tensor(x)) for v, x in zip(plain, inputs, strict=True)}
+        count = sum(input_class(v) == "input" for v in self._graph.inputs)
+        if len(inputs) != count:
+            raise ArgumentError(f"@{self._graph.name} takes {count} inputs, got {len(inputs)}")
+        tensors = [as_tensor(x) for x in inputs]
+        graph = self._at(tensors)
+        plain = [v for v in graph.inputs if input_class(v) == "input"]
+        given = {v: _fitting(v, x) for v, x in zip(plain, tensors, strict=True)}
         replay = _Replay()
-        arguments = [given[v] if v in given else self._bound[input_path(v)][1] for v in self._graph.inputs]
-        found = list(replay.run(self._graph, arguments))
+        arguments = [given[v] if v in given else self._bound[input_path(v)][1] for v in graph.inputs]
+        found = list(replay.run(graph, arguments))
         if replay.written:
-            found = [x.clone() if _may_share(v) else x for v, x in zip(self._graph.outputs, found, strict=True)]
+            found = [x.clone() if _may_share(v) else x for v, x in zip(graph.outputs, found, strict=True)]
             with no_grad():
                 for state, value in replay.written:
                     state.copy_(value)
@@ -70,10 +90,19 @@ class GraphModule(Module):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        return {**state, "_graph": (print_graph(self._graph), collect_data(self._graph))}
+        text = print_graph(self._graph), collect_data(self._graph)
+        return {**state, "_graph": text, "_patterns": tuple(self._graph.assumptions)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({**state, "_graph": parse_graph(*state["_graph"])})
+        graph = parse_graph(*state["_graph"])
+        graph.assumptions = state["_patterns"]
+        super().__setstate__({**state, "_graph": graph, "_patterns": _patterns(graph)})
+
+
+def _patterns(graph: Graph) -> ShapePatterns | None:
+    """The shapes of the inputs of a graph, None where it has no named dimensions."""
+    inputs = [v for v in graph.inputs if input_class(v) == "input"]
+    return ShapePatterns([v.shape for v in inputs], [f"%{v.name}" for v in inputs]) if graph.dims else None
 
 
 def as_callable(target: Any, tensors: Mapping[str, Tensor] | None = None) -> Any:

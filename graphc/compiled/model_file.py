@@ -95,7 +95,7 @@ def export(
     else:
         traced = snapshot(model, examples, keyword_examples, dims)
         graph, state, structure = traced.graph, traced.state(), nesting(traced.structure)
-    assumptions = model.assumptions if isinstance(model, Graph) else graph.assumptions
+    assumptions = graph.assumptions
     graph = extended(graph, state, arranged, precision, machine.costs)
     graph.assumptions = assumptions
     compiled = compile_graph(freeze(graph, state), target=machine) if native else False

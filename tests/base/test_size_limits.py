@@ -9,7 +9,7 @@ import pytest
 from graphc.base.assumptions import Assumptions, assuming
 from graphc.base.named_dims import Dim, dimensions
 from graphc.base.size import at, bounds
-from graphc.base.size_limits import limits
+from graphc.base.size_limits import in_terms_of, limits
 
 N, M = Dim("n", 1, 512, hint=32, common=(8, 300)), Dim("m", 2, 64, hint=32)
 KNOWN = dimensions([N, M])
@@ -80,3 +80,11 @@ def test_sizes_for_which_assumptions_hold_stay_possible(seed):
         chosen = {d: generator.randint(d.low, d.high) for d in free}
         for name, size in found.items():
             assert KNOWN[name].low <= at(size, chosen) <= KNOWN[name].high
+
+
+def test_what_is_left_of_assumptions_is_said_of_the_narrower_dimensions():
+    with assuming(Assumptions()) as assumptions:
+        assert N <= 128 and N >= M and M > 3
+    narrower = dimensions([Dim("n", 1, 128, hint=32), Dim("m", 4, 64, hint=32)])
+    (left,) = in_terms_of(assumptions.found.values(), narrower)
+    assert str(left).startswith("m <= n") and set(dimensions([left.a, left.b]).values()) == set(narrower.values())

@@ -160,3 +160,27 @@ def test_the_graph_of_a_module_is_bound_to_the_same_tensors():
     net = nn.Linear(4, 2)
     module = GraphModule(gc.trace(net, data()))
     assert isinstance(module.graph, Graph) and module.graph.bound["weight"] is net.weight
+
+
+def test_a_graph_with_named_dimensions_is_called_with_any_sizes():
+    batch, time = gc.Dim("batch", 1, 8, hint=2), gc.Dim("time", 1, 16, hint=4)
+    model = nn.Linear(3, 2)
+
+    def f(x, y):
+        x = x * 2 if x.shape[0] <= x.shape[1] else x
+        return model(x if x.shape[1] > 2 else x + 1) * y.reshape(x.shape[0], 1, 1) / x.shape[1]
+
+    graph = gc.trace(f, gc.ones(2, 4, 3), gc.ones(2), dims=[(batch, time), (batch,)])
+    module = pickle.loads(pickle.dumps(GraphModule(graph)))
+    for called in (GraphModule(graph), module):
+        for size in (3, 5):
+            x, y = gc.rand(size, size, 3), gc.rand(size)
+            assert gc.allclose(called(x, y), f(x, y), atol=1e-6)
+        with pytest.raises(ShapeError, match=r"dimension 0 of %y is 3, not 2 = batch"):
+            called(gc.ones(2, 4, 3), gc.ones(3))
+        with pytest.raises(ShapeError, match=r"was traced for batch <= time .* called with batch = 5, time = 4"):
+            called(gc.ones(5, 4, 3), gc.ones(5))
+        with pytest.raises(ShapeError, match=r"time is 1, outside of 3\.\.16"):
+            called(gc.ones(2, 1, 3), gc.ones(2))
+    again = gc.trace(lambda a: module(a.transpose(0, 1), gc.ones(a.shape[1])), gc.ones(4, 2, 3), dims=[(time, batch)])
+    assert [str(v.type) for v in again.outputs] == ["f32[batch,time,2]"]

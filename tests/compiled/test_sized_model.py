@@ -103,3 +103,13 @@ def test_what_a_trace_assumed_is_kept_and_checked(path):
 def test_a_file_without_dimensions_says_nothing_of_them(path):
     gc.export(nn.Linear(8, 4), gc.ones(2, 8), path=path)
     assert b'"dims"' not in path.read_bytes() and b'"assumptions"' not in path.read_bytes()
+
+
+def test_a_graph_is_written_with_its_dimensions(path):
+    graph = gc.trace(lambda x: x * 2 if x.shape[0] > 2 else x, gc.ones(4), dims=[(BATCH,)])
+    made = gc.export(graph, path=path)
+    assert [(d.low, d.high) for d in made.dims] == [(3, 64)] and not made.assumptions
+    loaded = gc.load(path)
+    assert loaded(np.ones(3, np.float32)).tolist() == [2.0] * 3
+    with pytest.raises(ShapeError, match="batch is 2"):
+        loaded(np.ones(2, np.float32))

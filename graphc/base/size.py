@@ -38,12 +38,20 @@ class Dimension:
         return self.name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Quotient:
-    """An atom of sizes: ``floor(operand / divisor)`` that could not be simplified."""
+    """An atom of sizes: ``floor(operand / divisor)`` that could not be simplified; equal ones are of one form."""
 
     operand: Size
     divisor: Size | int
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not Quotient or not always("==", self.operand, other.operand):
+            return False
+        return always("==", self.divisor, other.divisor)
+
+    def __hash__(self) -> int:
+        return hash((self.operand, self.divisor))
 
     def __str__(self) -> str:
         return f"({as_operand(self.operand)} // {as_operand(self.divisor)})"
@@ -97,9 +105,6 @@ class Size:
 
     def __neg__(self) -> Any:
         return self * -1
-
-    def __pos__(self) -> Any:
-        return self
 
     def __sub__(self, other: Any) -> Any:
         return self + other * -1 if _is_whole(other) else _float_operation(operator.sub, self, other)
@@ -158,14 +163,10 @@ class Size:
     def __abs__(self) -> Any:
         return self if self >= 0 else -self
 
-    def __round__(self, digits: int | None = None) -> Any:
+    def __round__(self, digits: Any = None) -> Any:
         return self
 
-    def __trunc__(self) -> Any:
-        return self
-
-    __floor__ = __ceil__ = __copy__ = __trunc__
-    __deepcopy__ = __round__
+    __trunc__ = __floor__ = __ceil__ = __copy__ = __deepcopy__ = __pos__ = __round__
 
     # ---- questions
 

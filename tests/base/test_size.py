@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from graphc.base.assumptions import Assumptions, assuming
 from graphc.base.named_dims import Dim, dimensions
 from graphc.base.size import (
     UndecidedSize,
@@ -134,3 +135,11 @@ def test_products_with_quotients_are_bounded_together():
     half = SIDE // 2
     assert always("<=", (TIME + 1) * half * 2 - 4 * half, (TIME - 1) * SIDE)
     assert always("<=", (TIME - 1) * (SIDE - 1), (TIME - 1) * half * 2)
+
+
+def test_comparing_quotients_asks_nothing_of_their_operands():
+    n, m, other = Dim("n", 1, 64), Dim("m", 1, 64), Dim("n", 1, 63)
+    with assuming(Assumptions()) as assumptions:
+        assert n // 2 == m // 2
+        assert n // 7 + n // 3 in {n // 3 + n // 7} and (n // 7).terms != (other // 7).terms
+    assert len(assumptions.found) == 1

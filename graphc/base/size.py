@@ -423,22 +423,23 @@ def bounds(size: Any) -> tuple[int, int]:
     return -_greatest(-size), _greatest(size)
 
 
-def _greatest(size: Any) -> int:
-    return _greatest_of(terms(size))
+def _greatest(size: Any, parted: bool = False) -> int:
+    return _greatest_of(terms(size), parted)
 
 
 @lru_cache(maxsize=8192)
-def _greatest_of(summed: tuple[tuple[Monomial, int], ...]) -> int:
+def _greatest_of(summed: tuple[tuple[Monomial, int], ...], parted: bool) -> int:
     constant, factor = sum(c for m, c in summed if not m), math.gcd(*[c for m, c in summed if m])
     if factor > 1 or (factor and constant):
-        return constant + factor * _greatest(_make({m: c // factor for m, c in summed if m}))
-    size = _make(dict(summed))
-    best = min(_interval_high(size), _shifted_high(size))
+        return constant + factor * _greatest(_make({m: c // factor for m, c in summed if m}), parted)
+    best = min(_interval_high(size := _make(dict(summed))), _shifted_high(size))
     most = _make({m: c for m, c in summed if _order(m)[0] == _order(summed[0][0])[0]})
-    if type(size - most) is Size:  # products of more atoms for themselves: their common factor can be taken out
+    if (
+        not parted and type(size - most) is Size
+    ):  # products of more atoms for themselves: their common factor can be taken out
         best = min(best, _greatest(most) + _greatest(size - most))
     found = _quotient_in(size)
-    return best if found is None else min(best, _greatest(_without(size, *found)) // found[2])
+    return best if found is None else min(best, _greatest(_without(size, *found), True) // found[2])
 
 
 @lru_cache(maxsize=8192)
@@ -574,8 +575,7 @@ def hint(size: Any) -> int:
 
 
 def _ask(relation: str, a: Any, b: Any) -> bool:
-    asked = asker.get()
-    if asked is None and relation == "==":
+    if (asked := asker.get()) is None and relation == "==":
         return always(relation, a, b)
     difference = b - a
     if type(difference) is not Size:

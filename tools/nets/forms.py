@@ -294,7 +294,7 @@ NOT_CALLED = {
     "hessian", "initial_seed",
     "is_grad_enabled", "is_inference_mode_enabled", "is_tracing", "jacfwd", "jacrev", "jvp", "load", "load_state",
     "manual_seed", "picture", "save_state", "scan", "seed", "set_num_threads", "set_rng_state", "summary",
-    "graphc.trace", "graphc.Dim",
+    "graphc.trace", "Dim",
     "value_and_grad", "vjp", "vmap", "multi_head_attention_forward",
 }  # fmt: skip
 """Public names that this net does not call, with the reason."""

@@ -20,7 +20,7 @@ from graphc.compiled.outside import Outside
 from graphc.compiled.plan import Plan
 from graphc.compiled.program_table import ProgramTable, trim
 from graphc.compiled.recompile_warning import RecompileCount, argument_names
-from graphc.compiled.sized_traces import DimsOfCalls, SizedCall, SizedTrace, SizedTraces, Sizes, keys_of, program_for
+from graphc.compiled.sized_traces import DimsOfCalls, SizedCall, SizedTrace, SizedTraces, keys_of, program_for
 from graphc.compiled.user_passes import passed
 from graphc.compiled.variant import Variant, Weights, not_native
 from graphc.compiler.compile import running_target
@@ -225,15 +225,15 @@ class Compiled:
         or for those of the call where that cannot be made."""
         name = graph_name(self._target)
 
-        def make(key: Any, sizes: Sizes | None) -> Variant:
+        def make(key: Any, found: Traced) -> Variant:
             weights = self._weights._replace(live=any(v.is_thrashing for v in self._variants.find(key)))
-            traced = passed(trace.at(sizes), self._first, self._machine)
+            traced = passed(found, self._first, self._machine)
             variant = Variant(name, traced, modules, leaves, weights, self._pipeline, self._machine, trace.outside)
             variant.drawn, variant.numbers = trace.drawn, trace.numbers
             variant.holds()
             return variant
 
-        return program_for(call, key, make, name)
+        return program_for(trace, call, key, make, name)
 
     def _traced(
         self,

@@ -13,6 +13,7 @@ from graphc.base.locks import Lock
 from graphc.base.named_dims import chosen_sizes
 from graphc.base.shape_patterns import ShapePatterns
 from graphc.base.size import Dimension, SizeNumber, UndecidedSize, at
+from graphc.base.size_limits import limits
 from graphc.compiled.auto_dims import AutoDims
 from graphc.compiled.number_places import Given, GivenNumbers
 from graphc.compiled.outside import Outside
@@ -111,20 +112,23 @@ def keys_of(call: SizedCall | None, key: Any) -> tuple[Any, ...]:
 
 
 def program_for(
-    call: SizedCall | None, key: Any, make: Callable[[Any, Sizes | None], Program], name: str
+    trace: SizedTrace, call: SizedCall | None, key: Any, make: Callable[[Any, Traced], Program], name: str
 ) -> tuple[Program, Any]:
-    """A program, made for a key and sizes, and that key: for all sizes of the named dimensions of a call that have no
+    """A program of a trace, made for a key, and that key: for all sizes of the named dimensions of a call that have no
     common size, or where that cannot be made for those of the call."""
     *general, alone = keys_of(call, key)
     if call is None:
-        return make(alone, None), alone
-    try:
-        return make(general[0], call.bound), general[0]
-    except (UndecidedSize, PassError, VerifyError) as error:
-        # NOTE: what is wrong for other reasons is so for the sizes of the call, too, and is raised there.
-        program = make(alone, call.sizes)
-        config.logger("compile").warning("%s is compiled for each size of its dimensions: %s", name, error.what)
-        return program, alone
+        return make(alone, trace.traced), alone
+    if trace.is_general:
+        try:
+            return make(general[0], trace.at(call.bound)), general[0]
+        except (UndecidedSize, PassError, VerifyError) as error:
+            # NOTE: what is wrong for other reasons is so for the sizes of the call, too, and is raised there.
+            program = make(alone, trace.at(call.sizes))
+            trace.is_general = False
+            config.logger("compile").warning("%s is compiled for each size of its dimensions: %s", name, error.what)
+            return program, alone
+    return make(alone, trace.at(call.sizes)), alone
 
 
 class SizedTrace:
@@ -137,6 +141,8 @@ class SizedTrace:
         """How its programs take the numbers that each call gives."""
         self.drawn: dict[Any, dict[str, int]] = drawn or {}
         """In the middle of a module's call: how often its modules have drawn after this part of it."""
+        self.is_general = True
+        """False where no program for all sizes could be made of it."""
         self._account = outside.account()
         self._refused: Sizes | None = None
 
@@ -156,15 +162,14 @@ class SizedTrace:
             found.append(f"sizes: it was traced for {broken}, now {', '.join(known)}")
         return found
 
-    def at(self, sizes: Sizes | None) -> Traced:
-        """What was traced, for these sizes of some dimensions; what it returns besides tensors is for all sizes still.
-        None: for all that its dimensions may have."""
+    def at(self, sizes: Sizes) -> Traced:
+        """What was traced, for these sizes of some dimensions, and of the others for those that fit what was assumed of
+        each; what it returns besides tensors is for all sizes still."""
         traced = self.traced
-        if not sizes:
-            return traced
         known = traced.graph.dims
-        graph = bind(traced.graph, {d.name: n for d, n in sizes.items() if d.name in known})
-        now = dict(zip(traced.graph.inputs, graph.inputs, strict=True))
+        limited = limits(traced.assumptions.found.values(), known)
+        graph = bind(traced.graph, limited | {d.name: n for d, n in sizes.items() if d.name in known})
+        image = dict(zip(traced.graph.inputs, graph.inputs, strict=True))
         structure, effects = traced.structure, traced.effects
         if all(d in sizes for d in known.values()):
             structure = structure_at(structure, sizes)
@@ -172,11 +177,11 @@ class SizedTrace:
         return replace(
             traced,
             graph=graph,
-            inputs=tuple(now[v] for v in traced.inputs),
-            arguments=tuple(replace(a, value=now[a.value]) for a in traced.arguments),
+            inputs=tuple(image[v] for v in traced.inputs),
+            arguments=tuple(replace(a, value=image[a.value]) for a in traced.arguments),
             structure=structure,
             effects=effects,
-            reached={now[v]: number for v, number in traced.reached.items()},
+            reached={image[v]: number for v, number in traced.reached.items()},
         )
 
 

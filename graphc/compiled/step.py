@@ -497,9 +497,9 @@ class CompiledStep:
                 trace = SizedTrace(traced, Outside(traced, modules), taken)
                 if call is not None:
                     self._traces.add(call.key(key), trace)
-            taken, made = trace.numbers, trace
+            taken, outside = trace.numbers, trace.outside
             program, key = program_for(
-                call, key, lambda _, sizes: _Program(self, made.at(sizes), made.outside, taken), self.name
+                trace, call, key, lambda _, found: _Program(self, found, outside, taken), self.name
             )
             program.holds(self.optimizer)
             self._programs.add(key, program)

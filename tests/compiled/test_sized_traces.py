@@ -138,8 +138,11 @@ def test_sizes_that_vary_take_two_programs_at_most():
 
 
 def test_what_has_no_program_for_all_sizes_gets_one_for_each_and_says_so(monkeypatch, caplog):
+    tried = []
+
     def refuse(graph, *args, **kwargs):
         if graph.dims:
+            tried.append(graph)
             raise UndecidedSize("batch <= 7 depends on the sizes of a call")
         return compile_graph(graph, *args, **kwargs)
 
@@ -150,5 +153,24 @@ def test_what_has_no_program_for_all_sizes_gets_one_for_each_and_says_so(monkeyp
         for size in (3, 5, 3):
             x = gc.randn(size, 8)
             same(compiled(x), model(x))
-    assert len(compiled.variants) == 2
+    assert len(compiled.variants) == 2 and len(tried) == 1
     assert "Linear is compiled for each size of its dimensions: batch <= 7 depends" in caplog.text
+
+
+@pytest.mark.parametrize("dims", ["auto", [(1, gc.Dim("time", 1, 512))]])
+def test_what_is_assumed_of_a_dimension_limits_it_in_the_program(dims):
+    class Places(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.places = nn.Embedding(128, 4)
+
+        def forward(self, x):
+            return x + self.places.weight[: x.shape[1]]
+
+    model = Places()
+    compiled = gc.compile(model, dims=dims)
+    with gc.no_grad():
+        for time in (5, 9, 128, 3):
+            x = gc.randn(1, time, 4)
+            same(compiled(x), model(x))
+    assert len(compiled.variants) == (2 if dims == "auto" else 1)

@@ -25,6 +25,7 @@ from benchmarks.sweep import (
     fill,
     find_library,
     make_onnx_session,
+    make_openvino_request,
     make_parser,
     measure,
     parse_with,
@@ -230,9 +231,7 @@ class Setting:
         openvino = find_library("openvino")
         if openvino is None:
             raise ImportError("openvino is not installed")
-        settings = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
-        core = openvino.Core()
-        request = core.compile_model(core.read_model(self.onnx, b""), "CPU", settings).create_infer_request()
+        request = make_openvino_request(openvino, self.onnx)
         return self.keep(lambda arrays: list(request.infer(arrays, share_inputs=True, share_outputs=True).values()))
 
 

@@ -27,6 +27,7 @@ from benchmarks.sweep import (
     difference,
     find_library,
     make_onnx_session,
+    make_openvino_request,
     make_parser,
     parse_with,
     restart_on_one_thread,
@@ -173,9 +174,7 @@ class Setting:
         openvino = find_library("openvino")
         if openvino is None:
             raise ImportError("openvino is not installed")
-        settings = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
-        core = openvino.Core()
-        request = core.compile_model(core.read_model(self.onnx, b""), "CPU", settings).create_infer_request()
+        request = make_openvino_request(openvino, self.onnx)
         return lambda x: request.infer([x], share_inputs=True, share_outputs=True)[0]
 
 

@@ -89,6 +89,13 @@ def make_onnx_session(onnxruntime: ModuleType, model: bytes) -> Any:
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
+def make_openvino_request(openvino: ModuleType, model: bytes) -> Any:
+    """A request on one thread, in float32."""
+    settings = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+    core = openvino.Core()
+    return core.compile_model(core.read_model(model, b""), "CPU", settings).create_infer_request()
+
+
 def native_call(stages: Stages, inputs: Sequence[np.ndarray]) -> Call:
     """The program of a compile as a loaded model calls it, with arrays for the results."""
     program = load_compiled(compile_stages(stages))

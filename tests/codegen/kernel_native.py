@@ -26,14 +26,19 @@ def kernel_of(text: str) -> Kernel:
     return kernel
 
 
-def program_of(kernel: Kernel) -> Program:
+def single(kernel: Kernel) -> Program:
     """A program that calls the kernel once; everything it writes is a state."""
     storages = tuple(
         Storage(b.name, b.dtype, (b.size,), "input" if b.role == "in" else "state", path=b.name)
         for b in sorted(kernel.arguments, key=lambda b: b.role != "in")
     )
     call = Call(kernel.name, tuple(b.name for b in kernel.arguments))
-    return plan_memory(Program("test", storages, (kernel,), (call,)))
+    return Program("test", storages, (kernel,), (call,))
+
+
+def program_of(kernel: Kernel) -> Program:
+    """The same with its memory planned."""
+    return plan_memory(single(kernel))
 
 
 def random_memory(kernel: Kernel, seed: int = 0) -> dict[str, np.ndarray]:

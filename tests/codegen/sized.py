@@ -12,9 +12,9 @@ from graphc.codegen.schedule.forms import Forms
 from graphc.codegen.schedule.pipeline import PIPELINE, schedule
 from graphc.ir.kernel.dims import bind, bind_kernel
 from graphc.ir.kernel.interpret import run_program
-from graphc.ir.kernel.statements import Buffer, Call, Kernel, Program, Storage
+from graphc.ir.kernel.statements import Buffer, Kernel, Program
 from graphc.ir.kernel.verify import verify_kernel, verify_program
-from tests.codegen.kernel_native import check_equivalent, random_array
+from tests.codegen.kernel_native import check_equivalent, random_array, single
 from tests.native import Native, Tolerance
 
 Sizes = Mapping[str, int]
@@ -32,14 +32,6 @@ def check_sizes(before: Kernel, after: Kernel, sizes: Iterable[Sizes]) -> None:
     verify_kernel(after)
     for given in sizes:
         check_equivalent(bind_kernel(before, given), bind_kernel(after, given))
-
-
-def single(kernel: Kernel) -> Program:
-    """A program that calls the kernel once; everything it writes is a state."""
-    arguments = sorted(kernel.arguments, key=lambda b: b.role != "in")
-    storages = [Storage(b.name, b.dtype, (b.size,), "input" if b.role == "in" else "state", b.name) for b in arguments]
-    call = Call(kernel.name, tuple(b.name for b in kernel.arguments))
-    return Program("test", tuple(storages), (kernel,), (call,))
 
 
 def check_program(before: Program, after: Program, sizes: Iterable[Sizes], target: Target | None = None) -> None:

@@ -20,8 +20,8 @@ from graphc.runtime.loader import load_object
 A, B = Axis("a", 5), Axis("b", 7)
 
 
-def bounds_of(chunking: Chunking, axis: Axis, outer: Axis | None = None):
-    """A native function (chunk, chunks, iteration of ``outer``) -> (start, end) of a loop."""
+def bounds_of(chunking: Chunking, axis: Axis, outer: Axis | None = None, *dims: str):
+    """A native function (chunk, chunks, iteration of ``outer``, sizes of ``dims``) -> (start, end) of a loop."""
     declarations: dict[str, str] = {}
     function = FunctionWriter(declarations)
     share = ShareWriter(function, chunking)
@@ -29,15 +29,16 @@ def bounds_of(chunking: Chunking, axis: Axis, outer: Axis | None = None):
     if outer is not None:
         share.enter(outer, "%at")
     start, end = share.bounds(axis)
-    text = [*declarations.values(), "define void @entry(i64 %chunk, i64 %chunks, i64 %at, ptr %out) {", "entry:"]
+    parameters = ", ".join(f"i64 %{name}" for name in ("chunk", "chunks", "at", *(f"n.{dim}" for dim in dims)))
+    text = [*declarations.values(), f"define void @entry({parameters}, ptr %out) {{", "entry:"]
     text += [function.text(), f"  store i64 {start}, ptr %out", "  %next = getelementptr i64, ptr %out, i64 1"]
     text += [f"  store i64 {end}, ptr %next", "  ret void", "}"]
     library = load_object(build_object("\n".join(text), host_target(), quick=True), "entry")
-    native = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3, ctypes.c_void_p)(library.address)
+    native = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * (3 + len(dims)), ctypes.c_void_p)(library.address)
 
-    def call(chunk: int, chunks: int, at: int = 0) -> tuple[int, int]:
+    def call(chunk: int, chunks: int, at: int = 0, *sizes: int) -> tuple[int, int]:
         out = (ctypes.c_int64 * 2)()
-        native(chunk, chunks, at, ctypes.addressof(out))
+        native(chunk, chunks, at, *sizes, ctypes.addressof(out))
         assert library.address  # the code lives as long as the library
         return out[0], out[1]
 
@@ -75,38 +76,13 @@ def test_an_opened_loop_is_entered_where_it_holds_grains(weight: int):
         assert seen == [(a, b) for a in range(5) for b in range(7)]
 
 
-def sized_bounds(chunking: Chunking, axis: Axis, outer: Axis | None = None):
-    """A native function (chunk, chunks, iteration of ``outer``, n, m) -> (start, end) of a loop."""
-    declarations: dict[str, str] = {}
-    function = FunctionWriter(declarations)
-    share = ShareWriter(function, chunking)
-    share.start()
-    if outer is not None:
-        share.enter(outer, "%at")
-    start, end = share.bounds(axis)
-    parameters = "i64 %chunk, i64 %chunks, i64 %at, i64 %n.n, i64 %n.m, ptr %out"
-    text = [*declarations.values(), f"define void @entry({parameters}) {{", "entry:"]
-    text += [function.text(), f"  store i64 {start}, ptr %out", "  %next = getelementptr i64, ptr %out, i64 1"]
-    text += [f"  store i64 {end}, ptr %next", "  ret void", "}"]
-    library = load_object(build_object("\n".join(text), host_target(), quick=True), "entry")
-    native = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5, ctypes.c_void_p)(library.address)
-
-    def call(chunk: int, chunks: int, at: int, n: int, m: int) -> tuple[int, int]:
-        out = (ctypes.c_int64 * 2)()
-        native(chunk, chunks, at, n, m, ctypes.addressof(out))
-        assert library.address
-        return out[0], out[1]
-
-    return call
-
-
 @pytest.mark.parametrize("chunks", [1, 2, 3, 16])
 def test_parts_of_loops_of_run_time_sizes_cover_each_iteration_once(chunks: int):
     n, m = Dim("n", 0, 40), Dim("m", 1, 9)
     outer, inner = Axis("a", m), Axis("b", n)
     shares = {outer: Share(2 * n, 3 * n, False), inner: Share(0, 3, True)}
     found = Chunking(Kernel("k", (), ()), 2 * n + 3 * n * m, shares)
-    around, inside = sized_bounds(found, outer), sized_bounds(found, inner, outer)
+    around, inside = bounds_of(found, outer, None, "n", "m"), bounds_of(found, inner, outer, "n", "m")
     for size, count in ((0, 1), (0, 9), (1, 1), (7, 3), (40, 9)):
         done = []
         for chunk in range(chunks):

@@ -16,8 +16,8 @@ from graphc.codegen.schedule.pipeline import schedule, schedule_program
 from graphc.ir.kernel.dims import dims_of_kernel
 from graphc.ir.kernel.statements import STORAGE, Kernel
 from graphc.ir.kernel.text import print_kernel
-from tests.codegen.kernel_native import kernel_of
-from tests.codegen.sized import check_schedule, single
+from tests.codegen.kernel_native import kernel_of, single
+from tests.codegen.sized import check_schedule
 from tests.codegen.sized_products import (
     GELU,
     MIXED,

@@ -330,7 +330,6 @@ def _make(terms: Mapping[Monomial, int]) -> Any:
 
 
 @lru_cache(maxsize=8192)
-@lru_cache(maxsize=8192)
 def _order(monomial: Monomial) -> tuple[Any, ...]:
     """Larger powers first, so constants last."""
     return (-sum(p for _, p in monomial), [(str(a), -p) for a, p in monomial])

@@ -356,9 +356,10 @@ def _over(a: Monomial, b: Monomial) -> Monomial | None:
 
 
 def _quotient(a: Any, b: Any) -> Any:
-    """floor(a / b) of sizes, of which b is positive."""
-    if type(b) is not Size and b <= 0:
+    """floor(a / b) of sizes, of which b is positive where it is not a number."""
+    if type(b) is not Size and b == 0:
         raise ArgumentError(f"a size is divided by {b}")
+    a, b = (-a, -b) if type(b) is not Size and b < 0 else (a, b)
     if type(a) is not Size and type(b) is not Size:
         return a // b
     whole, rest = divided(a, b)

@@ -143,3 +143,11 @@ def test_comparing_quotients_asks_nothing_of_their_operands():
         assert n // 2 == m // 2
         assert n // 7 + n // 3 in {n // 3 + n // 7} and (n // 7).terms != (other // 7).terms
     assert len(assumptions.found) == 1
+
+
+def test_divisors_that_are_negative_numbers():
+    n = Dim("n", 0, 9)
+    for value in range(10):
+        for divisor in (-1, -2, -3):
+            found = (n - 1) // divisor, (n - 1) % divisor
+            assert tuple(at(x, {dimensions([n])["n"]: value}) for x in found) == divmod(value - 1, divisor)

@@ -174,3 +174,16 @@ def test_what_is_assumed_of_a_dimension_limits_it_in_the_program(dims):
             x = gc.randn(1, time, 4)
             same(compiled(x), model(x))
     assert len(compiled.variants) == (2 if dims == "auto" else 1)
+
+
+@pytest.mark.parametrize(
+    ("function", "least"),
+    [
+        (lambda x: gc.arange(x.shape[0] - 1, -1, -1) * x[:, 0], 1),
+    ],
+    ids=["counted down"],
+)
+@pytest.mark.parametrize("size", [0, 1, 2, 7])
+def test_ends_of_ranges_are_as_eager(function, least, size):
+    x = gc.arange(3.0 * max(size, least)).reshape(-1, 3)
+    same(gc.compile(function, dims={0: (gc.Dim("n", least, 64),)})(x), function(x))

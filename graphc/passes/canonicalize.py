@@ -412,8 +412,8 @@ def _sum_of_one_number(node: Node, x: Value) -> Value | None:
     if value is None:
         return None
     count = math.prod(x.shape[a] for a in node.attrs["axes"])
-    if is_size(count) and not math.isfinite(value):  # there may be none of them
-        return None
+    if is_size(count) and (not math.isfinite(value) or math.copysign(1, value) < 0):
+        return None  # Where there are none of them, the product is NaN or -0.
     return shape.filled(value * count if count else 0, x.dtype, ())
 
 

@@ -180,8 +180,9 @@ def test_what_is_assumed_of_a_dimension_limits_it_in_the_program(dims):
     ("function", "least"),
     [
         (lambda x: gc.arange(x.shape[0] - 1, -1, -1) * x[:, 0], 1),
+        (lambda x: 1 / gc.full((x.shape[0],), -1.0).sum() + x.sum(), 0),
     ],
-    ids=["counted down"],
+    ids=["counted down", "sum of no negative numbers"],
 )
 @pytest.mark.parametrize("size", [0, 1, 2, 7])
 def test_ends_of_ranges_are_as_eager(function, least, size):

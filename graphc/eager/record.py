@@ -178,8 +178,7 @@ class OpNode(Node):
                 for edge, rule in zip(self.edges, rules, strict=True)
             ]
         return [
-            None if grad is None else real(grad if grad.shape == s.shape else sum_to(grad, s.shape))
-            for grad, s in zip(found, self.operands, strict=True)
+            None if grad is None else real(sum_to(grad, s.shape)) for grad, s in zip(found, self.operands, strict=True)
         ]
 
     def release(self) -> None:

@@ -176,13 +176,20 @@ def test_what_is_assumed_of_a_dimension_limits_it_in_the_program(dims):
     assert len(compiled.variants) == (2 if dims == "auto" else 1)
 
 
+def _gradient_of_a_row_that_meets_all(x):
+    x = x.clone().requires_grad_()
+    (x * x[:1]).sum().backward()
+    return x.grad
+
+
 @pytest.mark.parametrize(
     ("function", "least"),
     [
         (lambda x: gc.arange(x.shape[0] - 1, -1, -1) * x[:, 0], 1),
         (lambda x: 1 / gc.full((x.shape[0],), -1.0).sum() + x.sum(), 0),
+        (_gradient_of_a_row_that_meets_all, 1),
     ],
-    ids=["counted down", "sum of no negative numbers"],
+    ids=["counted down", "sum of no negative numbers", "gradient of a row that meets all"],
 )
 @pytest.mark.parametrize("size", [0, 1, 2, 7])
 def test_ends_of_ranges_are_as_eager(function, least, size):

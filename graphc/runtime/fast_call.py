@@ -80,6 +80,19 @@ class Gate(ctypes.Structure):
             finally:
                 self.waiting = 0
 
+    @contextmanager
+    def alone_if_free(self) -> Iterator[bool]:
+        """The same without waiting: whether no call is running, so that none does while the block runs."""
+        if not self.lock.acquire(blocking=False):
+            yield False
+            return
+        try:
+            self.waiting = 1
+            yield not self.busy
+        finally:
+            self.waiting = 0
+            self.lock.release()
+
     def __hash__(self) -> int:
         return id(self)
 
@@ -404,11 +417,20 @@ class _Resizing:
         sizes = self._sizes(arrays)
         context = self._context()
         again = sizes is not None and sizes is self._last and sizes is not self._fits
-        if again and context is not None and not self._gate.busy:
-            _fit(context, self._program, cast(CallSizes, sizes))
-            self._fits = sizes
+        if again and context is not None:
+            self._resize(context, cast(CallSizes, sizes))
         self._last = sizes
         return self._fallback(*arrays, **options)
+
+    def _resize(self, context: Context, sizes: CallSizes) -> None:
+        """Makes the context fit; meanwhile calls of other threads come here."""
+        with self._gate.alone_if_free() as free:
+            if not free:
+                return
+            # An interrupt may come in between: no call fits a context that is half done.
+            self._fits, context.input_count = None, -1
+            _fit(context, self._program, sizes)
+            self._fits, context.input_count = sizes, len(self._program.inputs)
 
     def _sizes(self, arrays: tuple[Any, ...]) -> CallSizes | None:
         """The sizes of a call, None where it is none."""

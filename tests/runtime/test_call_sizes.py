@@ -9,7 +9,7 @@ import pytest
 
 from graphc.compiler.native_call import caller
 from graphc.errors import ArgumentError, DTypeError, ShapeError
-from graphc.runtime import call_sizes
+from graphc.runtime import call_sizes, fast_call
 from graphc.runtime.call import Executable
 from tests.runtime.sized import check, given, sized_program
 
@@ -111,3 +111,28 @@ def test_a_callable_for_all_sizes_is_freed():
     context = weakref.ref(call.__self__)
     del call
     assert context() is None
+
+
+def test_calls_while_a_callable_changes_its_sizes_do_not_take_what_is_half_changed(
+    program: Executable, monkeypatch: pytest.MonkeyPatch
+):
+    native = caller()
+    if native is None:
+        pytest.skip("native calls cannot be used in this interpreter")
+    run = native.bind(program, (), program.__call__)
+    large, small = given(8, 16), given(2, 4)
+    for _ in range(3):
+        run(*large)
+    fit, between = fast_call._fit_tensors, []
+
+    def interrupted(*arguments: object) -> None:
+        between.append(run(*large))
+        fit(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(fast_call, "_fit_tensors", interrupted)
+    for _ in range(3):
+        check(run(*small), *small)
+    assert between, "the callable was not made fit for other sizes"
+    for results in between:
+        check(results, *large)
+    check(run(*large), *large)

@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from graphc.base.errors import ArgumentError, ShapeError
+import numpy as np
+
+from graphc.base.errors import ArgumentError, GraphcError, ShapeError
 from graphc.base.named_dims import dimensions
 from graphc.base.size import Dimension, Quotient, Size, at, is_size, terms
+
+
+class Number(tuple[Any, ...]):
+    """What stands in the place of the shape of an argument that is a whole number: that alone, or the size that it is
+    in each call."""
+
+    __slots__ = ()
+
+
+def as_pattern(argument: Any, pattern: Sequence[Any]) -> tuple[int, ...]:
+    """The shape of an argument of a call, or where the pattern is that of a number the number itself; raises
+    ArgumentError for one that is not whole."""
+    if type(pattern) is not Number:
+        return np.shape(argument)
+    try:
+        if not isinstance(argument, bool):
+            return (operator.index(argument),)
+    except TypeError:
+        pass
+    shown = f"{type(argument).__name__} {argument!r}"
+    raise ArgumentError(f"{pattern[0]} is a whole number, not {shown[:200]}", remedy="int(...)")
 
 
 class _Entry(NamedTuple):
@@ -28,7 +52,7 @@ class _Unknown(NamedTuple):
 
 
 class ShapePatterns:
-    """The shapes of the tensors that a call gives, some sizes of which depend on named dimensions.
+    """The shapes of the tensors that a call gives, some sizes of which depend on named dimensions, and its numbers.
 
     A dimension is solved from the first size that is ``a * dimension + b`` with other dimensions known before; a size
     that is the dimension itself goes first. All other sizes are checked. Raises ArgumentError where two dimensions
@@ -37,8 +61,10 @@ class ShapePatterns:
 
     def __init__(self, shapes: Sequence[Sequence[Any]], titles: Sequence[str]):
         """``titles`` are what messages call the tensors."""
-        self.shapes = [tuple(shape) for shape in shapes]
+        self.shapes = [shape if type(shape) is Number else tuple(shape) for shape in shapes]
         self.titles = tuple(titles)
+        self.numbers = tuple([i for i, shape in enumerate(self.shapes) if type(shape) is Number])
+        """Which arguments are numbers."""
         entries = [_Entry(i, d, s) for i, shape in enumerate(self.shapes) for d, s in enumerate(shape) if is_size(s)]
         self.dimensions = dimensions(e.size for e in entries)
         """By name."""
@@ -48,31 +74,41 @@ class ShapePatterns:
         ]
 
     def solve(self, shapes: Sequence[Sequence[int]]) -> dict[Dimension, int]:
-        """The sizes of the dimensions; raises ShapeError where the shapes do not fit, or a size is out of its range."""
+        """The sizes of the dimensions; raises ShapeError where the shapes do not fit, or a size is out of its range,
+        and ArgumentError where that is so of a number."""
         self._check_ranks(shapes)
         sizes: dict[Dimension, int] = {}
         for (tensor, dim, size), dimension, factor, rest in self._steps:
             given = shapes[tensor][dim]
             found, left = divmod(given - at(rest, sizes), factor)
             if left:
-                raise ShapeError(
-                    f"dimension {dim} of {self.titles[tensor]} is {given}, and no {dimension} gives {size} = {given}"
+                raise self._fault(tensor)(
+                    f"{self._place(tensor, dim)} is {given}, and no {dimension} gives {size} = {given}"
                 )
             if not dimension.low <= found <= dimension.high:
                 given = str(found) if found == given else f"{found} ({size} = {given})"
-                raise ShapeError(
+                raise self._fault(tensor)(
                     f"{dimension} is {given}, outside of {dimension.low}..{dimension.high} "
-                    f"(dimension {dim} of {self.titles[tensor]})",
+                    f"({self._place(tensor, dim)})",
                     remedy=f"Dim({dimension.name!r}, min=..., max=...) with another range",
                 )
             sizes[dimension] = found
         for tensor, dim, size in self._checks:
             given, wanted = shapes[tensor][dim], at(size, sizes)
             if given != wanted:
-                raise ShapeError(
-                    f"dimension {dim} of {self.titles[tensor]} is {given}, not {self._explained(size, wanted, sizes)}"
+                raise self._fault(tensor)(
+                    f"{self._place(tensor, dim)} is {given}, not {self._explained(size, wanted, sizes)}"
                 )
         return sizes
+
+    def _fault(self, tensor: int) -> type[GraphcError]:
+        """Of what kind it is that an argument does not fit."""
+        return ArgumentError if tensor in self.numbers else ShapeError
+
+    def _place(self, tensor: int, dim: int) -> str:
+        """What messages call a size."""
+        title = self.titles[tensor]
+        return f"the number {title}" if tensor in self.numbers else f"dimension {dim} of {title}"
 
     def _check_ranks(self, shapes: Sequence[Sequence[int]]) -> None:
         for title, shape, wanted in zip(self.titles, shapes, self.shapes, strict=True):
@@ -84,7 +120,7 @@ class ShapePatterns:
         if not is_size(size):
             return str(value)
         known = dimensions((size,)).values()
-        found = [f"{e.size} is dimension {e.dim} of {self.titles[e.tensor]}" for e, d, *_ in self._steps if d in known]
+        found = [f"{e.size} is {self._place(e.tensor, e.dim)}" for e, d, *_ in self._steps if d in known]
         return f"{value} = {size} ({', '.join(found)})"
 
 

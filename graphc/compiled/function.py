@@ -29,7 +29,7 @@ from graphc.passes.pipeline import arrange
 from graphc.passes.precision import check_precision
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tensors.generator import drawn
-from graphc.tensors.structure import Structure, check_static, flatten
+from graphc.tensors.structure import Structure, check_static, flatten, shape_of
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import refresh
 from graphc.tracing.identity import repeats
@@ -134,6 +134,7 @@ class Compiled:
             leaves: Sequence[Any] = args
             structure = len(args)
         else:
+            args, kwargs = self._calls.with_numbers(args, kwargs)
             leaves, structure = flatten((args, kwargs))
         modules = self._modules
         if modules is None or not modules.holds():
@@ -141,7 +142,7 @@ class Compiled:
             self._variants.clear()
             self._traces.clear()
         grad_enabled = is_grad_enabled()
-        signature = [(t.dtype, t._data.shape, grad_enabled and refresh(t)._requires_grad) for t in leaves]
+        signature = [(t.dtype, shape_of(t), grad_enabled and refresh(t)._requires_grad) for t in leaves]
         scope = module_path.scope() if self._draws else None
         place = scope and self._place(scope)
         shape, given = self._numbers.opened(structure)
@@ -280,7 +281,7 @@ class Compiled:
             raise ArgumentError("plan: inside of a trace there is no program", remedy="call it outside")
         variant = self._find_and_run(args, kwargs, only_find=True)
         trim()
-        return variant.plan(flatten((args, kwargs))[0])
+        return variant.plan(flatten(self._calls.with_numbers(args, kwargs))[0])
 
     @property
     def programs(self) -> list[Plan]:

@@ -37,7 +37,7 @@ from graphc.compiler.stages import Stages, target_spec
 from graphc.files import manifest as artifact
 from graphc.files.container import MAX_BYTES
 from graphc.files.manifest import Artifact, AssumptionSpec, ModelManifest, Structure, TensorSpec
-from graphc.ir.graph.graph import Graph, Value, input_class, input_path
+from graphc.ir.graph.graph import Graph, Value, input_class, input_equals, input_path
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import collect_data, print_graph
 from graphc.ir.graph.verify import sub_graphs, verify_graph
@@ -52,7 +52,7 @@ from graphc.runtime.loader import load_object, runs_here
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tensors import structure as structures
 from graphc.tensors.tensor import Tensor
-from graphc.tracing.trace import Traced, patterns_of, trace_function
+from graphc.tracing.trace import Traced, trace_sized
 
 assert registry.FAMILIES, "reading a graph needs every op to be defined"
 
@@ -143,8 +143,7 @@ def snapshot(
     """The trace of a model that is not going to be differentiated; ``dims`` as for ``compile``."""
     named = dict(keyword_examples or {})
     with no_grad():
-        patterns = None if dims is None else patterns_of(model, dims, examples, named)
-        traced = trace_function(model, examples, named, patterns=patterns)
+        traced = trace_sized(model, examples, named, dims)
     traced.graph.assumptions = tuple(traced.assumptions.found.values())
     return traced
 
@@ -218,7 +217,7 @@ def save_graph(
 
 
 def _spec(name: str, value: Value) -> TensorSpec:
-    return TensorSpec(name, value.dtype.name, value.shape)
+    return TensorSpec(name, value.dtype.name, value.shape, equals=input_equals(value))
 
 
 def output_names(structure: Structure, count: int) -> list[str]:

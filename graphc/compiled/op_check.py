@@ -93,7 +93,7 @@ def sample_graph(op: OpDef, operands: Sequence[np.ndarray], attrs: dict[str, Any
     for i, array in enumerate(operands):
         written = i == 0 and op.has(Trait.STATE_WRITE)
         name = op.operands[min(i, len(op.operands) - 1)].lstrip("*")
-        graph.add_input(array_type(array), name, *(("state", "the.state") if written else ()))
+        graph.add_input(array_type(array), name, *(("state", "the.state") if written else ("input", "")))
     graph.set_outputs(emit(graph, op, graph.inputs, attrs))
     return graph
 

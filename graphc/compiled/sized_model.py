@@ -12,7 +12,7 @@ from graphc.base import config
 from graphc.base.errors import ArgumentError, GraphcError, ShapeError
 from graphc.base.locks import Lock
 from graphc.base.named_dims import chosen_sizes
-from graphc.base.shape_patterns import ShapePatterns
+from graphc.base.shape_patterns import ShapePatterns, as_pattern
 from graphc.base.size import Dimension
 from graphc.codegen.machine.target import Target
 from graphc.compiler.compile import CompiledGraph, compile_graph, load_compiled
@@ -30,7 +30,7 @@ class SizesOfModel:
 
     def __init__(self, manifest: ModelManifest):
         self._manifest = manifest
-        self._patterns = ShapePatterns([s.shape for s in manifest.inputs], [s.name for s in manifest.inputs])
+        self._patterns = ShapePatterns([s.pattern for s in manifest.inputs], [s.name for s in manifest.inputs])
 
     def of(self, arrays: Sequence[Any]) -> Sizes:
         """The sizes in a call with these arrays; raises ArgumentError and ShapeError."""
@@ -38,7 +38,7 @@ class SizesOfModel:
         if len(arrays) != len(inputs):
             signature = ", ".join(map(str, inputs))
             raise ArgumentError(f"{self._manifest.name}({signature}) takes {len(inputs)} inputs, got {len(arrays)}")
-        sizes = self._patterns.solve([np.shape(a) for a in arrays])
+        sizes = self._patterns.solve([as_pattern(a, s.pattern) for a, s in zip(arrays, inputs, strict=True)])
         broken = next((a for a in self._manifest.assumptions if not a.holds(sizes)), None)
         if broken is not None:
             known = ", ".join(f"{d.name} = {n}" for d, n in sizes.items())

@@ -17,9 +17,9 @@ from graphc.base.size_limits import limits
 from graphc.compiled.auto_dims import AutoDims
 from graphc.compiled.number_places import Given, GivenNumbers
 from graphc.compiled.outside import Outside
-from graphc.ir.graph.graph import Graph, input_class
+from graphc.ir.graph.graph import Graph, input_class, input_equals
 from graphc.ir.graph.interpret import bind
-from graphc.tensors.structure import Branch, Leaf, Static, Structure
+from graphc.tensors.structure import Branch, Leaf, Static, Structure, shape_of
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.dims import Dims
 from graphc.tracing.trace import Traced, graph_name
@@ -68,7 +68,8 @@ class DimsOfCalls:
         ``names`` are those of the arguments where the signature of the function does not say so."""
         graph = getattr(function, "_graph", None)
         if dims is None and isinstance(graph, Graph) and graph.dims:
-            dims = [v.shape for v in graph.inputs if input_class(v) == "input"]
+            inputs = [v for v in graph.inputs if input_class(v) == "input"]
+            dims = [v.shape if input_equals(v) is None else input_equals(v) for v in inputs]
         self._auto = AutoDims(graph_name(function), function, names) if isinstance(dims, str) else None
         if isinstance(dims, str) and dims != "auto":
             raise ArgumentError(f"dims is {dims!r}", remedy="dims={'x': (gc.Dim('batch'),)}, or 'auto'")
@@ -78,11 +79,15 @@ class DimsOfCalls:
         self._lock = Lock()
         self._known: dict[Any, tuple[int, SizedCall | None]] = {}
 
+    def with_numbers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call with tensors in the places of whole numbers that are sizes."""
+        return (args, kwargs) if self._declared is None else self._declared.with_numbers(args, kwargs)
+
     def of(self, structure: Structure | int, leaves: Sequence[Tensor]) -> SizedCall | None:
         """The sizes in a call; None where none has a name. Raises ArgumentError and ShapeError."""
         if not self.is_any:
             return None
-        form = structure, tuple([(leaf.dtype, leaf._data.shape) for leaf in leaves])
+        form = structure, tuple([(leaf.dtype, shape_of(leaf)) for leaf in leaves])
         known = self._known.get(form)
         if known is None or known[0] != (self._auto.changes if self._auto else 0):
             with self._lock:
@@ -94,7 +99,7 @@ class DimsOfCalls:
         return known[1]
 
     def _made(self, structure: Structure | int, leaves: Sequence[Tensor]) -> SizedCall | None:
-        shapes = [leaf._data.shape for leaf in leaves]
+        shapes = [shape_of(leaf) for leaf in leaves]
         if self._declared is not None:
             patterns = self._declared.patterns(structure, leaves)
         else:

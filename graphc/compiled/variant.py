@@ -37,7 +37,7 @@ from graphc.runtime.call import Executable
 from graphc.runtime.fast_call import REUSE_FROM, Gate
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.node import Edge, Node, freed
-from graphc.tensors.structure import Leaf, unflatten
+from graphc.tensors.structure import Leaf, shape_of, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, is_counted
 from graphc.tracing.attributes import set_again
@@ -337,7 +337,7 @@ class Variant:
         sizes: dict[str, int] = {}
         if leaves is not None and self.program.manifest.dims:
             numbers = [spec.shape for spec in self.program.inputs[len(leaves) :]]
-            sizes = self.program.sizes.named((*(t._data.shape for t in leaves), *numbers))
+            sizes = self.program.sizes.named((*map(shape_of, leaves), *numbers))
         programs = [self.program, self.backward_program] if self.sources else [self.program]
         return plan_of(*programs, sizes=sizes)
 

@@ -209,7 +209,8 @@ def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:
 
 def _buffer(storage: Storage, offset: int, written: bool) -> BufferSpec:
     cls = "param" if storage.cls == "weight" else storage.cls
-    return BufferSpec(storage.name, storage.dtype.name, storage.shape, cls, storage.path, offset, written)
+    type = storage.dtype.name, storage.shape
+    return BufferSpec(storage.name, *type, cls, storage.path, offset, written, equals=storage.equals)
 
 
 def _written(program: Program) -> set[str]:

@@ -18,6 +18,7 @@ from graphc.base.assumptions import Assumption
 from graphc.base.dtypes import BY_NAME, layout_of
 from graphc.base.errors import ArgumentError, ArtifactError
 from graphc.base.named_dims import dimensions, parse_size
+from graphc.base.shape_patterns import Number
 from graphc.base.size import LARGEST, Dimension, bounds, is_size
 from graphc.files.container import ALIGNMENT, MAX_BYTES, align, read_with_digest, write_sections
 
@@ -60,9 +61,18 @@ class TensorSpec:
     name: str
     dtype: str
     shape: tuple[Extent, ...]
+    equals: Extent | None = field(default=None, kw_only=True)
+    """The size that the only element of an input is, which is a whole number that each call gives."""
 
     def __post_init__(self) -> None:
         _check_tensor(self.name, self.dtype, self.shape)
+        good = self.equals is None or (self.dtype == "i64" and self.shape == ())
+        _require(good, f"{self.name!r} is {self.dtype}{list(self.shape)}, a size is given by an i64[]")
+
+    @property
+    def pattern(self) -> tuple[Extent, ...]:
+        """The shape, as ShapePatterns takes it."""
+        return self.shape if self.equals is None else Number((self.equals,))
 
     @property
     def nbytes(self) -> int:
@@ -70,6 +80,8 @@ class TensorSpec:
         return prod(self.shape) * BY_NAME[self.dtype].itemsize
 
     def __str__(self) -> str:
+        if self.equals is not None:
+            return f"{self.name}: int = {self.equals}"
         return f"{self.name}: {self.dtype}[{','.join(map(str, self.shape))}]"
 
 
@@ -142,7 +154,7 @@ class Manifest:
     """The named dimensions, in order of name; a call gives their sizes behind the address of the arena."""
 
     def __post_init__(self) -> None:
-        _check_dims(self.dims, [*(n for b in self.buffers for n in b.shape), self.arena])
+        _check_dims(self.dims, [*(n for b in self.buffers for n in b.pattern), self.arena])
         _require(self.nanoseconds >= 0, f"the expected time is {self.nanoseconds}")
         _require(self.entry.isidentifier(), f"the entry {self.entry!r} is no name")
         _require(
@@ -235,7 +247,7 @@ class ModelManifest:
     """The sizes for which the graph is right; all where there are none."""
 
     def __post_init__(self) -> None:
-        sizes = [n for t in (*self.inputs, *self.outputs) for n in t.shape]
+        sizes = [n for t in (*self.inputs, *self.outputs) for n in t.pattern]
         _check_dims(self.dims, [*sizes, *(n for x in self.assumptions for n in (x.a, x.b))])
         _require(len(self.tensors) <= MAX_ENTRIES and len(self.ops) <= MAX_ENTRIES, "too many tensors or ops")
         keys = {(t.section, t.name) for t in self.tensors}
@@ -344,13 +356,16 @@ def to_json(record: Any) -> bytes:
 
 _OF_DIMS = ("dims", "assumptions")
 """Fields that only records with named dimensions have."""
+_GIVEN = "equals"
+"""That which only numbers among inputs have."""
 
 
 def _without_dims(value: Any) -> Any:
     """The same, where no dimensions are declared without the fields for them."""
     if not isinstance(value, dict):
         return value
-    return {key: _without_dims(part) for key, part in value.items() if key not in _OF_DIMS or part}
+    empty = {key for key in _OF_DIMS if not value.get(key)} | ({_GIVEN} if value.get(_GIVEN) is None else set())
+    return {key: _without_dims(part) for key, part in value.items() if key not in empty}
 
 
 def from_json(cls: type, text: bytes) -> Any:
@@ -374,7 +389,7 @@ def _decode(kind: Any, value: Any, where: str, dims: Dims) -> Any:
         return tuple(_decode(args[0], item, f"{where}[{i}]", dims) for i, item in enumerate(value))
     if origin is dict and isinstance(value, dict):
         return {key: _decode(args[1], item, f"{where}.{key}", dims) for key, item in value.items()}
-    if origin is types.UnionType:
+    if origin in (types.UnionType, typing.Union):
         return None if value is None else _decode(args[0], value, where, dims)
     if kind == Extent:
         return _decode_size(value, where, dims) if type(value) is str else _decode(int, value, where, dims)
@@ -400,6 +415,8 @@ def _decode_record(cls: Any, value: Any, where: str, dims: Dims) -> Any:
         _require(not empty, f"{where}.{', '.join(empty)} declares none")
         dims = {d.name: d for d in declared}
         value = {**{name: [] for name in _OF_DIMS if name in names}, **value}
+    if _GIVEN in names and isinstance(value, dict) and value.get(_GIVEN, 0) is not None:
+        value = {_GIVEN: None, **value}
     if not isinstance(value, dict) or set(value) != names:
         raise ArtifactError(f"{where} does not have exactly the fields {', '.join(sorted(names))}")
     return cls(**{name: _decode(hints[name], value[name], f"{where}.{name}", dims) for name in names})

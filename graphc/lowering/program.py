@@ -11,7 +11,7 @@ from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.fusion.layout import LAYOUTS, image_values, strides_of, turned_strides
 from graphc.fusion.partition import Group, is_repeated
 from graphc.fusion.vertical import FusionPlan, fuse
-from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_path
+from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_equals, input_path
 from graphc.ir.kernel.index import Axis, Index, as_index, flatten
 from graphc.ir.kernel.nest import NestBuilder
 from graphc.ir.kernel.repeat import loop_spans
@@ -74,7 +74,9 @@ class _ProgramBuilder:
     def build(self) -> Program:
         """The program; storages in the documented order."""
         for value in self.graph.inputs:
-            self._add(value, value.name, input_class(value), input_path(value))
+            name = self._add(value, value.name, input_class(value), input_path(value))
+            if (equals := input_equals(value)) is not None:
+                self.storages[name] = replace(self.storages[name], equals=equals)
         for node in self.graph.nodes():
             if node.op.has(Trait.CHECK):
                 self.place[node.results[0]] = self._status()

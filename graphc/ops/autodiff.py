@@ -9,7 +9,7 @@ from typing import Any
 from graphc.base.errors import ArgumentError, GradientError, GraphcError
 from graphc.base.size import hint
 from graphc.ir.graph.build import emit
-from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_path
+from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_path, input_role
 from graphc.ir.graph.interpret import Reemitter, live_nodes
 from graphc.ir.op import Trait
 from graphc.ops.dispatch import GraphDispatcher, use
@@ -266,8 +266,8 @@ class _Part:
 
     def add_input(self, value: Value, plain: bool = False) -> None:
         """Makes ``value`` an argument, of class input and without path when ``plain``."""
-        cls, path = ("input", "") if plain else (input_class(value), input_path(value))
-        self.values[value] = self.target.add_input(value.type, value.name, cls, path)
+        role = ("input", "", None) if plain else input_role(value)
+        self.values[value] = self.target.add_input(value.type, value.name, *role)
 
     def copy(self, graph: Graph, outputs: Sequence[Value]) -> None:
         """Copies the nodes in order; ``outputs`` are values of the old graph."""

@@ -11,7 +11,7 @@ from graphc.base import config
 from graphc.base.errors import ArgumentError, VerifyError
 from graphc.base.pass_runner import Outcome, PassRun, Runner
 from graphc.codegen.machine.costs import DEFAULT, Costs
-from graphc.ir.graph.graph import INPUT, Graph, input_class, input_path
+from graphc.ir.graph.graph import INPUT, Graph, input_path, input_role
 from graphc.ir.graph.interpret import copy
 from graphc.ir.graph.text import print_graph
 from graphc.ir.graph.verify import verify_graph
@@ -112,7 +112,7 @@ def _run_foreign(step: Pass, graph: Graph) -> PassResult:
 
 def _surface(graph: Graph) -> list[tuple[str, list[str]]]:
     """What callers of a graph know of it, which no pass may change."""
-    inputs = [" ".join(filter(None, (str(v.type), input_class(v), input_path(v)))) for v in graph.inputs]
+    inputs = [" ".join(filter(None, (str(v.type), *map(str, input_role(v))))) for v in graph.inputs]
     written = [input_path(n.operands[0]) for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)]
     return [
         ("inputs", inputs),

@@ -170,8 +170,8 @@ class Executable:
             if spec.shape and not isinstance(array, np.ndarray):
                 self._check(spec, array)
         try:
-            return self.sizes.of_shapes(tuple([np.shape(array) for array in inputs]))
-        except ShapeError as error:
+            return self.sizes.of_inputs(inputs)
+        except (ArgumentError, ShapeError) as error:
             error.where = error.where or self.signature
             raise
 
@@ -325,6 +325,8 @@ class Executable:
         """A dense array of the declared type with the value of an input; raises when it has another type."""
         if isinstance(value, bool | int | float) and not spec.shape:
             value = _scalar(spec, value)
+        elif spec.equals is not None:
+            value = np.asarray(value, np.int64)
         self._check(spec, value)
         return np.require(value, numpy_type(spec), ["C", "A"])
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.named_dims import chosen_sizes
-from graphc.base.shape_patterns import ShapePatterns
+from graphc.base.shape_patterns import ShapePatterns, as_pattern
 from graphc.base.size import Dimension, at
 from graphc.files.manifest import BufferSpec, Manifest
 
@@ -57,12 +57,22 @@ class SizesOfCalls:
         self._inputs, self._outputs = manifest.of_class("input"), manifest.of_class("output")
         self.fixed = None if manifest.dims else self._sizes({})
         """Those of all calls, where there are no named dimensions."""
-        shapes = [spec.shape for spec in self._inputs]
+        shapes = [spec.pattern for spec in self._inputs]
         self._patterns = ShapePatterns(shapes, [f"input {s.name!r}" for s in self._inputs]) if manifest.dims else None
+        self.has_numbers = any(spec.equals is not None for spec in self._inputs)
+        """Whether inputs that are numbers give sizes."""
         self._known: dict[tuple[tuple[int, ...], ...], CallSizes] = {}
 
+    def of_inputs(self, inputs: Sequence[Any]) -> CallSizes:
+        """The sizes of a call on these inputs; raises ShapeError where they do not fit."""
+        if self.has_numbers:
+            pairs = zip(inputs, self._inputs, strict=True)
+            return self.of_shapes(tuple([as_pattern(x, s.pattern) for x, s in pairs]))
+        return self.of_shapes(tuple([np.shape(array) for array in inputs]))
+
     def of_shapes(self, shapes: tuple[tuple[int, ...], ...]) -> CallSizes:
-        """The sizes of a call on inputs of these shapes; raises ShapeError where they do not fit."""
+        """The sizes of a call on inputs of these shapes, of numbers themselves in their place; raises ShapeError where
+        they do not fit."""
         found = self._known.get(shapes)
         if found is None:
             assert self._patterns is not None

@@ -305,7 +305,7 @@ class Caller:
         with its fallback. ``watch`` are words in memory: when one is not what it was, the call goes to ``fallback``
         too. Raises ArgumentError, ShapeError and DTypeError when ``bound`` does not fit.
         """
-        context = _make_context(program, tuple(bound), kind)
+        context = None if program.sizes.has_numbers else _make_context(program, tuple(bound), kind)
         if context is None:
             return fallback
         own = gate or Gate()

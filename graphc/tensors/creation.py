@@ -246,7 +246,7 @@ def arange(
         )
     whole = kind is int64 or (is_size(high - low) and type(step) is int)
     (count,) = new_shape((-((low - high) // step) if whole else math.ceil((high - low) / step),))
-    if is_size(count):
+    if any(map(is_size, (count, low, step))):
         return _placed(counted(count, low, step, kind), requires_grad, device)
     first, each = (low, step) if kind.kind == "f" else (fitted(low, int64), int(step))
     values = _allocated(lambda: (first + each * np.arange(count)).astype(kind.numpy))

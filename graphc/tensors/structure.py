@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -19,6 +20,37 @@ from graphc.tensors.tensor_base import expose, front
 @dataclass(frozen=True)
 class Leaf:
     """The place of a tensor."""
+
+
+@dataclass(frozen=True)
+class NumberLeaf(Leaf):
+    """The place of a whole number that a trace takes for a size."""
+
+
+class NumberTensor(Tensor):
+    """A whole number among the arguments of a call, in the place of which a trace has a size of named dimensions."""
+
+    number: int
+
+    @classmethod
+    def of(cls, number: Any) -> NumberTensor:
+        """The tensor of a number; raises ArgumentError for one that is no i64."""
+        whole = operator.index(number)
+        if not -(1 << 63) <= whole < 1 << 63:
+            raise ArgumentError(f"{whole} is the size of no dimension")
+        tensor = cls._wrap(np.array(whole, np.int64))
+        tensor.number = whole
+        return tensor
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number, of Python or NumPy."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def shape_of(leaf: Tensor) -> tuple[int, ...]:
+    """The shape of a tensor among the arguments of a call; of a number that gives a size, that alone."""
+    return (leaf.number,) if type(leaf) is NumberTensor else leaf._data.shape
 
 
 class Static:
@@ -64,7 +96,7 @@ class Branch:
 
 
 Structure = Leaf | Static | Branch
-LEAF = Leaf()
+LEAF, NUMBER_LEAF = Leaf(), NumberLeaf()
 
 
 def flatten(tree: Any) -> tuple[list[Tensor], Structure]:
@@ -79,7 +111,7 @@ def _take(tree: Any, leaves: list[Tensor]) -> Structure:
         expose(tree)
     if isinstance(tree, Tensor):
         leaves.append(tree)
-        return LEAF
+        return NUMBER_LEAF if type(tree) is NumberTensor else LEAF
     if isinstance(tree, dict):
         types = tuple(map(type, tree))
         plain = types.count(str) == len(types)

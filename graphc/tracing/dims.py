@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from graphc.base.errors import ArgumentError, ShapeError
 from graphc.base.named_dims import dimensions
-from graphc.base.shape_patterns import ShapePatterns
+from graphc.base.shape_patterns import Number, ShapePatterns
 from graphc.base.size import is_size
-from graphc.tensors.structure import Branch, Leaf, Structure
+from graphc.tensors.structure import (
+    Branch,
+    Leaf,
+    NumberLeaf,
+    NumberTensor,
+    Static,
+    Structure,
+    flatten,
+    is_whole,
+    unflatten,
+)
 from graphc.tensors.structure import names as names_in
 from graphc.tensors.tensor import Tensor
 
 Spec = Any
 """The sizes of one tensor from the first on: dimensions (``gc.Dim``, or what is computed of them), ints, None for what
-is fixed at the size of each call; one dimension alone means the first. Or None, or specs nested as the argument is."""
+is fixed at the size of each call; one dimension alone means the first, and for a whole number the number itself. Or
+None, or specs nested as the argument is."""
 
 
 class Dims:
@@ -71,6 +85,15 @@ class Dims:
         """What messages call each tensor of a call."""
         arguments = _arguments(structure, known or _positional(function))
         return [t for name, part in arguments for t in names_in(part, str(name[0]))]
+
+    def with_numbers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call with tensors in the places of whole numbers that are sizes."""
+        names, specs = self._names, self._specs
+        given = [
+            specs.get(names[i]) if i < len(names) and names[i] in specs else specs.get(i) for i in range(len(args))
+        ]
+        args = tuple([x if s is None else _opened(s, x) for s, x in zip(given, args, strict=True)])
+        return args, {name: _opened(specs[name], x) if name in specs else x for name, x in kwargs.items()}
 
     def patterns(self, structure: Structure | int, leaves: Sequence[Tensor]) -> ShapePatterns:
         """The shapes of the tensors of a call with dimensions in the places that have one, and how these are solved.
@@ -138,14 +161,40 @@ def _arguments(structure: Structure | int, names: Sequence[str]) -> Iterator[tup
 
 def _walk(spec: Spec, part: Structure, leaves: Iterator[Tensor], title: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Title and shape of each tensor of an argument."""
-    if isinstance(part, Leaf):
+    if isinstance(part, NumberLeaf):
+        next(leaves)
+        yield title, Number((spec,))
+    elif isinstance(part, Leaf):
         yield title, _shape(spec, next(leaves).shape, title)
     elif isinstance(part, Branch):
         keys = part.keys or range(len(part.children))
         for key, child, inner in zip(keys, part.children, _inner(spec, part, title), strict=True):
             yield from _walk(inner, child, leaves, f"{title}[{key!r}]")
     elif spec is not None and part.value is not None and _names_any(spec):
-        raise ArgumentError(f"dims names dimensions of {title}, which is no tensor but {part.value!r}")
+        raise ArgumentError(f"dims names dimensions of {title}, which is neither tensor nor int but {part.value!r}")
+
+
+def _opened(spec: Spec, value: Any) -> Any:
+    """What an argument holds, with tensors in the places of whole numbers that are sizes."""
+    if is_whole(value):
+        return NumberTensor.of(value) if is_size(spec) else value
+    if isinstance(value, (Tensor, np.ndarray)):
+        return value
+    leaves, structure = flatten(value)
+    return unflatten(opened, leaves) if (opened := _open(spec, structure)) is not structure else value
+
+
+def _open(spec: Spec, part: Structure) -> Structure:
+    """A structure with constants in the place of whole numbers."""
+    if isinstance(part, Static) and is_size(spec) and is_whole(part.value):
+        return Static(NumberTensor.of(part.value))
+    if not isinstance(part, Branch) or not _names_any(spec):
+        return part
+    children = tuple(
+        [_open(s, child) for s, child in zip(_inner(spec, part, "an argument"), part.children, strict=True)]
+    )
+    same = all(map(operator.is_, children, part.children))
+    return part if same else Branch(part.kind, part.keys, children, part.types)
 
 
 def _inner(spec: Spec, part: Branch, title: str) -> list[Spec]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from graphc.base import module_path
 from graphc.base.assumptions import Assumptions, assuming
+from graphc.base.dtypes import int64
 from graphc.base.errors import ArgumentError, GraphcError, TraceError
 from graphc.base.interruptions import kept_outside
 from graphc.base.shape_patterns import ShapePatterns
@@ -25,7 +26,17 @@ from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.tape.node import leaves_behind
 from graphc.tape.tangents import USED, levels
-from graphc.tensors.structure import Open, Structure, flatten, holds_objects, names, unflatten, with_numbers
+from graphc.tensors.structure import (
+    NumberTensor,
+    Open,
+    Structure,
+    flatten,
+    holds_objects,
+    names,
+    shape_of,
+    unflatten,
+    with_numbers,
+)
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, is_counted, refresh
 from graphc.tracing.attributes import Effect, Reads, recording
@@ -125,19 +136,27 @@ def trace(target: Any, *examples: Any, dims: Any = None, **keyword_examples: Any
 
     ``graph.bound`` holds the tensors that these arguments stand for, by path; ``graphc.compile(graph)`` binds them.
     """
-    patterns = None if dims is None else patterns_of(target, dims, examples, keyword_examples)
-    traced = trace_function(target, examples, keyword_examples, patterns=patterns)
+    traced = trace_sized(target, examples, keyword_examples, dims)
     traced.graph.assumptions = tuple(traced.assumptions.found.values())
     traced.graph.bound = {input_path(a.value): a.tensor for a in traced.arguments}
     return settle(traced.graph)
 
 
-def patterns_of(target: Any, dims: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ShapePatterns:
-    """The shapes of the tensors of a call with the dimensions that ``dims`` names; raises ArgumentError and ShapeError
-    where the call does not fit."""
-    leaves, structure = flatten((tuple(args), dict(kwargs)))
-    patterns = Dims(dims, target).patterns(structure, leaves)
-    patterns.solve([leaf.shape for leaf in leaves])
+def trace_sized(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: Any) -> Traced:
+    """What is traced for a call in which ``dims`` names dimensions, or is None."""
+    if dims is None:
+        return trace_function(target, args, dict(kwargs))
+    declared = Dims(dims, target)
+    args, kwargs = declared.with_numbers(tuple(args), dict(kwargs))
+    return trace_function(target, args, kwargs, patterns=_patterns(declared, args, kwargs))
+
+
+def _patterns(dims: Dims, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ShapePatterns:
+    """The shapes of the tensors of a call with named dimensions; raises ArgumentError and ShapeError where the call
+    does not fit."""
+    leaves, structure = flatten((args, kwargs))
+    patterns = dims.patterns(structure, leaves)
+    patterns.solve([shape_of(leaf) for leaf in leaves])
     return patterns
 
 
@@ -182,7 +201,7 @@ def trace_function(
         structure = with_numbers(structure, iter([Open(number) for number in numbers]))
     sized = assuming(assumed := assumptions or Assumptions())
     with kept_outside(), dispatch.use(tracer), module_path.outside(scope), record, sized, recording(guarded) as reads:
-        inputs, keywords = unflatten(structure, inside)
+        inputs, keywords = unflatten(structure, [_inside(image) for image in inside])
         for module in known:
             reads.keep(module)
         try:
@@ -285,10 +304,20 @@ def _images(
     shapes = [leaf.shape for leaf in leaves] if patterns is None else patterns.shapes
     images = []
     for leaf, shape, hint in zip(leaves, shapes, hints, strict=True):
+        if isinstance(leaf, NumberTensor):
+            image = NumberTensor._wrap(graph.add_input(TensorType(int64), hint, equals=shape[0]))
+            image.number = shape[0]
+            images.append(image)
+            continue
         image = Tensor._wrap(graph.add_input(TensorType(leaf.dtype, shape), hint))
         image._requires_grad = leaf.requires_grad
         images.append(image)
     return images
+
+
+def _inside(image: Tensor) -> Any:
+    """What the function is given for an image: of a number its size."""
+    return image.number if isinstance(image, NumberTensor) else image
 
 
 def graph_name(target: Any) -> str:

@@ -16,6 +16,7 @@ from graphc.base.errors import VerifyError
 from graphc.base.lazy import deferred
 from graphc.base.location import UNKNOWN, Location
 from graphc.base.named_dims import dimensions
+from graphc.base.shape_patterns import Number
 from graphc.base.size import Dimension, is_size
 from graphc.ir.graph.text import print_graph
 from graphc.ir.literal import print_scalar
@@ -32,6 +33,7 @@ INPUT = OpDef(
     attrs=(
         Attr("cls", "str", "one of input, param, state, weight"),
         Attr("path", "str", "qualified name, e.g. fc1.weight; empty for plain inputs", "", False),
+        Attr("equals", "int", "the size that its only element is, where each call gives that", None, False),
     ),
     infer=lambda **attrs: (),
 )
@@ -134,11 +136,15 @@ class Graph:
 
     # ---- building
 
-    def add_input(self, type: TensorType, name: str, cls: str = "input", path: str = "") -> Value:
-        """Appends an argument of class ``cls``, one of INPUT_CLASSES."""
+    def add_input(
+        self, type: TensorType, name: str, cls: str = "input", path: str = "", equals: int | None = None
+    ) -> Value:
+        """Appends an argument of class ``cls``, one of INPUT_CLASSES. ``equals`` is the size that its only element is,
+        a whole number that each call gives."""
         if cls not in INPUT_CLASSES:
             raise VerifyError(f"input class {cls!r} is none of {', '.join(INPUT_CLASSES)}")
-        node = self._new_node(INPUT, (), {"cls": cls, "path": path}, UNKNOWN)
+        attrs = {"cls": cls, "path": path} | ({} if equals is None else {"equals": equals})
+        node = self._new_node(INPUT, (), attrs, UNKNOWN)
         self._set_results(node, (type,), name)
         self.inputs.append(node.results[0])
         return node.results[0]
@@ -401,10 +407,26 @@ def input_path(value: Value) -> str:
     return value.node.attrs["path"] if value.node.op is INPUT else ""
 
 
+def input_equals(value: Value) -> Any:
+    """The size that the only element of an argument is, None for one of which the graph does not say that."""
+    return value.node.attrs.get("equals") if value.node.op is INPUT else None
+
+
+def input_role(value: Value) -> tuple[str, str, Any]:
+    """Class, path and what it equals of an argument, as ``add_input`` takes them."""
+    return input_class(value), input_path(value), input_equals(value)
+
+
+def input_pattern(value: Value) -> tuple[Any, ...]:
+    """The shape of an argument, as ShapePatterns takes it."""
+    equals = input_equals(value)
+    return value.type.shape if equals is None else Number((equals,))
+
+
 def sizes_of(graph: Graph) -> Iterator[int]:
     """The sizes known at run time that stand in types and attributes of a graph and of its sub-graphs."""
     for value in graph.inputs:
-        yield from filter(is_size, value.type.shape)
+        yield from filter(is_size, input_pattern(value))
     for node in graph.nodes():
         yield from _node_sizes(node)
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.named_dims import chosen_sizes
-from graphc.base.shape_patterns import ShapePatterns
+from graphc.base.shape_patterns import Number, ShapePatterns, as_pattern
 from graphc.base.size import Dimension, at, is_size
 from graphc.base.size_limits import limits
 from graphc.ir.graph.build import emit
-from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
+from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_path, input_pattern, input_role
 from graphc.ir.op import Attrs, Trait
 from graphc.ir.types import TensorType
 
@@ -58,9 +58,10 @@ class Evaluator(Interpreter):
     def run(self, graph: Graph, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The outputs for numpy arrays; raises ShapeError where their shapes fit no sizes of the named dimensions."""
         self.sizes = {}
-        if len(arguments) == len(graph.inputs) and any(is_size(n) for v in graph.inputs for n in v.shape):
-            patterns = ShapePatterns([v.shape for v in graph.inputs], [f"%{v.name}" for v in graph.inputs])
-            self.sizes = patterns.solve([a.shape for a in arguments])
+        shapes = [input_pattern(v) for v in graph.inputs]
+        if len(arguments) == len(shapes) and any(is_size(n) or type(s) is Number for s in shapes for n in s):
+            patterns = ShapePatterns(shapes, [f"%{v.name}" for v in graph.inputs])
+            self.sizes = patterns.solve([as_pattern(a, s) for a, s in zip(arguments, shapes, strict=True)])
         return super().run(graph, arguments)
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
@@ -99,7 +100,7 @@ class Reemitter(Interpreter):
 
     def copy_input(self, value: Value) -> Value:
         """Adds the same argument to the new graph."""
-        return self.target.add_input(value.type, value.name, input_class(value), input_path(value))
+        return self.target.add_input(value.type, value.name, *input_role(value))
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
         """Re-emits one node; overridden by transformations."""
@@ -123,7 +124,8 @@ class _Binder(Reemitter):
     def copy_input(self, value: Value) -> Value:
         """An argument of the new shape."""
         type = TensorType(value.dtype, bound_sizes(value.shape, self.sizes))
-        return self.target.add_input(type, value.name, input_class(value), input_path(value))
+        cls, path, equals = input_role(value)
+        return self.target.add_input(type, value.name, cls, path, bound_sizes(equals, self.sizes))
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
         """The node with new attributes, its type inferred again."""

@@ -68,7 +68,8 @@ class _Reader:
         type = c.tensor_type()
         cls = c.take().text if c.at(*INPUT_CLASSES) else "input"
         path = c.string() if c.token.kind == "string" else ""
-        self.define(token, name, self.target.add_input(type, name, cls, path))
+        equals = c.size() if c.accept("=") else None
+        self.define(token, name, self.target.add_input(type, name, cls, path, equals))
 
     def new_name(self) -> tuple[Token, str]:
         token = self.cursor.token

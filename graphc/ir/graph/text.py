@@ -32,7 +32,8 @@ def print_graph(graph: Graph) -> str:
           return %y
         }
 
-    Before the head stands a line for each named dimension: ``dim time = 1..512 hint 128``. Scalar constants stand where
+    Before the head stands a line for each named dimension: ``dim time = 1..512 hint 128``; an input that gives one by
+    its value is ``%place: i64[] = time``. Scalar constants stand where
     they are used; arrays beyond 16 elements print as digests, their data are
     ``collect_data(graph)``; attributes that have their default value are left out.
     """
@@ -102,7 +103,8 @@ def print_head(graph: Graph, name_of: NameOf = own_name) -> str:
 def _print_input(value: Value, name_of: NameOf) -> str:
     cls, path = value.node.attrs["cls"], value.node.attrs["path"]
     role = f" {cls}" if cls != "input" or path else ""
-    return f"{name_of(value)}: {value.type}{role}" + (f" {json.dumps(path)}" if path else "")
+    equals = f" = {value.node.attrs['equals']}" if "equals" in value.node.attrs else ""
+    return f"{name_of(value)}: {value.type}{role}" + (f" {json.dumps(path)}" if path else "") + equals
 
 
 def print_node(node: Node, name_of: NameOf = own_name, sub_graph: SubGraph = _own_text) -> str:

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from graphc.base.dtypes import int64
 from graphc.base.errors import GraphcError, VerifyError
 from graphc.ir.excerpt import excerpt
 from graphc.ir.graph.graph import INPUT, Graph, Node, Value, input_class
 from graphc.ir.graph.text import graph_lines
 from graphc.ir.op import INPUT_CLASSES, REGISTRY, OpDef, Trait
+from graphc.ir.types import TensorType
 
 
 def verify_graph(graph: Graph) -> None:
@@ -97,6 +99,9 @@ class _Verifier:
             _require(cls == "input" or path not in paths, f"%{value.name}: another input has the path {path!r}")
             if cls != "input":
                 paths.add(path)
+            if "equals" in value.node.attrs:
+                good = cls == "input" and value.type == TensorType(int64)
+                _require(good, f"%{value.name} is {cls} {value.type}: a size is given by an input of type i64[]")
             self.define(value)
 
     def outputs(self) -> None:

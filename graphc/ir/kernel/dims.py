@@ -42,6 +42,8 @@ def _kernel_sizes(kernel: Kernel) -> Iterator[Any]:
 def _program_sizes(program: Program) -> Iterator[Any]:
     for storage in program.storages:
         yield from (*storage.shape, storage.offset)
+        if storage.equals is not None:
+            yield storage.equals
     for kernel in program.kernels:
         yield from _kernel_sizes(kernel)
     for call in program.calls:
@@ -86,7 +88,8 @@ class _Binder:
 
     def storage(self, storage: Storage) -> Storage:
         shape = tuple(self.size(n) for n in storage.shape)
-        return replace(storage, shape=shape, offset=self.size(storage.offset))
+        equals = storage.equals if storage.equals is None else self.size(storage.equals)
+        return replace(storage, shape=shape, offset=self.size(storage.offset), equals=equals)
 
     def call(self, call: Call) -> Sequence[Call]:
         loops = tuple(self.axis(a) for a in call.loops)

@@ -99,8 +99,9 @@ class _Reader:
         path = c.string() if c.token.kind == "string" else ""
         alias = c.name("value", "the storage whose memory is used") if c.accept("alias") else ""
         offset = c.size() if c.accept("at") else -1
+        equals = c.size() if c.accept("equals") else None
         data = c.array() if c.accept("=") else None
-        return Storage(name, type.dtype, type.shape, cls, path, data, alias, offset)
+        return Storage(name, type.dtype, type.shape, cls, path, data, alias, offset, equals)
 
     def calls(self, around: tuple[Axis, ...]) -> list[Call]:
         """One call, or a loop over calls, inside the loops ``around``."""

@@ -214,6 +214,8 @@ class Storage:
     """Name of the storage whose memory this one uses (in-place result, or an output that is a view of an input)."""
     offset: int = -1
     """Byte offset in the arena (temp only), -1 until planned."""
+    equals: int | None = None
+    """The size that the only element of an input is, where each call gives that."""
 
     @property
     def size(self) -> int:

@@ -132,6 +132,8 @@ def print_storage(storage: Storage) -> str:
         parts.append(f"alias {print_name('%', storage.alias)}")
     if storage.offset != -1:
         parts.append(f"at {storage.offset}")
+    if storage.equals is not None:
+        parts.append(f"equals {storage.equals}")
     if storage.data is not None:
         parts.append(f"= {print_array(storage.data)}")
     return " ".join(parts)

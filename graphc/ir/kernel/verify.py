@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import DType
+from graphc.base.dtypes import DType, int64
 from graphc.base.errors import GraphcError, VerifyError
 from graphc.base.size import is_size
 from graphc.base.size_relations import at_most
@@ -326,6 +326,8 @@ class _ProgramVerifier:
         require(in_order, f"{storage.cls} %{storage.name} comes after {last.cls} %{last.name}")
         self.storages[storage.name] = storage
         require((storage.data is not None) == (storage.cls == "constant"), "constants have data, and nothing else has")
+        given = storage.cls == "input" and storage.dtype is int64 and storage.shape == ()
+        require(given or storage.equals is None, "a size is given by an input of type i64[]")
         if storage.data is not None:
             same = storage.data.shape == storage.shape and storage.data.dtype == storage.dtype.numpy
             require(same, f"the data are {storage.data.dtype}{list(storage.data.shape)}")

@@ -161,6 +161,11 @@ class ContractionCosts:
     """Cycles to pack an element by itself."""
     pack_turned_extent: int = 16
     """Neighbours along the sum from which an operand is packed by register transposes: a vector of floats."""
+    as_fast: float = 1.05
+    """Times the cycles of the best block for expected sizes that another one takes at most which may be taken instead,
+    for the sake of smaller sizes."""
+    clearly_less: float = 1.1
+    """Times the cycles of such a block that the best one takes for smaller sizes, so that it is not taken."""
     poor_block: float = 4.0
     """Times the cycles of the multiply-adds alone that a block takes which may be worse than plain lanes."""
     plain_operation: float = 0.5

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from graphc.base.pass_runner import Outcome, PassRun, Runner
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.base import Context, Nest, NestStep, StepResult
+from graphc.codegen.schedule.contraction.for_sizes import suit_small_sizes
 from graphc.codegen.schedule.contraction.nest import apply_tile
 from graphc.codegen.schedule.contraction.pack import make_packing
 from graphc.codegen.schedule.expansion.expand import expand
@@ -64,6 +65,8 @@ class Contract:
         if tiled is None:
             return StepResult(nest, 0)
         contraction, tile = tiled
+        if not context.tuned:
+            tile = suit_small_sizes(nest.kernel, tile, context.target, nest.constants)
         packing, kernel = None, nest.kernel
         if tile.pack is not None:
             packing = make_packing(contraction, tile, context.target, PACKED)

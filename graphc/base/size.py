@@ -5,13 +5,30 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from graphc.base.errors import ArgumentError, TraceError
+from graphc.base.size_bounds import bounds_of, never_positive
 from graphc.base.size_questions import asker
-from graphc.base.size_text import as_operand, is_atom, text_of
+from graphc.base.size_terms import (
+    REMEMBERED,
+    Atom,
+    Dimension,
+    Monomial,
+    Quotient,
+    Terms,
+    constant,
+    expected,
+    minus,
+    over,
+    plus,
+    product,
+    scaled,
+    terms_of,
+    total,
+)
+from graphc.base.size_text import is_atom, text_of
 
 LARGEST = 2**31 - 1
 """The largest size of a dimension of which nothing else is said."""
@@ -19,47 +36,6 @@ LARGEST = 2**31 - 1
 
 class UndecidedSize(TraceError):
     """Code that must hold for all sizes asks for something that depends on which one it is."""
-
-
-@dataclass(frozen=True)
-class Dimension:
-    """An atom of sizes: a named dimension and what is known of it."""
-
-    name: str
-    low: int
-    high: int
-    hint: int
-    common: tuple[int, ...] = ()
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-    def __str__(self) -> str:
-        return self.name
-
-
-@dataclass(frozen=True, eq=False)
-class Quotient:
-    """An atom of sizes: ``floor(operand / divisor)`` that could not be simplified; equal ones are of one form."""
-
-    operand: Size
-    divisor: Size | int
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not Quotient or not always("==", self.operand, other.operand):
-            return False
-        return always("==", self.divisor, other.divisor)
-
-    def __hash__(self) -> int:
-        return hash((self.operand, self.divisor))
-
-    def __str__(self) -> str:
-        return f"({as_operand(self.operand)} // {as_operand(self.divisor)})"
-
-
-Atom = Dimension | Quotient
-Monomial = tuple[tuple[Atom, int], ...]
-"""Atoms in the order of their texts, with powers; empty is 1."""
 
 
 def _operation(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -81,9 +57,9 @@ class Size:
 
     __slots__ = ("_hash", "terms")
 
-    terms: tuple[tuple[Monomial, int], ...]
+    terms: Terms
 
-    def __init__(self, terms: tuple[tuple[Monomial, int], ...]):
+    def __init__(self, terms: Terms):
         self.terms = terms
         self._hash = hash(terms)
 
@@ -96,10 +72,9 @@ class Size:
     def __add__(self, other: Any) -> Any:
         if not _is_whole(other):
             return _float_operation(operator.add, self, other)
-        merged = dict(self.terms)
-        for monomial, coefficient in terms(other):
-            merged[monomial] = merged.get(monomial, 0) + coefficient
-        return _make(merged)
+        if type(other) is Size:
+            return _make(plus(self.terms, other.terms))
+        return Size(plus(self.terms, constant(int(other)))) if other else self
 
     __radd__ = __add__
 
@@ -107,7 +82,9 @@ class Size:
         return self * -1
 
     def __sub__(self, other: Any) -> Any:
-        return self + other * -1 if _is_whole(other) else _float_operation(operator.sub, self, other)
+        if type(other) is Size:
+            return _make(minus(self.terms, other.terms))
+        return self + -other if _is_whole(other) else _float_operation(operator.sub, self, other)
 
     def __rsub__(self, other: Any) -> Any:
         return self * -1 + other if _is_whole(other) else _float_operation(operator.sub, other, self)
@@ -117,12 +94,9 @@ class Size:
             return other * operator.index(self)
         if not _is_whole(other):
             return _float_operation(operator.mul, self, other)
-        merged: dict[Monomial, int] = {}
-        for a, x in self.terms:
-            for b, y in terms(other):
-                monomial = _times(a, b)
-                merged[monomial] = merged.get(monomial, 0) + x * y
-        return _make(merged)
+        if type(other) is Size:
+            return Size(product(self.terms, other.terms))
+        return Size(scaled(self.terms, int(other))) if other else 0
 
     __rmul__ = __mul__
 
@@ -207,7 +181,7 @@ class Size:
         return float(_specialised(self))
 
     def __str__(self) -> str:
-        return text_of(self.terms)
+        return _text_of(self.terms)
 
     def __repr__(self) -> str:
         return str(self)
@@ -224,6 +198,9 @@ class Size:
         if name in ("imag", "denominator"):
             return int(name == "denominator")
         raise AttributeError(f"a size has no attribute {name!r}")
+
+
+_text_of = lru_cache(maxsize=REMEMBERED)(text_of)
 
 
 class SizeNumber:
@@ -315,44 +292,16 @@ def _is_whole(value: Any) -> bool:
     return type(value) in (Size, int, bool)
 
 
-def terms(value: Any) -> tuple[tuple[Monomial, int], ...]:
-    """The terms of a size or a number."""
+def terms(value: Any) -> Terms:
+    """The terms of a size or a number; those of 0 are one, too."""
     return value.terms if type(value) is Size else (((), int(value)),)
 
 
-def _make(terms: Mapping[Monomial, int]) -> Any:
-    kept = [(m, c) for m, c in terms.items() if c]
-    if not kept:
-        return 0
-    if len(kept) == 1 and not kept[0][0]:
-        return kept[0][1]
-    return Size(tuple(sorted(kept, key=lambda t: _order(t[0]))))
-
-
-@lru_cache(maxsize=8192)
-def _order(monomial: Monomial) -> tuple[Any, ...]:
-    """Larger powers first, so constants last."""
-    return (-sum(p for _, p in monomial), [(str(a), -p) for a, p in monomial])
-
-
-def _times(a: Monomial, b: Monomial) -> Monomial:
-    if not a or not b:
-        return a or b
-    powers = dict(a)
-    for atom, power in b:
-        powers[atom] = powers.get(atom, 0) + power
-    return tuple(sorted(powers.items(), key=lambda t: str(t[0])))
-
-
-def _over(a: Monomial, b: Monomial) -> Monomial | None:
-    """a / b, None where that has negative powers."""
-    powers = dict(a)
-    for atom, power in b:
-        left = powers.get(atom, 0) - power
-        if left < 0:
-            return None
-        powers[atom] = left
-    return tuple((atom, power) for atom, power in powers.items() if power)
+def _make(terms: Terms) -> Any:
+    """The size, or the number, of these terms."""
+    if len(terms) > 1 or (terms and terms[0][0]):
+        return Size(terms)
+    return terms[0][1] if terms else 0
 
 
 def _quotient(a: Any, b: Any) -> Any:
@@ -388,7 +337,7 @@ def _quotient_by_number(a: Size, b: int) -> Any:
     """floor(a / b) where no multiple of b can be taken out: common factors go, and quotients of quotients are one."""
     factor = math.gcd(b, *[c for m, c in a.terms if m])
     if factor > 1:
-        a, b = _make({m: c // factor for m, c in a.terms}), b // factor
+        a, b = _make(total({m: c // factor for m, c in a.terms})), b // factor
         if b == 1:
             return a
     if is_atom(a.terms):
@@ -400,17 +349,17 @@ def _quotient_by_number(a: Size, b: int) -> Any:
 
 def divided(a: Any, b: Any) -> tuple[Any, Any]:
     """(q, r) with a == q * b + r, where what is divisible is in q. Of sizes r may be larger than b."""
-    first, factor = terms(b)[0]
+    divisor = terms(b)
+    first, factor = divisor[0]
     whole: dict[Monomial, int] = {}
-    rest = a
+    rest = terms_of(a)
     for monomial, _ in terms(a):
-        over, left = _over(monomial, first), next((c for m, c in terms(rest) if m == monomial), 0)
+        quotient, left = over(monomial, first), next((c for m, c in rest if m == monomial), 0)
         part = left // factor if type(b) is not Size or left % factor == 0 else 0
-        if over is not None and part:
-            piece = _make({over: part})
-            whole[over] = whole.get(over, 0) + part
-            rest = rest - piece * b
-    return _make(whole), rest
+        if quotient is not None and part:
+            whole[quotient] = whole.get(quotient, 0) + part
+            rest = minus(rest, product(((quotient, part),), divisor))
+    return _make(total(whole)), _make(rest)
 
 
 # ---- ranges
@@ -418,124 +367,14 @@ def divided(a: Any, b: Any) -> tuple[Any, Any]:
 
 def bounds(size: Any) -> tuple[int, int]:
     """Numbers between which a size lies, ends included; conservative."""
-    if type(size) is not Size:
-        return int(size), int(size)
-    return -_greatest(-size), _greatest(size)
-
-
-def _greatest(size: Any, parted: bool = False) -> int:
-    return _greatest_of(terms(size), parted)
-
-
-@lru_cache(maxsize=8192)
-def _greatest_of(summed: tuple[tuple[Monomial, int], ...], parted: bool) -> int:
-    constant, factor = sum(c for m, c in summed if not m), math.gcd(*[c for m, c in summed if m])
-    if factor > 1 or (factor and constant):
-        return constant + factor * _greatest(_make({m: c // factor for m, c in summed if m}), parted)
-    best = min(_interval_high(size := _make(dict(summed))), _shifted_high(size))
-    most = _make({m: c for m, c in summed if _order(m)[0] == _order(summed[0][0])[0]})
-    if (
-        not parted and type(size - most) is Size
-    ):  # products of more atoms for themselves: their common factor can be taken out
-        best = min(best, _greatest(most) + _greatest(size - most))
-    found = _quotient_in(size)
-    return best if found is None else min(best, _greatest(_without(size, *found), True) // found[2])
-
-
-@lru_cache(maxsize=8192)
-def _atom_bounds(atom: Atom) -> tuple[int, int]:
-    if isinstance(atom, Dimension):
-        return atom.low, atom.high
-    low, high = bounds(atom.operand)
-    small, large = bounds(atom.divisor)
-    small = max(1, small)
-    return min(low // small, low // large), max(high // small, high // large)
-
-
-@lru_cache(maxsize=8192)
-def _monomial_bounds(monomial: Monomial) -> tuple[int, int]:
-    low = high = 1
-    for atom, power in monomial:
-        a, b = _atom_bounds(atom)
-        for _ in range(power):
-            ends = (low * a, low * b, high * a, high * b)
-            low, high = min(ends), max(ends)
-    return low, high
-
-
-def _interval_high(size: Any) -> int:
-    ranges = [(c, *_monomial_bounds(m)) for m, c in terms(size)]
-    return sum(c * (b if c > 0 else a) for c, a, b in ranges)
-
-
-def _shifted_high(size: Any) -> int:
-    """The same with atoms as what they are above their least value: products then cancel against each other."""
-    powers: dict[Monomial, int] = {}
-    for monomial, coefficient in terms(size):
-        parts: dict[Monomial, int] = {(): coefficient}
-        for atom, power in monomial:
-            low = _atom_bounds(atom)[0]
-            for _ in range(power):
-                grown: dict[Monomial, int] = {}
-                for m, c in parts.items():
-                    up = _times(m, ((atom, 1),))
-                    grown[up] = grown.get(up, 0) + c
-                    grown[m] = grown.get(m, 0) + c * low
-                parts = grown
-        for m, c in parts.items():
-            powers[m] = powers.get(m, 0) + c
-    most = {m: math.prod((_atom_bounds(a)[1] - _atom_bounds(a)[0]) ** p for a, p in m) for m in powers}
-    return sum(c * (most[m] if c > 0 else 0 if m else 1) for m, c in powers.items())
-
-
-def _quotient_in(size: Any) -> tuple[Quotient, Any, Any] | None:
-    """A quotient by a number of which no multiple may be negative, and what it is a quotient of: another one with the
-    same operand where there is one, else its operand."""
-    monomials = [m for m, _ in terms(size)]
-    atoms = {a: 0 for m in monomials for a, _ in m if isinstance(a, Quotient) and type(a.divisor) is int}
-    usable = (q for q in atoms if all(_monomial_bounds(_over(m, ((q, 1),)) or ())[0] >= 0 for m in monomials))
-    found = sorted(usable, key=lambda q: (-_depth(q), -q.divisor))
-    for i, quotient in enumerate(found):
-        for finer in found[i + 1 :]:
-            if quotient.divisor % finer.divisor == 0 and quotient.operand.terms == finer.operand.terms:
-                return quotient, _make({((finer, 1),): 1}), quotient.divisor // finer.divisor
-    return (found[0], found[0].operand, found[0].divisor) if found else None
-
-
-def _depth(atom: Atom) -> int:
-    """How deep quotients of quotients go in an atom."""
-    inner = [_depth(a) for m, _ in terms(atom.operand) for a, _ in m] if isinstance(atom, Quotient) else [-1]
-    return 1 + max(inner, default=0)
-
-
-def _without(size: Any, quotient: Quotient, operand: Any, divisor: Any) -> Any:
-    """At least ``size`` times the divisor, with ``divisor * quotient`` written as operand minus remainder."""
-    overs = {m: _over(m, ((quotient, 1),)) for m, _ in terms(size)}
-    parts = [_make({rest: c}) for m, c in terms(size) if (rest := overs[m]) is not None]
-    factor = sum(parts)
-    low, high = bounds(factor)
-    if low >= 0 or high <= 0:
-        parts = [factor]
-    found = size * divisor
-    for part in parts:
-        least = bounds(part)[0]
-        found = found + part * (operand - (0 if least >= 0 else divisor - 1) - _make({((quotient, 1),): divisor}))
-    return found
+    return bounds_of(size.terms) if type(size) is Size else (int(size), int(size))
 
 
 def _is_proven(a: Any, b: Any) -> bool:
-    """Whether a <= b for all sizes. What does not hold for the hints need not be proven, and most proofs are short."""
-    over = a - b
-    if type(over) is not Size:
-        return over <= 0
-    return at(over, None) <= 0 and (_interval_high(over) <= 0 or _greatest(over) <= 0 or _parted_high(over) <= 0)
-
-
-def _parted_high(size: Any) -> int:
-    """The same as multiples of the largest factor of a quotient, and what is left over, which cancel separately."""
-    step = max((abs(c) for m, c in terms(size) if any(isinstance(a, Quotient) for a, _ in m)), default=1)
-    whole = _make({m: (2 * c + step) // (2 * step) for m, c in terms(size)})
-    return _greatest(whole) * step + _greatest(size - whole * step)
+    """Whether a <= b for all sizes."""
+    if type(a) is not Size and type(b) is not Size:
+        return a <= b
+    return never_positive(minus(terms_of(a), terms_of(b)))
 
 
 def is_one(size: Any) -> bool:
@@ -557,13 +396,15 @@ def at(size: Any, values: Mapping[Dimension, int] | None) -> int:
     """A size for sizes of its dimensions; None: for the hints."""
     if type(size) is not Size:
         return size
-    return sum(c * math.prod(_atom_at(a, values) ** p for a, p in m) for m, c in size.terms)
+    if values is None:
+        return expected(size.terms)
+    return sum([c * math.prod([_atom_at(a, values) ** p for a, p in m]) for m, c in size.terms])
 
 
-def _atom_at(atom: Atom, values: Mapping[Dimension, int] | None) -> int:
+def _atom_at(atom: Atom, values: Mapping[Dimension, int]) -> int:
     if isinstance(atom, Quotient):
         return at(atom.operand, values) // at(atom.divisor, values)
-    return atom.hint if values is None else values[atom]
+    return values[atom]
 
 
 def hint(size: Any) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import add, mul, sub
-from typing import Any
+from operator import add, itemgetter, mul, sub
+from typing import Any, NamedTuple
 
 from graphc.base.named_dims import dimensions
 from graphc.base.size import Dimension, Monomial, Size, always, at, bounds, hint, terms
@@ -13,6 +13,16 @@ from graphc.codegen.schedule.memory.liveness import Interval
 
 Vector = tuple[int, ...]
 """A size: coefficients of the parts of which the sizes of a program consist."""
+_second = itemgetter(1)
+
+
+class _Place(NamedTuple):
+    """Where a temporary lies."""
+
+    start: Vector
+    end: Vector
+    expected_start: int
+    expected_end: int
 
 
 class Placement:
@@ -28,20 +38,24 @@ class Placement:
         self._proven: dict[Vector, bool] = {}
         self._work = work
         """How much may still be spent on proofs; what is not proven is taken not to hold."""
+        self._beside: dict[str, list[str]] = {}
+        """By name of each temporary those that live when it does."""
         self._starts: dict[str, Vector] = {}
         self._end: Vector = ()
 
     def place(self, ordered: Sequence[Interval]) -> tuple[dict[str, int], int]:
         """(offsets by name, size of the arena) that are expected."""
-        placed: list[tuple[Interval, Vector, Vector]] = []
-        for interval in ordered:
-            size = self._sizes[interval.storage.name]
-            alive = [(start, end) for other, start, end in placed if other.overlaps(interval)]
-            start = self._lowest(alive, size)
-            placed.append((interval, start, _plus(start, size)))
-        self._starts = {i.storage.name: start for i, start, _ in placed}
-        self._end = self._most([end for *_, end in placed])
-        return {name: self._hint(start) for name, start in self._starts.items()}, self._hint(self._end)
+        if not self._beside:
+            self._beside = _neighbours(ordered)
+        placed: dict[str, _Place] = {}
+        for name in (i.storage.name for i in ordered):
+            size = self._sizes[name]
+            start = self._lowest([placed[other] for other in self._beside[name] if other in placed], size)
+            end = _plus(start, size)
+            placed[name] = _Place(start, end, self._hint(start), self._hint(end))
+        self._starts = {name: place.start for name, place in placed.items()}
+        self._end = self._most([place.end for place in placed.values()])
+        return {name: place.expected_start for name, place in placed.items()}, self._hint(self._end)
 
     def exact(self) -> tuple[dict[str, Any], Any]:
         """(offsets by name, size of the arena, which is no less than any end) of what was placed last."""
@@ -51,14 +65,22 @@ class Placement:
         """What is no less than any of the sizes."""
         return self._size(self._most(list(self._sizes.values())))
 
-    def _lowest(self, alive: Sequence[tuple[Vector, Vector]], size: Vector) -> Vector:
+    def _lowest(self, alive: Sequence[_Place], size: Vector) -> Vector:
+        expected = self._hint(size)
+        ends = {place.end: place.expected_end for place in alive}
         nothing = (0,) * len(self._parts)
-        starts = dict.fromkeys([nothing, *sorted({end for _, end in alive}, key=self._hint)])
-        for start in starts:
-            end = _plus(start, size)
-            if all(self._at_most(end, a) or self._at_most(b, start) for a, b in alive):
+        for start, low in ((nothing, 0), *sorted(ends.items(), key=_second)):
+            # Most of what does not fit does not fit for the expected sizes.
+            if any([low + expected > p.expected_start and p.expected_end > low for p in alive]):
+                continue
+            end, high = _plus(start, size), low + expected
+            if all(
+                (high <= p.expected_start and self._at_most(end, p.start))
+                or (p.expected_end <= low and self._at_most(p.end, start))
+                for p in alive
+            ):
                 return start
-        return self._most([end for _, end in alive])
+        return self._most(list(ends))
 
     def _at_most(self, a: Vector, b: Vector) -> bool:
         """Whether a <= b for all sizes."""
@@ -103,6 +125,10 @@ def _examples(parts: Sequence[Any]) -> list[dict[Dimension, int]]:
         found.append(ends)
         found += [{**ends, d: d.high if others == "low" else d.low} for d in known]
     return found
+
+
+def _neighbours(intervals: Sequence[Interval]) -> dict[str, list[str]]:
+    return {i.storage.name: [j.storage.name for j in intervals if j is not i and i.overlaps(j)] for i in intervals}
 
 
 def _plus(a: Vector, b: Vector) -> Vector:

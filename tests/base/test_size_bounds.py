@@ -1,0 +1,61 @@
+"""Bounds of sizes and what they prove: never less than any value, and tight where programs need it."""
+
+import itertools
+import random
+
+import pytest
+
+from graphc.base.named_dims import Dim, dimensions
+from graphc.base.size import at, is_size
+from graphc.base.size_bounds import bounds_of, greatest, never_positive
+from graphc.base.size_terms import constant, terms_of
+
+N, M = Dim("n", 1, 19, hint=16), Dim("m", 0, 6, hint=3)
+ALL = [
+    dict(zip(dimensions([N, M]).values(), values, strict=True)) for values in itertools.product(range(1, 20), range(7))
+]
+
+
+def _random(generator: random.Random, depth: int):
+    if not depth:
+        return generator.choice([N, M, generator.randint(0, 5)])
+    a, b, number = _random(generator, depth - 1), _random(generator, depth - 1), generator.randint(1, 5)
+    return {"+": a + b, "-": a - b, "*": a * b, "/": a // number, "%": a % number}[generator.choice("+-*/%")]
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_no_size_exceeds_its_bounds_and_what_is_proven_holds(seed):
+    generator = random.Random(seed)
+    size = _random(generator, generator.randint(1, 3)) - generator.randint(0, 30)
+    values = [at(size, v) for v in ALL]
+    low, high = bounds_of(terms_of(size))
+    assert low <= min(values) and max(values) <= high
+    assert high <= greatest(terms_of(size), True)
+    if never_positive(terms_of(size)):
+        assert max(values) <= 0
+    if is_size(size) and high <= 0:
+        assert never_positive(terms_of(size))
+
+
+def test_numbers():
+    assert bounds_of(()) == (0, 0) and bounds_of(constant(-3)) == (-3, -3)
+    assert never_positive(()) and never_positive(constant(-1)) and not never_positive(constant(1))
+
+
+@pytest.mark.parametrize(
+    ("size", "high"),
+    [
+        (N - N // 4 * 4, 3),
+        (N // 4 * 4 - N // 8 * 8, 4),
+        ((N + 15) // 16 * 16 - N, 15),
+        (M * N - M * (N // 16) * 16, 6 * 15),
+        (N // 8 % 2, 1),
+    ],
+)
+def test_what_cancels_is_seen(size, high):
+    assert greatest(terms_of(size)) == high
+
+
+def test_what_is_proven_of_parts():
+    assert never_positive(terms_of(M * (N // 4) * 4 - M * N))
+    assert not never_positive(terms_of(M * N - M * (N // 4) * 4))

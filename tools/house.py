@@ -38,7 +38,16 @@ SEE_OPS = (
 words that are names of ops mean methods of tensors or operations of kernels."""
 OPS = "ops"
 """The package that defines ops."""
-REWRITES = ("canonicalize", "batchnorm", "padded_sums", "precision", "slice_updates", "winograd", "zero_signs")
+REWRITES = (
+    "canonicalize",
+    "batchnorm",
+    "lifted_updates",
+    "padded_sums",
+    "precision",
+    "slice_updates",
+    "winograd",
+    "zero_signs",
+)
 """Modules of passes that are rewrite rules and their conditions: such a rule makes one pattern of ops of another, so it
 names them."""
 CHOOSE = ("fusion", "codegen/schedule")

@@ -239,7 +239,7 @@ def _batched_slice(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs
 def _put_slice(content: Any, value: Any, starts: Any, stops: Any, steps: Any) -> Any:
     extents = content.shape
     sides = zip(extents, starts, steps, value.shape, strict=True)
-    high = tuple(_behind(*side) for side in sides)
+    high = tuple(behind(*side) for side in sides)
     around = {"low": starts, "high": high, "interior": tuple(s - 1 for s in steps)}
     padded = pad(value, **around)
     if any(map(is_size, (*extents, *starts, *value.shape))):
@@ -251,7 +251,7 @@ def _put_slice(content: Any, value: Any, starts: Any, stops: Any, steps: Any) ->
     return dispatch.apply(REGISTRY["where"], (mask, padded, content), {})
 
 
-def _behind(extent: int, start: int, step: int, count: int) -> int:
+def behind(extent: int, start: int, step: int, count: int) -> int:
     """How many elements stand behind the last one of a slice."""
     if is_one(step):
         return extent - start - count

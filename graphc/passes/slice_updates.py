@@ -2,91 +2,112 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from graphc.base.size import always, is_size
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
+from graphc.ir.graph.interpret import copy
 from graphc.ir.op import Trait
-from graphc.ops import dispatch, elementwise, shape
+from graphc.ops import elementwise, shape
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.index import iota, scatter
+from graphc.ops.slice_update import update_slice
 from graphc.passes.base import PassResult
 from graphc.passes.dce import DeadCodeElimination
-from graphc.passes.updates import unmoved, updated
+from graphc.passes.lifted_updates import SlicePlaces, content_before, lift_updates
 
 
 @dataclass(frozen=True)
 class UpdateSlices:
     """Turns the assignment of a slice, which selects by a mask of the whole, into an update of a state.
 
-    Needs: a graph that is not differentiated any more. Does: where what is written to a state is its content with
-    slices along one dimension replaced, makes each a scatter at the places of the slice. Leaves: assignments to all
-    else, which are computed along with what reads them.
+    Needs: a graph that is not differentiated any more. Does: where what is written to a state, or carried from step to
+    step of a scan, is its content with slices replaced, makes each an ``update_slice``; an update of a slice that is
+    assigned becomes one of the state; slices that make up the whole, one behind the other, are concatenated. Leaves:
+    assignments to all else, which are computed along with what reads them.
 
         %p = pad(%u) {low=[2], high=[1]} : f32[4]
-        %n = where(%mask, %p, %s) : f32[4]             ->   %n = scatter(%s, %places, %u) {axis=0} : f32[4]
+        %n = where(%mask, %p, %s) : f32[4]             ->   %n = update_slice(%s, %u) {starts=[2], steps=[1]} : f32[4]
         %w = state_write(%s, %n) : f32[4]                   %w = state_write(%s, %n) : f32[4]
     """
 
     name: str = "update-slices"
 
     def run(self, graph: Graph) -> PassResult:
-        """Counts assignments."""
-        found = [a for n in graph.nodes() if n.op.has(Trait.STATE_WRITE) for a in _assignments(n)]
-        for assignment in dict.fromkeys(found):
-            node = assignment.result.node
-            with use(GraphDispatcher(graph, node.location)):
-                updated = scatter(node.operands[2], assignment.places.emit(), assignment.part, axis=assignment.axis)
-                graph.replace_uses(assignment.result, updated)
-        return PassResult(DeadCodeElimination().run(graph).graph if found else graph, len(found))
+        """Counts assignments and updates that were rewritten, those in steps too."""
+        return _run(graph, 0)
 
 
-class _Places(NamedTuple):
-    """``first``, ``first + step``, ...; their number may be known at run time."""
+def _run(graph: Graph, carries: int) -> PassResult:
+    """What the pass does to a graph, or to the step of a scan with that many carries."""
+    steps = 0
+    for node in graph.nodes():
+        if node.op.has(Trait.LOOP):
+            inner = _run(copy(node.attrs["body"]), node.attrs["carries"])
+            if inner.changed:
+                node.attrs = {**node.attrs, "body": inner.graph}
+                steps += inner.changed
+    found = sum(_update(graph, written) for written in _written(graph, carries))
+    return PassResult(DeadCodeElimination().run(graph).graph if found else graph, steps + found)
 
-    first: int
-    step: int
-    number: int
 
-    def emit(self) -> Value:
-        """They as a tensor."""
-        if any(map(is_size, self)):
-            counted = iota(shape=(self.number,), axis=0)
-            counted = counted if self.step == 1 else elementwise.mul(counted, self.step)
-            return counted if always("==", self.first, 0) else elementwise.add(counted, self.first)
-        return dispatch.current().constant(np.array(self.listed()))
+class _Written(NamedTuple):
+    """A place of a graph at which a state gets its next content: an operand of a node, or an output."""
 
-    def listed(self) -> tuple[int, ...]:
-        """They as numbers, where these are known."""
-        return tuple(range(self.first, self.first + self.number * self.step, self.step))
+    state: Value
+    node: Node | None
+    number: int = 1
+
+    def value(self, graph: Graph) -> Value:
+        """The content."""
+        return graph.outputs[self.number] if self.node is None else self.node.operands[self.number]
+
+
+def _written(graph: Graph, carries: int) -> list[_Written]:
+    """What is written to states, and, in the step of a scan, what carries become."""
+    states = [_Written(n.operands[0], n) for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)]
+    return states + [_Written(graph.inputs[i], None, i) for i in range(carries)]
+
+
+def _update(graph: Graph, written: _Written) -> int:
+    """Rewrites what leads from a state to its next content; the number of steps that changed."""
+    found = _assignments(written.value(graph), lambda v: v is written.state)
+    for assignment in found:
+        node = assignment.result.node
+        with use(GraphDispatcher(graph, node.location)):
+            new = update_slice(assignment.old, assignment.part, **assignment.places.attrs)
+        graph.replace_uses(assignment.result, new)
+    return len(found) + lift_updates(graph, written.state, written.value(graph))
 
 
 class _Assignment(NamedTuple):
-    """A value that is another one with ``part`` at ``places`` along ``axis``."""
+    """A value that is ``old`` with ``part`` at some places."""
 
     result: Value
     part: Value
-    axis: int
-    places: _Places
+    places: SlicePlaces
+
+    @property
+    def old(self) -> Value:
+        """What is there elsewhere."""
+        return self.result.node.operands[2]
 
 
-def _assignments(write: Node) -> list[_Assignment]:
-    """Those by which a state becomes what is written to it; none where it becomes that in other ways."""
+def _assignments(value: Value, ends: Callable[[Value], bool]) -> list[_Assignment]:
+    """Those by which what ``ends`` becomes a value, those in its parts too; none where it becomes that otherwise."""
     found: list[_Assignment] = []
-    state, value = write.operands
     present: Value | None = value
-    while present is not None and present is not state:
+    while present is not None and not ends(present):
         assignment = _assignment(present)
-        if assignment is not None:
-            found.append(assignment)
-            present = present.node.operands[2]
-        else:
-            before = updated(present)
-            present = unmoved(present) if before is None else before
-    return found if present is state else []
+        if assignment is None:
+            present = content_before(present)
+            continue
+        found.append(assignment)
+        found += _assignments(assignment.part, lambda v, a=assignment: a.places.is_slice(v, a.old))
+        present = assignment.old
+    return [] if present is None else found
 
 
 def _assignment(value: Value) -> _Assignment | None:
@@ -97,28 +118,19 @@ def _assignment(value: Value) -> _Assignment | None:
     if padded.node.op is not shape.pad.op or not mask.shape == padded.shape == old.shape == value.shape:
         return None
     part, attrs = padded.node.operands[0], padded.node.attrs
-    covered = [
-        _Places(low, gap + 1, count)
-        for low, gap, count in zip(attrs["low"], attrs["interior"], part.shape, strict=True)
-    ]
-    axes = [d for d, places in enumerate(covered) if places != (0, 1, value.shape[d])]
-    if len(axes) != 1 or not _covers(mask.node, padded.node, axes[0], covered[axes[0]]):
-        return None
-    return _Assignment(value, part, axes[0], covered[axes[0]])
+    places = SlicePlaces(attrs["low"], tuple(gap + 1 for gap in attrs["interior"]), part.shape)
+    covered = places.inside(value.shape) and not places.is_all(value.shape) and _covers(mask.node, padded.node, places)
+    return _Assignment(value, part, places) if covered else None
 
 
-def _covers(mask: Node, padded: Node, axis: int, places: _Places) -> bool:
-    """Whether a mask holds at these places along an axis and nowhere else."""
+def _covers(mask: Node, padded: Node, places: SlicePlaces) -> bool:
+    """Whether a mask holds at these places and nowhere else."""
     if mask.op is shape.pad.op:  # of what is padded the same way
         ones = mask.operands[0].node
         filled = ones.op is shape.broadcast_to.op and ones.operands[0].node.op is CONSTANT
         same = mask.attrs == padded.attrs and not mask.attrs["value"]
         return same and filled and bool(ones.operands[0].node.attrs["value"].all())
-    if mask.op is not CONSTANT or any(map(is_size, places)):
+    if mask.op is not CONSTANT or places.has_sizes:
         return False
-    held, listed = mask.attrs["value"], places.listed()
-    if not listed or listed[0] < 0 or listed[-1] >= held.shape[axis]:
-        return False
-    line = np.zeros(held.shape[axis], bool)
-    line[list(listed)] = True
-    return bool((held == np.expand_dims(line, [d for d in range(held.ndim) if d != axis])).all())
+    held = mask.attrs["value"]
+    return int(np.count_nonzero(held)) == places.size and bool(held[places.as_index].all())

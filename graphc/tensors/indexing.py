@@ -13,7 +13,8 @@ import numpy as np
 from graphc.base.dims import common_shape, dim_of, same_sizes
 from graphc.base.dtypes import bool_, fitted, int64, uint8
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
-from graphc.base.size import is_size
+from graphc.base.size import is_one, is_size
+from graphc.ir.types import row_major_strides
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.check import check_index, check_range
@@ -234,10 +235,48 @@ def put(x: Any, index: Any, value: Any, accumulate: bool = False) -> None:
         ((axis, chosen),) = p.tensors
         put_entries(part, axis, _checked(chosen, part.shape[axis]), value, accumulate)
         return
-    places = _take_tensors(_positions(part.shape), p.tensors)
-    value = _broadcast(value, part.dtype, places.shape)
-    flat = shape.reshape(front().before_write(part), shape=(part.numel(),))
-    front().assign(part, shape.reshape(_placed(flat, places, value, 0, accumulate), shape=part.shape))
+    _put_tensors(part, p.tensors, value, accumulate)
+
+
+def _put_tensors(x: Any, tensors: tuple[tuple[int, Any], ...], value: Any, accumulate: bool) -> None:
+    """``put`` at several index tensors: entries along the dimensions from the first to the last one that they name, as
+    one dimension, so that what lies behind these is written in one piece."""
+    dims = [dim for dim, _ in tensors]
+    first, end = dims[0], dims[-1] + 1
+    try:
+        common = common_shape(*(index.shape for _, index in tensors))
+    except ShapeError as error:
+        raise IndexRangeError(f"index tensors: {error.what}") from None
+    between = [d for d in range(first, end) if d not in dims]
+    before, behind, extents = x.shape[:first], x.shape[end:], x.shape[first:end]
+    full = (*common, *(x.shape[d] for d in between))
+    value = _broadcast(
+        value, x.dtype, (*common, *before, *full[len(common) :], *behind) if between else (*before, *common, *behind)
+    )
+    if between and first:
+        rank = len(common)
+        order = (*range(rank, rank + first), *range(rank), *range(rank + first, len(value.shape)))
+        value = shape.transpose(value, permutation=order)
+    places = _linear(tensors, extents, first, full)
+    flat = shape.reshape(front().before_write(x), shape=(*before, prod(extents), *behind))
+    front().assign(x, shape.reshape(_placed(flat, places, value, first, accumulate), shape=x.shape))
+
+
+def _linear(tensors: tuple[tuple[int, Any], ...], extents: tuple[int, ...], first: int, full: tuple[int, ...]) -> Any:
+    """Row-major places of index tensors and of all entries of the dimensions between them, in the shape ``full``."""
+    known = dict(tensors)
+    kept = len(extents) - len(known)
+    total: Any = None
+    axis = len(full) - kept
+    for d, stride in enumerate(row_major_strides(extents)):
+        if first + d in known:
+            index = _checked(ew.cast(known[first + d], dtype=int64), extents[d])
+            term = shape.reshape(index, shape=(*index.shape, *(1,) * kept))
+        else:
+            term, axis = iota(shape=full, axis=axis), axis + 1
+        term = term if is_one(stride) else ew.mul(term, stride)
+        total = term if total is None else ew.add(total, term)
+    return total if total.shape == full else shape.broadcast_to(total, shape=full)
 
 
 def put_entries(x: Any, axis: int, places: Any, value: Any, accumulate: bool) -> None:
@@ -300,10 +339,6 @@ def _broadcast(value: Any, dtype: Any, extents: tuple[int, ...]) -> Any:
         raise ShapeError(
             f"a value of shape {list(value.shape)} does not broadcast to the indexed shape {list(extents)}"
         ) from None
-
-
-def _positions(extents: tuple[int, ...]) -> Any:
-    return shape.reshape(iota(shape=(prod(extents),), axis=0, dtype=int64), shape=extents)
 
 
 def need_places(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int:

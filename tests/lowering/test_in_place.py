@@ -65,6 +65,18 @@ def test_an_update_writes_what_changes_and_no_more(op: str):
     assert stored(program, "s") == 5 * 3 * 4 and not temporaries(program)
 
 
+def test_a_slice_along_several_dimensions():
+    program = checked("""
+        graph @g(%s: f32[5,40,24] state "s", %u: f32[2,17,24], %v: f32[5,3,7]) -> (f32[5,40]) {
+          %a = update_slice(%s, %u) {starts=[1,2,0], steps=[2,2,1]} : f32[5,40,24]
+          %b = update_slice(%a, %v) {starts=[0,4,17], steps=[1,1,1]} : f32[5,40,24]
+          %m = sum(%b) {axes=[2], keepdims=false} : f32[5,40]
+          %w = state_write(%s, %b) : f32[5,40,24]
+          return %m
+        }""")
+    assert stored(program, "s") == 2 * 17 * 24 + 5 * 3 * 7 and not temporaries(program)
+
+
 def test_equal_indices_leave_the_last_one():
     graph = graph_of(f"""
         graph @g({INPUTS}) -> () {{

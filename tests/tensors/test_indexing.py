@@ -365,3 +365,37 @@ def test_a_view_of_nothing_is_a_view_as_others_are():
     part = x[3:3]
     part.copy_(graphc.ones(0, requires_grad=True))
     assert part.requires_grad and x.requires_grad
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        (np.array([1, 0, 3]), slice(None), np.array([4, 0, 2])),
+        (slice(None), np.array([1, 0, 3]), slice(None), np.array([[1], [0]])),
+        (slice(1, 4), np.array([[1], [4]]), slice(0, 3, 2), np.array([0, -2])),
+        (np.array([0, 2]), np.array([1]), slice(None), np.array([[3, 1], [0, 0]])),
+    ],
+)
+def test_assignment_at_index_tensors_with_dimensions_between_them(index):
+    x = np.arange(4 * 5 * 5 * 6, dtype=np.float32).reshape(4, 5, 5, 6)
+    value = -np.arange(x[index].size, dtype=np.float32).reshape(x[index].shape)
+    expected, given = x.copy(), graphc.tensor(x.copy())
+    expected[index] = value
+    given[index] = graphc.tensor(value)
+    np.testing.assert_array_equal(given.numpy(), expected)
+    given[index] = graphc.tensor(7.0)
+    expected[index] = 7
+    np.testing.assert_array_equal(given.numpy(), expected)
+
+
+def test_an_assignment_at_index_tensors_apart_has_gradients():
+    index = (graphc.tensor([1, 0]), slice(None), graphc.tensor([0, 2]))
+    x, value = graphc.rand(2, 3, 4, requires_grad=True), graphc.rand(2, 3, requires_grad=True)
+    y = x * 1
+    y[index] = value
+    (y * y).sum().backward()
+    assert x.grad is not None and value.grad is not None
+    np.testing.assert_allclose(value.grad.numpy(), 2 * value.detach().numpy())
+    kept = np.ones((2, 3, 4), np.float32)
+    kept[[1, 0], :, [0, 2]] = 0
+    np.testing.assert_allclose(x.grad.numpy(), 2 * x.detach().numpy() * kept)

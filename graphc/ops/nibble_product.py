@@ -25,10 +25,6 @@ NIBBLES = 8
 _WORDS = GROUP // NIBBLES
 _LOW, _SIGN = 0x0F0F0F0F, 0x08080808
 """The lower nibble of each byte, and its sign bit."""
-_MIDDLE = 2.0**23 + 8
-_INTEGER = int(np.float32(_MIDDLE).view(np.int32))
-"""The bits of an f32 whose last four are those of an integer; with those of a step it is so much more than ``_MIDDLE``:
-one logic operation and a subtraction, where a second shift and a conversion would take the same few units."""
 
 
 def _groups(array: np.ndarray) -> np.ndarray:
@@ -94,8 +90,7 @@ def _lower(c: LowerContext, index: tuple[Index, ...], a: OperandRef, words: Oper
         def product(q: Index, i: Index) -> Scalar:
             left = c.load(a, (*index[:-1], g * GROUP + q * NIBBLES + i))
             lowered = nest.op("shr_unsigned", c.load(words, (g * _WORDS + q, column)), nest.index(i * 4, int32))
-            number = nest.op("bitcast", (lowered & 15) ^ _INTEGER, dtype=float32)
-            return left * (number - _MIDDLE)
+            return left * nest.op("nibble", lowered)
 
         return nest.reduce("add", 0, float32, [_WORDS, NIBBLES], product) * c.load(scale, (g, column))
 

@@ -309,6 +309,20 @@ class ScalarEmitter:
             total = self._fma([left, right, total], [float32] * 3, float32, lanes)
         return total
 
+    def _nibble(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
+        """A table of all numbers where there is one; else the bits of an f32 whose last four are those of an integer:
+        with those of the nibble, its sign turned, it is that much more than 2^23 + 8. One logic operation and a
+        subtraction, where a second shift and a conversion would take the same few units."""
+        kind, whole = register_type(float32, lanes), register_type(int32, lanes)
+        instruction = self.target.instruction("nibble", kind)
+        if instruction is not None:
+            return self.line(instruction.text(self, (args[0],), kind))
+        middle = 2.0**23 + 8
+        low = self.line(f"and {whole} {args[0]}, {self._whole(15, lanes)}")
+        turned = self.line(f"xor {whole} {low}, {self._whole(int(np.float32(middle).view(np.int32)), lanes)}")
+        number = self.line(f"bitcast {whole} {turned} to {kind}")
+        return self.line(f"fsub {kind} {number}, {self.constant(middle, float32, lanes)}")
+
     def _widen_by_bits(self, wide: str, lanes: int) -> str:
         """f16 to f32 without the instruction: exponent and mantissa in their new places, times a power of two that
         corrects the bias (and makes denormals normal); infinities and NaN get the largest exponent."""
@@ -444,6 +458,7 @@ _SPECIAL: dict[str, Callable[..., str]] = {
     "pair": ScalarEmitter._pair,
     "dot2": ScalarEmitter._dot2,
     "dot4": ScalarEmitter._dot4,
+    "nibble": ScalarEmitter._nibble,
     "reduce_large": lambda self, args, types, result, lanes: self._reduced("reduce_large", args, lanes),
     "reduce_large_rest": lambda self, args, types, result, lanes: self._reduced("reduce_large_rest", args, lanes),
 }

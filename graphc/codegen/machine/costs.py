@@ -106,7 +106,8 @@ class ContractionCosts:
     weights of 4096x4096; 8 KiB and 64 KiB are slower."""
     prefetched_lines: int = 8
     """Lines of such an operand in a step of the sum from which prefetches only cost time: reads of later steps are
-    under way by themselves. Measured: one row with weights of 4096x4096, 8 vectors side by side."""
+    under way by themselves, unless each line is unpacked. Measured: one row with weights of 4096x4096, 8 vectors side
+    by side; the weights of a decoder in 4 bits."""
     memory_rows: float = 1.2
     """Times as long takes what is read from memory as several rows side by side. Measured: products of one row with
     live weights."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import DType, bfloat16x2, bool_, float32, halves, pair, widen
+from graphc.base.dtypes import DType, bfloat16x2, bool_, float32, halves, int32, pair, widen
 from graphc.base.errors import VerifyError
 from graphc.ir.kernel import large_angle
 
@@ -145,6 +145,11 @@ def _dot4(a: Any, b: Any) -> Any:
     return (left * np.asarray(b, np.int32)[..., None].view(np.int8)).sum(-1, dtype=np.int32)
 
 
+def _nibble(a: Any) -> Any:
+    """The number from -8 to 7 in the lowest four bits, in f32."""
+    return ((np.asarray(a, np.int32) << 28) >> 28).astype(np.float32)
+
+
 _ALL = "fiu"
 _OPS = [
     ScalarOp("add", 2, "same", _ALL, np.add),
@@ -184,6 +189,7 @@ _OPS = [
     ScalarOp("pair", 2, "fixed", "f", pair),
     ScalarOp("dot2", 2, "fixed", "p", _dot2),
     ScalarOp("dot4", 2, "same", "i", _dot4, bits=(32,)),
+    ScalarOp("nibble", 1, "fixed", "i", _nibble),
     ScalarOp("exp", 1, "same", "f", np.exp, 12),
     ScalarOp("expm1", 1, "same", "f", np.expm1, 20),
     ScalarOp("log", 1, "same", "f", np.log, 20),
@@ -205,7 +211,11 @@ _OPS = [
     ScalarOp("pow", 2, "same", "f", _pow, 80),
 ]
 SCALAR_OPS = {op.name: op for op in _OPS}
-FIXED = {"pair": ((float32, float32), bfloat16x2), "dot2": ((bfloat16x2, bfloat16x2), float32)}
+FIXED = {
+    "pair": ((float32, float32), bfloat16x2),
+    "dot2": ((bfloat16x2, bfloat16x2), float32),
+    "nibble": ((int32,), float32),
+}
 """Types of the operands and of the result of operations that take no others."""
 
 

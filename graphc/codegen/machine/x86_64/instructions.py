@@ -52,6 +52,12 @@ def _ldexp(writer: Writer, operands: Sequence[str], kind: str) -> str:
     return call(writer, kind, name, [(kind, value), (of_type(kind, "i32"), power)])
 
 
+def _vpermps(writer: Writer, operands: Sequence[str], kind: str) -> str:
+    table = ", ".join(f"float {n if n < 8 else n - 16}.0" for n in range(16))
+    name = "llvm.x86.avx512.permvar.sf.512"
+    return call(writer, kind, name, [(kind, f"<{table}>"), (of_type(kind, "i32"), operands[0])])
+
+
 def _byte_product(place: int) -> tuple[str, ...]:
     """The meaning of one of the four products: bytes of ``a`` are unsigned, those of ``b`` signed."""
     n = place // 8
@@ -116,6 +122,20 @@ VDPBF16PS = Instruction(
 )
 """A total and two products of bf16, the upper halves first; each product and sum is rounded once, to the nearest.
 Documented: denormals are read and written as zeros."""
+VPERMPS = Instruction(
+    "nibble",
+    _vpermps,
+    over_lanes(
+        "%w: i32[LANES] in, %r: f32[LANES] out",
+        *("w: i32 = load %w[l]", "x: i32 = shl(w, i32(28))", "n: i32 = shr(x, i32(28))"),
+        *("v: f32 = cast(n)", "store %r[l] = v"),
+    ),
+    ("vector",),
+    mnemonics=("vpermps", "vpermd"),
+    features=frozenset({"avx512f"}),
+    kinds=("<16 x float>",),
+)
+"""A number from -8 to 7 by its lowest four bits, from a table in a register: nothing looks at the other bits."""
 VSCALEF = Instruction(
     "ldexp",
     _vscalef,
@@ -159,6 +179,6 @@ PAUSE = Instruction("pause", without_operands("llvm.x86.sse2.pause"), NOTHING, m
 """Tells the processor that a loop only waits."""
 
 INSTRUCTIONS = (
-    *(VPDPBUSD, VDPBF16PS, VSCALEF, LDEXP, VCVTPH2PS, replace(VCVTPH2PS, features=frozenset({"avx512f"}))),
+    *(VPDPBUSD, VDPBF16PS, VPERMPS, VSCALEF, LDEXP, VCVTPH2PS, replace(VCVTPH2PS, features=frozenset({"avx512f"}))),
     *(SFENCE, PAUSE),
 )

@@ -16,7 +16,7 @@ from graphc.ir.kernel.statements import Acc, IndexLet, Kernel, Let, Load, Loop, 
 
 PRODUCTS = ("mul", "dot2", "dot4")
 """Operations on two operands that are summed."""
-UNPACKING = ("shl", "shr", "shr_unsigned", "and", "xor", "bitcast")
+UNPACKING = ("shl", "shr", "shr_unsigned", "and", "xor", "nibble")
 """Operations that choose some bits of a word as a factor."""
 
 
@@ -155,19 +155,16 @@ def _product(inner: tuple[Stmt, ...]) -> tuple[Load, Load, str] | None:
 
 
 def _factors(statements: Iterable[Stmt]) -> dict[str, Load] | None:
-    """What each scalar is made of: one load; None where something else is among the statements. From bits that are
-    taken as a number another one may be subtracted."""
+    """What each scalar is made of: one load; None where something else is among the statements."""
     made: dict[str, Load] = {}
-    bits: set[str] = set()
     for stmt in statements:
         if isinstance(stmt, Load):
             made[stmt.name] = stmt
-        elif isinstance(stmt, Let) and (stmt.op in ("cast", *UNPACKING) or (stmt.op == "sub" and stmt.args[0] in bits)):
+        elif isinstance(stmt, Let) and stmt.op in ("cast", *UNPACKING):
             sources = [made[x] for x in stmt.args if isinstance(x, str) and x in made]
             if len(sources) != 1:
                 return None
             made[stmt.name] = sources[0]
-            bits.update([stmt.name] if stmt.op == "bitcast" else ())
         elif not isinstance(stmt, IndexLet):
             return None
     return made

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from graphc.base.location import capture
-from graphc.base.size import Dimension, at, hint
+from graphc.base.size import Dimension, UndecidedSize, at, hint
 from graphc.base.size_questions import asker
 
 _RELATIONS = {"==": operator.eq, "<=": operator.le}
 _OPPOSITE = {"==": "!=", "<=": ">"}
+
+
+def is_so(relation: str, a: Any, b: Any, answer: bool, values: Mapping[Dimension, int]) -> bool:
+    """Whether a relation of sizes is answered like that for these sizes of their dimensions."""
+    return _RELATIONS[relation](at(a, values), at(b, values)) is answer
+
+
+def told(relation: str, a: Any, b: Any, answer: bool, place: str) -> str:
+    """What was assumed and where, for people."""
+    return f"{a} {relation if answer else _OPPOSITE[relation]} {b}" + (f" (asked at {place})" if place else "")
 
 
 class Assumption(NamedTuple):
@@ -28,11 +38,10 @@ class Assumption(NamedTuple):
 
     def holds(self, values: Mapping[Dimension, int]) -> bool:
         """Whether it is so for these sizes."""
-        return _RELATIONS[self.relation](at(self.a, values), at(self.b, values)) is self.answer
+        return is_so(self.relation, self.a, self.b, self.answer, values)
 
     def __str__(self) -> str:
-        shown = self.relation if self.answer else _OPPOSITE[self.relation]
-        return f"{self.a} {shown} {self.b}" + (f" (asked at {self.place})" if self.place else "")
+        return told(*self)
 
 
 class _Larger(dict[Dimension, int]):
@@ -76,6 +85,48 @@ class Assumptions:
     def broken(self, values: Mapping[Dimension, int]) -> Assumption | None:
         """The first assumption that does not hold for these sizes."""
         return next((x for x in self.found.values() if not x.holds(values)), None)
+
+
+class _Known:
+    """Answers what has been assumed before, and nothing else."""
+
+    def __init__(self, assumptions: Iterable[Assumption], values: Mapping[Dimension, Any]):
+        self._answers = {
+            (x.relation, at(x.b, values) - at(x.a, values)): x.answer  # type: ignore[arg-type]
+            for x in assumptions
+        }
+
+    def ask(self, relation: str, a: Any, b: Any) -> bool:
+        """The answer; UndecidedSize where it is not known, but that sizes are not equal where that is not known."""
+        known = self._answers.get((relation, b - a))
+        if known is None and relation == "==":
+            return self._answers.get((relation, a - b), False)
+        if known is None:
+            raise UndecidedSize(f"{a} {relation} {b} depends on the sizes of a call")
+        return known
+
+    def value(self, size: Any) -> int:
+        """The number that a size is assumed to be."""
+        sums = (size + d for (relation, d), answer in self._answers.items() if relation == "==" and answer)
+        found = next((n for n in sums if type(n) is int), None)
+        if found is None:
+            raise UndecidedSize(f"the size {size} is a number in calls only")
+        return found
+
+    def expected(self, size: Any, exact: bool) -> int:
+        """A number that is like a size: for the hints."""
+        return hint(size)
+
+
+@contextmanager
+def holding(assumptions: Iterable[Assumption], values: Mapping[Dimension, Any]) -> Iterator[None]:
+    """Inside, what was assumed holds, and nothing more is: type rules of a graph that was traced ask again what they
+    asked then. ``values`` are what stands for dimensions by now, all of those that were assumed of."""
+    token = asker.set(_Known(assumptions, values))
+    try:
+        yield
+    finally:
+        asker.reset(token)
 
 
 @contextmanager

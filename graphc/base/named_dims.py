@@ -34,10 +34,11 @@ def Dim(
         raise ArgumentError(f"hint and common sizes of dimension {name} lie in {low}..{high}")
     if low == high:
         return low
-    return _size_of(Dimension(name, low, high, expected, tuple(common)))
+    return size_of(Dimension(name, low, high, expected, tuple(common)))
 
 
-def _size_of(dimension: Dimension) -> Size:
+def size_of(dimension: Dimension) -> Size:
+    """The size that a dimension is."""
     return Size(((((dimension, 1),), 1),))
 
 
@@ -66,7 +67,7 @@ def chosen_sizes(known: Mapping[str, Dimension], sizes: Mapping[str, int]) -> di
             raise ArgumentError(f"there is no dimension {name}", remedy=f"one of {', '.join(known)}" if known else None)
         if not is_size(size):
             _check_range(known[name], size)
-    return {d: sizes.get(name, _size_of(d)) for name, d in known.items()}
+    return {d: sizes.get(name, size_of(d)) for name, d in known.items()}
 
 
 def _check_range(dimension: Dimension, size: int) -> None:
@@ -90,7 +91,7 @@ def _read(tree: ast.expr, known: Mapping[str, Dimension]) -> Any:
     if isinstance(tree, ast.Constant) and type(tree.value) is int:
         return tree.value
     if isinstance(tree, ast.Name) and tree.id in known:
-        return _size_of(known[tree.id])
+        return size_of(known[tree.id])
     if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
         return -_read(tree.operand, known)
     if not isinstance(tree, ast.BinOp):

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from graphc.base.assumptions import Assumption
-from graphc.base.named_dims import Dim, dimensions
-from graphc.base.size import Dimension, Quotient, Size, always, at, is_size, terms
+from graphc.base.named_dims import Dim, dimensions, size_of
+from graphc.base.size import Dimension, Quotient, always, at, is_size, terms
 
 
 def limits(assumptions: Iterable[Assumption], known: Mapping[str, Dimension]) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def limits(assumptions: Iterable[Assumption], known: Mapping[str, Dimension]) ->
     for _ in range(len(known) + 1):
         for assumption in given:
             found.take(assumption)
-    return {name: found.now[d] for name, d in known.items() if found.now[d] != _size_of(d)}
+    return {name: found.now[d] for name, d in known.items() if found.now[d] != size_of(d)}
 
 
 def in_terms_of(assumptions: Iterable[Assumption], known: Mapping[str, Dimension]) -> list[Assumption]:
@@ -32,7 +32,7 @@ def in_terms_of(assumptions: Iterable[Assumption], known: Mapping[str, Dimension
     for assumption in assumptions:
         names = dimensions([assumption.a, assumption.b])
         if names.keys() <= known.keys():
-            values: dict[Dimension, Any] = {d: _size_of(known[name]) for name, d in names.items()}
+            values: dict[Dimension, Any] = {d: size_of(known[name]) for name, d in names.items()}
             now = assumption._replace(a=at(assumption.a, values), b=at(assumption.b, values))
             if not _is_decided(now):
                 found.append(now)
@@ -49,22 +49,18 @@ def _is_decided(assumption: Assumption) -> bool:
     return always("<=", a + 1, b) or always("<=", b + 1, a)
 
 
-def _size_of(dimension: Dimension) -> Size:
-    return Size(((((dimension, 1),), 1),))
-
-
 class _Themselves(dict[Dimension, Any]):
     """Dimensions that nothing stands for are themselves."""
 
     def __missing__(self, dimension: Dimension) -> Any:
-        return _size_of(dimension)
+        return size_of(dimension)
 
 
 class _Limits:
     """What stands for each dimension so far."""
 
     def __init__(self, known: Mapping[str, Dimension]):
-        self.now: dict[Dimension, Any] = {d: _size_of(d) for d in known.values()}
+        self.now: dict[Dimension, Any] = {d: size_of(d) for d in known.values()}
         self.names = set(known)
 
     def replace(self, dimension: Dimension, size: Any) -> None:
@@ -122,7 +118,7 @@ class _Limits:
             dimension = _alone(monomial)
             if dimension is None:
                 continue
-            rest = size - _size_of(dimension) * factor
+            rest = size - size_of(dimension) * factor
             if self.is_multiple(dimension, factor, rest):
                 return
             inside = dimension in dimensions([rest]).values()
@@ -144,7 +140,7 @@ class _Limits:
         """Whether ``factor * dimension + rest`` is the remainder of a division by a number, which is so settled."""
         parts = terms(rest)
         atom = parts[0][0][0][0] if len(parts) == 1 and len(parts[0][0]) == 1 else None
-        if not isinstance(atom, Quotient) or is_size(atom.divisor) or atom.operand != _size_of(dimension):
+        if not isinstance(atom, Quotient) or is_size(atom.divisor) or atom.operand != size_of(dimension):
             return False
         divisor = int(atom.divisor)
         if parts[0][0][0][1] != 1 or parts[0][1] != -factor * divisor:

@@ -16,7 +16,7 @@ from graphc.compiled.sized_model import for_all_sizes
 from graphc.compiler.compile import compile_graph
 from graphc.compiler.freeze import freeze
 from graphc.files.manifest import ModelManifest
-from graphc.ir.graph.interpret import bind
+from graphc.ir.graph.interpret import assumed, bind
 from graphc.nn.module import Module
 from graphc.passes.precision import PRECISIONS
 
@@ -90,16 +90,20 @@ def run(options: argparse.Namespace) -> int:
     with targets.compiling():
         traced = targets.guarded(lambda: snapshot(model, examples, dims=dims), f"tracing {options.target}")
         state = traced.state()
-        graph = extended(traced.graph, state, passes, options.precision, machine.costs)
+        with assumed(traced.graph):
+            graph = extended(traced.graph, state, passes, options.precision, machine.costs)
         graph.assumptions = traced.graph.assumptions
-        frozen = freeze(graph, state)
-        compiled = for_all_sizes(frozen, machine) if graph.dims else compile_graph(frozen, target=machine)
+        compiled = (
+            for_all_sizes(graph, state, machine) if graph.dims else compile_graph(freeze(graph, state), target=machine)
+        )
         if isinstance(compiled, GraphcError):
-            console.say(f"there is no program for all sizes, so each will have its own: {compiled.what}")
-            fixed = bind(frozen, {d.name: d.hint for d in graph.dims.values()})
-            compiled = compile_graph(fixed, target=machine)
             if options.native:
-                raise console.UsageError("native code is one program for all sizes, which there is not")
+                raise console.UsageError(
+                    f"native code is one program for all sizes, which there is not: {compiled.what}"
+                )
+            console.say(f"there is no program for all sizes, so each will have its own: {compiled.what}")
+            fixed = bind(graph, {d.name: d.hint for d in graph.dims.values()})
+            compiled = compile_graph(freeze(fixed, state), target=machine)
         manifest = save_graph(
             graph,
             state,

@@ -19,6 +19,7 @@ from graphc.files import manifest
 from graphc.files.manifest import TensorSpec
 from graphc.files.numpy_file import read_npz
 from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import settle
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.kernel.parse import parse_program
 from graphc.ir.kernel.statements import Program
@@ -91,7 +92,7 @@ def _from_file(path: Path) -> Source:
         raise FileNotFoundError(2, "no such file", str(path))
     if path.suffix == ".gcm":
         stored = manifest.load(path)
-        return Source(read_graph(stored), None, dict(stored.weights))
+        return Source(settle(read_graph(stored)), None, dict(stored.weights))
     text = path.read_text(encoding="utf-8", errors="replace")
     beside = path.with_suffix(".npz")
     data = read_npz(beside) if beside.is_file() else {}

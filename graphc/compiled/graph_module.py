@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from graphc.base.assumptions import holding
 from graphc.base.errors import ArgumentError, DTypeError, GraphcError, ShapeError
 from graphc.base.location import at
+from graphc.base.named_dims import chosen_sizes, dimensions
 from graphc.base.shape_patterns import ShapePatterns
 from graphc.base.size_limits import in_terms_of
 from graphc.ir.graph.graph import INPUT, Graph, Node, Value, input_class, input_path
-from graphc.ir.graph.interpret import Interpreter, bind, copy
+from graphc.ir.graph.interpret import Interpreter, assumed, bind, copy
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import collect_data, print_graph
 from graphc.ir.graph.verify import verify_graph
@@ -36,8 +38,9 @@ class GraphModule(Module):
 
     def __init__(self, graph: Graph, tensors: Mapping[str, Tensor] | None = None):
         super().__init__()
-        verify_graph(graph)
-        self._graph = copy(graph)
+        with assumed(graph):
+            verify_graph(graph)
+            self._graph = copy(graph)
         self._graph.bound = {}
         self._graph.assumptions = in_terms_of(graph.assumptions, graph.dims)
         self._patterns = _patterns(self._graph)
@@ -52,7 +55,8 @@ class GraphModule(Module):
     @property
     def graph(self) -> Graph:
         """A copy of the graph, bound to the same tensors."""
-        found = copy(self._graph)
+        with assumed(self._graph):
+            found = copy(self._graph)
         found.bound = {path: tensor for path, (_, tensor) in self._bound.items()}
         found.assumptions = self._graph.assumptions
         return found
@@ -94,8 +98,11 @@ class GraphModule(Module):
         return {**state, "_graph": text, "_patterns": tuple(self._graph.assumptions)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        graph = parse_graph(*state["_graph"])
-        graph.assumptions = state["_patterns"]
+        assumptions = state["_patterns"]
+        dims = dimensions(n for x in assumptions for n in (x.a, x.b))
+        with holding(assumptions, chosen_sizes(dims, {})):
+            graph = parse_graph(*state["_graph"])
+        graph.assumptions = assumptions
         super().__setstate__({**state, "_graph": graph, "_patterns": _patterns(graph)})
 
 

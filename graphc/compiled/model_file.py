@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 
 from graphc.base import config
+from graphc.base.assumptions import holding
 from graphc.base.errors import ArgumentError, ArtifactError, GradientError, GraphcError, TraceError
-from graphc.base.size import bounds
+from graphc.base.named_dims import chosen_sizes
+from graphc.base.size import at, bounds
+from graphc.base.size_limits import limits
 from graphc.codegen.machine.costs import Costs
 from graphc.codegen.machine.target import Target, target_named
 from graphc.compiled.graph_module import GraphModule
@@ -38,6 +41,7 @@ from graphc.files import manifest as artifact
 from graphc.files.container import MAX_BYTES
 from graphc.files.manifest import Artifact, AssumptionSpec, ModelManifest, Structure, TensorSpec
 from graphc.ir.graph.graph import Graph, Value, input_class, input_equals, input_path
+from graphc.ir.graph.interpret import assumed, bound_sizes, settle
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import collect_data, print_graph
 from graphc.ir.graph.verify import sub_graphs, verify_graph
@@ -96,9 +100,10 @@ def export(
         traced = snapshot(model, examples, keyword_examples, dims)
         graph, state, structure = traced.graph, traced.state(), nesting(traced.structure)
     assumptions = graph.assumptions
-    graph = extended(graph, state, arranged, precision, machine.costs)
+    with assumed(graph):
+        graph = extended(graph, state, arranged, precision, machine.costs)
     graph.assumptions = assumptions
-    compiled = compile_graph(freeze(graph, state), target=machine) if native else False
+    compiled = compile_graph(freeze(settle(graph), state), target=machine) if native else False
     return save_graph(graph, state, path, structure=structure, native=compiled)
 
 
@@ -191,7 +196,7 @@ def save_graph(
     missing = [p for p in paths if p not in weights]
     if missing:
         raise ArgumentError(f"the model needs arrays for {', '.join(missing)}")
-    compiled = compile_graph(freeze(graph, weights)) if native is True else native or None
+    compiled = compile_graph(freeze(settle(graph), weights)) if native is True else native or None
     manifest = ModelManifest(
         graph.name,
         inputs=tuple(_spec(v.name, v) for v in graph.inputs if input_class(v) == "input"),
@@ -381,7 +386,10 @@ class LoadedModel:
         a size outside of its range."""
         if isinstance(self._program, ProgramsBySizes):
             return plan_of(self._program.of(self._program.sizes.named(sizes)))
-        return plan_of(self._program, sizes=sizes)
+        # NOTE: the program has other dimensions where the file's are limited, as 4*time_4 for a time.
+        known = SizesOfModel(self.manifest).named(sizes)
+        shapes = tuple([tuple([at(n, known) for n in spec.pattern]) for spec in self.manifest.inputs])
+        return plan_of(self._program, sizes=self._program.sizes.named(shapes) if known else {})
 
     def run(self, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
         """The outputs in order, for one array per input; written into the arrays of ``out`` when they are given."""
@@ -433,8 +441,8 @@ def _load_graph(stored: Artifact, target: Target) -> LoadedModel:
 
 def _load_sized(stored: Artifact, target: Target) -> LoadedModel:
     """A model whose inputs have named dimensions: one program for all their sizes where there can be one."""
-    graph = freeze(read_graph(stored), stored.weights)
-    found = for_all_sizes(graph, target)
+    graph = read_graph(stored)
+    found = for_all_sizes(graph, stored.weights, target)
     if isinstance(found, GraphcError):
         config.logger("compile").warning("%s is compiled for each size of its dimensions: %s", graph.name, found.what)
         by_sizes = ProgramsBySizes(stored, graph, target)
@@ -444,7 +452,9 @@ def _load_sized(stored: Artifact, target: Target) -> LoadedModel:
 
 def _checks(stored: Artifact) -> Graph:
     """What the checks of a model file's graph need, with the file's weights as constants."""
-    return checks_of(freeze(read_graph(stored), stored.weights))
+    graph = read_graph(stored)
+    with assumed(graph):
+        return checks_of(freeze(graph, stored.weights))
 
 
 def why_not_native(stored: Artifact) -> str:
@@ -470,7 +480,10 @@ def _load_native(stored: Artifact) -> LoadedModel:
     program = Executable(native, load_object(code, native.entry), constants)
     _check_weights(stored, [(b.path, b.dtype, b.shape) for b in program.bound])
     types = [[(b.dtype, b.shape) for b in specs] for specs in (program.inputs, program.outputs)]
-    if types != [[(s.dtype, s.shape) for s in specs] for specs in (stored.manifest.inputs, stored.manifest.outputs)]:
+    known = {d.name: d for d in stored.manifest.dims}
+    sizes = chosen_sizes(known, limits([a.known() for a in stored.manifest.assumptions], known))
+    wanted = (stored.manifest.inputs, stored.manifest.outputs)
+    if types != [[(s.dtype, bound_sizes(s.shape, sizes)) for s in specs] for specs in wanted]:
         raise ArtifactError("the native code has other inputs or outputs than the manifest")
     return LoadedModel(stored, program, None)
 
@@ -483,9 +496,11 @@ def read_graph(stored: Artifact) -> Graph:
             f"the graph uses {', '.join(unknown)}, which this graphc does not know",
             remedy="import the module that defines it with graphc.define_op; a newer graphc",
         )
+    assumptions = [spec.known() for spec in stored.manifest.assumptions]
     try:
-        graph = parse_graph(stored.text, stored.data)
-        verify_graph(graph)
+        with holding(assumptions, chosen_sizes({d.name: d for d in stored.manifest.dims}, {})):
+            graph = parse_graph(stored.text, stored.data)
+            verify_graph(graph)
     except RecursionError:
         raise ArtifactError("the graph is nested too deeply") from None
     except GraphcError as error:
@@ -499,6 +514,7 @@ def read_graph(stored: Artifact) -> Graph:
     outputs = [(v.dtype.name, v.shape) for v in graph.outputs]
     if inputs != stored.manifest.inputs or outputs != [(s.dtype, s.shape) for s in stored.manifest.outputs]:
         raise ArtifactError("the graph has other inputs or outputs than the manifest")
+    graph.assumptions = assumptions
     return graph
 
 

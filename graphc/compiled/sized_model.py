@@ -16,9 +16,10 @@ from graphc.base.shape_patterns import ShapePatterns, as_pattern
 from graphc.base.size import Dimension
 from graphc.codegen.machine.target import Target
 from graphc.compiler.compile import CompiledGraph, compile_graph, load_compiled
+from graphc.compiler.freeze import freeze
 from graphc.files.manifest import Artifact, ModelManifest
 from graphc.ir.graph.graph import Graph
-from graphc.ir.graph.interpret import bind
+from graphc.ir.graph.interpret import bind, settle
 from graphc.runtime.call import Executable
 from graphc.runtime.fast_call import Gate
 
@@ -59,7 +60,7 @@ class ProgramsBySizes:
     """Programs of a model, each for one size of every dimension; those that were not used for the longest go."""
 
     def __init__(self, stored: Artifact, graph: Graph, target: Target):
-        """``graph`` holds the weights."""
+        """``graph`` as it stands in the file."""
         self.manifest = stored.manifest
         self.seconds: dict[str, float] = {}
         """How long the stages of the last compile took."""
@@ -88,7 +89,8 @@ class ProgramsBySizes:
 
     def _make(self, sizes: Sizes) -> Executable:
         start = time.perf_counter()
-        compiled = compile_graph(bind(self._graph, {d.name: n for d, n in sizes.items()}), self._target)
+        graph = bind(self._graph, {d.name: n for d, n in sizes.items() if d.name in self._graph.dims})
+        compiled = compile_graph(freeze(graph, self._weights), self._target)
         self.seconds.clear()
         self.seconds.update(compiled.stages.seconds or {"cache": time.perf_counter() - start})
         program = load_compiled(compiled)
@@ -108,9 +110,10 @@ class ProgramsBySizes:
             return program.run(arrays, states, out)
 
 
-def for_all_sizes(graph: Graph, target: Target) -> CompiledGraph | GraphcError:
-    """One program for all sizes of the dimensions of a graph, or why there is none."""
+def for_all_sizes(graph: Graph, weights: Mapping[str, np.ndarray], target: Target) -> CompiledGraph | GraphcError:
+    """One program for all sizes of the dimensions of a graph for which it holds, with these weights as constants; or
+    why there is none."""
     try:
-        return compile_graph(graph, target)
+        return compile_graph(freeze(settle(graph), weights), target)
     except GraphcError as error:
         return error

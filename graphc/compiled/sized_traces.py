@@ -18,7 +18,7 @@ from graphc.compiled.auto_dims import AutoDims
 from graphc.compiled.number_places import Given, GivenNumbers
 from graphc.compiled.outside import Outside
 from graphc.ir.graph.graph import Graph, input_class, input_equals
-from graphc.ir.graph.interpret import bind
+from graphc.ir.graph.interpret import assumed, bind
 from graphc.tensors.structure import Branch, Leaf, Static, Structure, shape_of
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.dims import Dims
@@ -172,8 +172,11 @@ class SizedTrace:
         each; what it returns besides tensors is for all sizes still."""
         traced = self.traced
         known = traced.graph.dims
-        limited = limits(traced.assumptions.found.values(), known)
-        graph = bind(traced.graph, limited | {d.name: n for d, n in sizes.items() if d.name in known})
+        traced.graph.assumptions = tuple(traced.assumptions.found.values())
+        limited = limits(traced.graph.assumptions, known)
+        limited |= {d.name: n for d, n in sizes.items() if d.name in known}
+        with assumed(traced.graph, limited):
+            graph = bind(traced.graph, limited)
         image = dict(zip(traced.graph.inputs, graph.inputs, strict=True))
         structure, effects = traced.structure, traced.effects
         if all(d in sizes for d in known.values()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,8 +66,11 @@ class _Backward(Node):
         residuals: list[np.ndarray],
         again: list[Any],
         types: list[Any],
+        sizes: Mapping[str, int] | None,
     ):
         super().__init__()
+        self.sizes = sizes
+        """Those of named dimensions, where what the backward program reads does not tell them."""
         self.types = types
         """Shape and element type of each output."""
         self.variant = variant
@@ -95,7 +98,7 @@ class _Backward(Node):
             for grad, (shape, dtype), wanted in zip(grads, self.types, self.variant.differentiable, strict=True)
             if wanted
         ]
-        return self.variant.run_backward(self.residuals, [s.check() for s in self.again], given)
+        return self.variant.run_backward(self.residuals, [s.check() for s in self.again], given, self.sizes)
 
     def release(self) -> None:
         """Frees what the forward program left."""
@@ -336,10 +339,14 @@ class Variant:
         """What it takes, known without a call: one on ``leaves``, or of the expected sizes."""
         sizes: dict[str, int] = {}
         if leaves is not None and self.program.manifest.dims:
-            numbers = [spec.shape for spec in self.program.inputs[len(leaves) :]]
-            sizes = self.program.sizes.named((*map(shape_of, leaves), *numbers))
+            sizes = self._sizes_of(leaves)
         programs = [self.program, self.backward_program] if self.sources else [self.program]
         return plan_of(*programs, sizes=sizes)
+
+    def _sizes_of(self, leaves: Sequence[Any]) -> dict[str, int]:
+        """The sizes of named dimensions in a call on tensors."""
+        numbers = [spec.shape for spec in self.program.inputs[len(leaves) :]]
+        return self.program.sizes.named((*map(shape_of, leaves), *numbers))
 
     def prepacked(self) -> Sequence[np.ndarray]:
         """The arrays that it has made of weights."""
@@ -363,17 +370,22 @@ class Variant:
             for i in (*self.kept_plain, *self.kept_bound)
         ]
         types = [(t._data.shape, dtype) for t, (_, dtype) in zip(results, self.output_types, strict=True)]
-        node = _Backward(self, edges, residuals, again, types)
+        sizes = self._sizes_of(leaves) if self.backward_program.sizes.are_given else None
+        node = _Backward(self, edges, residuals, again, types, sizes)
         for i, result in enumerate(results):
             if self.differentiable[i]:
                 result._node, result._index, result._requires_grad = node, i, True
 
     def run_backward(
-        self, residuals: list[np.ndarray], again: list[np.ndarray], gradients: list[np.ndarray]
+        self,
+        residuals: list[np.ndarray],
+        again: list[np.ndarray],
+        gradients: list[np.ndarray],
+        sizes: Mapping[str, int] | None = None,
     ) -> list[Tensor]:
-        """Gradients of the sources."""
+        """Gradients of the sources; ``sizes`` are those of named dimensions that nothing given tells."""
         plain, bound = again[: len(self.kept_plain)], again[len(self.kept_plain) :]
-        arrays = self.backward_program.run([*residuals, *plain, *gradients], tuple(bound))
+        arrays = self.backward_program.run([*residuals, *plain, *gradients], tuple(bound), None, sizes)
         return [Tensor._wrap(a) for a in arrays]
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.base.assumptions import Assumption
+from graphc.base.assumptions import Assumption, is_so, told
 from graphc.base.dtypes import BY_NAME, layout_of
 from graphc.base.errors import ArgumentError, ArtifactError
 from graphc.base.named_dims import dimensions, parse_size
@@ -220,10 +220,14 @@ class AssumptionSpec:
 
     def holds(self, sizes: Mapping[Dimension, int]) -> bool:
         """Whether it is so for these sizes."""
-        return Assumption(*_shallow(self).values()).holds(sizes)
+        return is_so(self.relation, self.a, self.b, self.answer, sizes)
+
+    def known(self) -> Assumption:
+        """What a trace calls it."""
+        return Assumption(self.relation, self.a, self.b, self.answer, self.place)
 
     def __str__(self) -> str:
-        return str(Assumption(*_shallow(self).values()))
+        return told(self.relation, self.a, self.b, self.answer, self.place)
 
 
 @dataclass(frozen=True)

@@ -129,14 +129,19 @@ class Executable:
         return self.run(inputs)
 
     def run(
-        self, inputs: Sequence[Any], bound: Sequence[np.ndarray] = (), out: Sequence[np.ndarray] | None = None
+        self,
+        inputs: Sequence[Any],
+        bound: Sequence[np.ndarray] = (),
+        out: Sequence[np.ndarray] | None = None,
+        given: Mapping[str, int] | None = None,
     ) -> list[np.ndarray]:
         """Runs the program and returns its outputs in order, freshly allocated or the arrays in ``out``.
 
         ``bound`` holds the arrays of ``self.bound``; states are written in place. The quickest way to pass them is the
-        same tuple in each call. An input that is not dense, or of the other byte order, is copied. Raises
-        ArgumentError (count, kind, overlap), DTypeError and ShapeError; nothing has been written then. Raises
-        IndexRangeError for an index or label out of range; no param or state has been written then.
+        same tuple in each call. ``given`` holds the sizes of named dimensions where no input tells them. An input that
+        is not dense, or of the other byte order, is copied. Raises ArgumentError (count, kind, overlap), DTypeError and
+        ShapeError; nothing has been written then. Raises IndexRangeError for an index or label out of range; no param
+        or state has been written then.
         """
         try:
             frame = self._frames.pop()
@@ -145,7 +150,7 @@ class Executable:
         try:
             if bound is not frame.source:
                 self._bind(frame, bound)
-            sizes = self._fixed or self._sizes_of(inputs)
+            sizes = self._fixed or (self._sizes_of(inputs) if given is None else self.sizes.of_values(given))
             if sizes is not frame.sizes:
                 self.fit(frame, sizes)
             kept = self._take_inputs(frame, sizes, inputs)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import BY_NAME
-from graphc.base.named_dims import chosen_sizes
+from graphc.base.errors import ArgumentError
+from graphc.base.named_dims import chosen_sizes, dimensions
 from graphc.base.shape_patterns import ShapePatterns, as_pattern
 from graphc.base.size import Dimension, at
 from graphc.files.manifest import BufferSpec, Manifest
@@ -33,6 +34,18 @@ def table_slots(manifest: Manifest) -> dict[str, int]:
     return slots
 
 
+def _solvable(
+    shapes: Sequence[Sequence[Any]], titles: Sequence[str], dims: Sequence[Dimension]
+) -> ShapePatterns | None:
+    """The shapes of inputs as patterns that tell the sizes of all dimensions; None where they do not."""
+    if not {d.name for d in dims} <= dimensions(n for s in shapes for n in s).keys():
+        return None
+    try:
+        return ShapePatterns(shapes, titles) if dims else None
+    except ArgumentError:
+        return None
+
+
 @dataclass(frozen=True, eq=False)
 class CallSizes:
     """The sizes of one call, or of all calls of a program without named dimensions."""
@@ -51,17 +64,18 @@ class SizesOfCalls:
     """The sizes of the calls of one program."""
 
     def __init__(self, manifest: Manifest):
-        """Raises ArgumentError when the shapes of the inputs do not tell the sizes of all dimensions."""
         self.manifest = manifest
         self._slots = table_slots(manifest)
         self._inputs, self._outputs = manifest.of_class("input"), manifest.of_class("output")
         self.fixed = None if manifest.dims else self._sizes({})
         """Those of all calls, where there are no named dimensions."""
         shapes = [spec.pattern for spec in self._inputs]
-        self._patterns = ShapePatterns(shapes, [f"input {s.name!r}" for s in self._inputs]) if manifest.dims else None
+        self._patterns = _solvable(shapes, [f"input {s.name!r}" for s in self._inputs], manifest.dims)
+        self.are_given = self._patterns is None and bool(manifest.dims)
+        """Whether each call must say the sizes, for the shapes of its inputs do not tell all of them."""
         self.has_numbers = any(spec.equals is not None for spec in self._inputs)
         """Whether inputs that are numbers give sizes."""
-        self._known: dict[tuple[tuple[int, ...], ...], CallSizes] = {}
+        self._known: dict[tuple[Any, ...], CallSizes] = {}
 
     def of_inputs(self, inputs: Sequence[Any]) -> CallSizes:
         """The sizes of a call on these inputs; raises ShapeError where they do not fit."""
@@ -72,14 +86,25 @@ class SizesOfCalls:
 
     def of_shapes(self, shapes: tuple[tuple[int, ...], ...]) -> CallSizes:
         """The sizes of a call on inputs of these shapes, of numbers themselves in their place; raises ShapeError where
-        they do not fit."""
+        they do not fit, and ArgumentError where they do not tell the sizes of all dimensions."""
         found = self._known.get(shapes)
         if found is None:
-            assert self._patterns is not None
-            found = self._sizes(self._patterns.solve(shapes))
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            self._known[shapes] = found
+            if self._patterns is None:
+                known = ", ".join(d.name for d in self.manifest.dims)
+                raise ArgumentError(f"no sizes of the inputs of {self.manifest.name} tell what {known} are")
+            found = self._remembered(shapes, self._patterns.solve(shapes))
+        return found
+
+    def of_values(self, sizes: Mapping[str, int]) -> CallSizes:
+        """The sizes of a call in which dimensions have these sizes, which may name others, too."""
+        dims = self.manifest.dims
+        key = tuple([sizes[d.name] for d in dims])
+        return self._known.get(key) or self._remembered(key, dict(zip(dims, key, strict=True)))
+
+    def _remembered(self, key: tuple[Any, ...], values: Mapping[Dimension, int]) -> CallSizes:
+        if len(self._known) >= REMEMBERED:
+            self._known.clear()
+        found = self._known[key] = self._sizes(values)
         return found
 
     def named(self, shapes: tuple[tuple[int, ...], ...]) -> dict[str, int]:

@@ -24,7 +24,7 @@ def convolution(b: Builder) -> None:
     """A convolution or its transpose, as a function or a layer."""
     dims = b.pick((1, 2, 2, 2, 3))
     x = images(b, dims)
-    channels = b.values[x].shape[1]
+    channels = b.shape_of(x)[1]
     groups = b.pick([g for g in (1, 1, 2, 3, 4, channels) if channels % g == 0])
     out = groups * b.whole(1, 4)
     window, stride = each(b, dims, 1, b.pick((1, 3, 4))), each(b, dims, 1, 3)
@@ -60,7 +60,7 @@ def pool(b: Builder) -> None:
     if choice in (0, 1):
         # NOTE: the gradient of PyTorch's max_pool writes outside of its memory where a window reads nothing, as one of
         # two elements two apart can around an image of one.
-        dilation = tuple(b.whole(1, min(2, size)) for size in b.values[x].shape[-dims:])
+        dilation = tuple(b.whole(1, min(2, size)) for size in b.shape_of(x)[-dims:])
         which = b.pick((", return_indices=True", "", ""))
         b.let(f"F.max_pool{dims}d({x}, {window}, {stride}, {padding}, {dilation}, {ceil}{which})")
     elif choice in (2, 3):
@@ -75,7 +75,7 @@ def norm(b: Builder) -> None:
     """A normalization, as a layer or a function."""
     dims = b.pick((0, 1, 2, 2, 3))
     x = images(b, dims)
-    shape = tuple(b.values[x].shape)
+    shape = b.shape_of(x)
     channels = shape[1]
     choice = b.whole(0, 6)
     if choice in (0, 1):
@@ -272,7 +272,7 @@ def stack(b: Builder) -> None:
     """Some layers one after the other."""
     if b.chance(0.5):
         x = images(b, 2, 3)
-        channels = b.values[x].shape[1]
+        channels = b.shape_of(x)[1]
         for _ in range(b.whole(1, 3)):
             out = b.pick((2, 4, 8))
             x = b.let(f"{b.layer(f'nn.Conv2d({channels}, {out}, {b.pick((1, 3))}, padding=1)')}({x})")
@@ -298,7 +298,7 @@ def stack(b: Builder) -> None:
 def repeated(b: Builder) -> None:
     """One tensor or layer that is given twice."""
     x = b.real(2)
-    rows, width = b.values[x].shape
+    rows, width = b.shape_of(x)
     choice = b.whole(0, 3)
     if choice == 0:
         y = b.let(f"{x}.clone()")

@@ -15,14 +15,14 @@ def view(b: Builder) -> None:
 
 def _narrow(b: Builder, x: str) -> str:
     axis = b.axis(x)
-    extent = b.values[x].shape[axis]
+    extent = b.shape_of(x)[axis]
     start = b.whole(0, max(0, extent - 1))
     return f".narrow({axis}, {start}, {b.whole(0, extent - start)})"
 
 
 def _select(b: Builder, x: str) -> str:
     axis = b.axis(x)
-    extent = b.values[x].shape[axis]
+    extent = b.shape_of(x)[axis]
     if not extent:
         raise Unfit
     return f".select({axis}, {b.whole(-extent, extent - 1)})"
@@ -30,11 +30,11 @@ def _select(b: Builder, x: str) -> str:
 
 def _windows(b: Builder, x: str) -> str:
     axis = b.axis(x)
-    return f".unfold({axis}, {b.whole(1, max(1, b.values[x].shape[axis]))}, {b.whole(1, 3)})"
+    return f".unfold({axis}, {b.whole(1, max(1, b.shape_of(x)[axis]))}, {b.whole(1, 3)})"
 
 
 def _expand(b: Builder, x: str) -> str:
-    return f".expand({(*b.pick(((), (2,), (3, 1))), *(b.whole(1, 3) if e == 1 else -1 for e in b.values[x].shape))})"
+    return f".expand({(*b.pick(((), (2,), (3, 1))), *(b.whole(1, 3) if e == 1 else -1 for e in b.shape_of(x)))})"
 
 
 def _permute(b: Builder, x: str) -> str:
@@ -43,12 +43,12 @@ def _permute(b: Builder, x: str) -> str:
 
 
 VIEWS: tuple[Callable[[Builder, str], str], ...] = (
-    lambda b, x: f".reshape({reshaped(b, tuple(b.values[x].shape))})",
+    lambda b, x: f".reshape({reshaped(b, b.shape_of(x))})",
     _permute,
     lambda b, x: f".transpose({b.axis(x)}, {b.axis(x)})",
-    lambda b, x: f"[{slices(b, tuple(b.values[x].shape))}]",
-    lambda b, x: f"[{slices(b, tuple(b.values[x].shape))}]",
-    lambda b, x: f"[{slices(b, tuple(b.values[x].shape))}]",
+    lambda b, x: f"[{slices(b, b.shape_of(x))}]",
+    lambda b, x: f"[{slices(b, b.shape_of(x))}]",
+    lambda b, x: f"[{slices(b, b.shape_of(x))}]",
     lambda b, x: f".unsqueeze({b.whole(-b.values[x].dim() - 1, b.values[x].dim())})",
     lambda b, x: f".squeeze({b.pick(('', str(b.axis(x))))})",
     _expand,
@@ -114,7 +114,7 @@ def rearrange(b: Builder) -> None:
                 f"{x}.roll({b.whole(-5, 5)}, {axis})",
                 f"{x}.roll({b.whole(-5, 5)})",
                 f"t.rot90({x}, {b.whole(-3, 3)}, {b.axes(x, 2)[:2]})" if b.values[x].dim() > 1 else f"{x}.clone()",
-                f"{x}.repeat({(*b.pick(((), (2,))), *(b.whole(1, 2) for _ in b.values[x].shape))})",
+                f"{x}.repeat({(*b.pick(((), (2,))), *(b.whole(1, 2) for _ in b.shape_of(x)))})",
                 f"{x}.repeat_interleave({b.whole(1, 3)}, {axis})",
                 f"t.tile({x}, {(b.whole(1, 2), b.whole(1, 2))})",
                 f"t.tril({x}, {b.whole(-2, 2)})",
@@ -164,7 +164,7 @@ def read(b: Builder) -> None:
         b.let(f"{x}[{b.whole(0, 1)}:, {indices(b, shape[1], b.shape(b.whole(1, 2), 12))}]")
     else:
         table = b.real(2)
-        extent = b.values[table].shape[0]
+        extent = b.shape_of(table)[0]
         b.let(f"F.embedding({indices(b, extent, b.shape(b.whole(1, 2), 30), False)}, {table})")
 
 
@@ -181,7 +181,7 @@ def replaced(b: Builder, extent: int, count: int) -> tuple[str, bool]:
 def write(b: Builder) -> None:
     """Elements replaced or added to at index tensors, as a new tensor."""
     x = b.some(least=1)
-    shape, axis = tuple(b.values[x].shape), b.axis(x)
+    shape, axis = b.shape_of(x), b.axis(x)
     dtype, count = b.dtype_of(x), b.whole(1, 5)
     around = (*shape[: axis % len(shape)], count, *shape[axis % len(shape) + 1 :])
     choice = b.whole(0, 8)
@@ -218,9 +218,9 @@ def in_place(b: Builder) -> None:
     """A variable, or a view of one, that is written to."""
     x = b.known(lambda v: not v.is_leaf and v.is_floating_point(), lambda: b.let(f"{b.real()}.clone()"), 0.3)
     if b.chance(0.5):
-        shape = tuple(b.values[x].shape)
+        shape = b.shape_of(x)
         x = b.let(b.pick((f"{x}[{slices(b, shape)}]", f"{x}.transpose(0, -1)", f"{x}.reshape({reshaped(b, shape)})")))
-    shape = tuple(b.values[x].shape)
+    shape = b.shape_of(x)
     choice = b.whole(0, 9)
     if choice == 0:
         b.do(f"{x}.{b.pick(('add_', 'mul_', 'sub_', 'copy_'))}({b.like(x)})")
@@ -246,7 +246,7 @@ def in_place(b: Builder) -> None:
 def join(b: Builder) -> None:
     """Tensors that are put together or taken apart."""
     x = b.some(least=1)
-    shape, axis = tuple(b.values[x].shape), b.axis(x)
+    shape, axis = b.shape_of(x), b.axis(x)
     same = b.known(lambda v: tuple(v.shape) == shape, lambda: b.input(shape))
     other = (*shape[: axis % len(shape)], b.whole(0, 5), *shape[axis % len(shape) + 1 :])
     choice = b.whole(0, 8)
@@ -292,7 +292,7 @@ def resample(b: Builder) -> None:
     elif choice == 4:
         b.let(f"F.pixel_{b.pick(('shuffle', 'unshuffle'))}({x}, {b.whole(1, 3)})")
     elif choice == 5 and rank == 4:
-        grid = b.let(f"t.tanh({b.input((b.values[x].shape[0], b.whole(1, 4), b.whole(1, 4), 2))})")
+        grid = b.let(f"t.tanh({b.input((b.shape_of(x)[0], b.whole(1, 4), b.whole(1, 4), 2))})")
         padding = b.pick(("zeros", "border", "reflection"))
         mode = b.pick(("bilinear", "nearest", "bicubic"))
         b.let(f"F.grid_sample({x}, {grid}, '{mode}', '{padding}', {b.chance(0.5)})")
@@ -306,7 +306,7 @@ def empty(b: Builder) -> None:
     shape = list(b.shape(b.whole(1, 3)))
     shape[b.whole(0, len(shape) - 1)] = 0
     x = b.known(lambda v: v.is_floating_point() and not v.numel(), lambda: b.input(shape), 0.5)
-    shape = list(b.values[x].shape)
+    shape = list(b.shape_of(x))
     choice = b.whole(0, 8)
     if choice in (0, 1):
         y = b.input([1 if b.chance(0.5) else e for e in shape][b.whole(0, len(shape)) :])

@@ -291,7 +291,7 @@ def long_rows(b: Builder) -> None:
                 f"t.softmax({x}, -1)",
                 f"t.cumsum({x}, -1)",
                 f"{x}[..., 1:] - {x}[..., :-1]",
-                f"F.layer_norm({x}, ({b.values[x].shape[-1]},))",
+                f"F.layer_norm({x}, ({b.shape_of(x)[-1]},))",
                 f"{x} @ {x}.T" if b.values[x].dim() == 1 else f"{x}.T @ {x}",
                 f"t.exp({x}) + {x}.flip(0)",
                 f"{x}.sort(-1, stable=True)[0]",

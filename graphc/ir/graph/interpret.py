@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from graphc.base.assumptions import holding
 from graphc.base.errors import ArgumentError, GraphcError
-from graphc.base.named_dims import chosen_sizes
+from graphc.base.named_dims import chosen_sizes, dimensions, size_of
 from graphc.base.shape_patterns import Number, ShapePatterns, as_pattern
 from graphc.base.size import Dimension, at, is_size
 from graphc.base.size_limits import limits
@@ -148,9 +151,21 @@ def settle(graph: Graph) -> Graph:
     found = limits(graph.assumptions, graph.dims)
     if not found:
         return graph
-    settled = bind(graph, found)
+    with assumed(graph, found):
+        settled = bind(graph, found)
     settled.assumptions = graph.assumptions
     return settled
+
+
+@contextmanager
+def assumed(graph: Graph, sizes: Mapping[str, Any] = MappingProxyType({})) -> Iterator[None]:
+    """Inside, what a graph assumes holds, also where sizes stand for some of its dimensions: type rules that are run
+    again ask what they asked when it was traced."""
+    known = dimensions(n for x in graph.assumptions for n in (x.a, x.b))
+    dims = {name: size_of(d) for name, d in graph.dims.items()}
+    chosen = {name: sizes.get(name, dims.get(name, size_of(d))) for name, d in known.items()}
+    with holding(graph.assumptions, {d: chosen[name] for name, d in known.items()}):
+        yield
 
 
 def bound_sizes(value: Any, sizes: Mapping[Dimension, Any]) -> Any:

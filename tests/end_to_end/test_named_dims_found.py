@@ -1,0 +1,101 @@
+"""Programs with named dimensions that the net of sizes found: values and gradients of one program at many sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import graphc as gc
+
+B, T = gc.Dim("batch", 1, 40, hint=6), gc.Dim("time", 1, 40, hint=8)
+SIZES = [(6, 8), (1, 1), (40, 40), (2, 3), (7, 16), (17, 33), (3, 15)]
+
+
+class Found(NamedTuple):
+    """A function, the shapes of its arguments, and how many programs it may take."""
+
+    function: Callable[..., Any]
+    shapes: tuple[tuple[Any, ...], ...]
+    programs: int = 1
+
+
+def shape_at(shape, batch, time):
+    known = {"batch": batch, "time": time}
+    return tuple(known.get(str(n), n) for n in shape)
+
+
+def given(shapes, batch, time):
+    random = np.random.default_rng(batch * 100 + time)
+    return [
+        gc.tensor(random.standard_normal(shape_at(s, batch, time)).astype(np.float32)).requires_grad_() for s in shapes
+    ]
+
+
+def results(call, arguments):
+    found = call(*arguments)
+    found = [t for t in (found if isinstance(found, (tuple, list)) else (found,)) if t is not None]
+    roots = [t for t in found if t.requires_grad]
+    weights = [gc.cos(gc.arange(t.numel()).reshape(t.shape)).to(t.dtype) for t in roots]
+    gradients = gc.autograd.grad(roots, arguments, weights, allow_unused=True) if roots else ()
+    return [t.detach().numpy() for t in found], [None if g is None else g.numpy() for g in gradients]
+
+
+def close(found, expected, title):
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected, strict=True):
+        assert (a is None) == (b is None), title
+        if b is not None:
+            assert a.shape == b.shape and a.dtype == b.dtype, title
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5, err_msg=title)
+
+
+FOUND = {
+    "gradients of what is left of an argument": Found(lambda x: x[gc.tensor([0]), None, gc.tensor([-1])], ((B, T, 3),)),
+    "gradients of half of an argument": Found(lambda x: gc.cat([x, x])[x.shape[0] // 2 :][: x.shape[0]], ((B,),)),
+    "gradients of every second row": Found(lambda x: x[:, ::2], ((B, T, 4),)),
+    "gradients of means over named dimensions": Found(lambda x: x.mean(), ((B, T),)),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_one_program_is_as_eager_mode_at_all_sizes(name):
+    function, shapes, programs = FOUND[name]
+    call = gc.compile(function, dims=list(shapes))
+    for batch, time in SIZES:
+        arguments, title = given(shapes, batch, time), f"{name} at {batch}, {time}"
+        for found, expected in zip(results(call, arguments), results(function, arguments), strict=True):
+            close(found, expected, title)
+    assert len(call.variants) <= programs
+
+
+HELD = {
+    "a length that is asked for again": (lambda x: gc.logcumsumexp(x, -1), ((B, T),), (5, 7)),
+    "one dimension below the other": (lambda x, y: x[: y.shape[0]] + 1, ((T,), (B,)), (4, 9)),
+    "a multiple": (lambda x: x if x.shape[0] % 4 else x[::2], ((T, B),), (3, 12)),
+    "a number": (lambda x: x * 2 if x.shape[0] == 8 else x, ((T, B),), (13, 8)),
+}
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["", "native"])
+@pytest.mark.parametrize("name", HELD)
+def test_what_a_trace_assumed_holds_in_its_file(name, native, tmp_path):
+    function, shapes, sizes = HELD[name]
+    if native and name == "one dimension below the other":
+        pytest.skip("there is no program for all such sizes")
+    path, examples = tmp_path / "f.gcm", given(shapes, 6, 8)
+    with gc.no_grad():
+        made = gc.export(function, *examples, path=path, dims=list(shapes), native=native)
+        assert made.assumptions
+        loaded = gc.load(path, trust=native)
+        arguments = given(shapes, *sizes)
+        close([loaded(*[a.numpy() for a in map(gc.Tensor.detach, arguments)])], [function(*arguments).numpy()], name)
+    assert loaded.plan(batch=sizes[0], time=sizes[1]).arena >= 0
+
+
+def test_a_traced_graph_whose_types_need_what_was_assumed_is_compiled():
+    graph = gc.trace(lambda x, y: x[: y.shape[0]] + 1, gc.rand(8), gc.rand(6), dims=[(T,), (B,)])
+    call = gc.compile(graph)
+    assert call(gc.ones(9), gc.ones(5)).tolist() == [2.0] * 5

@@ -1,0 +1,280 @@
+"""The net of sizes: random programs with named dimensions, compiled once, against eager mode at each size.
+
+``python -m tools.nets.sized --seconds 60 --seed 1 --results sized.jsonl``. Values, gradients and buffers of one
+compiled function at eight sizes (the hints, the least, the greatest, ones, sizes around vectors and tiles), of the
+traced graph bound to these sizes, and of a model file. Outcome ``specialised``: right, by more than one program.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import graphc
+from graphc.base.named_dims import dimensions
+from graphc.ir.graph.graph import input_class, input_path
+from graphc.ir.graph.interpret import bind, evaluate
+from tools.nets import compare, run
+from tools.nets.builder import Unfit
+from tools.nets.program import Program, as_array
+from tools.nets.sized_builder import FAMILIES_OF_SIZES, draw
+from tools.nets.sized_program import SizedProgram
+
+SPECIALISED = "specialised"
+"""Right, but by more than one program: something was assumed of sizes, or there can be no program for all."""
+FILES = 3
+"""One in so many programs goes through a model file, too."""
+FIRST = 5
+"""One in so many programs is called with other sizes first than those that it expects."""
+_PER_SIZE = "is compiled for each size"
+
+
+def cases(seed: int) -> Iterator[str]:
+    """Names of programs without end: seed, number, family."""
+    families = tuple(FAMILIES_OF_SIZES)
+    number = 0
+    while True:
+        yield f"{seed}/{number}/{families[number % len(families)]}"
+        number += 1
+
+
+def judge(name: str) -> run.Outcome:
+    """Draws the program of a name, runs it at all sizes and, if it fails, reduces it."""
+    torch.set_num_threads(1)
+    seed, number, _ = name.split("/")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = draw(int(seed), int(number))
+    except Unfit:
+        return run.Outcome("dropped", "nothing came about")
+    return judged(program, int(number))
+
+
+def judged(program: SizedProgram, number: int = 0) -> run.Outcome:
+    """Compares a program at all sizes, and reduces it if it fails."""
+    ways: list[Callable[[SizedProgram], compare.Verdict]] = [bound, compiled]
+    if number % FILES == 0:
+        ways.append(from_file)
+    if number % FIRST == 0:
+        program = program.only((2, 0, 1, *range(3, len(program.sizes))))
+    last = run.Outcome(run.EQUAL)
+    for way in ways:
+        verdict = way(program)
+        if verdict.outcome in run.BAD:
+            small = reduced(program, lambda p, way=way, kind=verdict[:3]: way(p)[:3] == kind)
+            return run.Outcome(verdict.outcome, f"{way(small).detail}\n{small.text()}")
+        if verdict.outcome != run.EQUAL:
+            last = run.Outcome(verdict.outcome, f"{verdict.stage}: {verdict.detail}\n{program.text()}")
+    return last
+
+
+def reduced(program: SizedProgram, fails: Callable[[SizedProgram], bool]) -> SizedProgram:
+    """The program with fewer results, statements and sizes that fails in the same way."""
+    found = True
+    while found:
+        found = False
+        for small in _smaller(program):
+            if small.dims and fails(small):
+                program, found = small, True
+                break
+    return program
+
+
+def _smaller(program: SizedProgram) -> Iterator[SizedProgram]:
+    body, outputs = program.program.body, program.program.outputs
+    if len(outputs) > 1:
+        yield from (program.without(body, (name,)) for name in outputs)
+    for i in range(len(body)):
+        # A result of a statement before, where the last ones are not needed.
+        names = [n.strip(" ,") for n in body[i].partition(" = ")[0].split(",") if n.strip().startswith("v")]
+        if i + 1 < len(body) and names and "." not in names[0]:
+            yield program.without(body[: i + 1], (names[0],))
+    for i in range(len(body)):
+        left = (*body[:i], *body[i + 1 :])
+        try:
+            yield program.without(left, outputs)
+        except ValueError:
+            continue
+    count = len(program.sizes)
+    if count > 1:
+        yield from (program.only((n,)) for n in range(count))
+        yield from (program.only((0, n)) for n in range(1, count) if count > 2)
+
+
+# ---- the ways
+
+
+@contextmanager
+def _quiet() -> Iterator[list[str]]:
+    """Inside, warnings of numpy and Python are not shown; those of compiling are collected."""
+    told: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("graphc")
+    logger.addHandler(handler)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            yield told
+    finally:
+        logger.removeHandler(handler)
+
+
+def compiled(program: SizedProgram) -> compare.Verdict:
+    """One compiled function at all sizes: values, gradients, buffers."""
+    with _quiet() as told:
+        first = program.at(0)
+        net, eager = first.net(graphc), first.net(graphc)
+        state = {name: value.detach().clone() for name, value in net.state_dict().items()}
+        call = graphc.compile(net, dims=program.named())
+        for number, sizes in enumerate(program.sizes):
+            plain = program.at(number)
+            for module in (net, eager):
+                module.load_state_dict(state)
+            try:
+                expected = compare._values(plain, graphc, eager, eager, plain.tensors(graphc))
+            except Exception:
+                continue  # what eager mode refuses at some size may be refused
+            try:
+                found = compare._values(plain, graphc, net, call, plain.tensors(graphc))
+            except Exception as error:
+                return _failed("compiled", sizes, error)
+            if verdict := _compared(plain, "compiled", sizes, found, expected):
+                return verdict
+        if len(call.variants) > 1:
+            return compare.Verdict(SPECIALISED, "compiled", "", _reasons(call, told))
+    return compare.Verdict(run.EQUAL)
+
+
+def _reasons(call: Any, told: Sequence[str]) -> str:
+    """Why there are several programs."""
+    general = [t for t in told if _PER_SIZE in t]
+    assumed = [
+        str(a) for traces in call._traces.items().values() for t in traces for a in t.traced.assumptions.found.values()
+    ]
+    return f"{len(call.variants)} programs; {'; '.join(dict.fromkeys(general + assumed)) or 'no reason'}"
+
+
+def bound(program: SizedProgram) -> compare.Verdict:
+    """The traced graph, bound to each of the sizes and interpreted."""
+    with _quiet():
+        first = program.at(0)
+        net = first.net(graphc)
+        try:
+            with graphc.no_grad():
+                graph = graphc.trace(net, *first.tensors(graphc, gradients=False), dims=program.named())
+        except Exception as error:
+            return _failed("traced", program.sizes[0], error)
+        dims = dimensions(n for shape in program.named() for n in shape)
+        for number, sizes in enumerate(program.sizes):
+            known = {dims[n]: k for n, k in sizes.items()}
+            if not all(a.holds(known) for a in graph.assumptions):
+                continue
+            plain = program.at(number)
+            try:
+                with graphc.no_grad():
+                    results = first.net(graphc)(*plain.tensors(graphc, gradients=False))
+                expected = {f"value {i}": as_array(r) for i, r in enumerate(results)}
+            except Exception:
+                continue
+            try:
+                fixed = bind(graph, {n: k for n, k in sizes.items() if n in graph.dims})
+                given = iter([i.memory() for i in plain.inputs])
+                held = [
+                    next(given) if input_class(v) == "input" else as_array(graph.bound[input_path(v)])
+                    for v in graph.inputs
+                ]
+                found = {f"value {i}": np.asarray(r) for i, r in enumerate(evaluate(fixed, held)[: len(results)])}
+            except Exception as error:
+                return _failed("bound", sizes, error)
+            if verdict := _compared(plain, "bound", sizes, found, expected):
+                return verdict
+    return compare.Verdict(run.EQUAL)
+
+
+def from_file(program: SizedProgram) -> compare.Verdict:
+    """A model file, written and loaded once, called at all sizes."""
+    with _quiet() as told, tempfile.TemporaryDirectory() as folder:
+        first = program.at(0)
+        net, path = first.net(graphc).eval(), Path(folder) / "net.gcm"
+        eager = first.net(graphc).eval()
+        try:
+            given = first.tensors(graphc, gradients=False)
+            manifest = graphc.export(net, *given, path=path, dims=program.named())
+            model = graphc.load(path)
+        except Exception as error:
+            return _failed("file", program.sizes[0], error)
+        dims = dimensions(n for shape in program.named() for n in shape)
+        for number, sizes in enumerate(program.sizes):
+            plain = program.at(number)
+            tensors = plain.tensors(graphc, gradients=False)
+            try:
+                with graphc.no_grad():
+                    expected = {f"value {i}": as_array(r) for i, r in enumerate(eager(*tensors))}
+            except Exception:
+                continue
+            known = {dims[n]: k for n, k in sizes.items()}
+            if not all(a.holds(known) for a in manifest.assumptions):
+                continue
+            try:
+                found = {f"value {i}": as_array(r) for i, r in enumerate(model(*tensors))}
+            except Exception as error:
+                return _failed("file", sizes, error)
+            if verdict := _compared(plain, "file", sizes, found, expected):
+                return verdict
+        if why := [t for t in told if _PER_SIZE in t]:
+            return compare.Verdict(SPECIALISED, "file", "", why[0])
+    return compare.Verdict(run.EQUAL)
+
+
+def _failed(stage: str, sizes: dict[str, int], error: Exception) -> compare.Verdict:
+    verdict = compare._failure(stage, error)
+    return verdict._replace(detail=f"{verdict.detail} at {sizes}")
+
+
+def _compared(
+    plain: Program, stage: str, sizes: dict[str, int], found: compare.Record, expected: compare.Record
+) -> compare.Verdict | None:
+    """A verdict where two records differ by more than rounding."""
+    try:
+        compare.differ(found, expected, compare._precision(plain))
+    except compare._Mismatch as mismatch:
+        way = "compiled" if stage == "compiled" else "inference"
+        if mismatch.what == "value" and compare._is_spread(plain, way, found, expected):
+            return None
+        if mismatch.what == "value" and _is_unsure(plain, way, found, expected):
+            return compare.Verdict("ill-conditioned", stage, "", str(mismatch))
+        kind = f"{stage} {mismatch.label.split()[0]} {mismatch.what}"
+        return compare.Verdict(run.DIFFERENT, stage, kind, f"{kind}: {mismatch} at {sizes}")
+    return None
+
+
+def _is_unsure(plain: Program, way: str, found: compare.Record, expected: compare.Record) -> bool:
+    """Whether both differ from PyTorch's numbers by as little as these change when inputs are rounded another way."""
+    try:
+        theirs = compare._record(plain, torch, way)
+    except Exception:
+        return False
+    return all(compare._is_unsure(plain, way, record, theirs) for record in (found, expected))
+
+
+NET = run.Net("sized", (__doc__ or "").partition("\n")[0], cases, judge)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command."""
+    return run.main(NET, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

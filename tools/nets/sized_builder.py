@@ -1,0 +1,296 @@
+"""Builds random programs with named dimensions: each statement is run on PyTorch at all sizes at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from tools.nets import families_sized as sized
+from tools.nets.builder import KNOWN, LARGEST, TAME, Builder, Unfit
+from tools.nets.families import FAMILIES, OTHERS, TRIES, Step
+from tools.nets.program import Input, Program
+from tools.nets.sized_program import Extent, Range, SizedProgram
+
+NAMES = ("batch", "time", "side")
+SIZES = 8
+"""For so many sizes a program is built: the hints, the least, the greatest, ones, and others."""
+ATTEMPTS = 4
+"""Programs that are tried for one in which a dimension counts."""
+EDGES = (1, 2, 3, 5, 7, 8, 9, 13, 15, 16, 17, 21, 31, 32, 33, 47, 63, 64, 65)
+"""Sizes around vectors and tiles."""
+FAMILIES_OF_SIZES: dict[str, tuple[Step, ...]] = {
+    **{
+        name: (*steps, *steps, sized.step)
+        for name, steps in FAMILIES.items()
+        if name not in ("specials", "wide integers", "long rows", "scalars", "losses", "empty dimensions")
+    },
+    "losses": FAMILIES["losses"],
+    "sizes": (sized.step,),
+    "sizes of images": (sized.image, sized.image, sized.step),
+    "sequences": (sized.sequence, sized.sequence, sized.step),
+}
+
+
+class Named(int):
+    """A number that depends on the sizes; as text it is what computes it."""
+
+    text: str
+
+    def __new__(cls, value: int, text: str) -> Named:
+        made = super().__new__(cls, value)
+        made.text = text
+        return made
+
+    def __repr__(self) -> str:
+        return self.text
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return self.text
+
+    def __neg__(self) -> Any:
+        return Named(-int(self), f"-{self.text}")
+
+
+def _operator(name: str, sign: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    plain = getattr(int, f"__{name}__")
+
+    def forward(a: Any, b: Any) -> Any:
+        found = plain(int(a), b)
+        return found if found is NotImplemented else Named(found, f"({a}{sign}{b})")
+
+    def reflected(a: Any, b: Any) -> Any:
+        found = plain(b, int(a)) if isinstance(b, int) else NotImplemented
+        return found if found is NotImplemented else Named(found, f"({b}{sign}{a})")
+
+    return forward, reflected
+
+
+for _name, _sign in (("add", "+"), ("sub", "-"), ("mul", "*"), ("floordiv", "//"), ("mod", "%")):
+    _forward, _reflected = _operator(_name, _sign)
+    setattr(Named, f"__{_name}__", _forward)
+    setattr(Named, f"__r{_name}__", _reflected)
+
+
+class SizedBuilder(Builder):
+    """A program that grows, at several sizes; numbers in shapes that differ between them are written as what they are
+    computed from."""
+
+    def __init__(self, seed: str, family: str, training: bool = False):
+        super().__init__(seed, family, training)
+        self.dims: dict[str, Range] = {}
+        self.most = self.pick((1, 2, 2, 3))
+        self.sizes: list[dict[str, int]] = [{} for _ in range(SIZES)]
+        self.others: list[dict[str, Any]] = [{} for _ in range(SIZES - 1)]
+        """The variables at the other sizes."""
+        self.given: list[tuple[np.ndarray, ...]] = []
+        self.patterns: list[tuple[Extent, ...]] = []
+        self.chosen: dict[int, str] = {}
+        """Which dimension stands for a number in shapes; empty for none."""
+
+    def worlds(self) -> list[dict[str, Any]]:
+        """The variables at each of the sizes."""
+        return [self.values, *self.others]
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        found = []
+        for axis, sizes in enumerate(zip(*[w[name].shape for w in self.worlds()], strict=True)):
+            found.append(sizes[0] if len(set(sizes)) == 1 else Named(sizes[0], f"{name}.shape[{axis}]"))
+        return tuple(found)
+
+    def numbers(self, size: Any) -> list[int]:
+        """What a number is at each of the sizes."""
+        if type(size) is not Named:
+            return [int(size)] * SIZES
+        return [int(eval(size.text, {}, world)) for world in self.worlds()]
+
+    # ---- arguments
+
+    def input(
+        self, shape: Sequence[int], dtype: str = "", kind: str = "", layout: str = "", gradient: bool = True
+    ) -> str:
+        pattern = tuple([self.extent_of(size) for size in shape])
+        dtype = dtype or self.float
+        kind = kind or (self.pick(("", "", "eighths")) if dtype in ("f32", "f64") else "")
+        layout = layout or self.pick(("dense",) * 12 + ("transposed", "strided", "offset"))
+        arrays = []
+        for world, sizes in zip(self.worlds(), self.sizes, strict=True):
+            extents = [e.at(sizes) for e in pattern]
+            if min(extents, default=0) < 0 or np.prod(extents, dtype=np.int64) > 30 * LARGEST:
+                raise Unfit
+            arrays.append(self.array(extents, dtype, self.kind_at(kind, world)))
+            if arrays[-1].shape != tuple(extents):
+                raise Unfit("not so many different numbers")
+        name = f"a{len(self.inputs)}"
+        floating = dtype in ("f32", "f64")
+        given = Input(name, arrays[0], layout, floating and gradient and self.chance(0.9))
+        self.inputs.append(given)
+        self.given.append(tuple(arrays))
+        self.patterns.append(pattern)
+        for world, array in zip(self.worlds(), arrays, strict=True):
+            world[name] = torch.from_numpy(given.memory(array)).requires_grad_(given.gradient)
+        return name
+
+    def kind_at(self, kind: str, world: dict[str, Any]) -> str:
+        """A kind of contents, with numbers for those that are computed from sizes."""
+        word, _, number = kind.partition(" ")
+        if not number:
+            return kind
+        value = int(eval(number, {}, world))
+        if value < 1:
+            raise Unfit
+        return f"{word} {value}"
+
+    def extent_of(self, size: int) -> Extent:
+        """A size of an argument: of one that is computed from sizes what it is in terms of a dimension, and of a number
+        perhaps a dimension that is expected to be so large."""
+        if type(size) is Named:
+            return self.matched(self.numbers(size))
+        number = int(size)
+        if number not in self.chosen or self.chance(0.03):
+            new = len(self.dims) < self.most and self.chance(0.7 if number > 1 else 0.12)
+            self.chosen[number] = self.new_dim(number) if new else ""
+        dim = self.chosen[number]
+        return Extent(0, dim, 1) if dim else Extent(number)
+
+    def matched(self, numbers: list[int]) -> Extent:
+        """What gives these numbers."""
+        if len(set(numbers)) == 1:
+            return Extent(numbers[0])
+        for dim in self.dims:
+            known = [sizes[dim] for sizes in self.sizes]
+            low, high = int(np.argmin(known)), int(np.argmax(known))
+            across = known[high] - known[low]
+            if across and (numbers[high] - numbers[low]) % across == 0:
+                factor = (numbers[high] - numbers[low]) // across
+                found = Extent(numbers[low] - factor * known[low], dim, factor)
+                if factor > 0 and numbers == [found.at(sizes) for sizes in self.sizes]:
+                    return found
+        raise Unfit
+
+    def new_dim(self, hint: int) -> str:
+        """A further dimension, and what it is at each of the sizes."""
+        name = NAMES[len(self.dims)]
+        low = 0 if hint == 0 or self.chance(0.12) else self.pick((1, 1, 1, max(1, hint - 2)))
+        high = self.pick((hint + 1, 2 * hint + 3, 40, 70))
+        high = max(high, hint + 1)
+        self.dims[name] = Range(low, high, hint)
+        inside = [e for e in (*EDGES, low, high, high - 1, low + 1) if low <= e <= high]
+        first = [hint, low, high, max(low, 1), *(self.pick(inside) for _ in range(SIZES - 4))]
+        for sizes, number in zip(self.sizes, first, strict=True):
+            sizes[name] = number
+        return name
+
+    # ---- statements
+
+    def let(self, expression: str) -> str:
+        results = [self.result(expression, world) for world in self.worlds()]
+        if len({len(r) for r in results}) > 1 or not results[0] or len(results[0]) > 8:
+            raise Unfit
+        for parts in zip(*results, strict=True):
+            if len({(p.dim(), p.dtype) for p in parts}) > 1 or parts[0].dtype not in KNOWN:
+                raise Unfit
+        names = [f"v{len(self.values) + i}" for i in range(len(results[0]))]
+        several = "," if len(names) == 1 and self.is_listed(expression) else ""
+        self.body.append(f"{', '.join(names)}{several} = {expression}")
+        for world, parts in zip(self.worlds(), results, strict=True):
+            world.update(zip(names, parts, strict=True))
+        return names[0]
+
+    def is_listed(self, expression: str) -> bool:
+        """Whether an expression gives several values, perhaps one."""
+        return isinstance(self.run_in(expression, eval, self.values), (tuple, list))
+
+    def result(self, expression: str, world: dict[str, Any]) -> tuple[Any, ...]:
+        """The tensors that an expression gives at one of the sizes."""
+        value = self.run_in(expression, eval, world)
+        parts = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+        for part in parts:
+            if not isinstance(part, torch.Tensor) or part.numel() > 60 * LARGEST:
+                raise Unfit
+            if part.is_floating_point() and part.numel() and not bool((part.detach().abs() < 10 * TAME).all()):
+                raise Unfit
+        return parts
+
+    def do(self, statement: str) -> None:
+        for world in self.worlds():
+            self.run_in(statement, exec, world)
+        self.body.append(statement)
+
+    def layer(self, expression: str) -> str:
+        if ".shape[" in expression:
+            raise Unfit
+        return super().layer(expression)
+
+    def run_in(self, text: str, how: Callable[..., Any], world: dict[str, Any]) -> Any:
+        """Runs a text at one of the sizes."""
+        before, self.values = self.values, world
+        try:
+            return self._run(text, how)
+        except ZeroDivisionError as error:
+            raise Unfit(str(error)) from error
+        finally:
+            self.values = before
+
+    def sized(self) -> SizedProgram:
+        """What was built."""
+        program: Program = super().program()
+        whole = SizedProgram(
+            program,
+            tuple(self.dims.items()),
+            tuple(self.patterns),
+            tuple(self.sizes),
+            tuple(zip(*self.given, strict=True)) if self.given else tuple(() for _ in self.sizes),
+        ).without(*needed(program.body, program.outputs))
+        if not whole.dims:
+            raise Unfit("no dimension")
+        return whole
+
+
+def needed(body: tuple[str, ...], outputs: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The statements that assign or write to what the results need, and the results."""
+    words = set(outputs)
+    kept: list[str] = []
+    for line in reversed(body):
+        left, _, right = line.partition(" = ")
+        writes = not re.fullmatch(r"(v\d+(, )?)+,?", left)
+        if writes or set(re.findall(r"\bv\d+\b", left)) & words:
+            kept.append(line)
+            words |= set(re.findall(r"\b[va]\d+\b", line if writes else right))
+    return tuple(reversed(kept)), outputs
+
+
+def draw(seed: int, number: int) -> SizedProgram:
+    """The program of a seed and a number; raises Unfit when none came about."""
+    names = tuple(FAMILIES_OF_SIZES)
+    for attempt in range(ATTEMPTS):
+        try:
+            return _drawn(f"sized/{seed}/{number}/{attempt}", names[number % len(names)], number // len(names) % 2 == 0)
+        except Unfit:
+            continue
+    raise Unfit
+
+
+def _drawn(seed: str, family: str, training: bool) -> SizedProgram:
+    builder = SizedBuilder(seed, family, training)
+    wanted = builder.pick((1, 1, 2, 2, 3, 3, 4, 5))
+    done = 0
+    for _ in range(TRIES):
+        steps = (*OTHERS, sized.step) if done and builder.chance(0.15) else FAMILIES_OF_SIZES[family]
+        dims = set(builder.dims)
+        try:
+            builder.pick(steps)(builder)
+        except (Unfit, NameError, ZeroDivisionError):
+            # Numbers that are no dimensions in this program, such as channels of layers.
+            if builder.chance(0.5):
+                builder.chosen |= {e: "" for e, name in builder.chosen.items() if name not in dims}
+            continue
+        done += 1
+        if done == wanted:
+            break
+    return builder.sized()

@@ -21,6 +21,7 @@ from graphc.ir.types import row_major_strides
 from graphc.lowering.group import lower_group, lower_part, origin_of
 from graphc.lowering.group_key import group_key
 from graphc.lowering.in_place import StateMemory, overwrites_own_element
+from graphc.lowering.moving_rows import in_order_of_rows
 from graphc.lowering.scan_steps import Repetition, Subview
 from graphc.passes.long_views import is_written_by_parts
 from graphc.passes.operand_access import written_value
@@ -145,6 +146,9 @@ class _ProgramBuilder:
             return
         kernel, args = self._lowered(group)
         unsafe = [v for v in in_place if not overwrites_own_element(kernel, args, self.place[v])]
+        if len(unsafe) == 1:
+            moving = in_order_of_rows(kernel, args, self.place[unsafe[0]])
+            kernel, unsafe = (kernel, unsafe) if moving is None else (moving, [])
         if unsafe:
             for value in unsafe:
                 del self.place[value]

@@ -122,7 +122,9 @@ def _rewritten(graph: Graph, value: Value) -> Value | None:
         return _of_permuted(node)
     if node.op is not update_slice.op:
         return None
-    return _of_slice(graph, node) or _tiled(node)
+    content, part = node.operands
+    places = SlicePlaces(node.attrs["starts"], node.attrs["steps"], part.shape)
+    return _of_slice(graph, node, places) or tiled(content, part, places)
 
 
 # ---- updates of permuted states
@@ -157,10 +159,9 @@ def _of_permuted(node: Node) -> Value | None:
 # ---- updates of slices
 
 
-def _of_slice(graph: Graph, node: Node) -> Value | None:
+def _of_slice(graph: Graph, node: Node, places: SlicePlaces) -> Value | None:
     """Updates of a slice that is put back, as updates of the whole."""
     whole, part = node.operands
-    places = SlicePlaces(node.attrs["starts"], node.attrs["steps"], part.shape)
     inner: list[Value] = []
     present: Value | None = part
     while present is not None and not places.is_slice(present, whole):
@@ -213,11 +214,9 @@ def _positions(indices: Value, axis: int, extents: tuple[int, ...], places: Slic
 # ---- slices that make up the whole
 
 
-def _tiled(node: Node) -> Value | None:
-    """Parts one behind the other that leave nothing of a content, concatenated: so it is computed as a whole, as one
-    that moves along by some places."""
-    content, part = node.operands
-    places = SlicePlaces(node.attrs["starts"], node.attrs["steps"], part.shape)
+def tiled(content: Value, part: Value, places: SlicePlaces) -> Value | None:
+    """A content with a part at some places, where it consists of parts one behind the other and nothing else, as their
+    concatenation: so it is computed as a whole, as one that moves along by some places."""
     axes = [d for d, extent in enumerate(content.shape) if not places.is_whole(d, extent)]
     if len(axes) != 1 or places.steps[axes[0]] != 1:
         return None

@@ -16,7 +16,7 @@ from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.slice_update import update_slice
 from graphc.passes.base import PassResult
 from graphc.passes.dce import DeadCodeElimination
-from graphc.passes.lifted_updates import SlicePlaces, content_before, lift_updates
+from graphc.passes.lifted_updates import SlicePlaces, content_before, lift_updates, tiled
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,21 @@ def _written(graph: Graph, carries: int) -> list[_Written]:
 def _update(graph: Graph, written: _Written) -> int:
     """Rewrites what leads from a state to its next content; the number of steps that changed."""
     found = _assignments(written.value(graph), lambda v: v is written.state)
+    if not found and (last := _assignment(written.value(graph))) is not None:
+        return _join(graph, last)
     for assignment in found:
         node = assignment.result.node
         with use(GraphDispatcher(graph, node.location)):
             new = update_slice(assignment.old, assignment.part, **assignment.places.attrs)
         graph.replace_uses(assignment.result, new)
     return len(found) + lift_updates(graph, written.state, written.value(graph))
+
+
+def _join(graph: Graph, assignment: _Assignment) -> int:
+    """Makes what is assigned one of the parts that a value consists of, as those of a window that was rolled."""
+    with use(GraphDispatcher(graph, assignment.result.node.location)):
+        new = tiled(assignment.old, assignment.part, assignment.places)
+    return 0 if new is None else graph.replace_uses(assignment.result, new)
 
 
 class _Assignment(NamedTuple):

@@ -33,8 +33,8 @@ _COMPARE = {"lt": (None, 0), "le": (None, 1), "gt": (1, None), "ge": (0, None)}
 
 
 def split_index_sets(body: tuple[Stmt, ...], names: Names, k: LoopCosts) -> tuple[Stmt, ...]:
-    """Every parallel loop cut where conditions on its axis alone change; what is then always true or false is decided,
-    and what nobody needs any more is dropped."""
+    """Every loop, but those that add up, cut where conditions on its axis alone change; what is then always true or
+    false is decided, and what nobody needs any more is dropped."""
     return _used(_split(tuple(_windows_out(s, names, k) for s in body), names, k, k.statements))
 
 
@@ -58,7 +58,8 @@ def _split(body: tuple[Stmt, ...], names: Names, k: LoopCosts, room: int) -> tup
     def enter(loop: Loop) -> tuple[Stmt, ...] | None:
         cuts = _cuts(loop, k)
         size = sum(1 for _ in walk(loop.body))
-        if loop.kind != "parallel" or not cuts or len(cuts) >= k.pieces or size * (len(cuts) + 1) > room:
+        long = len(cuts) >= k.pieces or size * (len(cuts) + 1) > room
+        if loop.kind not in ("parallel", "serial") or not cuts or long:
             return None
         pieces: list[Stmt] = []
         for start, end in pairwise([0, *cuts, loop.axis.extent]):

@@ -1,0 +1,138 @@
+"""Windows that move along in their own memory: rows are overwritten in order, each after it was read for another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from graphc.base.size import bounds as size_bounds
+from graphc.base.size import is_size
+from graphc.base.size_relations import at_most, quotient_and_rest
+from graphc.ir.kernel.index import Axis, Index, as_index
+from graphc.ir.kernel.map import BodyCopier, Names
+from graphc.ir.kernel.statements import Kernel, Load, Loop, Stmt, Store, walk
+
+NARROW = 16
+"""Elements of what is moved at once below which a copy through other memory is the faster way (a vector of f32)."""
+
+
+def in_order_of_rows(kernel: Kernel, args: Sequence[str], storage: str) -> Kernel | None:
+    """The kernel with the loop over the rows of a storage in order, where it overwrites each row (of whatever its other
+    loops go over) after it has read it for an earlier one, as a window does that moves along; else None.
+
+        for i in 12 parallel { for j in 64 parallel { %s[64*i + j] = %s[64*i + j + 64] } }   ->   for i in 12 serial ...
+    """
+    buffer = kernel.buffers[args.index(storage)].name
+    stores = [(s, loops) for s, loops in walk(kernel.body) if isinstance(s, Store) and s.buffer == buffer]
+    loads = [(s, loops) for s, loops in walk(kernel.body) if isinstance(s, Load) and s.buffer == buffer]
+    if len(stores) != 1 or stores[0][0].combine is not None:
+        return None
+    store, loops = stores[0]
+    for depth, loop in enumerate(loops):
+        rows = _Rows(store, loops, depth)
+        found = [rows.moved(load, around) for load, around in loads]
+        ahead = [n for n in found if n is not None]
+        if len(ahead) < len(found) or not rows.are_apart(store, ahead, loads):
+            continue
+        block = rows.block(ahead)
+        return None if block is None else replace(kernel, body=_ordered(kernel.body, loop, block))
+    return None
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A store, the loops around it, and which of them goes over rows."""
+
+    store: Store
+    loops: tuple[Loop, ...]
+    depth: int
+
+    @property
+    def axis(self) -> Axis:
+        """The axis of the rows."""
+        return self.loops[self.depth].axis
+
+    @property
+    def stride(self) -> int:
+        """Elements between neighbouring rows."""
+        return self.store.index.coefficient(self.axis)
+
+    def moved(self, load: Load, around: tuple[Loop, ...]) -> int | None:
+        """By how many rows a load is ahead of the store; None where it reads what may have been overwritten."""
+        outer = self.loops[: self.depth + 1]
+        if not all(loop.kind == "parallel" for loop in outer) or not at_most(1, self.stride):
+            return None
+        if [x.axis for x in around[: self.depth + 1]] != [x.axis for x in outer]:
+            return None
+        if any(load.index.coefficient(x.axis) != self.store.index.coefficient(x.axis) for x in outer):
+            return None
+        read, written = self.row(load.index, around), self.row(self.store.index, self.loops)
+        if read is None or written is None:
+            return None
+        count = read - written
+        own = load.index == self.store.index and around == self.loops[: len(around)]
+        return count if at_most(1, count) or (own and count == 0) else None
+
+    def row(self, index: Index, loops: tuple[Loop, ...]) -> int | None:
+        """The row, counted from that of the loop, within which all that is inside of the loop lies."""
+        outer, inner = {x.axis for x in loops[: self.depth + 1]}, loops[self.depth + 1 :]
+        if any(not isinstance(a, Axis) or (a not in outer and not at_most(0, c)) for a, c in index.terms):
+            return None
+        row, first = quotient_and_rest(index.constant, self.stride)
+        span = sum(index.coefficient(x.axis) * (x.axis.extent - 1) for x in inner)
+        inside = at_most(0, first) and at_most(first + span + 1, self.stride)
+        return row if inside else None
+
+    def are_apart(self, store: Store, ahead: Sequence[int], loads: Sequence[tuple[Load, tuple[Loop, ...]]]) -> bool:
+        """Whether something is moved, and iterations of the loops around reach no row of each other."""
+        if not any(at_most(1, n) for n in ahead):
+            return False
+        first = quotient_and_rest(store.index.constant, self.stride)[0]
+        ends = [self.axis.extent, *(self.end(load) + n for (load, _), n in zip(loads, ahead, strict=True))]
+        outer = sorted((store.index.coefficient(x.axis), x.axis.extent) for x in self.loops[: self.depth])
+        return at_most(0, first) and all(self._nested(outer, (end + first) * self.stride) for end in ends)
+
+    def end(self, load: Load) -> int:
+        """Behind the last iteration in which a load reads."""
+        for bound in load.guard:
+            shift = bound.index - as_index(self.axis)
+            if shift.is_constant:
+                return bound.high - shift.constant
+        return self.axis.extent
+
+    @staticmethod
+    def _nested(outer: Sequence[tuple[int, int]], need: int) -> bool:
+        for stride, extent in outer:
+            if not at_most(need, stride):
+                return False
+            need = stride * extent
+        return True
+
+    def block(self, ahead: Sequence[int]) -> int | None:
+        """How many rows are moved at once: none of them is read for another one of these; None where it is too little
+        for lanes."""
+        width = size_bounds(prod(x.axis.extent for x in self.loops[self.depth + 1 :]))[0]
+        extent = self.axis.extent
+        if width >= NARROW or is_size(extent):
+            return 1 if width >= NARROW else None
+        most = min(size_bounds(n)[0] for n in ahead if at_most(1, n))
+        count = max(n for n in range(1, most + 1) if extent % n == 0)
+        return count if count * width >= NARROW else None
+
+
+def _ordered(body: tuple[Stmt, ...], loop: Loop, block: int) -> tuple[Stmt, ...]:
+    """The statements with a loop in order, as many iterations at once as ``block`` says."""
+    new = Loop(loop.axis, "serial", loop.body)
+    if block != 1:
+        names = Names("moved")
+        outer, inner = names.axis("o", loop.axis.extent // block), names.axis("i", block)
+        copied = BodyCopier(names, {loop.axis: as_index(outer) * block + as_index(inner)}).body(loop.body)
+        new = Loop(outer, "serial", (Loop(inner, "parallel", copied),))
+    return tuple(_replaced(stmt, loop, new) for stmt in body)
+
+
+def _replaced(stmt: Stmt, loop: Loop, new: Loop) -> Stmt:
+    if stmt == loop:
+        return new
+    return replace(stmt, body=tuple(_replaced(s, loop, new) for s in stmt.body)) if isinstance(stmt, Loop) else stmt

@@ -68,7 +68,8 @@ class ShapePatterns:
         entries = [_Entry(i, d, s) for i, shape in enumerate(self.shapes) for d, s in enumerate(shape) if is_size(s)]
         self.dimensions = dimensions(e.size for e in entries)
         """By name."""
-        self._steps, self._checks = _ordered(entries, set(self.dimensions.values()))
+        self.steps, self._checks = _ordered(entries, set(self.dimensions.values()))
+        """How each dimension follows, in order: (entry, dimension, factor, rest) of ``factor * dimension + rest``."""
         self._checks += [
             _Entry(i, d, s) for i, shape in enumerate(self.shapes) for d, s in enumerate(shape) if not is_size(s)
         ]
@@ -78,7 +79,7 @@ class ShapePatterns:
         and ArgumentError where that is so of a number."""
         self._check_ranks(shapes)
         sizes: dict[Dimension, int] = {}
-        for (tensor, dim, size), dimension, factor, rest in self._steps:
+        for (tensor, dim, size), dimension, factor, rest in self.steps:
             given = shapes[tensor][dim]
             found, left = divmod(given - at(rest, sizes), factor)
             if left:
@@ -120,7 +121,7 @@ class ShapePatterns:
         if not is_size(size):
             return str(value)
         known = dimensions((size,)).values()
-        found = [f"{e.size} is {self._place(e.tensor, e.dim)}" for e, d, *_ in self._steps if d in known]
+        found = [f"{e.size} is {self._place(e.tensor, e.dim)}" for e, d, *_ in self.steps if d in known]
         return f"{value} = {size} ({', '.join(found)})"
 
 

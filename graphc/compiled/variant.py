@@ -132,7 +132,8 @@ class BoundProgram:
         bound = self.binding.arrays()
         source, call = self._native
         if source is not bound:
-            call = native(self.program, bound, not_native, None if self.single else list, self._gate, self._words)
+            kind = None if self.single else list
+            call = native(self.program, bound, not_native, kind, self._gate, self._words, apart=True)
             self._native = (bound, call)
         return call
 

@@ -38,10 +38,11 @@ def native(
     kind: type | None = list,
     gate: fast_call.Gate | None = None,
     watch: Watch | None = None,
+    apart: bool = False,
 ) -> Callable[..., Any]:
     """A callable as of ``Caller.bind``; ``fallback`` itself where there are no native calls."""
     found = caller()
-    return fallback if found is None else found.bind(program, bound, fallback, kind, gate, watch)
+    return fallback if found is None else found.bind(program, bound, fallback, kind, gate, watch, apart)
 
 
 def unchanged(watch: Watch) -> Callable[[], bool]:

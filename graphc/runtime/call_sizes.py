@@ -70,8 +70,9 @@ class SizesOfCalls:
         self.fixed = None if manifest.dims else self._sizes({})
         """Those of all calls, where there are no named dimensions."""
         shapes = [spec.pattern for spec in self._inputs]
-        self._patterns = _solvable(shapes, [f"input {s.name!r}" for s in self._inputs], manifest.dims)
-        self.are_given = self._patterns is None and bool(manifest.dims)
+        self.patterns = _solvable(shapes, [f"input {s.name!r}" for s in self._inputs], manifest.dims)
+        """Those of the inputs, where they tell the sizes of named dimensions."""
+        self.are_given = self.patterns is None and bool(manifest.dims)
         """Whether each call must say the sizes, for the shapes of its inputs do not tell all of them."""
         self.has_numbers = any(spec.equals is not None for spec in self._inputs)
         """Whether inputs that are numbers give sizes."""
@@ -89,10 +90,10 @@ class SizesOfCalls:
         they do not fit, and ArgumentError where they do not tell the sizes of all dimensions."""
         found = self._known.get(shapes)
         if found is None:
-            if self._patterns is None:
+            if self.patterns is None:
                 known = ", ".join(d.name for d in self.manifest.dims)
                 raise ArgumentError(f"no sizes of the inputs of {self.manifest.name} tell what {known} are")
-            found = self._remembered(shapes, self._patterns.solve(shapes))
+            found = self._remembered(shapes, self.patterns.solve(shapes))
         return found
 
     def of_values(self, sizes: Mapping[str, int]) -> CallSizes:

@@ -14,19 +14,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import CompileError, ShapeError
+from graphc.base.named_dims import size_of as dimension_size
+from graphc.base.size import bounds, is_size
 from graphc.base.watch_words import Watch
 from graphc.files.manifest import BufferSpec
 from graphc.runtime.arena import ALIGN_FROM, Arena
 from graphc.runtime.call import OWN_ARENA, Executable, Frame
-from graphc.runtime.call_sizes import CallSizes, table_slots
+from graphc.runtime.call_sizes import table_slots
 from graphc.runtime.interrupts import interruptible
 from graphc.runtime.loader import link_forever
+from graphc.runtime.size_steps import Move, Read, SizeSteps, Solver, Step
 
 SYMBOL, SAME = "graphc_call", "graphc_same"
 """Symbols of the native functions, of the kind METH_FASTCALL | METH_KEYWORDS: one with a Context for ``self``, one with
@@ -140,7 +143,7 @@ class Context(ctypes.Structure):
 
     _fields_ = (
         *((name, _POINTER) for name in ("api", "entry", "table", "gate", "inputs", "outputs", "bound", "blocks")),
-        *((name, _POINTER) for name in ("watch", "status")),
+        *((name, _POINTER) for name in ("watch", "status", "solver")),
         *((name, _POINTER) for name in ("fallback", "kind", "new", "set", "get", "slice")),
         *((name, _INT) for name in ("input_count", "output_count", "bound_count", "written_count")),
         *((name, _INT) for name in ("arena", "arena_slot", "releases")),
@@ -149,8 +152,6 @@ class Context(ctypes.Structure):
     owned: tuple[Any, ...]
     """Objects that fields point to or into."""
     frame: Frame
-    tensors: tuple[Any, Any]
-    """Records of inputs and outputs."""
     memory: list[np.ndarray | None]
     """Two blocks of memory for each large output."""
 
@@ -263,9 +264,11 @@ def layout() -> Mapping[str, int] | None:
     """Offset of every field that the native function reads, as ``Record.field``; None where it cannot be used."""
     if api() is None:
         return None
-    records = (Tensor, Gate, Shared, Watch, Api, Context)
+    arrays = (Tensor, Read, Step, Move)
+    records = (*arrays, Gate, Shared, Watch, Api, Context, Solver)
     fields = {f"{r.__name__}.{f[0]}": getattr(r, f[0]).offset for r in records for f in r._fields_}
-    sizes = {"Tensor.size": ctypes.sizeof(Tensor), "align_from": ALIGN_FROM, "reuse_from": REUSE_FROM}
+    sizes = {f"{r.__name__}.size": ctypes.sizeof(r) for r in arrays}
+    sizes |= {"align_from": ALIGN_FROM, "reuse_from": REUSE_FROM}
     return {**_OBJECTS, **fields, **sizes}
 
 
@@ -295,6 +298,7 @@ class Caller:
         kind: type | None = list,
         gate: Gate | None = None,
         watch: Watch | None = None,
+        apart: bool = False,
     ) -> Callable[..., Any]:
         """A callable that runs a program on one array per input, with ``bound`` for its params and states.
 
@@ -303,14 +307,18 @@ class Caller:
         (count, type, layout, sharing of memory), and a call while another one is running, goes to ``fallback`` with the
         same arguments. ``fallback`` must not refer to the callable. A program that writes states shares its ``gate``
         with its fallback. ``watch`` are words in memory: when one is not what it was, the call goes to ``fallback``
-        too. Raises ArgumentError, ShapeError and DTypeError when ``bound`` does not fit.
+        too. ``apart``: calls in which a named dimension has one of its common sizes go to ``fallback``. Raises
+        ArgumentError, ShapeError and DTypeError when ``bound`` does not fit.
         """
-        context = None if program.sizes.has_numbers else _make_context(program, tuple(bound), kind)
+        sizes = program.sizes
+        context = None
+        if not (sizes.has_numbers or sizes.are_given):
+            context = _make_context(program, tuple(bound), kind, apart)
         if context is None:
             return fallback
         own = gate or Gate()
         if program.sizes.fixed is None:
-            fallback = _Resizing(program, context, own, fallback)
+            fallback = _Reserving(program, fallback)
         context.api, context.gate = ctypes.addressof(self._api), ctypes.addressof(own)
         context.fallback = id(fallback)
         watch = watch or Watch()
@@ -346,7 +354,7 @@ class _Method(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char_p), ("function", _POINTER), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
 
 
-def _make_context(program: Executable, bound: tuple[np.ndarray, ...], kind: type | None) -> Context | None:
+def _make_context(program: Executable, bound: tuple[np.ndarray, ...], kind: type | None, apart: bool) -> Context | None:
     """A context without gate and fallback; None when some bound array is not dense, so that each call copies it. It is
     for the sizes that named dimensions are expected to have."""
     frame = program.frame(bound)
@@ -376,70 +384,78 @@ def _make_context(program: Executable, bound: tuple[np.ndarray, ...], kind: type
         context.kind, context.new = id(kind), _function(f"Py{name}_New")
         context.get, context.set = _function(f"Py{name}_GetItem"), _function(f"Py{name}_SetItem")
         context.slice = _function(f"Py{name}_GetSlice")
-    context.owned = (program, bound, owned)
-    context.frame, context.tensors = frame, (inputs, outputs)
-    _fit(context, program, program.sizes.fixed or program.sizes.of_dimensions({}))
+    context.owned = (program, bound, owned, inputs, outputs)
+    context.frame = frame
+    _fit_outputs(context, program, outputs)
+    sizes = program.sizes.fixed
+    if sizes is None:
+        solver = _solver(program, frame, inputs, outputs, apart)
+        context.solver, context.owned = ctypes.addressof(solver), (*context.owned, solver)
+        sizes = program.sizes.of_dimensions({})
+    program.fit(frame, sizes)
+    _fit_tensors(inputs, [shape for _, _, shape, _ in sizes.inputs], [spec for *_, spec in sizes.inputs])
+    _fit_tensors(outputs, [shape for _, _, shape, _ in sizes.outputs], [spec for *_, spec in sizes.outputs])
+    context.arena_slot = max(0, program.arena_slot)
+    if program.arena_slot >= 0 and sizes.arena > OWN_ARENA:
+        context.arena = sizes.arena
+        _reserve(sizes.arena)
     return context
 
 
-def _fit(context: Context, program: Executable, sizes: CallSizes) -> None:
-    """Makes a context, in which no call is, fit for calls of these sizes."""
-    inputs, outputs = context.tensors
-    program.fit(context.frame, sizes)
-    _fit_tensors(inputs, [shape for _, _, shape, _ in sizes.inputs], [spec for *_, spec in sizes.inputs])
-    _fit_tensors(outputs, [shape for _, _, shape, _ in sizes.outputs], [spec for *_, spec in sizes.outputs])
+def _fit_outputs(context: Context, program: Executable, outputs: _Tensors) -> None:
+    """Gives outputs that are large, or may be, blocks of memory that is used again."""
     memory: list[np.ndarray | None] = []
-    for record, (*_, spec) in zip(outputs[0], sizes.outputs, strict=True):
-        record.block = -1
-        if spec.nbytes >= REUSE_FROM:
+    for record, spec in zip(outputs[0], program.outputs, strict=True):
+        if bounds(spec.nbytes)[1] >= REUSE_FROM:
             record.block = len(memory)
             memory += [None, None]
     context.blocks = id(memory)
     context.memory = memory
-    context.arena, context.arena_slot = 0, 0
-    if program.arena_slot >= 0 and sizes.arena > OWN_ARENA:
-        context.arena, context.arena_slot = sizes.arena, program.arena_slot
-        _reserve(sizes.arena)
 
 
-class _Resizing:
-    """The fallback of a callable whose program has named dimensions: calls of other sizes than those for which the
-    context is made go the way of Python, but the second one in a row makes the context fit for its sizes."""
+def _solver(program: Executable, frame: Frame, inputs: _Tensors, outputs: _Tensors, apart: bool) -> Solver:
+    """What makes a context fit for the sizes of a call: words of the table, shapes, bytes, arena."""
+    sizes, arena = program.sizes, program.manifest.arena
+    steps = SizeSteps()
+    assert sizes.patterns is not None
+    steps.solve(sizes.patterns, apart)
+    expected = sizes.of_dimensions({})
+    word = ctypes.sizeof(_INT)
+    for dimension, (number, _) in zip(program.manifest.dims, expected.words, strict=True):
+        steps.move(dimension_size(dimension), frame.address + word * number)
+    for (records, shapes, _), specs in ((inputs, program.inputs), (outputs, program.outputs)):
+        for record, extents, spec in zip(records, shapes, specs, strict=True):
+            for dim, extent in enumerate(spec.shape):
+                if is_size(extent):
+                    steps.move(extent, ctypes.addressof(extents) + word * dim)
+            if is_size(spec.nbytes):
+                steps.move(spec.nbytes, ctypes.addressof(record) + Tensor.nbytes.offset)
+    frame.arena = Arena(min(OWN_ARENA, bounds(arena)[1]))
+    return steps.made(arena, frame.address + word * program.arena_slot, frame.arena.address, frame.arena.size)
 
-    def __init__(self, program: Executable, context: Context, gate: Gate, fallback: Callable[..., Any]):
-        self._program, self._gate, self._fallback = program, gate, fallback
-        self._context = weakref.ref(context)
-        self._fits: CallSizes | None = context.frame.sizes
-        self._last: CallSizes | None = None
+
+class _Reserving:
+    """The fallback of a callable whose program has named dimensions: a call that needs more of the shared arena than
+    there is goes the way of Python, and the next one as large finds enough."""
+
+    def __init__(self, program: Executable, fallback: Callable[..., Any]):
+        self._program, self._fallback = program, fallback
 
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         """What the fallback returns."""
-        sizes = self._sizes(arrays)
-        context = self._context()
-        again = sizes is not None and sizes is self._last and sizes is not self._fits
-        if again and context is not None:
-            self._resize(context, cast(CallSizes, sizes))
-        self._last = sizes
+        arena = self._arena(arrays)
+        if arena > OWN_ARENA:
+            _reserve(arena)
         return self._fallback(*arrays, **options)
 
-    def _resize(self, context: Context, sizes: CallSizes) -> None:
-        """Makes the context fit; meanwhile calls of other threads come here."""
-        with self._gate.alone_if_free() as free:
-            if not free:
-                return
-            # An interrupt may come in between: no call fits a context that is half done.
-            self._fits, context.input_count = None, -1
-            _fit(context, self._program, sizes)
-            self._fits, context.input_count = sizes, len(self._program.inputs)
-
-    def _sizes(self, arrays: tuple[Any, ...]) -> CallSizes | None:
-        """The sizes of a call, None where it is none."""
+    def _arena(self, arrays: tuple[Any, ...]) -> int:
+        """The bytes that a call takes, 0 where it is none."""
         if len(arrays) != len(self._program.inputs) or not all(type(array) is np.ndarray for array in arrays):
-            return None
+            return 0
         try:
-            return self._program.sizes.of_shapes(tuple([array.shape for array in arrays]))
+            return self._program.sizes.of_shapes(tuple([array.shape for array in arrays])).arena
         except ShapeError:
-            return None
+            return 0
 
 
 _Tensors = tuple[Any, list[Any], list[Any]]

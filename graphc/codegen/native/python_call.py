@@ -82,6 +82,75 @@ def _take_inputs(w: Writer) -> None:
     w.give("i1", "false")
 
 
+def _resize(w: Writer) -> None:
+    """Whether the context, in which no call is, has been made fit for the sizes of these arguments."""
+    solver, specs = w.get("ptr", "%context", "Context.solver"), w.get("ptr", "%context", "Context.inputs")
+    w.need(w.differ("ptr", solver, "null"), "no")
+    with w.each("%count") as i:
+        array, spec = w.item("ptr", "%args", i), w.record("Tensor", specs, i)
+        w.need(w.equal("ptr", w.get("ptr", array, "Object.type"), w.get("ptr", "%api", "Api.ndarray")), "no")
+        w.need(w.equal("i32", w.get("i32", array, "Array.rank"), w.get("i32", spec, "Tensor.rank")), "no")
+    reads, steps, moves = (w.get("ptr", solver, f"Solver.{part}") for part in ("reads", "steps", "moves"))
+    with w.each(w.get("i64", solver, "Solver.read_count")) as i:
+        read = w.record("Read", reads, i)
+        extents = w.get("ptr", w.item("ptr", "%args", w.get("i64", read, "Read.input")), "Array.extents")
+        w.store("i64", w.item("i64", extents, w.get("i64", read, "Read.dim")), w.get("ptr", read, "Read.to"))
+    with w.each(w.get("i64", solver, "Solver.step_count")) as i:
+        _step(w, w.record("Step", steps, i))
+    with w.each(w.get("i64", solver, "Solver.move_count")) as i:
+        move = w.record("Move", moves, i)
+        w.store("i64", w.load("i64", w.get("ptr", move, "Move.value")), w.get("ptr", move, "Move.to"))
+    size = w.load("i64", w.get("ptr", solver, "Solver.arena"))
+    own = w.value(f"icmp ule i64 {size}, {w.get('i64', solver, 'Solver.own_size')}")
+    w.put("i64", w.value(f"select i1 {own}, i64 0, i64 {size}"), "%context", "Context.arena")
+    w.store("ptr", w.get("ptr", solver, "Solver.own"), w.get("ptr", solver, "Solver.arena_word"))
+    w.give("i1", "true")
+    w.label("no")
+    w.give("i1", "false")
+
+
+def _step(w: Writer, step: str) -> None:
+    """One step of a Solver; goes on at ``no`` where it says that Python must look at the call."""
+    a, b = (w.load("i64", w.get("ptr", step, f"Step.{operand}")) for operand in "ab")
+    kinds = ("add", "multiply", "divide", "at_most", "differ")
+    cases = " ".join(f"i64 {kind}, label %{name}" for kind, name in enumerate(kinds))
+    w.do(f"switch i64 {w.get('i64', step, 'Step.kind')}, label %no [ {cases} ]")
+    found: list[tuple[str, str]] = []
+    for name, verb in (("add", "sadd"), ("multiply", "smul")):
+        w.label(name)
+        both = w.call("{ i64, i1 }", f"@llvm.{verb}.with.overflow.i64", f"i64 {a}, i64 {b}")
+        w.avoid(w.value(f"extractvalue {{ i64, i1 }} {both}, 1"), "no")
+        found.append((w.value(f"extractvalue {{ i64, i1 }} {both}, 0"), w.block))
+        w.go("write")
+    w.label("divide")
+    w.need(w.value(f"icmp sgt i64 {b}, 0"), "no")
+    quotient, rest = w.value(f"sdiv i64 {a}, {b}"), w.value(f"srem i64 {a}, {b}")
+    found.append((w.value(f"add i64 {quotient}, {w.value(f'ashr i64 {rest}, 63')}"), w.block))
+    w.go("write")
+    w.label("at_most")
+    w.choose(w.value(f"icmp sle i64 {a}, {b}"), "stepped", "no")
+    w.label("differ")
+    w.choose(w.differ("i64", a, b), "stepped", "no")
+    w.label("write")
+    w.store("i64", w.merge("i64", *found), w.get("ptr", step, "Step.to"))
+    w.go("stepped")
+    w.label("stepped")
+
+
+def _take_resized(w: Writer) -> None:
+    """Whether all inputs are as declared, or are once the context has been made fit for their sizes."""
+    arguments = "ptr %context, ptr %api, ptr %args, i64 %count"
+    w.choose(w.call("i1", "@take_inputs", arguments), "yes", "other")
+    w.label("other")
+    w.need(w.call("i1", "@resize", arguments), "no")
+    w.need(w.call("i1", "@free", "ptr %context, ptr %api"), "no")
+    w.choose(w.call("i1", "@take_inputs", arguments), "yes", "no")
+    w.label("yes")
+    w.give("i1", "true")
+    w.label("no")
+    w.give("i1", "false")
+
+
 def _take_output(w: Writer) -> None:
     """Whether %array can take output number %i and lies apart from everything else; fills the table."""
     specs, table = w.get("ptr", "%context", "Context.outputs"), w.get("ptr", "%context", "Context.table")
@@ -120,10 +189,11 @@ def _block(w: Writer) -> None:
 
 
 def _block_for(w: Writer) -> None:
-    """A reference to a block for an output, or null and an exception: one of its two blocks that nobody else refers
-    to, so that nobody can reach its memory, else a new one in the place of the second."""
+    """A reference to a block for an output, or null and an exception: one of its two blocks that is large enough and
+    that nobody else refers to, so that nobody can reach its memory, else a new one in the place of the second."""
     nbytes, number = w.get("i64", "%spec", "Tensor.nbytes"), w.get("i32", "%spec", "Tensor.block")
-    w.choose(w.value(f"icmp sge i32 {number}, 0"), "look", "plain")
+    large = w.value(f"icmp uge i64 {nbytes}, {w.number('reuse_from')}")
+    w.choose(w.both(w.value(f"icmp sge i32 {number}, 0"), large), "look", "plain")
     w.label("plain")
     w.give("ptr", w.call("ptr", "@block", f"ptr %api, i64 {nbytes}"))
     w.label("look")
@@ -135,7 +205,11 @@ def _block_for(w: Writer) -> None:
         kept = w.call("ptr", item, f"ptr {blocks}, i64 {i}")
         w.choose(w.equal("ptr", kept, none), "taken", "count")
         w.label("count")
-        w.choose(w.equal("i32", w.get("i32", kept, "Object.references"), "1"), "again", "taken")
+        alone = w.equal("i32", w.get("i32", kept, "Object.references"), "1")
+        room = w.load("i64", w.get("ptr", kept, "Array.extents"))
+        w.choose(
+            w.both(alone, w.value(f"icmp uge i64 {room}, {w.value(f'add i64 {nbytes}, {_LINE}')}")), "again", "taken"
+        )
         w.label("again")
         w.do(f"call void {incref}(ptr {kept})")
         w.give("ptr", kept)
@@ -249,7 +323,7 @@ def _stopped(w: Writer) -> None:
 def _take_arguments(w: Writer) -> None:
     """Goes on at ``python`` unless nothing else runs and the inputs are as declared."""
     w.need(w.call("i1", "@free", "ptr %context, ptr %api"), "python")
-    w.need(w.call("i1", "@take_inputs", "ptr %context, ptr %api, ptr %args, i64 %count"), "python")
+    w.need(w.call("i1", "@take_resized", "ptr %context, ptr %api, ptr %args, i64 %count"), "python")
 
 
 def _call_one(w: Writer) -> None:
@@ -382,6 +456,8 @@ _FUNCTIONS: dict[str, Callable[[Writer], None]] = {
     "internal ptr @accept(ptr %api, ptr %spec, ptr %array, i32 %need)": _accept,
     "internal i1 @meets(ptr %table, ptr %start, i64 %size, ptr %specs, i64 %count)": _overlaps,
     f"internal i1 @take_inputs({_GIVEN})": _take_inputs,
+    f"internal i1 @resize({_GIVEN})": _resize,
+    f"internal i1 @take_resized({_GIVEN})": _take_resized,
     "internal i1 @take_output(ptr %context, ptr %api, ptr %array, i64 %i)": _take_output,
     "internal ptr @block(ptr %api, i64 %nbytes)": _block,
     "internal ptr @block_for(ptr %context, ptr %api, ptr %spec)": _block_for,
@@ -408,6 +484,7 @@ def emit_call(layout: Mapping[str, int], target: Target) -> str:
     itself: arguments that are not exactly as declared go to the context's fallback.
     """
     parts = [f'target triple = "{target.triple}"', "declare ptr @llvm.ptrmask.p0.i64(ptr, i64)"]
+    parts += [f"declare {{ i64, i1 }} @llvm.{verb}.with.overflow.i64(i64, i64)" for verb in ("sadd", "smul")]
     for signature, write in _FUNCTIONS.items():
         writer = Writer(layout)
         write(writer)

@@ -1,0 +1,131 @@
+"""Sizes of calls solved by native code: reads of shapes, checks of ranges, and what is computed from dimensions."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from graphc.base.shape_patterns import ShapePatterns
+from graphc.base.size import Atom, Dimension, Monomial, Size
+
+ADD, MULTIPLY, DIVIDE, AT_MOST, DIFFER = range(5)
+"""Kinds of steps: a + b, a * b, floor(a / b), and two that leave the call to Python unless a <= b, or a != b. So do
+numbers that do not fit a word."""
+_POINTER, _INT = ctypes.c_void_p, ctypes.c_int64
+_WORD = 8
+
+
+class Read(ctypes.Structure):
+    """An extent of an input."""
+
+    _fields_ = (("input", _INT), ("dim", _INT), ("to", _POINTER))
+
+
+class Step(ctypes.Structure):
+    """An operation on two words."""
+
+    _fields_ = (("kind", _INT), ("a", _POINTER), ("b", _POINTER), ("to", _POINTER))
+
+
+class Move(ctypes.Structure):
+    """A copy of a word, once nothing can go wrong."""
+
+    _fields_ = (("value", _POINTER), ("to", _POINTER))
+
+
+class Solver(ctypes.Structure):
+    """What makes a context fit for the sizes of a call."""
+
+    _fields_ = (
+        *(("reads", _POINTER), ("read_count", _INT), ("steps", _POINTER), ("step_count", _INT)),
+        *(("moves", _POINTER), ("move_count", _INT)),
+        *(("arena", _POINTER), ("arena_word", _POINTER), ("own", _POINTER), ("own_size", _INT)),
+    )
+
+    owned: tuple[Any, ...]
+
+
+class SizeSteps:
+    """Collects steps. Values are known by the number of their word."""
+
+    def __init__(self) -> None:
+        self._values: list[int] = []
+        """What the words are before the first call."""
+        self._known: dict[Any, int] = {}
+        """Words by what is in them."""
+        self._dimensions: dict[Dimension, int] = {}
+        self._reads: list[tuple[int, int, int]] = []
+        self._steps: list[tuple[int, int, int, int]] = []
+        self._moves: list[tuple[int, int]] = []
+
+    def solve(self, patterns: ShapePatterns, apart: bool) -> None:
+        """Reads all dimensions, and leaves sizes outside of their ranges to Python; ``apart``: common ones, too."""
+        for entry, dimension, factor, rest in patterns.steps:
+            given = self._word(0)
+            self._reads.append((entry.tensor, entry.dim, given))
+            found = given if type(rest) is int and not rest else self._operation(ADD, given, self.value(-rest))
+            # What is no multiple has other shapes than those that are computed from this.
+            found = found if factor == 1 else self._operation(DIVIDE, found, self.value(factor))
+            self._check(AT_MOST, self.value(dimension.low), found)
+            self._check(AT_MOST, found, self.value(dimension.high))
+            for size in dimension.common if apart else ():
+                self._check(DIFFER, found, self.value(size))
+            self._dimensions[dimension] = found
+
+    def value(self, size: Any) -> int:
+        """The word of a size or number."""
+        if size not in self._known:
+            self._known[size] = self._sum(size) if type(size) is Size else self._word(size)
+        return self._known[size]
+
+    def move(self, size: Any, address: int) -> None:
+        """Puts a size in a place."""
+        self._moves.append((self.value(size), address))
+
+    def made(self, arena: Any, arena_word: int, own: int, own_size: int) -> Solver:
+        """The records for native code. Scratch memory of ``arena`` bytes is at ``own`` if that is large enough, which
+        ``arena_word`` says then, else it is the shared one."""
+        arena = self.value(arena)
+        words = (_INT * len(self._values))(*self._values)
+        at = [ctypes.addressof(words) + _WORD * i for i in range(len(words))]
+        reads = (Read * len(self._reads))(*[Read(i, dim, at[to]) for i, dim, to in self._reads])
+        steps = (Step * len(self._steps))(*[Step(kind, at[a], at[b], at[to]) for kind, a, b, to in self._steps])
+        moves = (Move * len(self._moves))(*[Move(at[value], to) for value, to in self._moves])
+        solver = Solver(arena=at[arena], arena_word=arena_word, own=own, own_size=own_size)
+        solver.reads, solver.steps, solver.moves = (ctypes.addressof(part) for part in (reads, steps, moves))
+        solver.read_count, solver.step_count, solver.move_count = len(reads), len(steps), len(moves)
+        solver.owned = (words, reads, steps, moves)
+        return solver
+
+    def _word(self, value: int) -> int:
+        self._values.append(value)
+        return len(self._values) - 1
+
+    def _operation(self, kind: int, a: int, b: int) -> int:
+        if (kind, a, b) not in self._known:
+            self._known[kind, a, b] = self._word(0)
+            self._steps.append((kind, a, b, self._known[kind, a, b]))
+        return self._known[kind, a, b]
+
+    def _check(self, kind: int, a: int, b: int) -> None:
+        self._steps.append((kind, a, b, a))
+
+    def _sum(self, size: Size) -> int:
+        first, *others = [self._product(monomial, coefficient) for monomial, coefficient in size.terms]
+        for other in others:
+            first = self._operation(ADD, first, other)
+        return first
+
+    def _product(self, monomial: Monomial, coefficient: int) -> int:
+        factors = [self._atom(atom) for atom, power in monomial for _ in range(power)]
+        if coefficient != 1 or not factors:
+            factors.append(self.value(coefficient))
+        first, *others = factors
+        for other in others:
+            first = self._operation(MULTIPLY, first, other)
+        return first
+
+    def _atom(self, atom: Atom) -> int:
+        if isinstance(atom, Dimension):
+            return self._dimensions[atom]
+        return self._operation(DIVIDE, self.value(atom.operand), self.value(atom.divisor))

@@ -1,0 +1,81 @@
+"""Steps that native code takes to solve the sizes of a call: what they compute is what sizes are."""
+
+import ctypes
+import operator
+import random
+
+import pytest
+
+from graphc.base.named_dims import Dim, dimensions
+from graphc.base.shape_patterns import ShapePatterns
+from graphc.base.size import at
+from graphc.runtime.size_steps import ADD, AT_MOST, DIFFER, DIVIDE, MULTIPLY, Move, Read, SizeSteps, Solver, Step
+
+BATCH, TIME = Dim("batch", 1, 64, common=(5,)), Dim("time", 2, 512)
+OPERATIONS = {ADD: operator.add, MULTIPLY: operator.mul, DIVIDE: operator.floordiv}
+SHAPES = [(BATCH, 16 * TIME + 3), (TIME, 7)]
+
+
+def word(address: int) -> ctypes.c_int64:
+    return ctypes.c_int64.from_address(address)
+
+
+def run(solver: Solver, shapes) -> bool:
+    """What native code does with a solver."""
+    for read in (Read * solver.read_count).from_address(solver.reads):
+        word(read.to).value = shapes[read.input][read.dim]
+    for step in (Step * solver.step_count).from_address(solver.steps):
+        a, b = word(step.a).value, word(step.b).value
+        if step.kind in (AT_MOST, DIFFER):
+            if not (a <= b if step.kind == AT_MOST else a != b):
+                return False
+            continue
+        word(step.to).value = OPERATIONS[step.kind](a, b)
+    for move in (Move * solver.move_count).from_address(solver.moves):
+        word(move.to).value = word(move.value).value
+    return True
+
+
+def solver_for(wanted, apart=False):
+    steps, places = SizeSteps(), (ctypes.c_int64 * max(1, len(wanted)))()
+    steps.solve(ShapePatterns(SHAPES, ["x", "w"]), apart)
+    for i, size in enumerate(wanted):
+        steps.move(size, ctypes.addressof(places) + 8 * i)
+    return steps.made(4 * BATCH * TIME, 0, 0, 0), places
+
+
+def test_sizes_are_what_they_are_of_numbers():
+    wanted = [
+        BATCH,
+        TIME,
+        BATCH * TIME * TIME - 5,
+        (TIME + 63) // 64 * 64,
+        (3 - TIME) // 7,
+        (BATCH * 100 // TIME) * BATCH + 9,
+        TIME // 16 % 2,
+    ]
+    solver, places = solver_for(wanted)
+    batch, time = dimensions([BATCH])["batch"], dimensions([TIME])["time"]
+    generator = random.Random(0)
+    for _ in range(200):
+        values = {batch: generator.randint(1, 64), time: generator.randint(2, 512)}
+        assert run(solver, [[at(n, values) for n in shape] for shape in SHAPES])
+        assert list(places) == [at(size, values) for size in wanted]
+        assert word(solver.arena).value == 4 * values[batch] * values[time]
+
+
+@pytest.mark.parametrize("batch", [0, 65])
+def test_sizes_outside_of_a_range_change_nothing(batch: int):
+    solver, places = solver_for([BATCH, TIME])
+    assert run(solver, [(3, 16 * 9 + 3), (9, 7)]) and list(places) == [3, 9]
+    assert not run(solver, [(batch, 16 * 8 + 3), (8, 7)]) and list(places) == [3, 9]
+
+
+def test_common_sizes_can_be_left_out():
+    assert run(solver_for([BATCH])[0], [(5, 35), (2, 7)]) and not run(solver_for([BATCH], True)[0], [(5, 35), (2, 7)])
+
+
+def test_what_is_computed_twice_is_one_step():
+    solver, _ = solver_for([BATCH * TIME * 4, BATCH * TIME * 8, BATCH * TIME * 4])
+    products = [s for s in (Step * solver.step_count).from_address(solver.steps) if s.kind == MULTIPLY]
+    assert len(products) == 3

@@ -1,0 +1,66 @@
+"""A decoder that draws the next token itself, as one model file for all sizes, and the loop around it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from decoder import BLOCK, CHARACTERS, PLACES, ROWS, Decoder
+
+import graphc as gc
+from graphc import nn
+
+Call = Callable[..., Any]  # (tokens, place, temperature, top_k, top_p) to the next token of each row
+
+
+class Generator(nn.Module):
+    """Tokens from ``place`` on to the token that follows the last one, drawn for each row with random numbers of its
+    own. What is not among the ``top_k`` most likely ones, or comes after a share of ``top_p``, is never drawn."""
+
+    def __init__(self, decoder: Decoder):
+        super().__init__()
+        self.decoder = decoder
+
+    def forward(
+        self, tokens: gc.Tensor, place: int, temperature: gc.Tensor, top_k: gc.Tensor, top_p: gc.Tensor
+    ) -> gc.Tensor:
+        logits = self.decoder.head(self.decoder.hidden(tokens, place)[:, -1])
+        likely, order = logits.sort(-1, descending=True)
+        shares = (likely / temperature).softmax(-1)
+        before = shares.cumsum(-1) - shares
+        kept = (gc.arange(CHARACTERS) < top_k) & (before < top_p)
+        # The least of exponential waiting times, each divided by its share, is drawn as often as the shares say.
+        waits = gc.empty_like(shares).exponential_()
+        chosen = (shares / waits).masked_fill(~kept, -1.0).argmax(-1, keepdim=True)
+        return order.gather(-1, chosen)
+
+
+def settings(temperature: float = 1.0, top_k: int = CHARACTERS, top_p: float = 1.0) -> list[gc.Tensor]:
+    """What the choice of a token depends on, as tensors without dimensions."""
+    return [
+        gc.tensor(temperature, dtype=gc.float32),
+        gc.tensor(top_k, dtype=gc.int64),
+        gc.tensor(top_p, dtype=gc.float32),
+    ]
+
+
+def export(generator: Generator, path: Path) -> None:
+    """One file for all numbers of rows, tokens of a call and places."""
+    rows, count = gc.Dim("rows", 1, ROWS, hint=1), gc.Dim("count", 1, BLOCK, hint=1)
+    dims = {"tokens": (rows, count), "place": gc.Dim("place", 0, PLACES - BLOCK)}
+    gc.export(generator.eval(), gc.zeros(1, 2, dtype=gc.int64), PLACES // 4, *settings(), path=path, dims=dims)
+
+
+def generate(model: Call, prompt: np.ndarray, count: int, given: list[gc.Tensor]) -> tuple[np.ndarray, float, float]:
+    """``count`` tokens behind a prompt [rows, length], and the seconds that the prompt and these took."""
+    begun, token = time.perf_counter(), gc.zeros(0)
+    for place in range(0, prompt.shape[1], BLOCK):
+        token = model(gc.tensor(prompt[:, place : place + BLOCK].copy()), place, *given)
+    found, first = [token.numpy()], time.perf_counter()
+    for place in range(prompt.shape[1], prompt.shape[1] + count - 1):
+        token = model(token, place, *given)
+        found.append(token.numpy())
+    return np.concatenate(found, axis=1), first - begun, time.perf_counter() - first

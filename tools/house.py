@@ -42,6 +42,7 @@ REWRITES = (
     "canonicalize",
     "batchnorm",
     "lifted_updates",
+    "masked_products",
     "padded_sums",
     "precision",
     "slice_updates",

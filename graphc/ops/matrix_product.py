@@ -25,24 +25,31 @@ from graphc.ops.samples import floats, plain
 
 
 def _infer(a: TensorType, b: TensorType, transpose_a: bool, transpose_b: bool) -> TensorType:
+    return product_type("matmul", a, b, transpose_a, transpose_b)
+
+
+def product_type(
+    name: str, a: TensorType, b: TensorType, transpose_a: bool = False, transpose_b: bool = False
+) -> TensorType:
+    """The type of a matrix product, for the op of that name. Raises ShapeError, DTypeError."""
     if a.rank < 2 or b.rank < 2:
         raise ShapeError(
-            f"matmul: operands need at least 2 dimensions, got {a} and {b}", remedy="add a dimension of size 1"
+            f"{name}: operands need at least 2 dimensions, got {a} and {b}", remedy="add a dimension of size 1"
         )
     if a.dtype is not b.dtype or a.dtype.kind not in "fiup":
-        raise DTypeError(f"matmul: operands must have one numeric element type, got {a.dtype} and {b.dtype}")
+        raise DTypeError(f"{name}: operands must have one numeric element type, got {a.dtype} and {b.dtype}")
     m, ka = a.shape[-2:][::-1] if transpose_a else a.shape[-2:]
     kb, n = b.shape[-2:][::-1] if transpose_b else b.shape[-2:]
     if ka != kb:
         at_a, at_b = (-2 if transpose_a else -1) % a.rank, (-1 if transpose_b else -2) % b.rank
         ta, tb = (", transposed" if t else "" for t in (transpose_a, transpose_b))
         raise ShapeError(
-            f"matmul: inner dimensions differ: {ka} (operand 0, dim {at_a}{ta}) and {kb} (operand 1, dim {at_b}{tb})"
+            f"{name}: inner dimensions differ: {ka} (operand 0, dim {at_a}{ta}) and {kb} (operand 1, dim {at_b}{tb})"
         )
     try:
-        batch = broadcast("matmul", [TensorType(x.dtype, x.shape[:-2]) for x in (a, b)])
+        batch = broadcast(name, [TensorType(x.dtype, x.shape[:-2]) for x in (a, b)])
     except ShapeError:
-        raise ShapeError(f"matmul: batch dimensions {a.shape[:-2]} and {b.shape[:-2]} do not broadcast") from None
+        raise ShapeError(f"{name}: batch dimensions {a.shape[:-2]} and {b.shape[:-2]} do not broadcast") from None
     return TensorType(summed_type(a.dtype), (*batch, m, n))
 
 
@@ -98,14 +105,15 @@ def _lower(
     batch, m, n = index[:-2], index[-2], index[-1]
 
     def product(k: Index) -> Scalar:
-        left = c.load(a, (*_batch(a, batch), *((k, m) if transpose_a else (m, k))))
-        right = c.load(b, (*_batch(b, batch), *((n, k) if transpose_b else (k, n))))
+        left = c.load(a, (*at_batch(a, batch), *((k, m) if transpose_a else (m, k))))
+        right = c.load(b, (*at_batch(b, batch), *((n, k) if transpose_b else (k, n))))
         return product_of(c.nest, left, right)
 
     return c.nest.reduce("add", 0, summed_type(a.dtype), [a.shape[-2 if transpose_a else -1]], product)
 
 
-def _batch(operand: OperandRef, batch: tuple[Index, ...]) -> tuple[Index, ...]:
+def at_batch(operand: OperandRef, batch: tuple[Index, ...]) -> tuple[Index, ...]:
+    """Where in the batch dimensions of an operand an entry of the result's finds its matrix."""
     extents = operand.shape[:-2]
     return tuple(Index() if is_one(e) else i for e, i in zip(extents, batch[len(batch) - len(extents) :], strict=True))
 

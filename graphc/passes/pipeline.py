@@ -24,6 +24,7 @@ from graphc.passes.cse import CommonSubexpressionElimination
 from graphc.passes.dce import DeadCodeElimination
 from graphc.passes.decompose import Decompose
 from graphc.passes.fold import ConstantFolding
+from graphc.passes.masked_products import MaskedProducts
 from graphc.passes.padded_sums import JoinPaddedParts
 from graphc.passes.rematerialize import Rematerialize
 from graphc.passes.scans import MergeScans, OptimizeSteps, PruneScans
@@ -63,6 +64,7 @@ PIPELINE: tuple[Pass, ...] = (
     PruneScans(),
     DeadCodeElimination(),
     UpdateSlices(),
+    MaskedProducts(),
     # Last, for it makes equal nodes.
     Rematerialize(),
 )

@@ -22,7 +22,7 @@ from graphc.ops.dispatch import GraphDispatcher
 assert graphc.ops.registry.FAMILIES
 SIZE = 3
 WITHOUT_RULE = {"winograd_input", "winograd_output", "winograd_weight"}
-WITHOUT_RULE |= {"bf16_pairs", "i8_quads", "quad_matmul", "nibble_matmul", "nibble_quad_matmul"}
+WITHOUT_RULE |= {"masked_matmul", "bf16_pairs", "i8_quads", "quad_matmul", "nibble_matmul", "nibble_quad_matmul"}
 """Applied to one entry after the other: passes make them, no trace has them."""
 EFFECTS = {"state_read", "state_write", "random_bits"}
 CASES = [

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
+from graphc.base.dtypes import int64
 from graphc.base.errors import CompileError
 from graphc.base.size import bounds, is_size
 from graphc.codegen.llvm.accumulator import Accumulator, AccumulatorWriter, Key, analyse
@@ -19,7 +20,7 @@ from graphc.codegen.llvm.share import ShareWriter
 from graphc.codegen.llvm.sizes import register_of
 from graphc.codegen.llvm.strided import Place, merge_spans
 from graphc.codegen.machine.target import Target
-from graphc.codegen.schedule.contraction.match import PRODUCTS
+from graphc.codegen.schedule.contraction.match import FACTORS, PRODUCTS
 from graphc.codegen.schedule.threads.chunks import Chunking
 from graphc.ir.kernel.dims import dims_of_kernel
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms
@@ -325,7 +326,7 @@ class KernelEmitter:
         product_of = self.products.get(value) if isinstance(value, str) else None
         if product_of is not None:
             a, b = (self.function.widen(self.operand(r), at, acc.width) for r in product_of.args)
-            if product_of.op != "mul":
+            if product_of.op not in FACTORS:
                 return self.scalar.add_dot(product_of.op, a, b, old, acc.width)
             return self.scalar.emit("fma", [a, b, old], [acc.dtype] * 3, acc.dtype, acc.width)
         register = self.function.widen(self.operand(value), at, acc.width)
@@ -412,13 +413,24 @@ class KernelEmitter:
             for acc in [self.live[name]]
             for key in acc.registers
         ]
-        loop = self.function.open_loop(stmt.axis)
+        loop = self.function.open_loop(stmt.axis, end=self._end(stmt))
         for acc, key in carried:
             acc.registers[key] = self.function.phi(loop, register_type(acc.dtype, acc.width), acc.registers[key])
         self.body(stmt.body)
         after = self.function.close_loop(loop, [acc.registers[key] for acc, key in carried])
         for (acc, key), register in zip(carried, after, strict=True):
             acc.registers[key] = register
+
+    def _end(self, stmt: Loop) -> str:
+        """How often a loop runs, where that is not its extent."""
+        if not stmt.until:
+            return ""
+        last = self.values[stmt.until]
+        if last.lanes or last.axes:
+            raise CompileError(f"@{self.kernel.name}: {stmt.axis} ends at several places")
+        extent = self.function.sizes.value(stmt.axis.extent)
+        least = self.scalar.emit("max", [last.parts[()], "0"], [int64, int64], int64, 0)
+        return self.scalar.emit("min", [least, extent], [int64, int64], int64, 0)
 
 
 def _flat(digits: list[tuple[int, int]]) -> int:
@@ -437,7 +449,7 @@ def _fusable_products(kernel: Kernel) -> dict[str, Let]:
     for stmt, _ in walk(kernel.body):
         if isinstance(stmt, Let):
             uses.update(a for a in stmt.args if isinstance(a, str))
-            if stmt.op in PRODUCTS and (stmt.op != "mul" or stmt.dtype.kind == "f"):
+            if stmt.op in PRODUCTS and (stmt.op not in FACTORS or stmt.dtype.kind == "f"):
                 products[stmt.name] = stmt
         elif isinstance(stmt, Acc):
             combines[stmt.name] = stmt.combine

@@ -176,7 +176,7 @@ class FunctionWriter:
         self.block = loop.header
         if not once:
             self._slot(loop, "i64", start, loop.counter)
-        if part:
+        if part and start != "0":
             # NOTE: "freeze" hides that the counter counts. LLVM would take ten times as long for the addresses inside
             # if it took into account where the loop starts.
             self.scopes[-1].register = self.line(f"freeze i64 {loop.counter}")

@@ -59,7 +59,7 @@ def suffix(dtype: DType, lanes: int) -> str:
     return f"v{lanes}{name}" if lanes else name
 
 
-_FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "rem": "frem"}
+_FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "weigh": "fmul", "div": "fdiv", "rem": "frem"}
 _INT = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
 _FCMP = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 _FLOAT_CALL = {"sqrt", "floor", "ceil", "trunc", "roundeven", "copysign"}

@@ -17,6 +17,7 @@ from graphc.codegen.schedule.lanes.choose import vectorise
 from graphc.codegen.schedule.lanes.transpose import holds_transposed, transposed_tiles
 from graphc.codegen.schedule.loops.index_set_splitting import split_index_sets
 from graphc.codegen.schedule.loops.transform import hoist
+from graphc.codegen.schedule.reduce.masked_sums import end_masked_sums
 from graphc.codegen.schedule.reduce.narrow_loads import find_narrow_loads
 from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.map import Names, map_statements
@@ -145,6 +146,25 @@ class Lanes:
 
 
 @dataclass(frozen=True)
+class MaskedSums:
+    """Needs: register blocks. Does: ends sums of one row, over what does not fit into L1, where only weights of 0
+    follow or a mask replaces the sums. Leaves: loops that read what is seen; other nests as they are.
+
+    ``for i: s += weigh(p[i], v[i])`` -> ``n`` is the place behind the last ``p[i]`` that is not 0, and
+    ``for i until n: s += weigh(p[i], v[i])``."""
+
+    name: str = "masked-sums"
+
+    def run(self, nest: Nest, context: Context) -> StepResult:
+        """Looks at every register block of one row."""
+        if nest.tile is None or nest.tile.rows > 1:
+            return StepResult(nest, 0)
+        body = end_masked_sums(nest.kernel.body, nest.names, context.target)
+        reasons = ("sums end behind what a mask leaves of them",) if body != nest.kernel.body else ()
+        return replace(_with_body(nest, body if reasons else nest.kernel.body), reasons=reasons)
+
+
+@dataclass(frozen=True)
 class Expand:
     """Needs: a kernel that no step changes any more. Does: writes transcendental operations out as polynomials. Leaves:
     arithmetic that every target has, so that no library is called.
@@ -169,6 +189,7 @@ STEPS: tuple[NestStep, ...] = (
     Hoist(),
     NarrowLoads(),
     Lanes(),
+    MaskedSums(),
     # Last, for one operation is easier to move and to price than the twenty that it becomes.
     Expand(),
 )

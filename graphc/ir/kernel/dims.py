@@ -106,7 +106,7 @@ class _Binder:
 
     def loop(self, loop: Loop) -> Sequence[Stmt]:
         axis = self.axis(loop.axis)
-        return () if _never_runs(axis) else (Loop(axis, loop.kind, self.body(loop.body)),)
+        return () if _never_runs(axis) else (replace(loop, axis=axis, body=self.body(loop.body)),)
 
     def leaf(self, stmt: Stmt) -> Sequence[Stmt]:
         if not indices_of(stmt):

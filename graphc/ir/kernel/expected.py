@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeVar
 
 from graphc.base.size import hint, is_size
@@ -42,7 +43,11 @@ def holds_sizes(body: tuple[Stmt, ...]) -> bool:
 
 
 def _with_axes(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    return tuple(Loop(expected_axis(s.axis), s.kind, _with_axes(s.body)) if isinstance(s, Loop) else s for s in body)
+    return tuple(_with_expected_axis(s) if isinstance(s, Loop) else s for s in body)
+
+
+def _with_expected_axis(loop: Loop) -> Loop:
+    return replace(loop, axis=expected_axis(loop.axis), body=_with_axes(loop.body))
 
 
 def _expected_atom(atom: Atom) -> Index:

@@ -141,6 +141,7 @@ _INFIX = {
     "add": "({} + {})",
     "sub": "({} - {})",
     "mul": "({} * {})",
+    "weigh": "({} * {})",
     "neg": "(-{})",
     "eq": "({} == {})",
     "ne": "({} != {})",
@@ -311,7 +312,8 @@ class _Translator:
 
     def loop(self, stmt: Loop) -> None:
         """Every kind of loop runs in order."""
-        self._line(f"for {self._define(stmt.axis.name)} in range({stmt.axis.extent}):")
+        until = f"min({stmt.axis.extent}, {self._ref(stmt.until)})" if stmt.until else f"{stmt.axis.extent}"
+        self._line(f"for {self._define(stmt.axis.name)} in range({until}):")
         self.depth += 1
         self._line("pass")
         self._body(stmt.body)

@@ -62,7 +62,7 @@ def _mapped_loop(
     leave: Callable[[Loop], Sequence[Stmt]] | None,
 ) -> Sequence[Stmt]:
     inner = map_statements(loop.body, leaf=leaf, enter=enter, leave=leave)
-    mapped = loop if inner is loop.body else Loop(loop.axis, loop.kind, inner)
+    mapped = loop if inner is loop.body else replace(loop, body=inner)
     return (mapped,) if leave is None else leave(mapped)
 
 
@@ -156,6 +156,8 @@ def operands_of(stmt: Stmt) -> tuple[Ref, ...]:
         return stmt.args
     if isinstance(stmt, Acc):
         return (stmt.init,)
+    if isinstance(stmt, Loop):
+        return (stmt.until,) if stmt.until else ()
     return (stmt.value,) if isinstance(stmt, Store | Update) else ()
 
 
@@ -234,4 +236,4 @@ class BodyCopier:
     def _loop(self, loop: Loop) -> Sequence[Stmt]:
         axis = self.names.axis("i", loop.axis.extent)
         self.axes[loop.axis] = axis
-        return (Loop(axis, loop.kind, self.body(loop.body)),)
+        return (Loop(axis, loop.kind, self.body(loop.body), self.name(loop.until)),)

@@ -196,10 +196,11 @@ class _Reader:
         if axis.name in self.axes:
             c.refuse(f"{axis.name} is an axis of an outer loop already", name)
         kind = c.expect(*LOOP_KINDS).text
+        until = c.expect_kind("word", "the name of a scalar").text if c.accept("until") else ""
         self.axes[axis.name] = axis
         body = self.body()
         del self.axes[axis.name]
-        return Loop(axis, kind, body)
+        return Loop(axis, kind, body, until)
 
     def store(self) -> Store:
         c = self.cursor

@@ -151,10 +151,12 @@ def _nibble(a: Any) -> Any:
 
 
 _ALL = "fiu"
+# NOTE: "weigh" is a product of which the second factor need not be read where the first one is 0: it counts as finite.
 _OPS = [
     ScalarOp("add", 2, "same", _ALL, np.add),
     ScalarOp("sub", 2, "same", _ALL, np.subtract),
     ScalarOp("mul", 2, "same", _ALL, np.multiply),
+    ScalarOp("weigh", 2, "same", "f", np.multiply),
     ScalarOp("div", 2, "same", _ALL, _int_div, slow=True),
     ScalarOp("rem", 2, "same", _ALL, _int_rem),
     ScalarOp("neg", 1, "same", _ALL, np.negative),

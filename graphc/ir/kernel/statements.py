@@ -136,6 +136,9 @@ class Loop:
     axis: Axis
     kind: str
     body: tuple[Stmt, ...]
+    until: str = ""
+    """Name of an i64 scalar that says before which iteration a ``reduce`` loop ends, if that is less than the extent:
+    what the iterations behind it would add changes nothing. Empty for a loop over the whole axis."""
 
 
 Stmt = Let | IndexLet | Load | Store | Acc | Update | Read | Prefetch | Loop

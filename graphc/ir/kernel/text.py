@@ -194,5 +194,5 @@ _PRINTERS: dict[type, Callable[[Any], str]] = {
     Update: lambda s: f"update {s.acc} with {_print_ref(s.value)}",
     Read: lambda s: f"{s.name} = read {s.acc}",
     Prefetch: lambda s: f"prefetch {print_name('%', s.buffer)}[{s.index}]",
-    Loop: lambda s: f"for {s.axis.name} in {s.axis.extent} {s.kind} {{",
+    Loop: lambda s: f"for {s.axis.name} in {s.axis.extent} {s.kind} {f'until {s.until} ' if s.until else ''}{{",
 }

@@ -261,6 +261,9 @@ class _Verifier:
     def loop(self, stmt: Loop) -> None:
         require(stmt.kind in LOOP_KINDS, f"loop kind {stmt.kind} is none of {', '.join(LOOP_KINDS)}")
         require(at_most(0, stmt.axis.extent), f"axis {stmt.axis} has extent {stmt.axis.extent}")
+        if stmt.until:
+            require(stmt.kind == "reduce", f"a {stmt.kind} loop runs over its whole axis, not until {stmt.until}")
+            require(self.scalar(stmt.until) is int64, f"the number of iterations {stmt.until} is no i64")
         self.scopes.append({})
         self.loops.append(stmt)
         self.define(stmt.axis.name, stmt.axis)

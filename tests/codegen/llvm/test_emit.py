@@ -265,3 +265,35 @@ def _most_loads_before_a_product(lines: list[str]) -> int:
         loads = 0 if "@llvm.fma" in line else loads + (" load " in line)
         most = max(most, loads)
     return most
+
+
+FIRST = """
+    kernel @k(%n: i64[40] in, %x: f32[64] in, %y: f32[80] out) {
+      for i in 40 parallel {
+        m: i64 = load %n[i]
+        v: i64 = rem(m, i64(12))
+        for u in 2 unroll {
+          acc s: f32 = add f32(1.0)
+          for o in 8 reduce until v {
+            for l in 4 vector {
+              x: f32 = load %x[8*o + 4*u + l]
+              update s with x
+            }
+          }
+          t = read s
+          store %y[2*i + u] = t
+        }
+      }
+    }"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_sum_ends_where_a_scalar_says(target: str):
+    """Before the first step (also for less than none), behind the last one, and anywhere between."""
+    check_native(kernel_of(FIRST), target_or_skip(target))
+
+
+def test_copies_of_a_sum_end_together():
+    text = FIRST.replace("acc s", "w: i64 = load %n[u]\n          acc s").replace("until v", "until w")
+    with pytest.raises(CompileError, match="o ends at several places"):
+        emitted(kernel_of(text))

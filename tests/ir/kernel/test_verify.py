@@ -121,6 +121,18 @@ kernel @k(%x: f32[64] in, %y: f32[1] out) {
   store %y[0] = v2
 }
 """,
+    "a sum of the first elements": """
+kernel @k(%n: i64[1] in, %x: f32[64] in, %y: f32[1] out) {
+  v1: i64 = load %n[0]
+  acc a1: f32 = add f32(0.0)
+  for i0 in 64 reduce until v1 {
+    v2: f32 = load %x[i0]
+    update a1 with v2
+  }
+  v3 = read a1
+  store %y[0] = v3
+}
+""",
     "accumulator read in an outer reduce loop": """
 kernel @k(%y: f32[1] inout) {
   for i0 in 4 reduce {

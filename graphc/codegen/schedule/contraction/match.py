@@ -14,7 +14,9 @@ from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms
 from graphc.ir.kernel.map import map_indices, substitute_axes
 from graphc.ir.kernel.statements import Acc, IndexLet, Kernel, Let, Load, Loop, Read, Stmt, Store, Update, walk
 
-PRODUCTS = ("mul", "dot2", "dot4")
+FACTORS = ("mul", "weigh")
+"""Products of two numbers."""
+PRODUCTS = (*FACTORS, "dot2", "dot4")
 """Operations on two operands that are summed."""
 UNPACKING = ("shl", "shr", "shr_unsigned", "and", "xor", "nibble")
 """Operations that choose some bits of a word as a factor."""
@@ -142,7 +144,7 @@ def _product(inner: tuple[Stmt, ...]) -> tuple[Load, Load, str] | None:
     if len(updates) != 1 or product is None or product.op not in PRODUCTS:
         return None
     made = _factors(s for s in inner if s is not product and s is not updates[0])
-    if made is None or (product.op == "mul" and product.dtype.kind != "f"):
+    if made is None or (product.op in FACTORS and product.dtype.kind != "f"):
         return None
     left, right = product.args
     a, b = (made.get(x) if isinstance(x, str) else None for x in (left, right))

@@ -303,8 +303,10 @@ def _prefetching(
     k, size, turns = target.costs.contraction, hint(packed.size) * packed.load.dtype.itemsize, hint(turns)
     fits = run[2] * hint(packed.depth) * packed.load.dtype.itemsize <= target.l2_bytes // 2
     next_panel = fits and size > target.l2_bytes * k.prefetched_l2 and 1 < turns <= k.panel_turns
-    under_way = len(places) >= k.prefetched_lines and not c.unpacked
-    once = turns == 1 and size > target.l2_bytes and not under_way
+    if c.unpacked:  # so slowly that nothing is lost if it is near already, as it is not among many of its kind
+        once = turns == 1 and size > target.l1_bytes
+    else:
+        once = turns == 1 and size > target.l2_bytes and len(places) < k.prefetched_lines
     steps = c.reduced[:-1] if packed.load.name == c.unpacked else c.reduced
     if not steps or packed.reduced != steps or not (next_panel or once):
         return c

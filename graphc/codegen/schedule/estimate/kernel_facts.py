@@ -17,7 +17,7 @@ from graphc.ir.kernel.statements import Acc, IndexLet, Kernel, Let, Load, Loop, 
 
 LANE_KINDS = ("vector", "unroll")
 """Loops whose body is emitted once, see ir.kernel.statements."""
-_ARITHMETIC = {"add": 1, "sub": 1, "mul": 1, "div": 1, "sqrt": 1, "fma": 2, "min": 1, "max": 1, "neg": 1, "abs": 1}
+_ARITHMETIC = dict.fromkeys(("add", "sub", "mul", "weigh", "div", "sqrt", "min", "max", "neg", "abs"), 1) | {"fma": 2}
 """Operations on floats that count, and as how many."""
 
 

@@ -1,0 +1,72 @@
+"""Products whose first factors are 0 where something is masked: what of the second one only meets these is not read."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphc.base.dtypes import float32, int32
+from graphc.base.errors import DTypeError, ShapeError
+from graphc.ir.kernel.index import Index
+from graphc.ir.kernel.lowering import LowerContext, OperandRef
+from graphc.ir.kernel.nest import Scalar
+from graphc.ir.op import ErrorSample, Sample, Trait
+from graphc.ir.types import TensorType
+from graphc.ops.define import define
+from graphc.ops.matrix_product import at_batch, product_type
+from graphc.ops.rules import check_kind
+from graphc.ops.samples import floats, plain
+
+
+def _infer(a: TensorType, b: TensorType) -> TensorType:
+    check_kind("masked_matmul", 0, a.dtype, "f")
+    return product_type("masked_matmul", a, b)
+
+
+def _reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.matmul(a, b)
+
+
+def _lower(c: LowerContext, index: tuple[Index, ...], a: OperandRef, b: OperandRef) -> Scalar:
+    batch, m, n = index[:-2], index[-2], index[-1]
+
+    def product(k: Index) -> Scalar:
+        left, right = (c.load(x, (*at_batch(x, batch), *at)) for x, at in ((a, (m, k)), (b, (k, n))))
+        return c.nest.op("weigh", left, right)
+
+    return c.nest.reduce("add", 0, a.dtype, [a.shape[-1]], product)
+
+
+def _samples() -> list[Sample]:
+    """Rows with zeros: at the end, between others, nowhere and everywhere."""
+
+    def one(*lead: int, seen: slice, depth: int, columns: int) -> Sample:
+        a = np.zeros((*lead, depth), np.float32)
+        a[..., seen] = floats((*lead, depth), "float32")[..., seen]
+        return plain(a, floats((*lead[:-1], depth, columns), "float32"))
+
+    return [
+        one(3, 1, seen=slice(0, 21), depth=40, columns=33),
+        one(2, 2, 1, seen=slice(5, 30, 7), depth=35, columns=64),
+        one(1, seen=slice(0, 0), depth=17, columns=5),
+        one(4, seen=slice(None), depth=6, columns=9),
+    ]
+
+
+masked_matmul = define(
+    "masked_matmul",
+    "A matrix product whose rows are 0 where something is masked. What of b only meets zeros counts as finite: it need "
+    "not be read.",
+    "a b",
+    _infer,
+    reference=_reference,
+    lower=_lower,
+    traits=Trait.PURE | Trait.CONTRACTION,
+    multiply_adds=lambda types, results, attrs: results[0].size * types[0].shape[-1],
+    samples=_samples,
+    error_samples=(
+        ErrorSample(
+            (TensorType(float32, (2, 3)), TensorType(float32, (4, 2))), "inner dimensions differ", {}, ShapeError
+        ),
+        ErrorSample((TensorType(int32, (2, 2)), TensorType(int32, (2, 2))), "operand 0 is", {}, DTypeError),
+    ),
+)

@@ -120,13 +120,13 @@ class Setting:
         known = {name: _dimension(name, *d) for name, d in self.case.dims.items()}
         return tuple(known[s] if isinstance(s, str) else s for s in self.case.shape)
 
-    def own(self) -> Run:
+    def for_all(self) -> Any:
         """graphc, one program for all sizes."""
-        return _called(graphc.compile(self.model, dims=[self.spec()]))
+        return graphc.compile(self.model, dims=[self.spec()])
 
-    def fixed(self) -> Run:
-        """graphc, a program for each size."""
-        return _called(graphc.compile(self.model))
+    def own(self) -> Run:
+        """The call of ``for_all``."""
+        return called(self.for_all())
 
     @cached_property
     def torch_model(self) -> tuple[ModuleType, Any]:
@@ -185,7 +185,9 @@ def _dimension(name: str, low: int, high: int, step: int) -> Any:
     return step * graphc.Dim(name, low // step, high // step)
 
 
-def _called(compiled: Any) -> Run:
+def called(compiled: Any) -> Run:
+    """The call of a compiled function."""
+
     def run(x: Array) -> Any:
         with graphc.no_grad():
             return compiled(graphc.from_numpy(x))
@@ -252,12 +254,14 @@ def run_fixed(case: Case, count: int, rounds: int, seconds: float) -> list[dict[
     """One program for all sizes beside the program for each, in alternating rounds; errors are against eager mode."""
     setting = Setting(case)
     start = time.perf_counter()
-    own = setting.own()
+    program = setting.for_all()
+    own = called(program)
     own(case.input(case.limits(1)[0]))
     compiled_s = time.perf_counter() - start
     rows: list[dict[str, Any]] = []
     for sizes in case.limits(count):
-        x, fixed = case.input(sizes), setting.fixed()
+        x, of_size = case.input(sizes), graphc.compile(setting.model)
+        fixed = called(of_size)
         start = time.perf_counter()
         fixed(x)
         fixed_s = time.perf_counter() - start
@@ -272,6 +276,8 @@ def run_fixed(case: Case, count: int, rounds: int, seconds: float) -> list[dict[
         row |= {f"{name}_ms": statistics.median(found) for name, found in times.items()}
         row["ratio"] = statistics.median(b / a for a, b in zip(times["one"], times["fixed"], strict=True))
         row |= {"compile_s": compiled_s, "fixed_compile_s": fixed_s}
+        plans = program.programs[-1], of_size.programs[-1]
+        row |= {"code": plans[0].code, "fixed_code": plans[1].code, "chosen": plans[0].chosen}
         rows.append(row)
         tell(f"{case.name} {sizes}: {row['ratio']:.2f}")
     return rows
@@ -307,6 +313,8 @@ def format_fixed(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
         first = rows[0]
         both = f"{first['compile_s']:.2f} s", f"{statistics.median(r['fixed_compile_s'] for r in rows):.2f} s"
         lines.append(f"| {case} | to compile | {both[0]} | {both[1]} | | |")
+        most = max(r["fixed_code"] for r in rows)
+        lines.append(f"| {case} | code, bytes ({first['chosen']} kernels in versions) | {first['code']} | {most} | | |")
     return "\n".join(lines)
 
 

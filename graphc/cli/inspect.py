@@ -75,6 +75,7 @@ def _native(manifest: Manifest | None, code: bytes | None) -> dict[str, Any] | N
         "features": list(manifest.target.features),
         "arena": hint(manifest.arena),
         "code_bytes": len(code),
+        **({"chosen": manifest.chosen} if manifest.dims else {}),
         "versions": manifest.versions,
     }
 
@@ -122,4 +123,5 @@ def _native_text(native: dict[str, Any] | None) -> str:
     if native is None:
         return "none: compiled when it is loaded"
     code, arena = console.bytes_text(native["code_bytes"]), console.bytes_text(native["arena"])
-    return f"{code} for {native['triple']} ({native['cpu']}), arena {arena}; used with --trust only"
+    chosen = f"{native['chosen']} kernels in several versions, " if native.get("chosen") else ""
+    return f"{code} for {native['triple']} ({native['cpu']}), {chosen}arena {arena}; used with --trust only"

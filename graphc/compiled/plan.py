@@ -27,11 +27,14 @@ class Plan:
     nanoseconds: int
     """Expected time of a call on one core, roughly, the backward pass included; 0 when unknown. With named dimensions
     that of a call of the expected sizes."""
+    chosen: int = 0
+    """Kernels that have several versions, one of which runs in a call; 0 without named dimensions."""
 
     def __str__(self) -> str:
+        chosen = f", {self.chosen} kernels in several versions" if self.chosen else ""
         return (
             f"{self.name}({', '.join(self.signature)}): arena {self.arena}, constants {self.constants}, prepacked "
-            f"{self.prepacked}, code {self.code} bytes, about {self.nanoseconds / 1000:.1f} us"
+            f"{self.prepacked}, code {self.code} bytes{chosen}, about {self.nanoseconds / 1000:.1f} us"
         )
 
 
@@ -50,6 +53,7 @@ def plan_of(*programs: Executable, sizes: Mapping[str, int] = MappingProxyType({
         sum(spec.nbytes for spec in first.bound if spec.path.startswith(PREPACKED)),
         sum(program.code_bytes for program in programs),
         sum(m.nanoseconds for m in manifests),
+        sum(m.chosen for m in manifests),
     )
 
 

@@ -203,7 +203,8 @@ def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:
     spec, expected = target_spec(target), program_ns(program, target.roofline)
     built_by = cache.versions()
     dims = tuple(dims_of_program(program).values())
-    manifest = Manifest(program.name, ENTRY, tuple(buffers), program.arena, end, spec, built_by, expected, dims)
+    chosen = sum(k.versions > 1 for k in program.kernels)
+    manifest = Manifest(program.name, ENTRY, tuple(buffers), program.arena, end, spec, built_by, expected, dims, chosen)
     return manifest, constants
 
 

@@ -52,6 +52,8 @@ class KernelReport:
     """Bytes of arguments read and written, each element once."""
     loops: tuple[int, ...] = ()
     """Iterations of the loops around the call, outermost first: steps of a scan, or blocks (blocks.tile_and_fuse)."""
+    versions: int = 1
+    """Nests of which a call runs one, by its sizes; ``schedule`` is that of expected sizes."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +185,7 @@ def _report(program: Program, number: int, call: Call, facts: KernelFacts, origi
         flops,
         moved,
         loops,
+        kernel.versions,
     )
     return KernelReport(number, call.kernel, kind, _ops(nodes), modules_of(nodes), source, reads, writes, *shape)
 
@@ -239,7 +242,9 @@ def _lines(explanation: Explanation) -> list[str]:
     calls = explanation.calls
     lines = [f"{explanation.name}: {len(calls)} kernel calls"]
     if explanation.dims:
-        lines.append(f"one program for {'; '.join(explanation.dims)}; figures are for the hints")
+        chosen = len({call.kernel for call in calls if call.versions > 1})
+        versions = f"{chosen} kernels have several versions" if chosen else "no kernel has several versions"
+        lines.append(f"one program for {'; '.join(explanation.dims)}; figures are for the hints; {versions}")
     if explanation.layouts:
         estimates = ", ".join(f"{name} {cycles:.3g}" for name, cycles in explanation.layouts.items())
         lines.append(f"layout of images: {explanation.layout} (estimated cycles: {estimates})")
@@ -281,6 +286,8 @@ def _call_lines(call: KernelReport) -> list[str]:
         lines.append(f"   from      {', '.join(call.modules) or call.source}")
     lines.append(f"   memory    {', '.join(call.reads) or 'nothing'} -> {', '.join(call.writes)}")
     lines.append(f"   schedule  {call.schedule}")
+    if call.versions > 1:
+        lines.append(f"   versions  {call.versions}, chosen by the sizes of a call")
     if call.loops:
         lines.append(f"   repeated  {' x '.join(map(str, call.loops))} times, in turn with its neighbours")
     if call.scratch:

@@ -152,9 +152,12 @@ class Manifest:
     """Expected time of a call on one core, roughly; 0 when unknown. Short calls keep the interpreter lock."""
     dims: tuple[Dimension, ...] = ()
     """The named dimensions, in order of name; a call gives their sizes behind the address of the arena."""
+    chosen: int = 0
+    """Kernels that have several versions, one of which runs in a call."""
 
     def __post_init__(self) -> None:
         _check_dims(self.dims, [*(n for b in self.buffers for n in b.pattern), self.arena])
+        _require(self.chosen >= 0, f"{self.chosen} kernels have several versions")
         _require(self.nanoseconds >= 0, f"the expected time is {self.nanoseconds}")
         _require(self.entry.isidentifier(), f"the entry {self.entry!r} is no name")
         _require(
@@ -358,8 +361,8 @@ def to_json(record: Any) -> bytes:
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False, default=str).encode()
 
 
-_OF_DIMS = ("dims", "assumptions")
-"""Fields that only records with named dimensions have."""
+_OF_DIMS: Mapping[str, Any] = {"dims": [], "assumptions": [], "chosen": 0}
+"""Fields that only records with named dimensions have, and what says that there are none."""
 _GIVEN = "equals"
 """That which only numbers among inputs have."""
 
@@ -415,10 +418,10 @@ def _decode_record(cls: Any, value: Any, where: str, dims: Dims) -> Any:
     names = set(hints)
     if "dims" in names and isinstance(value, dict):
         declared = _decode(hints["dims"], value.get("dims", []), f"{where}.dims", {})
-        empty = [name for name in _OF_DIMS if name in names and value.get(name) == []]
+        empty = [name for name, none in _OF_DIMS.items() if name in names and value.get(name) == none]
         _require(not empty, f"{where}.{', '.join(empty)} declares none")
         dims = {d.name: d for d in declared}
-        value = {**{name: [] for name in _OF_DIMS if name in names}, **value}
+        value = {**{name: none for name, none in _OF_DIMS.items() if name in names}, **value}
     if _GIVEN in names and isinstance(value, dict) and value.get(_GIVEN, 0) is not None:
         value = {_GIVEN: None, **value}
     if not isinstance(value, dict) or set(value) != names:

@@ -45,7 +45,8 @@ def test_one_program_is_compared_with_that_of_each_size():
     rows = sizes.run_fixed(SMALL, 3, 2, 0.001)
     assert [row["sizes"]["batch"] for row in rows][:2] == [1, 20] and len(rows) == 3
     assert all(row["error"] < 1e-5 and row["ratio"] > 0 for row in rows)
-    assert sizes.format_fixed({"small": rows}).count("| small |") == 4
+    text = sizes.format_fixed({"small": rows})
+    assert text.count("| small |") == 5 and "| small | code, bytes (0 kernels in versions) |" in text
 
 
 def test_what_cannot_be_run_is_told():

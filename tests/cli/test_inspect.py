@@ -49,7 +49,9 @@ def test_native_code_is_described(models: Path, tmp_path: Path, graphc: Graphc):
     graphc("compile", f"{models}:double", "--input", "x:f32[2]", "-o", path, "--native")
     assert "used with --trust only" in graphc("inspect", path).out
     native = json.loads(graphc("inspect", path, "--json").out)["native"]
-    assert native["triple"] and native["code_bytes"] > 100 and native["features"]
+    assert native["triple"] and native["code_bytes"] > 100 and native["features"] and "chosen" not in native
+    graphc("compile", f"{models}:double", "--input", "x:f32[batch=1..64,2]", "-o", path, "--native")
+    assert json.loads(graphc("inspect", path, "--json").out)["native"]["chosen"] == 0
 
 
 def test_files_that_are_no_models(net: Path, tmp_path: Path, graphc: Graphc):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
+from graphc.base.size import at as size_at
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.emit import emit_kernel
 from graphc.codegen.llvm.module import Item, Module
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.threads.chunks import Chunking
+from graphc.ir.kernel.dims import dims_of_kernel
 from graphc.ir.kernel.statements import Kernel
 from graphc.runtime.loader import load_object
 
@@ -34,13 +37,21 @@ class Chunks:
         self.chunking = chunking
         self.library = load_object(kernel_code(kernel, chunking, target), "entry")
 
-    def run(self, arrays: Sequence[np.ndarray], order: Iterable[int] = (0,), chunks: int = 1) -> None:
-        """Runs the chunks in this order, each with scratch memory of its own, full of garbage."""
-        count = len(self.kernel.buffers)
-        scratch = [b for b in self.kernel.buffers if b.role == "scratch"]
-        numbers = [ctypes.c_int64] * 2 if self.chunking else []
+    def run(
+        self,
+        arrays: Sequence[np.ndarray],
+        order: Iterable[int] = (0,),
+        chunks: int = 1,
+        sizes: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        """Runs the chunks in this order, each with scratch memory of its own, full of garbage; ``sizes`` of dimensions
+        by name."""
+        count, dims = len(self.kernel.buffers), dims_of_kernel(self.kernel)
+        at = {d: sizes[name] for name, d in dims.items()}
+        scratch = [replace(b, size=size_at(b.size, at)) for b in self.kernel.buffers if b.role == "scratch"]
+        numbers = [ctypes.c_int64] * (len(dims) + (2 if self.chunking else 0))
         function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * count, *numbers)(self.library.address)
         for chunk in order:
             rooms = [np.full(b.size * b.dtype.itemsize, 0x7F, np.uint8) for b in scratch]
             pointers = [a.ctypes.data for a in (*arrays, *rooms)]
-            function(*pointers, *([chunk, chunks] if self.chunking else []))
+            function(*pointers, *at.values(), *([chunk, chunks] if self.chunking else []))

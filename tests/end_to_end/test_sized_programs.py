@@ -11,6 +11,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
+from graphc.compiled.plan import plan_of
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.compiler.explain import explain
 from graphc.compiler.stages import Stages
@@ -160,3 +161,30 @@ def test_an_explanation_names_the_dimensions():
     assert "batch*time" in found.memory.formula and found.memory.arena >= found.memory.bound > 0
     assert "one program for batch = 1..64 hint 8; time = 1..256 hint 64; figures are for the hints" in str(found)
     assert isinstance(found.as_json()["memory"]["arena"], int)
+
+
+def pooled() -> Graph:
+    """Windows of images that lie side by side: one image has a version of its own."""
+    batch = gc.Dim("images", 1, 64, hint=32)
+    model = nn.Sequential(nn.Conv2d(1, 8, 5), nn.MaxPool2d(2), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 36, 10))
+    gc.manual_seed(0)
+    return gc.trace(model.eval(), gc.rand(4, 1, 16, 16), dims={"input": (batch, 1, 16, 16)})
+
+
+def test_versions_of_kernels_are_counted():
+    found = explain(Stages(pooled()))
+    chosen = sorted({call.kernel for call in found.calls if call.versions == 2})
+    assert chosen and f"{len(chosen)} kernels have several versions" in str(found)
+    assert "versions  2, chosen by the sizes of a call" in str(found)
+    assert "a version of its own for images = 1, there " in str(found)
+    compiled = compile_graph(pooled())
+    assert compiled.manifest.chosen == len(chosen)
+    assert from_json(Manifest, to_json(compiled.manifest)) == compiled.manifest
+    assert f"{len(chosen)} kernels in several versions" in str(plan_of(load_compiled(compiled)))
+    assert "no kernel has several versions" in str(explain(Stages(attention())))
+
+
+def test_versions_are_right_at_every_size():
+    run = Run(pooled())
+    for images in (1, 2, 3, 1, 15, 16, 17, 31, 32, 33, 64, 1):
+        run.check({"images": images})

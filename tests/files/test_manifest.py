@@ -300,6 +300,8 @@ def test_manifests_without_named_dimensions_do_not_say_so():
         ),
         ("dims", [*PLAIN_DIMS, {"name": "zu", "low": 9, "high": 2, "hint": 1, "common": []}], "has the sizes 9..2"),
         ("dims", PLAIN_DIMS[::-1], "not in order"),
+        ("chosen", 0, "chosen declares none"),
+        ("chosen", -1, "-1 kernels have several versions"),
     ],
 )
 def test_sizes_that_are_none_are_refused(field: str, value: object, message: str):

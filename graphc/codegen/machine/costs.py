@@ -239,6 +239,13 @@ class LaneCosts:
     """Statements for each sum in a loop around another one up to which it is nothing but sums."""
     sum_copies: int = 16
     """Vectors side by side of sums of columns, all sums together: longer pieces of each row come faster."""
+    version_gain: float = 1.25
+    """Times the cycles of a version of a kernel for the least sizes that the one for all sizes takes there, at
+    least: what is chosen at the call costs code, and time to compile it."""
+    version_saved: float = 200.0
+    """Cycles that it saves at least."""
+    version_weights: Fraction = Fraction(1, 4)
+    """Part of the L2 cache that weights may take which only such a version reads."""
     transposed_lanes: int = 4
     """Fewest lanes for which a register transpose beats gathering."""
     transposed_statements: int = 16

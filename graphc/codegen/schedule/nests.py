@@ -13,6 +13,7 @@ from graphc.codegen.schedule.forms import common_loops, constant_buffers, fixed_
 from graphc.codegen.schedule.loops.transform import merge_loops, split_loops
 from graphc.codegen.schedule.memory.prepacking import call_invariant_storages
 from graphc.codegen.schedule.steps import put_lanes, run_steps
+from graphc.codegen.schedule.versions import with_least_version
 from graphc.ir.kernel.index import Axis, Div, Index, Mod
 from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Program, Storage, Store, walk
@@ -34,6 +35,7 @@ class Nests:
         program = scheduler.run()
         changed = count_changes(given.program, program)
         reasons = tuple(f"{kernel}: {reason}" for kernel, run in scheduler.runs for reason in run.reasons)
+        reasons = (*reasons, *scheduler.versions)
         steps = added_up(run for _, run in scheduler.runs)
         return PassResult(replace(given, program=program), changed, reasons, steps)
 
@@ -46,8 +48,10 @@ class _Scheduler:
         """What the steps did, with the name of the kernel."""
         self.storages = list(program.storages)
         self.kernels: dict[str, Kernel] = {}
-        self.packings: dict[str, tuple[Packing, Kernel]] = {}
-        """By kernel name: what it wants packed, and the kernel that packs, not scheduled yet."""
+        self.packings: dict[str, list[tuple[Packing, Kernel]]] = {}
+        """By kernel name: what it wants packed, and the kernels that pack, not scheduled yet."""
+        self.versions: list[str] = []
+        """Why kernels have several versions."""
         self.packed: dict[tuple[str, str], str] = {}
         """By (storage, packing kernel): the packed copy of what is fixed."""
         self.fixed = call_invariant_storages(program)
@@ -63,7 +67,7 @@ class _Scheduler:
             kept = common_loops(around, call.loops)
             starts[kept:] = [len(calls)] * (len(call.loops) - kept)
             around = call.loops
-            *before, main = self._packed_call(call, number) if call.kernel in self.packings else [call]
+            *before, main = self._packed_calls(call, number)
             for pack in before:
                 depth = len(pack.loops)
                 calls.insert(starts[depth] if depth < len(starts) else len(calls), pack)
@@ -95,10 +99,16 @@ class _Scheduler:
         nest, runs = run_steps(Nest(kernel, Names(), constants), self.context)
         self.runs += [(kernel.name, run) for run in runs]
         self.kernels[kernel.name] = nest.kernel
-        if nest.packing is not None:
-            self.packings[kernel.name] = nest.packing, self._pack_kernel(kernel, nest.packing)
+        packings = [] if nest.packing is None else [(nest.packing, self._pack_kernel(kernel, nest.packing))]
+        version = with_least_version(kernel, nest, self.context)
+        if version is not None:
+            self.kernels[kernel.name] = version.kernel
+            self.versions.append(f"{kernel.name}: {version.reason}")
+            if version.packing is not None:
+                packings.append((version.packing, self._pack_kernel(kernel, version.packing, len(packings))))
+        self.packings[kernel.name] = packings
 
-    def _pack_kernel(self, kernel: Kernel, packing: Packing) -> Kernel:
+    def _pack_kernel(self, kernel: Kernel, packing: Packing, number: int = 0) -> Kernel:
         names = Names()
         source = kernel.buffer(packing.load.buffer)
         buffers = (
@@ -106,10 +116,17 @@ class _Scheduler:
             Buffer("b1", source.dtype, packing.size, "out"),
         )
         body = split_loops(pack_body(packing, names, "b1", "b0"), names)
-        return Kernel(f"{kernel.name}_pack", buffers, body, kernel.origin)
+        return Kernel(f"{kernel.name}{f'_{number}' if number else ''}_pack", buffers, body, kernel.origin)
 
-    def _packed_call(self, call: Call, number: int) -> list[Call]:
-        packing, pack = self.packings[call.kernel]
+    def _packed_calls(self, call: Call, number: int) -> list[Call]:
+        """The call with all that its kernel wants packed, behind the calls that pack it."""
+        before: list[Call] = []
+        for i, (packing, pack) in enumerate(self.packings[call.kernel]):
+            *packed, call = self._packed_call(call, packing, pack, f"{number}_{i}" if i else str(number))
+            before += packed
+        return [*before, call]
+
+    def _packed_call(self, call: Call, packing: Packing, pack: Kernel, number: str) -> list[Call]:
         kernel = self.program.kernel(call.kernel)
         position = [b.name for b in kernel.arguments].index(packing.load.buffer)
         source = self.program.storage(call.args[position])

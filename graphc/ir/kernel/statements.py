@@ -11,10 +11,10 @@ from graphc.base.dtypes import DType
 from graphc.base.locks import cached_property
 from graphc.ir.kernel.index import Axis, Index
 
-LOOP_KINDS = ("parallel", "serial", "reduce", "vector", "unroll")
+LOOP_KINDS = ("parallel", "serial", "reduce", "vector", "unroll", "version")
 """``parallel``: iterations are independent. ``reduce``: iterations only meet in accumulators (any order).
-``serial``: in order. ``vector`` and ``unroll`` are set by the schedule: the extent is at most one register, or is
-written out."""
+``serial``: in order. The others are set by the schedule. ``vector`` and ``unroll``: the extent is at most one register,
+or is written out. ``version``: one of several nests that make up a kernel, of which one runs in a call, once."""
 COMBINES = ("add", "mul", "max", "min", "and", "or")
 """What an accumulator or a combining store does with its old and the new value."""
 
@@ -174,6 +174,11 @@ class Kernel:
     def arguments(self) -> tuple[Buffer, ...]:
         """The buffers that a call binds."""
         return tuple(b for b in self.buffers if b.role != "scratch")
+
+    @property
+    def versions(self) -> int:
+        """How many nests there are of which a call runs one."""
+        return max(1, sum(isinstance(s, Loop) and s.kind == "version" for s in self.body))
 
 
 def walk(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, tuple[Loop, ...]]]:

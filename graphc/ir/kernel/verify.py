@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType, int64
 from graphc.base.errors import GraphcError, VerifyError
-from graphc.base.size import is_size
+from graphc.base.size import is_one, is_size
 from graphc.base.size_relations import at_most
 from graphc.ir.excerpt import excerpt
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, bounds
@@ -63,7 +63,8 @@ def verify_kernel(kernel: Kernel) -> None:
     - every index lies within its buffer wherever its guard holds, run-time terms within their promised range;
     - no store into an ``in`` buffer, no load from ``out`` or ``scratch`` before a store;
     - in ``parallel`` and ``reduce`` loops a store outside of scratch differs by iteration or combines; an accumulator
-      is not updated across a ``parallel`` loop, and not read across the ``reduce`` loop that updates it.
+      is not updated across a ``parallel`` loop, and not read across the ``reduce`` loop that updates it;
+    - ``version`` loops are all that a kernel consists of, and one of them runs, whatever the sizes are.
     """
     _Verifier(kernel).run()
 
@@ -83,6 +84,7 @@ class _Verifier:
         try:
             self.head()
             self.body(self.kernel.body)
+            self.versions()
         except GraphcError as error:
             raise self.located(error) from None
 
@@ -254,6 +256,13 @@ class _Verifier:
                 )
         self.define(stmt.name, acc.dtype)
 
+    def versions(self) -> None:
+        loops = [s for s in self.kernel.body if isinstance(s, Loop) and s.kind == "version"]
+        if loops:
+            require(len(loops) == len(self.kernel.body), "something stands beside the versions of the kernel")
+            runs = sum(loop.axis.extent for loop in loops)
+            require(is_one(runs), f"of the versions of the kernel {runs} run")
+
     def prefetch(self, stmt: Prefetch) -> None:
         self.buffer(stmt.buffer)
         self.index(stmt.index)
@@ -264,6 +273,7 @@ class _Verifier:
         if stmt.until:
             require(stmt.kind == "reduce", f"a {stmt.kind} loop runs over its whole axis, not until {stmt.until}")
             require(self.scalar(stmt.until) is int64, f"the number of iterations {stmt.until} is no i64")
+        require(stmt.kind != "version" or not self.loops, f"version {stmt.axis} stands inside of another loop")
         self.scopes.append({})
         self.loops.append(stmt)
         self.define(stmt.axis.name, stmt.axis)

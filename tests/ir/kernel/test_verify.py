@@ -66,6 +66,23 @@ kernel @k(%x: f32[100] in, %y: f32[90] out) {
   }
 }
 """,
+    "versions, one of which runs": """
+dim n = 1..8 hint 4
+kernel @k(%x: f32[16*n] in, %y: f32[16*n] out) {
+  for w in -((n + 6) // 8) + 1 version {
+    for i in 16 parallel {
+      v: f32 = load %x[i]
+      store %y[i] = v
+    }
+  }
+  for z in ((n + 6) // 8) version {
+    for i in 16*n parallel {
+      v: f32 = load %x[i]
+      store %y[i] = v
+    }
+  }
+}
+""",
     "memory asked for beyond a buffer": """
 kernel @k(%x: f32[8] in, %y: f32[8] out) {
   for i0 in 8 parallel {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import isqrt
 
 from graphc.base.named_dims import Dim
@@ -38,8 +38,23 @@ def suit_small_sizes(kernel: Kernel, tile: Tile, target: Target, free: frozenset
     return suited if slower[suited.label] * k.clearly_less < slower[tile.label] else tile
 
 
+def cycles_at(kernel: Kernel, tile: Tile, sizes: Mapping[str, int], target: Target, free: frozenset[str]) -> float:
+    """Estimated cycles of a contraction, cut into a block like ``tile``, for the sizes of some dimensions: that of the
+    best block over the same axes, as fewer vectors side by side are computed where a panel is not full."""
+    contraction = find_contraction(_expecting(kernel, sizes))
+    found = rank_tiles(contraction, target, free) if contraction else []
+    alike = [t.cycles for t in found if _names(t) == _names(tile)]
+    return min(alike, default=tile.cycles)
+
+
 def _axes(tile: Tile) -> tuple[Axis | None, ...]:
     return tile.vector, tile.row, tile.column
+
+
+def _names(tile: Tile) -> tuple[str, ...]:
+    """What blocks have in common that differ in their sizes alone."""
+    pack = tile.pack.buffer if tile.pack else ""
+    return (*(axis.name if axis else "" for axis in _axes(tile)), pack)
 
 
 def _fewer(kernel: Kernel) -> Iterator[Kernel]:
@@ -49,4 +64,10 @@ def _fewer(kernel: Kernel) -> Iterator[Kernel]:
     between = {name: isqrt(least[name] * d.hint) for name, d in dims.items()}
     for sizes in (least, between):
         if any(sizes[name] < d.hint for name, d in dims.items()):
-            yield bind_kernel(kernel, {n: Dim(n, d.low, d.high, sizes[n], d.common) for n, d in dims.items()})
+            yield _expecting(kernel, sizes)
+
+
+def _expecting(kernel: Kernel, sizes: Mapping[str, int]) -> Kernel:
+    """The kernel as it would be if these sizes were expected."""
+    known = {name: d for name, d in dims_of_kernel(kernel).items() if name in sizes}
+    return bind_kernel(kernel, {n: Dim(n, d.low, d.high, sizes[n], d.common) for n, d in known.items()})

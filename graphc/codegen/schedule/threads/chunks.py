@@ -120,7 +120,8 @@ class _Planner:
     def units(self, body: tuple[Stmt, ...], around: tuple[Axis, ...]) -> list[_Unit] | None:
         """The statements of a body that have effects, as loops; None when one needs what another one does."""
         uses = [_Uses(stmt) for stmt in body]
-        if any(a.feeds(b) for i, a in enumerate(uses) for j, b in enumerate(uses) if i != j):
+        together = not all(_is_version(stmt) for stmt in body)
+        if together and any(a.feeds(b) for i, a in enumerate(uses) for j, b in enumerate(uses) if i != j):
             return None
         if not all(use.closed for use in uses):
             return None
@@ -128,7 +129,7 @@ class _Planner:
         for stmt, use in zip(body, uses, strict=True):
             if not use.stored:
                 continue
-            loop = stmt if isinstance(stmt, Loop) and stmt.kind == "parallel" else self.wrap(stmt)
+            loop = stmt if isinstance(stmt, Loop) and stmt.kind in ("parallel", "version") else self.wrap(stmt)
             if not all(_is_injective(s, (*around, loop.axis)) for s in use.combining):
                 return None
             found.append(_Unit(loop, self.counts.body(loop.body) + 1))
@@ -152,7 +153,8 @@ class _Planner:
     def open(self, units: list[_Unit], total: int, around: tuple[Axis, ...] = ()) -> None:
         """Opens loops whose iterations are too long to be shared evenly."""
         for unit in units:
-            if unit.cost * self.costs.grains <= total or self.is_wrapped(unit.loop):
+            version = _is_version(unit.loop)
+            if (unit.cost * self.costs.grains <= total and not version) or self.is_wrapped(unit.loop):
                 continue
             axes = (*around, unit.loop.axis)
             inner = self.units(unit.loop.body, axes)
@@ -161,7 +163,11 @@ class _Planner:
             if unit.cost - sum(u.cost * u.iterations for u in inner) > unit.cost * self.costs.repeated:
                 continue
             unit.inner = inner
-            self.open(inner, total, axes)
+            self.open(inner, sum(u.cost * u.iterations for u in inner) if version else total, axes)
+
+
+def _is_version(stmt: Stmt) -> bool:
+    return isinstance(stmt, Loop) and stmt.kind == "version"
 
 
 def _wrapped(body: tuple[Stmt, ...], once: dict[int, Loop]) -> tuple[Stmt, ...]:

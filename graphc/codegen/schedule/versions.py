@@ -1,0 +1,118 @@
+"""Versions of kernels: a nest whose lanes are nearly empty at the least sizes is scheduled once more for these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from graphc.base.dtypes import float32
+from graphc.base.errors import VerifyError
+from graphc.base.named_dims import Dim, dimensions
+from graphc.base.size import LARGEST, Dimension, at, hint
+from graphc.codegen.schedule.base import Context, Nest
+from graphc.codegen.schedule.contraction.for_sizes import cycles_at
+from graphc.codegen.schedule.contraction.pack import Packing
+from graphc.codegen.schedule.estimate.cost import StatementCounts
+from graphc.codegen.schedule.steps import run_steps
+from graphc.ir.kernel.dims import bind_kernel, dims_of_kernel
+from graphc.ir.kernel.map import BodyCopier, Names, map_parts, map_statements
+from graphc.ir.kernel.statements import Kernel, Load, Loop, walk
+from graphc.ir.kernel.verify import verify_kernel
+
+_SUFFIX = "_least"
+"""Behind the names of what belongs to the version for least sizes."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """A kernel with a version for the least size of a dimension beside the one for all others."""
+
+    kernel: Kernel
+    packing: Packing | None
+    """What the version for the least size wants packed, read from the argument ``packing.buffer``."""
+    reason: str
+
+
+def with_least_version(kernel: Kernel, nest: Nest, context: Context) -> Version | None:
+    """A scheduled kernel with a version for the least size of a dimension that runs across lanes, where that is
+    expected to take clearly less time and few more bytes of weights; None elsewhere.
+
+    ``kernel`` is what ``nest`` was before it was scheduled. The version is the nest with that size as a number, put
+    through the same steps."""
+    dimension = next((d for d in dims_of_kernel(kernel).values() if _leaves_lanes_empty(nest, d, context)), None)
+    if dimension is None or (nest.packing is not None and nest.packing.load.buffer not in nest.constants):
+        return None
+    sizes, k = {dimension.name: dimension.low}, context.target.costs.lanes
+    small, _ = run_steps(Nest(bind_kernel(kernel, sizes), Names(), nest.constants), context)
+    if _more_weights(nest, small) > context.target.l2_bytes * k.version_weights:
+        return None
+    before, after = _costs(nest, small, sizes, context)
+    if after * k.version_gain > before or after + k.version_saved > before:
+        return None
+    found = _joined(nest, small, dimension)
+    try:
+        verify_kernel(found.kernel)
+    except VerifyError:  # what lies within a part of a size is not always seen to lie within the size
+        return None
+    why = f"a version of its own for {dimension.name} = {dimension.low}, there {before / after:.2g} times as fast"
+    return replace(found, reason=f"{why} by the estimate")
+
+
+def _leaves_lanes_empty(nest: Nest, dimension: Dimension, context: Context) -> bool:
+    """Whether an axis is across lanes that has fewer elements than a register when the dimension is smallest."""
+    if not 1 <= dimension.low < dimension.hint or nest.form is None:
+        return False
+    if nest.tile is not None:
+        across = [nest.tile.vector]
+    else:
+        left = {s.axis.name for s, _ in walk(nest.kernel.body) if isinstance(s, Loop)}
+        axes = [s.axis for s, _ in walk(nest.form.body) if isinstance(s, Loop)]
+        across = [axis for axis in axes if axis.name not in left]
+    lanes = context.target.lanes(float32)
+    return any(_least(x.extent, dimension) < min(lanes, hint(x.extent)) for x in across)
+
+
+def _costs(nest: Nest, small: Nest, sizes: Mapping[str, int], context: Context) -> tuple[float, float]:
+    """What both nests are expected to cost for these sizes, in one unit: cycles of register blocks, else statements."""
+    if nest.form is not None and nest.tile is not None and small.tile is not None:
+        canonical = replace(nest.kernel, body=nest.form.body)
+        return cycles_at(canonical, nest.tile, sizes, context.target, nest.constants), small.tile.cycles
+    before = StatementCounts().body(bind_kernel(nest.kernel, sizes).body)
+    return before, StatementCounts().body(small.kernel.body)
+
+
+def _least(size: Any, dimension: Dimension) -> int:
+    """What a size is when the dimension is smallest, and others are as expected."""
+    return at(size, {d: d.low if d == dimension else d.hint for d in dimensions((size,)).values()})
+
+
+def _more_weights(nest: Nest, small: Nest) -> int:
+    """Bytes of constants that only the version for least sizes reads; those that it packs count twice."""
+    read = [{s.buffer for s, _ in walk(x.kernel.body) if isinstance(s, Load)} for x in (nest, small)]
+    extra = [b for b in small.kernel.arguments if b.name in read[1] - read[0] and b.name in small.constants]
+    found = sum(hint(b.size) * b.dtype.itemsize for b in extra)
+    if small.packing is not None:
+        fixed = small.packing.load.buffer in small.constants
+        found += hint(small.packing.size) * small.packing.load.dtype.itemsize if fixed else LARGEST
+    return found
+
+
+def _joined(nest: Nest, small: Nest, dimension: Dimension) -> Version:
+    """Both nests in one kernel, each in a loop that runs once or not at all."""
+    kernel, names = nest.kernel, nest.names
+    own = {b.name: b.name + _SUFFIX for b in small.kernel.buffers if b.role == "scratch"}
+    packing = small.packing
+    if packing is not None:
+        own[packing.buffer] = packing.buffer + _SUFFIX
+        packing = replace(packing, buffer=packing.buffer + _SUFFIX)
+    added = [replace(b, name=own[b.name]) for b in small.kernel.buffers if b.name in own]
+    arguments = (*kernel.arguments, *(b for b in added if b.role != "scratch"))
+    scratch = [b for b in (*kernel.buffers, *added) if b.role == "scratch"]
+    renamed = map_statements(small.kernel.body, leaf=lambda s: (map_parts(s, buffer=lambda b: own.get(b, b)),))
+    body = BodyCopier(names, {}).body(renamed)
+    low, high = dimension.low, dimension.high
+    more = (Dim(dimension.name, low, high, dimension.hint, dimension.common) + (high - low - 1)) // high
+    both = ((names.axis("w", 1 - more), body), (names.axis("w", more), kernel.body))
+    loops = tuple(Loop(axis, "version", inner) for axis, inner in both)
+    return Version(replace(kernel, buffers=(*arguments, *scratch), body=loops), packing, "")

@@ -120,6 +120,12 @@ class BufferSpec(TensorSpec):
         _require(self.cls in BUFFER_CLASSES, f"buffer {self.name!r} has the unknown class {self.cls!r}")
         _require((self.offset >= 0) == (self.cls == "constant"), f"buffer {self.name!r} has the offset {self.offset}")
 
+    def of_shape(self, shape: tuple[int, ...]) -> BufferSpec:
+        """The same of the shape that a call has, which nothing checks: it is made anew for each size."""
+        made = object.__new__(BufferSpec)
+        made.__dict__.update(self.__dict__, shape=shape)
+        return made
+
 
 @dataclass(frozen=True)
 class TargetSpec:

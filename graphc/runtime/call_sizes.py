@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,10 @@ from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError
 from graphc.base.named_dims import chosen_sizes, dimensions
 from graphc.base.shape_patterns import ShapePatterns, as_pattern
-from graphc.base.size import Dimension, at
+from graphc.base.size import Dimension, at, is_size
 from graphc.files.manifest import BufferSpec, Manifest
 
-REMEMBERED = 256
+REMEMBERED = 1024
 """Of so many different shapes of inputs it is remembered what their calls take."""
 
 
@@ -134,8 +134,7 @@ class SizesOfCalls:
     def _places(self, specs: Sequence[BufferSpec], values: Mapping[Dimension, int]) -> tuple[Any, ...]:
         found = []
         for spec in specs:
-            shape = tuple([at(extent, values) for extent in spec.shape])
-            if values:
-                spec = replace(spec, shape=shape)
-            found.append((self._slots[spec.name], numpy_type(spec), shape, spec))
+            if any(map(is_size, spec.shape)):
+                spec = spec.of_shape(tuple([at(extent, values) for extent in spec.shape]))
+            found.append((self._slots[spec.name], numpy_type(spec), spec.shape, spec))
         return tuple(found)

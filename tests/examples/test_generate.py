@@ -62,6 +62,7 @@ def test_what_is_not_likely_enough_is_never_drawn():
 
 
 def test_one_program_writes_the_new_tokens_and_reads_what_is_used():
+    gc.manual_seed(0)
     generator = Generator(Decoder(32, 2, 1)).eval()
     dims = {"tokens": (gc.Dim("rows", 1, 8, hint=1), gc.Dim("count", 1, 64, hint=1)), "place": gc.Dim("place", 0, 448)}
     graph = gc.trace(generator, gc.zeros(1, 2, dtype=gc.int64), 128, *settings(), dims=dims)
@@ -72,6 +73,15 @@ def test_one_program_writes_the_new_tokens_and_reads_what_is_used():
         assert len(caches) == 2
         for name in caches:
             assert stored(program, name) == rows * 2 * count * 16
+
+    compiled, found = gc.compile(generator, dims=dims), []
+    for model in (generator, compiled):
+        gc.manual_seed(1)
+        with gc.no_grad():
+            sizes = ((8, 64, 0), (8, 13, 64), (8, 1, 77), (8, 1, 78), (1, 7, 0), (3, 1, 7))
+            drawn = [model(gc.zeros(r, n, dtype=gc.int64), place, *settings()) for r, n, place in sizes]
+        found.append([token.numpy().tolist() for token in drawn])
+    assert found[0] == found[1] and len(compiled.variants) == 1
 
 
 @pytest.mark.parametrize("arguments", [["--prompt", "a" * 500], ["--prompt", ""], ["--tokens", "1"]])

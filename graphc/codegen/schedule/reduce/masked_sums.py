@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from graphc.base.dtypes import bool_, float32, int32, int64
-from graphc.base.size import is_size
+from graphc.base.size import hint, is_size
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.runs import column_runs
 from graphc.codegen.schedule.loops.transform import block_index, wrap
@@ -90,9 +90,9 @@ class _Ending:
         return (*before, *wrap([(x.axis, x.kind) for x in self.block.around], ended))
 
     def _reads_much(self, loop: Loop) -> bool:
-        """Whether a sum reads memory that is not near."""
+        """Whether a sum reads memory that is not near, for the expected sizes."""
         loads = [s for s, _ in walk((loop,)) if isinstance(s, Load)]
-        return any(_span(s) > self.target.l1_bytes for s in loads)
+        return any(hint(_span(s)) > self.target.l1_bytes for s in loads)
 
     # ---- weights
 

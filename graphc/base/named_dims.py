@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from graphc.base.errors import ArgumentError
 from graphc.base.size import LARGEST, Dimension, Quotient, Size, always, is_size, terms
+from graphc.base.size_terms import REMEMBERED, Terms
 
 
 def Dim(
@@ -45,16 +47,28 @@ def size_of(dimension: Dimension) -> Size:
 def dimensions(sizes: Iterable[Any]) -> dict[str, Dimension]:
     """The dimensions on which sizes depend, by name. Raises ArgumentError where two have one name."""
     found: dict[str, Dimension] = {}
-    for atom in (a for size in sizes for monomial, _ in terms(size) for a, _ in monomial):
-        inner = dimensions((atom.operand, atom.divisor)) if isinstance(atom, Quotient) else {atom.name: atom}
-        for name, dimension in inner.items():
-            if found.setdefault(name, dimension) != dimension:
+    for size in sizes:
+        for dimension in _dimensions_of(size.terms) if type(size) is Size else ():
+            other = found.setdefault(dimension.name, dimension)
+            if other is not dimension:
                 raise ArgumentError(
-                    f"two dimensions are named {name}, one of which is {dimension.low}..{dimension.high}, "
-                    f"the other {found[name].low}..{found[name].high}",
+                    f"two dimensions are named {dimension.name}, one of which is {dimension.low}..{dimension.high}, "
+                    f"the other {other.low}..{other.high}",
                     remedy="one gc.Dim object for one dimension",
                 )
     return found
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _dimensions_of(parts: Terms) -> tuple[Dimension, ...]:
+    """The dimensions in terms, each once."""
+    found: dict[Dimension, None] = {}
+    for atom in (a for monomial, _ in parts for a, _ in monomial):
+        if isinstance(atom, Quotient):
+            found.update(dict.fromkeys((*_dimensions_of(terms(atom.operand)), *_dimensions_of(terms(atom.divisor)))))
+        else:
+            found[atom] = None
+    return tuple(found)
 
 
 def chosen_sizes(known: Mapping[str, Dimension], sizes: Mapping[str, int]) -> dict[Dimension, Any]:

@@ -212,6 +212,7 @@ class _EntryWriter:
         self.stamped = stamped
         self.threads = execution.threads
         self.kernels = {k.name: k for k in program.kernels}
+        self.dims_of = {k.name: tuple(dims_of_kernel(k).values()) for k in program.kernels}
         self.owners = owners(program)
         self.bound = {s.name: i for i, s in enumerate(bound_storages(program))}
         temporaries = (s for s in program.storages if s.cls == "temp" and not s.alias)
@@ -451,7 +452,7 @@ class _EntryWriter:
             self.lines.append(f"  %x{number}.{k} = getelementptr inbounds i8, ptr {scratch}, i64 {place}")
             args.append(f"ptr %x{number}.{k}")
             offset += aligned(buffer.size * buffer.dtype.itemsize)
-        args += [f"i64 {register_of(dimension)}" for dimension in dims_of_kernel(kernel).values()]
+        args += [f"i64 {register_of(dimension)}" for dimension in self.dims_of[call.kernel]]
         if call.kernel in self.threads.chunked:
             args += ["i64 %chunk", "i64 %chunks"]
         self.lines.append(f"  call void {self.function(number, call)}({', '.join(args)})")

@@ -307,6 +307,27 @@ def axes_of(index: Index) -> set[Axis]:
 
 def substitute(index: Index, replace: Callable[[Axis | Dynamic], IndexLike | None]) -> Index:
     """Replaces axes and run-time terms; ``replace`` returns None to keep one."""
+    return _with_numbers(index, replace) or _substituted(index, replace)
+
+
+def _with_numbers(index: Index, replace: Callable[[Axis | Dynamic], IndexLike | None]) -> Index | None:
+    """The same where nothing but numbers takes the place of anything, and no quotient or remainder is in it."""
+    kept: list[tuple[Atom, int]] = []
+    constant = index.constant
+    for term in index.terms:
+        if not isinstance(term[0], (Axis, Dynamic)):
+            return None
+        new = replace(term[0])
+        if new is None:
+            kept.append(term)
+        elif type(new) is int:
+            constant += term[1] * new
+        else:
+            return None
+    return Index(tuple(kept), constant)
+
+
+def _substituted(index: Index, replace: Callable[[Axis | Dynamic], IndexLike | None]) -> Index:
     parts: list[Index] = []
     for atom, coefficient in index.terms:
         if isinstance(atom, (Axis, Dynamic)):

@@ -1,4 +1,4 @@
-"""Object code to callable functions, through one LLJIT engine of the process."""
+"""Object code to callable functions, through LLJIT engines of which each links a few programs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ from graphc.runtime import interrupts, threads
 
 Entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 """``void entry(void **buffers)``, called without the interpreter lock."""
+
+LINKED = 16
+"""Programs that one engine links. LLVM keeps 9 KB of each until its engine goes, so when the last of these does; a new
+engine takes half a millisecond."""
 
 _names = itertools.count()
 _lock = Lock()
@@ -37,8 +41,17 @@ class Library:
         self.entry.owners = (tracker, engine)  # type: ignore[attr-defined]
 
 
-@cache
+_present: list[binding.LLJIT] = []
+"""The engine in use, once for each program that it may still link. Older ones belong to their programs alone."""
+
+
 def _engine() -> binding.LLJIT:
+    if not _present:
+        _present[:] = [_new_engine()] * LINKED
+    return _present.pop()
+
+
+def _new_engine() -> binding.LLJIT:
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     machine = binding.Target.from_triple(binding.get_process_triple()).create_target_machine(

@@ -14,6 +14,7 @@ import pytest
 
 from graphc.errors import CompileError
 from graphc.files.manifest import TargetSpec
+from graphc.runtime import loader
 from graphc.runtime.loader import Library, host, load_object, runs_here
 from tests.architecture.scan import ROOT
 from tests.runtime.native import build
@@ -115,3 +116,44 @@ def test_the_host_runs_its_own_code_and_no_other():
     more = dataclasses.replace(here, features=(*here.features, "zz-tensor-cores"))
     assert runs_here(more) == "it needs zz-tensor-cores, which this machine lacks"
     assert "sparc" in runs_here(TargetSpec("sparc-sun-solaris", "", ()))
+
+
+def test_programs_that_are_dropped_leave_nothing_behind():
+    code = build(ADD.format(n=1))
+    usage = in_use()
+    if usage is None:
+        pytest.skip("this C library does not tell what it holds")
+
+    def load(count: int) -> int:
+        for _ in range(count):
+            load_object(code, "entry")
+        gc.collect()
+        return in_use() or 0
+
+    load(4 * loader.LINKED)
+    before = load(loader.LINKED)
+    assert load(20 * loader.LINKED) - before < 20 * loader.LINKED * 500
+
+
+def in_use() -> int | None:
+    """Bytes that malloc has given and not got back."""
+
+    class Usage(ctypes.Structure):
+        _fields_ = [(f"field{i}", ctypes.c_size_t) for i in range(10)]
+
+    ask = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if ask is None:
+        return None
+    ask.restype = Usage
+    found = ask()
+    return found.field7 + found.field4
+
+
+def test_programs_of_one_engine_live_as_long_as_they_are_needed():
+    libraries = [load_object(build(ADD.format(n=n)), "entry") for n in range(3 * loader.LINKED)]
+    for number in range(0, 3 * loader.LINKED, 5):
+        libraries[number] = None  # type: ignore[call-overload]
+    del libraries[: loader.LINKED]
+    gc.collect()
+    for n, library in enumerate(libraries, loader.LINKED):
+        assert library is None or added(library, 1) == n + 1

@@ -113,7 +113,7 @@ def _read(tree: ast.expr, known: Mapping[str, Dimension]) -> Any:
     a, b = _read(tree.left, known), _read(tree.right, known)
     if isinstance(tree.op, ast.Add | ast.Sub):
         return a + b if isinstance(tree.op, ast.Add) else a - b
-    if isinstance(tree.op, ast.FloorDiv) and always("<=", 1, b):
+    if isinstance(tree.op, ast.FloorDiv) and always("<=", 0 if is_size(b) else 1, b):
         return a // b
     if not isinstance(tree.op, ast.Mult) or len(terms(a)) * len(terms(b)) > 1:  # products of sums print as sums
         raise ValueError

@@ -403,7 +403,9 @@ def at(size: Any, values: Mapping[Dimension, int] | None) -> int:
 
 def _atom_at(atom: Atom, values: Mapping[Dimension, int]) -> int:
     if isinstance(atom, Quotient):
-        return at(atom.operand, values) // at(atom.divisor, values)
+        # What is divided by a size of 0 is not used in calls with that; kernels divide by 1 instead, too.
+        divisor = at(atom.divisor, values)
+        return at(atom.operand, values) // (1 if type(divisor) is int and divisor == 0 else divisor)
     return values[atom]
 
 

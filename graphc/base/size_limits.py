@@ -83,7 +83,7 @@ class _Limits:
 
     def at_least_zero(self, size: Any) -> None:
         """Narrows the range of a dimension that alone decides whether a size is negative."""
-        found = list(dimensions([size]).values())
+        found = list(dimensions([size]).values()) if is_size(size) else []
         direction = _direction(size) if len(found) == 1 else 0
         if not direction:
             return
@@ -132,6 +132,9 @@ class _Limits:
                 self.at_least_zero(value - dimension.low)
                 self.at_least_zero(dimension.high - value)
                 return
+        # What never falls, or never rises, is zero in a range: n // 4 == 2 for 8..11.
+        self.at_least_zero(size)
+        self.at_least_zero(-at(size, _Themselves(self.now)))
 
     def is_in_range(self, dimension: Dimension, size: Any) -> bool:
         return is_size(size) or dimension.low <= size <= dimension.high

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from graphc.base import config
 from graphc.base.assumptions import Assumptions
-from graphc.base.errors import ArgumentError, PassError, VerifyError
+from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.locks import Lock
 from graphc.base.named_dims import chosen_sizes
 from graphc.base.shape_patterns import ShapePatterns
-from graphc.base.size import Dimension, SizeNumber, UndecidedSize, at
+from graphc.base.size import Dimension, SizeNumber, at
 from graphc.base.size_limits import limits
 from graphc.compiled.auto_dims import AutoDims
 from graphc.compiled.number_places import Given, GivenNumbers
@@ -127,7 +127,7 @@ def program_for(
     if trace.is_general:
         try:
             return make(general[0], trace.at(call.bound)), general[0]
-        except (UndecidedSize, PassError, VerifyError) as error:
+        except GraphcError as error:
             # NOTE: what is wrong for other reasons is so for the sizes of the call, too, and is raised there.
             program = make(alone, trace.at(call.sizes))
             trace.is_general = False

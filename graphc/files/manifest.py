@@ -296,9 +296,10 @@ def _check_tensor(name: str, dtype: str, shape: tuple[int, ...]) -> None:
     _require(len(name) <= MAX_NAME, f"a name has {len(name)} characters, at most {MAX_NAME} are allowed")
     _require(dtype in BY_NAME and BY_NAME[dtype].name == dtype, f"{name!r} has the unknown element type {dtype!r}")
     _require(len(shape) <= MAX_RANK, f"{name!r} has rank {len(shape)}, at most {MAX_RANK} is allowed")
-    least = [bounds(extent)[0] for extent in shape]
-    _require(all(extent >= 0 for extent in least), f"{name!r} has the shape {list(shape)}")
-    nbytes = prod(max(extent, 1) for extent in least) * BY_NAME[dtype].itemsize
+    # Sizes may be negative where what a model assumes does not hold: time - 1 of a time that is more than 1.
+    ranges = [bounds(extent) for extent in shape]
+    _require(all(most >= 0 for _, most in ranges), f"{name!r} has the shape {list(shape)}")
+    nbytes = prod(max(least, 1) for least, _ in ranges) * BY_NAME[dtype].itemsize
     _require(nbytes <= MAX_BYTES, f"{name!r} with shape {list(shape)} takes {nbytes} bytes, at most {MAX_BYTES}")
 
 

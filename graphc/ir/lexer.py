@@ -235,9 +235,11 @@ class Cursor:
         return tuple(self.list_of(self._extent, "[", "]"))
 
     def _extent(self) -> int:
-        if self.at("-") and self.peek().kind == "number":
-            self.refuse_next("a dimension")
-        return self.size()
+        token = self.token
+        found = self.size()
+        if type(found) is int and found < 0:
+            self.refuse("expected a dimension, found -", token)
+        return found
 
     def tensor_type(self) -> TensorType:
         """``f32[2,3]``."""

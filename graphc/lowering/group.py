@@ -126,7 +126,9 @@ class _GroupLowering:
 
     def halo_source(self, value: Value) -> Value:
         """What the loops over the domain compute of an output."""
-        return halo_source(value, self.members)
+        inner = halo_source(value, self.members)
+        # A padding of nothing reads nothing, and may have been joined with that as any map: it is computed itself.
+        return inner if inner.shape == self.group.shape else value
 
     def inside(self, value: Value, place: Sequence[IndexLike]) -> tuple[Index, ...]:
         """Where an element of what lies inside of an output's halo lies in that output."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.base.dtypes import float32, float64
 from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
-from graphc.base.size import is_one
+from graphc.base.size import always, is_one
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
@@ -324,7 +324,8 @@ def _lower_conv(
     slide = Sliding(weight.shape[2:], stride, padding, dilation)
     n, out, *window = index
     per_group = weight.shape[1]
-    first = out // (weight.shape[0] // groups) * per_group
+    # Without groups, or without any filter, there is nothing to divide.
+    first = 0 if groups == 1 or always("==", weight.shape[0], 0) else out // (weight.shape[0] // groups) * per_group
 
     def product(channel: Index, *at: Index) -> Scalar:
         place = slide.position(window, at)

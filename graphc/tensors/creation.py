@@ -16,8 +16,9 @@ from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, S
 from graphc.base.size import is_size
 from graphc.ops import elementwise as ew
 from graphc.ops.index import iota
+from graphc.ops.math import pow as power
 from graphc.tensors import sampling
-from graphc.tensors.open_numbers import counted, filled_with, is_given, tensor_of
+from graphc.tensors.open_numbers import counted, filled_with, is_given, spaced, tensor_of
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import BY_NUMPY, converted, expose, front, need_tensor, too_large
 
@@ -270,11 +271,16 @@ def _counting(name: str, dtype: Any) -> DType:
     return kind
 
 
-def _steps(name: str, start: Any, end: Any, steps: int, dtype: Any) -> tuple[np.ndarray, DType]:
-    """Numbers at equal distances, from both ends towards the middle; whole ends for a whole type, as in PyTorch."""
+def _steps(name: str, start: Any, end: Any, steps: int, dtype: Any, of: DType | None = None) -> Any:
+    """Numbers at equal distances, from both ends towards the middle, and the type that is asked for; whole ends for a
+    whole type, as in PyTorch. A tensor of the type ``of`` (None: what is asked for) where a number is known in calls
+    only, else an array."""
     kind = _counting(name, dtype)
     (count,) = new_shape((steps,))
     ends = [_number(name, v) for v in (start, end)]
+    if any(map(is_given, (count, *ends))):
+        wanted = [fitted(v, kind) if kind.kind != "f" and not is_given(v) else v for v in ends]
+        return front().own(spaced(*wanted, count, kind if kind.kind == "f" else float64, of or kind)), kind
     real = kind.numpy.type if kind.kind == "f" else np.float64
     low, high = (real(fitted(v, kind)) for v in ends)
     with np.errstate(all="ignore"):
@@ -289,6 +295,8 @@ def linspace(
 ) -> Tensor:
     """``steps`` numbers at equal distances from ``start`` to ``end``, both included."""
     values, kind = _steps("linspace", start, end, steps, dtype)
+    if isinstance(values, Tensor):
+        return _placed(values, requires_grad, device)
     return _finish(values.astype(kind.numpy), requires_grad, device)
 
 
@@ -303,7 +311,10 @@ def logspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """Powers of ``base`` with exponents at equal distances."""
-    exponents, kind = _steps("logspace", start, end, steps, dtype)
+    exponents, kind = _steps("logspace", start, end, steps, dtype, float64)
+    if isinstance(exponents, Tensor):
+        powers = power(front().scalar(float(base), float64), exponents)
+        return _placed(front().own(ew.cast(powers, dtype=kind)), requires_grad, device)
     with np.errstate(all="ignore"):
         return _finish(np.power(float(base), exponents.astype(np.float64)).astype(kind.numpy), requires_grad, device)
 

@@ -53,3 +53,16 @@ def counted(count: Any, first: Any, each: Any, kind: DType) -> Tensor:
     if not (type(first) is int and first == 0):
         steps = ew.add(steps, first)
     return front().own(ew.cast(steps, dtype=kind) if steps.dtype is not kind else steps)
+
+
+def spaced(low: Any, high: Any, count: Any, real: DType, kind: DType) -> Tensor:
+    """``count`` numbers at equal distances, both ends included, from both ends towards the middle; ends or count are
+    given by each call. Computed in the type ``real`` and cast to ``kind``, as linspace does it with numpy."""
+    first, last = (front().scalar(fitted(x, real), real) for x in (low, high))
+    places = iota(shape=(count,), axis=0, dtype=int64)
+    # One number has no distance to another one, and is the first end.
+    each = ew.div(ew.sub(last, first), ew.cast(ew.maximum(front().scalar(count - 1, int64), 1), dtype=real))
+    left = ew.cast(ew.sub(count - 1, places), dtype=real)
+    late = ew.bit_and(ew.ge(places, count // 2), ew.gt(places, 0))
+    values = ew.where(late, ew.sub(last, ew.mul(each, left)), ew.add(first, ew.mul(each, ew.cast(places, dtype=real))))
+    return ew.cast(values, dtype=kind) if kind is not real else values

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import graphc as gc
+from graphc.errors import ShapeError
 
 B, T = gc.Dim("batch", 1, 40, hint=6), gc.Dim("time", 1, 40, hint=8)
 SIZES = [(6, 8), (1, 1), (40, 40), (2, 3), (7, 16), (17, 33), (3, 15)]
@@ -52,10 +53,22 @@ def close(found, expected, title):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5, err_msg=title)
 
 
+def _written_to_nothing(x, a):
+    y = x.clone()
+    y[16:-15][0:1:4] = a
+    return y[16:-15]
+
+
 FOUND = {
     "gradients of what is left of an argument": Found(lambda x: x[gc.tensor([0]), None, gc.tensor([-1])], ((B, T, 3),)),
     "gradients of half of an argument": Found(lambda x: gc.cat([x, x])[x.shape[0] // 2 :][: x.shape[0]], ((B,),)),
     "gradients of every second row": Found(lambda x: x[:, ::2], ((B, T, 4),)),
+    "numbers at equal distances": Found(
+        lambda x: x * gc.linspace(0, 1, x.shape[0]) + gc.logspace(0, 1, x.shape[0]), ((B,),)
+    ),
+    "numbers up to a size": Found(lambda x: x * gc.linspace(-1, x.shape[0] - 1, x.shape[0], dtype=gc.float64), ((B,),)),
+    "a quotient that is a number": Found(lambda x: x.reshape(-1) if x.shape[0] // 30 == 0 else x * 2, ((B,),), 2),
+    "a write to nothing": Found(_written_to_nothing, ((B,), ()), 4),
     "gradients of means over named dimensions": Found(lambda x: x.mean(), ((B, T),)),
 }
 
@@ -93,6 +106,35 @@ def test_what_a_trace_assumed_holds_in_its_file(name, native, tmp_path):
         arguments = given(shapes, *sizes)
         close([loaded(*[a.numpy() for a in map(gc.Tensor.detach, arguments)])], [function(*arguments).numpy()], name)
     assert loaded.plan(batch=sizes[0], time=sizes[1]).arena >= 0
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 5])
+def test_a_padding_of_nothing_is_computed_itself(size):
+    def function(x):
+        part = x[3:3] if size < 5 else x[3:]
+        return (part + part)[1:]
+
+    x, y = (gc.ones(size).requires_grad_() for _ in range(2))
+    function(x).sum().backward()
+    gc.compile(function)(y).sum().backward()
+    assert x.grad.tolist() == y.grad.tolist()
+
+
+def test_a_file_says_sizes_that_only_what_was_assumed_keeps_from_being_negative(tmp_path):
+    path = tmp_path / "f.gcm"
+    gc.export(lambda x: (x[1:], x[:, : x.shape[1] // 3 * -1]), gc.ones(6, 8), path=path, dims=[(B, T)])
+    loaded = gc.load(path)
+    assert [a.shape for a in loaded(np.ones((2, 16), np.float32))] == [(1, 16), (2, 11)]
+
+
+def test_quotients_by_what_may_be_0_are_kept_in_files(tmp_path):
+    n, path = gc.Dim("n", 0, 9, hint=3), tmp_path / "f.gcm"
+    made = gc.export(lambda x: x * 2 if 8 // x.shape[0] == 2 else x, gc.ones(3), path=path, dims=[(n,)])
+    assert any("8 // n" in str(a) for a in made.assumptions)
+    loaded = gc.load(path)
+    assert loaded(np.ones(4, np.float32)).tolist() == [2.0] * 4
+    with pytest.raises(ShapeError, match="was traced for"):
+        loaded(np.ones(0, np.float32))
 
 
 def test_a_traced_graph_whose_types_need_what_was_assumed_is_compiled():

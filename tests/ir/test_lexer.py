@@ -89,6 +89,12 @@ def test_where_is_the_source_line_and_near_words_are_the_remedy():
     assert (error.value.where, error.value.remedy) == ("maximun x", "maximum, maximal")
 
 
+def test_a_shape_may_begin_with_a_negative_multiple():
+    cursor = Cursor("dim n = 1..9 [-2*(n // 2) + n, n - 1]")
+    cursor.declare_dims()
+    assert [str(size) for size in cursor.shape()] == ["-2*(n // 2) + n", "n - 1"]
+
+
 def test_scalars_and_arrays():
     assert Cursor("f32(-inf)").scalar()[0] == float("-inf")
     assert Cursor("bool(true)").scalar()[0] == True  # noqa: E712  (a numpy bool)

@@ -67,6 +67,8 @@ def judged(program: SizedProgram, number: int = 0) -> run.Outcome:
         ways.append(from_file)
     if number % FIRST == 0:
         program = program.only((2, 0, 1, *range(3, len(program.sizes))))
+    if not _is_possible(program):
+        return run.Outcome("dropped", "eager mode refuses it")
     last = run.Outcome(run.EQUAL)
     for way in ways:
         verdict = way(program)
@@ -76,6 +78,17 @@ def judged(program: SizedProgram, number: int = 0) -> run.Outcome:
         if verdict.outcome != run.EQUAL:
             last = run.Outcome(verdict.outcome, f"{verdict.stage}: {verdict.detail}\n{program.text()}")
     return last
+
+
+def _is_possible(program: SizedProgram) -> bool:
+    """Whether eager mode takes it, at the first sizes at least."""
+    with _quiet():
+        try:
+            first = program.at(0)
+            first.net(graphc)(*first.tensors(graphc))
+        except Exception:
+            return False
+    return True
 
 
 def reduced(program: SizedProgram, fails: Callable[[SizedProgram], bool]) -> SizedProgram:

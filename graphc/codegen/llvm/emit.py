@@ -366,6 +366,9 @@ class KernelEmitter:
     def _lane_loop(self, stmt: Loop) -> None:
         """All lanes at once; nothing where none is used."""
         lanes, extent = self.lanes[stmt.axis], stmt.axis.extent
+        if is_size(extent) and lanes == 1:  # 0 or 1: there is one lane, or none
+            self._run_time_loop(Loop(stmt.axis, "serial", stmt.body))
+            return
         if is_size(extent) and not self._has_lanes(extent, lanes):
             some = Axis(f"{stmt.axis.name}_some", (extent + (lanes - 1)) // lanes)
             self._run_time_loop(Loop(some, "serial", (stmt,)))

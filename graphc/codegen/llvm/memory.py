@@ -114,14 +114,16 @@ class MemoryWriter(IndexWriter):
     def _bound(self, index: Index, low: Any, high: Any, before: str, at: Coordinates, varying: bool) -> str:
         """One test suffices for both ends: (index - low) < (high - low), unsigned."""
         f = self.function
+        reach = f.sizes.not_negative(high - low)
         if varying:
             assert self.vector is not None
             lanes = self.vector.lanes
             value = self.vector_index(index - low, at)
-            test = f.line(f"icmp ult <{lanes} x i64> {value}, {self._wide(high - low, int64)}")
+            bound = f.splat(reach, int64, lanes) if is_size(high - low) else self._wide(int(reach), int64)
+            test = f.line(f"icmp ult <{lanes} x i64> {value}, {bound}")
             return f.line(f"and <{lanes} x i1> {before}, {test}") if before else test
         value = self.scalar_index(index - low, at)
-        test = f.line(f"icmp ult i64 {value}, {f.sizes.value(high - low)}")
+        test = f.line(f"icmp ult i64 {value}, {reach}")
         return f.line(f"and i1 {before}, {test}") if before else test
 
     def _splat_bit(self, bit: str, lanes: int) -> str:

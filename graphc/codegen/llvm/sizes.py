@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.base.size import Atom, Dimension, Monomial, Size, bounds, is_size
 
-_MAX = "llvm.umax.i64"
+_MAX, _SIGNED_MAX = "llvm.umax.i64", "llvm.smax.i64"
 
 
 def register_of(dimension: Dimension) -> str:
@@ -74,6 +74,16 @@ class SizeWriter:
         rest = self.line(f"srem i64 {operand}, {divisor}")
         less = self.line(f"ashr i64 {rest}, 63")
         return self.line(f"add nsw i64 {quotient}, {less}")
+
+    def not_negative(self, size: Any) -> str:
+        """A number of places, of which there are none where it is negative."""
+        if not is_size(size):
+            return str(max(int(size), 0))
+        register = self.value(size)
+        if bounds(size)[0] >= 0:
+            return register
+        self.declare(_SIGNED_MAX, f"declare i64 @{_SIGNED_MAX}(i64, i64)")
+        return self.line(f"call i64 @{_SIGNED_MAX}(i64 {register}, i64 0)")
 
     def positive(self, size: Any) -> str:
         """A divisor: what divides by a size of 0 is never used, but computed."""

@@ -328,7 +328,48 @@ kernel @k(%x: f32[4*n] in, %w: f32[4] in, %y: f32[4*n] out, %s: f32[4] out) {
 """
 )
 
+NOTHING_INSIDE = (
+    DIMS
+    + """\
+kernel @k(%x: f32[n] in, %y: f32[n] out) {
+  for i in n parallel {
+    a: f32 = load %x[i] if 0 <= i < n - 9 else f32(2.0)
+    store %y[i] = a
+  }
+  for o in (n // 8) parallel {
+    for l in 8 vector {
+      b: f32 = load %x[8*o + l] if 0 <= 8*o + l < n - 200 else f32(3.0)
+      store %y[8*o + l] = b if 4 <= 8*o + l < 2
+      store %y[8*o + l] = b if 0 <= 8*o + l < n - 100
+    }
+  }
+}
+"""
+)
+"""Ranges that are empty, also where the end lies below the start."""
+
+ONE_LANE = (
+    "dim m = 1..70 hint 8\ndim n = 0..300 hint 64\n"
+    + """\
+kernel @k(%x: f32[n] in, %y: f32[n] out) {
+  for o in (n // 2) parallel {
+    for l in 2 vector {
+      a: f32 = load %x[2*o + l] if 0 <= 2*o + l - 3 < 40 else f32(2.0)
+      store %y[2*o + l] = a
+    }
+  }
+  for q in n - 2*(n // 2) vector {
+    c: f32 = load %x[q + 2*(n // 2)] if 0 <= q + 2*(n // 2) - 3 < 40 else f32(2.0)
+    store %y[q + 2*(n // 2)] = c
+  }
+}
+"""
+)
+"""A tail of at most one lane."""
+
 KERNELS = {
+    "nothing inside": NOTHING_INSIDE,
+    "one lane": ONE_LANE,
     "masked": MASKED,
     "softmax": SOFTMAX,
     "running": RUNNING,

@@ -455,7 +455,7 @@ def _split_reduction(body: tuple[Stmt, ...], lanes: int, names: Names) -> tuple[
         pieces: list[Stmt] = []
         for start, number, size in column_runs(loop.axis.extent, lanes):
             used = size
-            if is_size(start):  # the last vector, of which only a part is there
+            if is_partial((start, number, size), loop.axis):  # the last vector, of which only a part is there
                 used = loop.axis.extent - start
             step, lane = names.axis("o", number), names.axis("l", used)
             index = block_index(start, (step, size), (lane, 1))

@@ -134,6 +134,10 @@ class Size:
 
     __rtruediv__ = _operation(operator.truediv)[1]
 
+    def sqrt(self) -> Any:
+        """What numpy's sqrt calls."""
+        return root(self)
+
     def __abs__(self) -> Any:
         return self if self >= 0 else -self
 
@@ -227,6 +231,10 @@ class SizeNumber:
     __truediv__, __rtruediv__ = _operation(operator.truediv)
     __pow__, __rpow__ = _operation(operator.pow)
 
+    def sqrt(self) -> Any:
+        """What numpy's sqrt calls."""
+        return root(self)
+
     def __neg__(self) -> Any:
         return _float_operation(operator.sub, -0.0, self)
 
@@ -269,6 +277,11 @@ def _float_operation(function: Callable[..., Any], *operands: Any) -> Any:
     if not all(type(x) in _OPERANDS for x in operands):
         return NotImplemented
     return SizeNumber(function, operands)
+
+
+def root(number: Any) -> Any:
+    """The square root of a number, which may be computed from sizes."""
+    return _float_operation(math.sqrt, number) if type(number) in (Size, SizeNumber) else math.sqrt(number)
 
 
 def is_size(value: Any) -> bool:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from typing import TypeVar
 
+from graphc.cli.console import UsageError
 from graphc.codegen.machine.target import named_targets
 from graphc.runtime.threads import MAX_THREADS, set_num_threads
+
+Found = TypeVar("Found")
 
 
 def count(text: str) -> int:
@@ -50,6 +55,15 @@ def size(text: str) -> tuple[str, int]:
     if len(found) != 1:
         raise argparse.ArgumentTypeError(f"{text!r} are several sizes")
     return name, found[0]
+
+
+def by_name(given: Sequence[tuple[str, Found]]) -> dict[str, Found]:
+    """What was given by ``--shape``, by name of the dimension; raises UsageError where one is given twice."""
+    found = dict(given)
+    if len(found) < len(given):
+        twice = next(name for i, (name, _) in enumerate(given) if name in dict(given[:i]))
+        raise UsageError(f"--shape {twice}=... is given twice")
+    return found
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:

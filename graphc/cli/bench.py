@@ -54,12 +54,12 @@ def run(options: argparse.Namespace) -> int:
     with targets.compiling():
         model = load(options.model, trust=options.trust, target=options.machine)
     load_seconds = time.perf_counter() - start
-    names, counts = [name for name, _ in options.shape], [found for _, found in options.shape]
-    shapes = [dict(zip(names, found, strict=True)) for found in itertools.product(*counts)]
+    chosen = arguments.by_name(options.shape)
+    shapes = [dict(zip(chosen, found, strict=True)) for found in itertools.product(*chosen.values())]
     calls = [(sizes, _figures(model, sizes, options)) for sizes in shapes]
     stages = dict(model.seconds or {})
     if options.json:
-        call = {"call": calls[0][1]} if not names else {"calls": [{"sizes": s, "call": f} for s, f in calls]}
+        call = {"call": calls[0][1]} if not chosen else {"calls": [{"sizes": s, "call": f} for s, f in calls]}
         facts = {"model": model.name, **call, "rounds": options.rounds, "load": load_seconds, "stages": stages}
         console.emit_json(facts)
         return console.OK

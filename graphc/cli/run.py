@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     with targets.compiling():
         model = load(options.model, trust=options.trust, target=options.machine)
-    inputs = read_inputs(options.input, model.inputs, dict(options.shape))
+    inputs = read_inputs(options.input, model.inputs, arguments.by_name(options.shape))
     places = _places(options.output, model.outputs)
     results = model.run(inputs)
     for path, chosen in places.items():

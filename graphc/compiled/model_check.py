@@ -8,11 +8,17 @@ import numpy as np
 
 from graphc.compiled.model_file import snapshot
 from graphc.compiler.check import Report, check_graph, check_narrow, graph_arguments
+from graphc.ir.graph.interpret import settle
 from graphc.tensors.structure import flatten
 
 
 def check(
-    model: Any, *examples: Any, rtol: float | None = None, atol: float | None = None, precision: str | None = None
+    model: Any,
+    *examples: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    precision: str | None = None,
+    dims: Any = None,
 ) -> Report:
     """Traces a module or function on example tensors or arrays and compares the optimized graph, the kernels and the
     native code with the numpy meaning of the trace, on these examples.
@@ -20,14 +26,18 @@ def check(
     ``print(report)`` shows the largest differences per stage and the first bad node with the user's line;
     ``report.good`` says whether all is well. With a ``precision`` (``bf16``, ``f16``, ``int8``, ``int4``, ``bf16_dot``,
     ``int8_dot``, ``int4_dot``) the stages are those of the model with its weights stored so, and ``report.precision``
-    says how far its outputs are from the model's. Nothing is written to the model. Raises what tracing raises;
-    ArgumentError for an unknown precision.
+    says how far its outputs are from the model's.
+
+    ``dims`` names sizes of the examples as for ``compile``: the stages are those of the program for all sizes, called
+    with those of the examples. Nothing is written to the model. Raises what tracing raises; ArgumentError for an
+    unknown precision; UndecidedSize where there is no program for all sizes.
     """
-    traced = snapshot(model, examples)
+    traced = snapshot(model, examples, dims=dims)
+    graph = settle(traced.graph)
     tensors, _ = flatten((examples, {}))
     given = [np.array(t._values(force=True)) for t in tensors]
     state = traced.state()
     if precision is not None:
-        return check_narrow(traced.graph, state, given, precision, rtol=rtol, atol=atol)
-    arguments = graph_arguments(traced.graph, state, given)
-    return check_graph(traced.graph, arguments, rtol=rtol, atol=atol)
+        return check_narrow(graph, state, given, precision, rtol=rtol, atol=atol)
+    arguments = graph_arguments(graph, state, given)
+    return check_graph(graph, arguments, rtol=rtol, atol=atol)

@@ -10,13 +10,17 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError
+from graphc.base.shape_patterns import ShapePatterns
+from graphc.base.size import Dimension
 from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.freeze import freeze_narrow
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
-from graphc.ir.graph.interpret import Evaluator, Reemitter
+from graphc.ir.graph.interpret import Evaluator, Reemitter, bound_sizes
 from graphc.ir.graph.text import print_node
+from graphc.ir.kernel.dims import bind as bind_program
+from graphc.ir.kernel.dims import dims_of_program
 from graphc.ir.kernel.interpret import run_program
 from graphc.ir.kernel.statements import Loop, Program, walk
 from graphc.ir.op import Trait
@@ -110,9 +114,18 @@ def check_graph(
     return _Checker(graph, arguments, rtol, atol, target).run()
 
 
+def _sizes_of(graph: Graph, arguments: Sequence[np.ndarray]) -> dict[Dimension, int]:
+    """The sizes of the named dimensions of a graph in a call; raises ArgumentError and ShapeError."""
+    if not graph.dims or len(arguments) != len(graph.inputs):
+        return {}
+    patterns = ShapePatterns([v.shape for v in graph.inputs], [v.name for v in graph.inputs])
+    return patterns.solve([np.shape(a) for a in arguments])
+
+
 def _check_arguments(graph: Graph, arguments: Sequence[np.ndarray]) -> None:
     given = [(a.dtype, a.shape) for a in map(np.asarray, arguments)]
-    wanted = [(v.dtype.numpy, v.shape) for v in graph.inputs]
+    sizes = _sizes_of(graph, arguments)
+    wanted = [(v.dtype.numpy, bound_sizes(v.shape, sizes)) for v in graph.inputs]
     if given != wanted:
         raise ArgumentError(
             f"@{graph.name} takes {', '.join(str(v.type) for v in graph.inputs)}",
@@ -159,13 +172,14 @@ class _Checker:
         self.rtol = rtol
         self.atol = atol
         self.expected = _interpret(graph, self.arguments)
+        self.sizes = {d.name: n for d, n in _sizes_of(graph, arguments).items()}
+        """Those of named dimensions in this call."""
 
     def run(self) -> Report:
         stages = self.stages
         reports = [self.compare("optimized", _interpret(stages.optimized, self.arguments), self.bad_by_name)]
         for stage in ("lowered", "scheduled"):
-            program = getattr(stages, stage)
-            cost = statements(program)
+            cost = statements(self.program_at(stages, stage))
             if cost > KERNEL_LIMIT:
                 reason = f"about {cost:,} statements, at most {KERNEL_LIMIT:,} are interpreted"
                 reports.append(StageReport(stage, 0.0, 0.0, True, skipped=reason))
@@ -179,8 +193,14 @@ class _Checker:
     def run_kernels(self, stages: Stages, stage: str) -> Results:
         """A program by the kernel interpreter."""
         arguments = [a.copy() for a in self.arguments]
-        outputs = run_program(getattr(stages, stage), arguments)
+        outputs = run_program(self.program_at(stages, stage), arguments)
         return list(outputs), _changed(stages.optimized, arguments)
+
+    def program_at(self, stages: Stages, stage: str) -> Program:
+        """The program of a stage for the sizes of this call."""
+        program = getattr(stages, stage)
+        names = dims_of_program(program)
+        return bind_program(program, {n: self.sizes[n] for n in names}) if names else program
 
     def run_native(self, stages: Stages, _: str) -> Results:
         """Native code."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from importlib import import_module
@@ -17,9 +18,10 @@ _OPS: dict[Callable[..., Any], str] = {
     operator.sub: "sub",
     operator.mul: "mul",
     operator.truediv: "div",
+    math.sqrt: "sqrt",
     operator.pow: "pow",
 }
-"""What a number is computed by, as ops on f64. The first four round once, as Python does."""
+"""What a number is computed by, as ops on f64. All but the last one round once, as Python does."""
 
 
 def depends_on_sizes(value: Any) -> bool:

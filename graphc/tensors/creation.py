@@ -280,7 +280,9 @@ def _steps(name: str, start: Any, end: Any, steps: int, dtype: Any, of: DType | 
     ends = [_number(name, v) for v in (start, end)]
     if any(map(is_given, (count, *ends))):
         wanted = [fitted(v, kind) if kind.kind != "f" and not is_given(v) else v for v in ends]
-        return front().own(spaced(*wanted, count, kind if kind.kind == "f" else float64, of or kind)), kind
+        return front().own(
+            spaced((wanted[0], wanted[1]), count, kind if kind.kind == "f" else float64, of or kind)
+        ), kind
     real = kind.numpy.type if kind.kind == "f" else np.float64
     low, high = (real(fitted(v, kind)) for v in ends)
     with np.errstate(all="ignore"):

@@ -55,10 +55,10 @@ def counted(count: Any, first: Any, each: Any, kind: DType) -> Tensor:
     return front().own(ew.cast(steps, dtype=kind) if steps.dtype is not kind else steps)
 
 
-def spaced(low: Any, high: Any, count: Any, real: DType, kind: DType) -> Tensor:
+def spaced(ends: tuple[Any, Any], count: Any, real: DType, kind: DType) -> Tensor:
     """``count`` numbers at equal distances, both ends included, from both ends towards the middle; ends or count are
     given by each call. Computed in the type ``real`` and cast to ``kind``, as linspace does it with numpy."""
-    first, last = (front().scalar(fitted(x, real), real) for x in (low, high))
+    first, last = (front().scalar(fitted(x, real), real) for x in ends)
     places = iota(shape=(count,), axis=0, dtype=int64)
     # One number has no distance to another one, and is the first end.
     each = ew.div(ew.sub(last, first), ew.cast(ew.maximum(front().scalar(count - 1, int64), 1), dtype=real))

@@ -72,6 +72,9 @@ def test_named_dimensions_through_the_commands(models: Path, tmp_path: Path, gra
     assert "output: f32[2,4]" in graphc("run", path, "--input", f"x={[[1.0] * 6] * 2}").out
     assert graphc("run", path, "--input", "x=ones", "--shape", "batch=65").code == 2
     assert graphc("run", path, "--input", "x=ones", "--shape", "batch=1,2").code == 2
+    for command in (["run", path, "--input", "x=ones"], ["bench", path, *SHORT]):
+        twice = graphc(*command, "--shape", "batch=3", "--shape", "batch=4")
+        assert twice.code == 2 and "--shape batch=... is given twice" in twice.err
     timed = json.loads(graphc("bench", path, *SHORT, "--shape", "batch=1,8,32", "--json").out)
     assert [call["sizes"] for call in timed["calls"]] == [{"batch": 1}, {"batch": 8}, {"batch": 32}]
     assert "call batch=8" in graphc("bench", path, *SHORT, "--shape", "batch=1,8").out

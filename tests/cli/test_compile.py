@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphc.cli import console, targets
+from graphc.base.errors import CompileError
+from graphc.cli import compile, console, targets
 from graphc.compiled.model_file import load
 from graphc.files import manifest
 from tests.cli.conftest import Graphc
@@ -21,6 +22,20 @@ def test_a_model_file_is_written(models: Path, net: Path, graphc: Graphc):
     assert "traced, compiled and written" in done.err
     x = np.random.default_rng(0).standard_normal((2, 6)).astype(np.float32)
     assert np.allclose(np.exp(load(net)(x)).sum(axis=1), 1)
+
+
+def test_native_code_is_refused_where_there_is_no_program_for_all_sizes(
+    models: Path, net: Path, graphc: Graphc, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(compile, "for_all_sizes", lambda *_: CompileError("sizes differ"))
+    compiled = []
+    monkeypatch.setattr(compile, "compile_graph", lambda *_, **__: compiled.append(1))
+    done = graphc("compile", f"{models}:Net", "--input", "x:f32[batch=1..64,6]", "-o", net, "--native")
+    assert (
+        done.code != console.OK
+        and "native code is one program for all sizes, which there is not: sizes differ" in done.err
+    )
+    assert not compiled
 
 
 def test_the_model_is_compiled_with_its_weights_in_evaluation_mode(models: Path, tmp_path: Path, graphc: Graphc):

@@ -11,7 +11,7 @@ import graphc as gc
 from graphc import nn
 from graphc.base.pass_runner import PassRun
 from graphc.compiler import stages
-from graphc.errors import ArgumentError, TraceError
+from graphc.errors import ArgumentError, ShapeError, TraceError
 from graphc.ir.graph.graph import Graph
 from graphc.ir.op import REGISTRY
 from graphc.nn import functional as F
@@ -105,3 +105,14 @@ def test_a_model_without_large_weights_loses_nothing():
 def test_unknown_precisions():
     with pytest.raises(ArgumentError, match="no precision 'f8'"):
         gc.check(lambda x: x, gc.ones(3), precision="f8")
+
+
+@pytest.mark.parametrize("precision", [None, "bf16"])
+def test_the_program_for_all_sizes_is_checked_at_those_of_the_examples(precision):
+    batch, time = gc.Dim("batch", 1, 20), gc.Dim("time", 1, 30)
+    model = nn.Sequential(nn.Linear(8, 64), nn.GELU(), nn.Linear(64, 4)).eval()
+    for shape in ((3, 7, 8), (1, 30, 8)):
+        report = gc.check(model, gc.rand(*shape), dims=[(batch, time)], precision=precision)
+        assert report.good and [s.stage for s in report.stages] == ["optimized", "lowered", "scheduled", "native"]
+    with pytest.raises(ShapeError, match="batch is 21"):
+        gc.check(model, gc.rand(21, 7, 8), dims=[(batch, time)])

@@ -10,6 +10,7 @@ import pytest
 
 import graphc as gc
 from graphc.errors import ShapeError
+from graphc.nn import functional as F
 
 B, T = gc.Dim("batch", 1, 40, hint=6), gc.Dim("time", 1, 40, hint=8)
 SIZES = [(6, 8), (1, 1), (40, 40), (2, 3), (7, 16), (17, 33), (3, 15)]
@@ -67,6 +68,8 @@ FOUND = {
         lambda x: x * gc.linspace(0, 1, x.shape[0]) + gc.logspace(0, 1, x.shape[0]), ((B,),)
     ),
     "numbers up to a size": Found(lambda x: x * gc.linspace(-1, x.shape[0] - 1, x.shape[0], dtype=gc.float64), ((B,),)),
+    "attention of a named width": Found(lambda q, k: F.scaled_dot_product_attention(q, k, k), ((2, T, B), (2, 5, B))),
+    "roots of sizes": Found(lambda x: x / np.sqrt(x.shape[0]) + x * (x.shape[0] + 1) ** 0.5, ((B,),)),
     "a quotient that is a number": Found(lambda x: x.reshape(-1) if x.shape[0] // 30 == 0 else x * 2, ((B,),), 2),
     "a write to nothing": Found(_written_to_nothing, ((B,), ()), 4),
     "gradients of means over named dimensions": Found(lambda x: x.mean(), ((B, T),)),

@@ -11,7 +11,7 @@ import pytest
 from graphc.base.assumptions import Assumptions, assuming
 from graphc.base.dtypes import DType, bool_, float32, float64, int8, int64
 from graphc.base.named_dims import Dim
-from graphc.base.size import UndecidedSize
+from graphc.base.size import UndecidedSize, root
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import bind, evaluate
 from graphc.ir.types import TensorType
@@ -50,6 +50,12 @@ def test_a_number_is_that_of_python_as_an_element_of_a_type(number, dtype: DType
     wanted = np.asarray(element(number(*SIZES.values()), dtype)).astype(dtype.numpy)
     (found,) = evaluate(graph, [np.zeros(tuple(SIZES.values()), np.float32)])
     assert (found.dtype, found.tobytes()) == (wanted.dtype, wanted.tobytes())
+
+
+def test_roots_are_those_of_python_and_nothing_is_assumed_of_sizes():
+    graph = graph_of(lambda x: as_type(np.sqrt(TIME) + root(BATCH / 3) + root(TIME + 1), float64))
+    (found,) = evaluate(graph, [np.zeros((7, 300), np.float32)])
+    assert found == math.sqrt(300) + math.sqrt(7 / 3) + math.sqrt(301) and root(2) == math.sqrt(2)
 
 
 def test_powers_are_right_up_to_the_last_digits():

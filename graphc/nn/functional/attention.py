@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from graphc.base.dtypes import int32
 from graphc.base.errors import AttributeValueError, ShapeError
-from graphc.base.size import is_size
+from graphc.base.size import is_size, root
 from graphc.nn.functional.dropout import dropout
 from graphc.ops import elementwise as ew
 from graphc.ops import index, matrix_product
@@ -46,7 +46,7 @@ def scaled_dot_product_attention(
         )
     if enable_gqa:
         key, value = _share_heads(query, key), _share_heads(query, value)
-    factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    factor = 1.0 / root(query.shape[-1]) if scale is None else scale
     stretches = _stretches(query.shape[-2], key.shape[-2]) if is_causal else []
     if len(stretches) < 2:
         mask = _causal(query.shape[-2], key.shape[-2]) if is_causal else attn_mask

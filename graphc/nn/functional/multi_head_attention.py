@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphc.base.errors import AttributeValueError, ShapeError
+from graphc.base.size import root
 from graphc.nn.functional.dropout import dropout
 from graphc.nn.functional.linear import linear
 from graphc.ops import elementwise as ew
@@ -161,7 +162,7 @@ def attend(
     """
     length, batch, size = q.shape
     parts = [_heads(t, heads) for t in (q, k, v)]
-    scores = matrix_product.matmul(ew.mul(parts[0], 1.0 / math.sqrt(size // heads)), parts[1], transpose_b=True)
+    scores = matrix_product.matmul(ew.mul(parts[0], 1.0 / root(size // heads)), parts[1], transpose_b=True)
     scores = scores if mask is None else ew.add(scores, mask)
     plain = mask is None or need_weights
     weights = composite.softmax(scores, -1) if plain else composite.masked_softmax(scores, -1)

@@ -118,6 +118,14 @@ def _scaled_sum(inner: tuple[Stmt, ...]) -> Loop | None:
     scaled = lets.get(str(updates[0].value))
     if scaled is None or scaled.op != "mul" or any(s.op != "cast" for s in lets.values() if s is not scaled):
         return None
+    made: dict[str, str] = {}
+    for s in inner:
+        if isinstance(s, Read | Load):
+            made[s.name] = "sum" if isinstance(s, Read) and s.acc == accs[0].name else "load"
+        elif isinstance(s, Let) and s is not scaled:
+            made[s.name] = made.get(str(s.args[0]), "")
+    if sorted(made.get(str(a), "") for a in scaled.args) != ["load", "sum"]:
+        return None
     return loops[0] if all(isinstance(s, Load | Let | Loop | Acc | Update | Read) for s in inner) else None
 
 

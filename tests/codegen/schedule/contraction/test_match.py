@@ -9,6 +9,9 @@ from graphc.base.dtypes import float32
 from graphc.codegen.llvm.build import emit_assembly
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.contraction.match import find_contraction
+from graphc.codegen.schedule.forms import canonical
+from graphc.ir.kernel.map import Names
+from graphc.ir.kernel.parse import parse_kernel
 from graphc.ir.kernel.statements import Kernel, Loop, walk
 from tests.codegen.kernel_native import check_scheduled, kernel_of
 from tests.codegen.products import plain, transposed_a, transposed_b
@@ -160,3 +163,35 @@ def test_batched_products(a: str, b: str, y: str, target: str):
           return %m
         }}""")
     check_graph(graph, random_arguments(graph), target_or_skip(target))
+
+
+OF_SUMS = """\
+kernel @k(%a: f32[96] in, %b: f32[384] in, %f: f32[48] in, %c: f32[64] out) {
+  for i in 4 parallel {
+    for j in 16 parallel {
+      acc s: f32 = add f32(0.0)
+      for g in 3 reduce {
+        acc t: f32 = add f32(0.0)
+        for k in 8 reduce {
+          x: f32 = load %a[24*i + 8*g + k]
+          y: f32 = load %b[128*g + 16*k + j]
+          p: f32 = mul(x, y)
+          update t with p
+        }
+        r = read t
+        e: f32 = load %f[16*g + j]
+        q: f32 = mul(FACTORS)
+        update s with q
+      }
+      v = read s
+      store %c[16*i + j] = v
+    }
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(("factors", "found"), [("r, e", True), ("e, r", True), ("r, r", False), ("e, e", False)])
+def test_a_sum_of_sums_takes_each_times_what_is_read(factors: str, found: bool):
+    kernel = canonical(parse_kernel(OF_SUMS.replace("FACTORS", factors)), Names())
+    assert (find_contraction(kernel) is not None) is found

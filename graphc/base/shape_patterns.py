@@ -27,7 +27,7 @@ def as_pattern(argument: Any, pattern: Sequence[Any]) -> tuple[int, ...]:
         return np.shape(argument)
     try:
         if not isinstance(argument, bool):
-            return (operator.index(argument),)
+            return (argument if is_size(argument) else operator.index(argument),)
     except TypeError:
         pass
     shown = f"{type(argument).__name__} {argument!r}"

@@ -21,6 +21,8 @@ from graphc.files.manifest import MAX_RANK, TensorSpec
 from graphc.files.numpy_file import read_npy, read_npz
 
 _TYPE = re.compile(r"(?P<name>[^:=]+):(?P<dtype>\w+)(?:\[(?P<dims>[^\[\]]*)\])?")
+_NUMBER = re.compile(r"(?P<name>[^:=]+):int(?:=(?P<size>.+))?")
+_RANGE = re.compile(r"\d+\.\.\d+")
 _DIM = re.compile(r"(?:(?P<factor>\d+)\*)?(?P<name>[A-Za-z_]\w*)=(?P<low>\d+)\.\.(?P<high>\d+)")
 Known = dict[str, Dimension]
 
@@ -52,9 +54,12 @@ def _parse_extent(text: str, known: Known) -> Any:
 def parse_type(text: str, known: Known | None = None) -> TensorSpec:
     """``x:f32[1,28]`` as a spec; ``known`` are named dimensions, to which it adds. Raises UsageError."""
     known = {} if known is None else known
+    if number := _NUMBER.fullmatch(text.strip()):
+        return _parse_number(text, number["name"].strip(), (number["size"] or "").strip(), known)
     match = _TYPE.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"--input {text!r} is no input type", remedy="NAME:TYPE[DIMS], such as x:f32[1,28]")
+        remedy = "NAME:TYPE[DIMS], such as x:f32[1,28], or pos:int=0..511"
+        raise UsageError(f"--input {text!r} is no input type", remedy=remedy)
     dtype = BY_NAME.get(match["dtype"])
     if dtype not in ALL:
         names = ", ".join(sorted(d.name for d in ALL))
@@ -72,10 +77,22 @@ def parse_type(text: str, known: Known | None = None) -> TensorSpec:
     return TensorSpec(match["name"].strip(), dtype.name, shape)
 
 
+def _parse_number(text: str, name: str, size: str, known: Known) -> TensorSpec:
+    """``pos:int=0..511``, a whole number that is a dimension of that name; ``stop:int=pos + 1`` is another size."""
+    try:
+        equals = _parse_extent(f"{name}={size}" if _RANGE.fullmatch(size) else size, known)
+        if is_size(equals):
+            return TensorSpec(name, "i64", (), equals=equals)
+        problem = "it is the same in each call"
+    except ArgumentError as error:
+        problem = error.what
+    raise UsageError(f"--input {text!r}: {size!r} is no size: {problem}", remedy=f"{name}:int=0..511")
+
+
 def specs_at(specs: Sequence[TensorSpec], sizes: Mapping[str, int]) -> list[TensorSpec]:
     """Specs with these sizes of named dimensions, and those that are expected for the others. Raises UsageError for a
     name that there is not, and for a size outside of the range."""
-    known = dimensions(n for spec in specs for n in spec.shape)
+    known = dimensions(n for spec in specs for n in spec.pattern)
     for name, size in sizes.items():
         if name not in known:
             names = ", ".join(known)
@@ -83,7 +100,12 @@ def specs_at(specs: Sequence[TensorSpec], sizes: Mapping[str, int]) -> list[Tens
         if not known[name].low <= size <= known[name].high:
             raise UsageError(f"{name} is {size}, outside of {known[name].low}..{known[name].high}")
     values = {d: sizes.get(name, d.hint) for name, d in known.items()}
-    return [TensorSpec(s.name, s.dtype, tuple([at(n, values) for n in s.shape])) for s in specs]
+    return [_spec_at(s, values) for s in specs]
+
+
+def _spec_at(spec: TensorSpec, values: Mapping[Dimension, int]) -> TensorSpec:
+    equals = None if spec.equals is None else at(spec.equals, values)
+    return TensorSpec(spec.name, spec.dtype, tuple([at(n, values) for n in spec.shape]), equals=equals)
 
 
 def split_binding(text: str, names: Sequence[str]) -> tuple[str, str]:
@@ -98,26 +120,30 @@ def split_binding(text: str, names: Sequence[str]) -> tuple[str, str]:
     return name, value
 
 
-def read_inputs(
-    texts: Sequence[str], specs: Sequence[TensorSpec], sizes: Mapping[str, int] | None = None
-) -> list[np.ndarray]:
-    """One array per input from ``x=VALUE`` texts; what VALUE makes has these ``sizes`` of named dimensions.
+def read_inputs(texts: Sequence[str], specs: Sequence[TensorSpec], sizes: Mapping[str, int] | None = None) -> list[Any]:
+    """One array per input from ``x=VALUE`` texts; what VALUE makes has these ``sizes`` of named dimensions. So have
+    whole numbers that are not given.
 
     Raises UsageError (syntax), ArgumentError (unknown, missing or repeated name), ArtifactError (damaged file),
     FileNotFoundError, ShapeError and DTypeError.
     """
     by_name = {spec.name: spec for spec in specs}
     made = {spec.name: spec for spec in specs_at(specs, sizes or {})}
-    found: dict[str, np.ndarray] = {}
+    found: dict[str, Any] = {}
     for text in texts:
         name, value = split_binding(text, list(by_name))
         if name in found:
             raise ArgumentError(f"input {name!r} is given twice")
-        found[name] = read_value(value, by_name[name], made[name])
+        array = read_value(value, by_name[name], made[name])
+        found[name] = array if by_name[name].equals is None else int(array)
+    for name, spec in by_name.items():
+        if name not in found and spec.equals is not None and dimensions([spec.equals]).keys() <= (sizes or {}).keys():
+            found[name] = made[name].equals
     missing = [name for name in by_name if name not in found]
     if missing:
         wanted = ", ".join(str(by_name[name]) for name in missing)
-        raise ArgumentError(f"no value for {wanted}", remedy=f"--input {missing[0]}=@file.npy")
+        value = "@file.npy" if by_name[missing[0]].equals is None else "3"
+        raise ArgumentError(f"no value for {wanted}", remedy=f"--input {missing[0]}={value}")
     return [found[name] for name in by_name]
 
 
@@ -149,9 +175,11 @@ def read_value(text: str, spec: TensorSpec, made: TensorSpec | None = None) -> n
     return _fit(value.astype(dtype), spec, text)
 
 
-def random_array(spec: TensorSpec, seed: int) -> np.ndarray:
+def random_array(spec: TensorSpec, seed: int) -> Any:
     """Normal floats, or zeros and ones for integers (small numbers are valid indices of most things); of the expected
-    sizes where the shape has named dimensions."""
+    sizes where the shape has named dimensions, and of numbers that are sizes these."""
+    if spec.equals is not None:
+        return hint(spec.equals)
     generator = np.random.default_rng(seed)
     dtype, shape = BY_NAME[spec.dtype].numpy, tuple(map(hint, spec.shape))
     if dtype.kind == "f":

@@ -98,7 +98,8 @@ def type_text(spec: TensorSpec) -> str:
 def spec_json(spec: TensorSpec) -> dict[str, Any]:
     """Name and type for JSON."""
     shape = [str(n) if is_size(n) else n for n in spec.shape]
-    return {"name": spec.name, "dtype": spec.dtype, "shape": shape}
+    number = {} if spec.equals is None else {"equals": str(spec.equals)}
+    return {"name": spec.name, "dtype": spec.dtype, "shape": shape, **number}
 
 
 def bytes_text(count: int) -> str:

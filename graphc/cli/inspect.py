@@ -116,6 +116,8 @@ def _dimension(entry: dict[str, Any]) -> str:
 
 
 def _type(entry: dict[str, Any]) -> str:
+    if "equals" in entry:
+        return f"{entry['name']}: int = {entry['equals']}"
     return f"{entry['name']}: {entry['dtype']}[{','.join(map(str, entry['shape']))}]"
 
 

@@ -227,8 +227,8 @@ def _required(function: Callable[..., Any]) -> list[str]:
 
 
 def examples(model: Callable[..., Any], texts: Sequence[str]) -> tuple[list[Any], Any]:
-    """Example tensors (zeros, of the expected sizes) in the order of the model's parameters, from ``--input`` types,
-    and the shapes with named dimensions, None where there are none.
+    """Example tensors (zeros, of the expected sizes) and whole numbers in the order of the model's parameters, from
+    ``--input`` types, and the shapes with named dimensions, None where there are none.
 
     Raises UsageError for a name that ``forward`` does not have, one given twice, and one that is missing.
     """
@@ -248,8 +248,16 @@ def examples(model: Callable[..., Any], texts: Sequence[str]) -> tuple[list[Any]
     if missing:
         raise UsageError(f"no type for input {missing[0]!r}", remedy=f"--input {missing[0]}:f32[1,28]")
     found = [given[n] for n in order[: last + 1]]
-    made = [from_numpy(np.zeros(s.shape, BY_NAME[s.dtype].numpy)) for s in specs_at(found, {})]
-    return made, [s.shape for s in found] if any(has_sizes(s.shape) for s in found) else None
+    made = [_example(s) for s in specs_at(found, {})]
+    dims = [s.shape if s.equals is None else s.equals for s in found]
+    return made, dims if any(has_sizes(s.pattern) for s in found) else None
+
+
+def _example(spec: TensorSpec) -> Any:
+    """Zeros, or of a whole number that is a size this."""
+    if spec.equals is not None:
+        return spec.equals
+    return from_numpy(np.zeros(spec.shape, BY_NAME[spec.dtype].numpy))
 
 
 def _positional(function: Callable[..., Any]) -> list[str]:

@@ -49,6 +49,18 @@ class _Shortcut(NamedTuple):
     counters: list[list[int]]
     versions: list[list[int]]
     """What the counters are while it may be."""
+    numbers: bool = False
+    """Whether some arguments are whole numbers that are sizes."""
+
+
+def _with_numbers(args: tuple[Any, ...], grad_enabled: bool) -> list[Any]:
+    """What a native call takes: arrays of tensors that have no history, and ints; others are left out."""
+    return [
+        t if t.__class__ is int else t._data
+        for t in args
+        if t.__class__ is int
+        or (t.__class__ is Tensor and not (grad_enabled and (t._requires_grad or t._view is not None)))
+    ]
 
 
 _NO_SHORTCUT = _Shortcut(-1, 0, False, not_native, float32, [], [])
@@ -108,7 +120,7 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the variant of this signature, which is traced and built when it is the first time."""
-        epoch, inputs, grad_enabled, call, dtype, counters, versions = self._shortcut
+        epoch, inputs, grad_enabled, call, dtype, counters, versions, numbers = self._shortcut
         current = epoch == EPOCH[0] and counters == versions and not kwargs
         if current and is_grad_enabled() is grad_enabled and not runs_as_python():
             given = [
@@ -116,6 +128,8 @@ class Compiled:
                 for t in args
                 if t.__class__ is Tensor and not (grad_enabled and (t._requires_grad or t._view is not None))
             ]
+            if numbers:
+                given = _with_numbers(args, grad_enabled)
             # NOTE: the native call itself compares element types, shapes and number of the arrays.
             if len(given) == len(args) == inputs:
                 array = call(*given)
@@ -134,8 +148,7 @@ class Compiled:
             leaves: Sequence[Any] = args
             structure = len(args)
         else:
-            args, kwargs = self._calls.with_numbers(args, kwargs)
-            leaves, structure = flatten((args, kwargs))
+            args, kwargs, leaves, structure = self._opened(args, kwargs)
         modules = self._modules
         if modules is None or not modules.holds():
             modules = self._modules = Modules(m for _, m in modules_of(self._target))
@@ -160,11 +173,22 @@ class Compiled:
         if variant.drawn and (scope := module_path.scope()):
             scope.memory.update({generator: dict(counts) for generator, counts in variant.drawn.items()})
         if leaves is args and (call := variant.shortcut()):
-            self._shortcut = _Shortcut(epoch, len(args), grad_enabled, call, result.dtype, *variant.versions())
+            numbers, versions = not isinstance(structure, int), variant.versions()
+            self._shortcut = _Shortcut(epoch, len(args), grad_enabled, call, result.dtype, *versions, numbers)
         if made is not None:
             trim()
             self._count.note(key, 3)
         return result
+
+    def _opened(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], Sequence[Tensor], Structure]:
+        """The arguments of a call with tensors for whole numbers that are sizes, all their tensors, and how these are
+        nested."""
+        args, kwargs = self._calls.with_numbers(args, kwargs)
+        leaves, structure = flatten((args, kwargs))
+        plain = not kwargs and all([isinstance(a, Tensor) for a in args])
+        return args, kwargs, args if plain else leaves, structure
 
     def _forget(self) -> None:
         """Drops what refers to a program that has gone from the table."""

@@ -9,9 +9,9 @@ from graphc.base.assumptions import holding
 from graphc.base.errors import ArgumentError, DTypeError, GraphcError, ShapeError
 from graphc.base.location import at
 from graphc.base.named_dims import chosen_sizes, dimensions
-from graphc.base.shape_patterns import ShapePatterns
+from graphc.base.shape_patterns import ShapePatterns, as_pattern
 from graphc.base.size_limits import in_terms_of
-from graphc.ir.graph.graph import INPUT, Graph, Node, Value, input_class, input_path
+from graphc.ir.graph.graph import INPUT, Graph, Node, Value, input_class, input_path, input_pattern
 from graphc.ir.graph.interpret import Interpreter, assumed, bind, copy
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import collect_data, print_graph
@@ -61,12 +61,12 @@ class GraphModule(Module):
         found.assumptions = self._graph.assumptions
         return found
 
-    def _at(self, tensors: Sequence[Tensor]) -> Graph:
-        """The graph for the sizes that its named dimensions have in a call with these tensors; in a trace those may be
+    def _at(self, inputs: Sequence[Any]) -> Graph:
+        """The graph for the sizes that its named dimensions have in a call with these inputs; in a trace those may be
         sizes of its own."""
         if self._patterns is None:
             return self._graph
-        sizes = self._patterns.solve([t.shape for t in tensors])
+        sizes = self._patterns.solve([as_pattern(x, s) for x, s in zip(inputs, self._patterns.shapes, strict=True)])
         broken = next((a for a in self._graph.assumptions if not a.holds(sizes)), None)
         if broken is not None:
             known = ", ".join(f"{d.name} = {n}" for d, n in sizes.items())
@@ -78,8 +78,8 @@ class GraphModule(Module):
         count = sum(input_class(v) == "input" for v in self._graph.inputs)
         if len(inputs) != count:
             raise ArgumentError(f"@{self._graph.name} takes {count} inputs, got {len(inputs)}")
+        graph = self._at(inputs)
         tensors = [as_tensor(x) for x in inputs]
-        graph = self._at(tensors)
         plain = [v for v in graph.inputs if input_class(v) == "input"]
         given = {v: _fitting(v, x) for v, x in zip(plain, tensors, strict=True)}
         replay = _Replay()
@@ -109,7 +109,7 @@ class GraphModule(Module):
 def _patterns(graph: Graph) -> ShapePatterns | None:
     """The shapes of the inputs of a graph, None where it has no named dimensions."""
     inputs = [v for v in graph.inputs if input_class(v) == "input"]
-    return ShapePatterns([v.shape for v in inputs], [f"%{v.name}" for v in inputs]) if graph.dims else None
+    return ShapePatterns(list(map(input_pattern, inputs)), [f"%{v.name}" for v in inputs]) if graph.dims else None
 
 
 def as_callable(target: Any, tensors: Mapping[str, Tensor] | None = None) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from graphc.files.manifest import PREPACKED, BufferSpec
+from graphc.files.manifest import PREPACKED
 from graphc.runtime.call import Executable
 
 
@@ -47,7 +47,7 @@ def plan_of(*programs: Executable, sizes: Mapping[str, int] = MappingProxyType({
     manifests = [program.manifest for program in programs]
     return Plan(
         first.manifest.name,
-        tuple(map(_title, first.inputs)),
+        tuple(map(str, first.inputs)),
         max(call.arena for call in found),
         sum(m.constants for m in manifests),
         sum(spec.nbytes for spec in first.bound if spec.path.startswith(PREPACKED)),
@@ -59,7 +59,3 @@ def plan_of(*programs: Executable, sizes: Mapping[str, int] = MappingProxyType({
 
 def _has(program: Executable, name: str) -> bool:
     return any(d.name == name for d in program.manifest.dims)
-
-
-def _title(spec: BufferSpec) -> str:
-    return f"{spec.name}: {spec.dtype}[{','.join(map(str, spec.shape))}]"

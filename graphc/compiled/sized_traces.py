@@ -45,6 +45,8 @@ class SizedCall(NamedTuple):
     def of(patterns: ShapePatterns, sizes: Sizes) -> SizedCall:
         """The call with these sizes."""
         bound = {d: n for d, n in sizes.items() if n in d.common}
+        if not bound:
+            return SizedCall(patterns, sizes, bound, patterns.shapes)
         values = chosen_sizes({d.name: d for d in sizes}, {d.name: n for d, n in bound.items()})
         return SizedCall(patterns, sizes, bound, [tuple([at(n, values) for n in s]) for s in patterns.shapes])
 
@@ -78,6 +80,8 @@ class DimsOfCalls:
         """Whether there can be some."""
         self._lock = Lock()
         self._known: dict[Any, tuple[int, SizedCall | None]] = {}
+        self._patterns: dict[Any, ShapePatterns] = {}
+        """That of the last call that was not known, by structure and shapes: other numbers have the same."""
 
     def with_numbers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call with tensors in the places of whole numbers that are sizes."""
@@ -101,7 +105,11 @@ class DimsOfCalls:
     def _made(self, structure: Structure | int, leaves: Sequence[Tensor]) -> SizedCall | None:
         shapes = [shape_of(leaf) for leaf in leaves]
         if self._declared is not None:
-            patterns = self._declared.patterns(structure, leaves)
+            form = structure, tuple([leaf._data.shape for leaf in leaves])
+            patterns = self._patterns.get(form)
+            if patterns is None:
+                self._patterns.clear()
+                patterns = self._patterns[form] = self._declared.patterns(structure, leaves)
         else:
             assert self._auto is not None
             patterns = self._auto.patterns(structure, [(t.dtype, s) for t, s in zip(leaves, shapes, strict=True)])

@@ -49,7 +49,17 @@ from graphc.passes.base import Pass
 from graphc.passes.pipeline import arrange
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled, is_inference_mode_enabled, no_grad
 from graphc.tape.hooks import call_hook
-from graphc.tensors.structure import LEAF, Branch, Leaf, Structure, check_static, flatten, unflatten
+from graphc.tensors.structure import (
+    LEAF,
+    Branch,
+    Leaf,
+    Structure,
+    check_static,
+    flatten,
+    given_for,
+    shape_of,
+    unflatten,
+)
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.attributes import recording, set_again
 from graphc.tracing.identity import check_apart, repeats
@@ -285,7 +295,7 @@ class _Program:
         if not (self._given and all(map(is_, given, self._given))):
             self._numbers = [_array(value, dtype) for value, (_, _, dtype) in zip(given, self.hyper, strict=True)]
             self._given = given if all([type(value) is float for value in given]) else []
-        found = [Tensor._wrap(a) for a in self.calls.run([*[t._data for t in leaves], *self._numbers])]
+        found = [Tensor._wrap(a) for a in self.calls.run([*map(given_for, leaves), *self._numbers])]
         if self.single:
             return found[0], found[1]
         return unflatten(structure, found)
@@ -411,6 +421,8 @@ class CompiledStep:
         # NOTE: loops, not comprehensions: each of those is a call of a function before Python 3.12.
         for leaf in leaves:
             if not isinstance(leaf, Tensor):
+                opened = self._calls.with_numbers((*args, *y), {})[0]
+                args, y = opened[: len(args)], opened[len(args) :]
                 leaves, structure = flatten((args, y))
                 break
         shape, given = (structure, []) if type(structure) is tuple else self._numbers.opened(structure)
@@ -420,7 +432,7 @@ class CompiledStep:
             modules = self._modules = Modules(found)
             self._programs.clear()
             self._traces.clear()
-        types = tuple([(t.dtype, t._data.shape) for t in leaves])
+        types = tuple([(t.dtype, shape_of(t)) for t in leaves])
         key = (shape, types, modules.training(), True, repeats(leaves))
         for leaf in leaves:
             if leaf._counter is None or (leaf._node is not None and leaf._requires_grad):

@@ -37,7 +37,7 @@ from graphc.runtime.call import Executable
 from graphc.runtime.fast_call import REUSE_FROM, Gate
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.node import Edge, Node, freed
-from graphc.tensors.structure import Leaf, shape_of, unflatten
+from graphc.tensors.structure import Leaf, given_for, shape_of, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, is_counted
 from graphc.tracing.attributes import set_again
@@ -137,8 +137,9 @@ class BoundProgram:
             self._native = (bound, call)
         return call
 
-    def run(self, given: list[np.ndarray]) -> list[np.ndarray]:
-        """The outputs for these inputs; calls that write to the same states run one after the other."""
+    def run(self, given: list[Any]) -> list[np.ndarray]:
+        """The outputs for these inputs, arrays and whole numbers; calls that write to the same states run one after the
+        other."""
         found = self.native()(*given)
         if found is None:
             found = self._run_checked(given)
@@ -147,7 +148,7 @@ class BoundProgram:
         self.binding.note_writes()
         return found
 
-    def _run_checked(self, given: list[np.ndarray]) -> list[np.ndarray]:
+    def _run_checked(self, given: list[Any]) -> list[np.ndarray]:
         if self._gate is None:
             return self.program.run(given, self.binding.arrays())
         with self._gate.alone():
@@ -298,7 +299,7 @@ class Variant:
         dimensions, if there are any."""
         if self.traced.written:
             check_apart(self.name, self.traced.written, leaves)
-        arrays = self.calls.run([t._data for t in leaves])
+        arrays = self.calls.run([*map(given_for, leaves)])
         structure, effects = self.structure, self._effects
         if sizes:
             structure = structure_at(structure, sizes)

@@ -375,7 +375,9 @@ _GIVEN = "equals"
 
 
 def _without_dims(value: Any) -> Any:
-    """The same, where no dimensions are declared without the fields for them."""
+    """The same, where no dimensions are declared and nothing is a size without the fields for that."""
+    if isinstance(value, (list, tuple)):
+        return [_without_dims(part) for part in value]
     if not isinstance(value, dict):
         return value
     empty = {key for key in _OF_DIMS if not value.get(key)} | ({_GIVEN} if value.get(_GIVEN) is None else set())

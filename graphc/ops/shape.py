@@ -12,6 +12,7 @@ import numpy as np
 from graphc.base.dtypes import DType, bool_, float32, int64
 from graphc.base.errors import AttributeValueError, DTypeError, GradientError, GraphcError, IndexRangeError, ShapeError
 from graphc.base.size import is_one, is_size
+from graphc.base.size_relations import at_most
 from graphc.ir.kernel.index import Index, flatten, unflatten
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
@@ -375,7 +376,8 @@ def _pad_bounds(ranges: bounds.Ranges, types: bounds.Types, attrs: Attrs) -> Bou
 def _pad_halo(attrs: Attrs) -> Halo | None:
     """Elements are neither cut off nor taken apart."""
     low, high = attrs["low"], attrs["high"]
-    return None if any(attrs["interior"]) or min((*low, *high), default=0) < 0 else Halo(low, high, attrs["value"])
+    grows = all(at_most(0, n) for n in (*low, *high))
+    return Halo(low, high, attrs["value"]) if grows and not any(attrs["interior"]) else None
 
 
 def _batched_pad(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:

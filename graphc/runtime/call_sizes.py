@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -136,5 +136,7 @@ class SizesOfCalls:
         for spec in specs:
             if any(map(is_size, spec.shape)):
                 spec = spec.of_shape(tuple([at(extent, values) for extent in spec.shape]))
+            elif spec.equals is not None and values:
+                spec = replace(spec, equals=at(spec.equals, values))
             found.append((self._slots[spec.name], numpy_type(spec), spec.shape, spec))
         return tuple(found)

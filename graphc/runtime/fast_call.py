@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import BY_NAME
-from graphc.base.errors import CompileError, ShapeError
+from graphc.base.errors import ArgumentError, CompileError, ShapeError
 from graphc.base.named_dims import size_of as dimension_size
 from graphc.base.size import bounds, is_size
 from graphc.base.watch_words import Watch
@@ -56,7 +56,7 @@ class Tensor(ctypes.Structure):
         ("extents", _POINTER),
         ("nbytes", _INT),
         ("slot", _INT),  # place in the table of addresses
-        ("rank", _FLAG),
+        ("rank", _FLAG),  # -1 of a whole number, which is the one extent
         ("block", _FLAG),  # index of the first of two blocks whose memory is used again, or -1
     )
 
@@ -130,9 +130,9 @@ class Api(ctypes.Structure):
     _fields_ = tuple(
         (name, _POINTER)
         for name in (
-            *("ndarray", "none", "out", "bytes_dtype"),  # objects
+            *("ndarray", "int", "none", "out", "bytes_dtype"),  # objects
             *("new_array", "set_base"),  # functions of NumPy
-            *("incref", "decref", "call", "release", "acquire", "replace", "get"),  # functions of the interpreter
+            *("incref", "decref", "call", "release", "acquire", "replace", "get", "number"),  # and of the interpreter
             "shared",
         )
     )
@@ -242,6 +242,7 @@ def api() -> Api | None:
         return None
     made = Api(
         ndarray=id(np.ndarray),
+        int=id(int),
         none=id(None),
         out=id(sys.intern("out")),
         bytes_dtype=id(np.dtype(np.uint8)),
@@ -254,6 +255,7 @@ def api() -> Api | None:
         acquire=_function("PyEval_RestoreThread"),
         replace=_function("PyList_SetItem"),
         get=_function("PyList_GetItem"),
+        number=_function("PyLong_AsLongLongAndOverflow"),
         shared=ctypes.addressof(_shared),
     )
     made.owned = (sys.intern("out"), np.dtype(np.uint8))  # type: ignore[attr-defined]
@@ -312,7 +314,7 @@ class Caller:
         """
         sizes = program.sizes
         context = None
-        if not (sizes.has_numbers or sizes.are_given):
+        if not sizes.are_given:
             context = _make_context(program, tuple(bound), kind, apart)
         if context is None:
             return fallback
@@ -384,6 +386,9 @@ def _make_context(program: Executable, bound: tuple[np.ndarray, ...], kind: type
         context.kind, context.new = id(kind), _function(f"Py{name}_New")
         context.get, context.set = _function(f"Py{name}_GetItem"), _function(f"Py{name}_SetItem")
         context.slice = _function(f"Py{name}_GetSlice")
+    for record, spec in zip(inputs[0], program.inputs, strict=True):
+        if spec.equals is not None:
+            frame.pointers[record.slot] = record.extents
     context.owned = (program, bound, owned, inputs, outputs)
     context.frame = frame
     _fit_outputs(context, program, outputs)
@@ -393,7 +398,7 @@ def _make_context(program: Executable, bound: tuple[np.ndarray, ...], kind: type
         context.solver, context.owned = ctypes.addressof(solver), (*context.owned, solver)
         sizes = program.sizes.of_dimensions({})
     program.fit(frame, sizes)
-    _fit_tensors(inputs, [shape for _, _, shape, _ in sizes.inputs], [spec for *_, spec in sizes.inputs])
+    _fit_tensors(inputs, [spec.pattern for *_, spec in sizes.inputs], [spec for *_, spec in sizes.inputs])
     _fit_tensors(outputs, [shape for _, _, shape, _ in sizes.outputs], [spec for *_, spec in sizes.outputs])
     context.arena_slot = max(0, program.arena_slot)
     if program.arena_slot >= 0 and sizes.arena > OWN_ARENA:
@@ -425,7 +430,7 @@ def _solver(program: Executable, frame: Frame, inputs: _Tensors, outputs: _Tenso
         steps.move(dimension_size(dimension), frame.address + word * number)
     for (records, shapes, _), specs in ((inputs, program.inputs), (outputs, program.outputs)):
         for record, extents, spec in zip(records, shapes, specs, strict=True):
-            for dim, extent in enumerate(spec.shape):
+            for dim, extent in enumerate(spec.pattern):
                 if is_size(extent):
                     steps.move(extent, ctypes.addressof(extents) + word * dim)
             if is_size(spec.nbytes):
@@ -450,11 +455,14 @@ class _Reserving:
 
     def _arena(self, arrays: tuple[Any, ...]) -> int:
         """The bytes that a call takes, 0 where it is none."""
-        if len(arrays) != len(self._program.inputs) or not all(type(array) is np.ndarray for array in arrays):
+        inputs = self._program.inputs
+        if len(arrays) != len(inputs):
+            return 0
+        if not all(type(x) is np.ndarray or s.equals is not None for x, s in zip(arrays, inputs, strict=True)):
             return 0
         try:
-            return self._program.sizes.of_shapes(tuple([array.shape for array in arrays])).arena
-        except ShapeError:
+            return self._program.sizes.of_inputs(arrays).arena
+        except (ArgumentError, ShapeError):
             return 0
 
 
@@ -468,11 +476,12 @@ def _tensors(specs: Sequence[BufferSpec], slots: Mapping[str, int]) -> _Tensors:
     shapes, types = [], []
     for record, spec in zip(records, specs, strict=True):
         dtype = BY_NAME[spec.dtype].numpy
-        extents = (ctypes.c_int64 * len(spec.shape))()
+        extents = (ctypes.c_int64 * len(spec.pattern))()
         shapes.append(extents)
         types.append(dtype)
         record.dtype, record.extents = id(dtype), ctypes.addressof(extents)
-        record.slot, record.rank, record.block = slots[spec.name], len(spec.shape), -1
+        rank = len(spec.shape) if spec.equals is None else -1
+        record.slot, record.rank, record.block = slots[spec.name], rank, -1
     return records, shapes, types
 
 

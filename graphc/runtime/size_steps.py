@@ -16,7 +16,7 @@ _WORD = 8
 
 
 class Read(ctypes.Structure):
-    """An extent of an input."""
+    """An extent of an input; where ``dim`` is negative the input itself, a whole number."""
 
     _fields_ = (("input", _INT), ("dim", _INT), ("to", _POINTER))
 
@@ -62,7 +62,7 @@ class SizeSteps:
         """Reads all dimensions, and leaves sizes outside of their ranges to Python; ``apart``: common ones, too."""
         for entry, dimension, factor, rest in patterns.steps:
             given = self._word(0)
-            self._reads.append((entry.tensor, entry.dim, given))
+            self._reads.append((entry.tensor, -1 if entry.tensor in patterns.numbers else entry.dim, given))
             found = given if type(rest) is int and not rest else self._operation(ADD, given, self.value(-rest))
             # What is no multiple has other shapes than those that are computed from this.
             found = found if factor == 1 else self._operation(DIVIDE, found, self.value(factor))

@@ -53,6 +53,11 @@ def shape_of(leaf: Tensor) -> tuple[int, ...]:
     return (leaf.number,) if type(leaf) is NumberTensor else leaf._data.shape
 
 
+def given_for(leaf: Tensor) -> Any:
+    """What a program takes for a tensor among the arguments of a call: its array, or the number that gives a size."""
+    return leaf.number if type(leaf) is NumberTensor else leaf._data
+
+
 class Static:
     """A value that is no tensor; two are equal when they are known by the same (see ``values.key_of``)."""
 

@@ -1,9 +1,10 @@
 """Shapes with named dimensions, and the sizes that these have in a call."""
 
+import numpy as np
 import pytest
 
 from graphc.base.named_dims import Dim
-from graphc.base.shape_patterns import ShapePatterns
+from graphc.base.shape_patterns import Number, ShapePatterns, as_pattern
 from graphc.errors import ArgumentError, ShapeError
 
 BATCH, TIME, SIDE = Dim("batch", 1, 64), Dim("time", 1, 512), Dim("side", 1, 40)
@@ -48,3 +49,29 @@ def test_a_dimension_that_follows_from_nothing_is_refused():
 def test_two_dimensions_of_one_name_are_refused():
     with pytest.raises(ArgumentError, match="two dimensions are named time"):
         ShapePatterns([(TIME, Dim("time", 1, 8))], ["x"])
+
+
+POS = Dim("pos", 0, 9)
+
+
+def test_a_number_gives_its_dimension():
+    patterns = ShapePatterns([(BATCH, POS + 1), Number((POS,)), Number((POS + BATCH,))], ["x", "pos", "last"])
+    assert solved(patterns, (3, 6), (5,), (8,)) == {"batch": 3, "pos": 5}
+    for numbers, message in {
+        (5, 9): r"the number last is 9, not 8 = batch \+ pos \(batch is dimension 0 of x, pos is the number pos\)",
+        (10, 13): r"pos is 10, outside of 0..9 \(the number pos\)",
+    }.items():
+        with pytest.raises(ArgumentError, match=message):
+            patterns.solve([(3, 6), (numbers[0],), (numbers[1],)])
+
+
+@pytest.mark.parametrize("value", [3, np.int8(3), np.array(3), POS])
+def test_whole_numbers_are_taken(value):
+    (found,) = as_pattern(value, Number((POS,)))
+    assert found is POS if value is POS else found == 3
+
+
+@pytest.mark.parametrize("value", [True, np.bool_(True), 3.0, "3", None, np.ones(1, int), np.array(3.0)])
+def test_what_is_no_whole_number_is_refused(value):
+    with pytest.raises(ArgumentError, match="pos is a whole number, not"):
+        as_pattern(value, Number((POS,)))

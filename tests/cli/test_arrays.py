@@ -189,3 +189,22 @@ def test_all_inputs():
     with pytest.raises(ArgumentError, match="given twice"):
         read_inputs(["x=ones", "x=zeros"], [X])
     assert read_inputs([], []) == []
+
+
+def test_numbers_that_are_sizes():
+    specs = parse_types(["x:f32[4]", "pos:int=0..19", "stop:int=pos + 1", "last:int=end=1..40"])
+    assert [str(s) for s in specs] == ["x: f32[4]", "pos: int = pos", "stop: int = pos + 1", "last: int = end"]
+    assert [s.equals for s in specs_at(specs, {"pos": 3})] == [None, 3, 4, 32]
+    assert random_array(specs[1], 0) == 19
+    assert read_inputs(["x=ones", "last=7"], specs, {"pos": 5})[1:] == [5, 6, 7]
+    assert read_inputs(["x=ones", "pos=2", "stop=3", "last=zeros"], specs)[1:] == [2, 3, 0]
+    with pytest.raises(ArgumentError, match="no value for pos: int = pos"):
+        read_inputs(["x=ones", "last=7"], specs)
+    with pytest.raises(DTypeError, match="are no integers"):
+        read_inputs(["pos=2.5"], specs)
+
+
+@pytest.mark.parametrize("text", ["pos:int", "pos:int=7", "pos:int=a", "pos:int=5..2", "1:int=0..3"])
+def test_numbers_that_are_none(text: str):
+    with pytest.raises(UsageError, match="--input"):
+        parse_type(text)

@@ -160,3 +160,65 @@ def test_gradients_flow_through_what_a_number_has_chosen(traces):
             grads.append((x.grad, weight.grad))
         for a, b in zip(*grads, strict=True):
             same(a, b)
+
+
+def test_gradients_need_no_shape_that_tells_the_number(traces):
+    weight = gc.randn(PLACES, requires_grad=True)
+    compiled = gc.compile(lambda x, pos: (x[:, pos] * weight[pos]).sum(), dims={"pos": POS})
+    for pos in (3, 0, PLACES - 1):
+        x = gc.randn(3, PLACES, requires_grad=True)
+        weight.grad = None
+        compiled(x, pos).backward()
+        same(weight.grad[pos], x[:, pos].sum())
+        assert int((weight.grad != 0).sum()) == 1 and int((x.grad != 0).sum()) == 3
+    assert len(traces) == 1 and len(compiled.variants) == 1
+
+
+def test_gradients_need_no_input_that_tells_a_shape():
+    compiled = gc.compile(lambda x: (x * 2).sum(), dims={"x": (gc.Dim("n", 1, 9),)})
+    for n in (3, 1, 9):
+        x = gc.randn(n, requires_grad=True)
+        compiled(x).backward()
+        same(x.grad, gc.full((n,), 2.0))
+
+
+@pytest.mark.parametrize("options", [{}, {"freeze": True}, {"precision": "bf16"}])
+@pytest.mark.parametrize("form", ["element", "sum", "rows", "columns"])
+def test_what_is_made_of_weights_by_a_number_is_made_in_each_call(form, options):
+    weight = nn.Parameter(gc.randn(16, 16))
+    function = {
+        "element": lambda x, pos: x + (weight * 2)[pos],
+        "sum": lambda x, pos: x + (weight * 2)[:pos].sum(0),
+        "rows": lambda x, pos: F.linear(x, weight[: pos + 1]),
+        "columns": lambda x, pos: x.repeat(20, 1) @ weight[:, : pos + 1],
+    }[form]
+    compiled = gc.compile(function, dims={"pos": gc.Dim("pos", 0, 15, hint=8)}, **options)
+    with gc.no_grad():
+        for pos in (3, 0, 15, 1):
+            x = gc.randn(1, 16)
+            near = 0.1 if "precision" in options else 1e-4
+            np.testing.assert_allclose(compiled(x, pos).numpy(), function(x, pos).numpy(), rtol=near, atol=near)
+    assert len(compiled.variants) == 1
+
+
+def test_a_part_of_a_constant_is_packed_in_each_call():
+    table = gc.randn(16, 8)
+
+    def function(x, pos):
+        keys = table[None, None].expand(1, 3, 16, 8)[:, :, : pos + 1]
+        return F.scaled_dot_product_attention(x[None, :, None, :8], keys, keys)
+
+    compiled = gc.compile(lambda x, pos: function(x, pos), dims={"pos": gc.Dim("pos", 0, 15, hint=8)})
+    for pos in (3, 0, 15):
+        x = gc.randn(3, 16)
+        same(compiled(x, pos), function(x, pos))
+    assert len(compiled.variants) == 1
+
+
+def test_calls_of_other_numbers_are_native(monkeypatch):
+    compiled = gc.compile(lambda x, pos: x[:, : pos + 1].sum(-1), dims={"pos": POS})
+    x = gc.randn(3, PLACES)
+    compiled(x, 3), compiled(x, 4)
+    monkeypatch.setattr(type(compiled), "_find_and_run", lambda *_: pytest.fail("a call went through Python"))
+    for pos in (0, 1, PLACES - 1, 7):
+        same(compiled(x, pos), x[:, : pos + 1].sum(-1))

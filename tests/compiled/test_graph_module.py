@@ -184,3 +184,21 @@ def test_a_graph_with_named_dimensions_is_called_with_any_sizes():
             called(gc.ones(2, 1, 3), gc.ones(2))
     again = gc.trace(lambda a: module(a.transpose(0, 1), gc.ones(a.shape[1])), gc.ones(4, 2, 3), dims=[(time, batch)])
     assert [str(v.type) for v in again.outputs] == ["f32[batch,time,2]"]
+
+
+def test_graphs_take_numbers_that_are_sizes():
+    weight = gc.randn(20, 4)
+    pos, wide = gc.Dim("pos", 0, 19), gc.Dim("wide", 0, 19)
+    graph = gc.trace(lambda x, pos: x @ weight[:pos].T, gc.ones(2, 4), 3, dims={"pos": pos})
+    compiled = gc.compile(graph)
+    module = GraphModule(graph)
+    around = gc.compile(lambda x, n: module(x, n) * 2, dims={"n": wide})
+    for n in (3, 0, 19):
+        x = gc.randn(2, 4)
+        wanted = (x @ weight[:n].T).numpy()
+        for found in (compiled(x, n), module(x, n), around(x, n) / 2):
+            np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-6)
+    assert len(compiled.variants) == len(around.variants) == 1
+    for call in (module, compiled):
+        with pytest.raises(ArgumentError, match=r"pos is 20, outside of 0\.\.19"):
+            call(x, 20)

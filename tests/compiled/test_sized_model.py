@@ -113,3 +113,52 @@ def test_a_graph_is_written_with_its_dimensions(path):
     assert loaded(np.ones(3, np.float32)).tolist() == [2.0] * 3
     with pytest.raises(ShapeError, match="batch is 2"):
         loaded(np.ones(2, np.float32))
+
+
+class Cache(nn.Module):
+    """Writes at a place, and gives the sum of what was written up to it."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("kept", gc.zeros(20, 4))
+
+    def forward(self, x, pos: int):
+        self.kept[pos] = x
+        return self.kept[: pos + 1].sum(0)
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_a_model_file_takes_numbers(path, native):
+    manifest_ = gc.export(Cache(), gc.zeros(4), 3, path=path, native=native, dims={"pos": gc.Dim("pos", 0, 19)})
+    assert [str(spec) for spec in manifest_.inputs] == ["x: f32[4]", "pos: int = pos"]
+    loaded, model = gc.load(path, trust=native), Cache()
+    for pos in (0, np.int64(1), 19, np.array(7), 0):
+        x = np.random.rand(4).astype(np.float32)
+        np.testing.assert_allclose(loaded(x, pos), model(gc.tensor(x), int(pos)).numpy(), rtol=1e-5)
+    np.testing.assert_allclose(loaded(pos=3, x=x), model(gc.tensor(x), 3).numpy(), rtol=1e-5)
+    np.testing.assert_allclose(loaded(gc.tensor(x), 4).numpy(), model(gc.tensor(x), 4).numpy(), rtol=1e-5)
+    for wrong, message in {20: "pos is 20, outside of 0..19", True: "pos is a whole number, not bool True"}.items():
+        with pytest.raises(ArgumentError, match=message):
+            loaded(x, wrong)
+    with pytest.raises(ArgumentError, match=r"not float 2\.0"):
+        loaded(x, 2.0)
+
+
+def test_where_there_is_no_program_for_all_numbers_each_has_its_own(path, monkeypatch):
+    gc.export(Cache(), gc.zeros(4), 3, path=path, dims={"pos": gc.Dim("pos", 0, 19)})
+    monkeypatch.setattr(sized_model, "compile_graph", refusing(sized_model.compile_graph))
+    monkeypatch.setattr("graphc.compiled.model_file.for_all_sizes", lambda *_: CompileError("no"))
+    loaded, model = gc.load(path), Cache()
+    for pos in (0, 4, 19, 0):
+        x = np.random.rand(4).astype(np.float32)
+        np.testing.assert_allclose(loaded(x, pos), model(gc.tensor(x), pos).numpy(), rtol=1e-5)
+
+
+def refusing(compile_graph):
+    """A compiler without programs for all sizes."""
+
+    def compile_fixed(graph, *more):
+        assert not graph.dims
+        return compile_graph(graph, *more)
+
+    return compile_fixed

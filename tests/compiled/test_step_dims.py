@@ -60,3 +60,38 @@ def test_sizes_that_differ_and_unknown_arguments_are_refused():
         step(gc.rand(4, 8), gc.randint(0, 4, (5,)))
     with pytest.raises(ArgumentError, match="dims names an argument 'labels'"):
         gc.compile_step(model, F.cross_entropy, optimizer, dims={"labels": (BATCH,)})
+
+
+class Masked(nn.Module):
+    """Looks at as many features as a number says."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 4)
+
+    def forward(self, x, seen: int):
+        return self.fc(x * (gc.arange(8) < seen)), seen
+
+
+def test_numbers_of_model_and_loss_have_one_trace(traces):
+    a, b = Masked(), Masked()
+    b.load_state_dict(a.state_dict())
+    optimizers = [gc.optim.SGD(m.parameters(), lr=0.1) for m in (a, b)]
+
+    def loss(output, target, rows):
+        return ((output[0] - target)[:rows] ** 2).mean()
+
+    step = gc.compile_step(a, loss, optimizers[0], dims={"seen": gc.Dim("seen", 0, 8), "rows": gc.Dim("rows", 1, 6)})
+    for seen, rows in ((3, 2), (0, 1), (8, 6), (np.int64(7), 5)):
+        x, y = gc.randn(6, 8), gc.randn(6, 4)
+        found = step((x, seen), y, rows)
+        optimizers[1].zero_grad()
+        wanted = loss(b(x, int(seen)), y, rows)
+        wanted.backward()
+        optimizers[1].step()
+        np.testing.assert_allclose(found.item(), wanted.item(), rtol=1e-4)
+        assert step.last_output[1] == seen
+    np.testing.assert_allclose(a.fc.weight.detach().numpy(), b.fc.weight.detach().numpy(), rtol=1e-4, atol=1e-6)
+    assert len(traces) == 1
+    with pytest.raises(ArgumentError, match=r"rows is 7, outside of 1\.\.6"):
+        step((x, 3), y, 7)

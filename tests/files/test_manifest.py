@@ -313,3 +313,17 @@ def test_sizes_that_are_none_are_refused(field: str, value: object, message: str
 def test_dimensions_that_are_not_declared_are_refused():
     with pytest.raises(ArtifactError, match="not all declared"):
         dataclasses.replace(SIZED, dims=DIMS[:1])
+
+
+def test_numbers_that_are_sizes_round_trip():
+    pos = Dim("pos", 0, 9)
+    inputs = (*MODEL.inputs, TensorSpec("n", "i64", (), equals=pos + 1))
+    model = dataclasses.replace(MODEL, inputs=inputs, dims=tuple(dimensions([pos]).values()))
+    text = artifact.to_json(model)
+    assert artifact.from_json(ModelManifest, text) == model
+    assert str(inputs[-1]) == "n: int = pos + 1" and text.count(b"equals") == 1
+    assert b"equals" not in artifact.to_json(MODEL)
+    with pytest.raises(ArtifactError, match="a size is given by an i64"):
+        TensorSpec("n", "f32", (), equals=pos)
+    with pytest.raises(ArtifactError, match="the dimensions pos are not all declared"):
+        dataclasses.replace(MODEL, inputs=inputs)

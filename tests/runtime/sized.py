@@ -66,8 +66,13 @@ program @f {
 @cache
 def sized_program() -> Executable:
     """The program, loaded."""
+    return executable_of(PROGRAM)
+
+
+def executable_of(text: str) -> Executable:
+    """A program, planned and loaded."""
     target = host_target()
-    planned = plan_memory(parse_program(PROGRAM))
+    planned = plan_memory(parse_program(text))
     manifest, constants = describe(planned, target)
     code = build_object(emit_module(planned, target, Execution()), target)
     return Executable(manifest, load_object(code, manifest.entry), constants)

@@ -16,7 +16,7 @@ from graphc.compiler.native_call import caller
 from graphc.errors import ArgumentError, DTypeError, ShapeError
 from graphc.runtime import call_sizes
 from graphc.runtime.call import Executable
-from tests.runtime.sized import check, given, sized_program
+from tests.runtime.sized import check, executable_of, given, sized_program
 
 
 @pytest.fixture
@@ -225,3 +225,95 @@ def test_common_sizes_are_left_to_programs_of_their_own(apart: bool):
         arrays = given(batch, 16)
         check(run(*arrays), *arrays)
     assert slow == ([5, 5] if apart else [])
+
+
+NUMBERED = """\
+dim batch = 1..64 hint 8
+dim pos = 0..9 hint 4
+program @f {
+  input %x: f32[batch,10]
+  input %pos: i64[] equals pos
+  output %y: f32[batch]
+  temp %t: f32[batch,pos + 1]
+
+  kernel @twice(%x: f32[10*batch] in, %t: f32[batch*pos + batch] out) {
+    for i in batch parallel {
+      for j in pos + 1 parallel {
+        a: f32 = load %x[10*i + j]
+        b: f32 = add(a, a)
+        store %t[(pos + 1)*i + j] = b
+      }
+    }
+  }
+
+  kernel @sums(%t: f32[batch*pos + batch] in, %y: f32[batch] out) {
+    for i in batch parallel {
+      acc sum: f32 = add f32(0.0)
+      for j in pos + 1 reduce {
+        a: f32 = load %t[(pos + 1)*i + j]
+        update sum with a
+      }
+      r = read sum
+      store %y[i] = r
+    }
+  }
+
+  call @twice(%x, %t)
+  call @sums(%t, %y)
+}
+"""
+
+
+def sums(x: np.ndarray, pos: int) -> np.ndarray:
+    return (2 * x[:, : pos + 1]).sum(1)
+
+
+def test_one_native_callable_serves_all_numbers():
+    program = executable_of(NUMBERED)
+    asked: list[object] = []
+
+    def fallback(*arrays: object, **options: object) -> object:
+        asked.append(arrays[1])
+        return program.run(arrays)
+
+    made = caller()
+    assert made is not None
+    call = made.bind(program, (), fallback)
+    for batch in (8, 3):
+        x = np.random.default_rng(batch).standard_normal((batch, 10)).astype(np.float32)
+        for pos in (0, 9, 4, 9, 1, 0):
+            np.testing.assert_allclose(call(x, pos)[0], sums(x, pos), rtol=1e-5, atol=1e-6)
+    assert not asked
+    np.testing.assert_allclose(call(x, np.int64(3))[0], sums(x, 3), rtol=1e-5, atol=1e-6)
+    assert len(asked) == 1
+    for wrong in (10, -1, True, 3.0, None, 1 << 80, "3"):
+        with pytest.raises(ArgumentError, match="pos"):
+            call(x, wrong)
+
+
+def counted(program: Executable, asked: list[object]):
+    """A fallback."""
+    return lambda *arrays: asked.append(arrays) or program.run(arrays)
+
+
+def test_numbers_that_are_expressions_or_give_the_shapes_of_outputs_are_native_too():
+    longer = NUMBERED.replace("output %y: f32[batch]", "output %z: f32[batch,pos + 1]\n  output %y: f32[batch]")
+    longer = longer.replace("  temp %t: f32[batch,pos + 1]\n", "").replace("@twice(%x, %t)", "@twice(%x, %z)")
+    longer = longer.replace("call @sums(%t", "call @sums(%z")
+    twice = NUMBERED.replace("  output %y", "  input %twice: i64[] equals 2*pos\n  output %y")
+    made, x = caller(), np.random.default_rng(0).standard_normal((8, 10)).astype(np.float32)
+    assert made is not None
+    for text in (longer, twice):
+        program = executable_of(text)
+        asked: list[object] = []
+        call = made.bind(
+            program, (), lambda *arrays, asked=asked, program=program: asked.append(1) or program.run(arrays)
+        )
+        for pos in (2, 0, 9):
+            more = (2 * pos,) if text is twice else ()
+            found = call(x, pos, *more)
+            np.testing.assert_allclose(found[-1], sums(x, pos), rtol=1e-5, atol=1e-6)
+            assert text is twice or found[0].shape == (8, pos + 1)
+        assert not asked
+    with pytest.raises(ArgumentError, match=r"the number input 'twice' is 5, not 4 = 2\*pos"):
+        call(x, 2, 5)

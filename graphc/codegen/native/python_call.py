@@ -67,16 +67,46 @@ def _accepted(w: Writer, spec: str, array: str, flags: int) -> str:
     return data
 
 
+def _read_number(w: Writer) -> None:
+    """Whether %given is an int of 64 bits, which is written to %to."""
+    overflow = w.value("alloca i32, align 4")
+    w.need(w.equal("ptr", w.get("ptr", "%given", "Object.type"), w.get("ptr", "%api", "Api.int")), "bad")
+    value = w.call("i64", w.get("ptr", "%api", "Api.number"), f"ptr %given, ptr {overflow}")
+    w.need(w.equal("i32", w.load("i32", overflow), "0"), "bad")
+    w.store("i64", value, "%to")
+    w.give("i1", "true")
+    w.label("bad")
+    w.give("i1", "false")
+
+
+def _is_number(w: Writer) -> None:
+    """Whether the input is a whole number, and %given is that."""
+    found = w.value("alloca i64, align 8")
+    w.need(w.equal("i32", w.get("i32", "%spec", "Tensor.rank"), "-1"), "bad")
+    w.need(w.call("i1", "@read_number", f"ptr %api, ptr %given, ptr {found}"), "bad")
+    w.give("i1", w.equal("i64", w.load("i64", found), w.load("i64", w.get("ptr", "%spec", "Tensor.extents"))))
+    w.label("bad")
+    w.give("i1", "false")
+
+
 def _take_inputs(w: Writer) -> None:
     """Whether all inputs are as declared and lie apart from what the program writes; fills the table."""
     specs, table = w.get("ptr", "%context", "Context.inputs"), w.get("ptr", "%context", "Context.table")
     held, written = w.get("ptr", "%context", "Context.bound"), w.get("i64", "%context", "Context.written_count")
     with w.each("%count") as i:
         spec = w.record("Tensor", specs, i)
-        data = _accepted(w, spec, w.item("ptr", "%args", i), _DENSE)
+        given = w.item("ptr", "%args", i)
+        data = w.call("ptr", "@accept", f"ptr %api, ptr {spec}, ptr {given}, i32 {_DENSE}")
+        w.choose(w.differ("ptr", data, "null"), "array", "number")
+        w.label("number")
+        same = w.call("i1", "@is_number", f"ptr %api, ptr {spec}, ptr {given}")
+        w.choose(same, "taken", "bad")
+        w.label("array")
         size = w.get("i64", spec, "Tensor.nbytes")
         w.avoid(w.call("i1", "@meets", f"ptr {table}, ptr {data}, i64 {size}, ptr {held}, i64 {written}"), "bad")
         w.store("ptr", data, _slot(w, table, spec))
+        w.go("taken")
+        w.label("taken")
     w.give("i1", "true")
     w.label("bad")
     w.give("i1", "false")
@@ -88,13 +118,24 @@ def _resize(w: Writer) -> None:
     w.need(w.differ("ptr", solver, "null"), "no")
     with w.each("%count") as i:
         array, spec = w.item("ptr", "%args", i), w.record("Tensor", specs, i)
+        rank = w.get("i32", spec, "Tensor.rank")
+        w.choose(w.equal("i32", rank, "-1"), "fits", "array")  # what is read of a number is looked at there
+        w.label("array")
         w.need(w.equal("ptr", w.get("ptr", array, "Object.type"), w.get("ptr", "%api", "Api.ndarray")), "no")
-        w.need(w.equal("i32", w.get("i32", array, "Array.rank"), w.get("i32", spec, "Tensor.rank")), "no")
+        w.choose(w.equal("i32", w.get("i32", array, "Array.rank"), rank), "fits", "no")
+        w.label("fits")
     reads, steps, moves = (w.get("ptr", solver, f"Solver.{part}") for part in ("reads", "steps", "moves"))
     with w.each(w.get("i64", solver, "Solver.read_count")) as i:
         read = w.record("Read", reads, i)
-        extents = w.get("ptr", w.item("ptr", "%args", w.get("i64", read, "Read.input")), "Array.extents")
-        w.store("i64", w.item("i64", extents, w.get("i64", read, "Read.dim")), w.get("ptr", read, "Read.to"))
+        given, to = w.item("ptr", "%args", w.get("i64", read, "Read.input")), w.get("ptr", read, "Read.to")
+        dim = w.get("i64", read, "Read.dim")
+        w.choose(w.value(f"icmp slt i64 {dim}, 0"), "number", "extent")
+        w.label("number")
+        w.choose(w.call("i1", "@read_number", f"ptr %api, ptr {given}, ptr {to}"), "known", "no")
+        w.label("extent")
+        w.store("i64", w.item("i64", w.get("ptr", given, "Array.extents"), dim), to)
+        w.go("known")
+        w.label("known")
     with w.each(w.get("i64", solver, "Solver.step_count")) as i:
         _step(w, w.record("Step", steps, i))
     with w.each(w.get("i64", solver, "Solver.move_count")) as i:
@@ -455,6 +496,8 @@ _GIVEN = "ptr %context, ptr %api, ptr %args, i64 %count"
 _FUNCTIONS: dict[str, Callable[[Writer], None]] = {
     "internal ptr @accept(ptr %api, ptr %spec, ptr %array, i32 %need)": _accept,
     "internal i1 @meets(ptr %table, ptr %start, i64 %size, ptr %specs, i64 %count)": _overlaps,
+    "internal i1 @read_number(ptr %api, ptr %given, ptr %to)": _read_number,
+    "internal i1 @is_number(ptr %api, ptr %spec, ptr %given)": _is_number,
     f"internal i1 @take_inputs({_GIVEN})": _take_inputs,
     f"internal i1 @resize({_GIVEN})": _resize,
     f"internal i1 @take_resized({_GIVEN})": _take_resized,

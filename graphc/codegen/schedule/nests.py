@@ -14,6 +14,7 @@ from graphc.codegen.schedule.loops.transform import merge_loops, split_loops
 from graphc.codegen.schedule.memory.prepacking import call_invariant_storages
 from graphc.codegen.schedule.steps import put_lanes, run_steps
 from graphc.codegen.schedule.versions import with_least_version
+from graphc.ir.kernel.dims import dims_of_kernel
 from graphc.ir.kernel.index import Axis, Div, Index, Mod
 from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Program, Storage, Store, walk
@@ -140,7 +141,7 @@ class _Scheduler:
             return [main]
         if fixed:
             self.packed[source.name, pack.name] = name
-        if fixed and source.cls == "constant":
+        if fixed and source.cls == "constant" and not dims_of_kernel(pack):
             data = run_copy(pack, np.asarray(source.data))
             self.storages.append(Storage(name, source.dtype, data.shape, "constant", data=data))
             return [main]

@@ -158,3 +158,32 @@ def test_assumptions_of_a_graph_limit_its_dimensions():
     assert settled.assumptions == graph.assumptions
     with pytest.raises(ShapeError, match="dimension 1 of %x is 6, and no time_4 gives"):
         evaluate(settled, [np.ones(s, np.float32) for s in ((3, 6), (4, 6), (12,))])
+
+
+NUMBER = """dim pos = 0..7 hint 4
+graph @g(%x: f32[2,8], %pos: i64[] = pos) -> (f32[2,pos], i64[]) {
+  %y = slice(%x) {starts=[0,0], stops=[2,pos], steps=[1,1]} : f32[2,pos]
+  %n = add(%pos, %pos) : i64[]
+  return %y, %n
+}
+"""
+
+
+def test_an_input_gives_a_dimension_by_its_value():
+    graph = parse_graph(NUMBER)
+    assert print_graph(graph) == NUMBER and print_graph(copy(graph)) == NUMBER
+    x = np.arange(16, dtype=np.float32).reshape(2, 8)
+    for pos in (0, 3, 7):
+        found, twice = evaluate(graph, [x, np.array(pos)])
+        np.testing.assert_array_equal(found, x[:, :pos])
+        assert twice == 2 * pos
+    with pytest.raises(ArgumentError, match=r"pos is 8, outside of 0\.\.7"):
+        evaluate(graph, [x, np.array(8)])
+
+
+def test_a_number_that_is_bound_stays_what_it_is():
+    fixed = bind(parse_graph(NUMBER), {"pos": 3})
+    assert "%pos: i64[] = 3" in print_graph(fixed) and not fixed.dims
+    assert evaluate(fixed, [np.ones((2, 8), np.float32), np.array(3)])[0].shape == (2, 3)
+    with pytest.raises(ArgumentError, match="the number %pos is 4, not 3"):
+        evaluate(fixed, [np.ones((2, 8), np.float32), np.array(4)])

@@ -207,3 +207,10 @@ def test_large_constant_graph_is_right():
     graph = Graph()
     graph.set_outputs([constant(graph, np.zeros((8, 8)), float64)])
     verify_graph(graph)
+
+
+@pytest.mark.parametrize("declared", ["i64[2]", "i32[]", 'i64[] state "s"'])
+def test_sizes_are_given_by_whole_numbers(declared):
+    graph = parse_graph(f"dim n = 0..7\ngraph @g(%n: {declared} = n) -> () {{\n  return\n}}\n")
+    with pytest.raises(VerifyError, match=r"a size is given by an input of type i64\[\]"):
+        verify_graph(graph)

@@ -272,3 +272,30 @@ def test_quotients_by_sizes_of_what_is_rounded_down():
     index = place // TIME * TIME + as_index(Axis("c", TIME))
     assert stays_within(index, (), BATCH * TIME) is None
     assert stays_within(index, (), BATCH * TIME - 1) is not None
+
+
+NUMBER = """dim pos = 0..7 hint 4
+program @f {
+  input %x: f32[8]
+  input %pos: i64[] equals pos
+  output %y: f32[]
+
+  kernel @k0(%x: f32[8] in, %y: f32[1] out) {
+    a: f32 = load %x[pos]
+    store %y[0] = a
+  }
+
+  call @k0(%x, %y)
+}
+"""
+
+
+def test_an_input_gives_a_dimension_by_its_value():
+    program = parse_program(NUMBER)
+    verify_program(program)
+    assert print_program(program) == NUMBER and list(dims_of_program(program)) == ["pos"]
+    x = np.arange(8, dtype=np.float32)
+    for pos in (0, 5):
+        assert run_program(bind(program, {"pos": pos}), [x, np.array(pos)])[0] == pos
+    with pytest.raises(VerifyError, match=r"a size is given by an input of type i64\[\]"):
+        verify_program(parse_program(NUMBER.replace("input %pos: i64[]", "input %pos: i32[]")))

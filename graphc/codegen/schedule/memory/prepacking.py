@@ -24,7 +24,7 @@ def call_invariant_storages(program: Program) -> frozenset[str]:
         return frozenset(known)
     shared = {name for s in program.storages if s.alias for name in (s.name, s.alias)}
     steps = [_Step(program, call) for call in program.calls]
-    named = any(is_size(n) for s in program.storages for n in s.shape)
+    named = any(s.equals is not None or any(map(is_size, s.shape)) for s in program.storages)
     call_invariant = {s.name for s in program.storages if s.cls == "temp"} - shared
     call_invariant &= {name for step in steps for name in step.written}
     readers: dict[str, list[_Step]] = {}

@@ -451,8 +451,11 @@ class _EntryWriter:
             place = self.sizes.value(offset)
             self.lines.append(f"  %x{number}.{k} = getelementptr inbounds i8, ptr {scratch}, i64 {place}")
             args.append(f"ptr %x{number}.{k}")
-            offset += aligned(buffer.size * buffer.dtype.itemsize)
-        args += [f"i64 {register_of(dimension)}" for dimension in self.dims_of[call.kernel]]
+            offset += aligned(call.size(buffer.size) * buffer.dtype.itemsize)
+        given = dict(call.sizes)
+        for dimension in self.dims_of[call.kernel]:
+            size = self.sizes.value(given[dimension]) if dimension in given else register_of(dimension)
+            args.append(f"i64 {size}")
         if call.kernel in self.threads.chunked:
             args += ["i64 %chunk", "i64 %chunks"]
         self.lines.append(f"  call void {self.function(number, call)}({', '.join(args)})")

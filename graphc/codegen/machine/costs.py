@@ -55,6 +55,8 @@ class MemoryCosts:
     tile_single: float = 4.0
     """How many times smaller than half of the L2 cache a tile may be that is one iteration of a loop whose number of
     iterations is known at run time: these go around calls as they are. Not measured by itself."""
+    tile_dimension: int = 1024
+    """The size of a dimension for which tiles are chosen, where its range goes as far and none larger is expected."""
     tile_calls: int = 32
     """Calls between the first and the last use of a temporary up to which kernels are tiled together: a bound on the
     time of the search."""

@@ -41,6 +41,10 @@ class Nests:
         return PassResult(replace(given, program=program), changed, reasons, steps)
 
 
+_Place = tuple[str, str, tuple[Axis, ...], Index]
+"""Where something is packed: the packing kernel, the storage, the loops around it, and where the part begins."""
+
+
 class _Scheduler:
     def __init__(self, program: Program, context: Context):
         self.program = program
@@ -55,6 +59,8 @@ class _Scheduler:
         """Why kernels have several versions."""
         self.packed: dict[tuple[str, str], str] = {}
         """By (storage, packing kernel): the packed copy of what is fixed."""
+        self.latest: dict[_Place, tuple[int, str]] = {}
+        """The call for which something was packed last, and the copy."""
         self.fixed = call_invariant_storages(program)
 
     def run(self) -> Program:
@@ -123,11 +129,11 @@ class _Scheduler:
         """The call with all that its kernel wants packed, behind the calls that pack it."""
         before: list[Call] = []
         for i, (packing, pack) in enumerate(self.packings[call.kernel]):
-            *packed, call = self._packed_call(call, packing, pack, f"{number}_{i}" if i else str(number))
+            *packed, call = self._packed_call(call, packing, pack, (number, i))
             before += packed
         return [*before, call]
 
-    def _packed_call(self, call: Call, packing: Packing, pack: Kernel, number: str) -> list[Call]:
+    def _packed_call(self, call: Call, packing: Packing, pack: Kernel, number: tuple[int, int]) -> list[Call]:
         kernel = self.program.kernel(call.kernel)
         position = [b.name for b in kernel.arguments].index(packing.load.buffer)
         source = self.program.storage(call.args[position])
@@ -135,7 +141,7 @@ class _Scheduler:
         fixed = source.name in self.fixed and self.program.is_whole(call, position)
         name = self.packed.get((source.name, pack.name)) if fixed else None
         known = name is not None
-        name = name or f"{source.name}.packed{number}"
+        name = name or f"{source.name}.packed{number[0]}" + (f"_{number[1]}" if number[1] else "")
         main = replace(call, args=(*call.args, name), offsets=offsets)
         if known:
             return [main]
@@ -145,11 +151,33 @@ class _Scheduler:
             data = run_copy(pack, np.asarray(source.data))
             self.storages.append(Storage(name, source.dtype, data.shape, "constant", data=data))
             return [main]
-        self.storages.append(Storage(name, source.dtype, (packing.size,), "temp"))
-        self._add_packing(pack)
         loops = call.loops[: fixed_inside(self.program, call, position)]
+        place = (pack.name, source.name, loops, call.offset(position))
+        before = self._packed_before(call, number[0], place)
+        if before:
+            return [replace(main, args=(*call.args, before))]
+        self.latest[place] = number[0], name
+        self.storages.append(Storage(name, source.dtype, (call.size(packing.size),), "temp"))
+        self._add_packing(pack)
         given = () if self.program.is_whole(call, position) else (call.offset(position), Index())
-        return [Call(pack.name, (source.name, name), call.values, loops, given), main]
+        return [Call(pack.name, (source.name, name), call.values, loops, given, call.sizes), main]
+
+    def _packed_before(self, call: Call, number: int, place: _Place) -> str:
+        """The packed copy that a call before has made at the same place, if what it is of is still what it was; else
+        empty."""
+        pack, source, loops, _ = place
+        first, name = self.latest.get(place, (0, ""))
+        if not loops or not name or {d.name for d, _ in call.sizes} & dims_of_kernel(self.kernels[pack]).keys():
+            return ""
+        between = self.program.calls[first:number]
+        stays = all(c.loops[: len(loops)] == loops and self._only_reads(c, source) for c in between)
+        return name if stays else ""
+
+    def _only_reads(self, call: Call, name: str) -> bool:
+        """Whether a call leaves a storage as it is."""
+        pairs = zip(self.program.kernel(call.kernel).arguments, call.args, strict=True)
+        written = [self.program.storage(a) for b, a in pairs if b.role != "in"]
+        return not any(s.name == name or s.alias for s in written)
 
     def _add_packing(self, pack: Kernel) -> None:
         if pack.name not in self.kernels:

@@ -19,8 +19,15 @@ def dims_of_kernel(kernel: Kernel) -> dict[str, Dimension]:
 
 
 def dims_of_program(program: Program) -> dict[str, Dimension]:
-    """The dimensions that a program and its kernels use, in order of their names."""
-    return _sorted(dimensions(_program_sizes(program)))
+    """The dimensions that a program and its kernels use, in order of their names; those that calls give to kernels are
+    none of the program."""
+    given = dims_of_calls(program)
+    return {name: d for name, d in _sorted(dimensions(_program_sizes(program))).items() if name not in given}
+
+
+def dims_of_calls(program: Program) -> dict[str, Dimension]:
+    """The dimensions of kernels for which each call says what stands for them, in order of their names."""
+    return _sorted({d.name: d for call in program.calls for d, _ in call.sizes})
 
 
 def _sorted(found: dict[str, Dimension]) -> dict[str, Dimension]:
@@ -48,6 +55,7 @@ def _program_sizes(program: Program) -> Iterator[Any]:
         yield from _kernel_sizes(kernel)
     for call in program.calls:
         yield from (axis.extent for axis in call.loops)
+        yield from (size for _, size in call.sizes)
         for offset in call.offsets:
             yield from sizes_of(offset)
     yield from (program.arena, program.scratch)
@@ -62,9 +70,27 @@ def bind(program: Program, sizes: Mapping[str, Any]) -> Program:
     """The program in which dimensions have these sizes: by name, numbers or other sizes. Those not named stay.
 
     Loops that never run are left out; all else stays as it was made for every size. Raises ArgumentError for a name
-    that the program does not have and for a number outside of its range.
+    that the program does not have and for a number outside of its range. Of a kernel to which calls give numbers there
+    is one for each of them.
     """
-    return _Binder(chosen_sizes(dims_of_program(program), sizes)).program(program)
+    inside = chosen_sizes(dims_of_calls(program), {})
+    bound = _Binder({**chosen_sizes(dims_of_program(program), sizes), **inside}).program(program)
+    return _with_kernels_by_call(bound) if inside else bound
+
+
+def _with_kernels_by_call(program: Program) -> Program:
+    """The program in which kernels to which calls give nothing but numbers have these."""
+    kernels: dict[str, Kernel] = {}
+    calls: list[Call] = []
+    for call in program.calls:
+        kernel, given = program.kernel(call.kernel), {d.name: size for d, size in call.sizes}
+        if given and not any(is_size(size) for size in given.values()):
+            given = {name: size for name, size in given.items() if name in dims_of_kernel(kernel)}
+            kernel = replace(bind_kernel(kernel, given), name="_".join([kernel.name, *map(str, given.values())]))
+            call = replace(call, kernel=kernel.name, sizes=())
+        kernels[kernel.name] = kernel
+        calls.append(call)
+    return replace(program, kernels=tuple(kernels.values()), calls=tuple(calls))
 
 
 class _Binder:
@@ -95,7 +121,8 @@ class _Binder:
         loops = tuple(self.axis(a) for a in call.loops)
         if any(_never_runs(a) for a in loops):
             return ()
-        return (replace(call, loops=loops, offsets=tuple(self.index(i) for i in call.offsets)),)
+        sizes = tuple((d, self.size(size)) for d, size in call.sizes)
+        return (replace(call, loops=loops, offsets=tuple(self.index(i) for i in call.offsets), sizes=sizes),)
 
     def kernel(self, kernel: Kernel) -> Kernel:
         buffers = tuple(replace(b, size=self.size(b.size)) for b in kernel.buffers)

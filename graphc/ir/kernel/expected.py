@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from graphc.base.size import hint, is_size
+from graphc.base.named_dims import dimensions
+from graphc.base.size import Dimension, at, hint, is_size
+from graphc.ir.kernel.dims import bind_kernel, dims_of_kernel
 from graphc.ir.kernel.index import Atom, Axis, Div, Dynamic, Index, Mod, total
 from graphc.ir.kernel.map import map_indices
-from graphc.ir.kernel.statements import Load, Loop, Prefetch, Stmt, Store, walk
+from graphc.ir.kernel.statements import Kernel, Load, Loop, Prefetch, Stmt, Store, walk
 
 Access = TypeVar("Access", Load, Store, Prefetch)
+
+
+def ample(size: Any, most: int) -> int:
+    """What a size is when its dimensions are as large as they may be, but no larger than ``most`` where more is not
+    expected."""
+    return at(size, {d: _ample(d, most) for d in dimensions([size]).values()}) if is_size(size) else size
+
+
+def ample_kernel(kernel: Kernel, most: int) -> Kernel:
+    """The kernel whose dimensions are as large as those of ``ample``."""
+    return bind_kernel(kernel, {name: _ample(d, most) for name, d in dims_of_kernel(kernel).items()})
+
+
+def _ample(dimension: Dimension, most: int) -> int:
+    return min(dimension.high, max(dimension.hint, most))
 
 
 def expected_axis(axis: Axis) -> Axis:

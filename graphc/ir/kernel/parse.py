@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from graphc.base.dtypes import DType
-from graphc.base.size import is_size
+from graphc.base.named_dims import dimensions
+from graphc.base.size import Dimension, is_size
 from graphc.base.size_relations import at_most
 from graphc.ir.kernel.index import Axis, Div, Dynamic, Index, Mod, as_index
 from graphc.ir.kernel.scalar import SCALAR_OPS
@@ -130,7 +131,21 @@ class _Reader:
         args = c.list_of(self.argument, "(", ")")
         partial = any(at is not None for _, at in args)
         offsets = tuple(at or Index() for _, at in args) if partial else ()
-        return Call(name, tuple(a for a, _ in args), loops=around, offsets=offsets)
+        sizes = self.given_sizes() if c.accept("with") else ()
+        return Call(name, tuple(a for a, _ in args), loops=around, offsets=offsets, sizes=sizes)
+
+    def given_sizes(self) -> tuple[tuple[Dimension, int], ...]:
+        """``rows = 7, columns = 2*batch``: what stands for dimensions of the kernel."""
+        c = self.cursor
+        found: list[tuple[Dimension, int]] = []
+        while not found or c.accept(","):
+            name = c.token
+            size = c.size()
+            if not is_size(size) or name.text not in c.dims:
+                c.refuse("a dimension of the kernel is named here", name)
+            c.expect("=")
+            found.append((dimensions([size])[name.text], c.size()))
+        return tuple(found)
 
     def argument(self) -> tuple[str, Index | None]:
         c = self.cursor

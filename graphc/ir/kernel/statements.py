@@ -9,6 +9,8 @@ from typing import Any
 
 from graphc.base.dtypes import DType
 from graphc.base.locks import cached_property
+from graphc.base.named_dims import chosen_sizes, dimensions
+from graphc.base.size import Dimension, at, is_size
 from graphc.ir.kernel.index import Axis, Index
 
 LOOP_KINDS = ("parallel", "serial", "reduce", "vector", "unroll", "version")
@@ -251,6 +253,15 @@ class Call:
     """Base offsets: for each argument the element of its storage at which the kernel's buffer starts, affine in
     ``loops``; empty when every argument is a whole storage. Elsewhere one may be a part of it, wherever that starts."""
 
+    sizes: tuple[tuple[Dimension, int], ...] = ()
+    """What stands in this call for dimensions of the kernel that are none of the program: (dimension, size)."""
+
+    def size(self, size: int) -> int:
+        """What a size in the kernel is in this call: one of the program's dimensions."""
+        if not self.sizes or not is_size(size):
+            return size
+        return at(size, {**chosen_sizes(dimensions([size]), {}), **dict(self.sizes)})
+
     def offset(self, position: int) -> Index:
         """Where the buffer of an argument starts in its storage."""
         return self.offsets[position] if position < len(self.offsets) else Index()
@@ -296,7 +307,7 @@ class Program:
     def is_whole(self, call: Call, position: int) -> bool:
         """Whether the buffer of an argument is all of its storage."""
         buffer = self._kernels[call.kernel].arguments[position]
-        return call.offset(position) == Index() and buffer.size == self._storages[call.args[position]].size
+        return call.offset(position) == Index() and call.size(buffer.size) == self._storages[call.args[position]].size
 
     def writers(self, name: str) -> list[Call]:
         """The calls that write to the storage of that name."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ir.kernel.dims import dims_of_kernel, dims_of_program
+from graphc.ir.kernel.dims import dims_of_calls, dims_of_kernel, dims_of_program
 from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.kernel.statements import (
     Acc,
@@ -90,7 +90,8 @@ def kernel_lines(kernel: Kernel) -> list[tuple[str, Stmt | None]]:
 def program_lines(program: Program) -> list[tuple[str, Storage | Kernel | Call | None]]:
     """The lines of the text, each with the storage, kernel or call that starts there."""
     arena = f" arena {program.arena}" if program.arena != 0 else ""
-    lines: list[tuple[str, Any]] = [(print_dim(d), None) for d in dims_of_program(program).values()]
+    dims = {**dims_of_program(program), **dims_of_calls(program)}
+    lines: list[tuple[str, Any]] = [(print_dim(d), None) for d in dims.values()]
     lines.append((f"program {print_name('@', program.name)}{arena} {{", None))
     lines.extend((f"  {print_storage(s)}", s) for s in program.storages)
     for kernel in program.kernels:
@@ -141,11 +142,12 @@ def print_storage(storage: Storage) -> str:
 
 def print_call(call: Call) -> str:
     """``call @k0(%x, %t0)``; ``%x[512*r0]`` is the part of %x that starts at that element. Where no
-    other argument is one, ``[0]`` is written too."""
+    other argument is one, ``[0]`` is written too. ``with rows = 7`` says what the kernel's dimension is."""
     zero = "[0]" if call.offsets and all(offset == Index() for offset in call.offsets) else ""
     offsets = [f"[{call.offset(i)}]" if call.offset(i) != Index() else zero for i in range(len(call.args))]
     args = [print_name("%", a) + offset for a, offset in zip(call.args, offsets, strict=True)]
-    return f"call {print_name('@', call.kernel)}({', '.join(args)})"
+    given = ", ".join(f"{d.name} = {size}" for d, size in call.sizes)
+    return f"call {print_name('@', call.kernel)}({', '.join(args)})" + (f" with {given}" if given else "")
 
 
 def print_stmt(stmt: Stmt) -> str:

@@ -14,6 +14,7 @@ from graphc.base.errors import GraphcError, VerifyError
 from graphc.base.size import is_one, is_size
 from graphc.base.size_relations import at_most
 from graphc.ir.excerpt import excerpt
+from graphc.ir.kernel.dims import dims_of_calls, dims_of_kernel
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, bounds
 from graphc.ir.kernel.index_range import stays_within, touches
 from graphc.ir.kernel.repeat import live_spans
@@ -306,6 +307,9 @@ class _ProgramVerifier:
         self.roots: dict[str, Storage] = {}
         self.kernels: dict[str, Kernel] = {}
         self.present: Storage | Kernel | Call | None = None
+        given = dims_of_calls(program)
+        self.inside = {k.name: given.keys() & dims_of_kernel(k) for k in program.kernels} if given else {}
+        """By kernel, the names of the dimensions that calls must give it."""
 
     def run(self) -> None:
         try:
@@ -371,6 +375,7 @@ class _ProgramVerifier:
         for number, call in enumerate(self.program.calls):
             self.present = call
             require(call.kernel in self.kernels, f"there is no kernel @{call.kernel}")
+            self.given(call)
             bound = self.bind(call)
             for buffer, storage in bound:
                 reads = buffer.role != "out"
@@ -402,11 +407,20 @@ class _ProgramVerifier:
             names = [a.name for a in call.loops]
             require(len(set(names)) == len(names), "two loops around a call have the same name")
             require(closed.isdisjoint(names), f"the loops {', '.join(names)} are not all of neighbouring calls")
-            require(all(at_most(1, a.extent) for a in call.loops), "a loop has no iterations")
+            require(all(at_most(int(not is_size(a.extent)), a.extent) for a in call.loops), "a loop has no iterations")
             require(
                 not call.offsets or len(call.offsets) == len(call.args), f"@{call.kernel}: one base offset per storage"
             )
             around = call.loops
+
+    def given(self, call: Call) -> None:
+        """A call gives its kernel what no dimension of the program stands for, within its range."""
+        known = {d.name for d, _ in call.sizes}
+        for dimension in self.inside.get(call.kernel, ()):
+            require(dimension in known, f"@{call.kernel}: the call does not say what {dimension} is")
+        for dimension, size in call.sizes:
+            within = at_most(dimension.low, size) and at_most(size, dimension.high)
+            require(within, f"{dimension} is {dimension.low}..{dimension.high}, not {size}")
 
     def bind(self, call: Call) -> list[tuple[Buffer, Storage]]:
         """The buffers of the called kernel with the storages whose memory they use."""
@@ -416,15 +430,15 @@ class _ProgramVerifier:
         for position, (buffer, name) in enumerate(zip(buffers, call.args, strict=True)):
             require(name in self.storages, f"there is no storage %{name}")
             storage, root = self.storages[name], self.roots[name]
-            offset = call.offset(position)
-            fits = storage.dtype is buffer.dtype and (storage.size == buffer.size or bool(call.offsets))
+            offset, size = call.offset(position), call.size(buffer.size)
+            fits = storage.dtype is buffer.dtype and (storage.size == size or bool(call.offsets))
             given = print_type(storage.dtype, storage.shape)
             known = all(isinstance(a, Axis) and a in call.loops for a, _ in offset.terms)
             require(known, f"@{call.kernel}: {offset} is not affine in the enclosing loops")
             low, high = bounds(offset)
-            inside = at_most(0, low) and at_most(high + buffer.size, storage.size)
-            require(not call.offsets or inside, f"%{name} has {storage.size} elements, not {high + buffer.size}")
-            require(fits, f"%{name} is {given}, %{buffer.name} of @{call.kernel} is {buffer.dtype}[{buffer.size}]")
+            inside = at_most(0, low) and at_most(high + size, storage.size)
+            require(not call.offsets or inside, f"%{name} has {storage.size} elements, not {high + size}")
+            require(fits, f"%{name} is {given}, %{buffer.name} of @{call.kernel} is {buffer.dtype}[{size}]")
             writable = buffer.role == "in" or root.cls not in ("input", "weight", "constant")
             require(writable, f"{root.cls} %{root.name} is written")
             for other, taken in bound:

@@ -153,6 +153,64 @@ def test_sizes_outside_of_the_range_and_unknown_names_are_refused():
         bind_kernel(program.kernel("mean"), {"rows": 1})
 
 
+TILES = """\
+dim n = 1..40 hint 16
+dim rows = 1..8 hint 8
+program @tiles {
+  input %x: f32[n]
+  output %y: f32[n]
+
+  kernel @double(%x: f32[rows] in, %y: f32[rows] out) {
+    for i0 in rows parallel {
+      v1: f32 = load %x[i0]
+      v2: f32 = add(v1, v1)
+      store %y[i0] = v2
+    }
+  }
+
+  repeat r0 in (n - 1) // 8 {
+    call @double(%x[8*r0], %y[8*r0]) with rows = 8
+  }
+  call @double(%x[8*((n - 1) // 8)], %y[8*((n - 1) // 8)]) with rows = n - 8*((n - 1) // 8)
+}
+"""
+
+
+def test_a_call_says_what_a_dimension_of_its_kernel_is():
+    program = parse_program(TILES)
+    verify_program(program)
+    assert parse_program(print_program(program)) == program
+    assert list(dims_of_program(program)) == ["n"]
+    assert [str(program.is_whole(c, 0)) for c in program.calls] == ["False", "False"]
+    x = np.arange(40, dtype=np.float32)
+    for n in (1, 7, 8, 9, 16, 17, 40):
+        bound = bind(program, {"n": n})
+        verify_program(bound)
+        assert not any(dims_of_kernel(k) for k in bound.kernels)
+        np.testing.assert_array_equal(run_program(bound, [x[:n]])[0], 2 * x[:n])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (" with rows = 8\n", "\n", "@double: the call does not say what rows is"),
+        (" with rows = 8\n", " with rows = 9\n", r"rows is 1\.\.8, not 9"),
+        ("with rows = n - 8*((n - 1) // 8)", "with rows = n - 8*(n // 8)", r"rows is 1\.\.8, not -8\*\(n // 8\) \+ n"),
+        ("with rows = n - 8*((n - 1) // 8)", "with rows = 8", "%x has n elements, not 8"),
+        ("repeat r0 in (n - 1) // 8", "repeat r0 in (n - 17) // 8", "a loop has no iterations"),
+    ],
+)
+def test_what_a_call_says_holds_for_every_size(old: str, new: str, message: str):
+    assert old in TILES
+    with pytest.raises(VerifyError, match=message):
+        verify_program(parse_program(TILES.replace(old, new)))
+
+
+def test_a_call_names_dimensions_of_its_kernel():
+    with pytest.raises(ParseError, match="a dimension of the kernel is named here"):
+        parse_program(TILES.replace("with rows = 8", "with 8 = rows"))
+
+
 def test_numbers_computed_from_sizes_are_scalars():
     nest = NestBuilder()
     nest.store_at("y", 0, nest.const(1.0 / (TIME + 1) - 3, float32))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from math import log, prod
 
+from graphc.base.named_dims import Dim, dimensions
 from graphc.base.size import UndecidedSize, always, hint, is_one, is_size
 from graphc.codegen.machine.costs import MemoryCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.loops.transform import wrap
 from graphc.codegen.schedule.memory.prepacking import call_invariant_storages
 from graphc.ir.kernel.access import GATHERED, UNIFORM, access
+from graphc.ir.kernel.dims import dims_of_program
+from graphc.ir.kernel.expected import ample
 from graphc.ir.kernel.index import Axis, Index, as_index, axes_of
 from graphc.ir.kernel.index_range import guarded_bounds
 from graphc.ir.kernel.map import BodyCopier, Names, substitute_axes
@@ -23,9 +27,9 @@ def tile_and_fuse(program: Program, target: Target, skipped: list[str] | None = 
     that of a temporary between them, if it is too large for a cache, only a tile exists at a time. Leaves: an
     equivalent program; every element is computed as before.
 
-    Sizes that are known at run time count as what they are expected to be. A loop over one of them goes around calls
-    one iteration at a time, where it holds for all sizes that iterations do not meet; ``skipped`` gets the reasons why
-    one does not."""
+    A loop over a size that is known at run time goes around calls where it holds for all sizes that iterations do not
+    meet: one iteration at a time, or in tiles of a fixed number of iterations, behind which the same calls follow for
+    what is left, one iteration to a whole tile. ``skipped`` gets the reasons why a loop does not."""
     tiler = _Tiler(program, target.l2_bytes // 2, target.costs.memory)
     tiled = tiler.run()
     if skipped is not None:
@@ -79,7 +83,9 @@ class _Steps:
 
 @dataclass(frozen=True)
 class _Loop:
-    """A loop that a sequence may go through: one axis of every kernel in it, tiles of ``size`` iterations."""
+    """A loop that a sequence may go through: one axis of every kernel in it, tiles of ``size`` iterations. Where their
+    number is known at run time and tiles have several, the last tile, of which only a part may be there, is none of its
+    ``tiles``."""
 
     axes: tuple[Axis, ...]
     """By call of the sequence."""
@@ -91,16 +97,34 @@ class _Loop:
         return self.axes[0].extent
 
     @property
+    def is_open(self) -> bool:
+        """Whether a last tile follows the loop."""
+        return is_size(self.extent) and self.size != 1
+
+    @property
     def tiles(self) -> int:
         """Iterations of the loop around the calls."""
-        return self.extent // self.size
+        return (self.extent - 1) // self.size if self.is_open else self.extent // self.size
+
+    @property
+    def last(self) -> int:
+        """Iterations of the kernels' loops in the tile behind the loop: 1 to ``size``."""
+        return self.extent - self.tiles * self.size
 
 
 class _Sequence:
     """Neighbouring calls with the loops that are common to them."""
 
-    def __init__(self, program: Program, facts: Mapping[str, _Steps], calls: Sequence[Call], inner: Sequence[str]):
+    def __init__(
+        self,
+        program: Program,
+        facts: Mapping[str, _Steps],
+        calls: Sequence[Call],
+        inner: Sequence[str],
+        costs: MemoryCosts,
+    ):
         self.program = program
+        self.costs = costs
         self.calls = calls
         self.facts = [facts[c.kernel] for c in calls]
         self.inner = inner
@@ -109,6 +133,8 @@ class _Sequence:
         self.arguments = [list(zip(f.kernel.arguments, call.args, strict=True)) for f, call in pairs]
         self.left = ""
         """Why a loop does not go around the calls, where sizes that are known at run time are the reason."""
+        self.value: Callable[[int], int] = hint
+        """What sizes count as at present."""
         self.shared = self._shared()
         self.loops = self._common_loops()
 
@@ -137,7 +163,7 @@ class _Sequence:
                 axes.append(axis)
                 moves.update(self._moves(number, axis))
             else:
-                found.append((max(hint(moves[name]) for name in self.inner), _Loop(tuple(axes))))
+                found.append((max(self.ample(moves[name]) for name in self.inner), _Loop(tuple(axes))))
         return [loop for _, loop in sorted(found, key=lambda item: -item[0])]
 
     def _moves(self, number: int, axis: Axis) -> dict[str, int]:
@@ -158,40 +184,74 @@ class _Sequence:
         linked = [name for name in mine if name in moves]
         return (not number or bool(linked)) and all(mine.values()) and all(mine[n] == moves[n] for n in linked)
 
-    def choose(self, limit: int, costs: MemoryCosts) -> list[_Loop]:
-        """The loops around the calls and their tiles, so that a tile of the inner temporaries, all together, takes
-        about ``limit`` bytes, or as many as are read again in every iteration, and at most ``tile_step`` times more or
-        fewer; empty when that does not pay."""
-        rest = sum(hint(self.program.storage(name).nbytes) for name in self.inner)
+    def ample(self, size: int) -> int:
+        """What a size is in the largest calls."""
+        return ample(size, self.costs.tile_dimension)
+
+    def choose(self, limit: int) -> list[_Loop]:
+        """The loops around the calls and their tiles; empty when that does not pay. Where a loop's iterations take more
+        the more there are, as those over queries do, they are those for the largest calls, for those of one tile lose
+        nothing by it; else those for calls that are expected."""
+        self.value = self.ample
+        loops = self._tiles(limit)
+        if _has_open_tiles(loops) and self._grows(loops[-1]):
+            return loops
+        self.value = hint
+        return self._tiles(limit)
+
+    def _tiles(self, limit: int) -> list[_Loop]:
+        """Loops so that a tile of the inner temporaries, all together, takes about ``limit`` bytes, or as many as are
+        read again in every iteration, and at most ``tile_step`` times more or fewer."""
+        rest = sum(self.value(self.program.storage(name).nbytes) for name in self.inner)
         chosen: list[_Loop] = []
         for loop in self.loops:
-            wanted, extent = max(limit, self._reread_bytes(loop)), hint(loop.extent)
+            wanted, extent = max(limit, self._reread_bytes(loop)), self.value(loop.extent)
             if rest <= limit or not self._are_disjoint([*chosen, loop]):
                 break
             if rest // extent >= wanted:
                 chosen.append(loop)
                 rest //= extent
                 continue
-            tiles = min(_divisors(extent), key=lambda n: abs(log(rest / n / wanted)))
-            if tiles > 1 and wanted / costs.tile_step <= rest / tiles <= wanted * costs.tile_step:
-                if is_size(loop.extent) and rest / extent < wanted / costs.tile_single:
-                    self.left = f"{loop.extent} iterations, a number that is known at run time, are not cut into tiles"
-                    break
-                tiles = extent if is_size(loop.extent) else tiles
-                chosen.append(replace(loop, size=1 if tiles == extent else loop.extent // tiles))
+            size = self._iterations(loop, rest, wanted)
+            if size < extent and wanted / self.costs.tile_step <= rest * size / extent <= wanted * self.costs.tile_step:
+                tile = replace(loop, size=size)
+                rereads = wanted > limit and not self._grows(tile)
+                self.left = self._why_not_open(tile, rereads) if tile.is_open else ""
+                chosen += [] if self.left else [tile]
             break
         return chosen
+
+    def _grows(self, loop: _Loop) -> bool:
+        """Whether an iteration takes more of what the calls share the larger sizes are."""
+        return any(is_size(step) for step in self._moves(0, loop.axes[0]).values())
+
+    def _why_not_open(self, tile: _Loop, rereads: bool) -> str:
+        """Why a loop is not cut into tiles whose number is known at run time; empty where it may be."""
+        if not always("<=", 1, tile.extent):
+            return f"{tile.extent} iterations, of which there may be none, are not cut into tiles"
+        if rereads:
+            return f"tiles of {tile.extent} iterations, a number known at run time, would each read more than they hold"
+        return ""
+
+    def _iterations(self, loop: _Loop, rest: int, wanted: int) -> int:
+        """How many iterations of a loop make a tile of about ``wanted`` bytes, where all of them take ``rest``."""
+        extent = self.value(loop.extent)
+        if not is_size(loop.extent):
+            return extent // min(_divisors(extent), key=lambda n: abs(log(rest / n / wanted)))
+        if rest / extent >= wanted / self.costs.tile_single:
+            return 1
+        return -(-extent // max(1, round(rest / wanted)))
 
     def _reread_bytes(self, loop: _Loop) -> int:
         """Bytes that every iteration of a loop reads, the same ones each time."""
         found = 0
-        around = self.loops[: self.loops.index(loop)]
+        around = list(takewhile(lambda other: other.axes != loop.axes, self.loops))
         for number, arguments in enumerate(self.arguments):
             steps = self.facts[number].steps
             for buffer, name in arguments:
                 if name not in self.shared and not steps[loop.axes[number]].get(buffer.name, 0):
-                    parts = prod(hint(x.extent) for x in around if steps[x.axes[number]].get(buffer.name, 0))
-                    found += hint(self.program.storage(name).nbytes) // parts
+                    parts = prod(self.value(x.extent) for x in around if steps[x.axes[number]].get(buffer.name, 0))
+                    found += self.value(self.program.storage(name).nbytes) // parts
         return found
 
     def _are_disjoint(self, loops: Sequence[_Loop]) -> bool:
@@ -211,6 +271,11 @@ class _Sequence:
         return True
 
 
+def _has_open_tiles(loops: Sequence[_Loop]) -> bool:
+    """Whether the innermost one goes over tiles whose number is known at run time."""
+    return bool(loops) and loops[-1].is_open
+
+
 def _divisors(extent: int) -> list[int]:
     return [n for n in range(1, extent + 1) if extent % n == 0]
 
@@ -228,6 +293,7 @@ class _Tiler:
         self.skipped: list[str] = []
         """Why calls were left as they are, where sizes that are known at run time are the reason."""
         self.taken = {axis.name for call in program.calls for axis in call.loops}
+        self.dims = dims_of_program(program)
 
     def run(self) -> Program:
         """The program with loops around its sequences."""
@@ -255,7 +321,9 @@ class _Tiler:
             start, stop = min([start, *(s for s, _ in met)]), max([stop, *(e for _, e in met)])
             inner = [name for name, (a, b) in spans.items() if start <= a and b < stop]
             made = self.sequence(start, stop, inner)
-            if made is not None:
+            if made is not None and (
+                _has_open_tiles(made[1]) or not any(_has_open_tiles(found[span][1]) for span in met)
+            ):
                 for span in met:
                     del found[span]
                 found[start, stop] = made
@@ -269,8 +337,8 @@ class _Tiler:
         for number, call in enumerate(self.program.calls):
             for name in call.args:
                 storage = self.storages[name]
-                large = storage.cls == "temp" and hint(storage.nbytes) > self.limit and not storage.alias
-                if large and name not in invariant:
+                large = ample(storage.nbytes, self.costs.tile_dimension) > self.limit
+                if large and storage.cls == "temp" and not storage.alias and name not in invariant:
                     spans[name] = spans.get(name, (number, number))[0], number
         return {name: (a, b) for name, (a, b) in spans.items() if a < b < a + self.costs.tile_calls}
 
@@ -282,9 +350,9 @@ class _Tiler:
         for call in calls:
             if call.kernel not in self.facts:
                 self.facts[call.kernel] = _Steps(self.program.kernel(call.kernel))
-        sequence = _Sequence(self.program, self.facts, calls, inner)
+        sequence = _Sequence(self.program, self.facts, calls, inner, self.costs)
         try:
-            loops = sequence.choose(self.limit, self.costs)
+            loops = sequence.choose(self.limit)
             self.inner_sizes(sequence, loops)
         except UndecidedSize as error:
             loops, sequence.left = [], error.what
@@ -298,6 +366,35 @@ class _Tiler:
         sizes = self.inner_sizes(sequence, loops)
         for name, size in sizes.items():
             self.storages[name] = replace(self.storages[name], shape=(size,))
+        places = [as_index(axis) * loop.size for axis, loop in zip(around, loops, strict=True)]
+        tile = loops[-1]
+        if not tile.is_open:
+            return self.calls_of_tile(sequence, loops, around, places, sizes)
+        rows = self.own_dimension(tile.size)
+        (dimension,) = dimensions([rows]).values()
+        open_loops = [*loops[:-1], replace(tile, size=rows)]
+        calls = self.calls_of_tile(sequence, open_loops, around, places, sizes)
+        places[-1] = as_index(tile.tiles * tile.size)
+        last = self.calls_of_tile(sequence, open_loops, around[:-1], places, sizes)
+        full = [replace(call, sizes=((dimension, tile.size),)) for call in calls]
+        return [*full, *(replace(call, sizes=((dimension, tile.last),)) for call in last)]
+
+    def own_dimension(self, high: int) -> int:
+        """The size of a tile of at most so many iterations, which calls give to their kernels."""
+        name = f"tile_{high}"
+        while name in self.dims:
+            name += "_"
+        return Dim(name, 1, high, high)
+
+    def calls_of_tile(
+        self,
+        sequence: _Sequence,
+        loops: Sequence[_Loop],
+        around: tuple[Axis, ...],
+        places: Sequence[Index],
+        sizes: Mapping[str, int],
+    ) -> list[Call]:
+        """The calls of a sequence for a tile that begins at ``places`` of the kernels' loops."""
         calls = []
         for number, call in enumerate(sequence.calls):
             facts = sequence.facts[number]
@@ -306,11 +403,12 @@ class _Tiler:
             buffers: list[Buffer] = []
             for buffer, name in sequence.arguments[number]:
                 offset, size = Index(), sizes.get(name, buffer.size)
+                if name in sizes and loops[-1].is_open:
+                    size = _reach(facts, buffer.name, tiles)
                 if name not in sizes:
-                    for axis, loop in zip(around, loops, strict=True):
-                        step = facts.steps[loop.axes[number]].get(buffer.name, 0)
-                        offset = offset + as_index(axis) * (step * loop.size)
-                if offset.terms:
+                    for loop, place in zip(loops, places, strict=True):
+                        offset = offset + place * facts.steps[loop.axes[number]].get(buffer.name, 0)
+                if offset != Index():
                     size = _reach(facts, buffer.name, tiles)
                 offsets.append(offset)
                 buffers.append(replace(buffer, size=size))

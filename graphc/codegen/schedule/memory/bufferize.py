@@ -12,7 +12,7 @@ from graphc.base.size import hint, is_size
 from graphc.codegen.machine.costs import DEFAULT, MemoryCosts
 from graphc.codegen.schedule.memory.liveness import Interval, intervals, peak
 from graphc.codegen.schedule.memory.sized import Placement, bound_of
-from graphc.ir.kernel.statements import ALIGNMENT, Program, aligned
+from graphc.ir.kernel.statements import ALIGNMENT, Call, Program, aligned
 
 
 def reserved(nbytes: int, costs: MemoryCosts) -> int:
@@ -55,13 +55,13 @@ def plan_memory(program: Program, costs: MemoryCosts = DEFAULT.memory) -> Progra
         ordered.remove(highest)
         ordered.insert(0, highest)
     storages = tuple(replace(s, offset=best[s.name]) if s.name in best else s for s in program.storages)
-    scratch = bound_of([_scratch_bytes(program, name) for name in dict.fromkeys(c.kernel for c in program.calls)])
+    scratch = bound_of(list(dict.fromkeys(_scratch_bytes(program, call) for call in program.calls)))
     return replace(program, storages=storages, arena=arena + scratch, scratch=scratch)
 
 
-def _scratch_bytes(program: Program, kernel: str) -> Any:
-    buffers = program.kernel(kernel).buffers
-    return sum(aligned(b.size * b.dtype.itemsize) for b in buffers if b.role == "scratch")
+def _scratch_bytes(program: Program, call: Call) -> Any:
+    buffers = program.kernel(call.kernel).buffers
+    return sum(aligned(call.size(b.size) * b.dtype.itemsize) for b in buffers if b.role == "scratch")
 
 
 def _place(ordered: list[Interval], sizes: dict[str, int]) -> tuple[dict[str, int], int]:

@@ -83,10 +83,11 @@ class _Calls:
             for buffer in piece.arguments:
                 if buffer.name not in bound:
                     bound[buffer.name] = _fresh(f"{buffer.name}.{len(self.names)}", self.names)
-                    self.storages.append(Storage(bound[buffer.name], buffer.dtype, (buffer.size,), "temp"))
+                    size = call.size(buffer.size)
+                    self.storages.append(Storage(bound[buffer.name], buffer.dtype, (size,), "temp"))
             args = tuple(bound[b.name] for b in piece.arguments)
             at = tuple(offsets.get(b.name, Index()) for b in piece.arguments) if call.offsets else ()
-            self.add(Call(piece.name, args, call.values, call.loops, at))
+            self.add(replace(call, kernel=piece.name, args=args, offsets=at))
 
     def add(self, call: Call) -> None:
         """Appends a call, or joins it with the last one."""

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graphc.base.size import always, hint, is_size
+from graphc.base.size import always, bounds, hint, is_size
 from graphc.codegen.machine.costs import ThreadCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.estimate.cost import StatementCounts, kernel_ns
 from graphc.codegen.schedule.threads.chunks import Chunking, chunk_kernel
+from graphc.ir.kernel.expected import ample_kernel
 from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.repeat import blocks, executions, loop_spans
 from graphc.ir.kernel.statements import Call, Program, Storage
@@ -51,6 +52,8 @@ def plan_threads(program: Program, target: Target) -> ThreadPlan:
     for call in program.calls:
         runs[call.kernel] += hint(call.runs)
     repeated = {call.kernel for call in program.calls if call.loops}
+    tiles = {call.kernel for call in program.calls if call.sizes}
+    """Kernels of tiles, which were chosen for ample sizes."""
     chunked: dict[str, Chunking] = {}
     times: dict[str, int] = {}
     shared = 0
@@ -58,7 +61,12 @@ def plan_threads(program: Program, target: Target) -> ThreadPlan:
         counts = StatementCounts()
         ns = kernel_ns(kernel, counts.body(kernel.body), roofline)
         least = costs.repeated_ns if kernel.name in repeated else costs.split_ns
-        chunking = chunk_kernel(kernel, counts, costs) if ns >= least else None
+        if kernel.name in tiles:
+            large = ample_kernel(kernel, target.costs.memory.tile_dimension)
+            is_long = kernel_ns(large, StatementCounts().body(large.body), roofline) >= least
+        else:
+            is_long = ns >= least
+        chunking = chunk_kernel(kernel, counts, costs) if is_long else None
         if chunking is not None:
             chunked[kernel.name], times[kernel.name] = chunking, ns
             shared += ns * runs[kernel.name]
@@ -81,7 +89,8 @@ def _parts(program: Program, chunked: Mapping[str, Chunking], times: Mapping[str
     for call in program.calls:
         if call.kernel in chunked:
             grains = chunked[call.kernel].grains
-            work = work + call.runs * grains * max(1, _SCALE * times[call.kernel] // max(1, hint(grains)))
+            each = max(1, _SCALE * times[call.kernel] // max(1, hint(grains)))
+            work = work + call.runs * call.size(grains) * each
     return work // (_SCALE * costs.part_ns)
 
 
@@ -104,6 +113,10 @@ class _MemoryUse:
         return not always("<=", earlier.stop, self.start) and not always("<=", self.stop, earlier.start)
 
 
+_Uses = dict[str, list[_MemoryUse]]
+"""By place, uses since the last barrier."""
+
+
 class _Barriers:
     def __init__(self, program: Program, chunked: dict[str, Chunking]):
         self.calls = program.calls
@@ -116,9 +129,11 @@ class _Barriers:
     def find(self) -> set[int]:
         """Calls before which a barrier stands: they touch what calls after the barrier before have written, or write
         what those have touched."""
-        since: dict[str, list[_MemoryUse]] = {}
+        since: _Uses = {}
         found: set[int] = set()
+        skipped: list[tuple[Axis, _Uses]] = []
         for number, calls in self.units():
+            _follow(self.calls[number].loops, since, skipped)
             uses = [use for call in calls for use in self.uses(call)]
             waits = any(a.waits_for(earlier) for a in uses for earlier in since.get(a.place, ()))
             if waits or number in found or number == self.checked:
@@ -153,6 +168,17 @@ class _Barriers:
             start = storage.offset if storage.cls == "temp" else 0
             alone = call.kernel not in self.chunked
             yield _MemoryUse(place, start, start + storage.nbytes, buffer.role != "in", alone)
+
+
+def _follow(loops: tuple[Axis, ...], since: _Uses, skipped: list[tuple[Axis, _Uses]]) -> None:
+    """Enters and leaves loops that may have no iteration in a call: the barriers in one do not count behind it.
+    ``skipped``: those that are open, each with what has been used since the barrier before it."""
+    while skipped and skipped[-1][0] not in loops:
+        for place, uses in skipped.pop()[1].items():
+            since[place] = [*uses, *since.get(place, ())]
+    for axis in loops:
+        if bounds(axis.extent)[0] < 1 and all(axis != known for known, _ in skipped):
+            skipped.append((axis, {place: [*uses] for place, uses in since.items()}))
 
 
 def owners(program: Program) -> dict[str, Storage]:

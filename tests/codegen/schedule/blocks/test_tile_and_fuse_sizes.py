@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from graphc.codegen.llvm.entry import THREADS
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.blocks.tile_and_fuse import tile_and_fuse
+from graphc.codegen.schedule.pipeline import schedule_program
+from graphc.compiler.compile import compile_stages, load_compiled
+from graphc.compiler.stages import Stages
+from graphc.ir.graph.interpret import bind as bind_graph
+from graphc.ir.graph.interpret import evaluate
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.kernel.dims import dims_of_program
 from graphc.ir.kernel.parse import parse_program
 from graphc.ir.kernel.statements import Program
+from graphc.ir.kernel.text import print_program
 from tests.codegen.sized import check_program, check_schedule
+from tests.runtime.threaded import SHARED, thread_count
 
 ATTENTION = """\
 dim batch = 1..5 hint 4
@@ -97,7 +108,24 @@ program @attention {
   call @k2(%p, %v, %out0)
 }
 """
-SIZES = [{"batch": b, "time": t} for b, t in [(1, 1), (5, 3), (2, 8), (4, 16), (1, 17), (2, 40)]]
+GRAPH = """
+dim batch = 1..5 hint 4
+dim time = 1..40 hint 16
+graph @attention(%q: f32[batch,time,3,8], %k: f32[batch,time,3,8], %v: f32[batch,time,3,8]) -> (f32[batch,3,time,8]) {
+  %qt = transpose(%q) {permutation=[0,2,1,3]} : f32[batch,3,time,8]
+  %kt = transpose(%k) {permutation=[0,2,1,3]} : f32[batch,3,time,8]
+  %vt = transpose(%v) {permutation=[0,2,1,3]} : f32[batch,3,time,8]
+  %s = matmul(%qt, %kt) {transpose_b=true} : f32[batch,3,time,time]
+  %m = max(%s) {axes=[3], keepdims=true} : f32[batch,3,time,1]
+  %d = sub(%s, %m) : f32[batch,3,time,time]
+  %e = exp(%d) : f32[batch,3,time,time]
+  %t = sum(%e) {axes=[3], keepdims=true} : f32[batch,3,time,1]
+  %p = div(%e, %t) : f32[batch,3,time,time]
+  %o = matmul(%p, %vt) : f32[batch,3,time,8]
+  return %o
+}
+"""
+SIZES = [{"batch": b, "time": t} for b, t in [(1, 1), (5, 3), (2, 7), (2, 8), (1, 9), (4, 16), (1, 17), (2, 40)]]
 
 
 def small(nbytes: int):
@@ -109,25 +137,70 @@ def loops(program: Program) -> set[tuple[str, ...]]:
     return {tuple(str(a.extent) for a in c.loops) for c in program.calls}
 
 
+TILES = ("batch", "3", "((time + 7) // 8) - 1")
+"""Loops around all tiles of eight queries but the last one."""
+
+
 @pytest.mark.parametrize(
-    ("nbytes", "expected"),
-    [(2000, ("batch", "3")), (12000, ("batch",)), (1 << 20, ())],
+    ("nbytes", "expected", "elements"),
+    [
+        (4000, {TILES, TILES[:2]}, "8*time"),
+        (20000, {TILES[:1]}, "3*time*time"),
+        (1 << 20, {()}, "3*batch*time*time"),
+    ],
 )
-def test_attention_holds_the_scores_of_a_batch_or_of_a_head(nbytes: int, expected: tuple[str, ...]):
+def test_attention_holds_the_scores_of_a_batch_or_of_a_tile_of_queries(
+    nbytes: int, expected: set[tuple[str, ...]], elements: str
+):
     program = parse_program(ATTENTION)
     tiled = tile_and_fuse(program, small(nbytes))
-    assert loops(tiled) == {expected}
-    shape = {"": "3*batch*time*time", "batch": "3*time*time", "batch,3": "time*time"}[",".join(expected)]
-    assert str(tiled.storage("s").size) == shape
+    assert loops(tiled) == expected
+    assert str(tiled.storage("s").size) == elements
+    assert parse_program(print_program(tiled)) == tiled
     check_program(program, tiled, SIZES)
 
 
-def test_a_loop_that_would_need_tiles_of_its_own_stays_and_says_so():
+def test_all_tiles_run_the_same_kernels():
+    tiled = tile_and_fuse(parse_program(ATTENTION), small(4000))
+    full, last = tiled.calls[:3], tiled.calls[3:]
+    assert [c.kernel for c in full] == [c.kernel for c in last]
+    assert {str(size) for c in full for _, size in c.sizes} == {"8"}
+    assert {str(size) for c in last for _, size in c.sizes} == {"-8*((time + 7) // 8) + time + 8"}
+    assert list(dims_of_program(tiled)) == ["batch", "time"]
+
+
+def test_a_loop_that_may_have_no_iteration_is_not_cut_into_tiles_and_says_so():
     skipped: list[str] = []
-    tile_and_fuse(parse_program(ATTENTION), small(2000), skipped)
-    assert [r for r in skipped if "k0, k1, k2: no loop around them, for time iterations" in r] == skipped != []
+    text = ATTENTION.replace("dim time = 1..40", "dim time = 0..40")
+    assert loops(tile_and_fuse(parse_program(text), small(4000), skipped)) == {()}
+    assert [r for r in skipped if "no loop around them, for " in r] == skipped != []
 
 
-@pytest.mark.parametrize("nbytes", [2000, 12000, 1 << 20])
+@pytest.mark.parametrize("nbytes", [4000, 20000, 1 << 20])
 def test_the_whole_schedule_of_attention_is_right_at_every_size(nbytes: int):
     check_schedule(parse_program(ATTENTION), small(nbytes), SIZES)
+
+
+def test_keys_are_packed_once_for_all_tiles_of_a_head():
+    text = ATTENTION.replace("dim time = 1..40 hint 16", "dim time = 1..400 hint 200")
+    program = schedule_program(parse_program(text), small(500_000))
+    assert len(loops(program)) == 2
+    keys = [c for c in program.calls if c.kernel.endswith("_pack") and c.args[0] == "k"]
+    (copy,) = {c.args[1] for c in keys}
+    assert len(keys) == 1
+    assert len([c for c in program.calls if c not in keys and copy in c.args]) == 2
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_share_tiles(threads: int):
+    graph = parse_graph(GRAPH)
+    compiled = compile_stages(Stages(graph, target=replace(SHARED, l2_bytes=4000)))
+    call, random = load_compiled(compiled), np.random.default_rng(0)
+    assert THREADS.encode() in compiled.object
+    with thread_count(threads):
+        for time in (1, 7, 8, 9, 16, 17, 40, 8):
+            arrays = [random.standard_normal((2, time, 3, 8), dtype=np.float32) for _ in range(3)]
+            for _ in range(20):
+                (got,) = call.run(arrays, ())
+                expected = evaluate(bind_graph(graph, {"batch": 2, "time": time}), arrays)
+                np.testing.assert_allclose(got, expected[0], rtol=1e-4, atol=1e-5)

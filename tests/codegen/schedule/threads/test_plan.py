@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from graphc.base.dtypes import float32
+from graphc.base.named_dims import Dim
 from graphc.codegen.llvm.entry import ENTRY, THREADS, emit_program
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.schedule.threads.execution import Execution
@@ -135,6 +136,13 @@ def test_a_barrier_stands_for_what_an_iteration_leaves(calls: str, loops: dict, 
     assert plan.barriers == expected
     assert OUTER in plan.shared_loops(made.calls)
     assert emitted(made, SHARED).count("call void @graphc_meet(") == len(expected)
+
+
+def test_barriers_of_a_loop_that_a_call_may_skip_do_not_count_behind_it():
+    often, perhaps = Axis("r0", Dim("n", 1, 9)), Axis("r0", Dim("n", 1, 9) - 1)
+    for loop, expected in ((often, {1}), (perhaps, {1, 2})):
+        made = repeated("p x a,p a b,p a c", {1: (loop,)})
+        assert plan_threads(made, SHARED).barriers == expected
 
 
 def test_small_kernels_of_loops_are_left_to_one_thread():

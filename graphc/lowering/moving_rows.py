@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from graphc.base.size import bounds as size_bounds
-from graphc.base.size import is_size
 from graphc.base.size_relations import at_most, quotient_and_rest
 from graphc.ir.kernel.index import Axis, Index, as_index
-from graphc.ir.kernel.map import BodyCopier, Names
 from graphc.ir.kernel.statements import Kernel, Load, Loop, Stmt, Store, walk
 
 NARROW = 16
-"""Elements of what is moved at once below which a copy through other memory is the faster way (a vector of f32)."""
+"""Elements of a row below which a copy through other memory is the faster way (a vector of f32)."""
 
 
 def in_order_of_rows(kernel: Kernel, args: Sequence[str], storage: str) -> Kernel | None:
@@ -35,8 +33,7 @@ def in_order_of_rows(kernel: Kernel, args: Sequence[str], storage: str) -> Kerne
         ahead = [n for n in found if n is not None]
         if len(ahead) < len(found) or not rows.are_apart(store, ahead, loads):
             continue
-        block = rows.block(ahead)
-        return None if block is None else replace(kernel, body=_ordered(kernel.body, loop, block))
+        return replace(kernel, body=tuple(_in_order(s, loop) for s in kernel.body)) if rows.are_wide() else None
     return None
 
 
@@ -109,30 +106,13 @@ class _Rows:
             need = stride * extent
         return True
 
-    def block(self, ahead: Sequence[int]) -> int | None:
-        """How many rows are moved at once: none of them is read for another one of these; None where it is too little
-        for lanes."""
-        width = size_bounds(prod(x.axis.extent for x in self.loops[self.depth + 1 :]))[0]
-        extent = self.axis.extent
-        if width >= NARROW or is_size(extent):
-            return 1 if width >= NARROW else None
-        most = min(size_bounds(n)[0] for n in ahead if at_most(1, n))
-        count = max(n for n in range(1, most + 1) if extent % n == 0)
-        return count if count * width >= NARROW else None
+    def are_wide(self) -> bool:
+        """Whether a row has enough elements for lanes, whatever sizes a call has."""
+        return size_bounds(prod(x.axis.extent for x in self.loops[self.depth + 1 :]))[0] >= NARROW
 
 
-def _ordered(body: tuple[Stmt, ...], loop: Loop, block: int) -> tuple[Stmt, ...]:
-    """The statements with a loop in order, as many iterations at once as ``block`` says."""
-    new = Loop(loop.axis, "serial", loop.body)
-    if block != 1:
-        names = Names("moved")
-        outer, inner = names.axis("o", loop.axis.extent // block), names.axis("i", block)
-        copied = BodyCopier(names, {loop.axis: as_index(outer) * block + as_index(inner)}).body(loop.body)
-        new = Loop(outer, "serial", (Loop(inner, "parallel", copied),))
-    return tuple(_replaced(stmt, loop, new) for stmt in body)
-
-
-def _replaced(stmt: Stmt, loop: Loop, new: Loop) -> Stmt:
+def _in_order(stmt: Stmt, loop: Loop) -> Stmt:
+    """The statement with a loop in order."""
     if stmt == loop:
-        return new
-    return replace(stmt, body=tuple(_replaced(s, loop, new) for s in stmt.body)) if isinstance(stmt, Loop) else stmt
+        return replace(loop, kind="serial")
+    return replace(stmt, body=tuple(_in_order(s, loop) for s in stmt.body)) if isinstance(stmt, Loop) else stmt

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import logging
 import statistics
 import sys
 import warnings
@@ -17,8 +18,9 @@ from typing import Any
 import numpy as np
 
 import graphc
+from benchmarks.decoders import SHAPES, Shape, build_decoder, without_states
 from benchmarks.framework import read_weights
-from benchmarks.more_models import package_of
+from benchmarks.machine import make_read
 from benchmarks.sweep import (
     Call,
     Result,
@@ -38,96 +40,16 @@ from graphc.passes.precision import PRECISIONS
 
 PEERS = ("torch", "onnxruntime", "openvino")
 """All in float32."""
+NARROW_PEERS = ("openvino-bf16", *(f"{peer}-{p}" for peer in ("onnxruntime", "openvino") for p in ("int8", "int4")))
+"""With weights of 16 bits, or of 8 and 4 bits in groups with a scale each."""
+BITS = {32: ("f32",), 16: ("bf16", "f16", "bf16_dot"), 8: ("int8", "int8_dot"), 4.5: ("int4", "int4_dot")}
+"""Of a weight, with its share of a scale."""
+READ = "read "
+"""What the name of a contender begins with that only reads the bytes of a precision."""
 WHOLE = "f32"
 """Weights as they are, what the others are compared with."""
 CACHES = (".keys", ".values")
 """What the paths of cached keys and values end with."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Of a decoder."""
-
-    width: int = 768
-    heads: int = 12
-    layers: int = 8
-    vocabulary: int = 8192
-    places: int = 512
-    """Tokens that the caches have room for."""
-
-
-def build_decoder(nn: ModuleType, shape: Shape) -> Any:
-    """RMS norms, learned places, attention to keys and values in buffers, gated perceptrons of four times the width."""
-    F, package, width = nn.functional, package_of(nn), shape.width
-
-    class Layer(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.norm1, self.norm2 = nn.RMSNorm(width), nn.RMSNorm(width)
-            self.heads, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
-            self.gate, self.up = (nn.Linear(width, 4 * width, bias=False) for _ in range(2))
-            self.down = nn.Linear(4 * width, width, bias=False)
-            for name in ("keys", "values"):
-                empty = package.zeros(1, shape.heads, shape.places, width // shape.heads)
-                self.register_buffer(name, empty)
-
-        def split(self, x):
-            """The token's queries, keys and values, ``[1, heads, 1, size]`` each."""
-            parts = self.heads(self.norm1(x)).view(1, 1, 3, shape.heads, width // shape.heads)
-            return parts.permute(2, 0, 3, 1, 4)
-
-        def finish(self, x, attended):
-            x = x + self.out(attended.transpose(1, 2).reshape(1, 1, width))
-            y = self.norm2(x)
-            return x + self.down(F.silu(self.gate(y)) * self.up(y))
-
-    class Decoder(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.tokens, self.places = nn.Embedding(shape.vocabulary, width), nn.Embedding(shape.places, width)
-            self.layers = nn.ModuleList([Layer() for _ in range(shape.layers)])
-            self.norm, self.head = nn.RMSNorm(width), nn.Linear(width, shape.vocabulary, bias=False)
-
-        def begin(self, token, place):
-            return self.tokens(token)[None] + self.places(place)[None]
-
-        def forward(self, token, place):
-            x = self.begin(token, place)
-            mask = (package.arange(shape.places) <= place)[None, None, None, :]
-            for layer in self.layers:
-                query, key, value = layer.split(x)
-                layer.keys.index_copy_(2, place, key)
-                layer.values.index_copy_(2, place, value)
-                attended = F.scaled_dot_product_attention(query, layer.keys, layer.values, attn_mask=mask)
-                x = layer.finish(x, attended)
-            return self.head(self.norm(x))
-
-    return Decoder().eval()
-
-
-def without_states(torch: ModuleType, decoder: Any, shape: Shape) -> Any:
-    """The decoder for libraries whose models keep nothing between calls: it takes the caches, and returns the token's
-    keys and values for the caller to write. It attends to these beside the cache, so that nothing large is copied."""
-    scale = (shape.width // shape.heads) ** -0.5
-
-    class WithoutStates(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.decoder = decoder
-
-        def forward(self, token, place, caches):
-            x, written = decoder.begin(token, place), []
-            hidden = torch.where(torch.arange(shape.places) < place, 0.0, float("-inf"))
-            for layer, keys, values in zip(decoder.layers, caches[::2], caches[1::2], strict=True):
-                query, key, value = layer.split(x)
-                old = query @ keys.transpose(-1, -2) * scale + hidden
-                own = (query * key).sum(-1, keepdim=True) * scale
-                share = torch.softmax(torch.cat((old, own), -1), -1)
-                x = layer.finish(x, share[..., :-1] @ values + share[..., -1:] * value)
-                written += [key, value]
-            return decoder.head(decoder.norm(x)), *written
-
-    return WithoutStates().eval()
 
 
 @dataclass(frozen=True)
@@ -217,44 +139,86 @@ class Setting:
 
         return call
 
-    def onnx_session(self) -> Call:
+    def onnx_session(self, model: bytes = b"") -> Call:
         """onnxruntime, with the caches in numpy's arrays."""
         onnxruntime = find_library("onnxruntime")
         if onnxruntime is None:
             raise ImportError("onnxruntime is not installed")
-        session = make_onnx_session(onnxruntime, self.onnx)
+        session = make_onnx_session(onnxruntime, model or self.onnx)
         names = [value.name for value in session.get_inputs()]
         return self.keep(lambda arrays: session.run(None, dict(zip(names, arrays, strict=True))))
 
     def openvino_request(self) -> Call:
         """openvino, in float32, inputs and outputs shared with numpy."""
+        return self._openvino(self.onnx)
+
+    def _openvino(self, model: bytes, precision: str = "f32") -> Call:
         openvino = find_library("openvino")
         if openvino is None:
             raise ImportError("openvino is not installed")
-        request = make_openvino_request(openvino, self.onnx)
+        request = make_openvino_request(openvino, model, precision)
         return self.keep(lambda arrays: list(request.infer(arrays, share_inputs=True, share_outputs=True).values()))
+
+    def narrow(self, bits: int) -> bytes:
+        """The model without states, its matrices stored in so few bits, in groups of 32 with a scale each."""
+        onnx, quantizers = (find_library(n) for n in ("onnx", "onnxruntime.quantization.matmul_nbits_quantizer"))
+        if onnx is None or quantizers is None:
+            raise ImportError("onnx and onnxruntime are not installed")
+        logging.getLogger(quantizers.__name__).setLevel(logging.WARNING)
+        model = onnx.load_model_from_string(self.onnx)
+        quantizer = quantizers.MatMulNBitsQuantizer(model, bits, 32, is_symmetric=True, accuracy_level=4)
+        quantizer.process()
+        return quantizer.model.model.SerializeToString()
+
+    def narrow_peer(self, name: str) -> Call:
+        """A peer with narrow weights; those of 8 and 4 bits may round rows to 8 bits."""
+        peer, _, precision = name.partition("-")
+        if precision == "bf16":
+            return self._openvino(self.onnx, "bf16")
+        model = self.narrow(int(precision.removeprefix("int")))
+        return self._openvino(model) if peer == "openvino" else self.onnx_session(model)
+
+    def read_bytes(self, precision: str) -> int:
+        """Bytes that a token needs: matrices, and what is used of the caches. A table of tokens that is a matrix too is
+        stored in 8 bits where others have 4."""
+        shape = self.shape
+        bits = {name: b for b, names in BITS.items() for name in names}[precision]
+        table = 0 if shape.gated else shape.vocabulary * shape.width
+        return int((shape.weights - table) * bits + table * max(8, int(bits))) // 8 + 4 * shape.used(self.place)
 
 
 def run_setting(
     setting: Setting, precisions: Sequence[str], peers: Sequence[str], rounds: int, seconds: float
 ) -> Result:
-    """All contenders in turns, f32 the first; errors are against it."""
+    """All contenders in turns, f32 the first; errors are against it. Beside each precision the bytes that it needs are
+    read."""
     known = {"torch": setting.torch_eager, "onnxruntime": setting.onnx_session, "openvino": setting.openvino_request}
+    narrow: dict[str, Callable[[], Call]] = {p: (lambda p=p: setting.narrow_peer(p)) for p in NARROW_PEERS}
     own = {p: (lambda p=p: setting.own(p)) for p in dict.fromkeys((WHOLE, *precisions))}
-    return measure(Result("decode", {}), {**own, **{p: known[p] for p in peers}}, rounds, seconds)
+    reads = {READ + p: (lambda p=p: make_read(setting.read_bytes(p))) for p in own}
+    makers = {**own, **reads, **{p: {**known, **narrow}[p] for p in peers}}
+    result = measure(Result("decode", {}), makers, rounds, seconds)
+    result.errors = {name: error for name, error in result.errors.items() if name not in reads}
+    return result
 
 
-def gain(result: Result, name: str) -> float:
-    """Median over the rounds of f32's time over a contender's in the same round."""
-    pairs = zip(result.rounds_ms[WHOLE], result.rounds_ms[name], strict=True)
+def ratio(result: Result, name: str, over: str = WHOLE) -> float:
+    """Median over the rounds of one contender's time over another's in the same round."""
+    pairs = zip(result.rounds_ms[over], result.rounds_ms[name], strict=True)
     return statistics.median(whole / own for whole, own in pairs)
 
 
 def format_table(result: Result) -> str:
     """A row for each contender, and why one has none."""
-    lines = ["| weights, or peer | ms | times as fast as f32 | error |", "|---|---|---|---|"]
+    lines = [
+        "| weights, or peer | ms | times as fast as f32 | of reading's speed | error |",
+        "|---|---|---|---|---|",
+    ]
     for name in result.rounds_ms:
-        cells = [name, format_ms(result.ms(name) or 0.0), f"{gain(result, name):.2f}"]
+        if name.startswith(READ):
+            continue
+        share = f"{ratio(result, name, READ + name):.2f}" if READ + name in result.rounds_ms else "-"
+        cells = [name, format_ms(result.ms(name) or 0.0), f"{ratio(result, name):.2f}", share]
         lines.append(f"| {' | '.join([*cells, f'{result.errors.get(name, 0.0):.1e}'])} |")
     return "\n".join([*lines, *(f"{name}: {problem}" for name, problem in result.problems.items())])
 
@@ -267,20 +231,23 @@ def report(options: argparse.Namespace, result: Result, facts: Mapping[str, int]
         return
     print(
         f"One core, milliseconds for one token at place {options.position}, medians of {options.rounds} rounds; error: "
-        "the largest difference over the largest magnitude.\n"
+        "the largest difference over the largest magnitude. Reading is that of the bytes that a precision needs.\n"
     )
     print(format_table(result))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measures and prints."""
-    shape = Shape()
     parser = make_parser(__doc__ or "", PEERS)
+    parser.add_argument("--model", choices=SHAPES, default="gated", help="default: gated")
     parser.add_argument(
         "--precision", nargs="+", choices=(WHOLE, *PRECISIONS), default=list(PRECISIONS), help="default: all"
     )
-    parser.add_argument("--position", type=int, default=300, choices=range(shape.places), metavar="N")
-    options = parse_with(parser, argv, PEERS)
+    parser.add_argument("--position", type=int, default=300, metavar="N")
+    options = parse_with(parser, argv, (*PEERS, *NARROW_PEERS))
+    shape = SHAPES[options.model]
+    if options.position not in range(shape.places):
+        parser.error(f"--position {options.position} is none of {shape.places} places")
     tell("decode")
     setting = Setting(shape, options.position)
     result = run_setting(setting, options.precision, options.peers, options.rounds, options.seconds)

@@ -164,6 +164,22 @@ class Measurements:
         return time.perf_counter() - start
 
 
+def make_read(nbytes: int) -> Callable[[], None]:
+    """A call that reads so many bytes of memory once, in order."""
+    target = running_target("host")
+    step = probes.STEPS * target.vector_bytes
+    source = _aligned(-(-nbytes // step) * step)
+    library = load_object(build_object(probes.emit_read(target, target.vector_bytes), target), probes.PROBE)
+    result = _aligned(step)
+    table = (ctypes.c_int64 * 4)(1, address_of(source), address_of(result), len(source))
+
+    def call() -> None:
+        assert len(source) and len(result)  # they stay in memory as long as the call
+        library.entry(ctypes.addressof(table))
+
+    return call
+
+
 def _aligned(nbytes: int) -> np.ndarray:
     """Zeros at the start of a page, in memory that is there."""
     page = 4096

@@ -89,9 +89,9 @@ def make_onnx_session(onnxruntime: ModuleType, model: bytes) -> Any:
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def make_openvino_request(openvino: ModuleType, model: bytes) -> Any:
-    """A request on one thread, in float32."""
-    settings = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+def make_openvino_request(openvino: ModuleType, model: bytes, precision: str = "f32") -> Any:
+    """A request on one thread, in float32 or what else it may compute with."""
+    settings = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": precision}
     core = openvino.Core()
     return core.compile_model(core.read_model(model, b""), "CPU", settings).create_infer_request()
 

@@ -9,22 +9,27 @@ import pytest
 
 import graphc
 from benchmarks import decode
-from benchmarks.decode import Setting, Shape
+from benchmarks.decode import Setting
+from benchmarks.decoders import Shape
 from benchmarks.sweep import Result, find_library
 
 SMALL = Shape(width=64, heads=4, layers=2, vocabulary=96, places=16)
+TABLE = Shape(width=64, heads=4, layers=2, vocabulary=96, places=16, gated=False)
+SHAPES = pytest.mark.parametrize("shape", [SMALL, TABLE], ids=["gated", "gpt2"])
 
 
 def test_narrow_weights_are_measured_against_whole_ones():
     found = decode.run_setting(Setting(SMALL, 9), ["bf16", "int8"], (), 2, 0.001)
-    assert not found.problems and list(found.rounds_ms) == ["f32", "bf16", "int8"]
+    own = ["f32", "bf16", "int8"]
+    assert not found.problems and list(found.rounds_ms) == [*own, *(decode.READ + p for p in own)]
     assert 0 < found.errors["bf16"] < found.errors["int8"] < 0.05
     assert all(len(times) == 2 for times in found.rounds_ms.values())
 
 
+@SHAPES
 @pytest.mark.parametrize("place", [0, 9, 15])
-def test_what_is_compiled_computes_what_the_model_computes_and_fills_its_caches(place: int):
-    setting = Setting(SMALL, place)
+def test_what_is_compiled_computes_what_the_model_computes_and_fills_its_caches(place: int, shape: Shape):
+    setting = Setting(shape, place)
     inputs = [graphc.tensor(a) for a in setting.inputs]
     caches = [cache for layer in setting.model.layers for cache in (layer.keys, layer.values)]
     with graphc.no_grad():
@@ -38,13 +43,31 @@ def test_what_is_compiled_computes_what_the_model_computes_and_fills_its_caches(
         np.testing.assert_allclose(cache.numpy()[:, :, place], row, rtol=1e-4, atol=1e-5)
 
 
+@SHAPES
 @pytest.mark.parametrize("place", [0, 15])
-def test_peers_agree_at_the_first_place_and_at_the_last(place: int):
+def test_peers_agree_at_the_first_place_and_at_the_last(place: int, shape: Shape):
     pytest.importorskip("torch")
     peers = [peer for peer in decode.PEERS if find_library(peer)]
-    found = decode.run_setting(Setting(SMALL, place), (), peers, 1, 0.001)
+    found = decode.run_setting(Setting(shape, place), (), peers, 1, 0.001)
     assert not found.problems and set(found.errors) == set(peers)
     assert max(found.errors.values()) < 1e-5
+
+
+@pytest.mark.parametrize("name", decode.NARROW_PEERS)
+def test_peers_have_narrow_weights(name: str):
+    """Which differ from whole ones, and not by much."""
+    for library in ("torch", "onnx", "onnxruntime", "openvino"):
+        pytest.importorskip(library)
+    found = decode.run_setting(Setting(SMALL, 9), (), [name], 1, 0.001)
+    assert not found.problems and 1e-4 < found.errors[name] < (0.2 if name.endswith("int4") else 0.02)
+
+
+def test_the_bytes_of_a_token():
+    """Matrices by their bits, a table that is one too in 8 at least, and what is used of the caches."""
+    matrices, cache = 2 * 16 * 64 * 64 + 96 * 64, 4 * 2 * 2 * 64 * 10
+    gated, table = Setting(SMALL, 9), Setting(TABLE, 9)
+    assert gated.read_bytes("f32") == 4 * matrices + cache and gated.read_bytes("int8_dot") == matrices + cache
+    assert table.read_bytes("int4") == 2 * 12 * 64 * 64 * 9 // 16 + 96 * 64 + cache
 
 
 def test_peers_that_keep_nothing_get_back_what_they_return():
@@ -61,26 +84,37 @@ def test_peers_that_keep_nothing_get_back_what_they_return():
 
 
 def test_the_table_has_what_is_missing_below_it():
-    result = Result("decode", {}, {"f32": [4.0, 8.0], "int8": [2.0, 2.0]}, {"torch": "ImportError: no"}, {"int8": 0.01})
+    result = Result(
+        "decode",
+        {},
+        {"f32": [4.0, 8.0], "int8": [2.0, 2.0], "read f32": [2.0, 4.0]},
+        {"torch": "ImportError: no"},
+        {"int8": 0.01},
+    )
     table = decode.format_table(result)
-    assert "| f32 | 6.00 | 1.00 | 0.0e+00 |" in table and "| int8 | 2.00 | 3.00 | 1.0e-02 |" in table
+    assert "| f32 | 6.00 | 1.00 | 0.50 | 0.0e+00 |" in table and "| int8 | 2.00 | 3.00 | - | 1.0e-02 |" in table
+    assert decode.READ not in table
     assert table.endswith("torch: ImportError: no")
 
 
 def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.setattr(decode, "Shape", lambda: SMALL)
+    monkeypatch.setitem(decode.SHAPES, "gated", SMALL)
     monkeypatch.setattr("benchmarks.sweep.pin", lambda cores: None)
     options = ["--precision", "int4", "--position", "3", "--peers", "", "--rounds", "1", "--seconds", "0.001", "--json"]
     assert decode.main(options) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["position"] == 3 and set(found["ms"]) == {"f32", "int4"} and found["width"] == SMALL.width
+    assert (
+        found["position"] == 3
+        and set(found["ms"]) == {"f32", "int4", "read f32", "read int4"}
+        and found["width"] == SMALL.width
+    )
 
 
 @pytest.mark.parametrize("options", [["--position", "16"], ["--precision", "int3"], ["--peers", "nobody"]])
 def test_what_it_cannot_measure_is_refused(
     options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    monkeypatch.setattr(decode, "Shape", lambda: SMALL)
+    monkeypatch.setitem(decode.SHAPES, "gated", SMALL)
     with pytest.raises(SystemExit) as stopped:
         decode.main(options)
     assert stopped.value.code == 2 and "usage" in capsys.readouterr().err

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import is_, methodcaller
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import COMMON_HOOKS, EPOCH, Members
 from graphc.compiled import prepacked_store
 from graphc.compiled.prepacked_store import Prepacked
+from graphc.runtime.arena import aligned
 from graphc.tensors.creation import get_default_dtype
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.facts import Table, broken
@@ -326,6 +327,10 @@ class Frozen:
         return True
 
 
+def _narrow(make: Maker, array: np.ndarray) -> np.ndarray:
+    return aligned(np.ascontiguousarray(make(array)))
+
+
 class NarrowBinding(Binding):
     """A binding in which some arrays are narrow copies of what the tensors hold, made again after a tensor was written
     to."""
@@ -346,7 +351,7 @@ class NarrowBinding(Binding):
             copies = list(given)
             for number, (i, make) in enumerate(self._makers):
                 same = self._copies and given[i] is self._given[i] and versions[number] == self._versions[number]
-                copies[i] = self._copies[i] if same else np.ascontiguousarray(make(given[i]))
+                copies[i] = self._copies[i] if same else _narrow(make, given[i])
             self._given, self._versions, self._copies = given, versions, tuple(copies)
         return self._copies
 
@@ -369,17 +374,21 @@ class PrepackedBinding(Binding):
         written: Sequence[bool],
         takes: Sequence[int],
         gives: Sequence[int],
-        run: Callable[[list[np.ndarray]], list[np.ndarray]],
+        run: Callable[[list[np.ndarray], Sequence[bool]], list[np.ndarray]],
         recipes: Sequence[tuple[Hashable, Sequence[int]]],
+        makers: Mapping[int, Maker] | None = None,
     ):
-        """``takes`` are the numbers of the slots whose arrays ``run`` takes. ``gives`` names each array of the program:
-        a slot's by its number, or one of those that ``run`` makes, counted from the number of slots. Of each of these
-        ``recipes`` holds what it is known by, and which of the arrays that are taken it is made of."""
+        """``takes`` are the numbers of the slots whose arrays ``run`` takes, and which results are known already.
+        ``gives`` names each array of the program: a slot's by its number, or one of those that ``run`` makes, counted
+        from the number of slots. Of each of these ``recipes`` holds what it is known by, and which of the arrays that
+        are taken it is made of. ``makers`` make narrow copies, which are used in the place of the slots' arrays."""
         super().__init__(slots, written)
+        self._makers = dict(makers or {})
+        self._counted = (*takes, *(i for i in self._makers if i not in takes))
         self._takes, self._gives, self._run = tuple(takes), tuple(gives), run
         self._recipes = tuple(recipes)
         self._counters: list[list[int]] = []
-        """Of the tensors that are taken."""
+        """Of the tensors that are taken, or of which there are narrow copies."""
         self._made = _NOT_MADE
         self._calls, self._rewrites = STABLE_CALLS, 0
         self._lock = Lock()
@@ -416,7 +425,7 @@ class PrepackedBinding(Binding):
         if not super()._look():
             return False
         tensors = self.tensors()
-        self._counters = [tensors[i]._counter or [0, 1] for i in self._takes]
+        self._counters = [tensors[i]._counter or [0, 1] for i in self._counted]
         return True
 
     def versions(self) -> tuple[list[list[int]], list[list[int]]] | None:
@@ -444,22 +453,27 @@ class PrepackedBinding(Binding):
         self._calls = 0
         given, counters = self._arrays, self._counters
         versions = [c.copy() for c in counters]
-        made = self._prepack([given[i] for i in self._takes], counters, versions)
-        everything = [*given, *[found.array for found in made]]
+        used = [_narrow(self._makers[i], a) if i in self._makers else a for i, a in enumerate(given)]
+        made = self._prepack(given, used, counters, versions)
+        everything = [*used, *[found.array for found in made]]
         return _Made(versions, given, tuple([everything[i] for i in self._gives]), made)
 
     def _prepack(
-        self, given: list[np.ndarray], counters: list[list[int]], versions: list[list[int]]
+        self,
+        given: Sequence[np.ndarray],
+        used: Sequence[np.ndarray],
+        counters: list[list[int]],
+        versions: list[list[int]],
     ) -> tuple[Prepacked, ...]:
         """What is made of the arrays: that of another program where it is the same, all together otherwise."""
         parts = [
-            ([given[i] for i in takes], [counters[i] for i in takes], [versions[i] for i in takes])
+            ([given[self._takes[i]] for i in takes], [counters[i] for i in takes], [versions[i] for i in takes])
             for _, takes in self._recipes
         ]
         found = [prepacked_store.find(recipe, *part) for (recipe, _), part in zip(self._recipes, parts, strict=True)]
         if all(found):
             return tuple(f for f in found if f)
-        made = self._run(given)
+        made = self._run([used[i] for i in self._takes], [known is not None for known in found])
         return tuple(
             known or prepacked_store.keep(recipe, Prepacked(array, *part))
             for known, array, part, (recipe, _) in zip(found, made, parts, self._recipes, strict=True)

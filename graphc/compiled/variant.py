@@ -219,8 +219,10 @@ class Variant:
             graph, self._made = narrowed.graph, narrowed.params
             self._passes = PIPELINE  # what they do is in the graph
         if self.weights.watched and not any(self.differentiable):
-            tensors = {path: slot.tensor() for path, slot in self._slots.items()}
-            graph = watch(graph, [path for path, tensor in tensors.items() if is_counted(tensor)])
+            counted = {path for path, slot in self._slots.items() if is_counted(slot.tensor())}
+            made = {path for path, (source, _) in self._made.items() if source in counted}
+            if len(made) == len(self._made):
+                graph = watch(graph, (counted - self._made.keys()) | made)
         compiled = compile_graph(graph, target=target, passes=self._passes)
         self.program = load_compiled(compiled)
         self.binding = self._binding(compiled.prepacking)
@@ -241,17 +243,20 @@ class Variant:
     def _prepacked_binding(self, paths: Sequence[str], first: Executable) -> PrepackedBinding:
         taken = [spec.path for spec in first.inputs]
         outside = list(dict.fromkeys([*(p for p in paths if not p.startswith(PREPACKED)), *taken]))
+        sources = [self._made[p][0] if p in self._made else p for p in outside]
         number = {path: i for i, path in enumerate(outside)}
         number |= {PREPACKED + spec.name: len(outside) + i for i, spec in enumerate(first.outputs)}
         known = [Recipe.parse(spec.path) if spec.path else Recipe("", ()) for spec in first.outputs]
         machine = first.manifest.target
         return PrepackedBinding(
-            [self._slots[p] for p in outside],
-            [self._written[p] for p in outside],
+            [self._slots[p] for p in sources],
+            [self._written[p] for p in sources],
             [number[p] for p in taken],
             [number[p] for p in paths],
-            first.run,
-            [(recipe.digest and (recipe.digest, machine), recipe.inputs) for recipe in known],
+            lambda given, known: first.run(given, (), first.outputs_together(known)),
+            # NOTE: what is made of narrow copies is not made of the tensors' arrays by the same recipe.
+            [("" if self._made else recipe.digest and (recipe.digest, machine), recipe.inputs) for recipe in known],
+            {number[p]: make for p, (_, make) in self._made.items() if p in number},
         )
 
     def _build_both(self, leaves: Sequence[Tensor]) -> None:
@@ -402,7 +407,7 @@ class Weights(NamedTuple):
     @property
     def watched(self) -> bool:
         """Whether what is made of them is kept until their versions change."""
-        return not (self.live or self.for_inference)
+        return not (self.live or self.freeze)
 
     @property
     def for_inference(self) -> bool:

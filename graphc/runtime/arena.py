@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -50,6 +50,18 @@ def empty(shape: tuple[int, ...], dtype: np.dtype, nbytes: int) -> np.ndarray:
         return np.empty(shape, dtype)
     block = np.empty(nbytes + ALIGNMENT, _UINT8)
     return np.ndarray(shape, dtype, block, -address_of(block) % ALIGNMENT)
+
+
+def empty_together(kinds: Sequence[tuple[tuple[int, ...], np.dtype, int]]) -> list[np.ndarray]:
+    """Uninitialised dense arrays of these (shape, element type, bytes), each 64-byte aligned, in one block of memory,
+    which stays as long as one of them does. Where a block is large, numpy asks the system for large pages: these are
+    read in order up to twice as fast as as many arrays of their own, each of which is too small for them."""
+    block = np.empty(sum(align_up(nbytes) for _, _, nbytes in kinds) + ALIGNMENT, _UINT8)
+    start, arrays = -address_of(block) % ALIGNMENT, []
+    for shape, dtype, nbytes in kinds:
+        arrays.append(np.ndarray(shape, dtype, block, start))
+        start += align_up(nbytes)
+    return arrays
 
 
 def aligned(array: np.ndarray) -> np.ndarray:

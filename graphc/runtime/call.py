@@ -21,7 +21,7 @@ from graphc.base.errors import (
     ShapeError,
 )
 from graphc.files.manifest import INTERRUPTIBLE_NS, BufferSpec, Manifest
-from graphc.runtime.arena import POOL, Arena, address_of, aligned, empty
+from graphc.runtime.arena import POOL, Arena, address_of, aligned, empty, empty_together
 from graphc.runtime.call_sizes import CallSizes, SizesOfCalls, numpy_type, table_slots
 from graphc.runtime.interrupts import run_interruptibly
 from graphc.runtime.loader import Library
@@ -224,6 +224,17 @@ class Executable:
             pointers[slot] = address_of(array)
             results.append(array)
         return results
+
+    def outputs_together(self, apart: Sequence[bool]) -> list[np.ndarray]:
+        """Arrays for ``out`` of a program without named dimensions: in one block of memory, but for those that are
+        ``apart``."""
+        assert self._fixed is not None
+        kinds = [(shape, dtype, size) for _, dtype, shape, size in self._fixed.results]
+        block = iter(empty_together([k for k, alone in zip(kinds, apart, strict=True) if not alone]))
+        return [
+            empty(shape, dtype, size) if alone else next(block)
+            for (shape, dtype, size), alone in zip(kinds, apart, strict=True)
+        ]
 
     def _execute(self, frame: Frame, sizes: CallSizes) -> None:
         """The call with all that a plain one does not need."""

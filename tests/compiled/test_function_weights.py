@@ -12,7 +12,7 @@ import pytest
 import graphc
 import graphc.nn.functional as F
 from graphc import nn
-from graphc.compiled.bindings import MOST_REWRITES, STABLE_CALLS, PrepackedBinding
+from graphc.compiled.bindings import MOST_REWRITES, STABLE_CALLS, NarrowBinding, PrepackedBinding
 
 
 class Net(nn.Module):
@@ -54,9 +54,9 @@ class Counted:
                 binding.original, binding._run = binding._run, self._counting(binding._run)  # type: ignore[attr-defined]
 
     def _counting(self, run):
-        def counted(arrays):
+        def counted(arrays, known):
             self.runs += 1
-            return run(arrays)
+            return run(arrays, known)
 
         return counted
 
@@ -375,3 +375,32 @@ def test_programs_in_the_cache_prepare_too(tmp_path, monkeypatch, counted):
             mine.model.fc1.weight.mul_(2)
         assert mine.check() == 1
     assert 1 <= len(list(tmp_path.glob("*.program"))) <= 2  # the model's, and that of the native caller
+
+
+@pytest.mark.parametrize("precision", ["bf16", "int8", "int4", "int4_dot"])
+def test_narrow_weights_are_packed_too(precision: str):
+    """Once, in one block of memory, and again after a write; not where they are written to between all calls."""
+    graphc.manual_seed(0)
+    model = nn.Sequential(nn.Linear(256, 192), nn.ReLU(), nn.Linear(192, 256)).eval()
+    compiled = graphc.compile(model, precision=precision)
+    x = graphc.rand(1, 256)
+    with graphc.no_grad():
+
+        def check() -> None:
+            expected = model(x)
+            assert float((compiled(x) - expected).abs().max() / expected.abs().max()) < 0.2
+
+        check()
+        (variant,) = compiled.variants
+        assert isinstance(variant.binding, PrepackedBinding)
+        made = variant.binding.made()
+        assert len(made) == 2 and made[0].base is made[1].base and all(a.ctypes.data % 64 == 0 for a in made)
+        check()
+        assert variant.binding.made()[0] is made[0]
+        model[2].weight.mul_(-2.0)
+        check()
+        for _ in range(MOST_REWRITES + 4):
+            model[0].weight.mul_(-1.0)
+            check()
+        (variant,) = compiled.variants
+        assert isinstance(variant.binding, NarrowBinding)

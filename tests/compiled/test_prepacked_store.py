@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc as collector
 import weakref
+from collections.abc import Sequence
 from typing import Any
 from unittest import mock
 
@@ -50,10 +51,10 @@ def test_shared_arrays_are_made_once_for_each_version_of_the_weights(monkeypatch
     prepack = PrepackedBinding._prepack
 
     def counted(self: PrepackedBinding, *args: Any) -> Any:
-        def run(given: list[np.ndarray]) -> list[np.ndarray]:
+        def run(given: list[np.ndarray], there: Sequence[bool]) -> list[np.ndarray]:
             nonlocal runs
             runs += 1
-            return known(given)
+            return known(given, there)
 
         known = self._run
         with mock.patch.object(self, "_run", run):

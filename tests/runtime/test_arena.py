@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from graphc.runtime import arena
+from graphc.runtime.arena import empty_together
 
 ARRAYS = [
     np.zeros(()),
@@ -87,3 +88,13 @@ def test_threads_never_share_an_arena():
         thread.join()
     assert not clashes
     assert 64 <= pool.nbytes <= 8 * 64
+
+
+def test_arrays_in_one_block_are_aligned_and_apart():
+    kinds = [((3, 5), np.dtype(np.float32), 60), ((0,), np.dtype(np.int8), 0), ((7,), np.dtype(np.int64), 56)]
+    arrays = empty_together([*kinds, ((65,), np.dtype(np.uint8), 65)])
+    for number, array in enumerate(arrays):
+        array.fill(number)
+        assert array.ctypes.data % 64 == 0 and array.base is arrays[0].base
+    assert [a.shape for a in arrays] == [(3, 5), (0,), (7,), (65,)]
+    assert all((array == number).all() for number, array in enumerate(arrays))

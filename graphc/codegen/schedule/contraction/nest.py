@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
+from graphc.base.size import bounds as size_bounds
 from graphc.base.size import hint, is_one, is_size
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
@@ -164,11 +165,18 @@ def _lane_nest(
         if together == 1 or is_one(run[1]) or is_partial(run, tile.vector):
             result += write.panels_outside(run)
             continue
-        for start, number, size in group_runs(run[1], together):
+        for start, number, size in _panel_groups(run[1], together, target):
             group = names.axis("g", number)
             body = write.rows_outside([(run, size, block_index(start, (group, size)))])
             result += wrap([(group, "parallel")], body)
     return tuple(result)
+
+
+def _panel_groups(number: int, together: int, target: Target) -> list[Run]:
+    """Panels in groups of at most ``together``; where their number is known at run time all in one if they are few at
+    most, for the nest of the last group would be as long as that of all others."""
+    few = together * target.costs.contraction.few_groups
+    return [(0, 1, number)] if is_size(number) and size_bounds(number)[1] <= few else group_runs(number, together)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from graphc.codegen.schedule.base import Context
 from graphc.codegen.schedule.forms import Forms
 from graphc.codegen.schedule.pipeline import schedule, schedule_program
 from graphc.ir.kernel.dims import dims_of_kernel
-from graphc.ir.kernel.statements import STORAGE, Kernel
+from graphc.ir.kernel.statements import STORAGE, Kernel, Loop, walk
 from graphc.ir.kernel.text import print_kernel
 from tests.codegen.kernel_native import kernel_of, single
 from tests.codegen.sized import check_schedule
@@ -110,6 +110,18 @@ def test_groups_of_named_rows_are_right_at_every_size(columns: int, depth: int, 
         arrays = [given[s.name].reshape(-1) for s in program.storages if s.cls in ("input", "state")]
         native(arrays, sizes={"batch": batch, "time": time})
         np.testing.assert_allclose(given["c"], a @ b.T + bias + residual, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(("columns", "groups"), [("time", 0), ("time*rows", 1)])
+def test_few_panels_of_named_lanes_are_one_group(columns: str, groups: int):
+    """At most 10 panels pass by each block of rows, all of them; 5,625 in groups, so that one stays in a cache."""
+    program = schedule_program(single(sized_product(20, columns, 24)), target_named("avx512"))
+    loops = [s.axis.name for s, _ in walk(program.kernels[0].body) if isinstance(s, Loop)]
+    assert sum(name.startswith("g_") for name in loops) == groups
+    dims = dims_of_kernel(program.kernels[0])
+    sizes = [{"time": time, "rows": 2} for time in (1, 33, 129)]
+    sizes = [{name: given[name] for name in dims} for given in sizes]
+    check_schedule(sized_product(20, columns, 24), target_named("avx512"), sizes)
 
 
 def code_of(rows: str, columns: int, depth: int, after: str = STORE) -> tuple[list[list[str]], int]:

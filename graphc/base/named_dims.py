@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -11,6 +12,9 @@ from typing import Any
 from graphc.base.errors import ArgumentError
 from graphc.base.size import LARGEST, Dimension, Quotient, Size, always, is_size, terms
 from graphc.base.size_terms import REMEMBERED, Terms
+
+LOOP = re.compile(r"[a-z](r|c|j|y|moved)?_?[0-9]+(_some)?|once_[0-9]+")
+"""What loops of kernels are called: dimensions are called otherwise, so that texts of kernels say one thing."""
 
 
 def Dim(
@@ -24,12 +28,14 @@ def Dim(
 
     ``hint`` is the size for which decisions are made (32, or the nearest in the range). For each size in ``common`` a
     program of its own is made, too. ``batch + 1``, ``2 * time`` and quotients are sizes as well. Raises ArgumentError
-    for names that are no identifiers and for empty ranges.
+    for names that are no identifiers, for those of loops of kernels (``i0``, ``r_0``), and for empty ranges.
     """
     low, high = operator.index(min), operator.index(max)
     expected = sorted((low, 32 if hint is None else operator.index(hint), high))[1]
     if not isinstance(name, str) or not name.isidentifier():
         raise ArgumentError(f"the name of a dimension is an identifier, not {name!r}")
+    if LOOP.fullmatch(name):
+        raise ArgumentError(f"loops of kernels are called {name}", remedy=f"another name: size_{name}")
     if not 0 <= low <= high <= LARGEST:
         raise ArgumentError(f"the sizes of dimension {name} are {low}..{high}", remedy=f"0 <= min <= max <= {LARGEST}")
     if (hint is not None and expected != hint) or not all(low <= c <= high for c in common):

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from graphc.base.assumptions import Assumption
-from graphc.base.named_dims import Dim, dimensions, size_of
+from graphc.base.named_dims import LOOP, Dim, dimensions, size_of
 from graphc.base.size import Dimension, Quotient, always, at, is_size, terms
 
 
 def limits(assumptions: Iterable[Assumption], known: Mapping[str, Dimension]) -> dict[str, Any]:
     """What stands for dimensions, by name, in what holds only where the assumptions do.
 
-    ``n <= 128`` gives n with that range, ``n == 5`` gives 5, ``n == m`` gives m, ``n == 4*(n // 4)`` gives ``4*n_4``
-    with a dimension n_4. Dimensions of which nothing is assumed are left out, and so are assumptions that are no limits
-    of one dimension, as ``n <= m``.
+    ``n <= 128`` gives n with that range, ``n == 5`` gives 5, ``n == m`` gives m, ``time == 4*(time // 4)`` gives
+    ``4*time_4`` with a dimension time_4. Dimensions of which nothing is assumed are left out, and so are assumptions
+    that are no limits of one dimension, as ``n <= m``.
     """
     found = _Limits(known)
     given = list(assumptions)
@@ -152,7 +152,7 @@ class _Limits:
         if low > high:
             return False
         name = f"{dimension.name}_{divisor}"
-        while name in self.names:
+        while name in self.names or LOOP.fullmatch(name):
             name += "_"
         self.names.add(name)
         hint = sorted((low, dimension.hint // divisor, high))[1]

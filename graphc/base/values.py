@@ -51,8 +51,10 @@ def key_of(value: Any, depth: int = 0) -> Any:
         return (kind, value)
     if kind is float:
         return (kind, value.hex())
-    if kind in _SIZES:
-        return (kind, str(value))
+    if kind is Size:
+        return (kind, value.terms)  # also with the ranges of its dimensions, which its text does not say
+    if kind is SizeNumber:
+        return (kind, value.function, tuple([key_of(x, depth) for x in value.operands]))
     if kind is complex:
         return (kind, value.real.hex(), value.imag.hex())
     if kind in CONTAINERS or _is_named_tuple(kind):

@@ -10,7 +10,7 @@ from typing import Any
 from graphc.base import config
 from graphc.base.dtypes import DType
 from graphc.base.errors import ShapeError
-from graphc.base.named_dims import Dim
+from graphc.base.named_dims import LOOP, Dim
 from graphc.base.shape_patterns import ShapePatterns
 from graphc.tensors.structure import Structure
 from graphc.tracing.dims import Dims
@@ -91,4 +91,5 @@ class AutoDims:
 
 
 def _dimension(learned: _Learned, place: _Place, size: int) -> Any:
-    return Dim(f"{re.sub(r'[^0-9A-Za-z]+', '_', learned.titles[place[0]]).strip('_')}_{place[1]}", hint=size)
+    name = f"{re.sub(r'[^0-9A-Za-z]+', '_', learned.titles[place[0]]).strip('_')}_{place[1]}"
+    return Dim(f"{name}_" if LOOP.fullmatch(name) else name, hint=size)

@@ -261,7 +261,8 @@ class _PythonCall:
         self.gate = Gate() if any(b.written for b in program.bound) else None
         """Keeps calls of a model that writes states apart."""
         self._names = [spec.name for spec in manifest.inputs]
-        self.checks = SizesOfModel(manifest) if manifest.assumptions else None
+        checked = isinstance(program, ProgramsBySizes) or not manifest.assumptions
+        self.checks = None if checked else SizesOfModel(manifest)
         """What tells of sizes for which the graph is not right."""
 
     def nested(self, *arrays: np.ndarray, out: Any = None, **named: np.ndarray) -> Any:
@@ -354,12 +355,12 @@ class LoadedModel:
         self._program = program
         self.states: dict[str, np.ndarray]
         """Params and states that the model writes, by qualified name; all others are constants of the code."""
+        program.explain = Refusals(lambda: _checks(stored))
         if isinstance(program, ProgramsBySizes):
             self.states = program.states
             sized = _PythonCall(self.manifest, program, ())
             self.__call__, self._run = sized.nested, sized.listed
             return
-        program.explain = Refusals(lambda: _checks(stored))
         self.states = {b.path: np.array(stored.weights[b.path]) for b in program.bound}
         calls = _PythonCall(self.manifest, program, tuple(self.states.values()))
         self.__call__ = calls.native()

@@ -20,7 +20,7 @@ from graphc.compiler.freeze import freeze
 from graphc.files.manifest import Artifact, ModelManifest
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import bind, settle
-from graphc.runtime.call import Executable
+from graphc.runtime.call import Executable, Explain
 from graphc.runtime.fast_call import Gate
 
 Sizes = dict[Dimension, int]
@@ -71,6 +71,10 @@ class ProgramsBySizes:
         self._graph, self._target = graph, target
         self._programs: dict[tuple[int, ...], Executable] = {}
         self._lock = Lock()
+        self._making: dict[tuple[int, ...], Lock] = {}
+        """Held while the program for these sizes is made."""
+        self.explain: Explain | None = None
+        """Says which check fails in a call."""
         self._gate = Gate()
         self.bound = ()
         """Nothing: states are its own."""
@@ -80,20 +84,29 @@ class ProgramsBySizes:
         key = tuple([sizes[d] for d in self.manifest.dims if d in sizes])
         with self._lock:
             program = self._programs.pop(key, None)
-            if program is None:
-                program = self._make(sizes)
-            self._programs[key] = program
-            while len(self._programs) > max(1, config.read().programs):
-                del self._programs[next(iter(self._programs))]
+            if program is not None:
+                self._programs[key] = program
+                return program
+            making = self._making.setdefault(key, Lock())
+        # Calls of other sizes go on meanwhile.
+        with making:
+            program = self._programs.get(key) or self._make(sizes)
+            with self._lock:
+                self._programs[key] = program
+                self._making.pop(key, None)
+                while len(self._programs) > max(1, config.read().programs):
+                    del self._programs[next(iter(self._programs))]
         return program
 
     def _make(self, sizes: Sizes) -> Executable:
         start = time.perf_counter()
         graph = bind(self._graph, {d.name: n for d, n in sizes.items() if d.name in self._graph.dims})
         compiled = compile_graph(freeze(graph, self._weights), self._target)
-        self.seconds.clear()
-        self.seconds.update(compiled.stages.seconds or {"cache": time.perf_counter() - start})
+        with self._lock:
+            self.seconds.clear()
+            self.seconds.update(compiled.stages.seconds or {"cache": time.perf_counter() - start})
         program = load_compiled(compiled)
+        program.explain = self.explain
         for spec in program.bound:
             self.states.setdefault(spec.path, np.array(self._weights[spec.path]))
         return program

@@ -30,6 +30,7 @@ MAX_RANK = 64
 MAX_ENTRIES = 1 << 20
 """Most tensors, buffers or ops of a file."""
 MAX_NAME = 4096
+MAX_SIZE = 16_384
 MAX_DEPTH = 64
 """Deepest nesting of the output structure."""
 
@@ -363,9 +364,16 @@ def nest(structure: Structure, outputs: Sequence[Any]) -> Any:
 
 
 def to_json(record: Any) -> bytes:
-    """A record as JSON; equal records give equal bytes. Sizes known at run time are texts."""
+    """A record as JSON; equal records give equal bytes. Sizes known at run time are texts; raises ArtifactError for one
+    whose text could not be read again."""
     plain = _without_dims(asdict(record))
-    return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False, default=str).encode()
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_encode_size).encode()
+
+
+def _encode_size(size: Any) -> str:
+    text = str(size)
+    _decode_size(text, "a size", dimensions([size]))
+    return text
 
 
 _OF_DIMS: Mapping[str, Any] = {"dims": [], "assumptions": [], "chosen": 0}
@@ -415,7 +423,7 @@ def _decode(kind: Any, value: Any, where: str, dims: Dims) -> Any:
 
 
 def _decode_size(text: str, where: str, dims: Dims) -> Any:
-    _require(len(text) <= MAX_NAME, f"{where} has {len(text)} characters, at most {MAX_NAME} are allowed")
+    _require(len(text) <= MAX_SIZE, f"{where} has {len(text)} characters, at most {MAX_SIZE} are allowed")
     try:
         return parse_size(text, dims)
     except ArgumentError as error:

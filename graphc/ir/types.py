@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 from graphc.base.dtypes import DType
-from graphc.base.size import always
 
 Dim = int
 """One dimension: an int, or a ``Size`` of named dimensions that each call has its own sizes for (base.size)."""
@@ -37,11 +35,6 @@ class TensorType:
 
     def __str__(self) -> str:
         return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
-
-
-def same_shape(a: Sequence[int], b: Sequence[int]) -> bool:
-    """Whether two shapes are equal for all sizes of named dimensions; a trace assumes nothing for the answer."""
-    return len(a) == len(b) and all(always("==", x, y) for x, y in zip(a, b, strict=True))
 
 
 def row_major_strides(shape: tuple[int, ...]) -> tuple[int, ...]:

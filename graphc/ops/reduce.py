@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.dims import same_sizes
 from graphc.base.dtypes import DType, bool_, float32, int32, int64, limits
 from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.base.size import always, is_one
@@ -16,7 +17,7 @@ from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait, ZeroSign
-from graphc.ir.types import TensorType, same_shape
+from graphc.ir.types import TensorType
 from graphc.ops import bounds
 from graphc.ops.batch import along_axes, along_axis
 from graphc.ops.define import define
@@ -352,12 +353,12 @@ argmin = _position("argmin", "smallest", np.argmin, "min", lambda dtype: limits(
 def sum_to(x: Any, shape: Sequence[int]) -> Any:
     """Sums ``x`` over the dimensions along which ``shape`` was broadcast to reach it; the drivers' un-broadcasting."""
     have, want = tuple(x.shape), tuple(shape)
-    if same_shape(have, want):
+    if same_sizes(have, want):
         return x
     lead = len(have) - len(want)
     axes = tuple(d for d, extent in enumerate(have) if d < lead or _was_repeated(want[d - lead], extent))
     total = sum(x, axes=axes) if axes else x
-    return total if same_shape(total.shape, want) else reshape(total, shape=want)
+    return total if same_sizes(total.shape, want) else reshape(total, shape=want)
 
 
 def _was_repeated(extent: int, reached: int) -> bool:

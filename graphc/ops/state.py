@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.dims import same_sizes
 from graphc.base.dtypes import float32, float64
 from graphc.base.errors import DTypeError, ShapeError
 from graphc.ir.op import ErrorSample, Sample, Trait
-from graphc.ir.types import TensorType, same_shape
+from graphc.ir.types import TensorType
 from graphc.ops import bounds
 from graphc.ops.batch import leading
 from graphc.ops.define import define
@@ -96,7 +97,7 @@ stop_gradient = define(
 
 def _decompose_straight_through(x: Any, value: Any) -> Any:
     shape = broadcast("straight_through", (x.type, value.type))
-    return value if same_shape(value.shape, shape) else broadcast_to(value, shape=shape)
+    return value if same_sizes(value.shape, shape) else broadcast_to(value, shape=shape)
 
 
 straight_through = define(

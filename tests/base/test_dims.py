@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.base.dims import common_shape, dim_of, dims_of, sizes_of, view_shape
+from graphc.base.assumptions import Assumptions, assuming
+from graphc.base.dims import common_shape, dim_of, dims_of, same_sizes, sizes_of, view_shape
+from graphc.base.named_dims import Dim
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 
 
@@ -48,3 +50,11 @@ def test_shapes_with_an_unknown_size():
     for sizes, count in [((-1, 0), 0), ((4, -1), 6), ((-1, -1), 6), ((-2, 3), 6), ((5,), 6)]:
         with pytest.raises(ShapeError):
             view_shape(sizes, count)
+
+
+def test_shapes_are_compared_without_a_question():
+    n = Dim("n", 1, 8)
+    with assuming(Assumptions()) as assumptions:
+        assert same_sizes((n, 3), (n, 3)) and same_sizes((), ())
+        assert not same_sizes((n, 3), (2, 3)) and not same_sizes((n,), (n, 1)) and not same_sizes((n,), (n + 1,))
+    assert not assumptions.found

@@ -16,6 +16,10 @@ def test_wrong_dimensions_are_refused():
         Dim("n", 1, 8, hint=9)
     with pytest.raises(ArgumentError, match="two dimensions are named n"):
         dimensions([Dim("n", 1, 8), Dim("n", 1, 9)])
+    for name in ("i0", "r_0", "o_12", "oc_3", "once_1", "l_2_some"):
+        with pytest.raises(ArgumentError, match=f"loops of kernels are called {name}"):
+            Dim(name, 1, 8)
+    assert [str(Dim(name, 1, 8)) for name in ("n", "rows", "time_4", "i", "layer0")]
     assert bounds(Dim("n"))[1] == LARGEST
 
 

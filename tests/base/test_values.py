@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import graphc as gc
+from graphc.base.named_dims import Dim
 from graphc.base.values import LARGEST, Same, is_immutable, key_of, unknown_part
 
 
@@ -102,3 +103,10 @@ def test_what_has_neither_value_nor_name():
 def test_immutable_values():
     assert all(map(is_immutable, (1, 1.0, "a", None, True, Mode.A, np.float32(1))))
     assert not any(map(is_immutable, ([], (), Plain(), np.ones(1))))
+
+
+def test_sizes_are_known_by_the_ranges_of_their_dimensions_too():
+    short, long = Dim("n", 1, 8), Dim("n", 1, 9)
+    assert key_of(short) == key_of(Dim("n", 1, 8)) and key_of(short) != key_of(long)
+    assert key_of(short * 0.5) == key_of(Dim("n", 1, 8) * 0.5) != key_of(long * 0.5)
+    assert key_of((1, short / 3)) != key_of((1, long / 3)) and key_of(short * 0.5) != key_of(short / 0.5)

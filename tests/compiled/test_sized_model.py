@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.compiled import sized_model
-from graphc.errors import ArgumentError, CompileError, ShapeError
+from graphc.compiled import model_file, sized_model
+from graphc.errors import ArgumentError, CompileError, IndexRangeError, ShapeError
 from graphc.files import manifest
 
 BATCH, TIME = gc.Dim("batch", 1, 64, hint=4), gc.Dim("time", 1, 100, hint=8)
@@ -162,3 +164,54 @@ def refusing(compile_graph):
         return compile_graph(graph, *more)
 
     return compile_fixed
+
+
+def per_size(path, monkeypatch, function, *examples, dims):
+    """A loaded model of which each size has a program."""
+    gc.export(function, *examples, path=path, dims=dims)
+    monkeypatch.setattr(sized_model, "for_all_sizes", None)
+    monkeypatch.setattr(model_file, "for_all_sizes", lambda *_: CompileError("not for all"))
+    return gc.load(path)
+
+
+def test_programs_of_one_size_say_what_is_wrong_in_a_call(path, monkeypatch):
+    table = gc.rand(7, 4)
+    loaded = per_size(path, monkeypatch, lambda i: table[i] * 2, gc.tensor([1, 2, 3, 4]), dims=[(BATCH,)])
+    assert loaded(np.array([0, 6])).shape == (2, 4)
+    with pytest.raises(IndexRangeError, match="index 7 .* is out of range"):
+        loaded(np.array([0, 7, 1]))
+
+
+def test_sizes_are_looked_at_once_in_a_call(path, monkeypatch):
+    loaded = per_size(path, monkeypatch, lambda x: x[:2] * 2, gc.ones(4), dims=[(BATCH,)])
+    assert loaded.manifest.assumptions
+    looked = []
+    solve = sized_model.SizesOfModel.of
+    monkeypatch.setattr(sized_model.SizesOfModel, "of", lambda self, arrays: looked.append(1) or solve(self, arrays))
+    assert loaded(np.ones(5, np.float32)).tolist() == [2.0, 2.0] and looked == [1]
+    with pytest.raises(ShapeError, match="was traced for"):
+        loaded(np.ones(1, np.float32))
+
+
+def test_calls_go_on_while_a_program_for_other_sizes_is_made(path, monkeypatch):
+    loaded = per_size(path, monkeypatch, lambda x: x * 2, gc.ones(4), dims=[(BATCH,)])
+    assert loaded(np.ones(3, np.float32)).tolist() == [2.0] * 3
+    begun, go_on = threading.Event(), threading.Event()
+    compile_graph = sized_model.compile_graph
+
+    def slow(graph, target):
+        begun.set()
+        assert go_on.wait(60)
+        return compile_graph(graph, target)
+
+    monkeypatch.setattr(sized_model, "compile_graph", slow)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(loaded(np.ones(5, np.float32)).tolist())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    assert begun.wait(60)
+    assert loaded(np.ones(3, np.float32)).tolist() == [2.0] * 3
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    assert found == [[2.0] * 5] * 2

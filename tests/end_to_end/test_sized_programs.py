@@ -11,6 +11,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
+from graphc.base.named_dims import LOOP
 from graphc.compiled.plan import plan_of
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.compiler.explain import explain
@@ -19,6 +20,7 @@ from graphc.files.manifest import PREPACKED, Manifest, from_json, to_json
 from graphc.ir.graph.graph import Graph, input_class, input_path
 from graphc.ir.graph.interpret import bind, evaluate
 from graphc.ir.graph.parse import parse_graph
+from graphc.ir.kernel.statements import Loop, walk
 from graphc.runtime.arena import POOL
 from tests.lowering.sized import random_arguments
 from tests.native import Tolerance
@@ -105,6 +107,14 @@ def threads(count: int) -> Iterator[None]:
         yield
     finally:
         gc.set_num_threads(before)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_loop_is_called_as_a_dimension_may_be(name: str):
+    stages = Stages(MODELS[name][0]())
+    kernels = [*stages.lowered.kernels, *stages.scheduled.kernels]
+    loops = {s.axis.name for kernel in kernels for s, _ in walk(kernel.body) if isinstance(s, Loop)}
+    assert loops and all(LOOP.fullmatch(loop) for loop in loops), loops
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.base.assumptions import Assumptions, assuming
 from graphc.base.dtypes import bool_, float32, float64
-from graphc.base.named_dims import Dim
-from graphc.ir.types import TensorType, row_major_strides, same_shape
+from graphc.ir.types import TensorType, row_major_strides
 
 
 def test_sizes():
@@ -25,11 +23,3 @@ def test_equality_is_by_content():
 @pytest.mark.parametrize("shape", [(), (5,), (2, 3), (4, 1, 3, 2), (3, 7, 1)])
 def test_strides_are_those_of_numpy(shape: tuple[int, ...]):
     assert row_major_strides(shape) == tuple(s // 8 for s in np.zeros(shape).strides)
-
-
-def test_shapes_are_compared_without_a_question():
-    n = Dim("n", 1, 8)
-    with assuming(Assumptions()) as assumptions:
-        assert same_shape((n, 3), (n, 3)) and same_shape((), ())
-        assert not same_shape((n, 3), (2, 3)) and not same_shape((n,), (n, 1)) and not same_shape((n,), (n + 1,))
-    assert not assumptions.found

@@ -38,7 +38,7 @@ def gathered_shape(x: tuple[int, ...], indices: tuple[int, ...], axis: int) -> t
 def _check_indices(name: str, x: TensorType, indices: TensorType, axis: int) -> None:
     check_kind(name, 1, indices.dtype, "iu")
     check_axis(name, axis, x.rank)
-    if indices.size and not x.shape[axis]:
+    if not x.shape[axis] and indices.size:
         what = f"{name}: axis {axis} of {show(x.shape)} has no elements for {indices.size} indices"
         raise ShapeError(what, remedy="an empty axis takes no index")
 

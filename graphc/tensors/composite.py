@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -48,7 +49,8 @@ def mean(x: Any, dim: Dims = None, keepdim: bool = False, dtype: DType | None = 
 
 
 def _inverse(count: int) -> float:
-    return 1.0 / count if count else math.nan
+    # NOTE: of a size that may be 0 it is computed with the tensors, where 1 / 0 is infinite, and 0 times that is NaN.
+    return 1.0 / count if is_size(count) or count else math.nan
 
 
 def var(x: Any, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> Any:
@@ -107,12 +109,17 @@ def _shifted(x: Any, axes: tuple[int, ...]) -> Any:
     return ew.sub(x, stop_gradient(reduce.max(x, axes=axes, keepdims=True)))
 
 
+def _is_empty(extents: Sequence[int], at: int) -> bool:
+    """Whether there are no elements, as far as that is known, or none along a dimension, which is asked for."""
+    return 0 in [d for d in extents if not is_size(d)] or (bool(extents) and extents[at] == 0)
+
+
 def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
     """exp(x) divided by its sum along ``dim``."""
     x = ew.cast(x, dtype=dtype) if dtype is not None else _checked(x, "softmax")
     at = dim_of(dim, len(x.shape))
     axes = (at,) if x.shape else ()
-    if 0 in x.shape:
+    if _is_empty(x.shape, at):
         return ew.mul(x, 1.0)
     powers = mathematics.exp(_shifted(x, axes))
     return ew.div(powers, reduce.sum(powers, axes=axes, keepdims=True))
@@ -120,9 +127,10 @@ def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
 
 def masked_softmax(x: Any, dim: int) -> Any:
     """The softmax of ``x``, which is minus infinity where it is masked; zeros where all along ``dim`` is."""
-    if 0 in x.shape:
+    at = dim_of(dim, len(x.shape))
+    if _is_empty(x.shape, at):
         return ew.mul(x, 1.0)
-    axes = (dim_of(dim, len(x.shape)),)
+    axes = (at,)
     top = stop_gradient(reduce.max(x, axes=axes, keepdims=True))
     seen = ew.ne(top, -math.inf)
     powers = mathematics.exp(ew.sub(x, ew.where(seen, top, 0)))
@@ -134,7 +142,7 @@ def log_softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
     x = ew.cast(x, dtype=dtype) if dtype is not None else _checked(x, "log_softmax")
     at = dim_of(dim, len(x.shape))
     axes = (at,) if x.shape else ()
-    if 0 in x.shape:
+    if _is_empty(x.shape, at):
         return ew.mul(x, 1.0)
     shifted = _shifted(x, axes)
     return ew.sub(shifted, mathematics.log(reduce.sum(mathematics.exp(shifted), axes=axes, keepdims=True)))

@@ -162,7 +162,7 @@ class Tracer:
         """The elements of a constant, read through views; None where a call may have others."""
         value: Value = self.local(tensor)._data
         views: list[Node] = []
-        while value.node.op.has(Trait.VIEW) and len(value.node.operands) == 1:
+        while value.node.op.has(Trait.VIEW) and len(value.node.operands) == 1 and not any(map(is_size, value.shape)):
             views.append(value.node)
             value = value.node.operands[0]
         if value.node.op is not CONSTANT:

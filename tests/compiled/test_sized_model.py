@@ -178,7 +178,7 @@ def test_programs_of_one_size_say_what_is_wrong_in_a_call(path, monkeypatch):
     table = gc.rand(7, 4)
     loaded = per_size(path, monkeypatch, lambda i: table[i] * 2, gc.tensor([1, 2, 3, 4]), dims=[(BATCH,)])
     assert loaded(np.array([0, 6])).shape == (2, 4)
-    with pytest.raises(IndexRangeError, match="index 7 .* is out of range"):
+    with pytest.raises(IndexRangeError, match=r"index 7 .* is out of range"):
         loaded(np.array([0, 7, 1]))
 
 

@@ -70,6 +70,8 @@ FOUND = {
     "numbers up to a size": Found(lambda x: x * gc.linspace(-1, x.shape[0] - 1, x.shape[0], dtype=gc.float64), ((B,),)),
     "attention of a named width": Found(lambda q, k: F.scaled_dot_product_attention(q, k, k), ((2, T, B), (2, 5, B))),
     "roots of sizes": Found(lambda x: x / np.sqrt(x.shape[0]) + x * (x.shape[0] + 1) ** 0.5, ((B,),)),
+    "rows that move round": Found(lambda x: x.roll(1, 0) + x.roll(2, 2), ((B, T, 5),)),
+    "lookups by zeros": Found(lambda x: gc.gather(x, 0, gc.zeros(x.shape[0], 3, dtype=gc.int64)), ((B, 3),)),
     "a quotient that is a number": Found(lambda x: x.reshape(-1) if x.shape[0] // 30 == 0 else x * 2, ((B,),), 2),
     "a write to nothing": Found(_written_to_nothing, ((B,), ()), 4),
     "gradients of means over named dimensions": Found(lambda x: x.mean(), ((B, T),)),
@@ -85,6 +87,29 @@ def test_one_program_is_as_eager_mode_at_all_sizes(name):
         for found, expected in zip(results(call, arguments), results(function, arguments), strict=True):
             close(found, expected, title)
     assert len(call.variants) <= programs
+
+
+FROM_NOTHING = {
+    "means": lambda x: x.mean(0) + x.mean(),
+    "variances": lambda x: x.std(0, correction=0),
+    "losses": lambda x: F.mse_loss(x, x * 2),
+    "softmax of rows": lambda x: x.softmax(1) + F.log_softmax(x, 1),
+    "lookups": lambda x: x * F.embedding(gc.arange(x.shape[0]) % 3, gc.arange(9.0).reshape(3, 3)),
+    "halves": lambda x: gc.cat([x.narrow(0, 0, x.shape[0] // 2), x]),
+    "products of rows": lambda x: gc.einsum("ij,kj->ik", x, x),
+    "sums of products": lambda x: gc.einsum("ij,ij->i", x, x * 2),
+}
+
+
+@pytest.mark.parametrize("name", FROM_NOTHING)
+def test_dimensions_that_may_be_0_need_no_program_of_their_own(name):
+    function, n = FROM_NOTHING[name], gc.Dim("n", 0, 40, hint=6)
+    call = gc.compile(function, dims=[(n,)])
+    for size in (6, 0, 1, 2, 7, 16, 33, 40):
+        x = gc.tensor(np.random.default_rng(size).standard_normal((size, 3)).astype(np.float32)).requires_grad_()
+        for found, expected in zip(results(call, [x]), results(function, [x]), strict=True):
+            close(found, expected, f"{name} at {size}")
+    assert len(call.variants) == 1
 
 
 HELD = {

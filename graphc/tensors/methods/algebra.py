@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphc.base.dims import common_shape, dim_of
+from graphc.base.dims import common_shape, common_size, dim_of
 from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
@@ -276,9 +276,11 @@ def _pair(x: Any, x_names: list[str], y: Any, y_names: list[str], later: set[str
     sizes: dict[str, int] = {}
     for names, t in ((x_names, x), (y_names, y)):
         for name, size in zip(names, t.shape, strict=True):
-            if sizes.get(name, 1) != 1 and size not in (1, sizes[name]):
-                raise ShapeError(f"einsum: dimensions {name!r} have sizes {sizes[name]} and {size}")
-            sizes[name] = max(sizes.get(name, 1), size) if size else 0
+            try:
+                sizes[name] = common_size(sizes.get(name, 1), size)
+            except ValueError:
+                what = f"einsum: dimensions {name!r} have sizes {sizes[name]} and {size}"
+                raise ShapeError(what) from None
     shared = [n for n in x_names if n in y_names]
     batch = [n for n in shared if n in later]
     inner = [n for n in shared if n not in later]

@@ -39,10 +39,11 @@ def concatenate(tensors: Sequence[Any], dim: int = 0) -> Any:
     if not tensors:
         raise ArgumentError("cat needs at least one tensor")
     dtype = common_type(tensors, "cat")
-    extents = next((t.shape for t in tensors if t.shape != (0,)), (0,))
+    # A vector of a size that may be 0 counts as others do; one that is empty in all calls counts for nothing.
+    extents = next((t.shape for t in tensors if not same_sizes(t.shape, (0,))), (0,))
     axis = dim_of(dim, len(extents))
     nothing = (*extents[:axis], 0, *extents[axis + 1 :])
-    kept = [t if t.shape != (0,) else shape.reshape(t, shape=nothing) for t in tensors]
+    kept = [t if not same_sizes(t.shape, (0,)) else shape.reshape(t, shape=nothing) for t in tensors]
     return shape.concat(*(as_type(t, dtype) for t in kept), axis=axis)
 
 

@@ -1,4 +1,4 @@
-"""Windows that move along in their own memory: rows are overwritten in order, each after it was read for another."""
+"""Rows of a state that are overwritten after they were read: changed where they lie, or moved along one by one."""
 
 from __future__ import annotations
 
@@ -16,23 +16,27 @@ NARROW = 16
 
 
 def in_order_of_rows(kernel: Kernel, args: Sequence[str], storage: str) -> Kernel | None:
-    """The kernel with the loop over the rows of a storage in order, where it overwrites each row (of whatever its other
-    loops go over) after it has read it for an earlier one, as a window does that moves along; else None.
+    """The kernel where it overwrites each row of a storage (whatever its other loops go over) after all that it reads
+    of it, as a loop that sums a row does before another one changes it; the loop over the rows is in order where rows
+    are read for earlier ones, as a window does that moves along. None for other kernels.
 
         for i in 12 parallel { for j in 64 parallel { %s[64*i + j] = %s[64*i + j + 64] } }   ->   for i in 12 serial ...
     """
     buffer = kernel.buffers[args.index(storage)].name
-    stores = [(s, loops) for s, loops in walk(kernel.body) if isinstance(s, Store) and s.buffer == buffer]
-    loads = [(s, loops) for s, loops in walk(kernel.body) if isinstance(s, Load) and s.buffer == buffer]
-    if len(stores) != 1 or stores[0][0].combine is not None:
+    found = [(s, loops) for s, loops in walk(kernel.body) if isinstance(s, Load | Store) and s.buffer == buffer]
+    *loads, (store, loops) = found
+    if not isinstance(store, Store) or store.combine is not None:
         return None
-    store, loops = stores[0]
+    reads = [(load, around) for load, around in loads if isinstance(load, Load)]
+    if len(reads) < len(loads):
+        return None
     for depth, loop in enumerate(loops):
         rows = _Rows(store, loops, depth)
-        found = [rows.moved(load, around) for load, around in loads]
-        ahead = [n for n in found if n is not None]
-        if len(ahead) < len(found) or not rows.are_apart(store, ahead, loads):
+        ahead = [n for load, around in reads if (n := rows.moved(load, around)) is not None]
+        if len(ahead) < len(reads) or not rows.are_apart(ahead, reads):
             continue
+        if not any(at_most(1, n) for n in ahead):
+            return kernel
         return replace(kernel, body=tuple(_in_order(s, loop) for s in kernel.body)) if rows.are_wide() else None
     return None
 
@@ -69,7 +73,9 @@ class _Rows:
             return None
         count = read - written
         own = load.index == self.store.index and around == self.loops[: len(around)]
-        return count if at_most(1, count) or (own and count == 0) else None
+        inner = around[self.depth + 1 : self.depth + 2]
+        earlier = own or inner != self.loops[self.depth + 1 : self.depth + 2]
+        return count if at_most(1, count) or (earlier and count == 0) else None
 
     def row(self, index: Index, loops: tuple[Loop, ...]) -> int | None:
         """The row, counted from that of the loop, within which all that is inside of the loop lies."""
@@ -81,13 +87,11 @@ class _Rows:
         inside = at_most(0, first) and at_most(first + span + 1, self.stride)
         return row if inside else None
 
-    def are_apart(self, store: Store, ahead: Sequence[int], loads: Sequence[tuple[Load, tuple[Loop, ...]]]) -> bool:
-        """Whether something is moved, and iterations of the loops around reach no row of each other."""
-        if not any(at_most(1, n) for n in ahead):
-            return False
-        first = quotient_and_rest(store.index.constant, self.stride)[0]
+    def are_apart(self, ahead: Sequence[int], loads: Sequence[tuple[Load, tuple[Loop, ...]]]) -> bool:
+        """Whether iterations of the loops around reach no row of each other."""
+        first = quotient_and_rest(self.store.index.constant, self.stride)[0]
         ends = [self.axis.extent, *(self.end(load) + n for (load, _), n in zip(loads, ahead, strict=True))]
-        outer = sorted((store.index.coefficient(x.axis), x.axis.extent) for x in self.loops[: self.depth])
+        outer = sorted((self.store.index.coefficient(x.axis), x.axis.extent) for x in self.loops[: self.depth])
         return at_most(0, first) and all(self._nested(outer, (end + first) * self.stride) for end in ends)
 
     def end(self, load: Load) -> int:

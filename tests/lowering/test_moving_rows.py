@@ -165,3 +165,37 @@ def test_threads_move_a_window():
             found = run.run([a for i, a in enumerate(given) if i not in places], states)
         native.check_results((list(found), {"rows": states[0]}), expected, native.Tolerance())
         assert not np.array_equal(states[0], arguments[places[0]])
+
+
+@pytest.mark.parametrize("shape", [(3, 12, 4), (5, 7, 40), (2, 300, 17)])
+@pytest.mark.parametrize("how", ["sum", "largest", "softmax"])
+def test_rows_that_are_read_as_a_whole_are_changed_where_they_lie(shape: tuple[int, ...], how: str):
+    class Changed(nn.Module):
+        """A state of which elements are cleared, or rows scaled, with what is read of it."""
+
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("rows", zeros(*shape))
+
+        def forward(self, x: Tensor) -> Tensor:
+            if how == "softmax":
+                self.rows.copy_(self.rows.softmax(-1) * x)
+                return x
+            self.rows.masked_fill_(x > 0, 0.0)
+            return self.rows.sum(-1) if how == "sum" else self.rows.amax(-1)
+
+    graph = optimize(trace(Changed(), zeros(*shape)))
+    program = lower_graph(graph)
+    assert stored(program, "rows") == int(np.prod(shape)) and not temporaries(program)
+    native.check_all(graph, random_arguments(graph))
+
+
+def test_rows_that_are_read_after_they_were_changed_are_copied():
+    program = checked("""
+        graph @g(%s: f32[5,7] state "s", %x: f32[5,7]) -> (f32[5,7]) {
+          %m = max(%s) {axes=[0], keepdims=true} : f32[1,7]
+          %d = sub(%s, %m) : f32[5,7]
+          %w = state_write(%s, %d) : f32[5,7]
+          return %d
+        }""")
+    assert stored(program, "s") >= 35

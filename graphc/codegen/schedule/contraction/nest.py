@@ -162,7 +162,7 @@ def _lane_nest(
     result: list[Stmt] = []
     for run in runs:
         together = _panels_together(c, tile, run[2], target)
-        if together == 1 or is_one(run[1]) or is_partial(run, tile.vector):
+        if together == 1 or is_one(run[1]) or is_partial(run, tile.vector) or (is_size(run[1]) and write.is_low):
             result += write.panels_outside(run)
             continue
         for start, number, size in _panel_groups(run[1], together, target):
@@ -213,6 +213,12 @@ class _Blocks:
             result += wrap([(block, "parallel")], tuple(inner))
             done += row_run[1]
         return tuple(result)
+
+    @property
+    def is_low(self) -> bool:
+        """Whether one block has all rows, so that it is the same which loop is outside."""
+        rows = row_runs(self.tile.row, self.tile.rows)
+        return len(rows) == 1 and is_one(rows[0][1])
 
     def are_some(self, lanes: int) -> bool:
         """Whether so many lanes of the packed operand are not all of them."""

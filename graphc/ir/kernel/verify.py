@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from graphc.base.dtypes import DType, int64
 from graphc.base.errors import GraphcError, VerifyError
-from graphc.base.size import is_one, is_size
+from graphc.base.size import hint, is_one, is_size
 from graphc.base.size_relations import at_most
 from graphc.ir.excerpt import excerpt
 from graphc.ir.kernel.dims import dims_of_calls, dims_of_kernel
@@ -475,8 +476,8 @@ class _ProgramVerifier:
             self.present = call
             for name in starting.get(i, ()):
                 for first, second in live.add(temps[name]):
-                    apart = f"%{first.name} and %{second.name} are in use at once and overlap in the arena"
-                    require(_ends_before(first, second.offset), apart)
+                    if not _ends_before(first, second.offset):
+                        require(False, f"%{first.name} and %{second.name} are in use at once and overlap in the arena")
             for name in ending.get(i, ()):
                 live.remove(temps[name])
 
@@ -484,9 +485,16 @@ class _ProgramVerifier:
 def _ends_before(storage: Storage, place: int) -> bool:
     """Whether a storage ends before a place of the arena. Sizes known at run time are made of rounded ones there, so
     that it is easier to prove of what the storage takes with the gap behind it."""
-    if at_most(storage.offset + storage.nbytes, place):
+    if type(storage.offset) is int and type(storage.nbytes) is int and type(place) is int:
+        return storage.offset + storage.nbytes <= place
+    return _end_before(storage.offset, storage.nbytes, place)
+
+
+@lru_cache(maxsize=4096)
+def _end_before(offset: int, nbytes: int, place: int) -> bool:
+    if at_most(offset + nbytes, place):
         return True
-    return is_size(storage.nbytes) and at_most(storage.offset + aligned(storage.nbytes), place)
+    return is_size(nbytes) and at_most(offset + aligned(nbytes), place)
 
 
 class _Memory:
@@ -515,14 +523,17 @@ class _SizedMemory:
     """Storages in use whose offsets have no order: sizes known at run time."""
 
     def __init__(self) -> None:
-        self.storages: dict[str, Storage] = {}
+        self.storages: dict[str, tuple[Storage, int, int]] = {}
+        """With the places where they begin and end for expected sizes."""
 
     def add(self, storage: Storage) -> Iterator[tuple[Storage, Storage]]:
         """Takes a storage in; it has to lie before or behind each other one."""
-        for other in self.storages.values():
-            behind = _ends_before(other, storage.offset)
+        start, end = hint(storage.offset), hint(storage.offset + storage.nbytes)
+        for other, low, high in self.storages.values():
+            # What lies behind for expected sizes is not tried in front.
+            behind = high <= start and (end > low or _ends_before(other, storage.offset))
             yield (other, storage) if behind else (storage, other)
-        self.storages[storage.name] = storage
+        self.storages[storage.name] = storage, start, end
 
     def remove(self, storage: Storage) -> None:
         """A storage that is not in use any more."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from operator import add, itemgetter, mul, sub
+from collections.abc import Iterator, Mapping, Sequence
+from operator import add, attrgetter, mul, sub
 from typing import Any, NamedTuple
 
 from graphc.base.named_dims import dimensions
@@ -13,7 +13,7 @@ from graphc.codegen.schedule.memory.liveness import Interval
 
 Vector = tuple[int, ...]
 """A size: coefficients of the parts of which the sizes of a program consist."""
-_second = itemgetter(1)
+_start = attrgetter("expected_start")
 
 
 class _Place(NamedTuple):
@@ -67,12 +67,7 @@ class Placement:
 
     def _lowest(self, alive: Sequence[_Place], size: Vector) -> Vector:
         expected = self._hint(size)
-        ends = {place.end: place.expected_end for place in alive}
-        nothing = (0,) * len(self._parts)
-        for start, low in ((nothing, 0), *sorted(ends.items(), key=_second)):
-            # Most of what does not fit does not fit for the expected sizes.
-            if any([low + expected > p.expected_start and p.expected_end > low for p in alive]):
-                continue
+        for start, low in self._gaps(alive, expected):
             end, high = _plus(start, size), low + expected
             if all(
                 (high <= p.expected_start and self._at_most(end, p.start))
@@ -80,7 +75,22 @@ class Placement:
                 for p in alive
             ):
                 return start
-        return self._most(list(ends))
+        return self._most([place.end for place in alive])
+
+    def _gaps(self, alive: Sequence[_Place], expected: int) -> Iterator[tuple[Vector, int]]:
+        """Where so many bytes fit for the expected sizes, each with the place that is expected, the lowest first: at 0,
+        and behind others."""
+        starts: dict[int, dict[Vector, None]] = {0: {(0,) * len(self._parts): None}}
+        for place in alive:
+            starts.setdefault(place.expected_end, {})[place.end] = None
+        reach, looked = 0, -1
+        for place in sorted(alive, key=_start):
+            if reach + expected <= place.expected_start and looked < reach:
+                yield from ((start, reach) for start in starts[reach])
+                looked = reach
+            reach = max(reach, place.expected_end)
+        if looked < reach:
+            yield from ((start, reach) for start in starts[reach])
 
     def _at_most(self, a: Vector, b: Vector) -> bool:
         """Whether a <= b for all sizes."""

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 from graphc.base.locks import Lock
 from graphc.base.size_text import as_operand
 
-REMEMBERED = 8192
+REMEMBERED = 1024
 """Results of each operation on terms that are kept: a program has few different sizes, and asks often."""
 
 _lock = Lock()

@@ -14,6 +14,7 @@ from graphc.base.dtypes import DType, int64
 from graphc.base.errors import GraphcError, VerifyError
 from graphc.base.size import hint, is_one, is_size
 from graphc.base.size_relations import at_most
+from graphc.base.size_terms import REMEMBERED
 from graphc.ir.excerpt import excerpt
 from graphc.ir.kernel.dims import dims_of_calls, dims_of_kernel
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, bounds
@@ -490,7 +491,7 @@ def _ends_before(storage: Storage, place: int) -> bool:
     return _end_before(storage.offset, storage.nbytes, place)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=REMEMBERED)
 def _end_before(offset: int, nbytes: int, place: int) -> bool:
     if at_most(offset + nbytes, place):
         return True

@@ -58,6 +58,8 @@ class Setting:
 
     shape: Shape
     place: int
+    named: bool = False
+    """Whether graphc's own contenders take the place as a named dimension: one program for all places."""
 
     @cached_property
     def inputs(self) -> list[np.ndarray]:
@@ -81,8 +83,13 @@ class Setting:
 
     def own(self, precision: str) -> Call:
         """graphc, as ``graphc.compile`` runs it."""
-        compiled = graphc.compile(self.model, precision=None if precision == WHOLE else precision)
-        inputs = [graphc.tensor(a) for a in self.inputs]
+        narrow = None if precision == WHOLE else precision
+        compiled = graphc.compile(self.model, precision=narrow)
+        inputs: list[Any] = [graphc.tensor(a) for a in self.inputs]
+        if self.named:
+            place = graphc.Dim("place", 0, self.shape.places - 1, hint=self.shape.places // 2)
+            compiled = graphc.compile(self.model.up_to, precision=narrow, dims={"place": place})
+            inputs[1] = self.place
 
         def call() -> Any:
             with graphc.no_grad():
@@ -243,13 +250,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--precision", nargs="+", choices=(WHOLE, *PRECISIONS), default=list(PRECISIONS), help="default: all"
     )
+    parser.add_argument("--named", action="store_true", help="the place is a named dimension for graphc")
     parser.add_argument("--position", type=int, default=300, metavar="N")
     options = parse_with(parser, argv, (*PEERS, *NARROW_PEERS))
     shape = SHAPES[options.model]
     if options.position not in range(shape.places):
         parser.error(f"--position {options.position} is none of {shape.places} places")
     tell("decode")
-    setting = Setting(shape, options.position)
+    setting = Setting(shape, options.position, options.named)
     result = run_setting(setting, options.precision, options.peers, options.rounds, options.seconds)
     report(options, result, {**vars(shape), "position": options.position})
     return 0

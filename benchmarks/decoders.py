@@ -36,8 +36,8 @@ SHAPES = {"gated": Shape(), "gpt2": Shape(layers=12, vocabulary=50257, places=10
 """By name; ``gpt2`` has the sizes of GPT-2 with 124M parameters (Radford et al. 2019)."""
 
 
-def build_decoder(nn: ModuleType, shape: Shape) -> Any:
-    """Learned places, attention to keys and values in buffers, perceptrons of four times the width."""
+def make_layer(nn: ModuleType, shape: Shape) -> Any:
+    """A layer of the decoder."""
     F, package, width = nn.functional, package_of(nn), shape.width
     gated = shape.gated
 
@@ -63,11 +63,19 @@ def build_decoder(nn: ModuleType, shape: Shape) -> Any:
             inside = F.silu(self.gate(y)) * self.up(y) if gated else F.gelu(self.up(y), approximate="tanh")
             return x + self.down(inside)
 
+    return Layer()
+
+
+def build_decoder(nn: ModuleType, shape: Shape) -> Any:
+    """Learned places, attention to keys and values in buffers, perceptrons of four times the width."""
+    F, package, width = nn.functional, package_of(nn), shape.width
+    gated = shape.gated
+
     class Decoder(nn.Module):
         def __init__(self):
             super().__init__()
             self.tokens, self.places = nn.Embedding(shape.vocabulary, width), nn.Embedding(shape.places, width)
-            self.layers = nn.ModuleList([Layer() for _ in range(shape.layers)])
+            self.layers = nn.ModuleList([make_layer(nn, shape) for _ in range(shape.layers)])
             self.norm = nn.RMSNorm(width) if gated else nn.LayerNorm(width)
             self.head = nn.Linear(width, shape.vocabulary, bias=False) if gated else None
 
@@ -77,6 +85,17 @@ def build_decoder(nn: ModuleType, shape: Shape) -> Any:
         def end(self, x):
             x = self.norm(x)
             return self.head(x) if gated else F.linear(x, self.tokens.weight)
+
+        def up_to(self, token, place: int):
+            """The same of a place that is a size: what comes behind it is neither read nor hidden."""
+            x = self.begin(token, package.arange(place, place + 1))
+            for layer in self.layers:
+                query, key, value = layer.split(x)
+                layer.keys[:, :, place] = key[:, :, 0]
+                layer.values[:, :, place] = value[:, :, 0]
+                seen = layer.keys[:, :, : place + 1], layer.values[:, :, : place + 1]
+                x = layer.finish(x, F.scaled_dot_product_attention(query, *seen))
+            return self.end(x)
 
         def forward(self, token, place):
             x = self.begin(token, place)

@@ -377,9 +377,11 @@ def compile(
     ``dims={"x": (batch, time)}`` with ``batch = gc.Dim("batch", max=64)`` says what the first dimensions of argument
     ``x`` are. Arguments are meant by name or position (or a list of all in order), nested ones as they are nested;
     instead of a dimension there may be a size made of some (``16 * side``), a number, or None for one that is fixed at
-    what each call has. Sizes that are read inside are symbolic; where code branches on one, calls that go the other way
-    get a trace of their own. ``dims="auto"`` names each size that takes a second value. Raises ArgumentError where the
-    arguments do not have what is named, at the call ShapeError for sizes that are not equal or out of range.
+    what each call has. An int among the arguments may be a dimension itself: ``dims={"pos": gc.Dim("pos", 0, 511)}``
+    gives the function a size, and ``keys[:, :pos + 1]`` reads so much of the keys. Sizes that are read inside are
+    symbolic; where code branches on one, calls that go the other way get a trace of their own. ``dims="auto"`` names
+    each size that takes a second value. Raises ArgumentError where the arguments do not have what is named, at the call
+    ShapeError for sizes that are not equal or out of range, and ArgumentError for such numbers.
 
     A graph (from ``graphc.trace``, parsed, or edited) is called on one tensor or array per input, in order, each of the
     type that it states; one output is given by itself, several as a tuple. Its params and states are the tensors of

@@ -27,9 +27,10 @@ def test_narrow_weights_are_measured_against_whole_ones():
 
 
 @SHAPES
+@pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("place", [0, 9, 15])
-def test_what_is_compiled_computes_what_the_model_computes_and_fills_its_caches(place: int, shape: Shape):
-    setting = Setting(shape, place)
+def test_what_is_compiled_computes_what_the_model_computes_and_fills_its_caches(place: int, shape: Shape, named: bool):
+    setting = Setting(shape, place, named)
     inputs = [graphc.tensor(a) for a in setting.inputs]
     caches = [cache for layer in setting.model.layers for cache in (layer.keys, layer.values)]
     with graphc.no_grad():

@@ -54,7 +54,50 @@ def never_positive(summed: Terms) -> bool:
     most proofs are short."""
     if expected(summed) > 0:
         return False
-    return _interval_high(summed) <= 0 or greatest(summed) <= 0 or _parted_high(summed) <= 0
+    if _interval_high(summed) <= 0 or greatest(summed) <= 0 or _parted_high(summed) <= 0:
+        return True
+    deepest = _quotient_in(summed, alone=True)
+    if deepest is not None and greatest(_without(summed, *deepest)) <= 0:
+        return True
+    common = _common_atom(summed)
+    if common is not None:
+        return never_positive(total({over(m, ((common, 1),)) or (): c for m, c in summed}))
+    return _never_positive_apart(summed)
+
+
+def _common_atom(summed: Terms) -> Atom | None:
+    """A factor of all terms that is never negative."""
+    first, *others = [m for m, _ in summed]
+    shared = (a for a, _ in first if all(over(m, ((a, 1),)) is not None for m in others))
+    return next((a for a in shared if _atom_bounds(a)[0] >= 0), None)
+
+
+def _never_positive_apart(summed: Terms) -> bool:
+    """Whether the terms of each set of dimensions are 0 or less for themselves; a number goes with any of them."""
+    parts: dict[frozenset[Dimension], dict[Monomial, int]] = {}
+    for monomial, coefficient in summed:
+        parts.setdefault(_dimensions_of(monomial), {})[monomial] = coefficient
+    number = constant(sum(parts.pop(frozenset(), {}).values()))
+    sums = [total(part) for part in parts.values()]
+    if len(sums) < 2:
+        return False
+    open_ones = [part for part in sums if not never_positive(part)]
+    if open_ones:
+        return len(open_ones) == 1 and never_positive(plus(open_ones[0], number))
+    return any(never_positive(plus(part, number)) for part in sums)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _dimensions_of(monomial: Monomial) -> frozenset[Dimension]:
+    """Of which dimensions a product is made, those inside of quotients too."""
+    found: set[Dimension] = set()
+    for atom, _ in monomial:
+        if isinstance(atom, Dimension):
+            found.add(atom)
+        else:
+            inner = (*terms_of(atom.operand), *terms_of(atom.divisor))
+            found.update(d for m, _ in inner for d in _dimensions_of(m))
+    return frozenset(found)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -112,14 +155,14 @@ def _widest(monomial: Monomial) -> int:
     return math.prod((_atom_bounds(a)[1] - _atom_bounds(a)[0]) ** p for a, p in monomial)
 
 
-def _quotient_in(summed: Terms) -> tuple[Quotient, Terms, int] | None:
+def _quotient_in(summed: Terms, alone: bool = False) -> tuple[Quotient, Terms, int] | None:
     """A quotient by a number of which no multiple may be negative, and what it is a quotient of: another one with the
-    same operand where there is one, else its operand."""
+    same operand where there is one, unless it is looked at ``alone``, else its operand."""
     monomials = [m for m, _ in summed]
     atoms = {a: 0 for m in monomials for a, _ in m if isinstance(a, Quotient) and type(a.divisor) is int}
     usable = (q for q in atoms if all(_monomial_bounds(over(m, ((q, 1),)) or ())[0] >= 0 for m in monomials))
     found = sorted(usable, key=lambda q: (-_depth(q), -q.divisor))
-    for i, quotient in enumerate(found):
+    for i, quotient in enumerate(found if not alone else ()):
         for finer in found[i + 1 :]:
             if quotient.divisor % finer.divisor == 0 and quotient.operand.terms == finer.operand.terms:
                 return quotient, ((((finer, 1),), 1),), quotient.divisor // finer.divisor

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from graphc.base.named_dims import Dim, dimensions
-from graphc.base.size import at, is_size
+from graphc.base.size import always, at, is_size
 from graphc.base.size_bounds import bounds_of, greatest, never_positive
 from graphc.base.size_terms import constant, terms_of
 
@@ -59,3 +59,13 @@ def test_what_cancels_is_seen(size, high):
 def test_what_is_proven_of_parts():
     assert never_positive(terms_of(M * (N // 4) * 4 - M * N))
     assert not never_positive(terms_of(M * N - M * (N // 4) * 4))
+
+
+def test_terms_are_proven_apart_and_without_a_common_factor():
+    batch, time = Dim("batch", 1, 64), Dim("time", 1, 512)
+    rest = time - 7 + 6 * ((time + 7) // 8) - (3 * time) // 4
+    assert always("<=", 0, rest)
+    assert always("<=", 0, rest * batch) and not always("<=", 1, rest * batch)
+    assert always("<=", 0, 4 * (batch // 4) * time + rest)
+    vectors = time // 16 + 2 * (time // 96)
+    assert always("<=", 0, vectors - 4 * (vectors // 4))

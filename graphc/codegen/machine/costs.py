@@ -133,6 +133,9 @@ class ContractionCosts:
     """L2 caches that all rows fill at least, to be taken as far."""
     block_vectors: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
     """Vectors side by side of the register blocks that are compared. None of 5 or 7 was ever the fastest."""
+    sized_vectors: int = 48
+    """Most sums of all register blocks of a product together, where each call has its own number of rows and blocks of
+    several sizes are needed for them."""
     dot_blocks: tuple[tuple[int, int], ...] = (
         *((1, 8), (8, 1), (2, 6), (6, 2), (3, 5), (4, 4)),
         *((4, 5), (1, 4), (4, 1), (2, 2), (1, 1)),

@@ -8,9 +8,9 @@ from math import prod
 
 from graphc.base.dtypes import DType
 from graphc.base.locks import cached_property
-from graphc.base.size import hint
+from graphc.base.size import hint, terms
 from graphc.ir.kernel.expected import expected_axis, expected_body, expected_index, holds_sizes
-from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms
+from graphc.ir.kernel.index import Axis, Dynamic, Index, as_index, atoms, axes_of
 from graphc.ir.kernel.map import map_indices, substitute_axes
 from graphc.ir.kernel.statements import Acc, IndexLet, Kernel, Let, Load, Loop, Read, Stmt, Store, Update, walk
 
@@ -49,6 +49,16 @@ class Contraction:
         a, b = accesses[self.a.name], accesses[self.b.name]
         return replace(self, outer=outer, a=a, b=b, body=body, beside=beside)
 
+    def is_repeatable(self, row: Axis) -> bool:
+        """Whether points along ``row`` may be computed twice: nothing is added to what is stored, or read where it is.
+        Not where proofs would be hard, with rows apart by a sum of sizes or in quotients."""
+        accesses = [s for s, _ in walk(self.body) if isinstance(s, Load | Store)]
+        read = {s.buffer for s in accesses if isinstance(s, Load)}
+        if any(s.combine is not None or s.buffer in read for s in accesses if isinstance(s, Store)):
+            return False
+        indices = [i for s in accesses for i in (s.index, *(bound.index for bound in s.guard))]
+        return all(_is_stepped(i, row) for i in indices if row in axes_of(i))
+
     @property
     def work(self) -> float:
         """Multiply-adds."""
@@ -70,6 +80,12 @@ class Contraction:
             body=expected_body(self.body),
             beside=tuple(replace(s, index=expected_index(s.index)) for s in self.beside),
         )
+
+
+def _is_stepped(index: Index, axis: Axis) -> bool:
+    """Whether an axis occurs with one number or product of sizes as its factor, and nowhere else."""
+    step = index.coefficient(axis)
+    return len(terms(step)) == 1 and axis not in axes_of(index - as_index(axis) * step)
 
 
 def find_contraction(kernel: Kernel) -> Contraction | None:

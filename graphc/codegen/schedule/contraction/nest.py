@@ -11,7 +11,15 @@ from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.contraction.pack import Packing
 from graphc.codegen.schedule.contraction.register_block import Tile, rows_exceed_l2
-from graphc.codegen.schedule.contraction.runs import Run, column_runs, group_runs, is_partial, row_runs
+from graphc.codegen.schedule.contraction.runs import (
+    RowRun,
+    Run,
+    column_runs,
+    group_runs,
+    is_partial,
+    row_blocks,
+    row_runs,
+)
 from graphc.codegen.schedule.loops.transform import block_index, wrap, write_out
 from graphc.ir.kernel.access import UNIT, access
 from graphc.ir.kernel.expected import expected_axis, expected_index
@@ -62,6 +70,8 @@ def apply_tile(
     """The kernel with its nest cut into register blocks."""
     body: list[Stmt] = []
     buffers = kernel.buffers
+    if tile.last and (tile.row is None or not c.is_repeatable(tile.row)):
+        tile = replace(tile, last=())
     parts = _row_groups(c, tile, target, names)
     for part, block in parts:
         body += _nest(part, block, target, names, packed)
@@ -95,7 +105,7 @@ def _row_groups(c: Contraction, tile: Tile, target: Target, names: Names) -> lis
     for start, number, size in group_runs(row.extent, together):
         group, inside = names.axis("g", number), names.axis("m", size)
         place = block_index(start, (group, size), (inside, 1))
-        rows = max(s for _, _, s in row_runs(inside, tile.rows))
+        rows = max(run.size for run in row_blocks(inside, tile.rows, tile.last))
         parts.append((c.with_axis(row, (group, inside), place), replace(tile, row=inside, rows=rows)))
     return parts
 
@@ -192,13 +202,13 @@ class _Blocks:
 
     def rows_outside(self, panels: list[tuple[Run, int, Index]]) -> tuple[Stmt, ...]:
         """Panels, given as (run, how many, first one), for each block of rows."""
-        rows = row_runs(self.tile.row, self.tile.rows)
-        turns = sum(number for _, number, _ in rows)
+        rows = row_blocks(self.tile.row, self.tile.rows, self.tile.last)
+        turns = sum(run.number for run in rows)
         lanes = sum(count * run[2] for run, count, _ in panels)
         result: list[Stmt] = []
         done = 0
         for row_run in rows:
-            block = self.names.axis("r", row_run[1])
+            block = self.names.axis("r", row_run.number)
             inner: list[Stmt] = []
             for run, count, first in panels:
                 axis = self.names.axis("p", count)
@@ -211,7 +221,7 @@ class _Blocks:
                     bodies.append(self.block(c, run, first + axis, piece, row_run, block))
                 inner += wrap([(axis, "parallel")], tuple(s for body in bodies for s in body))
             result += wrap([(block, "parallel")], tuple(inner))
-            done += row_run[1]
+            done += row_run.number
         return tuple(result)
 
     @property
@@ -226,36 +236,43 @@ class _Blocks:
 
     def panels_outside(self, run: Run) -> tuple[Stmt, ...]:
         """All blocks of rows for each panel of a run; meanwhile the next panel is prefetched."""
-        rows, around = row_runs(self.tile.row, self.tile.rows), prod(x.extent for x in self.near)
-        turns = around * sum(number for _, number, _ in rows)
+        rows = row_blocks(self.tile.row, self.tile.rows, self.tile.last)
+        turns = prod(x.extent for x in self.near) * sum(run.number for run in rows)
         panel = self.names.axis("p", run[1])
         inner: list[Stmt] = []
         for piece in self.pieces(run):
             done = 0
             for row_run in rows:
-                block = self.names.axis("r", row_run[1])
+                block = self.names.axis("r", row_run.number)
                 turn = as_index(block) + done
                 for x in self.near:
                     turn = turn * x.extent + x
                 c = self.c
                 if self.packed is not None and piece.is_first:
-                    places = self.ahead(run, as_index(panel), run[2], turn, turns)
+                    places = self.ahead(run, as_index(panel), run[2], turn, turns, row_run.only)
                     c = _prefetching(c, self.packed, run, places, turns, self.target)
                 body = self.block(c, run, as_index(panel), piece, row_run, block)
                 inner += wrap([(block, "parallel")], body)
-                done += row_run[1]
+                done += row_run.number
         return wrap([(panel, "parallel")], tuple(inner))
 
-    def ahead(self, run: Run, panel: Index, lanes: int, turn: Index, turns: int) -> tuple[Index, ...]:
+    def ahead(
+        self, run: Run, panel: Index, lanes: int, turn: Index, turns: int, only: int | None = None
+    ) -> tuple[Index, ...]:
         """What to prefetch in each step of a sum: a part of the panel ``lanes`` lanes behind, or where a panel is read
-        once, what comes a fixed number of bytes later."""
+        once, what comes a fixed number of bytes later. ``only``: 1 where that is so, which is known at run time."""
         assert self.packed is not None
-        if hint(turns) > 1:
-            return (self.packed.ahead(run, panel, lanes, turn, turns),)
         size, line = self.packed.load.dtype.itemsize, self.target.line_bytes
         here = self.packed.index(run, panel, as_index(0), {x: as_index(x) for x in self.packed.axes})
         later = here + self.target.costs.contraction.prefetch_bytes // size
-        return tuple(later + lane for lane in range(0, run[2], line // size))
+        every = tuple([later + lane for lane in range(0, run[2], line // size)])
+        if hint(turns) == 1:
+            return every
+        place = self.packed.ahead(run, panel, lanes, turn, turns)
+        if not is_size(turns) or only is None:
+            return (place,)
+        # The only block, of a call with few rows, reads each panel once; after others it brings what they left.
+        return tuple([then + (place + i * (line // size) - then) * (1 - only) for i, then in enumerate(every)])
 
     def pieces(self, run: Run) -> list[Piece]:
         """What is summed side by side of a panel: all of its vectors where it has room for a whole number of them; of
@@ -277,7 +294,7 @@ class _Blocks:
         return pieces
 
     def block(
-        self, c: Contraction, run: Run, panel: Index, piece: Piece, row_run: Run, block: Axis
+        self, c: Contraction, run: Run, panel: Index, piece: Piece, row_run: RowRun, block: Axis
     ) -> tuple[Stmt, ...]:
         """One register block inside loops over ``near``; ``panel`` and ``block`` say which."""
         beyond = self.target.masked if piece.around is not None else piece.vectors * piece.lanes > run[2]
@@ -355,21 +372,20 @@ def _block(
     run: Run,
     panel: Index,
     piece: Piece,
-    row_run: Run,
+    row_run: RowRun,
     block: Axis,
     packed: Packing | None,
     near: list[Axis],
 ) -> tuple[Stmt, ...]:
     """One register block inside loops over ``near``; ``panel`` and ``block`` are the loops around it."""
     start, _, size = run
-    row_start, _, rows = row_run
-    row = names.axis("u", rows)
+    row = names.axis("u", row_run.size)
     side, lane = names.axis("u", piece.vectors), names.axis("l", piece.lanes)
     within = piece.offset + block_index(0, (side, piece.lanes), (lane, 1))
     before = start if is_partial(run, tile.vector) else panel * size + start
     mapping: dict[Axis, Index] = {tile.vector: before + within}
     if tile.row is not None:
-        mapping[tile.row] = block_index(row_start, (block, rows), (row, 1))
+        mapping[tile.row] = row_run.place(block, row)
     around = {x: names.axis("n", x.extent) for x in near}
     mapping.update({x: as_index(axis) for x, axis in around.items()})
     reads = {}
@@ -438,7 +454,8 @@ def _block_through_scratch(
     load = Load(after.define(total.name), SCRATCH, move(place), dtype)
     body = (load, *after.body(rest))
     kinds = [(again[row], "serial"), (again[side], "unroll"), (again[lane], "vector")]
-    if _rows_are_neighbours(c, tile, lane.extent):  # reads the tile by a register transpose
+    stepped = tile.row is not None and (row.extent == 1 or mapping[tile.row].coefficient(row) == 1)
+    if stepped and _rows_are_neighbours(c, tile, lane.extent):  # reads the tile by a register transpose
         kinds = [(again[side], "serial"), (again[lane], "unroll"), (again[row], "vector")]
     return (*wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], sums), *wrap(kinds, body))
 

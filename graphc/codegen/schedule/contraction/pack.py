@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from graphc.base.size import hint, is_size
+from graphc.base.size import is_size
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.contraction.register_block import Tile
@@ -78,7 +78,7 @@ class Packing:
         row = as_index(0)
         for x in self.reduced:
             row = row * x.extent + x
-        part = -(-run[2] // hint(turns))
+        part = (run[2] + turns - 1) // turns
         start = self.index(run, panel, as_index(0), {x: as_index(x if x in self.outer else 0) for x in self.axes})
         return start + lanes * self.depth + (turn * self.depth + row) * part
 

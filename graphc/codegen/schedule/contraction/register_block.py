@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 from math import prod
+from typing import Any
 
 from graphc.base.locks import cached_property
 from graphc.base.size import bounds, is_size
 from graphc.codegen.machine.costs import ContractionCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
-from graphc.codegen.schedule.contraction.runs import even_rows, falling_runs
+from graphc.codegen.schedule.contraction.runs import even_rows, falling_runs, remainders
 from graphc.codegen.schedule.loops.transform import blocks
 from graphc.ir.kernel.access import UNIFORM, UNIT, access
 from graphc.ir.kernel.expected import expected_axis, expected_index
 from graphc.ir.kernel.index import Axis, axes_of
 from graphc.ir.kernel.statements import Load, Store
+
+_THREE_SIZES = 8
+"""Rows that may be left over from which three sizes of blocks for them are too much code."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,11 @@ class Tile:
     """Vectors side by side along ``vector`` (or columns, when lanes run along a reduced axis)."""
     pack: Load | None = None
     """A load that must first be copied so that its lanes are neighbours."""
+    last: tuple[int, ...] = ()
+    """Where each call has its own number of rows, and they may be computed twice: sizes of blocks for those that are
+    left over from full ones."""
+    average: float = 0.0
+    """Cycles of a step of the sum for each row, with what is left over on average."""
     memory: float = 0.0
     """The part of ``cycles`` that any other loops take as well, to read an operand from memory."""
 
@@ -47,6 +57,11 @@ class Tile:
         return replace(self, vector=vector, row=row, column=column, pack=pack)
 
     @property
+    def panels(self) -> tuple[Any, ...]:
+        """What the blocks of different numbers of rows have in common that read the same panels."""
+        return self.vector, self.row, self.column, self.vectors, self.pack
+
+    @property
     def label(self) -> str:
         """What distinguishes it from other blocks of its contraction: size, axes, the packed operand."""
         axes = "/".join(axis.name if axis else "-" for axis in (self.vector, self.row, self.column))
@@ -56,21 +71,33 @@ class Tile:
 def choose_tile(c: Contraction, target: Target, free: frozenset[str] = frozenset()) -> Tile | None:
     """The register block with the lowest estimated time; None when nothing fits. Packing costs nothing for the
     buffers ``free`` (constants)."""
-    return min(_tiles(c, target, free), key=lambda t: t.cycles, default=None)
+    return _best(_tiles(c, target, free), target)
 
 
 def rank_tiles(c: Contraction, target: Target, free: frozenset[str] = frozenset()) -> list[Tile]:
     """All different register blocks, as ``choose_tile`` ranks them: the best one first."""
-    found: dict[str, Tile] = {}
-    for tile in sorted(_tiles(c, target, free), key=lambda t: t.cycles):
+    tiles = _tiles(c, target, free)
+    best = _best(tiles, target)
+    found = {best.label: best} if best else {}
+    for tile in sorted(tiles, key=lambda t: t.cycles):
         found.setdefault(tile.label, tile)
     return list(found.values())
+
+
+def _best(tiles: list[Tile], target: Target) -> Tile | None:
+    """The block with the lowest estimated time. Where each call has its own number of rows, how many rows a block has
+    is decided by what is left over, as packed panels are then those of any number of rows."""
+    best = min(tiles, key=lambda t: t.cycles, default=None)
+    if best is None or not best.average:
+        return best
+    most = best.cycles * target.costs.contraction.as_fast
+    return min((t for t in tiles if t.cycles <= most and t.panels == best.panels), key=lambda t: t.average)
 
 
 def _tiles(c: Contraction, target: Target, free: frozenset[str]) -> list[Tile]:
     """Register blocks, estimated for the sizes that are expected and possible for all others."""
     e = c.expected
-    sizes = {x.name: bounds(x.extent)[1] for x in c.outer if is_size(x.extent)}
+    sizes = {x.name: x.extent for x in c.outer if is_size(x.extent)}
     tiles: list[Tile] = []
     for a, b in ((e.a, e.b), (e.b, e.a)):
         if a.name == c.unpacked:  # it would be unpacked again for each row of a block
@@ -110,11 +137,11 @@ def _lane_tiles(
     axis: Axis,
     target: Target,
     free: frozenset[str],
-    sizes: Mapping[str, int],
+    sizes: Mapping[str, Any],
 ) -> list[Tile]:
     """Lanes along an outer axis: rows of ``a`` are broadcast (or read as vectors where they vary along it, as in a
-    convolution of each channel by itself), vectors of ``b`` are shared by the rows. ``sizes`` are the largest extents
-    of axes that each call has its own of."""
+    convolution of each channel by itself), vectors of ``b`` are shared by the rows. ``sizes`` are the extents of axes
+    that each call has its own of."""
     lanes, k = target.lanes(c.dtype), target.costs.contraction
     points = 1.0
     for x in c.outer:
@@ -124,7 +151,7 @@ def _lane_tiles(
     scattered = [s for s in c.beside if access(s.index, axis) not in near[type(s)]]
     tiles = []
     for row in _row_axes(c, a, b):
-        extent = row.extent if row else 1
+        extent, number = (row.extent, sizes.get(row.name)) if row else (1, None)
         for vectors, most in product(k.block_vectors, (target.streams, k.l1_ways_kept)):
             room = (target.registers - 2 - vectors) // vectors
             if room < 1 or (vectors > 1 and (vectors - 1) * lanes >= axis.extent):
@@ -140,30 +167,75 @@ def _lane_tiles(
                 once = pack is not None and extent <= rows
                 memory = _memory_cycles(c, b, row, target) if once else 0.0
                 read = k.l1_read if memory else _panel_read(c, b, vectors, target, pack is not None)
-                cycles = 0.0
-                for part, size in _parts(row, rows, sizes):
+                wait = _row_read(c, a, row, axis, target)
+
+                def step(size: int, read: float = read, wait: float = wait, vectors: int = vectors) -> float:
                     reads = size if broadcast else size * vectors
-                    step = _step_cycles(size * vectors, reads, vectors * read, k)
-                    step += size * _row_read(c, a, row, axis, target)
-                    cycles += c.work * part / (size * vectors * lanes * used) * step * factor
+                    return _step_cycles(size * vectors, reads, vectors * read, k) + size * wait
+
+                parts = _parts(row, rows, sizes)
+                cycles = sum(c.work * part / (n * vectors * lanes * used) * step(n) * factor for part, n in parts)
                 cycles += memory
                 cycles += _scatter_cycles(scattered, axis, row, points, target)
                 if pack is not None:
                     cycles += _packing_cycles(c, b, axis, free, k)
                 elif row is not None and rows_exceed_l2(c, b, row, axis, target):
                     cycles *= k.far_rows
-                tiles.append(replace(tile, cycles=cycles, memory=memory, pack=pack))
+                left = _left_over(number, extent, rows, step, k.sized_vectors // vectors)
+                tiles.append(replace(tile, cycles=cycles, memory=memory, pack=pack, **left))
     return tiles
 
 
-def _most_rows(row: Axis | None, most: int, sizes: Mapping[str, int]) -> int:
+def _left_over(number: Any, expected: int, rows: int, step: Callable[[int], float], room: int) -> dict[str, Any]:
+    """What a tile says of rows that are left over from full blocks. ``number``: the rows, where each call has its own
+    number of them. ``room``: rows of blocks of all sizes together."""
+    if number is None:
+        return {}
+    steps = tuple([step(size) for size in range(1, rows + 1)])
+    left = remainders(number, rows)
+    last = _last_sizes(steps, left, room - rows)
+    return {"last": last, "average": _average_block(expected, steps, left, last) / rows}
+
+
+@lru_cache(maxsize=1024)
+def _last_sizes(steps: tuple[float, ...], left: tuple[int, ...], room: int) -> tuple[int, ...]:
+    """Sizes of blocks for rows that are ``left`` over from full ones, for which a step takes least on average: the
+    largest number of them, the least one, and one between these, together at most ``room`` rows. ``steps``: cycles of
+    a step with 1, 2, ... rows."""
+    smaller, most = [n for n in left if 0 < n < left[-1]], left[-1]
+    if not most:
+        return ()
+    least = smaller[:1]  # one row is a call of its own: a token, an image
+    ways: list[tuple[int, ...]] = [(*least, most)]
+    if len(smaller) < _THREE_SIZES:
+        ways += [(*least, b, most) for b in smaller[1:]]
+    fitting = [way for way in ways if sum(way) <= room] or ways[:1]
+    return min(fitting, key=lambda way: (_left_cycles(steps, left, way), sum(way)))
+
+
+def _left_cycles(steps: tuple[float, ...], left: tuple[int, ...], sizes: tuple[int, ...]) -> float:
+    """Cycles of a step for all numbers of rows that may be left over, added up."""
+    return sum(steps[next(size for size in sizes if size >= n) - 1] for n in left if n)
+
+
+def _average_block(expected: int, steps: tuple[float, ...], left: tuple[int, ...], last: tuple[int, ...]) -> float:
+    """Cycles of a step of the sum for as many rows as a block has: with the average of what may be left over; where a
+    block has more rows than are expected, for that number."""
+    rows = len(steps)
+    if expected < rows:
+        return steps[next((size for size in last if size >= expected), rows) - 1] * rows / expected
+    full = (expected - sum(left) / len(left)) / rows
+    return (full * steps[-1] + _left_cycles(steps, left, last) / len(left)) * rows / expected
+
+
+def _most_rows(row: Axis | None, most: int, sizes: Mapping[str, Any]) -> int:
     """Rows of the largest block where at most so many fit."""
     if row is None or row.name in sizes:
-        return even_rows(min(most, sizes[row.name])) if row else 1
+        return even_rows(min(most, bounds(sizes[row.name])[1])) if row else 1
     return max(size for _, _, size in blocks(row.extent, most))
 
 
-def _parts(row: Axis | None, most: int, sizes: Mapping[str, int]) -> list[tuple[float, int]]:
+def _parts(row: Axis | None, most: int, sizes: Mapping[str, Any]) -> list[tuple[float, int]]:
     """Which part of the rows is in blocks of how many: in full ones, unless fewer are expected than one holds, of whose
     number each call has its own. How many are left over from full ones is not known."""
     if row is None or row.name not in sizes or row.extent >= most:
@@ -291,7 +363,7 @@ def _used_lanes(extent: int, lanes: int) -> float:
     return extent / (-(-extent // lanes) * lanes)
 
 
-def _dot_tiles(c: Contraction, target: Target, sizes: Mapping[str, int]) -> list[Tile]:
+def _dot_tiles(c: Contraction, target: Target, sizes: Mapping[str, Any]) -> list[Tile]:
     """Lanes along the last reduced axis: both operands are read as vectors, and lanes are folded at the end."""
     axis = c.reduced[-1]
     if access(c.a.index, axis) != UNIT or access(c.b.index, axis) != UNIT or c.a.guard or c.b.guard:

@@ -77,8 +77,10 @@ def _never_positive_apart(summed: Terms) -> bool:
     parts: dict[frozenset[Dimension], dict[Monomial, int]] = {}
     for monomial, coefficient in summed:
         parts.setdefault(_dimensions_of(monomial), {})[monomial] = coefficient
-    number = constant(sum(parts.pop(frozenset(), {}).values()))
-    sums = [total(part) for part in parts.values()]
+    left = sum(parts.pop(frozenset(), {}).values())
+    number, sums = constant(left), [total(part) for part in parts.values()]
+    if left < 0 and never_positive(minus(summed, number)):
+        return True
     if len(sums) < 2:
         return False
     open_ones = [part for part in sums if not never_positive(part)]

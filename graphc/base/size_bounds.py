@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import lru_cache
 
 from graphc.base.size_terms import (
@@ -59,17 +60,21 @@ def never_positive(summed: Terms) -> bool:
     deepest = _quotient_in(summed, alone=True)
     if deepest is not None and greatest(_without(summed, *deepest)) <= 0:
         return True
-    common = _common_atom(summed)
-    if common is not None:
-        return never_positive(total({over(m, ((common, 1),)) or (): c for m, c in summed}))
-    return _never_positive_apart(summed)
+    return _never_positive_by_factor(summed) or _never_positive_apart(summed)
 
 
-def _common_atom(summed: Terms) -> Atom | None:
-    """A factor of all terms that is never negative."""
-    first, *others = [m for m, _ in summed]
-    shared = (a for a, _ in first if all(over(m, ((a, 1),)) is not None for m in others))
-    return next((a for a in shared if _atom_bounds(a)[0] >= 0), None)
+def _never_positive_by_factor(summed: Terms) -> bool:
+    """Whether the terms with a factor that is never negative are 0 or less without it, and so are the others."""
+    counts = Counter([atom for m, _ in summed for atom, _ in m])
+    for factor, count in counts.items():
+        if count < 2 or _atom_bounds(factor)[0] < 0:
+            continue
+        rests = [(over(m, ((factor, 1),)), (m, c)) for m, c in summed]
+        held = total({rest: c for rest, (_, c) in rests if rest is not None})
+        others = tuple([term for rest, term in rests if rest is None])
+        if never_positive(held) and (not others or never_positive(others)):
+            return True
+    return False
 
 
 def _never_positive_apart(summed: Terms) -> bool:

@@ -47,7 +47,7 @@ def _places(part: Sequence[int], starts: Sequence[int], steps: Sequence[int]) ->
 
 
 def _update_slice_reference(x: np.ndarray, part: np.ndarray, starts: Any, steps: Any) -> np.ndarray:
-    result = x.copy()
+    result = np.array(x)
     result[_places(part.shape, starts, steps)] = part
     return result
 

@@ -67,6 +67,7 @@ def test_terms_are_proven_apart_and_without_a_common_factor():
     assert always("<=", 0, rest)
     assert always("<=", 0, rest * batch) and not always("<=", 1, rest * batch)
     assert always("<=", 0, 48 * rest * batch + 32)
+    assert always("<=", 0, rest * time + 8 * (time // 8)) and not always("<=", 1, rest * time + 8 * (time // 8))
     assert always("<=", 0, 4 * (batch // 4) * time + rest)
     vectors = time // 16 + 2 * (time // 96)
     assert always("<=", 0, vectors - 4 * (vectors // 4))

@@ -68,7 +68,7 @@ def test_counts_and_sizes():
         rules.check_sizes("f", (2, -1))
 
 
-MOVES = {"where", "gather", "cast", "state_write", "tap"}
+MOVES = {"where", "gather", "cast", "state_write", "tap", "update_slice"}
 
 
 @pytest.mark.parametrize("dtype", STORED, ids=str)

@@ -183,6 +183,7 @@ class _Uses:
     """Buffers that a statement stores to and loads from."""
 
     def __init__(self, stmt: Stmt):
+        self.stmt = stmt
         self.stored: set[str] = set()
         self.loaded: set[str] = set()
         self.combining: list[Store] = []
@@ -206,9 +207,25 @@ class _Uses:
         self.closed = not self.stored or updated <= declared
 
     def feeds(self, other: _Uses) -> bool:
-        """True when the other statement needs what this one stores."""
+        """True when the other statement needs what this one stores, or is a store that may replace it. The loops that
+        store to one buffer are parts of one loop."""
         combined = {s.buffer for s in other.combining}
-        return bool(self.stored & (other.loaded | combined))
+        if self.stored & (other.loaded | combined):
+            return True
+        last = other.stmt
+        return isinstance(last, Store) and last.buffer in self.stored and any(_may_meet(s, last) for s in self.stores())
+
+    def stores(self) -> Iterator[Store]:
+        """What it stores."""
+        return (s for s, _ in walk((self.stmt,)) if isinstance(s, Store))
+
+
+def _may_meet(a: Store, b: Store) -> bool:
+    """Whether two stores may be to one place."""
+    if a.buffer != b.buffer:
+        return False
+    low, high = bounds(a.index - b.index)
+    return not (always("<=", 1, low) or always("<=", high, -1))
 
 
 def _is_injective(store: Store, axes: tuple[Axis, ...]) -> bool:

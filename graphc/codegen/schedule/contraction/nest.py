@@ -12,6 +12,7 @@ from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.contraction.pack import Packing
 from graphc.codegen.schedule.contraction.register_block import Tile, rows_exceed_l2
 from graphc.codegen.schedule.contraction.runs import (
+    LeftOver,
     RowRun,
     Run,
     column_runs,
@@ -215,7 +216,9 @@ class _Blocks:
                 bodies: list[tuple[Stmt, ...]] = []
                 for piece in self.pieces(run):
                     c = self.c
-                    if self.packed is not None and piece.is_first and self.are_some(lanes):
+                    # What is left over is all of a call with few rows, which would wait for what it prefetches.
+                    few = isinstance(row_run, LeftOver)
+                    if self.packed is not None and piece.is_first and self.are_some(lanes) and not few:
                         places = self.ahead(run, first + axis, lanes, as_index(block) + done, turns)
                         c = _prefetching(c, self.packed, run, places, turns, self.target)
                     bodies.append(self.block(c, run, first + axis, piece, row_run, block))

@@ -10,7 +10,7 @@ import statistics
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import ModuleType
 from typing import Any
@@ -60,6 +60,8 @@ class Setting:
     place: int
     named: bool = False
     """Whether graphc's own contenders take the place as a named dimension: one program for all places."""
+    frozen: bool = False
+    """Whether weights are constants of graphc's own programs."""
 
     @cached_property
     def inputs(self) -> list[np.ndarray]:
@@ -84,11 +86,12 @@ class Setting:
     def own(self, precision: str) -> Call:
         """graphc, as ``graphc.compile`` runs it."""
         narrow = None if precision == WHOLE else precision
-        compiled = graphc.compile(self.model, precision=narrow)
+        compiled = graphc.compile(self.model, precision=narrow, freeze=self.frozen)
         inputs: list[Any] = [graphc.tensor(a) for a in self.inputs]
         if self.named:
             place = graphc.Dim("place", 0, self.shape.places - 1, hint=self.shape.places // 2)
-            compiled = graphc.compile(self.model.up_to, precision=narrow, dims={"place": place})
+            dims = {"place": place}
+            compiled = graphc.compile(self.model.up_to, precision=narrow, freeze=self.frozen, dims=dims)
             inputs[1] = self.place
 
         def call() -> Any:
@@ -251,13 +254,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--precision", nargs="+", choices=(WHOLE, *PRECISIONS), default=list(PRECISIONS), help="default: all"
     )
     parser.add_argument("--named", action="store_true", help="the place is a named dimension for graphc")
+    parser.add_argument("--freeze", action="store_true", help="weights are constants of graphc's programs")
     parser.add_argument("--position", type=int, default=300, metavar="N")
+    parser.add_argument("--places", type=int, metavar="N", help="tokens that the caches have room for")
     options = parse_with(parser, argv, (*PEERS, *NARROW_PEERS))
     shape = SHAPES[options.model]
+    if options.places is not None:
+        shape = replace(shape, places=options.places)
     if options.position not in range(shape.places):
         parser.error(f"--position {options.position} is none of {shape.places} places")
     tell("decode")
-    setting = Setting(shape, options.position, options.named)
+    setting = Setting(shape, options.position, options.named, options.freeze)
     result = run_setting(setting, options.precision, options.peers, options.rounds, options.seconds)
     report(options, result, {**vars(shape), "position": options.position})
     return 0

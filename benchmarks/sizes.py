@@ -1,4 +1,4 @@
-"""Sizes that differ from call to call, in streams and one by one: ``python -m benchmarks.sizes [--fixed]``."""
+"""Sizes that differ from call to call: ``python -m benchmarks.sizes [--fixed | --calls | --memory]``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import os
 import random
 import statistics
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -35,6 +37,7 @@ from benchmarks.sweep import (
     torch_on_one_thread,
 )
 from benchmarks.worker import first_line
+from graphc.base.size import hint
 
 Array = np.ndarray[Any, Any]
 Run = Callable[[Array], Any]
@@ -43,6 +46,10 @@ PEERS = ("torch", "onnxruntime", "openvino")
 OWN = "graphc"
 _STEADY = 3
 """Rounds of a stream after the first."""
+_FEW = 10
+"""Calls after which memory is looked at for the first time."""
+_CALLS = 2_000
+"""In a row, of a model so small that its kernels cost next to nothing."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +115,11 @@ class Setting:
 
     def __post_init__(self) -> None:
         self.largest = {name: high for name, (_, high, _) in self.case.dims.items()}
+
+    @property
+    def expected(self) -> dict[str, int]:
+        """The sizes that decisions about speed are made for."""
+        return {name: hint(_dimension(name, *d)) for name, d in self.case.dims.items()}
 
     @cached_property
     def model(self) -> Any:
@@ -218,9 +230,8 @@ def run_stream(case: Case, peers: Sequence[str], count: int) -> dict[str, Any]:
     reference: list[Array] | None = None
     for name in (*peers, OWN):
         try:
-            _ = (
-                setting.torch_model if name == "torch" else setting.model
-            )  # to build a model is no part of its first call
+            # To build a model is no part of its first call.
+            _ = setting.torch_model if name == "torch" else setting.model
             if name in PEERS[1:]:
                 _ = setting.onnx
             start = time.perf_counter()
@@ -256,23 +267,29 @@ def _warm_up() -> None:
     called(graphc.compile(graphc.nn.Linear(4, 4), dims=[(rows, 4)]))(np.zeros((2, 4), np.float32))
 
 
+def _first_call(setting: Setting, compiled: Any) -> tuple[Any, dict[str, Any]]:
+    """A compiled model after its first call at the expected sizes: how long that took, bytes of code, and how many
+    kernels have versions."""
+    x = setting.case.input(setting.expected)
+    start = time.perf_counter()
+    called(compiled)(x)
+    seconds, plan = time.perf_counter() - start, compiled.programs[-1]
+    return compiled, {"compile_s": seconds, "code": plan.code, "chosen": plan.chosen}
+
+
 def run_fixed(case: Case, count: int, rounds: int, seconds: float) -> list[dict[str, Any]]:
     """One program for all sizes beside the program for each, in alternating rounds; errors are against eager mode."""
     setting = Setting(case)
-    _ = setting.model
     _warm_up()
-    start = time.perf_counter()
-    program = setting.for_all()
+    program, compiled = _first_call(setting, setting.for_all())
+    alone = Setting(case)  # a model of its own, so that no weights are packed yet
+    compiled |= {f"fixed_{name}": value for name, value in _first_call(alone, graphc.compile(alone.model))[1].items()}
     own = called(program)
-    own(case.input(case.limits(1)[0]))
-    compiled_s = time.perf_counter() - start
     rows: list[dict[str, Any]] = []
     for sizes in case.limits(count):
         x, of_size = case.input(sizes), graphc.compile(setting.model)
         fixed = called(of_size)
-        start = time.perf_counter()
         fixed(x)
-        fixed_s = time.perf_counter() - start
         with graphc.no_grad():
             expected = arrays_of(setting.model(graphc.from_numpy(x)))
         row: dict[str, Any] = {"sizes": sizes, "error": difference(arrays_of(own(x)), expected)}
@@ -283,12 +300,62 @@ def run_fixed(case: Case, count: int, rounds: int, seconds: float) -> list[dict[
                 times[name].append(seconds_of(run, [x] * repeats) / repeats * 1e3)
         row |= {f"{name}_ms": statistics.median(found) for name, found in times.items()}
         row["ratio"] = statistics.median(b / a for a, b in zip(times["one"], times["fixed"], strict=True))
-        row |= {"compile_s": compiled_s, "fixed_compile_s": fixed_s}
-        plans = program.programs[-1], of_size.programs[-1]
-        row |= {"code": plans[0].code, "fixed_code": plans[1].code, "chosen": plans[0].chosen}
-        rows.append(row)
+        rows.append(row | compiled)
         tell(f"{case.name} {sizes}: {row['ratio']:.2f}")
     return rows
+
+
+def run_memory(case: Case, count: int) -> dict[str, Any]:
+    """Megabytes of the process after a call at the largest sizes and few or all of ``count`` at random ones."""
+    setting = Setting(case)
+    run = setting.own()
+    run(case.input(setting.largest))
+    found: dict[str, Any] = {"count": count}
+    for number, sizes in enumerate(case.draw(count), 1):
+        run(case.input(sizes))
+        if number in (_FEW, count):
+            found["few_mb" if number < count else "all_mb"] = resident() / 1e6
+    return found
+
+
+def run_calls(rounds: int) -> dict[str, dict[str, float]]:
+    """Microseconds of a call of a perceptron, 4-8-2, of the size of the call before, or of another one, in turns."""
+    graphc.manual_seed(0)
+    nn, dims = graphc.nn, [(graphc.Dim("batch", 1, 64),)]
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).eval()
+    arrays = [np.ones((rows, 4), np.float32) for rows in (3, 5)]
+    tensors = [graphc.from_numpy(x) for x in arrays]
+    result: dict[str, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory() as folder, graphc.no_grad():
+        graphc.export(model, tensors[0], path=Path(folder) / "model.gcm", dims=dims)
+        ways = {
+            "compiled": (graphc.compile(model, dims=dims), tensors),
+            "compiled, a tuple of results": (graphc.compile(lambda x: (model(x), x * 2), dims=dims), tensors),
+            "model file": (graphc.load(Path(folder) / "model.gcm"), arrays),
+        }
+        for name, (run, (x, y)) in ways.items():
+            streams = {"same": [x] * _CALLS, "other": [x, y] * (_CALLS // 2)}
+            seconds_of(run, streams["other"])
+            times = {kind: [] for kind in streams}
+            for _ in range(rounds):
+                for kind, inputs in streams.items():
+                    times[kind].append(seconds_of(run, inputs) / _CALLS * 1e6)
+            result[name] = {f"{kind}_us": statistics.median(found) for kind, found in times.items()}
+    return result
+
+
+def format_memory(results: Mapping[str, Mapping[str, Any]]) -> str:
+    """A row for each case."""
+    lines = [f"| model | calls | MB after {_FEW} | MB after all |", "|" + "---|" * 4]
+    lines += [f"| {case} | {r['count']} | {r['few_mb']:.2f} | {r['all_mb']:.2f} |" for case, r in results.items()]
+    return "\n".join(lines)
+
+
+def format_calls(results: Mapping[str, Mapping[str, float]]) -> str:
+    """A row for each way to call."""
+    lines = ["| call | the same size, us | another size, us |", "|" + "---|" * 3]
+    lines += [f"| {name} | {r['same_us']:.2f} | {r['other_us']:.2f} |" for name, r in results.items()]
+    return "\n".join(lines)
 
 
 def format_streams(results: Mapping[str, Mapping[str, Any]], peers: Sequence[str]) -> str:
@@ -319,10 +386,10 @@ def format_fixed(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
             cells = [f"{row['one_ms']:.3f}", f"{row['fixed_ms']:.3f}", f"{row['ratio']:.2f}", f"{row['error']:.0e}"]
             lines.append(f"| {' | '.join([case, sizes, *cells])} |")
         first = rows[0]
-        both = f"{first['compile_s']:.2f} s", f"{statistics.median(r['fixed_compile_s'] for r in rows):.2f} s"
-        lines.append(f"| {case} | to compile | {both[0]} | {both[1]} | | |")
-        most = max(r["fixed_code"] for r in rows)
-        lines.append(f"| {case} | code, bytes ({first['chosen']} kernels in versions) | {first['code']} | {most} | | |")
+        both = f"{first['compile_s']:.2f} s", f"{first['fixed_compile_s']:.2f} s"
+        lines.append(f"| {case} | first call at the expected sizes | {both[0]} | {both[1]} | | |")
+        bytes_of = f"code, bytes ({first['chosen']} kernels in versions)"
+        lines.append(f"| {case} | {bytes_of} | {first['code']} | {first['fixed_code']} | | |")
     return "\n".join(lines)
 
 
@@ -330,8 +397,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measures and prints."""
     parser = make_parser(__doc__ or "", PEERS)
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains this")
-    parser.add_argument("--fixed", action="store_true", help="one program beside a program for each size")
-    parser.add_argument("--count", type=int, default=0, metavar="N", help="calls of a stream (200), or sizes (20)")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--fixed", action="store_true", help="one program beside a program for each size")
+    kind.add_argument("--calls", action="store_true", help="what a call of another size costs")
+    kind.add_argument("--memory", action="store_true", help="memory over calls of random sizes")
+    parser.add_argument(
+        "--count", type=int, default=0, metavar="N", help="calls of a stream (200) or for memory (1000), or sizes (20)"
+    )
     options = parse_with(parser, argv, PEERS)
     cases = [case for name, case in CASES.items() if options.only in name]
     if not cases:
@@ -344,11 +416,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 def report(options: argparse.Namespace, cases: Sequence[Case]) -> None:
     """Measures the cases and prints JSON or a table."""
     if options.fixed:
-        fixed = {c.name: run_fixed(c, options.count or 20, options.rounds, options.seconds) for c in cases}
-        print(json.dumps(fixed, indent=1) if options.json else format_fixed(fixed))
-        return
-    streams = {c.name: run_stream(c, options.peers, options.count or 200) for c in cases}
-    print(json.dumps(streams, indent=1) if options.json else format_streams(streams, options.peers))
+        found: Any = {c.name: run_fixed(c, options.count or 20, options.rounds, options.seconds) for c in cases}
+        text = format_fixed(found)
+    elif options.calls:
+        found = run_calls(options.rounds)
+        text = format_calls(found)
+    elif options.memory:
+        found = {c.name: run_memory(c, max(_FEW + 1, options.count or 1000)) for c in cases}
+        text = format_memory(found)
+    else:
+        found = {c.name: run_stream(c, options.peers, options.count or 200) for c in cases}
+        text = format_streams(found, options.peers)
+    print(json.dumps(found, indent=1) if options.json else text)
 
 
 if __name__ == "__main__":

@@ -27,10 +27,13 @@ def test_narrow_weights_are_measured_against_whole_ones():
 
 
 @SHAPES
+@pytest.mark.parametrize("frozen", [False, True])
 @pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("place", [0, 9, 15])
-def test_what_is_compiled_computes_what_the_model_computes_and_fills_its_caches(place: int, shape: Shape, named: bool):
-    setting = Setting(shape, place, named)
+def test_what_is_compiled_computes_what_the_model_computes_and_fills_its_caches(
+    place: int, shape: Shape, named: bool, frozen: bool
+):
+    setting = Setting(shape, place, named, frozen)
     inputs = [graphc.tensor(a) for a in setting.inputs]
     caches = [cache for layer in setting.model.layers for cache in (layer.keys, layer.values)]
     with graphc.no_grad():
@@ -102,8 +105,9 @@ def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     monkeypatch.setitem(decode.SHAPES, "gated", SMALL)
     monkeypatch.setattr("benchmarks.sweep.pin", lambda cores: None)
     options = ["--precision", "int4", "--position", "3", "--peers", "", "--rounds", "1", "--seconds", "0.001", "--json"]
-    assert decode.main(options) == 0
+    assert decode.main([*options, "--places", "20", "--freeze"]) == 0
     found = json.loads(capsys.readouterr().out)
+    assert found["places"] == 20
     assert (
         found["position"] == 3
         and set(found["ms"]) == {"f32", "int4", "read f32", "read int4"}
@@ -111,7 +115,10 @@ def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     )
 
 
-@pytest.mark.parametrize("options", [["--position", "16"], ["--precision", "int3"], ["--peers", "nobody"]])
+@pytest.mark.parametrize(
+    "options",
+    [["--position", "16"], ["--position", "3", "--places", "3"], ["--precision", "int3"], ["--peers", "nobody"]],
+)
 def test_what_it_cannot_measure_is_refused(
     options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

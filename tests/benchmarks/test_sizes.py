@@ -49,6 +49,26 @@ def test_one_program_is_compared_with_that_of_each_size():
     assert text.count("| small |") == 5 and "| small | code, bytes (0 kernels in versions) |" in text
 
 
+def test_the_first_call_is_that_of_the_expected_sizes():
+    (row, *_) = sizes.run_fixed(SMALL, 2, 1, 0.001)
+    assert sizes.Setting(CASES["unet"]).expected == {"high": 256, "wide": 256}
+    assert sizes.Setting(SMALL).expected == {"batch": 20}
+    assert min(row[name] for name in ("compile_s", "fixed_compile_s", "code", "fixed_code")) > 0
+
+
+def test_memory_is_looked_at_after_few_calls_and_after_all():
+    found = sizes.run_memory(SMALL, 15)
+    assert found["count"] == 15 and found["few_mb"] > 0 and found["all_mb"] - found["few_mb"] < 20
+    assert sizes.format_memory({"small": found}).count("| small | 15 |") == 1
+
+
+def test_calls_of_the_same_size_and_of_others_are_measured():
+    found = sizes.run_calls(1)
+    assert len(found) == 3 and all(us > 0 for row in found.values() for us in row.values())
+    text = sizes.format_calls({"compiled": {"same_us": 1.0, "other_us": 2.0}})
+    assert "| compiled | 1.00 | 2.00 |" in text
+
+
 def test_what_cannot_be_run_is_told():
     assert "ValueError: no" in sizes.format_streams({"small": {"graphc": {"problem": "ValueError: no"}}}, ())
 

@@ -48,8 +48,8 @@ def with_least_version(kernel: Kernel, nest: Nest, context: Context) -> Version 
     if _more_weights(nest, small) > context.target.l2_bytes * k.version_weights:
         return None
     before, after = _costs(nest, small, sizes, context)
-    if after * k.version_gain > before or after + k.version_saved > before:
-        return None
+    if not after or after * k.version_gain > before or after + k.version_saved > before:
+        return None  # a loop without iterations needs no version either
     found = _joined(nest, small, dimension)
     try:
         verify_kernel(found.kernel)

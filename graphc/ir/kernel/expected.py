@@ -31,8 +31,8 @@ def _ample(dimension: Dimension, most: int) -> int:
 
 
 def expected_axis(axis: Axis) -> Axis:
-    """The axis with its expected extent."""
-    return Axis(axis.name, hint(axis.extent)) if is_size(axis.extent) else axis
+    """The axis with its expected extent; of 1 where none is expected, for estimates divide by it."""
+    return Axis(axis.name, max(1, hint(axis.extent))) if is_size(axis.extent) else axis
 
 
 def expected_index(index: Index) -> Index:

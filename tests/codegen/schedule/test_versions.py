@@ -181,6 +181,11 @@ def _packs(version: Version | None) -> bool:
     return version is not None and version.packing is not None
 
 
+def test_a_least_size_that_leaves_nothing_to_compute_has_no_version():
+    text = POOL.replace("hint 8", "hint 64").replace("in batch p", "in batch - 1 p")
+    assert version_of(kernel_of(text), priced(target_named("avx512"), lanes={"version_saved": 0})) is None
+
+
 def test_a_version_has_to_gain():
     for costs in ({"version_gain": 100}, {"version_saved": 1e6}):
         assert version_of(KERNELS["windows"](), priced(target_named("avx512"), lanes=costs)) is None

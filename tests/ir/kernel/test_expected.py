@@ -17,6 +17,11 @@ def test_axes_and_indices_have_the_sizes_that_are_expected():
     assert expected_index((as_index(ROW) + 7) // WIDE) == (as_index(Axis("i", 100)) + 7) // 16
 
 
+def test_a_loop_that_is_not_expected_to_run_counts_as_one_iteration():
+    axis = Axis("i", Dim("time", 1, 512, hint=1) - 1)
+    assert expected_axis(axis) == Axis("i", 1)
+
+
 def test_what_is_known_stays_the_same_object():
     index = as_index(LANE) * 3 + 1
     assert expected_index(index) is index

@@ -324,7 +324,7 @@ def _only_within(stmt: Stmt, axis: Axis, packed: str) -> Stmt:
 def _panels_together(c: Contraction, tile: Tile, width: int, target: Target) -> int:
     """How many panels of short sums share a part of L2; 1 where one does not fit L1."""
     panel = c.b if tile.vector in axes_of(c.b.index) else c.a
-    depth = prod(hint(x.extent) for x in c.reduced if x in axes_of(panel.index))
+    depth = prod(expected_axis(x).extent for x in c.reduced if x in axes_of(panel.index))
     size = depth * width * panel.dtype.itemsize
     k = target.costs.contraction
     return max(1, int(target.l2_bytes * k.panels_l2) // size) if size <= target.l1_bytes * k.panel_l1 else 1

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from graphc.base.named_dims import Dim
 from graphc.codegen.llvm.build import build_object, emit_assembly
 from graphc.codegen.llvm.entry import emit_program
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.base import Context
 from graphc.codegen.schedule.forms import Forms
 from graphc.codegen.schedule.pipeline import schedule, schedule_program
-from graphc.ir.kernel.dims import dims_of_kernel
+from graphc.ir.kernel.dims import bind_kernel, dims_of_kernel
 from graphc.ir.kernel.statements import STORAGE, Kernel, Loop, walk
 from graphc.ir.kernel.text import print_kernel
 from tests.codegen.kernel_native import kernel_of, single
@@ -79,6 +80,12 @@ def sizes_for(kernel: Kernel, target: str) -> list[dict[str, int]]:
 def test_a_product_is_right_at_every_size(name: str, target: str):
     kernel = KERNELS[name]()
     check_schedule(kernel, target_named(target), sizes_for(kernel, target))
+
+
+@pytest.mark.parametrize("extents", [("rows - 1", 40, 24), (20, "rows - 1", 24), (20, 40, "rows - 1")])
+def test_a_product_of_nothing_may_be_expected(extents: tuple[str | int, str | int, str | int]):
+    kernel = bind_kernel(sized_product(*extents), {"rows": Dim("rows", 1, 600, hint=1)})
+    check_schedule(kernel, target_named("avx512"), [{"rows": n} for n in (1, 2, 7, 18)])
 
 
 @pytest.mark.parametrize("target", ["avx512", "avx2", "neon"])

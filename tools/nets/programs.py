@@ -6,8 +6,11 @@ stand as scripts in the results. ``--only '*/pools'`` searches one family.
 
 from __future__ import annotations
 
+import itertools
 import sys
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import torch
 
@@ -19,24 +22,28 @@ from tools.nets.program import Program, script
 from tools.nets.reduce import reduced
 
 
-def cases(seed: int) -> Iterator[str]:
-    """Names of programs without end: seed, number, family."""
-    families = tuple(FAMILIES)
-    number = 0
-    while True:
-        yield f"{seed}/{number}/{families[number % len(families)]}"
-        number += 1
+def cases_of(families: Iterable[str]) -> Callable[[int], Iterator[str]]:
+    """Names of programs without end for a seed: seed, number, family."""
+    names = tuple(families)
+    return lambda seed: (f"{seed}/{number}/{names[number % len(names)]}" for number in itertools.count())
+
+
+def judge_drawn(name: str, draw: Callable[[int, int], Any], judged: Callable[[Any, int], run.Outcome]) -> run.Outcome:
+    """Draws the program of a name by seed and number, and judges it."""
+    torch.set_num_threads(1)
+    seed, number, _ = name.split("/")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = draw(int(seed), int(number))
+    except Unfit:
+        return run.Outcome("dropped", "nothing came about")
+    return judged(program, int(number))
 
 
 def judge(name: str) -> run.Outcome:
     """Draws, checks and, if it fails, reduces the program of a name."""
-    torch.set_num_threads(1)
-    seed, number, _ = name.split("/")
-    try:
-        program = draw(int(seed), int(number))
-    except Unfit:
-        return run.Outcome("dropped", "nothing came about")
-    return judged(program)
+    return judge_drawn(name, draw, lambda program, _: judged(program))
 
 
 def judged(program: Program) -> run.Outcome:
@@ -49,7 +56,7 @@ def judged(program: Program) -> run.Outcome:
     return run.Outcome(verdict.outcome, f"{last.kind}: {last.detail}\n{script(small, last.detail)}")
 
 
-NET = run.Net("programs", (__doc__ or "").partition("\n")[0], cases, judge)
+NET = run.Net("programs", (__doc__ or "").partition("\n")[0], cases_of(FAMILIES), judge)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

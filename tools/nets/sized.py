@@ -24,8 +24,8 @@ from graphc.base.named_dims import dimensions
 from graphc.ir.graph.graph import input_class, input_path
 from graphc.ir.graph.interpret import bind, evaluate
 from tools.nets import compare, run
-from tools.nets.builder import Unfit
 from tools.nets.program import Program, as_array
+from tools.nets.programs import cases_of, judge_drawn
 from tools.nets.sized_builder import FAMILIES_OF_SIZES, draw
 from tools.nets.sized_program import SizedProgram
 
@@ -38,26 +38,9 @@ FIRST = 5
 _PER_SIZE = "is compiled for each size"
 
 
-def cases(seed: int) -> Iterator[str]:
-    """Names of programs without end: seed, number, family."""
-    families = tuple(FAMILIES_OF_SIZES)
-    number = 0
-    while True:
-        yield f"{seed}/{number}/{families[number % len(families)]}"
-        number += 1
-
-
 def judge(name: str) -> run.Outcome:
     """Draws the program of a name, runs it at all sizes and, if it fails, reduces it."""
-    torch.set_num_threads(1)
-    seed, number, _ = name.split("/")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            program = draw(int(seed), int(number))
-    except Unfit:
-        return run.Outcome("dropped", "nothing came about")
-    return judged(program, int(number))
+    return judge_drawn(name, draw, judged)
 
 
 def judged(program: SizedProgram, number: int = 0) -> run.Outcome:
@@ -281,7 +264,7 @@ def _is_unsure(plain: Program, way: str, found: compare.Record, expected: compar
     return all(compare._is_unsure(plain, way, record, theirs) for record in (found, expected))
 
 
-NET = run.Net("sized", (__doc__ or "").partition("\n")[0], cases, judge)
+NET = run.Net("sized", (__doc__ or "").partition("\n")[0], cases_of(FAMILIES_OF_SIZES), judge)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -86,6 +86,14 @@ class Case:
         ends = [{name: d[i] for name, d in self.dims.items()} for i in (0, 1)]
         return [*ends, *self.draw(max(0, count - 2), 1)]
 
+    def read(self, text: str) -> dict[str, int]:
+        """Sizes from text: a number for each dimension, with ``x`` between them. ValueError for what is none."""
+        sizes = dict(zip(self.dims, map(int, text.split("x")), strict=True))
+        for name, (low, high, step) in self.dims.items():
+            if sizes[name] not in range(low, high + 1, step):
+                raise ValueError(f"{name} of {self.name} is {low} to {high} by {step}, not {sizes[name]}")
+        return sizes
+
 
 CASES = {
     case.name: case
@@ -277,7 +285,7 @@ def _first_call(setting: Setting, compiled: Any) -> tuple[Any, dict[str, Any]]:
     return compiled, {"compile_s": seconds, "code": plan.code, "chosen": plan.chosen}
 
 
-def run_fixed(case: Case, count: int, rounds: int, seconds: float) -> list[dict[str, Any]]:
+def run_fixed(case: Case, given: Sequence[dict[str, int]], rounds: int, seconds: float) -> list[dict[str, Any]]:
     """One program for all sizes beside the program for each, in alternating rounds; errors are against eager mode."""
     setting = Setting(case)
     _warm_up()
@@ -286,7 +294,7 @@ def run_fixed(case: Case, count: int, rounds: int, seconds: float) -> list[dict[
     compiled |= {f"fixed_{name}": value for name, value in _first_call(alone, graphc.compile(alone.model))[1].items()}
     own = called(program)
     rows: list[dict[str, Any]] = []
-    for sizes in case.limits(count):
+    for sizes in given:
         x, of_size = case.input(sizes), graphc.compile(setting.model)
         fixed = called(of_size)
         fixed(x)
@@ -396,27 +404,37 @@ def format_fixed(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measures and prints."""
     parser = make_parser(__doc__ or "", PEERS)
-    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains this")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="the case of this name, or cases with it in their names"
+    )
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--fixed", action="store_true", help="one program beside a program for each size")
     kind.add_argument("--calls", action="store_true", help="what a call of another size costs")
     kind.add_argument("--memory", action="store_true", help="memory over calls of random sizes")
-    parser.add_argument(
+    number = parser.add_mutually_exclusive_group()
+    number.add_argument(
         "--count", type=int, default=0, metavar="N", help="calls of a stream (200) or for memory (1000), or sizes (20)"
     )
+    number.add_argument("--sizes", nargs="+", metavar="N", help="of --fixed, such as 1 17, or 64x176 of two dimensions")
     options = parse_with(parser, argv, PEERS)
-    cases = [case for name, case in CASES.items() if options.only in name]
-    if not cases:
-        parser.error("nothing to measure")
+    named = [CASES[options.only]] if options.only in CASES else []
+    cases = named or [case for name, case in CASES.items() if options.only in name]
+    if not cases or (options.sizes and not options.fixed):
+        parser.error("nothing to measure" if not cases else "--sizes are those of --fixed")
+    try:
+        given = {case.name: [case.read(text) for text in options.sizes or ()] for case in cases}
+    except ValueError as error:
+        parser.error(f"--sizes: {error}")
     os.environ["GRAPHC_CACHE"] = "off"  # what is compiled counts
-    report(options, cases)
+    report(options, cases, given)
     return 0
 
 
-def report(options: argparse.Namespace, cases: Sequence[Case]) -> None:
-    """Measures the cases and prints JSON or a table."""
+def report(options: argparse.Namespace, cases: Sequence[Case], given: Mapping[str, Sequence[dict[str, int]]]) -> None:
+    """Measures the cases, at the sizes that are given if there are some, and prints JSON or a table."""
     if options.fixed:
-        found: Any = {c.name: run_fixed(c, options.count or 20, options.rounds, options.seconds) for c in cases}
+        sizes = {c.name: given[c.name] or c.limits(options.count or 20) for c in cases}
+        found: Any = {c.name: run_fixed(c, sizes[c.name], options.rounds, options.seconds) for c in cases}
         text = format_fixed(found)
     elif options.calls:
         found = run_calls(options.rounds)

@@ -42,7 +42,7 @@ def test_peers_agree():
 
 
 def test_one_program_is_compared_with_that_of_each_size():
-    rows = sizes.run_fixed(SMALL, 3, 2, 0.001)
+    rows = sizes.run_fixed(SMALL, SMALL.limits(3), 2, 0.001)
     assert [row["sizes"]["batch"] for row in rows][:2] == [1, 20] and len(rows) == 3
     assert all(row["error"] < 1e-5 and row["ratio"] > 0 for row in rows)
     text = sizes.format_fixed({"small": rows})
@@ -50,7 +50,7 @@ def test_one_program_is_compared_with_that_of_each_size():
 
 
 def test_the_first_call_is_that_of_the_expected_sizes():
-    (row, *_) = sizes.run_fixed(SMALL, 2, 1, 0.001)
+    (row, *_) = sizes.run_fixed(SMALL, [{"batch": 7}], 1, 0.001)
     assert sizes.Setting(CASES["unet"]).expected == {"high": 256, "wide": 256}
     assert sizes.Setting(SMALL).expected == {"batch": 20}
     assert min(row[name] for name in ("compile_s", "fixed_compile_s", "code", "fixed_code")) > 0
@@ -78,3 +78,26 @@ def test_the_command_prints_json(capsys: pytest.CaptureFixture[str], monkeypatch
     monkeypatch.setattr("benchmarks.sweep.pin", lambda cores: None)
     assert sizes.main(["--only", "small", "--count", "3", "--peers", "", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["small"]["graphc"]["steady_s"] > 0
+
+
+def test_the_sizes_of_a_comparison_are_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sizes, "CASES", {"small": SMALL, "small_too": SMALL})
+    monkeypatch.setattr("benchmarks.sweep.pin", lambda cores: None)
+    options = ["--only", "small", "--fixed", "--sizes", "7", "3", "--rounds", "1", "--seconds", "0.001", "--json"]
+    assert sizes.main(options) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["sizes"] for row in found.pop("small")] == [{"batch": 7}, {"batch": 3}] and not found
+    assert CASES["unet"].read("64x176") == {"high": 64, "wide": 176}
+
+
+@pytest.mark.parametrize("text", ["0", "21", "3x3", "many"])
+def test_sizes_that_a_case_has_not_are_refused(
+    text: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sizes, "CASES", {"small": SMALL})
+    monkeypatch.setattr("benchmarks.sweep.pin", lambda cores: None)
+    with pytest.raises(SystemExit) as stopped:
+        sizes.main(["--fixed", "--sizes", text])
+    assert stopped.value.code == 2 and "--sizes: " in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        sizes.main(["--sizes", "3"])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from graphc.base.size import bounds as size_bounds
+from graphc.base.size import hint
 from graphc.base.size_relations import at_most, quotient_and_rest
 from graphc.ir.kernel.index import Axis, Index, as_index
 from graphc.ir.kernel.statements import Kernel, Load, Loop, Stmt, Store, walk
@@ -91,7 +92,8 @@ class _Rows:
         """Whether iterations of the loops around reach no row of each other."""
         first = quotient_and_rest(self.store.index.constant, self.stride)[0]
         ends = [self.axis.extent, *(self.end(load) + n for (load, _), n in zip(loads, ahead, strict=True))]
-        outer = sorted((self.store.index.coefficient(x.axis), x.axis.extent) for x in self.loops[: self.depth])
+        around = [(self.store.index.coefficient(x.axis), x.axis.extent) for x in reversed(self.loops[: self.depth])]
+        outer = sorted(around, key=lambda side: hint(side[0]))
         return at_most(0, first) and all(self._nested(outer, (end + first) * self.stride) for end in ends)
 
     def end(self, load: Load) -> int:

@@ -10,6 +10,8 @@ from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.interpret import bind, copy
 from graphc.ir.graph.text import print_graph
+from graphc.ir.kernel.dims import bind as bind_program
+from graphc.ir.kernel.interpret import run_program
 from graphc.ir.kernel.statements import Loop, Program, walk
 from graphc.lowering.program import lower_graph
 from graphc.passes.pipeline import optimize
@@ -17,6 +19,7 @@ from graphc.tensors.tensor import Tensor
 from tests import native
 from tests.lowering.test_in_place import checked, stored, temporaries
 from tests.passes.check_pass import check_equal, random_arguments
+from tests.passes.graph_text import graph_of
 from tests.runtime.threaded import SHARED, thread_count
 
 
@@ -165,6 +168,25 @@ def test_threads_move_a_window():
             found = run.run([a for i, a in enumerate(given) if i not in places], states)
         native.check_results((list(found), {"rows": states[0]}), expected, native.Tolerance())
         assert not np.array_equal(states[0], arguments[places[0]])
+
+
+@pytest.mark.parametrize("hinted", [1, 3])
+def test_windows_side_by_side_along_a_named_dimension(hinted: int):
+    graph = graph_of(f"""
+        dim t = 1..9 hint {hinted}
+        graph @g(%s: f32[5,t,12,32] state "s", %x: f32[5,t,1,32]) -> () {{
+          %k = slice(%s) {{starts=[0,0,1,0], stops=[5,t,12,32], steps=[1,1,1,1]}} : f32[5,t,11,32]
+          %n = concat(%k, %x) {{axis=2}} : f32[5,t,12,32]
+          %w = state_write(%s, %n) : f32[5,t,12,32]
+          return
+        }}""")
+    program = lower_graph(graph)
+    assert not temporaries(program) and in_order(program) == [12]
+    for t in (1, 2, 9):
+        state, x = random_arguments(bind(graph, {"t": t}))
+        moved = np.concatenate([state[:, :, 1:], x], 2)
+        run_program(bind_program(program, {"t": t}), [state, x])
+        np.testing.assert_array_equal(state, moved)
 
 
 @pytest.mark.parametrize("shape", [(3, 12, 4), (5, 7, 40), (2, 300, 17)])

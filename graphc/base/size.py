@@ -13,12 +13,12 @@ from graphc.base.size_bounds import bounds_of, never_positive
 from graphc.base.size_questions import asker
 from graphc.base.size_terms import (
     REMEMBERED,
-    Atom,
     Dimension,
     Monomial,
     Quotient,
     Terms,
     constant,
+    evaluated,
     expected,
     minus,
     over,
@@ -409,17 +409,7 @@ def at(size: Any, values: Mapping[Dimension, int] | None) -> int:
     """A size for sizes of its dimensions; None: for the hints."""
     if type(size) is not Size:
         return size
-    if values is None:
-        return expected(size.terms)
-    return sum([c * math.prod([_atom_at(a, values) ** p for a, p in m]) for m, c in size.terms])
-
-
-def _atom_at(atom: Atom, values: Mapping[Dimension, int]) -> int:
-    if isinstance(atom, Quotient):
-        # What is divided by a size of 0 is not used in calls with that; kernels divide by 1 instead, too.
-        divisor = at(atom.divisor, values)
-        return at(atom.operand, values) // (1 if type(divisor) is int and divisor == 0 else divisor)
-    return values[atom]
+    return expected(size.terms) if values is None else evaluated(size.terms, values)
 
 
 def hint(size: Any) -> int:

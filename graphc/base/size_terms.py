@@ -56,9 +56,9 @@ class Quotient:
     """An atom of sizes: ``floor(operand / divisor)`` that could not be simplified; equal ones are of one form."""
 
     operand: Any
-    """A size (see base.size)."""
+    """A size (see base.size) or a number."""
     divisor: Any
-    """A size or a number."""
+    """A size, or a number."""
 
     def __new__(cls, operand: Any, divisor: Any) -> Quotient:
         """The one that there is."""
@@ -163,13 +163,30 @@ def over(a: Monomial, b: Monomial) -> Monomial | None:
     return tuple([(atom, power) for atom, power in powers.items() if power])
 
 
+def evaluated(terms: Terms, values: Mapping[Dimension, Any]) -> Any:
+    """What terms are for these sizes of their dimensions."""
+    return sum([c * math.prod([_atom_at(atom, values) ** power for atom, power in m]) for m, c in terms])
+
+
+def _atom_at(atom: Atom, values: Mapping[Dimension, Any]) -> Any:
+    if isinstance(atom, Dimension):
+        return values[atom]
+    # What is divided by a size of 0 is not used in calls with that; kernels divide by 1 instead, too.
+    divisor = atom.divisor if type(atom.divisor) is int else evaluated(atom.divisor.terms, values)
+    return evaluated(terms_of(atom.operand), values) // (1 if type(divisor) is int and divisor == 0 else divisor)
+
+
+class _Hints(dict[Dimension, int]):
+    """The sizes that dimensions are expected to have."""
+
+    def __missing__(self, dimension: Dimension) -> int:
+        return dimension.hint
+
+
+_HINTS = _Hints()
+
+
 @lru_cache(maxsize=REMEMBERED)
 def expected(terms: Terms) -> int:
     """What terms are when dimensions have the sizes that they are expected to have."""
-    return sum(c * math.prod(_expected_atom(atom) ** power for atom, power in m) for m, c in terms)
-
-
-def _expected_atom(atom: Atom) -> int:
-    if isinstance(atom, Dimension):
-        return atom.hint
-    return expected(terms_of(atom.operand)) // expected(terms_of(atom.divisor))
+    return evaluated(terms, _HINTS)

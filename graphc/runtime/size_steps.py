@@ -6,7 +6,8 @@ import ctypes
 from typing import Any
 
 from graphc.base.shape_patterns import ShapePatterns
-from graphc.base.size import Atom, Dimension, Monomial, Size
+from graphc.base.size import Size
+from graphc.base.size_terms import Atom, Dimension, Monomial
 
 ADD, MULTIPLY, DIVIDE, AT_MOST, DIFFER = range(5)
 """Kinds of steps: a + b, a * b, floor(a / b), and two that leave the call to Python unless a <= b, or a != b. So do

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from graphc.base import size_terms
-from graphc.base.named_dims import Dim
-from graphc.base.size import at
+from graphc.base.named_dims import Dim, dimensions
+from graphc.base.size import always, at, bounds
 from graphc.base.size_terms import (
     Dimension,
     Quotient,
@@ -88,3 +88,11 @@ def test_products_of_atoms_and_their_quotients():
 
 def test_expected_values():
     assert expected(terms_of(N * M + N // 3 * 5 - 1)) == 4 * 2 + 5 - 1
+
+
+def test_what_is_divided_by_an_expected_size_of_zero_is_as_in_calls():
+    none = Dim("none", 0, 8, hint=0)
+    size = (3 * N + 1) // none
+    assert expected(size.terms) == at(size, None) == at(size, {d: d.hint for d in dimensions([size]).values()}) == 13
+    assert not always("<=", size, N) and bounds(size) == (0, 28)
+    assert at(9 // none, None) == 9 and [at(9 // none, {a: n}) for a in atoms(none) for n in (0, 1, 4)] == [9, 9, 2]

@@ -318,10 +318,11 @@ def _make(terms: Terms) -> Any:
 
 
 def _quotient(a: Any, b: Any) -> Any:
-    """floor(a / b) of sizes, of which b is positive where it is not a number."""
+    """floor(a / b) of sizes. Quotients have divisors that are never negative: a trace asks of those that may be."""
     if type(b) is not Size and b == 0:
         raise ArgumentError(f"a size is divided by {b}")
-    a, b = (-a, -b) if type(b) is not Size and b < 0 else (a, b)
+    if (type(b) is not Size or (asker.get() is not None and bounds(b)[0] < 0)) and b < 0:
+        return _quotient(-a, -b)
     if type(a) is not Size and type(b) is not Size:
         return a // b
     whole, rest = divided(a, b)

@@ -58,7 +58,7 @@ class Quotient:
     operand: Any
     """A size (see base.size) or a number."""
     divisor: Any
-    """A size, or a number."""
+    """A size or a number."""
 
     def __new__(cls, operand: Any, divisor: Any) -> Quotient:
         """The one that there is."""

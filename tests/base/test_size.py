@@ -151,3 +151,18 @@ def test_divisors_that_are_negative_numbers():
         for divisor in (-1, -2, -3):
             found = (n - 1) // divisor, (n - 1) % divisor
             assert tuple(at(x, {dimensions([n])["n"]: value}) for x in found) == divmod(value - 1, divisor)
+
+
+def test_a_trace_asks_whether_a_divisor_is_negative():
+    n, m = Dim("n", 0, 9), Dim("m", 0, 9)
+    a, b = dimensions([n, m]).values()
+    calls = [{a: x, b: y} for x in range(10) for y in range(10) if y != 4]
+    for first in calls:
+        with assuming(Assumptions(first)) as assumptions:
+            found = n // (m - 4), n % (m - 4), 9 // (m - 4)
+        assert assumptions.broken(first) is None and len(assumptions.found) <= 2
+        for values in calls:
+            x, y = values[a], values[b] - 4
+            if assumptions.broken(values) is None:
+                assert [at(size, values) for size in found] == [x // y, x % y, 9 // y]
+                assert all(bounds(size)[0] <= at(size, values) <= bounds(size)[1] for size in found)

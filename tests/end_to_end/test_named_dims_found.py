@@ -169,3 +169,14 @@ def test_a_traced_graph_whose_types_need_what_was_assumed_is_compiled():
     graph = gc.trace(lambda x, y: x[: y.shape[0]] + 1, gc.rand(8), gc.rand(6), dims=[(T,), (B,)])
     call = gc.compile(graph)
     assert call(gc.ones(9), gc.ones(5)).tolist() == [2.0] * 5
+
+
+def test_sizes_divided_by_negative_ones_are_what_they_are_of_numbers():
+    def function(x, y):
+        return x * (x.shape[0] // (y.shape[0] - 8)) + (x.shape[0] % (y.shape[0] - 8))
+
+    call = gc.compile(function, dims=[(T,), (B,)])
+    for time, batch in ((20, 12), (20, 5), (7, 9), (40, 1), (21, 6)):
+        x, y = gc.rand(time), gc.ones(batch)
+        np.testing.assert_allclose(call(x, y).numpy(), function(x, y).numpy(), rtol=1e-5)
+    assert len(call.variants) == 2

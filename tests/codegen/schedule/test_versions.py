@@ -174,11 +174,9 @@ def test_other_kernels_have_one_nest(kernel: Any, why: str):
 def test_no_version_reads_many_more_weights():
     kernel, wide = KERNELS["product"](), target_named("avx512")
     assert version_of(kernel, priced(wide, lanes={"version_weights": 0})) is None
-    assert version_of(kernel, wide, frozenset()) is None or not _packs(version_of(kernel, wide, frozenset()))
-
-
-def _packs(version: Version | None) -> bool:
-    return version is not None and version.packing is not None
+    known, unknown = version_of(kernel, wide), version_of(kernel, wide, frozenset())
+    assert known is not None and known.packing is not None
+    assert unknown is not None and unknown.packing is None
 
 
 def test_a_least_size_that_leaves_nothing_to_compute_has_no_version():

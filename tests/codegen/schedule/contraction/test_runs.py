@@ -63,7 +63,7 @@ def test_groups_known_at_run_time():
 BATCH, TIME = Dim("batch", 1, 60), Dim("time", 1, 9)
 
 
-def rows_of(runs, rows: Size, sizes: dict) -> list[list[int]]:
+def rows_of(runs, sizes: dict) -> list[list[int]]:
     """The rows of each block for some sizes."""
     found = []
     for run in runs:
@@ -94,7 +94,7 @@ def test_what_is_left_over_is_one_block(rows: Size, most: int, last: tuple[int, 
     named = dimensions([rows])
     for batch, time in [(1, 1), (2, 1), (3, 4), (5, 1), (7, 3), (12, 9), (13, 1), (59, 8), (60, 9)]:
         sizes = {d: batch if name == "batch" else time for name, d in named.items()}
-        number, blocks = at(rows, sizes), rows_of(runs, rows, sizes)
+        number, blocks = at(rows, sizes), rows_of(runs, sizes)
         assert sorted({i for block in blocks for i in block}) == list(range(number))
         assert len(blocks) == -(-number // most)
         assert all(len(set(block)) == most for block in blocks[: number // most])

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from graphc.base.dtypes import float32, int32
 from graphc.base.errors import DTypeError, ShapeError
-from graphc.ir.kernel.index import Index
-from graphc.ir.kernel.lowering import LowerContext, OperandRef
-from graphc.ir.kernel.nest import Scalar
+from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.op import ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.define import define
-from graphc.ops.matrix_product import at_batch, product_type
+from graphc.ops.matrix_product import lower_matmul, matmul_multiply_adds, product_type
 from graphc.ops.rules import check_kind
 from graphc.ops.samples import floats, plain
 
@@ -22,18 +22,9 @@ def _infer(a: TensorType, b: TensorType) -> TensorType:
     return product_type("masked_matmul", a, b)
 
 
-def _reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.matmul(a, b)
-
-
-def _lower(c: LowerContext, index: tuple[Index, ...], a: OperandRef, b: OperandRef) -> Scalar:
-    batch, m, n = index[:-2], index[-2], index[-1]
-
-    def product(k: Index) -> Scalar:
-        left, right = (c.load(x, (*at_batch(x, batch), *at)) for x, at in ((a, (m, k)), (b, (k, n))))
-        return c.nest.op("weigh", left, right)
-
-    return c.nest.reduce("add", 0, a.dtype, [a.shape[-1]], product)
+def _weighed(nest: NestBuilder, a: Scalar, b: Scalar) -> Scalar:
+    """One term of such a sum."""
+    return nest.op("weigh", a, b)
 
 
 def _samples() -> list[Sample]:
@@ -58,10 +49,10 @@ masked_matmul = define(
     "not be read.",
     "a b",
     _infer,
-    reference=_reference,
-    lower=_lower,
+    reference=np.matmul,
+    lower=partial(lower_matmul, term=_weighed),
     traits=Trait.PURE | Trait.CONTRACTION,
-    multiply_adds=lambda types, results, attrs: results[0].size * types[0].shape[-1],
+    multiply_adds=matmul_multiply_adds,
     samples=_samples,
     error_samples=(
         ErrorSample(

@@ -99,21 +99,27 @@ def _rows(x: Any) -> Any:
     return shape.reshape(x, shape=(prod(x.shape[:-1]), x.shape[-1]))
 
 
-def _lower(
-    c: LowerContext, index: tuple[Index, ...], a: OperandRef, b: OperandRef, transpose_a: bool, transpose_b: bool
+def lower_matmul(
+    c: LowerContext,
+    index: tuple[Index, ...],
+    a: OperandRef,
+    b: OperandRef,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    term: Callable[[NestBuilder, Scalar, Scalar], Scalar] = product_of,
 ) -> Scalar:
+    """An entry of a matrix product: the sum of the terms that two elements each make."""
     batch, m, n = index[:-2], index[-2], index[-1]
 
     def product(k: Index) -> Scalar:
-        left = c.load(a, (*at_batch(a, batch), *((k, m) if transpose_a else (m, k))))
-        right = c.load(b, (*at_batch(b, batch), *((n, k) if transpose_b else (k, n))))
-        return product_of(c.nest, left, right)
+        left = c.load(a, (*_batch(a, batch), *((k, m) if transpose_a else (m, k))))
+        right = c.load(b, (*_batch(b, batch), *((n, k) if transpose_b else (k, n))))
+        return term(c.nest, left, right)
 
     return c.nest.reduce("add", 0, summed_type(a.dtype), [a.shape[-2 if transpose_a else -1]], product)
 
 
-def at_batch(operand: OperandRef, batch: tuple[Index, ...]) -> tuple[Index, ...]:
-    """Where in the batch dimensions of an operand an entry of the result's finds its matrix."""
+def _batch(operand: OperandRef, batch: tuple[Index, ...]) -> tuple[Index, ...]:
     extents = operand.shape[:-2]
     return tuple(Index() if is_one(e) else i for e, i in zip(extents, batch[len(batch) - len(extents) :], strict=True))
 
@@ -137,8 +143,9 @@ def _samples() -> list[Sample]:
     return [*result, Sample((integers.reshape(3, 4), integers.reshape(4, 3)), differentiable=False)]
 
 
-def _multiply_adds(types: Types, results: Types, attrs: Attrs) -> int:
-    return results[0].size * types[0].shape[-2 if attrs["transpose_a"] else -1]
+def matmul_multiply_adds(types: Types, results: Types, attrs: Attrs) -> int:
+    """Multiply-adds of a product whose first operand holds rows, or columns where it is transposed."""
+    return results[0].size * types[0].shape[-2 if attrs.get("transpose_a") else -1]
 
 
 def _batched_matmul(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
@@ -161,9 +168,9 @@ matmul = define(
     ],
     reference=_reference,
     vjp=(_vjp_a, _vjp_b),
-    lower=_lower,
+    lower=lower_matmul,
     traits=Trait.PURE | Trait.CONTRACTION,
-    multiply_adds=_multiply_adds,
+    multiply_adds=matmul_multiply_adds,
     batch=_batched_matmul,
     samples=_samples,
     error_samples=[

@@ -14,7 +14,7 @@ from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.define import define
-from graphc.ops.matrix_product import quad_multiply_adds
+from graphc.ops.matrix_product import matmul_multiply_adds, quad_multiply_adds
 from graphc.ops.samples import plain
 
 GROUP = 32
@@ -123,7 +123,7 @@ nibble_matmul = define(
     reference=_reference,
     lower=_lower,
     traits=Trait.PURE | Trait.CONTRACTION,
-    multiply_adds=lambda types, results, attrs: results[0].size * types[0].shape[-1],
+    multiply_adds=matmul_multiply_adds,
     samples=_samples,
     error_samples=(
         ErrorSample(

@@ -40,15 +40,21 @@ def _infer_update_slice(x: TensorType, part: TensorType, starts: tuple[int, ...]
     return x
 
 
-def _places(part: Sequence[int], starts: Sequence[int], steps: Sequence[int]) -> tuple[Any, ...]:
-    """The part as an index of numpy."""
-    sides = zip(part, starts, steps, strict=True)
-    return tuple(np.s_[start : start + count * step : step] for count, start, step in sides)
+def slice_stops(starts: Sequence[int], steps: Sequence[int], counts: Sequence[int]) -> tuple[int, ...]:
+    """Where a slice of so many elements ends along each dimension."""
+    sides = zip(starts, steps, counts, strict=True)
+    return tuple(start + (count - 1) * step + 1 if count else start for start, step, count in sides)
+
+
+def slice_index(starts: Sequence[int], steps: Sequence[int], counts: Sequence[int]) -> tuple[Any, ...]:
+    """A slice of so many elements as an index of numpy."""
+    sides = zip(starts, steps, counts, strict=True)
+    return tuple(np.s_[start : start + count * step : step] for start, step, count in sides)
 
 
 def _update_slice_reference(x: np.ndarray, part: np.ndarray, starts: Any, steps: Any) -> np.ndarray:
     result = np.array(x)
-    result[_places(part.shape, starts, steps)] = part
+    result[slice_index(starts, steps, part.shape)] = part
     return result
 
 
@@ -59,9 +65,7 @@ def _nest_update_slice(c: LowerContext, x: OperandRef, part: OperandRef, starts:
 
 
 def _gradient_of_part(g: Any, result: Any, x: Any, part: Any, starts: Any, steps: Any) -> Any:
-    sides = zip(starts, steps, part.shape, strict=True)
-    stops = tuple(start + (count - 1) * step + 1 if count else start for start, step, count in sides)
-    return slice(g, starts=starts, stops=stops, steps=steps)
+    return slice(g, starts=starts, stops=slice_stops(starts, steps, part.shape), steps=steps)
 
 
 def _batched_update_slice(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:

@@ -6,8 +6,6 @@ from itertools import accumulate
 from math import prod
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from graphc.base.dtypes import int64
 from graphc.base.size import always, is_size
 from graphc.ir.graph.graph import Graph, Node, Value
@@ -16,7 +14,7 @@ from graphc.ops import dispatch, shape
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.elementwise import add, cast, mul
 from graphc.ops.index import iota, scatter, scatter_add, scatter_extreme
-from graphc.ops.slice_update import update_slice
+from graphc.ops.slice_update import slice_index, slice_stops, update_slice
 from graphc.passes.updates import unmoved, updated
 
 _AT_INDICES = frozenset(f.op for f in (scatter, scatter_add, scatter_extreme))
@@ -44,19 +42,17 @@ class SlicePlaces(NamedTuple):
     @property
     def size(self) -> int:
         """The number of places."""
-        return int(np.prod(self.counts))
+        return prod(self.counts)
 
     @property
     def as_index(self) -> tuple[Any, ...]:
         """The slice, of known sizes, as an index of numpy."""
-        sides = zip(self.starts, self.steps, self.counts, strict=True)
-        return tuple(np.s_[start : start + count * step : step] for start, step, count in sides)
+        return slice_index(*self)
 
     @property
     def stops(self) -> tuple[int, ...]:
         """Where the slice ends along each dimension."""
-        sides = zip(self.starts, self.steps, self.counts, strict=True)
-        return tuple(start + (count - 1) * step + 1 if count else start for start, step, count in sides)
+        return slice_stops(*self)
 
     def part(self, first: int, end: int) -> SlicePlaces:
         """The places along some of the dimensions."""

@@ -16,7 +16,7 @@ from graphc.compiled.sized_model import for_all_sizes
 from graphc.compiler.compile import compile_graph
 from graphc.compiler.freeze import freeze
 from graphc.files.manifest import ModelManifest
-from graphc.ir.graph.interpret import assumed, bind
+from graphc.ir.graph.interpret import bind
 from graphc.nn.module import Module
 from graphc.passes.precision import PRECISIONS
 
@@ -90,9 +90,7 @@ def run(options: argparse.Namespace) -> int:
     with targets.compiling():
         traced = targets.guarded(lambda: snapshot(model, examples, dims=dims), f"tracing {options.target}")
         state = traced.state()
-        with assumed(traced.graph):
-            graph = extended(traced.graph, state, passes, options.precision, machine.costs)
-        graph.assumptions = traced.graph.assumptions
+        graph = extended(traced.graph, state, passes, options.precision, machine.costs)
         compiled = (
             for_all_sizes(graph, state, machine) if graph.dims else compile_graph(freeze(graph, state), target=machine)
         )

@@ -99,10 +99,7 @@ def export(
     else:
         traced = snapshot(model, examples, keyword_examples, dims)
         graph, state, structure = traced.graph, traced.state(), nesting(traced.structure)
-    assumptions = graph.assumptions
-    with assumed(graph):
-        graph = extended(graph, state, arranged, precision, machine.costs)
-    graph.assumptions = assumptions
+    graph = extended(graph, state, arranged, precision, machine.costs)
     compiled = compile_graph(freeze(settle(graph), state), target=machine) if native else False
     return save_graph(graph, state, path, structure=structure, native=compiled)
 
@@ -110,14 +107,18 @@ def export(
 def extended(
     graph: Graph, state: Mapping[str, np.ndarray], passes: Arranged, precision: str | None, costs: Costs
 ) -> Graph:
-    """A traced graph as a file holds it: after passes of a user, and with narrow weights where that is asked for."""
-    if passes.first:
-        graph = optimize(graph, passes.first, costs)
-    if precision is not None:
-        return freeze_narrow(graph, state, precision, passes.pipeline, costs).graph
-    if passes.pipeline is not PIPELINE:
-        return optimize(freeze(graph, state), passes.pipeline, costs)
-    return graph
+    """A traced graph as a file holds it: after passes of a user, and with narrow weights where that is asked for. It
+    relies on what the trace assumed."""
+    found = graph
+    with assumed(graph):
+        if passes.first:
+            found = optimize(found, passes.first, costs)
+        if precision is not None:
+            found = freeze_narrow(found, state, precision, passes.pipeline, costs).graph
+        elif passes.pipeline is not PIPELINE:
+            found = optimize(freeze(found, state), passes.pipeline, costs)
+    found.assumptions = graph.assumptions
+    return found
 
 
 def _bound(graph: Graph, examples: Sequence[Any]) -> tuple[Graph, dict[str, np.ndarray]]:

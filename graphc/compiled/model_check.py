@@ -10,6 +10,7 @@ from graphc.compiled.model_file import snapshot
 from graphc.compiler.check import Report, check_graph, check_narrow, graph_arguments
 from graphc.ir.graph.interpret import settle
 from graphc.tensors.structure import flatten
+from graphc.tracing.dims import Dims
 
 
 def check(
@@ -34,6 +35,8 @@ def check(
     """
     traced = snapshot(model, examples, dims=dims)
     graph = settle(traced.graph)
+    if dims is not None:
+        examples, _ = Dims(dims, model).with_numbers(examples, {})
     tensors, _ = flatten((examples, {}))
     given = [np.array(t._values(force=True)) for t in tensors]
     state = traced.state()

@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError
-from graphc.base.shape_patterns import ShapePatterns
-from graphc.base.size import Dimension
 from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.freeze import freeze_narrow
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
-from graphc.ir.graph.interpret import Evaluator, Reemitter, bound_sizes
+from graphc.ir.graph.interpret import Evaluator, Reemitter, bound_sizes, solved_sizes
 from graphc.ir.graph.text import print_node
 from graphc.ir.kernel.dims import bind as bind_program
 from graphc.ir.kernel.dims import dims_of_program
@@ -114,17 +112,9 @@ def check_graph(
     return _Checker(graph, arguments, rtol, atol, target).run()
 
 
-def _sizes_of(graph: Graph, arguments: Sequence[np.ndarray]) -> dict[Dimension, int]:
-    """The sizes of the named dimensions of a graph in a call; raises ArgumentError and ShapeError."""
-    if not graph.dims or len(arguments) != len(graph.inputs):
-        return {}
-    patterns = ShapePatterns([v.shape for v in graph.inputs], [v.name for v in graph.inputs])
-    return patterns.solve([np.shape(a) for a in arguments])
-
-
 def _check_arguments(graph: Graph, arguments: Sequence[np.ndarray]) -> None:
     given = [(a.dtype, a.shape) for a in map(np.asarray, arguments)]
-    sizes = _sizes_of(graph, arguments)
+    sizes = solved_sizes(graph, arguments)
     wanted = [(v.dtype.numpy, bound_sizes(v.shape, sizes)) for v in graph.inputs]
     if given != wanted:
         raise ArgumentError(
@@ -172,7 +162,7 @@ class _Checker:
         self.rtol = rtol
         self.atol = atol
         self.expected = _interpret(graph, self.arguments)
-        self.sizes = {d.name: n for d, n in _sizes_of(graph, arguments).items()}
+        self.sizes = {d.name: n for d, n in solved_sizes(graph, arguments).items()}
         """Those of named dimensions in this call."""
 
     def run(self) -> Report:

@@ -116,3 +116,20 @@ def test_the_program_for_all_sizes_is_checked_at_those_of_the_examples(precision
         assert report.good and [s.stage for s in report.stages] == ["optimized", "lowered", "scheduled", "native"]
     with pytest.raises(ShapeError, match="batch is 21"):
         gc.check(model, gc.rand(21, 7, 8), dims=[(batch, time)])
+
+
+@pytest.mark.parametrize("precision", [None, "bf16"])
+def test_the_program_for_all_numbers_is_checked_at_that_of_the_examples(precision):
+    batch, pos = gc.Dim("batch", 1, 20), gc.Dim("pos", 0, 7)
+    model = nn.Linear(8, 64)
+    for number in (0, 3, 7):
+        report = gc.check(
+            lambda x, at: model(x)[:, : at["pos"] + 1] * at["pos"],
+            gc.rand(3, 8),
+            {"pos": number},
+            dims=[(batch,), {"pos": pos}],
+            precision=precision,
+        )
+        assert report.good and [s.stage for s in report.stages] == ["optimized", "lowered", "scheduled", "native"]
+    with pytest.raises(ArgumentError, match="pos is 8"):
+        gc.check(lambda x, pos: x * pos, gc.rand(3, 8), 8, dims=[(batch,), pos])

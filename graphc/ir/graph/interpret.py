@@ -47,6 +47,15 @@ class Interpreter:
         raise NotImplementedError
 
 
+def solved_sizes(graph: Graph, arguments: Sequence[Any]) -> dict[Dimension, int]:
+    """The sizes of the named dimensions of a graph in a call with numpy arrays; raises ArgumentError and ShapeError."""
+    shapes = [input_pattern(v) for v in graph.inputs]
+    if len(arguments) != len(shapes) or not any(is_size(n) or type(s) is Number for s in shapes for n in s):
+        return {}
+    patterns = ShapePatterns(shapes, [f"%{v.name}" for v in graph.inputs])
+    return patterns.solve([as_pattern(a, s) for a, s in zip(arguments, shapes, strict=True)])
+
+
 class Evaluator(Interpreter):
     """The meaning of a graph: every op by its numpy reference, on a private copy of the state inputs.
 
@@ -60,11 +69,7 @@ class Evaluator(Interpreter):
 
     def run(self, graph: Graph, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The outputs for numpy arrays; raises ShapeError where their shapes fit no sizes of the named dimensions."""
-        self.sizes = {}
-        shapes = [input_pattern(v) for v in graph.inputs]
-        if len(arguments) == len(shapes) and any(is_size(n) or type(s) is Number for s in shapes for n in s):
-            patterns = ShapePatterns(shapes, [f"%{v.name}" for v in graph.inputs])
-            self.sizes = patterns.solve([as_pattern(a, s) for a, s in zip(arguments, shapes, strict=True)])
+        self.sizes = solved_sizes(graph, arguments)
         return super().run(graph, arguments)
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:

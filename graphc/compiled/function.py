@@ -123,13 +123,15 @@ class Compiled:
         epoch, inputs, grad_enabled, call, dtype, counters, versions, numbers = self._shortcut
         current = epoch == EPOCH[0] and counters == versions and not kwargs
         if current and is_grad_enabled() is grad_enabled and not runs_as_python():
-            given = [
-                t._data
-                for t in args
-                if t.__class__ is Tensor and not (grad_enabled and (t._requires_grad or t._view is not None))
-            ]
-            if numbers:
-                given = _with_numbers(args, grad_enabled)
+            given = (
+                _with_numbers(args, grad_enabled)
+                if numbers
+                else [
+                    t._data
+                    for t in args
+                    if t.__class__ is Tensor and not (grad_enabled and (t._requires_grad or t._view is not None))
+                ]
+            )
             # NOTE: the native call itself compares element types, shapes and number of the arrays.
             if len(given) == len(args) == inputs:
                 array = call(*given)

@@ -14,7 +14,7 @@ from graphc.base.named_dims import size_of
 from graphc.base.size import at
 from graphc.compiler.native_call import caller
 from graphc.errors import ArgumentError, DTypeError, ShapeError
-from graphc.runtime import call_sizes
+from graphc.runtime import call_sizes, fast_call
 from graphc.runtime.call import Executable
 from tests.runtime.sized import check, executable_of, given, sized_program
 
@@ -107,6 +107,22 @@ def test_one_callable_takes_all_sizes_of_named_dimensions():
         call(np.zeros((65, 10), np.float32), np.zeros(5, np.float32))
     with pytest.raises(ArgumentError):
         call([1.0], w)
+
+
+def test_small_calls_need_no_shared_memory_after_one_that_found_it_busy(program: Executable):
+    slow: list[int] = []
+    run = caller().bind(program, (), lambda *arrays: slow.append(len(arrays[0])) or program.run(arrays))
+    large, small = given(64, 4096), given(3, 5)
+    run(*large), run(*large)
+    slow.clear()
+    fast_call._shared.busy = 1
+    try:
+        for arrays in (large, small, small, large):
+            check(run(*arrays), *arrays)
+    finally:
+        fast_call._shared.busy = 0
+    check(run(*large), *large)
+    assert slow == [64, 64]
 
 
 def test_a_callable_for_all_sizes_is_freed():

@@ -184,7 +184,6 @@ def _take_resized(w: Writer) -> None:
     w.choose(w.call("i1", "@take_inputs", arguments), "yes", "other")
     w.label("other")
     w.need(w.call("i1", "@resize", arguments), "no")
-    w.need(w.call("i1", "@free", "ptr %context, ptr %api"), "no")
     w.choose(w.call("i1", "@take_inputs", arguments), "yes", "no")
     w.label("yes")
     w.give("i1", "true")
@@ -301,21 +300,22 @@ def _make_output(w: Writer) -> None:
     w.give("ptr", "null")
 
 
-def _free(w: Writer) -> None:
-    """Whether the context and the shared arena, where the call needs it, are free."""
+def _idle(w: Writer) -> None:
+    """Whether no call is in the context, and none waits for it."""
     gate = w.get("ptr", "%context", "Context.gate")
     either = w.value(f"or i64 {w.get('i64', gate, 'Gate.busy')}, {w.get('i64', gate, 'Gate.waiting')}")
-    w.need(w.equal("i64", either, "0"), "no")
+    w.give("i1", w.equal("i64", either, "0"))
+
+
+def _has_room(w: Writer) -> None:
+    """Whether the shared arena, where the call needs it, is free and large enough."""
     need = w.get("i64", "%context", "Context.arena")
     w.avoid(w.equal("i64", need, "0"), "yes")
     arena = w.get("ptr", "%api", "Api.shared")
     taken, size = w.get("i64", arena, "Shared.busy"), w.get("i64", arena, "Shared.size")
-    idle, enough = w.equal("i64", taken, "0"), w.value(f"icmp uge i64 {size}, {need}")
-    w.choose(w.both(idle, enough), "yes", "no")
+    w.give("i1", w.both(w.equal("i64", taken, "0"), w.value(f"icmp uge i64 {size}, {need}")))
     w.label("yes")
     w.give("i1", "true")
-    w.label("no")
-    w.give("i1", "false")
 
 
 def _execute(w: Writer) -> None:
@@ -362,9 +362,11 @@ def _stopped(w: Writer) -> None:
 
 
 def _take_arguments(w: Writer) -> None:
-    """Goes on at ``python`` unless nothing else runs and the inputs are as declared."""
-    w.need(w.call("i1", "@free", "ptr %context, ptr %api"), "python")
+    """Goes on at ``python`` unless nothing else runs and the inputs are as declared. What scratch memory is needed
+    depends on their sizes."""
+    w.need(w.call("i1", "@idle", "ptr %context"), "python")
     w.need(w.call("i1", "@take_resized", "ptr %context, ptr %api, ptr %args, i64 %count"), "python")
+    w.need(w.call("i1", "@has_room", "ptr %context, ptr %api"), "python")
 
 
 def _call_one(w: Writer) -> None:
@@ -505,7 +507,8 @@ _FUNCTIONS: dict[str, Callable[[Writer], None]] = {
     "internal ptr @block(ptr %api, i64 %nbytes)": _block,
     "internal ptr @block_for(ptr %context, ptr %api, ptr %spec)": _block_for,
     "internal ptr @make_output(ptr %context, ptr %api, i64 %i)": _make_output,
-    "internal i1 @free(ptr %context, ptr %api)": _free,
+    "internal i1 @idle(ptr %context)": _idle,
+    "internal i1 @has_room(ptr %context, ptr %api)": _has_room,
     "internal void @execute(ptr %context, ptr %api)": _execute,
     "internal i1 @stopped(ptr %context)": _stopped,
     f"internal ptr @call_one({_GIVEN}, ptr %out, ptr %again)": _call_one,

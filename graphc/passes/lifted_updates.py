@@ -237,7 +237,7 @@ class _Piece(NamedTuple):
 
 
 def _pieces(content: Value, axis: int) -> list[_Piece] | None:
-    """The parts of a content whose sizes are known."""
+    """The parts of a content whose places and sizes are known."""
     node = content.node
     if any(is_size(extent) for v in (content, *node.operands) for extent in v.shape[axis : axis + 1]):
         return None
@@ -248,9 +248,9 @@ def _pieces(content: Value, axis: int) -> list[_Piece] | None:
         return None
     part = node.operands[1]
     places = SlicePlaces(node.attrs["starts"], node.attrs["steps"], part.shape)
-    if places.steps[axis] != 1 or not all(places.is_whole(d, n) for d, n in enumerate(content.shape) if d != axis):
+    low, is_known = places.starts[axis], not is_size(places.starts[axis]) and places.steps[axis] == 1
+    if not is_known or not all(places.is_whole(d, n) for d, n in enumerate(content.shape) if d != axis):
         return None
-    low = places.starts[axis]
     end = low + part.shape[axis]
     before = [_Piece(0, None)] if low else []
     return [*before, _Piece(low, part), *([_Piece(end, None)] if end < content.shape[axis] else [])]

@@ -68,3 +68,16 @@ def test_slices_that_leave_a_place_are_not_put_together(start: int):
         }}
         """,
     )
+
+
+@pytest.mark.parametrize(("first", "second"), [("pos", "3 - pos"), ("pos", "2"), ("2", "pos")])
+def test_slices_at_places_that_a_call_gives_are_not_put_together(first: str, second: str):
+    graph = graph_of(f"""
+        dim pos = 0..3 hint 1
+        graph @g(%s: f32[4,3] state "s", %u: f32[1,3], %v: f32[1,3], %pos: i64[] = pos) -> () {{
+          %a = update_slice(%s, %v) {{starts=[{first},0], steps=[1,1]}} : f32[4,3]
+          %b = update_slice(%a, %u) {{starts=[{second},0], steps=[1,1]}} : f32[4,3]
+          %w = state_write(%s, %b) : f32[4,3]
+          return
+        }}""")
+    assert UpdateSlices().run(graph).changed == 0

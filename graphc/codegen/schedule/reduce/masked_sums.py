@@ -132,10 +132,11 @@ class _Ending:
 
     def _any_seen(self, loops: Sequence[Loop]) -> tuple[Stmt, ...]:
         """What gives 0 where a mask replaces the sums of the whole block, else at least the number of their steps."""
-        selection = _selection(self.block.body)
-        needed = _made_of(self.block.body, selection.args[0]) if selection is not None else None
-        if selection is None or needed is None:
+        found = _selection(self.block.body)
+        needed = _made_of(self.block.body, found[0].args[0]) if found is not None else None
+        if found is None or needed is None:
             return ()
+        selection, summed = found
         axes = {x.axis: self.names.axis(x.axis.name[0], x.axis.extent) for x in self.block.around}
         kinds = [(axes[x.axis], x.kind) for x in self.block.around]
         if all(kind == "unroll" for _, kind in kinds) and kinds[-1][0].extent <= self.target.lanes(float32):
@@ -145,7 +146,7 @@ class _Ending:
         steps, none = Const(max(x.axis.extent for x in loops), int32), Const(0, int32)
         seen = copier.name(selection.args[0])
         acc, number = self.names.scalar("n"), self.names.scalar("i")
-        chosen = (steps, none) if selection.args[1] == _summed(self.block.body, selection) else (none, steps)
+        chosen = (steps, none) if selection.args[1] == summed else (none, steps)
         one = (*copied, Let(number, "select", (seen, *chosen), int32), Update(acc, number))
         return self._maximum(acc, wrap(kinds, one))
 
@@ -167,10 +168,11 @@ def _span(load: Load) -> int:
     return (high - low + 1) * load.dtype.itemsize
 
 
-def _selection(body: tuple[Stmt, ...]) -> Let | None:
-    """The selection through which alone the sums of a block are seen."""
+def _selection(body: tuple[Stmt, ...]) -> tuple[Let, Ref] | None:
+    """The selection through which alone the sums of a block are seen, and which of the two it selects from is made of
+    these."""
     made = {s.name for s in body if isinstance(s, Read)}
-    found: Let | None = None
+    found: tuple[Let, Ref] | None = None
     for stmt in body:
         used = scalars_read(stmt) & made if not isinstance(stmt, Loop) else set()
         if not used:
@@ -182,19 +184,8 @@ def _selection(body: tuple[Stmt, ...]) -> Let | None:
         elif found is not None or set(stmt.args[1:]) <= made:
             return None
         else:
-            found = stmt
+            found = stmt, next(x for x in stmt.args[1:] if x in made)
     return found
-
-
-def _summed(body: tuple[Stmt, ...], selection: Let) -> Ref:
-    """Which of the two is selected that depends on the sums."""
-    made = {s.name for s in body if isinstance(s, Read)}
-    for stmt in body:
-        if stmt is selection:
-            break
-        if isinstance(stmt, Let) and scalars_read(stmt) & made:
-            made.add(stmt.name)
-    return next(x for x in selection.args[1:] if x in made)
 
 
 def _made_of(body: tuple[Stmt, ...], name: Ref) -> tuple[Stmt, ...] | None:

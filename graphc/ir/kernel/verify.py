@@ -456,12 +456,13 @@ class _ProgramVerifier:
         planned = [s for s in temps.values() if s.offset != -1]
         if not planned:
             return
+        room = self.program.arena - self.program.scratch
         for storage in temps.values():
             self.present = storage
             require(at_most(0, storage.offset), f"%{storage.name} has no place in the arena, others have")
             require(storage.offset % ALIGNMENT == 0, f"%{storage.name} is not aligned to {ALIGNMENT} bytes")
-            inside = _ends_before(storage, self.program.arena)
-            require(inside, f"%{storage.name} ends at {storage.offset + storage.nbytes} of {self.program.arena} bytes")
+            inside = _ends_before(storage, room)
+            require(inside, f"%{storage.name} ends at {storage.offset + storage.nbytes} of {room} bytes")
         self.overlaps(temps)
 
     def overlaps(self, temps: dict[str, Storage]) -> None:

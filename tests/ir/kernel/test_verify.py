@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -206,6 +208,22 @@ program @p arena 256 {
 }
 """
 
+PANEL = """
+dim t = 1..1300 hint 1100
+program @p arena 64*((t + 15) // 16) + 1024 {
+  output %y: f32[1]
+  temp %t: f32[128*((t + 31) // 32) - 256*((t + 63) // 64) + 256] at 0
+
+  kernel @fill(%x: f32[128*((t + 31) // 32) - 256*((t + 63) // 64) + 256] out, %y: f32[1] out) {
+    store %x[0] = f32(0.0)
+    store %y[0] = f32(0.0)
+  }
+
+  call @fill(%t, %y)
+}
+"""
+"""One or two panels for what is left over from 64 rows, beside the scratch memory of a row."""
+
 
 @pytest.mark.parametrize("case", read_cases("wrong_kernels.gck", "#"))
 def test_wrong_kernel(case: Case):
@@ -240,6 +258,21 @@ def test_right_kernel(text: str):
 
 def test_right_program():
     verify_program(parse_program(PROGRAM))
+
+
+def test_temporaries_end_before_the_scratch_memory():
+    program = parse_program(PROGRAM)
+    verify_program(replace(program, scratch=192))
+    with pytest.raises(VerifyError, match="%t ends at 16 of 0 bytes"):
+        verify_program(replace(program, scratch=256))
+
+
+def test_a_temporary_is_compared_with_what_is_before_scratch_memory_of_any_size():
+    program = parse_program(PANEL)
+    scratch = program.arena - 1024
+    verify_program(replace(program, scratch=scratch))
+    with pytest.raises(VerifyError, match=r"%t ends at .* of 960 bytes"):
+        verify_program(replace(program, arena=program.arena - 64, scratch=scratch))
 
 
 def test_wrong_kernel_in_a_program_is_shown_itself():

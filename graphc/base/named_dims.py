@@ -6,12 +6,11 @@ import ast
 import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from graphc.base.errors import ArgumentError
-from graphc.base.size import LARGEST, Dimension, Quotient, Size, always, is_size, terms
-from graphc.base.size_terms import REMEMBERED, Terms
+from graphc.base.size import LARGEST, Dimension, Size, always, is_size, terms
+from graphc.base.size_terms import dimensions_of
 
 LOOP = re.compile(r"[a-z](r|c|j|y|moved)?_?[0-9]+(_some)?|once_[0-9]+")
 """What loops of kernels are called: dimensions are called otherwise, so that texts of kernels say one thing."""
@@ -54,7 +53,7 @@ def dimensions(sizes: Iterable[Any]) -> dict[str, Dimension]:
     """The dimensions on which sizes depend, by name. Raises ArgumentError where two have one name."""
     found: dict[str, Dimension] = {}
     for size in sizes:
-        for dimension in _dimensions_of(size.terms) if type(size) is Size else ():
+        for dimension in dimensions_of(size.terms) if type(size) is Size else ():
             other = found.setdefault(dimension.name, dimension)
             if other is not dimension:
                 raise ArgumentError(
@@ -63,18 +62,6 @@ def dimensions(sizes: Iterable[Any]) -> dict[str, Dimension]:
                     remedy="one gc.Dim object for one dimension",
                 )
     return found
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _dimensions_of(parts: Terms) -> tuple[Dimension, ...]:
-    """The dimensions in terms, each once."""
-    found: dict[Dimension, None] = {}
-    for atom in (a for monomial, _ in parts for a, _ in monomial):
-        if isinstance(atom, Quotient):
-            found.update(dict.fromkeys((*_dimensions_of(terms(atom.operand)), *_dimensions_of(terms(atom.divisor)))))
-        else:
-            found[atom] = None
-    return tuple(found)
 
 
 def chosen_sizes(known: Mapping[str, Dimension], sizes: Mapping[str, int]) -> dict[Dimension, Any]:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.base.errors import ArgumentError, GraphcError, ShapeError
-from graphc.base.named_dims import dimensions
-from graphc.base.size import Dimension, Quotient, Size, at, is_size, terms
+from graphc.base.named_dims import dimensions, size_of
+from graphc.base.size import Dimension, at, is_size, terms
 
 
 class Number(tuple[Any, ...]):
@@ -154,16 +154,7 @@ def _solvable(entry: _Entry, known: set[Dimension]) -> _Unknown | None:
     if len(unknown) != 1:
         return None
     (dimension,) = unknown
-    alone = ((dimension, 1),)
-    parts = dict(terms(entry.size))
-    factor = parts.get(alone, 0)
-    rest = entry.size - Size(((alone, 1),)) * factor
-    return None if factor <= 0 or _depends(rest, dimension) else _Unknown(entry, dimension, factor, rest)
-
-
-def _depends(size: Any, dimension: Dimension) -> bool:
-    atoms = [a for monomial, _ in terms(size) for a, _ in monomial]
-    return any(
-        _depends(a.operand, dimension) or _depends(a.divisor, dimension) if isinstance(a, Quotient) else a == dimension
-        for a in atoms
-    )
+    factor = dict(terms(entry.size)).get(((dimension, 1),), 0)
+    rest = entry.size - size_of(dimension) * factor
+    inside = dimension in dimensions((rest,)).values()
+    return None if factor <= 0 or inside else _Unknown(entry, dimension, factor, rest)

@@ -14,6 +14,7 @@ from graphc.base.size_terms import (
     Quotient,
     Terms,
     constant,
+    dimensions_of,
     expected,
     minus,
     order,
@@ -81,7 +82,7 @@ def _never_positive_apart(summed: Terms) -> bool:
     """Whether the terms of each set of dimensions are 0 or less for themselves; a number goes with any of them."""
     parts: dict[frozenset[Dimension], dict[Monomial, int]] = {}
     for monomial, coefficient in summed:
-        parts.setdefault(_dimensions_of(monomial), {})[monomial] = coefficient
+        parts.setdefault(frozenset(dimensions_of(((monomial, 1),))), {})[monomial] = coefficient
     left = sum(parts.pop(frozenset(), {}).values())
     number, sums = constant(left), [total(part) for part in parts.values()]
     if left < 0 and never_positive(minus(summed, number)):
@@ -92,19 +93,6 @@ def _never_positive_apart(summed: Terms) -> bool:
     if open_ones:
         return len(open_ones) == 1 and never_positive(plus(open_ones[0], number))
     return any(never_positive(plus(part, number)) for part in sums)
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _dimensions_of(monomial: Monomial) -> frozenset[Dimension]:
-    """Of which dimensions a product is made, those inside of quotients too."""
-    found: set[Dimension] = set()
-    for atom, _ in monomial:
-        if isinstance(atom, Dimension):
-            found.add(atom)
-        else:
-            inner = (*terms_of(atom.operand), *terms_of(atom.divisor))
-            found.update(d for m, _ in inner for d in _dimensions_of(m))
-    return frozenset(found)
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -163,6 +163,18 @@ def over(a: Monomial, b: Monomial) -> Monomial | None:
     return tuple([(atom, power) for atom, power in powers.items() if power])
 
 
+@lru_cache(maxsize=REMEMBERED)
+def dimensions_of(terms: Terms) -> tuple[Dimension, ...]:
+    """The dimensions in terms, those inside of quotients too, each once."""
+    found: dict[Dimension, None] = {}
+    for atom in (a for monomial, _ in terms for a, _ in monomial):
+        if isinstance(atom, Quotient):
+            found.update(dict.fromkeys(dimensions_of((*terms_of(atom.operand), *terms_of(atom.divisor)))))
+        else:
+            found[atom] = None
+    return tuple(found)
+
+
 def evaluated(terms: Terms, values: Mapping[Dimension, Any]) -> Any:
     """What terms are for these sizes of their dimensions."""
     return sum([c * math.prod([_atom_at(atom, values) ** power for atom, power in m]) for m, c in terms])

@@ -65,6 +65,7 @@ PIPELINE: tuple[Pass, ...] = (
     DeadCodeElimination(),
     UpdateSlices(),
     MaskedProducts(),
+    OptimizeSteps((MaskedProducts(),)),
     # Last, for it makes equal nodes.
     Rematerialize(),
 )

@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 import graphc as gc
+from graphc.ir.graph.interpret import copy
+from graphc.ir.op import Trait
 from graphc.nn import functional as F
+from graphc.ops.masked_product import masked_matmul
 from graphc.passes.masked_products import MaskedProducts
 from graphc.passes.pipeline import optimize
-from tests.passes.check_pass import check_pass
+from tests.passes.check_pass import check_equal, check_pass
 from tests.passes.graph_text import graph_of
 
 
@@ -71,3 +74,20 @@ def test_attention_of_one_query(rows: int, found: int, written: bool):
     q, k, mask = gc.rand(2, 3, rows, 8), gc.rand(2, 3, 20, 8), gc.rand(rows, 20) > 0.5
     graph = optimize(gc.trace(attend, q, k, k, mask))
     assert sum(n.op.name == "masked_matmul" for n in graph.nodes()) == found
+
+
+def test_attention_of_one_query_in_each_step_of_a_scan():
+    def attend(queries, k, v):
+        def step(position, q):
+            scores = (q @ k.transpose(-1, -2)).masked_fill(gc.arange(20) > position, float("-inf"))
+            return position + 1, scores.softmax(-1) @ v
+
+        return gc.scan(step, gc.tensor(0), queries)[1]
+
+    queries, k = gc.rand(4, 2, 1, 8), gc.rand(2, 20, 8)
+    traced = gc.trace(attend, queries, k, k)
+    before = copy(traced)
+    graph = optimize(traced)
+    (scan,) = (n for n in graph.nodes() if n.op.has(Trait.LOOP))
+    assert sum(n.op is masked_matmul.op for n in scan.attrs["body"].nodes()) == 1
+    check_equal(before, graph)

@@ -43,7 +43,7 @@ class Verdict(NamedTuple):
     detail: str = ""
 
 
-class _Mismatch(Exception):
+class Mismatch(Exception):
     """Two records differ."""
 
     def __init__(self, label: str, what: str, detail: str):
@@ -68,28 +68,28 @@ def compare(program: Program, stage: str) -> Verdict:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            expected = _record(program, torch, stage)
+            expected = recorded(program, torch, stage)
         except Exception as error:
             return Verdict("dropped", stage, "", _short(error))
         found: Record = {}
         try:
-            found = _record(program, graphc, stage)
-            differ(found, expected, _precision(program), program.family == "specials")
-        except _Mismatch as mismatch:
+            found = recorded(program, graphc, stage)
+            differ(found, expected, precision_of(program), program.family == "specials")
+        except Mismatch as mismatch:
             kind = f"{stage} {mismatch.label.split()[0]} {mismatch.what}"
             if mismatch.what == "value" and (
-                _is_spread(program, stage, found, expected) or _is_convention(program, stage, found)
+                is_spread(program, stage, found, expected) or is_convention(program, stage, found)
             ):
                 return Verdict("equal", stage)
-            if mismatch.what == "value" and _is_unsure(program, stage, found, expected):
+            if mismatch.what == "value" and is_unsure(program, stage, found, expected):
                 return Verdict("ill-conditioned", stage, kind, str(mismatch))
             return Verdict("different", stage, kind, str(mismatch))
         except Exception as error:
-            return _failure(stage, error)
+            return failure_of(stage, error)
         return Verdict("equal", stage)
 
 
-def _failure(stage: str, error: Exception) -> Verdict:
+def failure_of(stage: str, error: Exception) -> Verdict:
     """An error of graphc where PyTorch has a value: typed errors of the front end are refusals."""
     internal = isinstance(error, (VerifyError, PassError, CompileError)) or not isinstance(error, GraphcError)
     return Verdict(
@@ -111,7 +111,7 @@ def stages(program: Program) -> tuple[str, ...]:
     return ("eager", "compiled", "inference", *(["step"] if program.optimizer and program.layers else []))
 
 
-def _record(program: Program, library: Any, stage: str, double: bool = False, arrays: Any = None) -> Record:
+def recorded(program: Program, library: Any, stage: str, double: bool = False, arrays: Any = None) -> Record:
     """What one way to run a program gives on a library."""
     if stage == "step":
         return _train(program, library, double, arrays)
@@ -127,8 +127,8 @@ def _twice(program: Program, library: Any, wrap: Callable, double: bool, arrays:
     net = program.net(library, double)
     call = wrap(net)
     arrays = arrays or [i.array for i in program.inputs]
-    record = _values(program, library, net, call, program.tensors(library, arrays))
-    again = _values(program, library, net, call, program.tensors(library, [_rolled(a) for a in arrays]))
+    record = values_and_gradients(program, library, net, call, program.tensors(library, arrays))
+    again = values_and_gradients(program, library, net, call, program.tensors(library, [_rolled(a) for a in arrays]))
     return record | {f"{label} again": array for label, array in again.items()}
 
 
@@ -137,7 +137,7 @@ def _rolled(array: np.ndarray) -> np.ndarray:
     return np.roll(array.ravel(), 1).reshape(array.shape)
 
 
-def _values(program: Program, library: Any, net: Any, call: Callable, tensors: Sequence[Any]) -> Record:
+def values_and_gradients(program: Program, library: Any, net: Any, call: Callable, tensors: Sequence[Any]) -> Record:
     """Results, gradients of inputs and parameters, and buffers after one call."""
     results = call(*tensors)
     record: Record = {f"value {i}": as_array(r) for i, r in enumerate(results)}
@@ -201,7 +201,7 @@ def _weights(array: np.ndarray) -> np.ndarray:
 # ---- comparisons
 
 
-def _precision(program: Program) -> str:
+def precision_of(program: Program) -> str:
     """The coarsest element type that a program may compute in: integers become f32."""
     whole = all(i.array.dtype == np.float64 for i in program.inputs) and "float32" not in program.text()
     return "float64" if whole and all(layer.endswith(".double()") for _, layer in program.layers) else "float32"
@@ -214,7 +214,7 @@ def differ(found: Record, expected: Record, precision: str, zeros: bool = False)
         if ours is None or theirs is None:
             known = theirs if ours is None else ours
             if known is not None and (label not in found or np.any(known)):
-                raise _Mismatch(label, "missing", f"{ours} is not {theirs}")
+                raise Mismatch(label, "missing", f"{ours} is not {theirs}")
             continue
         _same(label, ours, theirs, precision, zeros and label.startswith("value"))
 
@@ -222,14 +222,14 @@ def differ(found: Record, expected: Record, precision: str, zeros: bool = False)
 def _same(label: str, ours: np.ndarray, theirs: np.ndarray, precision: str, zeros: bool) -> None:
     for what in ("shape", "dtype"):
         if getattr(ours, what) != getattr(theirs, what):
-            raise _Mismatch(label, what, f"{getattr(ours, what)} is not {getattr(theirs, what)}")
+            raise Mismatch(label, what, f"{getattr(ours, what)} is not {getattr(theirs, what)}")
     far = ~_near(ours, theirs, label, precision)
     if zeros and ours.dtype.kind == "f":
         far |= (ours == 0) & (theirs == 0) & (np.signbit(ours) != np.signbit(theirs))
     if np.any(far):
         place = tuple(int(i) for i in np.argwhere(far)[0])
         detail = f"{int(far.sum())} of {far.size}, first at {place}: {ours[place]!s} is not {theirs[place]!s}"
-        raise _Mismatch(label, "value", detail)
+        raise Mismatch(label, "value", detail)
 
 
 def _near(
@@ -247,26 +247,26 @@ def _near(
     return equal | (np.isnan(ours) & np.isnan(theirs)) | (np.isfinite(ours) & np.isfinite(theirs) & near)
 
 
-def _is_spread(program: Program, stage: str, found: Record, expected: Record) -> bool:
+def is_spread(program: Program, stage: str, found: Record, expected: Record) -> bool:
     """Whether native code differs only by the NaN that its products with zeros make, where eager mode makes the same of
     them."""
     if stage not in ("compiled", "inference"):
         return False
     with native_products():
-        native = _inference(program, graphc, _itself) if stage == "inference" else _record(program, graphc, "eager")
+        native = _inference(program, graphc, _itself) if stage == "inference" else recorded(program, graphc, "eager")
     try:
-        differ(found, native, _precision(program))
-    except _Mismatch:
+        differ(found, native, precision_of(program))
+    except Mismatch:
         return False
     return all(only_spread(array, native.get(label)) for label, array in expected.items())
 
 
-def _is_convention(program: Program, stage: str, found: Record) -> bool:
+def is_convention(program: Program, stage: str, found: Record) -> bool:
     """Whether PyTorch gives the same where it follows the conventions of graphc."""
     try:
         with as_graphc():
-            expected = _record(program, torch, stage)
-        differ(found, expected, _precision(program), program.family == "specials")
+            expected = recorded(program, torch, stage)
+        differ(found, expected, precision_of(program), program.family == "specials")
     except Exception:
         return False
     return True
@@ -276,16 +276,18 @@ def _itself(net: Any) -> Any:
     return net
 
 
-def _is_unsure(program: Program, stage: str, found: Record, expected: Record) -> bool:
+def is_unsure(program: Program, stage: str, found: Record, expected: Record) -> bool:
     """Whether PyTorch's own results change about as much when the inputs are rounded another way."""
     others = []
     for double, arrays in _others(program):
         try:
-            others.append(_record(program, torch, stage, double, arrays))
+            others.append(recorded(program, torch, stage, double, arrays))
         except Exception:
             continue
     return all(
-        array is None or found.get(label) is None or _explained(label, found[label], array, others, _precision(program))
+        array is None
+        or found.get(label) is None
+        or _explained(label, found[label], array, others, precision_of(program))
         for label, array in expected.items()
     )
 

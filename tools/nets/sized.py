@@ -138,11 +138,11 @@ def compiled(program: SizedProgram) -> compare.Verdict:
             for module in (net, eager):
                 module.load_state_dict(state)
             try:
-                expected = compare._values(plain, graphc, eager, eager, plain.tensors(graphc))
+                expected = compare.values_and_gradients(plain, graphc, eager, eager, plain.tensors(graphc))
             except Exception:
                 continue  # what eager mode refuses at some size may be refused
             try:
-                found = compare._values(plain, graphc, net, call, plain.tensors(graphc))
+                found = compare.values_and_gradients(plain, graphc, net, call, plain.tensors(graphc))
             except Exception as error:
                 return _failed("compiled", sizes, error)
             if verdict := _compared(plain, "compiled", sizes, found, expected):
@@ -234,7 +234,7 @@ def from_file(program: SizedProgram) -> compare.Verdict:
 
 
 def _failed(stage: str, sizes: dict[str, int], error: Exception) -> compare.Verdict:
-    verdict = compare._failure(stage, error)
+    verdict = compare.failure_of(stage, error)
     return verdict._replace(detail=f"{verdict.detail} at {sizes}")
 
 
@@ -243,10 +243,10 @@ def _compared(
 ) -> compare.Verdict | None:
     """A verdict where two records differ by more than rounding."""
     try:
-        compare.differ(found, expected, compare._precision(plain))
-    except compare._Mismatch as mismatch:
+        compare.differ(found, expected, compare.precision_of(plain))
+    except compare.Mismatch as mismatch:
         way = "compiled" if stage == "compiled" else "inference"
-        if mismatch.what == "value" and compare._is_spread(plain, way, found, expected):
+        if mismatch.what == "value" and compare.is_spread(plain, way, found, expected):
             return None
         if mismatch.what == "value" and _is_unsure(plain, way, found, expected):
             return compare.Verdict("ill-conditioned", stage, "", str(mismatch))
@@ -258,10 +258,10 @@ def _compared(
 def _is_unsure(plain: Program, way: str, found: compare.Record, expected: compare.Record) -> bool:
     """Whether both differ from PyTorch's numbers by as little as these change when inputs are rounded another way."""
     try:
-        theirs = compare._record(plain, torch, way)
+        theirs = compare.recorded(plain, torch, way)
     except Exception:
         return False
-    return all(compare._is_unsure(plain, way, record, theirs) for record in (found, expected))
+    return all(compare.is_unsure(plain, way, record, theirs) for record in (found, expected))
 
 
 NET = run.Net("sized", (__doc__ or "").partition("\n")[0], cases_of(FAMILIES_OF_SIZES), judge)

@@ -65,7 +65,7 @@ PIPELINE: tuple[Pass, ...] = (
     DeadCodeElimination(),
     UpdateSlices(),
     MaskedProducts(),
-    OptimizeSteps((MaskedProducts(),)),
+    OptimizeSteps((MaskedProducts(),), "masked-products-in-steps"),
     # Last, for it makes equal nodes.
     Rematerialize(),
 )

@@ -71,6 +71,13 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("base", "files", "ir", "ir.graph", "ops", "codegen.machine", "passes", "compiler", "runtime"),
         *("tape", "tensors", "eager", "tracing", "nn"),
     ),
+    # Models and tensors of other frameworks. A table says what each ATen operator is here, whoever wrote the graph.
+    "interop": (),
+    "interop.aten": ("base", "ir", "ops", "tape", "tensors", "tracing", "autograd", "nn"),
+    "interop.torch": (
+        *("base", "files", "ir", "ir.graph", "compiler", "runtime", "tensors", "tracing", "nn", "compiled"),
+        *("interop", "interop.aten"),
+    ),
     "cli": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "compiler", "runtime"),
         *("tensors", "nn", "serialize", "drawing", "compiled"),

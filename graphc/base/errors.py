@@ -22,6 +22,7 @@ __all__ = [
     "StateDictError",
     "TargetError",
     "TraceError",
+    "UnsupportedError",
     "VerifyError",
 ]
 
@@ -79,6 +80,10 @@ class MemoryLimitError(GraphcError, MemoryError, RuntimeError):
 
 class TraceError(GraphcError, RuntimeError):
     """Python code asked for something that a traced value cannot give."""
+
+
+class UnsupportedError(GraphcError, NotImplementedError):
+    """An operator, element type or form of another framework has no counterpart here."""
 
 
 class GradientError(GraphcError, RuntimeError):

@@ -17,11 +17,12 @@ MAX_EXAMPLE_LINES = 80
 MAX_FUNCTION_LINES = 60
 
 REQUIRED_PACKAGES = frozenset({"numpy", "llvmlite", "networkx"})
-# An optional third-party package belongs to one file, which may import it inside a function.
+# An optional third-party package belongs to one file, which may import it inside a function, or to one folder.
 OPTIONAL_OWNERS = {
     "rich": "graphc/monitor/terminal.py",
     "safetensors": "graphc/serialize/safetensors_file.py",
     "tensorboardX": "graphc/monitor/tensorboard.py",
+    "torch": "graphc/interop/torch/",
 }
 
 FORBIDDEN_WORDS = frozenset({"util", "utils", "helper", "helpers", "common", "misc", "manager", "managers"})
@@ -86,7 +87,7 @@ def check_nested_imports(sources: Iterable[Source]) -> list[str]:
         f"{source.path}:{imported.line}: nested import of {imported.module}"
         for source in sources
         for imported in source.imports
-        if imported.nested and OPTIONAL_OWNERS.get(_top(imported.module)) != source.path
+        if imported.nested and not source.path.startswith(OPTIONAL_OWNERS.get(_top(imported.module), "-"))
     ]
 
 
@@ -97,7 +98,8 @@ def check_third_party(sources: Iterable[Source], standard: frozenset[str]) -> li
         f"{source.path}:{imported.line}: imports {_top(imported.module)}, which is no dependency"
         for source in _in_graphc(sources)
         for imported in source.imports
-        if _top(imported.module) not in known and OPTIONAL_OWNERS.get(_top(imported.module)) != source.path
+        if _top(imported.module) not in known
+        and not source.path.startswith(OPTIONAL_OWNERS.get(_top(imported.module), "-"))
     ]
 
 

@@ -1,0 +1,1 @@
+"""Graphs of ATen operators, PyTorch's own set, run by graphc; no torch is imported here."""

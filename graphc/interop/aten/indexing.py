@@ -1,0 +1,54 @@
+"""ATen operators that read and write at places given by tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.interop.aten.registry import rule, same
+from graphc.nn import functional as F
+from graphc.tensors import functions
+from graphc.tensors.tensor import Tensor
+
+same(
+    "gather index_select take index_add index_copy masked_select nonzero masked_scatter scatter_add isin".replace(
+        " isin", ""
+    )
+)
+same("searchsorted bucketize", "Tensor")
+same("index_fill", "int_Scalar int_Tensor")
+same("repeat_interleave", "self_int self_Tensor")
+same("take_along_dim")
+
+
+@rule("index.Tensor", "_unsafe_index.Tensor")
+def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    return self[tuple([slice(None) if i is None else i for i in indices])]
+
+
+@rule("index_put", "_unsafe_index_put")
+def index_put(self: Tensor, indices: Sequence[Any], values: Tensor, accumulate: bool = False) -> Tensor:
+    if not accumulate:
+        found = self.clone()
+        found[tuple([slice(None) if i is None else i for i in indices])] = values
+        return found
+    return functions.index_put(self, indices, values, accumulate)
+
+
+@rule("scatter.src", "scatter.value")
+def scatter(self: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
+    return functions.scatter(self, dim, index, src)
+
+
+@rule("scatter_reduce.two")
+def scatter_reduce(
+    self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    return functions.scatter_reduce(self, dim, index, src, reduce, include_self=include_self)
+
+
+@rule("embedding")
+def embedding(
+    weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Tensor:
+    return F.embedding(indices, weight, None if padding_idx < 0 else padding_idx)

@@ -1,0 +1,142 @@
+"""ATen operators that normalize; native forms return the means and reciprocal deviations of a backward pass, too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from graphc.interop.aten.registry import rule, same
+from graphc.nn import functional as F
+from graphc.tensors import free_functions as free
+from graphc.tensors import functions
+from graphc.tensors.tensor import Tensor
+
+same("rms_norm")
+
+
+@rule("layer_norm")
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Tensor:
+    return F.layer_norm(input, tuple(normalized_shape), weight, bias, eps)
+
+
+@rule("native_layer_norm")
+def native_layer_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    dims = tuple(range(-len(normalized_shape), 0))
+    var, mean = free.var_mean(input, dims, keepdim=True, correction=0)
+    return F.layer_norm(input, tuple(normalized_shape), weight, bias, eps), mean, functions.rsqrt(var + eps)
+
+
+@rule("group_norm")
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    return F.group_norm(input, num_groups, weight, bias, eps)
+
+
+@rule("native_group_norm")
+def native_group_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    var, mean = free.var_mean(input.reshape(N, group, prod(input.shape[1:]) // group), 2, correction=0)
+    return F.group_norm(input, group, weight, bias, eps), mean, functions.rsqrt(var + eps)
+
+
+@rule("instance_norm")
+def instance_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    return F.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+
+
+@rule("batch_norm")
+def batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+@rule("_native_batch_norm_legit_no_training")
+def batch_norm_inference(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    none = input.new_zeros((0,))
+    return F.batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps), none, none
+
+
+@rule("_native_batch_norm_legit_functional")
+def batch_norm_functional(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, ...]:
+    if not training:
+        found, mean, deviation = batch_norm_inference(input, weight, bias, running_mean, running_var, momentum, eps)
+        return found, mean, deviation, running_mean, running_var
+    found, mean, deviation = batch_norm_of_batch(input, weight, bias, True, momentum, eps)
+    dims = [d for d in range(input.dim()) if d != 1]
+    count = prod(input.shape[d] for d in dims)
+    var = free.var_mean(input, dims, correction=0)[0] * (count / (count - 1))
+    mean_after, var_after = (
+        before * (1 - momentum) + now * momentum for before, now in ((running_mean, mean), (running_var, var))
+    )
+    return found, mean, deviation, mean_after, var_after
+
+
+@rule("_native_batch_norm_legit.no_stats")
+def batch_norm_of_batch(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    dims = [d for d in range(input.dim()) if d != 1]
+    var, mean = free.var_mean(input, dims, correction=0)
+    return F.batch_norm(input, None, None, weight, bias, True, momentum, eps), mean, functions.rsqrt(var + eps)
+
+
+@rule("_fused_rms_norm")
+def fused_rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, eps: Any
+) -> tuple[Tensor, Tensor]:
+    found = F.rms_norm(input, tuple(normalized_shape), weight, eps)
+    dims = tuple(range(-len(normalized_shape), 0))
+    return found, functions.rsqrt((input * input).mean(dims, keepdim=True) + (eps or 0))

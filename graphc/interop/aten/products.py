@@ -1,0 +1,72 @@
+"""ATen operators that are sums of products: matrices, vectors, attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.interop.aten.registry import rule, same
+from graphc.nn import functional as F
+from graphc.tensors import free_functions as free
+from graphc.tensors import functions
+from graphc.tensors.tensor import Tensor
+
+same("mm bmm mv dot matmul outer vdot addmm addmv baddbmm addbmm addr linear bilinear cross kron")
+
+
+@rule("einsum")
+def einsum(equation: str, tensors: Any, *, path: Any = None) -> Tensor:
+    return free.einsum(equation, *tensors)
+
+
+@rule("linalg_cross")
+def linalg_cross(self: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    return functions.cross(self, other, dim)
+
+
+@rule("scaled_dot_product_attention")
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    return F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+
+
+@rule("_scaled_dot_product_flash_attention_for_cpu")
+def flash_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    attn_mask: Tensor | None = None,
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The second result, the logarithms of the sums, serves PyTorch's own backward pass, which is computed otherwise
+    here: it holds zeros."""
+    found = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale)
+    return found, query.new_zeros(query.shape[:-1])
+
+
+@rule("_scaled_dot_product_attention_math", "_scaled_dot_product_attention_math_for_mps")
+def math_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    dropout_mask: Tensor | None = None,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> tuple[Tensor, None]:
+    found = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    return found, None

@@ -1,0 +1,57 @@
+"""The table of ATen operators: which function of graphc computes each, one line an operator."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from graphc.nn import functional
+from graphc.tensors import creation, free_functions, functions
+from graphc.tensors.tensor import Tensor
+
+Rule = Callable[..., Any]
+"""Takes the arguments of the operator's schema, by position or by the schema's names."""
+
+TABLE: dict[str, Rule] = {}
+"""By name with overload, as in ``aten.add.Tensor``."""
+_SPACES = (functions, free_functions, creation, functional, Tensor)
+
+
+def rule(*targets: str) -> Callable[[Rule], Rule]:
+    """Enters the decorated function for operators of the namespace ``aten``: ``mean``, which means ``mean.default``, or
+    ``mean.dim``."""
+
+    def enter(function: Rule) -> Rule:
+        for target in targets:
+            name = f"aten.{target}" if "." in target else f"aten.{target}.default"
+            if name in TABLE:
+                raise KeyError(f"{name} is in the table already")
+            TABLE[name] = function
+        return function
+
+    return enter
+
+
+def same(names: str, overloads: str = "default") -> None:
+    """Enters functions of graphc that are called as the operators of their names are."""
+    for name in names.split():
+        function = next(getattr(space, name) for space in _SPACES if hasattr(space, name))
+        for overload in overloads.split():
+            rule(f"{name}.{overload}")(function)
+
+
+def find(target: str) -> Rule | None:
+    """The function that computes an operator, or None where there is none. An operator that writes to its first
+    argument (``aten.add_.Tensor``) computes what the one without the underscore does, and stores it there."""
+    known = TABLE.get(target)
+    if known is not None:
+        return known
+    space, _, rest = target.partition(".")
+    name, _, overload = rest.partition(".")
+    pure = TABLE.get(f"{space}.{name[:-1]}.{overload}") if name.endswith("_") and space == "aten" else None
+    return None if pure is None else functools.partial(_in_place, pure)
+
+
+def _in_place(pure: Rule, self: Any, *args: Any, **kwargs: Any) -> Any:
+    return self.copy_(pure(self, *args, **kwargs))

@@ -1,0 +1,88 @@
+"""Operators on sizes and numbers, which programs with sizes known at run time compute with."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.interop.aten.registry import TABLE, rule
+from graphc.tensors.tensor import Tensor
+
+
+@rule("sym_size.int")
+def sym_size(self: Tensor, dim: int) -> Any:
+    return self.shape[dim]
+
+
+@rule("sym_numel")
+def sym_numel(self: Tensor) -> Any:
+    return self.numel()
+
+
+@rule("sym_stride.int")
+def sym_stride(self: Tensor, dim: int) -> Any:
+    return self.stride(dim)
+
+
+@rule("sym_storage_offset")
+def sym_storage_offset(self: Tensor) -> int:
+    return 0
+
+
+@rule("_assert_async.msg", "_assert_scalar", "sym_constrain_range_for_size", "sym_constrain_range")
+def assert_scalar(*_: Any, **__: Any) -> None:
+    """What PyTorch has found out about its sizes; graphc asks for what it needs itself."""
+
+
+@rule("_assert_tensor_metadata")
+def assert_metadata(*_: Any, **__: Any) -> None:
+    """Shapes and element types are those that the graph was made for."""
+
+
+def _not(value: Any) -> bool:
+    return not value
+
+
+def _max(*values: Any) -> Any:
+    found: Sequence[Any] = values
+    return max(found)
+
+
+def _min(*values: Any) -> Any:
+    found: Sequence[Any] = values
+    return min(found)
+
+
+TABLE["operator.getitem"] = operator.getitem
+for _name in [
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "neg",
+    "pow",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "and_",
+    "or_",
+    "abs",
+]:
+    TABLE[f"operator.{_name}"] = getattr(operator, _name)
+for _name in ("ceil", "floor", "trunc", "sqrt"):
+    TABLE[f"math.{_name}"] = getattr(math, _name)
+TABLE |= {
+    "torch.sym_not": _not,
+    "torch.sym_float": float,
+    "torch.sym_int": int,
+    "torch.sym_max": _max,
+    "torch.sym_min": _min,
+    "torch.sym_ite": lambda b, t, f: t if b else f,
+}

@@ -1,0 +1,160 @@
+"""ATen operators that move elements: views, slices, concatenations, and conversions of element types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.interop.aten.registry import rule, same
+from graphc.nn import functional as F
+from graphc.tensors import functions
+from graphc.tensors.tensor import Tensor
+
+same("permute flip roll diagonal diag_embed tril triu unsqueeze rot90 cat stack narrow chunk broadcast_tensors")
+same("broadcast_to block_diag column_stack hstack vstack pixel_shuffle pixel_unshuffle channel_shuffle tile")
+same("movedim", "int intlist")
+same("squeeze", "default dim dims")
+same("select", "int")
+same("unbind", "int")
+same("meshgrid", "default indexing")
+same("select_scatter as_strided")
+
+
+@rule("view", "_unsafe_view", "reshape", "_reshape_alias", "_reshape_copy", "view_copy")
+def view(self: Tensor, size: Sequence[int], stride: Any = None) -> Tensor:
+    return self.reshape(tuple(size))
+
+
+@rule("alias", "lift_fresh", "lift", "lift_fresh_copy", "_conj", "resolve_conj", "resolve_neg")
+def alias(self: Tensor) -> Tensor:
+    return self
+
+
+@rule("detach", "detach_copy")
+def detach(self: Tensor) -> Tensor:
+    return self.detach()
+
+
+@rule("clone")
+def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
+    return self.clone()
+
+
+@rule("contiguous")
+def contiguous(self: Tensor, *, memory_format: Any = None) -> Tensor:
+    return self
+
+
+@rule("expand", "expand_copy")
+def expand(self: Tensor, size: Sequence[int], *, implicit: bool = False) -> Tensor:
+    return self.expand(tuple(size))
+
+
+@rule("expand_as")
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    return self.expand(other.shape)
+
+
+@rule("repeat")
+def repeat(self: Tensor, repeats: Sequence[int]) -> Tensor:
+    return self.repeat(*repeats)
+
+
+@rule("transpose.int", "swapaxes", "swapdims")
+def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    return self.transpose(dim0, dim1)
+
+
+@rule("t", "numpy_T")
+def t(self: Tensor) -> Tensor:
+    return self.T
+
+
+@rule("mT", "adjoint")
+def matrix_transpose(self: Tensor) -> Tensor:
+    return self.transpose(-2, -1)
+
+
+@rule("flatten.using_ints")
+def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    return functions.flatten(self, start_dim, end_dim)
+
+
+@rule("unflatten.int")
+def unflatten(self: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    return functions.unflatten(self, dim, tuple(sizes))
+
+
+@rule("slice.Tensor")
+def slice_of(self: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
+    return self[(*[slice(None)] * (dim % self.dim()), slice(start, end, step))]
+
+
+@rule("slice_scatter")
+def slice_scatter(self: Tensor, src: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
+    return functions.slice_scatter(self, src, dim, start, end, step)
+
+
+@rule("split.Tensor", "split.sizes", "split_with_sizes", "split_with_sizes_copy")
+def split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    return functions.split(self, split_size, dim)
+
+
+@rule("unfold")
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    return self.unfold(dimension, size, step)
+
+
+@rule("constant_pad_nd")
+def constant_pad(self: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
+    return F.pad(self, tuple(pad), value=value)
+
+
+@rule("pad")
+def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    return F.pad(self, tuple(pad), mode, value)
+
+
+@rule("reflection_pad1d", "reflection_pad2d", "reflection_pad3d")
+def reflection_pad(self: Tensor, padding: Sequence[int]) -> Tensor:
+    return F.pad(self, tuple(padding), "reflect")
+
+
+@rule("replication_pad1d", "replication_pad2d", "replication_pad3d")
+def replication_pad(self: Tensor, padding: Sequence[int]) -> Tensor:
+    return F.pad(self, tuple(padding), "replicate")
+
+
+@rule("_to_copy")
+def to_copy(self: Tensor, *, dtype: Any = None, non_blocking: bool = False) -> Tensor:
+    return self.clone() if dtype is None else self.to(dtype)
+
+
+@rule("to.dtype", "to.dtype_layout")
+def to(self: Tensor, dtype: Any = None, non_blocking: bool = False, copy: bool = False) -> Tensor:
+    return self if dtype is None else self.to(dtype)
+
+
+@rule("to.other")
+def to_other(self: Tensor, other: Tensor, non_blocking: bool = False, copy: bool = False) -> Tensor:
+    return self.to(other.dtype)
+
+
+@rule("to.device")
+def to_device(self: Tensor, dtype: Any, non_blocking: bool = False, copy: bool = False) -> Tensor:
+    return self.to(dtype)
+
+
+@rule("type_as")
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    return self.to(other.dtype)
+
+
+@rule("im2col")
+def im2col(self: Tensor, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Tensor:
+    return F.unfold(self, kernel_size, dilation, padding, stride)
+
+
+@rule("col2im")
+def col2im(self: Tensor, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Tensor:
+    return F.fold(self, output_size, kernel_size, dilation, padding, stride)

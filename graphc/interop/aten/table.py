@@ -1,0 +1,25 @@
+"""All rules of the table of ATen operators; importing it fills the table."""
+
+from __future__ import annotations
+
+from graphc.interop.aten import (
+    convolutions,
+    creation,
+    indexing,
+    normalization,
+    pointwise,
+    pooling,
+    products,
+    reductions,
+    scalars,
+    shapes,
+)
+from graphc.interop.aten.registry import TABLE, find
+
+__all__ = ["FAMILIES", "TABLE", "find"]
+
+FAMILIES = (
+    *(convolutions, creation, indexing, normalization, pointwise),
+    *(pooling, products, reductions, scalars, shapes),
+)
+"""The modules that hold the rules."""

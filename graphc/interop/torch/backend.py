@@ -1,0 +1,61 @@
+"""The backend of ``torch.compile(model, backend="graphc")``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+from torch._dynamo.backends.common import aot_autograd
+from torch._guards import TracingContext
+
+from graphc.base.errors import ArgumentError
+from graphc.interop.torch.fx import read_fx
+from graphc.interop.torch.program import Program
+from graphc.interop.torch.weights import FROZEN, LIVE
+
+OPTIONS = {"weights": (LIVE, FROZEN), "fallback": ("torch", "error")}
+"""What ``options=`` may say, the default first."""
+
+
+class Backend:
+    """Called by Dynamo with each graph that it captures."""
+
+    def __call__(self, module: fx.GraphModule, examples: Sequence[Any], **named: Any) -> Callable[..., Any]:
+        """A callable that computes what ``module`` does. Raises ArgumentError for unknown options."""
+        options = checked(named.pop("options", None) or {})
+
+        def compiler(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+            return compile_fx(graph, inputs, options)
+
+        return aot_autograd(fw_compiler=compiler, bw_compiler=compiler, inference_compiler=compiler)(module, examples)
+
+
+def checked(options: Mapping[str, Any]) -> dict[str, str]:
+    """The options with their defaults; raises ArgumentError for others."""
+    for name, value in options.items():
+        if name not in OPTIONS:
+            raise ArgumentError(f"the backend graphc has no option {name!r}", remedy=f"one of {', '.join(OPTIONS)}")
+        if value not in OPTIONS[name]:
+            raise ArgumentError(f"option {name}={value!r}", remedy=f"one of {', '.join(map(repr, OPTIONS[name]))}")
+    return {name: options.get(name, values[0]) for name, values in OPTIONS.items()}
+
+
+def compile_fx(module: fx.GraphModule, examples: Sequence[Any], options: Mapping[str, str]) -> Callable[..., Any]:
+    """The program of a graph of ATen operators."""
+    graph = read_fx(module)
+    output = next(node for node in reversed(module.graph.nodes) if node.op == "output")
+    results = [getattr(a, "meta", {}).get("val") for a in output.args[0]]
+    return Program(graph, examples, results, _weights(examples), options["weights"])
+
+
+def _weights(examples: Sequence[Any]) -> set[int]:
+    """The numbers of the arguments that are parameters and buffers."""
+    context = TracingContext.try_get()
+    known = context.fw_metadata.static_input_indices if context and context.fw_metadata else []
+    return {i for i in known or () if i < len(examples) and isinstance(examples[i], torch.Tensor)}
+
+
+graphc = Backend()
+"""One object for all models: Dynamo compiles again where the backend is another one."""

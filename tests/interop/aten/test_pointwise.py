@@ -1,0 +1,19 @@
+"""Rules of what is computed element by element."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.interop.aten.compare import Sample, check, torch
+
+X, PLACES = torch.linspace(-2, 2, 24).reshape(2, 3, 4), torch.tensor([[0, 2, 1], [1, 0, 2]])
+SAMPLES: list[Sample] = [
+    ("gelu", X, {"approximate": "tanh"}),
+    ("_softmax", X, -1, False),
+    ("pow.Scalar", 2, X),
+]
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample[0])
+def test_an_operator_gives_what_pytorch_gives(sample: Sample):
+    check(sample)

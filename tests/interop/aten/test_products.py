@@ -1,0 +1,18 @@
+"""Rules of sums of products."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.interop.aten.compare import Sample, check, torch
+
+X, PLACES = torch.linspace(-2, 2, 24).reshape(2, 3, 4), torch.tensor([[0, 2, 1], [1, 0, 2]])
+SAMPLES: list[Sample] = [
+    ("addmm", X[0, 0], X[0, :, :3].clone(), X[1], {"beta": 2}),
+    ("bmm", X, X.mT.clone()),
+]
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample[0])
+def test_an_operator_gives_what_pytorch_gives(sample: Sample):
+    check(sample)

@@ -1,0 +1,19 @@
+"""Rules that move elements."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.interop.aten.compare import Sample, check, torch
+
+X, PLACES = torch.linspace(-2, 2, 24).reshape(2, 3, 4), torch.tensor([[0, 2, 1], [1, 0, 2]])
+SAMPLES: list[Sample] = [
+    ("view", X, [4, 6]),
+    ("slice.Tensor", X, 1, 0, 9223372036854775807, 2),
+    ("_to_copy", X, {"dtype": torch.int64}),
+]
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample[0])
+def test_an_operator_gives_what_pytorch_gives(sample: Sample):
+    check(sample)

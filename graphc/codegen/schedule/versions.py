@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.base.dtypes import float32
 from graphc.base.errors import VerifyError
-from graphc.base.named_dims import Dim, dimensions
+from graphc.base.named_dims import dimensions, size_of
 from graphc.base.size import LARGEST, Dimension, at, hint
 from graphc.codegen.schedule.base import Context, Nest
 from graphc.codegen.schedule.contraction.for_sizes import cycles_at
@@ -111,8 +111,7 @@ def _joined(nest: Nest, small: Nest, dimension: Dimension) -> Version:
     scratch = [b for b in (*kernel.buffers, *added) if b.role == "scratch"]
     renamed = map_statements(small.kernel.body, leaf=lambda s: (map_parts(s, buffer=lambda b: own.get(b, b)),))
     body = BodyCopier(names, {}).body(renamed)
-    low, high = dimension.low, dimension.high
-    more = (Dim(dimension.name, low, high, dimension.hint, dimension.common) + (high - low - 1)) // high
+    more = (size_of(dimension) + (dimension.high - dimension.low - 1)) // dimension.high
     both = ((names.axis("w", 1 - more), body), (names.axis("w", more), kernel.body))
     loops = tuple(Loop(axis, "version", inner) for axis, inner in both)
     return Version(replace(kernel, buffers=(*arguments, *scratch), body=loops), packing, "")

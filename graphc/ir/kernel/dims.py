@@ -82,11 +82,15 @@ def _with_kernels_by_call(program: Program) -> Program:
     """The program in which kernels to which calls give nothing but numbers have these."""
     kernels: dict[str, Kernel] = {}
     calls: list[Call] = []
+    own = {kernel.name for kernel in program.kernels}
     for call in program.calls:
         kernel, given = program.kernel(call.kernel), {d.name: size for d, size in call.sizes}
         if given and not any(is_size(size) for size in given.values()):
             given = {name: size for name, size in given.items() if name in dims_of_kernel(kernel)}
-            kernel = replace(bind_kernel(kernel, given), name="_".join([kernel.name, *map(str, given.values())]))
+            name = "_".join([kernel.name, *map(str, given.values())])
+            while name in own:
+                name += "_"
+            kernel = replace(bind_kernel(kernel, given), name=name)
             call = replace(call, kernel=kernel.name, sizes=())
         kernels[kernel.name] = kernel
         calls.append(call)

@@ -190,6 +190,39 @@ def test_a_call_says_what_a_dimension_of_its_kernel_is():
         np.testing.assert_array_equal(run_program(bound, [x[:n]])[0], 2 * x[:n])
 
 
+def test_a_kernel_for_the_numbers_of_a_call_takes_no_name_that_is_there():
+    program = parse_program("""\
+dim rows = 1..8 hint 8
+program @both {
+  input %x: f32[4]
+  output %y: f32[4]
+  output %z: f32[4]
+
+  kernel @k(%x: f32[rows] in, %y: f32[rows] out) {
+    for i0 in rows parallel {
+      v1: f32 = load %x[i0]
+      store %y[i0] = v1
+    }
+  }
+
+  kernel @k_4(%x: f32[4] in, %y: f32[4] out) {
+    for i0 in 4 parallel {
+      v1: f32 = load %x[i0]
+      v2: f32 = neg(v1)
+      store %y[i0] = v2
+    }
+  }
+
+  call @k(%x, %y) with rows = 4
+  call @k_4(%x, %z)
+}
+""")
+    bound = bind(program, {})
+    verify_program(bound)
+    x = np.arange(4, dtype=np.float32)
+    np.testing.assert_array_equal(run_program(bound, [x]), [x, -x])
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -36,20 +36,32 @@ class NumberRecord:
     ``replay`` runs them again, in Python, so results have the bits, types and errors of a call that is not compiled.
     """
 
-    def __init__(self, numbers: Sequence[Number]):
-        self.count = len(numbers)
-        self._slots: list[Any] = [None] * self.count
+    def __init__(self, numbers: Sequence[Number] = ()):
+        self.given: list[Number] = []
+        """The numbers of this trace, in the order in which other calls give theirs."""
+        self._places: list[int] = []
+        """The slot of each."""
+        self._slots: list[Any] = []
         """Constants at their places; what is given or computed stands as None."""
-        self._roots: list[frozenset[int]] = [frozenset((i,)) for i in range(self.count)]
+        self._roots: list[frozenset[int]] = []
+        """For each slot the numbers of the given ones that it is made of."""
         self.steps: list[Step] = []
         self.inputs: dict[tuple[int, Any], Any] = {}
         """Slots that operations on tensors take, each as an element of a type, and what stands for it in the graph."""
         self.pinned: dict[int, str] = {}
-        """Arguments whose value Python has taken, with the line that did so: the trace is of no use for another."""
+        """Given numbers whose value Python has taken, with the line that did so: the trace is of no use for another."""
         self._closed = False
-        self.symbols = [_symbol(self, i, number) for i, number in enumerate(numbers)]
+        self.symbols = [self.add(number) for number in numbers]
 
     # ---- while the trace runs
+
+    def add(self, number: Number) -> Any:
+        """What stands for one more number that each call gives."""
+        self._places.append(slot := len(self._slots))
+        self._roots.append(frozenset((len(self.given),)))
+        self._slots.append(None)
+        self.given.append(number)
+        return _symbol(self, slot, number)
 
     def apply(self, function: Callable[..., Any], *operands: Any) -> Any:
         """The result of a function of numbers, symbolic if it is an int or a float."""
@@ -77,15 +89,15 @@ class NumberRecord:
         return answer
 
     def pin(self, slot: int) -> None:
-        """Notes that the trace depends on the very values of the arguments that a slot is made of."""
+        """Notes that the trace depends on the very values of the given numbers that a slot is made of."""
         if not self._closed:
             for root in self._roots[slot] - self.pinned.keys():
                 self.pinned[root] = str(capture())
 
     def pin_all(self) -> None:
-        """Notes that the trace depends on the values of all arguments."""
-        for argument in range(self.count):
-            self.pin(argument)
+        """Notes that the trace depends on the values of all given numbers."""
+        for slot in self._places:
+            self.pin(slot)
 
     def known(self, slot: int, dtype: Any, make: Callable[[], Any]) -> Any:
         """What stands for a slot as an element of a type in the graph, made at its first use."""
@@ -137,7 +149,7 @@ class NumberRecord:
 
     @property
     def asked(self) -> dict[int, str]:
-        """Arguments that questions depend on, each with the line of the first one."""
+        """Given numbers that questions depend on, each with the line of the first one."""
         found: dict[int, str] = {}
         for step in self.steps:
             if step.answer is not None:
@@ -146,7 +158,7 @@ class NumberRecord:
         return found
 
     def replay(self, numbers: Sequence[Number]) -> list[Any] | None:
-        """All slots for other arguments, or None where a question has another answer or an operation raises."""
+        """All slots for other given numbers, or None where a question has another answer or an operation raises."""
         return None if isinstance(found := self._replayed(numbers), str) else found
 
     def why(self, numbers: Sequence[Number]) -> str:
@@ -155,7 +167,8 @@ class NumberRecord:
 
     def _replayed(self, numbers: Sequence[Number]) -> list[Any] | str:
         slots = self._slots.copy()
-        slots[: self.count] = numbers
+        for slot, number in zip(self._places, numbers, strict=True):
+            slots[slot] = number
         for result, function, operands, answer, place in self.steps:
             try:
                 found = function(*[slots[i] for i in operands])
@@ -393,8 +406,3 @@ def value(operand: Any) -> Any:
 def place_of(operand: Any) -> tuple[NumberRecord, int]:
     """The record of a symbolic number, and its slot there."""
     return operand._record, operand._slot
-
-
-def record_of(numbers: Sequence[Any]) -> NumberRecord:
-    """The record of the symbolic ones among some numbers; an empty one where there are none."""
-    return next((x._record for x in numbers if is_symbolic(x)), NumberRecord(()))

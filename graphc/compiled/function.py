@@ -216,15 +216,15 @@ class Compiled:
         call: SizedCall | None,
     ) -> _Found:
         with self._lock:
-            shape, given = self._numbers.learned(structure)
+            shape, given = self._numbers.learned(structure, self._variants)
             key = (shape, *key[1:])
             if found := self._fitting(key, given, call):
                 return found
             leaves = flatten((args, kwargs))[0]
-            trace = call and self._traces.find(call.key(key), call.sizes, given)
-            if trace is None:
+            known = call and self._traces.find(call.key(key), call.sizes, given)
+            if known is None:
                 before = self._variants.items() if call is None else self._traces.items()
-                self._recompiles.tell(call.key(key) if call else key, dict(before), modules, self._numbers.constants)
+                self._recompiles.tell(call.key(key) if call else key, dict(before), modules, self._numbers.remarks)
                 check_static(structure)
                 shape, given, trace, place = self._traced(structure, args, kwargs, modules, call)
                 key = (shape, *key[1:-1], key[-1] if place is None else place)
@@ -232,13 +232,14 @@ class Compiled:
                     return found
                 if call is not None:
                     self._traces.add(call.key(key), trace)
-            taken = trace.numbers
-            numbers, name = taken.tensors(given) or [], graph_name(self._target)
+                known = trace, trace.numbers.of_trace()
+            trace, numbers = known
+            taken, name = trace.numbers, graph_name(self._target)
             leaves += numbers
             variant, key = self._variant(key, trace, call, modules, leaves)
-            known = self._variants.find(key)
+            others = self._variants.find(key)
             # Other constants will not come back; where some hold, there are several programs for different numbers.
-            alone = self._weights.freeze and not any(v.holds() for v in known)
+            alone = self._weights.freeze and not any(v.holds() for v in others)
             self._variants.add(key, variant, alone)
             if len([v for v in self._variants.find(key) if v.numbers.asks]) > MOST_ANSWERS:
                 self._numbers.fix(taken.asks)

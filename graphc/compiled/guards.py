@@ -43,11 +43,11 @@ class Recompiles:
         key: tuple[Any, ...],
         variants: Mapping[Any, Sequence[Any]],
         modules: Modules,
-        constants: Mapping[str, str] = _NONE,
+        remarks: Mapping[str, str] = _NONE,
     ) -> list[str]:
         """Called before a variant for ``key``, the fields of Key, is built; ``variants`` are those that exist, by key.
-        Each tells ``why`` it does not hold. ``constants`` are the lines that need the values of number arguments, by
-        the way to each. Returns the reasons, none for the first variant."""
+        Each tells ``why`` it does not hold. ``remarks`` say more of numbers, by the way to an argument or by the title
+        of an attribute. Returns the reasons, none for the first variant."""
         before, self._modules = self._modules, modules
         self._count += 1
         if self._count == 1 or not config.read().explain_recompiles:
@@ -55,7 +55,7 @@ class Recompiles:
         if before is not None and before is not modules:
             reasons = ["modules: a child was added, removed or replaced"]
         else:
-            reasons = [_with_line(reason, constants) for reason in self._reasons(key, variants, modules)]
+            reasons = [_with_remark(reason, remarks) for reason in self._reasons(key, variants, modules)]
         more = [f"and {len(reasons) - SHOWN} more"] if len(reasons) > SHOWN else []
         lines = "".join(f"\n  {reason}" for reason in [*reasons[:SHOWN], *more])
         config.logger("recompiles").warning("%s is compiled again (number %d):%s", self.name, self._count, lines)
@@ -68,10 +68,10 @@ class Recompiles:
         return min(found, key=len, default=[])
 
 
-def _with_line(reason: str, constants: Mapping[str, str]) -> str:
-    """A reason, with the line that makes a constant of the number that it speaks of."""
-    path = reason.removeprefix(_STATIC).partition(":")[0] if reason.startswith(_STATIC) else ""
-    return f"{reason} (its value is needed at {constants[path]})" if path in constants else reason
+def _with_remark(reason: str, remarks: Mapping[str, str]) -> str:
+    """A reason, with what there is to say of the number that it speaks of."""
+    path = reason.removeprefix(_STATIC).partition(":")[0]
+    return f"{reason} ({remarks[path]})" if path in remarks else reason
 
 
 _STATIC = "static argument "

@@ -20,7 +20,8 @@ class Outside:
         self.modules = whole = Modules([*modules.modules, *met]) if met else modules
         """Those that were known, and those that the trace has met."""
         tensors = TensorHooks(a.tensor for a in traced.arguments)
-        facts = list(traced.attributes.facts.values())
+        reads = traced.attributes
+        facts = [fact for key, fact in reads.facts.items() if key not in reads.numbers.reads]
         self._counted: list[Fact] = [whole, Sharing(whole), ModuleHooks(whole), tensors, DefaultType()]
         self._counted += [f for f in facts if isinstance(f, ClassOf) and f.counted]
         self._watched = [f for f in facts if not (isinstance(f, ClassOf) and f.counted)]

@@ -159,12 +159,13 @@ class SizedTrace:
         self._account = outside.account()
         self._refused: Sizes | None = None
 
-    def fits(self, sizes: Sizes, given: Given) -> bool:
-        """Whether it holds for a call with these sizes and numbers, and what is outside is as it was."""
+    def fitting(self, sizes: Sizes, given: Given) -> list[Tensor] | None:
+        """The numbers that its programs take in a call with these sizes and numbers; None where it does not hold for
+        that, or what is outside is not as it was."""
         if self.traced.assumptions.broken(sizes) is not None:
             self._refused = sizes
-            return False
-        return self._account.holds() and self.numbers.tensors(given) is not None
+            return None
+        return self.numbers.tensors(given) if self._account.holds() else None
 
     def why(self) -> list[str]:
         """Why it did not fit."""
@@ -207,9 +208,12 @@ class SizedTraces:
     def __init__(self) -> None:
         self._traces: dict[Any, tuple[SizedTrace, ...]] = {}
 
-    def find(self, key: Any, sizes: Sizes, given: Given) -> SizedTrace | None:
-        """A trace that fits a call."""
-        return next((t for t in self._traces.get(key, ()) if t.fits(sizes, given)), None)
+    def find(self, key: Any, sizes: Sizes, given: Given) -> tuple[SizedTrace, list[Tensor]] | None:
+        """A trace that fits a call, and the numbers that its programs take."""
+        for trace in self._traces.get(key, ()):
+            if (found := trace.fitting(sizes, given)) is not None:
+                return trace, found
+        return None
 
     def add(self, key: Any, trace: SizedTrace) -> None:
         """Keeps a trace."""

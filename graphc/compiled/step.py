@@ -491,15 +491,15 @@ class CompiledStep:
         self, key: Any, structure: Any, modules: Modules, args: Any, target: Any, call: SizedCall | None
     ) -> tuple[_Program, list[Tensor]]:
         with self._lock:
-            shape, given = self._numbers.learned(structure)
+            shape, given = self._numbers.learned(structure, self._programs)
             key = (shape, *key[1:])
             if found := self._find(key, given, call):
                 return found
-            trace = call and self._traces.find(call.key(key), call.sizes, given)
-            if trace is None:
+            known = call and self._traces.find(call.key(key), call.sizes, given)
+            if known is None:
                 check_static(structure if isinstance(structure, Branch) else LEAF)
                 before = self._programs.items() if call is None else self._traces.items()
-                self._recompiles.tell(call.key(key) if call else key, dict(before), modules, self._numbers.constants)
+                self._recompiles.tell(call.key(key) if call else key, dict(before), modules, self._numbers.remarks)
                 shape, given, traced, taken = self._numbers.traced(
                     structure, lambda fresh: self._trace(args, target, fresh, call)
                 )
@@ -509,6 +509,8 @@ class CompiledStep:
                 trace = SizedTrace(traced, Outside(traced, modules), taken)
                 if call is not None:
                     self._traces.add(call.key(key), trace)
+                known = trace, taken.of_trace()
+            trace, numbers = known
             taken, outside = trace.numbers, trace.outside
             program, key = program_for(
                 trace, call, key, lambda _, found: _Program(self, found, outside, taken), self.name
@@ -520,7 +522,7 @@ class CompiledStep:
             self._log.info("%s: variant %d", self.name, len(self._programs))
             trim()
             self._count.note(key, 3)
-            return program, taken.tensors(given) or []
+            return program, numbers
 
     def _trace(self, args: Any, target: Any, fresh: Fresh, call: SizedCall | None) -> Traced:
         forward = functools.partial(_forward, self.model, self.loss)

@@ -321,7 +321,7 @@ class Variant:
         """The native callable, when a call is nothing else: one result, no history, and nothing to count or compare."""
         if not self.calls.single or self.sources or self.binding.written or self._effects or self.drawn:
             return None
-        if self._made or not self.account.is_certain or self.assumptions.found:
+        if self._made or not self.numbers.is_none or not self.account.is_certain or self.assumptions.found:
             return None
         if len(self.traced.inputs) > 1 and (self.traced.written or self.traced.attributes.compares_identity):
             return None

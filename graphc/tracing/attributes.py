@@ -27,6 +27,7 @@ from graphc.tracing.facts import (
     SpecialMethods,
     class_entry,
 )
+from graphc.tracing.number_reads import ReadPlace, TraceNumbers
 
 _NEVER = frozenset({"__dict__", "__class__", "_is_full_backward_hook", "_compiled", "_has_hooks"})
 """Attributes that are no facts of their own."""
@@ -48,8 +49,10 @@ Effect = tuple[dict[str, Any], str, Any]
 class Reads:
     """What one trace has read, and what it has changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, numbers: TraceNumbers | None = None) -> None:
         self.facts: dict[Any, Any] = {}
+        self.numbers = numbers or TraceNumbers()
+        """The attributes of which each call gives the number that it finds. Until the end they are facts as well."""
         self.owners: dict[int, Any] = {}
         """Objects of watched classes whose attributes were read."""
         self.effects: list[Effect] = []
@@ -58,6 +61,9 @@ class Reads:
         """Whether code has asked if two objects are one: the tensors that are arguments may be."""
         self.asks_type = ""
         """The line of a function that has asked for the class of an object by ``type``."""
+        self.pinned_reads: dict[ReadPlace, str] = {}
+        """At the end: the attributes of which each call would give the number, but code that ran may have assigned
+        them, each with a line: it may have read what it assigned, even if that was the same number."""
         self._before: dict[int, tuple[Any, dict[str, Any], dict[str, Any]]] = {}
         """Owner, dictionary and former content of each object that was met."""
         self._outside: dict[int, Any] = {}
@@ -67,16 +73,18 @@ class Reads:
         self._kinds: list[type[Any]] = []
         self._inside: dict[int, Any] = {}
         self._lines: dict[tuple[int, str], str] = {}
+        self._stores: dict[str, str] = {}
+        """Names of attributes that code which ran may assign, each with a line."""
 
     # ---- objects
 
-    def note(self, owner: Any, name: str, value: Any) -> None:
-        """Keeps the first value of an attribute that is read."""
+    def note(self, owner: Any, name: str, value: Any) -> Any:
+        """Keeps the first value of an attribute that is read. Returns it, or what stands for it in the trace."""
         key = (id(owner), name)
         if key in self.facts or id(owner) in self._inside:
-            return
+            return self.numbers.again(key, value)
         if isinstance(value, Members):
-            return  # its changes are counted
+            return value  # its changes are counted
         place = str(capture())
         self._meet(owner, place)
         fields = _fields_of(owner)
@@ -87,6 +95,7 @@ class Reads:
         if fields is None or name not in fields:
             self._note_class(type(owner), name, place)
         self.reach(value, place)
+        return self.numbers.read(owner, name, value, self.facts.get(key))
 
     def _meet(self, owner: Any, place: str) -> None:
         if id(owner) in self.owners:
@@ -126,6 +135,7 @@ class Reads:
     def born(self, owner: Any) -> None:
         """An object that is made by the trace is none of the world outside, whatever was read of it so far."""
         self._inside[id(owner)] = owner
+        self.numbers.born(owner)
         if self.owners.pop(id(owner), None) is None:
             return
         self.facts = {key: fact for key, fact in self.facts.items() if id(owner) not in key}
@@ -190,6 +200,8 @@ class Reads:
         self.compares_identity = self.compares_identity or code_reads.compares_identity(code)
         if not self.asks_type and code_reads.asks_type(code):
             self.asks_type = f"{code.co_filename}:{code.co_firstlineno}"
+        if self.numbers.opened:
+            self._stores = {**code_reads.stores_of(code), **self._stores}
         for inner in code_reads.codes_within(code):
             self._codes[inner] = None
         place = f"{code.co_filename}:{code.co_firstlineno}"
@@ -254,6 +266,7 @@ class Reads:
         """Ends recording: makes everything outside what it was, and tells what the trace has changed of it and may
         not. What it may is in ``effects``."""
         faults: list[str] = []
+        self.pinned_reads = self._assigned_numbers()
         for key, fact in list(self.facts.items()):
             if not fact.holds():
                 faults += self._undo(key, fact)
@@ -297,6 +310,17 @@ class Reads:
         """Whether a call can set an attribute to what the trace has set it to: it was not read before, or was None."""
         unread = fact is None or fact.value is None or fact.holds()
         return unread and is_immutable(now) and not isinstance(table, Members)
+
+    def _assigned_numbers(self) -> dict[ReadPlace, str]:
+        found = {}
+        for key, read in self.numbers.reads.items():
+            line = self._lines.get(key) or self._stores.get(key[1]) or self._stores.get("")
+            _, _, before = self._before.get(id(getattr(read.fact, "table", None)), (None, None, {}))
+            if not line and key_of(before.get(key[1], read.fact.value)) != read.fact.key:
+                line = read.fact.place  # assigned where it is not seen, before it was read
+            if line:
+                found[read.place] = line
+        return found
 
     def changed(self) -> list[str]:
         """The reasons of the facts that do not hold."""
@@ -368,10 +392,11 @@ def assigning(owner: Any, name: str) -> None:
 
 
 @contextmanager
-def recording(functions: bool = False) -> Iterator[Reads]:
+def recording(functions: bool = False, numbers: TraceNumbers | None = None) -> Iterator[Reads]:
     """Records in this thread which attributes of watched objects are read, and with ``functions`` also which variables
-    the functions that run refer to; the classes get a slower way to read attributes for as long."""
-    reads = Reads()
+    the functions that run refer to; the classes get a slower way to read attributes for as long. ``numbers`` says what
+    is read in attributes of which each call gives the number."""
+    reads = Reads(numbers)
     token = _recorder.set(reads)
     _switch(1)
     try:
@@ -418,13 +443,14 @@ def _read_known(owner: Any, name: str) -> Any:
 
 
 def _noted(reads: Reads, owner: Any, name: str) -> Any:
+    if name == "__getstate__" and (fields := _fields_of(owner)) is not None:
+        reads.note_all(owner, fields)  # by code that copies it, in C
     try:
         value = object.__getattribute__(owner, name)
     except AttributeError:
         reads.note(owner, name, MISSING)
         raise
-    reads.note(owner, name, value)
-    return value
+    return reads.note(owner, name, value)
 
 
 def _asked_by_library() -> bool:

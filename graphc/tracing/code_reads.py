@@ -84,6 +84,24 @@ def asks_type(code: CodeType) -> bool:
     return any(variable.name == "type" and variable.is_global for variable in variables_of(code))
 
 
+@lru_cache(4096)
+def stores_of(code: CodeType) -> dict[str, str]:
+    """Names of the attributes that code, not that of functions within it, assigns, each with its line; an empty name
+    where it names what can assign any."""
+    found: dict[str, str] = {}
+    line = code.co_firstlineno
+    for step in dis.get_instructions(code):
+        line = (step.positions and step.positions.lineno) or line
+        if step.opname == "STORE_ATTR":
+            found.setdefault(str(step.argval), f"{code.co_filename}:{line}")
+        elif step.argval in _STORING and step.opname in _ATTRIBUTE | _GLOBAL | _OUTER:
+            found.setdefault("", f"{code.co_filename}:{line}")
+    return found
+
+
+_STORING = frozenset({"setattr", "__setattr__", "__setstate__"})
+
+
 def codes_within(code: CodeType) -> Iterator[CodeType]:
     """The code of functions that code makes."""
     for constant in code.co_consts:

@@ -17,7 +17,6 @@ from graphc.base.dtypes import int64
 from graphc.base.errors import ArgumentError, GraphcError, TraceError
 from graphc.base.interruptions import kept_outside
 from graphc.base.shape_patterns import ShapePatterns
-from graphc.base.symbolic import record_of
 from graphc.ir.graph.graph import INPUT, Graph, Value, input_path
 from graphc.ir.graph.interpret import settle
 from graphc.ir.graph.verify import sub_graphs
@@ -42,6 +41,7 @@ from graphc.tensors.tensor_base import edge_of, is_counted, refresh
 from graphc.tracing.attributes import Effect, Reads, recording
 from graphc.tracing.dims import Dims
 from graphc.tracing.identity import repeats
+from graphc.tracing.number_reads import TraceNumbers
 from graphc.tracing.tracer import Tracer, named_tensors
 
 
@@ -168,7 +168,7 @@ def trace_function(
     modules: Sequence[tuple[str, Any]] | None = None,
     guarded: bool = False,
     scope: module_path.Scope | None = None,
-    numbers: Sequence[Any] = (),
+    numbers: TraceNumbers | None = None,
     patterns: ShapePatterns | None = None,
     assumptions: Assumptions | None = None,
 ) -> Traced:
@@ -177,10 +177,9 @@ def trace_function(
     ``modules`` are those that it uses, with prefixes for the names of their tensors; None looks for them. ``guarded``
     records also what functions read of their globals and closures, and makes arguments of tensors outside that can be
     written to unseen. ``scope`` holds the modules whose calls the trace stands in, on which random numbers depend.
-    ``numbers`` are what stands for the numbers among the arguments: themselves, or symbolic ones of one record, which
-    is closed then. ``patterns`` are the shapes of the tensors where these have named dimensions, and what is assumed of
-    them goes into ``assumptions``. Raises TraceError when the traced code changes what is outside, which is what it was
-    then.
+    ``numbers`` are what stands for numbers that each call gives; their record is closed then. ``patterns`` are the
+    shapes of the tensors where these have named dimensions, and what is assumed of them goes into ``assumptions``.
+    Raises TraceError when the traced code changes what is outside, which is what it was then.
     """
     if is_tracing():
         raise TraceError("a trace is started inside of another one", remedy="call the function itself")
@@ -196,11 +195,12 @@ def trace_function(
     inside = [images[i] for i in repeats(leaves)] or images
     values = tuple(image._data for image in images)
     tracer.arguments = frozenset(map(id, images))
-    record = tracer.numbers = record_of(numbers)
-    if numbers:
-        structure = with_numbers(structure, iter([Open(number) for number in numbers]))
-    sized = assuming(assumed := assumptions or Assumptions())
-    with kept_outside(), dispatch.use(tracer), module_path.outside(scope), record, sized, recording(guarded) as reads:
+    numbers = numbers or TraceNumbers()
+    record = tracer.numbers = numbers.record
+    if numbers.arguments:
+        structure = with_numbers(structure, iter([Open(number) for number in numbers.arguments]))
+    sized, recorded = assuming(assumed := assumptions or Assumptions()), recording(guarded, numbers)
+    with kept_outside(), dispatch.use(tracer), module_path.outside(scope), record, sized, recorded as reads:
         inputs, keywords = unflatten(structure, [_inside(image) for image in inside])
         for module in known:
             reads.keep(module)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import threading
+from typing import Any
 
 import pytest
 
@@ -20,7 +22,7 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.number = 3.0
-        self.function = F.relu
+        self.function: Any = F.relu
         self.unread = 1
         self.fc = nn.Linear(2, 2)
 
@@ -201,3 +203,14 @@ class Doubled(nn.Module):
 def test_modules_that_a_function_makes_are_none_of_the_outside():
     fast = graphc.compile(lambda x: Doubled()(nn.AvgPool3d(2)(x)))
     assert fast(graphc.ones(1, 1, 2, 2, 2)).tolist() == [[[[[4.0]]]]]
+
+
+def test_copying_an_object_reads_all_its_attributes():
+    def function() -> Any:
+        return copy.deepcopy(OUTSIDE).value, copy.copy(SLOTTED)
+
+    with recording(functions=True) as reads:
+        function()
+    OUTSIDE.value += 1.0
+    assert any("attributes of Outside" in reason for reason in reads.changed())
+    OUTSIDE.value -= 1.0

@@ -107,3 +107,18 @@ def test_code_that_asks_whether_two_objects_are_one_is_told_from_code_that_asks_
         assert code_reads.compares_identity(function.__code__)
     for function in (lambda x, y: x is None, lambda x, y: x == y, lambda x, y: 1 if y is not None else x is True):
         assert not code_reads.compares_identity(function.__code__)
+
+
+def test_the_attributes_that_code_assigns():
+    def function(x: Any) -> None:
+        x.first.second = x.third
+        x.fourth += 1
+        x.items[0] = 2
+
+    def other(x: Any) -> None:
+        setattr(x, x.name, 1)
+
+    assert set(code_reads.stores_of(function.__code__)) == {"second", "fourth"}
+    assert all("test_code_reads.py:" in line for line in code_reads.stores_of(function.__code__).values())
+    assert set(code_reads.stores_of(other.__code__)) == {""}
+    assert code_reads.stores_of(outer(1.0).__code__) == {}

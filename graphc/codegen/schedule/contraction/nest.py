@@ -304,8 +304,13 @@ class _Blocks:
         if beyond:
             held = self.packed.load.name if self.packed else ""
             c = replace(c, body=map_statements(c.body, leaf=lambda s: (_only_within(s, self.tile.vector, held),)))
+        around: list[tuple[Axis, str]] = []
+        if piece.around is not None:  # of its own for each block: threads share loops by their axes
+            axis = self.names.axis("v", piece.around.extent)
+            piece = replace(piece, offset=substitute_axes(piece.offset, {piece.around: axis}), around=axis)
+            around.append((axis, "parallel"))
         body = _block(c, self.tile, self.target, self.names, run, panel, piece, row_run, block, self.packed, self.near)
-        return wrap([(piece.around, "parallel")], body) if piece.around is not None else body
+        return wrap(around, body)
 
 
 def _only_within(stmt: Stmt, axis: Axis, packed: str) -> Stmt:

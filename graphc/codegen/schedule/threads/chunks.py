@@ -10,6 +10,7 @@ out whole is a number, and which loops are opened is decided for the sizes that 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import gcd
@@ -76,7 +77,8 @@ def chunk_kernel(kernel: Kernel, counts: StatementCounts, costs: ThreadCosts) ->
         return None
     grains = _place(units, gcd(*(unit.cost for unit, _ in leaves)))
     shares = {u.loop.axis: Share(u.offset, u.weight, not u.inner) for u in _all(units)}
-    if len(shares) != sum(1 for _ in _all(units)):
+    loops = Counter(s.axis for s, _ in walk(kernel.body) if isinstance(s, Loop))
+    if any(loops[axis] > 1 for axis in shares):  # another loop over the axis would be cut into the same chunks
         return None
     once = {id(u.loop.body[0]): u.loop for u in _all(units) if planner.is_wrapped(u.loop)}
     return Chunking(replace(kernel, body=_wrapped(kernel.body, once)), grains, shares)

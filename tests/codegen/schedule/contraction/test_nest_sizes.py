@@ -82,6 +82,16 @@ def test_a_product_is_right_at_every_size(name: str, target: str):
     check_schedule(kernel, target_named(target), sizes_for(kernel, target))
 
 
+@pytest.mark.parametrize("target", ["avx512", "avx2"])
+@pytest.mark.parametrize("after", [STORE, STORE_TRANSPOSED])
+def test_every_loop_of_a_product_has_an_axis_of_its_own(after: str, target: str):
+    """Threads share loops by their axes."""
+    kernel = sized_product("4*rows + 2", "rows", 24, TRANSPOSED_B, after)
+    found = schedule_program(single(kernel), target_named(target)).kernel("k")
+    axes = [s.axis for s, _ in walk(found.body) if isinstance(s, Loop)]
+    assert len(set(axes)) == len(axes)
+
+
 @pytest.mark.parametrize("extents", [("rows - 1", 40, 24), (20, "rows - 1", 24), (20, 40, "rows - 1")])
 def test_a_product_of_nothing_may_be_expected(extents: tuple[str | int, str | int, str | int]):
     kernel = bind_kernel(sized_product(*extents), {"rows": Dim("rows", 1, 600, hint=1)})

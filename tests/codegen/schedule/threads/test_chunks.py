@@ -199,6 +199,17 @@ def test_a_short_loop_is_opened():
     assert (found.grains, found.shares) == (1500, {a: Share(0, 500, False), b: Share(0, 1, True)})
 
 
+def test_a_loop_whose_axis_another_loop_has_is_not_shared():
+    """All loops over a shared axis would be cut into chunks, those too that belong to one chunk."""
+    a, b, c, d, inner = axis(3), axis(50), axis(50), axis(3), axis(1000)
+    opened = parallel(a, parallel(b, parallel(inner, *copy(a, b, inner), kind="serial")))
+    for shared in (c, b):
+        whole = parallel(d, parallel(shared, *copy(d, shared, target="z")))
+        found = chunked(opened, whole, buffers=(X, Y, Z))
+        assert (found is None) == (shared is b)
+        assert found is None or (b in found.shares and d in found.shares and c not in found.shares)
+
+
 def test_heavier_iterations_take_more_grains():
     a, b = axis(100), axis(100)
     inner = axis(50)

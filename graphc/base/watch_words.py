@@ -27,8 +27,8 @@ class Watch(ctypes.Structure):
         super().__init__()
         self._owned: tuple[Any, ...] = ()
 
-    def set(self, words: dict[int, int], owned: Iterable[Any]) -> None:
-        """Watches other words; ``owned`` are the objects that they are part of and refer to."""
+    def set(self, words: dict[int, int], owned: Iterable[Any]) -> ctypes.Array[ctypes.c_uint64]:
+        """Watches other words; ``owned`` are the objects that they are part of and refer to. Returns the table."""
         flat = [number for pair in words.items() for number in pair]
         table = (ctypes.c_uint64 * len(flat))(*flat)
         before = self._owned
@@ -39,6 +39,7 @@ class Watch(ctypes.Structure):
         self.words = ctypes.addressof(table)
         self.count = len(words)
         self._owned = (table, *owned)
+        return table
 
     def same(self) -> bool:
         """Whether every word is what it was."""
@@ -77,9 +78,11 @@ def word_at(address: int) -> int:
 class Words:
     """Collects words, and the objects that must live as long as they are watched."""
 
-    def __init__(self) -> None:
+    def __init__(self, moving: Iterable[dict[Any, Any]] = ()) -> None:
         self.found: dict[int, int] = {}
         self.owned: list[Any] = []
+        self._asked = {id(table) + (layout().version or 0): 0 for table in moving}
+        """How often it was asked to watch all entries of some dictionaries."""
 
     def add(self, owner: Any, *offsets: int) -> None:
         """Watches words of an object."""
@@ -89,6 +92,8 @@ class Words:
 
     def add_at(self, address: int) -> None:
         """Watches the word at an address within an object that ``owned`` holds."""
+        if address in self._asked:
+            self._asked[address] += 1
         if address not in self.found:
             self.found[address] = word_at(address)
 
@@ -115,6 +120,14 @@ class Words:
     def dictionary(self, table: dict[Any, Any]) -> bool:
         """Watches all entries of a dictionary."""
         return self._add(table, layout().version)
+
+    def place_of(self, table: dict[Any, Any], count: int) -> int | None:
+        """Where in the table of words one stands for all entries of a dictionary, one of ``moving``; None where others
+        than so many have asked to watch it, or it has changed since."""
+        address = id(table) + (layout().version or 0)
+        if not count or self._asked.get(address) != count or word_at(address) != self.found[address]:
+            return None
+        return 2 * list(self.found).index(address) + 1
 
     def entry(self, table: dict[Any, Any], name: Any) -> bool:
         """Watches one entry of a dictionary, whatever happens to the others; or that there is none."""

@@ -26,6 +26,8 @@ class Outside:
         self._counted += [f for f in facts if isinstance(f, ClassOf) and f.counted]
         self._watched = [f for f in facts if not (isinstance(f, ClassOf) and f.counted)]
         self._watched += [*_attributes_of_tensors(traced), *whole.tables()]
+        numbers = [read.fact for read in reads.numbers.reads.values()]
+        self._moving = [fact.table for fact in numbers if isinstance(fact, Entry)]
         self._constants = traced.constants
         places = whole.places()
         found = [(a.tensor, input_class(a.value), input_path(a.value)) for a in traced.arguments]
@@ -35,7 +37,7 @@ class Outside:
 
     def account(self, more: Sequence[Fact] = ()) -> Account:
         """All facts but those about tensors in ``slots``; ``more`` is looked at with each call."""
-        return Account(self._counted, self._watched, [*more, *self._constants], unchanged)
+        return Account(self._counted, self._watched, [*more, *self._constants], unchanged, self._moving)
 
 
 _FIELDS = frozenset({"dtype", "persistent"})

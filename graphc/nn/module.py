@@ -12,6 +12,7 @@ from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, G
 from graphc.base.lazy import deferred
 from graphc.base.mutation_epoch import Members
 from graphc.base.public import reduced
+from graphc.base.symbolic import KINDS
 from graphc.nn.module_hooks import ModuleHooks, call_with_hooks, run_registration_hooks
 from graphc.nn.module_state import ModuleState
 from graphc.nn.module_tree import check_member_name
@@ -188,9 +189,12 @@ class Module(ModuleState, ModuleHooks):
         elif isinstance(value, Buffer) or name in self.__dict__.get("_buffers", ()):
             self._set_buffer(name, value)
         else:
-            if self.__dict__.get(name, self) is not value:
+            before = self.__dict__.get(name, self)
+            if before is not value:
                 attributes.assigning(self, name)
-                mutation_epoch.note()
+                # NOTE: a number for another one changes nothing but what is known of the number itself.
+                if type(value) not in KINDS or type(before) not in KINDS or name == "training":
+                    mutation_epoch.note()
             object.__setattr__(self, name, value)
 
     def _set_buffer(self, name: str, value: Any) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from types import CellType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from graphc.base.mutation_epoch import EPOCH
 from graphc.base.values import CONTAINERS, DEEPEST, is_immutable, key_of, parts_of
-from graphc.base.watch_words import Watch, Words
+from graphc.base.watch_words import Watch, Words, word_at
 
 MISSING = type("missing", (), {"__repr__": lambda self: "none"})()
 
@@ -307,6 +307,26 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+class _Still(NamedTuple):
+    """What facts have found in a dictionary of which other entries change often."""
+
+    words: Any
+    """The table of words in which one stands for the dictionary."""
+    place: int
+    """Where."""
+    found: list[tuple[Entry, Any]]
+
+    def moves(self) -> bool:
+        """Whether all these entries are what they were; then the dictionary is watched as it is."""
+        word = word_at(self.words[self.place - 1])
+        for fact, value in self.found:
+            now = fact.now()
+            if now is not value and not (is_immutable(now) and fact.holds()):
+                return False
+        self.words[self.place] = word
+        return True
+
+
 def _python_same(watch: Watch) -> Callable[[], bool]:
     return watch.same
 
@@ -320,14 +340,18 @@ class Account:
         watched: Iterable[Watched],
         always: Iterable[Fact] = (),
         make_same: Callable[[Watch], Callable[[], bool]] = _python_same,
+        moving: Iterable[dict[Any, Any]] = (),
     ):
         """``counted`` are those whose changes the mutation epoch tells, ``always`` those that are asked each time;
-        ``make_same`` makes what tells of words whether they are what they were."""
+        ``make_same`` makes what tells of words whether they are what they were. ``moving`` are dictionaries of which
+        entries change often that are none of the facts: then the others are looked at alone."""
         self.counted = tuple(counted)
         self.watched = tuple(watched)
         self.always = tuple(always)
         self.words = Watch()
         """Stay what they are while ``watched`` hold."""
+        self._moving = list({id(table): table for table in moving}.values())
+        self._still: list[_Still] = []
         self._told = False
         """Whether words tell of every change."""
         self._same = make_same(self.words)
@@ -349,17 +373,28 @@ class Account:
         for fact in self.always:
             if not fact.holds():
                 return False
-        return (self._told and self._same()) or self._look()
+        return (self._told and (self._same() or self._only_moved())) or self._look()
+
+    def _only_moved(self) -> bool:
+        """Whether nothing has changed but other entries of the dictionaries where that is usual."""
+        still = self._still
+        return bool(still) and all([s.moves() for s in still]) and self._same()
 
     def _look(self) -> bool:
-        words = Words()
+        words = Words(self._moving)
         # NOTE: first the words, then the values: a change between the two is seen at the next call.
         told = all([fact.watch(words) for fact in self.watched])
         if not all([fact.holds() for fact in self.watched]):
             return False
-        self.words.set(words.found, words.owned)
+        # NOTE: those in which nothing has changed since their words were taken have what was found to hold.
+        found = [(entries, words.place_of(t, len(entries))) for t in self._moving if (entries := self._found_in(t))]
+        table = self.words.set(words.found, words.owned)
+        self._still = [_Still(table, place, entries) for entries, place in found if place is not None]
         self._told = told
         return True
+
+    def _found_in(self, table: dict[Any, Any]) -> list[tuple[Entry, Any]]:
+        return [(f, f.now()) for f in self.watched if isinstance(f, Entry) and f.table is table and not f.crowded]
 
     def why(self) -> list[str]:
         """What has changed."""

@@ -15,6 +15,7 @@ import graphc as gc
 from graphc import nn
 from graphc.compiled.variant import not_native
 from graphc.errors import TraceError
+from graphc.tracing.facts import Account
 from tests.compiled.scaled import Options, Scaled, floats, same
 
 
@@ -259,3 +260,31 @@ def test_a_program_without_open_numbers_keeps_its_native_call():
         same(fast(x), model(x), exact=False)
         model.scale = 2.5
         same(fast(x), model(x), exact=False)
+
+
+def test_a_call_with_another_number_looks_at_the_object_that_has_it_and_no_other(monkeypatch: pytest.MonkeyPatch):
+    model, x = nn.Sequential(Scaled(), Scaled()), floats(2, 3)
+    fast = gc.compile(model)
+    looks = []
+    look = Account._look
+    monkeypatch.setattr(Account, "_look", lambda self: looks.append(self) or look(self))
+    with gc.no_grad():
+        for i in range(3):
+            model[0].scale = 0.5 + i
+            fast(x)
+        looks.clear()
+        for i in range(5):
+            model[0].scale = -0.5 * i
+            same(fast(x), model(x), exact=False)
+        assert not looks
+        model[0].shift, model[0].scale = 7, 3.5
+        same(fast(x), model(x), exact=False)
+        assert looks
+
+
+def test_a_training_flag_that_is_a_number_is_read_again():
+    dropout, x = nn.Dropout(0.5), gc.ones(64)
+    fast = gc.compile(dropout)
+    for training in (True, 0, 1, 0, 1):
+        dropout.training = training
+        assert bool((fast(x) == 0).any()) is bool(training)

@@ -120,9 +120,10 @@ def test_functions():
 
     fact = Function(function)
     assert fact.holds()
-    function.__kwdefaults__["b"] = (2,)
+    keywords: Any = function.__kwdefaults__
+    keywords["b"] = (2,)
     assert not fact.holds()
-    function.__kwdefaults__["b"] = (1,)
+    keywords["b"] = (1,)
     assert fact.holds()
     function.__defaults__ = (1,)
     assert not fact.holds()
@@ -165,3 +166,50 @@ def test_what_no_word_tells_of_is_looked_at_each_time():
     assert account.holds() and not account.is_certain
     items.add(3)
     assert not account.holds()
+
+
+def test_a_change_of_an_entry_that_is_no_fact_asks_no_fact_of_another_dictionary():
+    watched, table = Counted(), {"a": 1.5, "number": 1.0, "items": [1.0]}
+    facts = [Entry(table, "a", "a"), Entry(table, "items", "items")]
+    account = Account([], [watched, *facts], moving=[table, table])
+    assert account.holds() and watched.asked == 1
+    for number in range(5):
+        table["number"] = float(number)
+        assert not account.words.same()
+        assert account.holds() and account.words.same()
+    table["a"] = float("1.5")
+    assert account.holds() and watched.asked == 1
+    table["b"] = 3
+    assert account.holds() and watched.asked == 1
+    for name, value in (("a", 2.5), ("items", [2.0])):
+        before, table[name], table["number"] = table[name], value, -1.0
+        assert not account.holds() and not account.holds()
+        table[name] = before
+        assert account.holds()
+    table["number"] = 7.0
+    table["items"][0] = 2.0
+    assert not account.holds()
+
+
+def test_all_entries_are_looked_at_where_a_fact_is_about_the_whole_dictionary():
+    table: dict[str, Any] = {"a": 1.5, "number": 1.0}
+    for other in (Content(table, "all"), Entry({"x": [table]}, "x", "x")):
+        account = Account([], [Entry(table, "a", "a"), other], moving=[table])
+        assert account.holds()
+        table["number"] = 2.0
+        assert not account.holds()
+        table["number"] = 1.0
+        assert account.holds()
+
+
+def test_what_an_equal_object_holds_in_the_place_of_another_is_watched():
+    table: dict[str, Any] = {"number": 1.0, "items": [1.0]}
+    account = Account([], [Entry(table, "items", "items")], moving=[table])
+    assert account.holds()
+    table["items"], table["number"] = [1.0], 2.0
+    assert account.holds()
+    table["items"][0] = 3.0
+    assert not account.holds()
+    table["items"][0] = 1.0
+    table["number"] = 3.0
+    assert account.holds()

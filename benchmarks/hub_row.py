@@ -1,0 +1,112 @@
+"""One model of the collections, measured in a process of its own: ``benchmarks.hub_row KEY PEERS ROUNDS SECONDS``."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from benchmarks.hub import EAGER, INDUCTOR, TOLERANCE
+from benchmarks.hub_models import MODELS
+from benchmarks.sweep import OWN, Call, Result, arrays_of, difference, measure
+from benchmarks.worker import first_line
+
+
+class Counted:
+    """A backend that counts the graphs which Dynamo gives it and their nodes."""
+
+    def __init__(self, backend: str):
+        self._backend = torch._dynamo.lookup_backend(backend)
+        self.graphs = self.nodes = 0
+
+    def __call__(self, module: Any, examples: Any, **named: Any) -> Any:
+        """What the counted backend returns."""
+        self.graphs += 1
+        self.nodes += sum(node.op.startswith("call_") for node in module.graph.nodes)
+        return self._backend(module, examples, **named)
+
+
+class Contenders:
+    """The ways to call a model with one set of arguments."""
+
+    def __init__(self, key: str):
+        self.module, self.args, self.kwargs = MODELS[key].build()
+        self.result = Result(key, {"first_s": {}})
+
+    def eager(self) -> Call:
+        """PyTorch without a compiler."""
+        return lambda: self.module(*self.args, **self.kwargs)
+
+    def compiled(self, name: str) -> Call:
+        """A backend of ``torch.compile``, called once, which is timed; its own preparations are not."""
+        torch.compile(lambda x: x + 1, backend=name)(torch.ones(2))
+        backend = Counted(name)
+        function = torch.compile(self.module, backend=backend, dynamic=False)
+        start = time.perf_counter()
+        function(*self.args, **self.kwargs)
+        facts = self.result.facts
+        facts["first_s"][name] = time.perf_counter() - start
+        if name == OWN:
+            facts |= {"graphs": backend.graphs, "nodes": {OWN: backend.nodes, "torch": 0}, "torch_share": 0.0}
+        return lambda: function(*self.args, **self.kwargs)
+
+    def makers(self, peers: Sequence[str]) -> dict[str, Callable[[], Call]]:
+        """By name, graphc behind eager, whose numbers are the reference."""
+        made: dict[str, Callable[[], Call]] = {EAGER: self.eager, OWN: lambda: self.compiled(OWN)}
+        if INDUCTOR in peers:
+            made[INDUCTOR] = lambda: self.compiled(INDUCTOR)
+        return made
+
+    def compare_double(self) -> None:
+        """Compares graphc and eager with eager in f64, where both differ in f32."""
+        facts = self.result.facts
+        found, plain = arrays_of(self._call(OWN)), arrays_of(self._call(EAGER))
+        self.module.double()
+        args, kwargs = torch.utils._pytree.tree_map(_double, (self.args, self.kwargs))
+        exact = arrays_of(self.module(*args, **kwargs))
+        facts |= {"f64_error": difference(found, exact), "f64_error_eager": difference(plain, exact)}
+
+    def _call(self, name: str) -> Any:
+        if name == EAGER:
+            return self.eager()()
+        return torch.compile(self.module, backend=name, dynamic=False)(*self.args, **self.kwargs)
+
+
+def _double(value: Any) -> Any:
+    return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+
+def run(key: str, peers: Sequence[str], rounds: int, seconds: float) -> Result:
+    """A model's row."""
+    contenders = Contenders(key)
+    result = contenders.result
+    with torch.no_grad():
+        measure(result, contenders.makers(peers), rounds, seconds)
+        if result.errors.get(OWN, 0.0) > TOLERANCE:
+            contenders.compare_double()
+    return result
+
+
+def main(argv: Sequence[str]) -> int:
+    """Prints the row as one line of JSON; what libraries print goes to stderr."""
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    key, peers, rounds, seconds = argv
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as answer:
+        os.dup2(2, 1)
+        try:
+            result = run(key, peers.split(","), int(rounds), float(seconds))
+        except Exception as error:  # whatever a library raises is the row's problem
+            result = Result(key, {}, problems={OWN: first_line(error)})
+        answer.write(json.dumps(vars(result)) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,141 @@
+"""Models of public collections: lists are complete, rows are what was measured, and one that crashes loses its own."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import hub
+from benchmarks.sweep import Result
+
+torch = pytest.importorskip("torch")
+if torch:
+    from benchmarks import hub_models, hub_row
+    from benchmarks.hub_models import Model
+
+
+def small(library: Any) -> Any:
+    return torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(144, 3))
+
+
+def options(**more: Any) -> argparse.Namespace:
+    plain = {"peers": ["eager"], "rounds": 1, "seconds": 0.001, "limit": 100.0, "results": None}
+    return argparse.Namespace(**(plain | more))
+
+
+def row(name: str = "x", own: float = 1.0, inductor: float = 2.0, error: float = 1e-6, **facts: Any) -> Result:
+    plain = {"graphs": 1, "nodes": {"graphc": 98, "torch": 2}, "first_s": {"graphc": 1.0, "inductor": 4.0}}
+    times = {"graphc": [own], "eager": [3.0], "inductor": [inductor]}
+    return Result(name, plain | facts, times, {}, {"graphc": error})
+
+
+def test_the_lists_are_as_long_as_they_should_be():
+    sizes = [len(part) for part in (hub_models.TORCHVISION, hub_models.TIMM, hub_models.TRANSFORMERS)]
+    assert sizes == [14, 40, 20] and len(hub_models.MODELS) == 74
+    assert {key.partition("/")[0] for key in hub_models.MODELS} == set(hub.COLLECTIONS)
+
+
+def test_a_row_holds_errors_nodes_first_calls_and_times(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(hub_models.MODELS, "timm/small", Model("small", "timm", small, side=8))
+    monkeypatch.setattr(hub_models, "load_collection", lambda name: None)
+    found = hub_row.run("timm/small", ["eager"], 2, 0.001)
+    assert not found.problems and found.errors["graphc"] < 1e-5
+    assert found.facts["graphs"] == 1 and found.facts["nodes"] == {"graphc": 4, "torch": 0}
+    assert found.facts["first_s"]["graphc"] > 0
+    assert len(found.rounds_ms["graphc"]) == len(found.rounds_ms["eager"]) == 2
+
+
+def test_f64_decides_where_f32_differs(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(hub_models.MODELS, "timm/small", Model("small", "timm", small, side=8))
+    monkeypatch.setattr(hub_models, "load_collection", lambda name: None)
+    monkeypatch.setattr(hub_row, "TOLERANCE", -1.0)
+    facts = hub_row.run("timm/small", ["eager"], 0, 0.001).facts
+    assert 0 <= facts["f64_error"] < 1e-6 and 0 < facts["f64_error_eager"] < 1e-6
+
+
+def test_constant_parameters_are_drawn_anew():
+    module = torch.nn.BatchNorm2d(8)
+    hub_models.vary(module)
+    values = [module.weight, module.bias, module.running_mean, module.running_var]
+    assert all(float(value.detach().std()) > 0.01 for value in values) and float(module.running_var.min()) > 0.7
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted"),
+    [
+        (row(), True),
+        (row(error=1e-3), False),
+        (row(error=float("inf")), False),
+        (row(error=1e-3, f64_error=2e-5, f64_error_eager=1e-3), True),
+        (row(error=1e-3, f64_error=9e-4, f64_error_eager=1e-5), False),
+        (row(nodes={"graphc": 97, "torch": 3}), False),
+        (row(torch_share=0.03), False),
+        (Result("x", {}, problems={"graphc": "no"}), False),
+    ],
+)
+def test_what_agrees(made: Result, wanted: bool):
+    assert hub.agrees(made) is wanted
+
+
+def test_the_summary_names_who_is_behind():
+    text = hub.format_rows([row("a"), row("b", own=4.0, error=1.0), Result("c", {}, problems={"graphc": "died"})])
+    assert "| a | 1.0e-06 | 1 | 98 | 2 | 2.0% | 1 | 3 | 2 | 3.00 | 2.00 | 1.00 | 4.00 | 0.25 |" in text
+    assert "1 of 3 agree" in text and "| b | 1.0e+00! |" in text
+    assert "inductor: geometric mean of its time over graphc's 1.00 over 2; below 1: b" in text
+    assert "geometric mean 0.25; above 0.2: a, b" in text and "graphc: died: c" in text
+
+
+@pytest.mark.parametrize(
+    ("program", "limit", "problem"),
+    [
+        ("import os; os.abort()", 100.0, "the process died of SIGABRT"),
+        ("raise SystemExit(3)", 100.0, "the process ended with status 3"),
+        ("import time; time.sleep(100)", 0.1, "no answer within 0.1 s"),
+    ],
+)
+def test_a_process_that_ends_early_loses_one_row(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, program: str, limit: float, problem: str
+):
+    script = tmp_path / "python"
+    script.write_text(f"#!{sys.executable}\n{program}\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(hub.sys, "executable", str(script))
+    assert hub.run_model("timm/resnet18", options(limit=limit)).problems == {"graphc": problem}
+
+
+def test_results_are_kept_and_not_measured_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    measured: list[str] = []
+
+    def run_model(key: str, _: Any) -> Result:
+        measured.append(key)
+        return row(key)
+
+    monkeypatch.setattr(hub, "run_model", run_model)
+    kept = options(results=tmp_path / "rows.jsonl")
+    assert [r.name for r in hub.run_all(["a", "b"], kept)] == ["a", "b"]
+    found = hub.run_all(["b", "c"], kept)
+    assert measured == ["a", "b", "c"] and [r.name for r in found] == ["b", "c"] and found[0] == row("b")
+    assert len(kept.results.read_text().splitlines()) == 3
+
+
+def test_models_are_chosen_by_collection_and_text(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr("benchmarks.sweep.pin", lambda threads: [0])
+    found = hub.parse(["--collection", "timm", "--only", "swin"], hub_models.MODELS)
+    assert found.keys == ["timm/swin_tiny_patch4_window7_224"] and found.peers == ["eager", "inductor"]
+    assert hub.parse(["--agreement"], hub_models.MODELS).rounds == 0
+    with pytest.raises(SystemExit):
+        hub.parse(["--only", "nothing"], hub_models.MODELS)
+
+
+def test_json_holds_what_was_derived(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr("benchmarks.sweep.pin", lambda threads: [0])
+    monkeypatch.setattr(hub, "restart_on_one_thread", lambda module: None)
+    monkeypatch.setattr(hub, "run_model", lambda key, _: row(key))
+    assert hub.main(["--only", "alexnet", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["agrees"] and found["ratios"] == {"eager": 3.0, "inductor": 2.0} and found["first_ratio"] == 0.25

@@ -125,7 +125,7 @@ class Words:
         """Where in the table of words one stands for all entries of a dictionary, one of ``moving``; None where others
         than so many have asked to watch it, or it has changed since."""
         address = id(table) + (layout().version or 0)
-        if not count or self._asked.get(address) != count or word_at(address) != self.found[address]:
+        if self._asked.get(address) != count or word_at(address) != self.found[address]:
             return None
         return 2 * list(self.found).index(address) + 1
 

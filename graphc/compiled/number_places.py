@@ -12,6 +12,7 @@ from graphc.ops import dispatch
 from graphc.ops.define import element
 from graphc.tensors.structure import Branch, Open, Static, Structure, numbers, with_numbers
 from graphc.tensors.tensor import Tensor
+from graphc.tracing.facts import Entry
 from graphc.tracing.number_reads import NumberRead, ReadPlace, TraceNumbers, changed_numbers
 from graphc.tracing.trace import Traced
 
@@ -194,6 +195,11 @@ class GivenNumbers:
     def is_none(self) -> bool:
         """Whether the program takes no numbers."""
         return self._record is None
+
+    @property
+    def are_watched(self) -> bool:
+        """Whether the words of its account tell of another number in an attribute."""
+        return all([isinstance(fact, Entry) for fact, _ in self._reads])
 
     def tensors(self, given: Given) -> list[Tensor] | None:
         """What the program takes for these numbers and those in attributes, tensors without dimensions; None where it

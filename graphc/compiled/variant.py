@@ -183,6 +183,8 @@ class Variant:
         self.single = isinstance(traced.structure, Leaf)
         self.numbers = GivenNumbers(None)
         """How it takes numbers that each call gives."""
+        self._taken: object = None
+        """When ``shortcut`` was asked last, what the account had taken."""
         self.drawn: dict[Any, dict[str, int]] = {}
         """In the middle of a module's call: how often its modules have drawn after this part of it."""
         self.output_types = [(v.shape, v.dtype.numpy) for v in traced.graph.outputs]
@@ -321,13 +323,27 @@ class Variant:
         """The native callable, when a call is nothing else: one result, no history, and nothing to count or compare."""
         if not self.calls.single or self.sources or self.binding.written or self._effects or self.drawn:
             return None
-        if self._made or not self.numbers.is_none or not self.account.is_certain or self.assumptions.found:
+        if self._made or not self.account.is_certain or self.assumptions.found:
             return None
         if len(self.traced.inputs) > 1 and (self.traced.written or self.traced.attributes.compares_identity):
             return None
         if isinstance(self.binding, PrepackedBinding) and self.binding.versions() is None:
             return None
-        return self.calls.native()
+        return self.calls.native() if self.numbers.is_none else self._with_numbers(self.calls.native())
+
+    def _with_numbers(self, call: Callable[..., Any]) -> Callable[..., Any] | None:
+        """The native callable with the numbers that attributes have now, for as long as words tell of no other ones;
+        None where they are others than in the call before."""
+        account, taken = self.account, self.account.taken
+        if self._taken is not taken or not self.numbers.are_watched:
+            self._taken = taken
+            return None
+        numbers = self.numbers.tensors([])
+        # NOTE: only now it is certain that these are the numbers that stand in the attributes while no word differs.
+        if numbers is None or not account.stands(taken):
+            return None
+        arrays = [t._data for t in numbers]
+        return lambda *given: call(*given, *arrays) if account.taken is taken else None
 
     def versions(self) -> tuple[list[list[int]], list[list[int]]]:
         """Two lists that stay equal while the shortcut holds."""

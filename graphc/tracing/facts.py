@@ -344,7 +344,8 @@ class Account:
     ):
         """``counted`` are those whose changes the mutation epoch tells, ``always`` those that are asked each time;
         ``make_same`` makes what tells of words whether they are what they were. ``moving`` are dictionaries of which
-        entries change often that are none of the facts: then the others are looked at alone."""
+        entries change often that are none of the facts: words tell of that, too, and then the others are looked at
+        alone."""
         self.counted = tuple(counted)
         self.watched = tuple(watched)
         self.always = tuple(always)
@@ -352,6 +353,8 @@ class Account:
         """Stay what they are while ``watched`` hold."""
         self._moving = list({id(table): table for table in moving}.values())
         self._still: list[_Still] = []
+        self.taken = object()
+        """Another object before words are taken anew."""
         self._told = False
         """Whether words tell of every change."""
         self._same = make_same(self.words)
@@ -362,6 +365,10 @@ class Account:
     def is_certain(self) -> bool:
         """Whether the mutation epoch and the words tell of every change."""
         return self._told and not self.always
+
+    def stands(self, taken: object) -> bool:
+        """Whether nothing that words tell of has changed since ``taken`` was what it is."""
+        return self._same() and self.taken is taken
 
     def holds(self) -> bool:
         """Whether every fact does."""
@@ -378,16 +385,18 @@ class Account:
     def _only_moved(self) -> bool:
         """Whether nothing has changed but other entries of the dictionaries where that is usual."""
         still = self._still
+        self.taken = object()
         return bool(still) and all([s.moves() for s in still]) and self._same()
 
     def _look(self) -> bool:
         words = Words(self._moving)
         # NOTE: first the words, then the values: a change between the two is seen at the next call.
-        told = all([fact.watch(words) for fact in self.watched])
+        told = all([fact.watch(words) for fact in self.watched] + [words.dictionary(t) for t in self._moving])
         if not all([fact.holds() for fact in self.watched]):
             return False
         # NOTE: those in which nothing has changed since their words were taken have what was found to hold.
-        found = [(entries, words.place_of(t, len(entries))) for t in self._moving if (entries := self._found_in(t))]
+        found = [(entries := self._found_in(t), words.place_of(t, len(entries) + 1)) for t in self._moving]
+        self.taken = object()
         table = self.words.set(words.found, words.owned)
         self._still = [_Still(table, place, entries) for entries, place in found if place is not None]
         self._told = told

@@ -288,3 +288,65 @@ def test_a_training_flag_that_is_a_number_is_read_again():
     for training in (True, 0, 1, 0, 1):
         dropout.training = training
         assert bool((fast(x) == 0).any()) is bool(training)
+
+
+def test_calls_with_the_same_numbers_are_native_until_one_is_another():
+    model, options, x = Scaled(), Options(), floats(2, 3)
+    fast = gc.compile(lambda x: model(x) * options.scale)
+    with gc.no_grad():
+        for i in range(3):
+            model.scale, options.scale = 0.5 + i, 1.5 * i
+            fast(x)
+        for i in range(4):
+            (vars(model) if i % 2 else vars(options))["scale"] = 10.0 + i
+            for native in (False, False, True, True):
+                assert (fast._shortcut.call(x._data) is not None) is native
+                same(fast(x), model(x) * options.scale, exact=False)
+        options.scale = 3
+        same(fast(x), model(x) * 3, exact=False)
+        del model.scale
+        for _ in range(3):
+            with pytest.raises(AttributeError):
+                fast(x)
+        model.scale = 2.5
+        same(fast(x), model(x) * 3, exact=False)
+
+
+def test_a_number_in_a_slot_is_read_by_each_call():
+    class Slots:
+        __slots__ = ("scale",)
+
+    slots, x = Slots(), floats(3)
+    slots.scale = 0.5
+    fast = gc.compile(lambda x: x * slots.scale)
+    for value in (0.5, 1.5, 1.5, 1.5, 1.5, 2.5, 2.5, 2.5, 3.5):
+        slots.scale = value
+        same(fast(x), x * value)
+    assert len(fast.variants) == 2
+
+
+def test_a_thread_that_keeps_calling_sees_each_number_as_soon_as_it_is_set():
+    options, x = Options(), gc.ones(3)
+    fast = gc.compile(lambda x: x * options.scale)
+    for value in (1.0, 2.0, 3.0):
+        options.scale = value
+        fast(x)
+    ends, others = threading.Event(), []
+
+    def call() -> None:
+        while not ends.is_set():
+            others.append(fast(x).tolist()[0])
+
+    threads = [threading.Thread(target=call) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    wrong = []
+    for i in range(2000):
+        options.scale = float(i)
+        for _ in range(1 + i % 4):
+            if (found := fast(x).tolist()[0]) != float(i):
+                wrong.append((i, found))
+    ends.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong and len(fast.variants) == 2

@@ -285,7 +285,8 @@ def test_a_call_with_another_number_looks_at_the_object_that_has_it_and_no_other
 def test_a_training_flag_that_is_a_number_is_read_again():
     dropout, x = nn.Dropout(0.5), gc.ones(64)
     fast = gc.compile(dropout)
-    for training in (True, 0, 1, 0, 1):
+    flags: tuple[Any, ...] = (True, 0, 1, 0, 1)
+    for training in flags:
         dropout.training = training
         assert bool((fast(x) == 0).any()) is bool(training)
 

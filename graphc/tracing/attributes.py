@@ -78,6 +78,13 @@ class Reads:
 
     # ---- objects
 
+    def begin(self, target: Any, modules: Sequence[Any]) -> None:
+        """Looks at what is there before anything is read: the modules, and what is traced, which may be an object of
+        the user, a method of one, or hold some as arguments."""
+        for module in modules:
+            self.keep(module)
+        self.reach(target, "")
+
     def note(self, owner: Any, name: str, value: Any) -> Any:
         """Keeps the first value of an attribute that is read. Returns it, or what stands for it in the trace."""
         key = (id(owner), name)

@@ -202,8 +202,7 @@ def trace_function(
     sized, recorded = assuming(assumed := assumptions or Assumptions()), recording(guarded, numbers)
     with kept_outside(), dispatch.use(tracer), module_path.outside(scope), record, sized, recorded as reads:
         inputs, keywords = unflatten(structure, [_inside(image) for image in inside])
-        for module in known:
-            reads.keep(module)
+        reads.begin(target if guarded else None, known)
         try:
             output = _call(target, inputs, keywords)
             found, outputs = flatten(output)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import threading
 import types
 from collections import OrderedDict
@@ -508,3 +509,38 @@ def test_a_table_of_members_that_was_replaced_by_another_dictionary(table: str):
     assert fast(x).allclose(model(x), atol=1e-6)
     fast(x).sum().backward()
     assert all(p.grad is not None for p in model.parameters())
+
+
+class Callee:
+    """An object of the user that is compiled itself, or a method of it."""
+
+    def __init__(self):
+        self.factor, self.mode = 1.0, "plain"
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.factor if self.mode == "plain" else -x
+
+    def other(self, x: Any) -> Any:
+        return self(x) + self.factor
+
+
+def _apply(owner: Any, x: Any) -> Any:
+    return owner.other(x)
+
+
+TARGETS = {
+    "object": lambda owner: owner,
+    "method": lambda owner: owner.other,
+    "partial": lambda owner: functools.partial(_apply, owner),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS.keys())
+def test_attributes_of_an_object_that_is_compiled_itself_are_read(target: Any):
+    owner = Callee()
+    slow = target(owner)
+    fast, x = gc.compile(slow), gc.tensor([[0.5, -1.0]])
+    for factor, mode in ((1.0, "plain"), (2.0, "plain"), (2.0, "minus"), (3.0, "plain")):
+        owner.factor, owner.mode = factor, mode
+        assert agree(fast, slow, x)
+        assert agree(fast, slow, x)

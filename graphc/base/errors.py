@@ -8,6 +8,7 @@ __all__ = [
     "AttributeValueError",
     "CompileError",
     "DTypeError",
+    "FallbackWarning",
     "GradientError",
     "GraphcError",
     "HookError",
@@ -132,6 +133,10 @@ class StateDictError(GraphcError, RuntimeError):
 
 class RecompileWarning(UserWarning):
     """Many programs were compiled for one function."""
+
+
+class FallbackWarning(UserWarning):
+    """Another framework computes a part of a model that it handed over."""
 
 
 # Users know the exceptions by the path that hands them on, and see it in tracebacks and pickles.

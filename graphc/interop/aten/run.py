@@ -44,19 +44,31 @@ class Runner:
     def _applied(step: Step, function: Any, find_value: Any) -> Any:
         try:
             return function(*replaced(step.args, find_value), **replaced(step.kwargs, find_value))
-        except GraphcError as error:
-            error.where = error.where or str(step)
+        except Exception as error:
+            vars(error)[_STEP] = step
+            if isinstance(error, GraphcError):
+                error.where = error.where or str(step)
             raise
+
+
+_STEP = "graphc_step"
+
+
+def step_of(error: BaseException) -> Step | None:
+    """The step of the outermost graph in which an error was raised, or None."""
+    return vars(error).get(_STEP)
 
 
 def _rule(step: Step) -> Any:
     found = find(step.target)
     if found is None:
-        raise UnsupportedError(
+        error = UnsupportedError(
             f"{step.target} is not among the operators that graphc computes",
             where=str(step),
             origin=step.place.describe(),
         )
+        vars(error)[_STEP] = step
+        raise error
     return found
 
 

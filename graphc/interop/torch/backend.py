@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,11 +11,12 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._guards import TracingContext
 
 from graphc.base.errors import ArgumentError
+from graphc.interop.torch.fallback import ERROR, TORCH, divide
 from graphc.interop.torch.fx import read_fx
 from graphc.interop.torch.program import Program
 from graphc.interop.torch.weights import FROZEN, LIVE
 
-OPTIONS = {"weights": (LIVE, FROZEN), "fallback": ("torch", "error")}
+OPTIONS = {"weights": (LIVE, FROZEN), "fallback": (TORCH, ERROR)}
 """What ``options=`` may say, the default first."""
 
 
@@ -43,11 +44,14 @@ def checked(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def compile_fx(module: fx.GraphModule, examples: Sequence[Any], options: Mapping[str, str]) -> Callable[..., Any]:
-    """The program of a graph of ATen operators."""
-    graph = read_fx(module)
-    output = next(node for node in reversed(module.graph.nodes) if node.op == "output")
-    results = [getattr(a, "meta", {}).get("val") for a in output.args[0]]
-    return Program(graph, examples, results, _weights(examples), options["weights"])
+    """What computes a graph of ATen operators: a program, and PyTorch where graphc cannot."""
+
+    def native(part: fx.GraphModule, given: Sequence[Any], weights: Collection[int]) -> Program:
+        output = next(node for node in reversed(part.graph.nodes) if node.op == "output")
+        results = [getattr(a, "meta", {}).get("val") for a in output.args[0]]
+        return Program(read_fx(part), given, results, weights, options["weights"])
+
+    return divide(module, examples, _weights(examples), native, options["fallback"]).run
 
 
 def _weights(examples: Sequence[Any]) -> set[int]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphc.base.dtypes import int32
 from graphc.interop.aten.registry import rule, same
 from graphc.nn import functional as F
+from graphc.tensors import free_functions as free
 from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
 
@@ -15,10 +17,29 @@ same(
         " isin", ""
     )
 )
-same("searchsorted bucketize", "Tensor")
 same("index_fill", "int_Scalar int_Tensor")
 same("repeat_interleave", "self_int self_Tensor")
 same("take_along_dim")
+
+
+@rule("searchsorted.Tensor", "searchsorted.Scalar")
+def searchsorted(
+    sorted_sequence: Tensor,
+    self: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    taken = sorted_sequence if sorter is None else functions.gather(sorted_sequence, -1, sorter)
+    found = free.searchsorted(taken, self, right=right or side == "right")
+    return found.to(int32) if out_int32 else found
+
+
+@rule("bucketize.Tensor", "bucketize.Scalar")
+def bucketize(self: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    return searchsorted(boundaries, self, out_int32=out_int32, right=right)
 
 
 @rule("index.Tensor", "_unsafe_index.Tensor")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from graphc.interop.aten.registry import rule, same
@@ -21,7 +22,10 @@ same("bitwise_left_shift bitwise_right_shift", "Tensor Tensor_Scalar")
 same("maximum minimum fmax fmin atan2 hypot logaddexp logaddexp2 logical_and logical_or logical_xor heaviside")
 same("addcmul addcdiv prelu threshold glu floor_divide")
 same("lerp", "Tensor Scalar")
-same("clamp clamp_min clamp_max", "default Tensor")
+same("clamp", "default Tensor")
+same("clamp_min clamp_max")
+rule("clamp_min.Tensor")(functions.maximum)
+rule("clamp_max.Tensor")(functions.minimum)
 
 
 @rule("floor_divide.Scalar")
@@ -41,7 +45,8 @@ def power_of(self: Any, exponent: Tensor) -> Any:
 
 @rule("log_sigmoid_forward")
 def log_sigmoid_forward(self: Tensor) -> tuple[Tensor, Tensor]:
-    return F.logsigmoid(self), self
+    """The second result is what PyTorch's backward pass would read."""
+    return F.logsigmoid(self), functions.exp(-functions.abs(self))
 
 
 @rule("log_sigmoid")
@@ -89,9 +94,16 @@ def fill(self: Tensor, value: Any) -> Tensor:
     return full(self.shape, value, dtype=self.dtype)
 
 
-@rule("_softmax", "_safe_softmax")
-def _softmax(self: Tensor, dim: int, half_to_float: bool = False, dtype: Any = None) -> Tensor:
-    return F.softmax(self, dim, dtype=dtype)
+@rule("_softmax")
+def _softmax(self: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
+    return F.softmax(self, dim)
+
+
+@rule("_safe_softmax")
+def safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """Rows of which nothing is left are zeros."""
+    hidden = functions.all(functions.eq(self, -inf), dim, keepdim=True)
+    return functions.masked_fill(F.softmax(self, dim, dtype=dtype), hidden, 0.0)
 
 
 @rule("_log_softmax")

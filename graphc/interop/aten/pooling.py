@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphc.base.errors import UnsupportedError
 from graphc.interop.aten.registry import rule, same
 from graphc.nn import functional as F
 from graphc.tensors.tensor import Tensor
@@ -39,53 +40,55 @@ def adaptive_max_pool1d(self: Tensor, output_size: Any) -> tuple[Tensor, Tensor]
     return F.adaptive_max_pool1d(self, output_size, True)
 
 
-def _resample(mode: str, corners: bool, antialias: bool = False) -> Any:
-    """The two forms of an operator: with scales for each dimension as numbers of their own, or all in one list."""
-
-    def scaled(self: Tensor, size: Any, align: Any, scales: Sequence[Any] | None) -> Tensor:
-        known = None if scales is None or any(s is None for s in scales) else tuple(scales)
-        more: dict[str, Any] = {"align_corners": align} if corners else {}
-        if antialias:
-            more["antialias"] = True
-        if size is None:
-            return F.interpolate(self, None, known, mode, recompute_scale_factor=False, **more)
-        return F.interpolate(self, tuple(size), None, mode, **more)
-
-    def plain(self: Tensor, output_size: Any, *rest: Any, **named: Any) -> Tensor:
-        align = (named.pop("align_corners") if "align_corners" in named else rest[0]) if corners else None
-        return scaled(self, output_size, align, None)
-
-    def vector(self: Tensor, output_size: Any, *rest: Any, **named: Any) -> Tensor:
-        if corners:
-            align = named.pop("align_corners") if "align_corners" in named else rest[0]
-            rest = rest[1:]
-        else:
-            align = None
-        scales = named.get("scale_factors", rest[0] if rest else None)
-        return scaled(self, output_size, align, scales)
-
-    return plain, vector
+def _resample(self: Tensor, size: Any, scales: Sequence[Any] | None, mode: str, **corners: Any) -> Tensor:
+    """Resampled to a size; scales that are given say where elements lie, as well."""
+    if scales and None not in scales:
+        lengths = [int(n * s) for n, s in zip(self.shape[2:], scales, strict=True)]
+        if size is not None and lengths != list(size):
+            raise UnsupportedError(f"a size {list(size)} that is not {list(self.shape[2:])} times {list(scales)}")
+        return F.interpolate(self, None, tuple(scales), mode, recompute_scale_factor=False, **corners)
+    return F.interpolate(self, tuple(size), None, mode, **corners)
 
 
-for _name, _kind in {
-    "upsample_nearest1d": ("nearest", False),
-    "upsample_nearest2d": ("nearest", False),
-    "upsample_nearest3d": ("nearest", False),
-    "_upsample_nearest_exact1d": ("nearest-exact", False),
-    "_upsample_nearest_exact2d": ("nearest-exact", False),
-    "upsample_linear1d": ("linear", True),
-    "upsample_bilinear2d": ("bilinear", True),
-    "upsample_trilinear3d": ("trilinear", True),
-    "upsample_bicubic2d": ("bicubic", True),
-    "_upsample_bilinear2d_aa": ("bilinear", True, True),
-    "_upsample_bicubic2d_aa": ("bicubic", True, True),
-}.items():
-    _plain, _vector = _resample(*_kind)
+def _nearest(mode: str) -> tuple[Any, Any]:
+    """The two forms of an operator: with a number for the scale of each dimension, or all scales in a list."""
+
+    def plain(self: Tensor, output_size: Any, *scales: Any, **named: Any) -> Tensor:
+        return _resample(self, output_size, [*scales, *named.values()], mode)
+
+    def listed(input: Tensor, output_size: Any, scale_factors: Any = None) -> Tensor:
+        return _resample(input, output_size, scale_factors, mode)
+
+    return plain, listed
+
+
+def _linear(mode: str) -> tuple[Any, Any]:
+    def plain(self: Tensor, output_size: Any, align_corners: bool, *scales: Any, **named: Any) -> Tensor:
+        return _resample(self, output_size, [*scales, *named.values()], mode, align_corners=align_corners)
+
+    def listed(input: Tensor, output_size: Any, align_corners: bool, scale_factors: Any = None) -> Tensor:
+        return _resample(input, output_size, scale_factors, mode, align_corners=align_corners)
+
+    return plain, listed
+
+
+_MODES: dict[str, tuple[Any, Any]] = {
+    "upsample_nearest1d": _nearest("nearest"),
+    "upsample_nearest2d": _nearest("nearest"),
+    "upsample_nearest3d": _nearest("nearest"),
+    "_upsample_nearest_exact1d": _nearest("nearest-exact"),
+    "_upsample_nearest_exact2d": _nearest("nearest-exact"),
+    "upsample_linear1d": _linear("linear"),
+    "upsample_bilinear2d": _linear("bilinear"),
+    "upsample_trilinear3d": _linear("trilinear"),
+    "upsample_bicubic2d": _linear("bicubic"),
+}
+for _name, (_plain, _listed) in _MODES.items():
     rule(_name)(_plain)
-    rule(f"{_name}.vec")(_vector)
+    rule(f"{_name}.vec")(_listed)
 
 
-@rule("grid_sampler", "grid_sampler_2d", "grid_sampler_3d")
+@rule("grid_sampler", "grid_sampler_2d")
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:

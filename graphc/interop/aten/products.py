@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.base.dtypes import bool_
 from graphc.interop.aten.registry import rule, same
 from graphc.nn import functional as F
 from graphc.tensors import free_functions as free
 from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
 
-same("mm bmm mv dot matmul outer vdot addmm addmv baddbmm addbmm addr linear bilinear cross kron")
+same("mm bmm mv dot matmul outer vdot addmm addmv baddbmm addbmm linear bilinear cross kron")
+
+
+@rule("addr")
+def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    found = functions.addr(self, vec1, vec2, beta=beta, alpha=alpha)
+    return found.to(bool_) if self.dtype is vec1.dtype is vec2.dtype is bool_ else found
 
 
 @rule("einsum")

@@ -7,11 +7,14 @@ from typing import Any
 
 from graphc.interop.aten.registry import rule, same
 from graphc.nn import functional as F
+from graphc.tensors import free_functions as free
 from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
 
 same("permute flip roll diagonal diag_embed tril triu unsqueeze rot90 cat stack narrow chunk broadcast_tensors")
-same("broadcast_to block_diag column_stack hstack vstack pixel_shuffle pixel_unshuffle channel_shuffle tile")
+same("unsqueeze_ t_ detach_ squeeze_")
+same("squeeze_", "dim dims")
+same("broadcast_to column_stack hstack vstack pixel_shuffle pixel_unshuffle channel_shuffle tile")
 same("movedim", "int intlist")
 same("squeeze", "default dim dims")
 same("select", "int")
@@ -63,6 +66,16 @@ def repeat(self: Tensor, repeats: Sequence[int]) -> Tensor:
 @rule("transpose.int", "swapaxes", "swapdims")
 def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
     return self.transpose(dim0, dim1)
+
+
+@rule("transpose_", "swapaxes_", "swapdims_")
+def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    return self.transpose_(dim0, dim1)
+
+
+@rule("block_diag")
+def block_diag(tensors: Sequence[Tensor]) -> Tensor:
+    return free.block_diag(*tensors)
 
 
 @rule("t", "numpy_T")

@@ -50,6 +50,7 @@ def read_node(node: fx.Node) -> Step:
     """One application of an operator; raises UnsupportedError as ``read_fx`` does."""
     place = place_of(node)
     try:
+        _check_layout(node)
         args = tuple([_argument(a) for a in node.args if not isinstance(a, _PLACES)])
         kwargs = {k: _argument(v) for k, v in node.kwargs.items() if k not in _WITHOUT_MEANING}
     except UnsupportedError as error:
@@ -97,6 +98,15 @@ def _constant(module: fx.GraphModule, node: fx.Node) -> Any:
     if isinstance(value, fx.GraphModule):
         return read_fx(value, node.name)
     return tensor_of(value)
+
+
+def _check_layout(node: fx.Node) -> None:
+    """``as_strided`` reads memory as it lies, which graphc knows of dense tensors alone."""
+    if "as_strided" not in str(node.target):
+        return
+    given = node.args[0].meta.get("val") if isinstance(node.args[0], fx.Node) else None
+    if not isinstance(given, torch.Tensor) or not given.is_contiguous() or given.storage_offset() != 0:
+        raise UnsupportedError("as_strided of a tensor that is a part or a permutation of another one")
 
 
 def _argument(value: Any) -> Any:

@@ -28,6 +28,12 @@ def test_operators_arguments_and_constants_are_read():
     assert [t.tolist() for t in graph.constants.values()] == [[2.0]]
 
 
+def test_strides_are_those_of_dense_tensors_only():
+    graph_of(lambda x: torch.as_strided(x, (2,), (2,)), torch.ones(4))
+    with pytest.raises(GraphcError, match="part or a permutation"):
+        graph_of(lambda x: torch.as_strided(x.t(), (2,), (2,)), torch.ones(2, 3))
+
+
 def test_element_types_that_graphc_lacks_are_refused_with_the_node():
     with pytest.raises(GraphcError, match=r"torch\.complex64") as found:
         graph_of(lambda x: x.to(torch.complex64), torch.ones(2))

@@ -1,0 +1,224 @@
+"""Judges the rules of ATen operators by PyTorch's own tables of samples: ``python -m tools.nets.aten``.
+
+A case is an operator of ``op_db`` and an element type. Its samples run in PyTorch, forward and backward, and every call
+of an ATen operator that happens on the way is repeated with the rule of the table. Needs the extra ``conformance``.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import numpy as np
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import graphc
+from graphc.errors import UnsupportedError
+from graphc.interop.aten.table import find
+from tools.nets.run import DIFFERENT, EQUAL, FAILED, REFUSED, Net, Outcome, main
+
+SAMPLES, GRADIENTS, CALLS = 8, 3, 4
+"""How many samples of an operator run, how many of them backward, and how many calls of one ATen operator with other
+shapes or numbers are repeated."""
+SECONDS = 20
+"""For one call; longer is a failure."""
+TYPES = {"f32": torch.float32, "i64": torch.int64, "bool": torch.bool}
+_KNOWN = {getattr(torch, n) for n in ("float32", "float64", "int64", "int32", "int8", "uint8", "bool")}
+_LEFT_OUT = (torch.device, torch.layout, torch.memory_format)
+_OF_MEMORY = {"device", "layout", "pin_memory", "memory_format", "generator"}
+_RANDOM = frozenset(
+    {"rand", "bernoulli", "dropout", "normal", "exponential", "uniform", "multinomial", "empty", "poisson", "geometric"}
+    | {"cauchy", "rrelu", "as_strided"}
+)
+"""Parts of the names of operators whose results nobody can foresee, and of ``as_strided``, which reads beyond what is
+kept of a call."""
+_ORDERS = ("sort", "topk", "kthvalue", "argsort", "msort", "mode", "median")
+"""Operators that may name any of equal elements: their indices are judged by the elements at these places."""
+
+
+class Recorder(TorchDispatchMode):
+    """Keeps calls of ATen operators that the table has, with copies of arguments and results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[str, Any, Any, Any]] = []
+        self.missing: Counter[str] = Counter()
+        self._seen: set[Any] = set()
+        self._count: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Runs the call, and keeps it."""
+        kwargs, name = kwargs or {}, str(func)
+        key = (name, _key(args), _key(kwargs))
+        wanted = name.startswith("aten.") and key not in self._seen and self._count[name] < CALLS
+        wanted = wanted and not any(r in name for r in _RANDOM) and _fits((args, kwargs))
+        if wanted and find(name) is None:
+            self.missing[name] += 1
+            wanted = False
+        kept = (_copy(args), _copy(kwargs)) if wanted else ()
+        result = func(*args, **kwargs)
+        if wanted and _fits(result):
+            self._seen.add(key)
+            self._count[name] += 1
+            self.calls.append((name, *kept, _copy(result)))
+        return result
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [t for part in value for t in _tensors(part)] if isinstance(value, (list, tuple)) else []
+
+
+def _fits(value: Any) -> bool:
+    return all(t.dtype in _KNOWN and t.layout is torch.strided for t in _tensors(value))
+
+
+def _key(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return str(value.dtype), tuple(value.shape)
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_key, value))
+    return tuple((k, _key(v)) for k, v in value.items()) if isinstance(value, dict) else repr(value)
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    if isinstance(value, (list, tuple)):
+        return type(value)([_copy(part) for part in value])
+    return {k: _copy(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def _ours(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return graphc.tensor(value.numpy().copy())
+    if isinstance(value, torch.dtype):
+        if value not in _KNOWN:
+            raise UnsupportedError(f"graphc has no tensors of {value}")
+        return getattr(graphc, str(value).removeprefix("torch."))
+    if isinstance(value, (list, tuple)):
+        return type(value)([_ours(part) for part in value if not isinstance(part, _LEFT_OUT)])
+    return {k: _ours(v) for k, v in value.items() if k not in _OF_MEMORY} if isinstance(value, dict) else value
+
+
+def record(case: str) -> Recorder:
+    """The calls of ATen operators that the samples of a case make."""
+    name, kind = case.rsplit("/", 1)
+    info = next(i for i in op_db if i.formatted_name == name)
+    recorder = Recorder()
+    for number, sample in zip(range(SAMPLES), _samples(info, TYPES[kind], False), strict=False):
+        backward = kind == "f32" and number < GRADIENTS and info.supports_autograd
+        # NOTE: some samples are there to raise; what ran until then is kept.
+        with suppress(Exception), recorder:
+            info.op(sample.input, *sample.args, **sample.kwargs)
+        if backward:
+            with suppress(Exception):
+                given = next(s for n, s in enumerate(_samples(info, TYPES[kind], True)) if n == number)
+                with recorder:
+                    results = _tensors(info.op(given.input, *given.args, **given.kwargs))
+                    torch.autograd.backward([1.5 * t.sum() for t in results if t.requires_grad])
+    return recorder
+
+
+def _samples(info: Any, dtype: torch.dtype, gradient: bool) -> Iterator[Any]:
+    torch.manual_seed(0)
+    with suppress(Exception):
+        yield from info.sample_inputs("cpu", dtype, requires_grad=gradient)
+
+
+def judge_call(name: str, args: Any, kwargs: Any, expected: Any) -> Outcome:
+    """Repeats one call with the rule of the table."""
+    function: Any = find(name)
+    try:
+        with _alarm(), graphc.no_grad():
+            given = tuple([_ours(a) for a in args if not isinstance(a, _LEFT_OUT)])
+            found = function(*given, **_ours(kwargs))
+    except UnsupportedError as error:
+        return Outcome(REFUSED, f"{name}: {error.what}")
+    except Exception as error:  # what a rule raises is what the net looks for
+        return Outcome(FAILED, f"{name}: {type(error).__name__}: {error} {_key(args)} {_key(kwargs)}")
+    if any(word in name for word in _ORDERS):
+        found, expected = _by_elements(name, found, expected, args)
+    fault = difference(found, expected)
+    return Outcome(DIFFERENT, f"{name}: {fault} {_key(args)} {_key(kwargs)}") if fault else Outcome(EQUAL)
+
+
+def _by_elements(name: str, found: Any, expected: Any, args: Any) -> tuple[Any, Any]:
+    if not isinstance(expected, torch.Tensor):
+        return found[0], expected[0]
+    dim = next((a for a in args[1:] if type(a) is int), -1)
+    if "argsort" in name and expected.dim():
+        places = torch.from_numpy(found.numpy())
+        return _ours(args[0].gather(dim, places)), args[0].gather(dim, expected)
+    return found, expected
+
+
+def difference(found: Any, expected: Any) -> str:
+    """What is not as PyTorch has it, or nothing."""
+    if isinstance(expected, (list, tuple)):
+        if not isinstance(found, (list, tuple)) or len(found) != len(expected):
+            return f"{type(found).__name__} for {len(expected)} results"
+        faults = (difference(a, b) for a, b in zip(found, expected, strict=True))
+        return next((f for f in faults if f), "")
+    if not isinstance(expected, torch.Tensor):
+        return "" if found == expected or found != found else f"{found!r}, not {expected!r}"
+    if not isinstance(found, graphc.Tensor):
+        return f"{type(found).__name__} for a tensor"
+    types = found.dtype.long_name, str(expected.dtype).removeprefix("torch.")
+    if types[0] != types[1] or tuple(found.shape) != tuple(expected.shape):
+        return f"{types[0]}{list(found.shape)}, not {types[1]}{list(expected.shape)}"
+    theirs = expected.detach().numpy()
+    if np.allclose(found.numpy(), theirs, rtol=2e-4, atol=1e-4, equal_nan=True):
+        return ""
+    return f"{found.numpy().ravel()[:4]}, not {theirs.ravel()[:4]}"
+
+
+@contextmanager
+def _alarm() -> Iterator[None]:
+    def late(*_: Any) -> None:
+        raise TimeoutError(f"longer than {SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def cases(seed: int) -> Iterator[str]:
+    """Every operator with every element type that it and graphc have, in an order of the seed."""
+    found = [f"{i.formatted_name}/{kind}" for i in op_db for kind, dtype in TYPES.items() if dtype in i.dtypes]
+    random.Random(seed).shuffle(found)
+    yield from found
+
+
+def judge(case: str) -> Outcome:
+    """The worst of what becomes of the calls of a case; refused where the table has none of them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        recorded = record(case)
+        outcomes = [judge_call(*call) for call in recorded.calls]
+    bad = [o for o in outcomes if o.kind in (DIFFERENT, FAILED)]
+    if bad:
+        return bad[0]._replace(detail="\n".join([o.detail for o in bad]))
+    refused = [o.detail for o in outcomes if o.kind == REFUSED] + [f"no rule for {n}" for n in recorded.missing]
+    return Outcome(REFUSED, "\n".join(refused)) if refused else Outcome(EQUAL)
+
+
+NET = Net("aten", (__doc__ or "").splitlines()[0], cases, judge)
+
+if __name__ == "__main__":
+    sys.exit(main(NET))

@@ -15,6 +15,11 @@ from graphc.tensors.tensor import Tensor
 same("rms_norm")
 
 
+def statistics_dims(input: Tensor) -> list[int]:
+    """The dimensions over which batch norm takes means."""
+    return [d for d in range(input.dim()) if d != 1]
+
+
 @rule("layer_norm")
 def layer_norm(
     input: Tensor,
@@ -115,7 +120,7 @@ def batch_norm_functional(
         found, mean, deviation = batch_norm_inference(input, weight, bias, running_mean, running_var, momentum, eps)
         return found, mean, deviation, running_mean, running_var
     found, mean, deviation = batch_norm_of_batch(input, weight, bias, True, momentum, eps)
-    dims = [d for d in range(input.dim()) if d != 1]
+    dims = statistics_dims(input)
     count = prod(input.shape[d] for d in dims)
     var = free.var_mean(input, dims, correction=0)[0] * (count / (count - 1))
     mean_after, var_after = (
@@ -128,8 +133,7 @@ def batch_norm_functional(
 def batch_norm_of_batch(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    dims = [d for d in range(input.dim()) if d != 1]
-    var, mean = free.var_mean(input, dims, correction=0)
+    var, mean = free.var_mean(input, statistics_dims(input), correction=0)
     return F.batch_norm(input, None, None, weight, bias, True, momentum, eps), mean, functions.rsqrt(var + eps)
 
 

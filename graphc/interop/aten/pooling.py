@@ -72,7 +72,7 @@ def _linear(mode: str) -> tuple[Any, Any]:
     return plain, listed
 
 
-_MODES: dict[str, tuple[Any, Any]] = {
+RESAMPLING: dict[str, tuple[Any, Any]] = {
     "upsample_nearest1d": _nearest("nearest"),
     "upsample_nearest2d": _nearest("nearest"),
     "upsample_nearest3d": _nearest("nearest"),
@@ -83,7 +83,8 @@ _MODES: dict[str, tuple[Any, Any]] = {
     "upsample_trilinear3d": _linear("trilinear"),
     "upsample_bicubic2d": _linear("bicubic"),
 }
-for _name, (_plain, _listed) in _MODES.items():
+"""The two forms of operators, by name."""
+for _name, (_plain, _listed) in RESAMPLING.items():
     rule(_name)(_plain)
     rule(f"{_name}.vec")(_listed)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from graphc.interop.aten import (
     convolutions,
     creation,
+    derivatives,
     indexing,
+    losses,
     normalization,
     pointwise,
     pooling,
@@ -19,7 +21,7 @@ from graphc.interop.aten.registry import TABLE, find
 __all__ = ["FAMILIES", "TABLE", "find"]
 
 FAMILIES = (
-    *(convolutions, creation, indexing, normalization, pointwise),
+    *(convolutions, creation, derivatives, indexing, losses, normalization, pointwise),
     *(pooling, products, reductions, scalars, shapes),
 )
 """The modules that hold the rules."""

@@ -27,10 +27,13 @@ class Backend:
         """A callable that computes what ``module`` does. Raises ArgumentError for unknown options."""
         options = checked(named.pop("options", None) or {})
 
-        def compiler(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-            return compile_fx(graph, inputs, options)
+        def training(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+            return compile_fx(graph, inputs, (), options)
 
-        return aot_autograd(fw_compiler=compiler, bw_compiler=compiler, inference_compiler=compiler)(module, examples)
+        def inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+            return compile_fx(graph, inputs, _weights(inputs), options)
+
+        return aot_autograd(fw_compiler=training, bw_compiler=training, inference_compiler=inference)(module, examples)
 
 
 def checked(options: Mapping[str, Any]) -> dict[str, str]:
@@ -43,15 +46,18 @@ def checked(options: Mapping[str, Any]) -> dict[str, str]:
     return {name: options.get(name, values[0]) for name, values in OPTIONS.items()}
 
 
-def compile_fx(module: fx.GraphModule, examples: Sequence[Any], options: Mapping[str, str]) -> Callable[..., Any]:
-    """What computes a graph of ATen operators: a program, and PyTorch where graphc cannot."""
+def compile_fx(
+    module: fx.GraphModule, examples: Sequence[Any], weights: Collection[int], options: Mapping[str, str]
+) -> Callable[..., Any]:
+    """What computes a graph of ATen operators: a program, and PyTorch where graphc cannot. ``weights`` are those of
+    Program; a step of training changes all weights, so that in training nothing is prepared of them."""
 
-    def native(part: fx.GraphModule, given: Sequence[Any], weights: Collection[int]) -> Program:
+    def native(part: fx.GraphModule, given: Sequence[Any], known: Collection[int]) -> Program:
         output = next(node for node in reversed(part.graph.nodes) if node.op == "output")
         results = [getattr(a, "meta", {}).get("val") for a in output.args[0]]
-        return Program(read_fx(part), given, results, weights, options["weights"])
+        return Program(read_fx(part), given, results, known, options["weights"])
 
-    return divide(module, examples, _weights(examples), native, options["fallback"]).run
+    return divide(module, examples, weights, native, options["fallback"]).run
 
 
 def _weights(examples: Sequence[Any]) -> set[int]:

@@ -18,6 +18,7 @@ from graphc.interop.torch.sizes import Sizes
 from graphc.interop.torch.weights import Weights
 from graphc.ir.graph.graph import Value
 from graphc.ir.graph.interpret import Reemitter
+from graphc.tensors.generator import PATH as GENERATOR
 from graphc.tensors.structure import NumberTensor
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.trace import Traced, trace_function
@@ -34,6 +35,8 @@ class Program:
         parameters and buffers, which ``watch`` says how to look at (see Weights).
 
         Raises UnsupportedError and what a trace raises."""
+        self._boxed_call = True
+        """By which AOTAutograd knows that it takes a list; with the instance, from which Dynamo's wrapper copies it."""
         sizes = Sizes()
         leaves, shapes = zip(*[_leaf(e, sizes) for e in examples], strict=True) if examples else ((), ())
         patterns = ShapePatterns(shapes, graph.inputs)
@@ -44,6 +47,8 @@ class Program:
             found = runner(*args)
             return [_laid(value, order) for value, order in zip(found, orders, strict=True)]
 
+        self._random: np.ndarray | None = None
+        """The seed and the step of random numbers: each call takes a seed from PyTorch's generator."""
         self._empty = [i for i, value in enumerate(graph.output) if value is None]
         traced = trace_function(run, leaves, name=graph.name, patterns=patterns, modules=())
         self._made(traced, weights, watch)
@@ -55,6 +60,8 @@ class Program:
         self.program = load_compiled(compiled)
         first = None if compiled.prepacking is None else load_compiled(compiled.prepacking)
         state = traced.state()
+        if GENERATOR in state:
+            state[GENERATOR] = self._random = np.zeros(2, np.int64)
         self._inputs = [i for i in range(len(traced.inputs)) if i not in weights]
         paths = [spec.path for spec in self.program.bound]
         made = {PREPACKED + spec.name: i for i, spec in enumerate(first.outputs)} if first else {}
@@ -62,6 +69,8 @@ class Program:
 
     def __call__(self, args: list[Any]) -> list[Any]:
         """The results for these arguments; the list is emptied."""
+        if self._random is not None:
+            self._random[:] = torch.empty((), dtype=torch.int64).random_().item(), 0
         given = [_array(args[i]) for i in self._inputs]
         bound = self._weights.arrays(args)
         args.clear()
@@ -70,9 +79,6 @@ class Program:
         for i in self._empty:
             results.insert(i, None)
         return results
-
-    _boxed_call = True
-    """By which AOTAutograd knows that it takes a list."""
 
 
 class _Marker(Reemitter):

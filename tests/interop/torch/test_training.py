@@ -1,0 +1,123 @@
+"""Training through ``torch.compile(backend="graphc")``: steps end where PyTorch's own do."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+nn: Any = torch.nn if torch else None
+
+
+class Net(nn.Module):
+    """Convolution, batch norm, pooling, attention, layer norm, and an embedding tied to the last product."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm = nn.Conv2d(2, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8)
+        self.words, self.mixed = nn.Embedding(12, 8), nn.Linear(8, 24, bias=False)
+        self.last_norm = nn.LayerNorm(8)
+
+    def forward(self, x: Any, i: Any) -> Any:
+        y = nn.functional.max_pool2d(torch.relu(self.norm(self.first(x))), 2).flatten(2).transpose(1, 2)
+        y = y + self.words(i).unsqueeze(1)
+        q, k, v = self.mixed(y).chunk(3, dim=-1)
+        y = y + nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.last_norm(nn.functional.gelu(y)).mean(1) @ self.words.weight.T
+
+
+X, WORDS = torch.linspace(-1, 1, 3 * 2 * 36).reshape(3, 2, 6, 6), torch.tensor([1, 5, 1])
+
+
+@pytest.fixture(autouse=True)
+def afresh():
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+
+
+def trained(model: Any, call: Any, optimizer: Any, steps: int, *args: Any) -> Any:
+    """The losses and the state after some steps."""
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(call(*args), WORDS)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, model.state_dict()
+
+
+@pytest.mark.parametrize("kind", ["SGD", "AdamW"])
+def test_steps_in_float64_end_where_those_of_pytorch_do(kind: str):
+    ours, theirs = Net().double(), Net().double()
+    theirs.load_state_dict(ours.state_dict())
+    x = X.double()
+    make = getattr(torch.optim, kind)
+    found = trained(ours, torch.compile(ours, backend="graphc"), make(ours.parameters(), lr=0.01), 10, x, WORDS)
+    expected = trained(theirs, theirs, make(theirs.parameters(), lr=0.01), 10, x, WORDS)
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-12)
+    assert ours.norm.num_batches_tracked == 10
+
+
+def test_gradients_of_several_calls_and_backward_passes_add_up():
+    ours = Net()
+    theirs = copy.deepcopy(ours)
+    compiled = torch.compile(ours, backend="graphc")
+    for model, call in ((ours, compiled), (theirs, theirs)):
+        model.eval()
+        one, two = call(X, WORDS), call(X * 2, WORDS)
+        loss = one.square().sum()
+        loss.backward(retain_graph=True)
+        loss.backward()
+        two.sum().backward()
+    for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(mine.grad, other.grad, rtol=1e-4, atol=1e-4)
+
+
+def test_gradients_of_arguments_are_those_of_pytorch():
+    def product(x: Any, y: Any) -> Any:
+        return (x @ y).tanh(), x.detach() * 2
+
+    args = torch.randn(3, 4, requires_grad=True), torch.randn(4, 2, requires_grad=True)
+    found, other = torch.compile(product, backend="graphc")(*args)
+    expected = product(*args)[0]
+    given = torch.randn(3, 2)
+    torch.testing.assert_close(torch.autograd.grad(found, args, given), torch.autograd.grad(expected, args, given))
+    assert found.requires_grad and not other.requires_grad
+
+
+def test_a_second_derivative_is_an_error():
+    x = torch.randn(3, requires_grad=True)
+    found = torch.compile(lambda x: (x**3).sum(), backend="graphc")(x)
+    (gradient,) = torch.autograd.grad(found, x, create_graph=True)
+    with pytest.raises(RuntimeError, match="double backward"):
+        gradient.sum().backward()
+
+
+def test_dropout_draws_anew_in_each_call_and_again_what_a_seed_gives():
+    model = nn.Sequential(nn.Dropout(0.5), nn.Dropout(0.25))
+    compiled = torch.compile(model, backend="graphc")
+    x = torch.ones(64, 64, requires_grad=True)
+    torch.manual_seed(3)
+    one, two = compiled(x), compiled(x)
+    torch.manual_seed(3)
+    again = compiled(x)
+    assert torch.equal(one, again) and not torch.equal(one, two)
+    (gradient,) = torch.autograd.grad(again.sum(), x)
+    torch.testing.assert_close(gradient, again.detach())
+    kept = (again != 0).double().mean()
+    assert 0.34 < kept < 0.41 and torch.unique(again.detach()).tolist() == pytest.approx([0, 8 / 3])
+
+
+def test_frozen_weights_are_not_frozen_in_training():
+    model = nn.Linear(32, 32)
+    compiled = torch.compile(model, backend="graphc", options={"weights": "frozen"})
+    x = torch.randn(4, 32, requires_grad=True)
+    for _ in range(2):
+        torch.testing.assert_close(compiled(x), model(x))
+        found = torch.autograd.grad(compiled(x).square().sum(), x)
+        torch.testing.assert_close(found, torch.autograd.grad(model(x).square().sum(), x), rtol=1e-4, atol=1e-4)
+        with torch.no_grad():
+            model.weight.data.mul_(2)

@@ -14,6 +14,7 @@ from graphc.base.errors import ArgumentError
 from graphc.interop.torch.fallback import ERROR, TORCH, divide
 from graphc.interop.torch.fx import read_fx
 from graphc.interop.torch.program import Program
+from graphc.interop.torch.training import partition
 from graphc.interop.torch.weights import FROZEN, LIVE
 
 OPTIONS = {"weights": (LIVE, FROZEN), "fallback": (TORCH, ERROR)}
@@ -33,7 +34,9 @@ class Backend:
         def inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
             return compile_fx(graph, inputs, _weights(inputs), options)
 
-        return aot_autograd(fw_compiler=training, bw_compiler=training, inference_compiler=inference)(module, examples)
+        return aot_autograd(
+            fw_compiler=training, bw_compiler=training, inference_compiler=inference, partition_fn=partition
+        )(module, examples)
 
 
 def checked(options: Mapping[str, Any]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
+training: Any = pytest.importorskip("graphc.interop.torch.training")
 nn: Any = torch.nn if torch else None
 
 
@@ -121,3 +122,17 @@ def test_frozen_weights_are_not_frozen_in_training():
         torch.testing.assert_close(found, torch.autograd.grad(model(x).square().sum(), x), rtol=1e-4, atol=1e-4)
         with torch.no_grad():
             model.weight.data.mul_(2)
+
+
+def test_a_backward_pass_keeps_nothing_that_it_does_not_read(monkeypatch: Any):
+    cut, kept = training.default_partition, []
+
+    def recorded(*args: Any, **named: Any) -> Any:
+        found = cut(*args, **named)
+        kept.extend(n.meta["val"].dtype for n in found[0].graph.output_node().args[0])
+        return found
+
+    monkeypatch.setattr(training, "default_partition", recorded)
+    x = torch.randn(1, 2, 6, 6, requires_grad=True)
+    torch.compile(lambda x: torch.max_pool2d(x, 2).sum(), backend="graphc")(x).backward()
+    assert kept and torch.int64 not in kept and int(x.grad.sum()) == 18

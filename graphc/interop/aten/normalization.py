@@ -144,3 +144,11 @@ def fused_rms_norm(
     found = F.rms_norm(input, tuple(normalized_shape), weight, eps)
     dims = tuple(range(-len(normalized_shape), 0))
     return found, functions.rsqrt((input * input).mean(dims, keepdim=True) + (eps or 0))
+
+
+@rule("_weight_norm_interface")
+def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
+    """Weights of the direction of ``v`` and of the lengths ``g``; the lengths of ``v`` beside them."""
+    dims = tuple([d for d in range(v.dim()) if d != dim % v.dim()])
+    length = functions.norm(v, 2, dims, True)
+    return v * (g / length), length

@@ -28,6 +28,11 @@ rule("clamp_min.Tensor")(functions.maximum)
 rule("clamp_max.Tensor")(functions.minimum)
 
 
+@rule("true_divide.Tensor", "true_divide.Scalar")
+def true_divide(self: Tensor, other: Any) -> Tensor:
+    return functions.div(self, other)
+
+
 @rule("floor_divide.Scalar")
 def floor_divide(self: Tensor, other: Any) -> Tensor:
     return functions.floor_divide(self, other)

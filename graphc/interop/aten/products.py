@@ -56,9 +56,12 @@ def flash_attention(
     attn_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The second result, the logarithms of the sums, serves PyTorch's own backward pass, which is computed otherwise
+    """Several heads of the query share one of key and value where there are fewer of these, as in PyTorch's kernel.
+
+    The second result, the logarithms of the sums, serves PyTorch's own backward pass, which is computed otherwise
     here: it holds zeros."""
-    found = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale)
+    shared = query.shape[-3] != key.shape[-3]
+    found = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, shared)
     return found, query.new_zeros(query.shape[:-1])
 
 

@@ -20,11 +20,12 @@ _SPACES = (functions, free_functions, creation, functional, Tensor)
 
 def rule(*targets: str) -> Callable[[Rule], Rule]:
     """Enters the decorated function for operators of the namespace ``aten``: ``mean``, which means ``mean.default``, or
-    ``mean.dim``."""
+    ``mean.dim``; or, with its name in full, of ``prims``."""
 
     def enter(function: Rule) -> Rule:
         for target in targets:
-            name = f"aten.{target}" if "." in target else f"aten.{target}.default"
+            name = target if "." in target else f"{target}.default"
+            name = name if name.startswith("prims.") else f"aten.{name}"
             if name in TABLE:
                 raise KeyError(f"{name} is in the table already")
             TABLE[name] = function

@@ -84,5 +84,6 @@ TABLE |= {
     "torch.sym_int": int,
     "torch.sym_max": _max,
     "torch.sym_min": _min,
+    "torch.sym_sum": sum,
     "torch.sym_ite": lambda b, t, f: t if b else f,
 }

@@ -143,6 +143,11 @@ def to_copy(self: Tensor, *, dtype: Any = None, non_blocking: bool = False) -> T
     return self.clone() if dtype is None else self.to(dtype)
 
 
+@rule("prims.convert_element_type.default")
+def convert_element_type(a: Tensor, dtype: Any) -> Tensor:
+    return a.to(dtype)
+
+
 @rule("to.dtype", "to.dtype_layout")
 def to(self: Tensor, dtype: Any = None, non_blocking: bool = False, copy: bool = False) -> Tensor:
     return self if dtype is None else self.to(dtype)

@@ -10,10 +10,13 @@ from torch import fx
 from torch._dynamo.backends.common import aot_autograd
 from torch._guards import TracingContext
 
+from graphc.base.assumptions import Assumptions
 from graphc.base.errors import ArgumentError
 from graphc.interop.torch.fallback import ERROR, TORCH, divide
 from graphc.interop.torch.fx import read_fx
 from graphc.interop.torch.program import Program
+from graphc.interop.torch.programs import programs_of
+from graphc.interop.torch.sizes import Sizes
 from graphc.interop.torch.training import partition
 from graphc.interop.torch.weights import FROZEN, LIVE
 
@@ -55,10 +58,15 @@ def compile_fx(
     """What computes a graph of ATen operators: a program, and PyTorch where graphc cannot. ``weights`` are those of
     Program; a step of training changes all weights, so that in training nothing is prepared of them."""
 
-    def native(part: fx.GraphModule, given: Sequence[Any], known: Collection[int]) -> Program:
+    def native(part: fx.GraphModule, given: Sequence[Any], known: Collection[int]) -> Callable[..., Any]:
         output = next(node for node in reversed(part.graph.nodes) if node.op == "output")
         results = [getattr(a, "meta", {}).get("val") for a in output.args[0]]
-        return Program(read_fx(part), given, results, known, options["weights"])
+        graph = read_fx(part)
+
+        def make(sizes: Sizes, assumptions: Assumptions) -> Program:
+            return Program(graph, given, results, known, options["weights"], sizes, assumptions)
+
+        return programs_of(given, graph.inputs, make)
 
     return divide(module, examples, weights, native, options["fallback"]).run
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from graphc.base import dtypes
 from graphc.base.dtypes import DType
@@ -87,7 +88,12 @@ def dtype_of(found: torch.dtype) -> DType:
 
 
 def tensor_of(found: torch.Tensor) -> Tensor:
-    """A copy of a tensor."""
+    """A copy of a tensor, also where PyTorch is about to compute with fake ones."""
+    with unset_fake_temporarily():
+        return _copied(found)
+
+
+def _copied(found: torch.Tensor) -> Tensor:
     return Tensor._wrap(found.detach().contiguous().numpy().astype(dtype_of(found.dtype).numpy))
 
 
@@ -120,8 +126,8 @@ def _argument(value: Any) -> Any:
         return {key: _argument(part) for key, part in value.items()}
     if isinstance(value, slice):
         return slice(*map(_argument, (value.start, value.stop, value.step)))
-    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-        return value.node.maybe_as_int() if isinstance(value, torch.SymInt) else value
+    if isinstance(value, torch.SymInt) and (known := value.node.maybe_as_int()) is not None:
+        return known
     if value is None or isinstance(value, (int, float, str, bool)) or value is Ellipsis:
         return value
     if isinstance(value, _PLACES):

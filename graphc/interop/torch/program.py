@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from graphc.base.assumptions import Assumptions
 from graphc.base.shape_patterns import Number, ShapePatterns
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.files.manifest import PREPACKED
@@ -17,7 +18,7 @@ from graphc.interop.torch.fx import dtype_of
 from graphc.interop.torch.sizes import Sizes
 from graphc.interop.torch.weights import Weights
 from graphc.ir.graph.graph import Value
-from graphc.ir.graph.interpret import Reemitter
+from graphc.ir.graph.interpret import Reemitter, assumed, settle
 from graphc.tensors.generator import PATH as GENERATOR
 from graphc.tensors.structure import NumberTensor
 from graphc.tensors.tensor import Tensor
@@ -28,16 +29,25 @@ class Program:
     """A graph of ATen operators as native code, called with tensors of PyTorch and ints."""
 
     def __init__(
-        self, graph: AtenGraph, examples: Sequence[Any], outputs: Sequence[Any], weights: Collection[int], watch: str
+        self,
+        graph: AtenGraph,
+        examples: Sequence[Any],
+        outputs: Sequence[Any],
+        weights: Collection[int],
+        watch: str,
+        sizes: Sizes | None = None,
+        assumptions: Assumptions | None = None,
     ):
         """``examples`` are what stands for the arguments: tensors, fake ones too, and SymInts. ``outputs`` are the same
         for the results, from which their strides are taken. ``weights`` are the numbers of the arguments that are
-        parameters and buffers, which ``watch`` says how to look at (see Weights).
+        parameters and buffers, which ``watch`` says how to look at (see Weights). ``sizes`` reads sizes; in
+        ``assumptions`` stands what is assumed of them, which whoever calls the program asks.
 
         Raises UnsupportedError and what a trace raises."""
         self._boxed_call = True
         """By which AOTAutograd knows that it takes a list; with the instance, from which Dynamo's wrapper copies it."""
-        sizes = Sizes()
+        sizes = sizes or Sizes()
+        self.assumptions = assumptions or Assumptions()
         leaves, shapes = zip(*[_leaf(e, sizes) for e in examples], strict=True) if examples else ((), ())
         patterns = ShapePatterns(shapes, graph.inputs)
         orders = [order_of(o) for o in outputs]
@@ -50,12 +60,19 @@ class Program:
         self._random: np.ndarray | None = None
         """The seed and the step of random numbers: each call takes a seed from PyTorch's generator."""
         self._empty = [i for i, value in enumerate(graph.output) if value is None]
-        traced = trace_function(run, leaves, name=graph.name, patterns=patterns, modules=())
+        traced = trace_function(
+            run, leaves, name=graph.name, patterns=patterns, modules=(), assumptions=self.assumptions
+        )
         self._made(traced, weights, watch)
         self._orders = [o for i, o in enumerate(orders) if i not in self._empty]
 
     def _made(self, traced: Traced, weights: Collection[int], watch: str) -> None:
-        marked = _Marker({traced.inputs[i]: str(i) for i in weights}).transform(traced.graph)
+        graph = traced.graph
+        graph.assumptions = tuple(self.assumptions.found.values())
+        settled = settle(graph)
+        image = dict(zip(graph.inputs, settled.inputs, strict=True))
+        with assumed(settled):
+            marked = _Marker({image[traced.inputs[i]]: str(i) for i in weights}).transform(settled)
         compiled = compile_graph(marked)
         self.program = load_compiled(compiled)
         first = None if compiled.prepacking is None else load_compiled(compiled.prepacking)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -15,7 +16,9 @@ from graphc.base.size import LARGEST
 class Sizes:
     """The dimensions of one graph, made of PyTorch's symbols with their ranges and hints."""
 
-    def __init__(self) -> None:
+    def __init__(self, values: Mapping[str, int] | None = None) -> None:
+        """``values`` are the numbers in the places of the dimensions of these names."""
+        self._values = values or {}
         self._known: dict[str, Any] = {}
 
     def of(self, size: Any) -> Any:
@@ -50,6 +53,8 @@ class Sizes:
 
     def _dimension(self, symbol: Any, node: Any) -> Any:
         name = f"size_{symbol}"
+        if name in self._values:
+            return self._values[name]
         if name not in self._known:
             env = node.shape_env
             limits = env.var_to_range[symbol]

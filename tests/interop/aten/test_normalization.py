@@ -10,6 +10,7 @@ X, PLACES = torch.linspace(-2, 2, 24).reshape(2, 3, 4), torch.tensor([[0, 2, 1],
 SAMPLES: list[Sample] = [
     ("native_layer_norm", X, [4], X[0, 0], None, 1e-5),
     ("native_group_norm", X, None, None, 2, 3, 4, 3, 1e-5),
+    ("_weight_norm_interface", X, X[:1, :1] + 3, 2),
 ]
 
 

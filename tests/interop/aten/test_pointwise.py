@@ -8,6 +8,7 @@ from tests.interop.aten.compare import Sample, check, torch
 
 X, PLACES = torch.linspace(-2, 2, 24).reshape(2, 3, 4), torch.tensor([[0, 2, 1], [1, 0, 2]])
 SAMPLES: list[Sample] = [
+    ("true_divide.Tensor", PLACES, X[0, 0, :3].clone()),
     ("gelu", X, {"approximate": "tanh"}),
     ("_softmax", X, -1, False),
     ("pow.Scalar", 2, X),

@@ -13,3 +13,4 @@ def test_sizes_are_those_of_the_tensor():
 
 def test_numbers_are_computed_as_python_does():
     assert TABLE["operator.floordiv"](7, 2) == 3 and TABLE["torch.sym_max"](2, 5) == 5
+    assert TABLE["torch.sym_sum"]([2, 5, -1]) == 6

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+import graphc
+from graphc.interop.aten.table import TABLE
 from tests.interop.aten.compare import Sample, check, torch
 
 X, PLACES = torch.linspace(-2, 2, 24).reshape(2, 3, 4), torch.tensor([[0, 2, 1], [1, 0, 2]])
@@ -17,3 +19,8 @@ SAMPLES: list[Sample] = [
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample[0])
 def test_an_operator_gives_what_pytorch_gives(sample: Sample):
     check(sample)
+
+
+def test_elements_are_converted_by_the_primitive_of_sizes_that_are_tensors():
+    found = TABLE["prims.convert_element_type.default"](graphc.tensor([1.5]), graphc.int64)
+    assert found.dtype == graphc.int64 and found.tolist() == [1]

@@ -84,7 +84,8 @@ class Worker:
 
 
 def first_line(error: BaseException) -> str:
-    """Return ``Type: first line of the message``."""
+    """Return ``Type: first line of the message``; of what a backend of torch.compile raised where it is wrapped."""
+    error = getattr(error, "inner_exception", error)
     return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
 
 

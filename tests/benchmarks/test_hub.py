@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks import hub
 from benchmarks.sweep import Result
+from benchmarks.worker import first_line
 
 torch = pytest.importorskip("torch")
 if torch:
@@ -48,6 +49,22 @@ def test_a_row_holds_errors_nodes_first_calls_and_times(monkeypatch: pytest.Monk
     assert found.facts["graphs"] == 1 and found.facts["nodes"] == {"graphc": 4, "torch": 0}
     assert found.facts["first_s"]["graphc"] > 0
     assert len(found.rounds_ms["graphc"]) == len(found.rounds_ms["eager"]) == 2
+
+
+def test_what_pytorch_computes_is_counted_whoever_gave_it_back():
+    x = torch.randn(200, 200)
+    count, share = hub_row.on_torch(lambda: torch.nn.functional.linear(x, x).T.relu())
+    assert count == 2 and 0.1 < share <= 1
+    assert hub_row.on_torch(lambda: x.T.detach()) == (0, 0.0)
+
+
+def test_the_problem_of_a_backend_is_told():
+    def broken(module: Any, examples: Any) -> Any:
+        raise ValueError("no such thing")
+
+    with pytest.raises(Exception, match="broken") as raised:
+        torch.compile(lambda x: x + 1, backend=broken)(torch.ones(2))
+    assert first_line(raised.value) == "ValueError: no such thing"
 
 
 def test_f64_decides_where_f32_differs(monkeypatch: pytest.MonkeyPatch):

@@ -68,7 +68,7 @@ def compile_fx(
 
         return programs_of(given, graph.inputs, make)
 
-    return divide(module, examples, weights, native, options["fallback"]).run
+    return divide(module, examples, weights, native, options["fallback"])
 
 
 def _weights(examples: Sequence[Any]) -> set[int]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import fx
@@ -82,7 +83,7 @@ class Shares:
 
 
 @dataclass(frozen=True)
-class Divided:
+class _Divided:
     """A graph that can be called, with a list that it empties, and who computes what of it."""
 
     run: Callable[..., Any]
@@ -91,19 +92,42 @@ class Divided:
     """The native programs in it."""
 
 
+class Watch(Protocol):
+    """Who wants to know of each graph that is compiled, and may put something into the place of what is made."""
+
+    def part(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Called with each native program."""
+        ...
+
+    def made(
+        self, module: fx.GraphModule, shares: Shares, run: Callable[..., Any], native: Sequence[Callable[..., Any]]
+    ) -> Callable[..., Any]:
+        """Called with each graph, who computes what of it, what computes it, and the native programs in that."""
+        ...
+
+
+WATCH: ContextVar[Watch | None] = ContextVar("graphc_watch", default=None)
+
+
 def divide(
     module: fx.GraphModule, examples: Sequence[Any], weights: Collection[int], compiler: Compiler, fallback: str = TORCH
-) -> Divided:
+) -> Callable[..., Any]:
     """What computes a graph of ATen operators: native code that ``compiler`` makes of as much of it as it can, and
     PyTorch.
 
     Warns once where PyTorch has a share (FallbackWarning), or raises UnsupportedError where ``fallback`` is ``error``.
     """
-    divider = _Divider(module, examples, weights, compiler, fallback)
+    watch = WATCH.get()
+
+    def watched(*args: Any) -> Callable[..., Any]:
+        made = compiler(*args)
+        return watch.part(made) if watch else made
+
+    divider = _Divider(module, examples, weights, watched, fallback)
     found = divider.whole() or divider.divided()
     if found.shares.refused:
         _warn(found.shares)
-    return found
+    return watch.made(module, found.shares, found.run, found.native) if watch else found.run
 
 
 class _Divider:
@@ -128,7 +152,7 @@ class _Divider:
                 self._refuse(node, reason)
         self.made: dict[tuple[fx.Node, ...], Callable[..., Any]] = {}
 
-    def whole(self) -> Divided | None:
+    def whole(self) -> _Divided | None:
         """All of the graph as one program, or None."""
         if self.reasons or not all(map(_is_taken, self.examples.values())):
             return None
@@ -138,9 +162,9 @@ class _Divider:
             nodes = {n.name: n for n in self.module.graph.nodes}
             self._blame(error, nodes, [n for n in nodes.values() if n.op == "call_function"])
             return None
-        return Divided(run, self._shares(Division(self.module, ())), (run,))
+        return _Divided(run, self._shares(Division(self.module, ())), (run,))
 
-    def divided(self) -> Divided:
+    def divided(self) -> _Divided:
         """The graph with what is refused left to PyTorch; more of it with each part that proves to be impossible."""
         while True:
             division = Division(self.module, self.reasons)
@@ -148,7 +172,7 @@ class _Divider:
             if all([self._make(part) for part in parts]):
                 functions = [self.made[part.nodes] for part in parts]
                 joined = division.joined(list(zip(parts, functions, strict=True)))
-                return Divided(_boxed(joined), self._shares(division), tuple(functions))
+                return _Divided(_boxed(joined), self._shares(division), tuple(functions))
 
     def _make(self, part: Part) -> bool:
         """Whether there is a program for a part."""

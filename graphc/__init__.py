@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from graphc.compiled.op_check import check_op
     from graphc.compiled.step import compile_step
     from graphc.drawing.show import picture
+    from graphc.interop.from_torch import from_torch
     from graphc.ops.define_op import define_op
     from graphc.runtime.threads import get_num_threads, set_num_threads
     from graphc.serialize.state_file import load_state, save_state
@@ -67,6 +68,7 @@ _LATER = {
     "define_op": "graphc.ops.define_op:define_op",
     "errors": "graphc.errors",
     "export": "graphc.compiled.model_file:export",
+    "from_torch": "graphc.interop.from_torch:from_torch",
     "func": "graphc.func",
     "get_num_threads": "graphc.runtime.threads:get_num_threads",
     "grad": "graphc.autograd.transforms:grad",

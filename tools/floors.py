@@ -72,7 +72,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("tape", "tensors", "eager", "tracing", "nn"),
     ),
     # Models and tensors of other frameworks. A table says what each ATen operator is here, whoever wrote the graph.
-    "interop": (),
+    "interop": ("base",),
     "interop.aten": ("base", "ir", "ops", "tape", "tensors", "tracing", "autograd", "nn"),
     "interop.torch": (
         *("base", "files", "ir", "ir.graph", "compiler", "runtime", "tensors", "tracing", "nn", "compiled"),

@@ -122,6 +122,30 @@ def native_dropout(self: Tensor, p: float, train: bool | None) -> tuple[Tensor, 
     return self * kept * (0.0 if p == 1 else 1 / (1 - p)), kept
 
 
-@rule("dropout", "feature_dropout")
+@rule("dropout")
 def dropout(self: Tensor, p: float, train: bool) -> Tensor:
     return F.dropout(self, p, train)
+
+
+@rule("feature_dropout")
+def feature_dropout(self: Tensor, p: float, train: bool) -> Tensor:
+    """Whole channels of [batch, channels, ...] are dropped together."""
+    if not train or p == 0:
+        return self
+    kept = F.dropout(creation.ones((*self.shape[:2], *(1,) * (self.dim() - 2)), dtype=self.dtype), p, True)
+    return self * kept
+
+
+@rule("alpha_dropout")
+def alpha_dropout(self: Tensor, p: float, train: bool) -> Tensor:
+    return F.alpha_dropout(self, p, train)
+
+
+@rule("feature_alpha_dropout")
+def feature_alpha_dropout(self: Tensor, p: float, train: bool) -> Tensor:
+    return F.feature_alpha_dropout(self, p, train)
+
+
+@rule("rrelu")
+def rrelu(self: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
+    return F.rrelu(self, lower, upper, training)

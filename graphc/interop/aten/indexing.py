@@ -72,4 +72,31 @@ def scatter_reduce(
 def embedding(
     weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
-    return F.embedding(indices, weight, None if padding_idx < 0 else padding_idx)
+    padding = None if padding_idx < 0 else padding_idx
+    return F.embedding(indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq)
+
+
+@rule("embedding_renorm_")
+def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """Scales rows of the table that are too long, in place."""
+    F.embedding(indices, self, None, max_norm, norm_type)
+    return self
+
+
+@rule("embedding_bag", "embedding_bag.padding_idx", "_embedding_bag", "_embedding_bag_forward_only")
+def embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> tuple[Any, ...]:
+    """The first result; the others serve PyTorch's own backward pass."""
+    padding = None if padding_idx is None or padding_idx < 0 else padding_idx
+    how: Any = {"mode": ("sum", "mean", "max")[mode], "scale_grad_by_freq": scale_grad_by_freq}
+    more: Any = {"per_sample_weights": per_sample_weights, "include_last_offset": include_last_offset}
+    return F.embedding_bag(indices, weight, offsets, padding_idx=padding, **how, **more), None, None, None

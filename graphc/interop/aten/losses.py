@@ -118,3 +118,58 @@ def nll_loss_backward(
     total_weight: Tensor,
 ) -> Tensor:
     return pulled(lambda x: nll_loss(x, target, weight, reduction, ignore_index), grad_output, self)
+
+
+@rule("multilabel_margin_loss")
+def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
+    return F.multilabel_margin_loss(self, target, reduction=REDUCTIONS[reduction])
+
+
+@rule("poisson_nll_loss")
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
+    return F.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=REDUCTIONS[reduction])
+
+
+@rule("margin_ranking_loss")
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1
+) -> Tensor:
+    return F.margin_ranking_loss(input1, input2, target, margin, reduction=REDUCTIONS[reduction])
+
+
+@rule("hinge_embedding_loss")
+def hinge_embedding_loss(self: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 1) -> Tensor:
+    return F.hinge_embedding_loss(self, target, margin, reduction=REDUCTIONS[reduction])
+
+
+@rule("cosine_embedding_loss")
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1
+) -> Tensor:
+    return F.cosine_embedding_loss(input1, input2, target, margin, reduction=REDUCTIONS[reduction])
+
+
+@rule("triplet_margin_loss")
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: int = 1,
+) -> Tensor:
+    return F.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=REDUCTIONS[reduction])
+
+
+@rule("multi_margin_loss")
+def multi_margin_loss(
+    self: Tensor,
+    target: Tensor,
+    p: Any = 1,
+    margin: Any = 1,
+    weight: Tensor | None = None,
+    reduction: int = 1,
+) -> Tensor:
+    return F.multi_margin_loss(self, target, p, margin, weight, reduction=REDUCTIONS[reduction])

@@ -137,6 +137,37 @@ def batch_norm_of_batch(
     return F.batch_norm(input, None, None, weight, bias, True, momentum, eps), mean, functions.rsqrt(var + eps)
 
 
+@rule("_weight_norm")
+def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+    return weight_norm_interface(v, g, dim)[0]
+
+
+@rule("_weight_norm_interface")
+def weight_norm_interface(v: Tensor, g: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
+    """A direction and its length: ``v`` with norm ``g`` along all dimensions but one (all of them for -1)."""
+    norms = functions.norm(v, 2, [d for d in range(v.dim()) if d != dim], True)
+    return v * (g / norms), norms
+
+
+@rule("_native_batch_norm_legit", "native_batch_norm")
+def batch_norm_in_place(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Writes the running statistics in training."""
+    if not training:
+        assert running_mean is not None and running_var is not None
+        return batch_norm_inference(input, weight, bias, running_mean, running_var, momentum, eps)
+    found = F.batch_norm(input, running_mean, running_var, weight, bias, True, momentum, eps)
+    return found, *batch_norm_of_batch(input, None, None, True, momentum, eps)[1:]
+
+
 @rule("_fused_rms_norm")
 def fused_rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, eps: Any
@@ -144,11 +175,3 @@ def fused_rms_norm(
     found = F.rms_norm(input, tuple(normalized_shape), weight, eps)
     dims = tuple(range(-len(normalized_shape), 0))
     return found, functions.rsqrt((input * input).mean(dims, keepdim=True) + (eps or 0))
-
-
-@rule("_weight_norm_interface")
-def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
-    """Weights of the direction of ``v`` and of the lengths ``g``; the lengths of ``v`` beside them."""
-    dims = tuple([d for d in range(v.dim()) if d != dim % v.dim()])
-    length = functions.norm(v, 2, dims, True)
-    return v * (g / length), length

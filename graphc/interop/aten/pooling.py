@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from graphc.base.errors import UnsupportedError
 from graphc.interop.aten.registry import rule, same
 from graphc.nn import functional as F
+from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
 
 same("avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d adaptive_avg_pool1d adaptive_avg_pool2d")
@@ -33,6 +35,20 @@ rule("max_pool3d_with_indices")(_with_indices(F.max_pool3d))
 @rule("adaptive_max_pool2d")
 def adaptive_max_pool2d(self: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     return F.adaptive_max_pool2d(self, output_size, True)
+
+
+@rule("adaptive_max_pool3d")
+def adaptive_max_pool3d(self: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+    return F.adaptive_max_pool3d(self, output_size, True)
+
+
+@rule("max_unpool2d", "max_unpool3d")
+def max_unpool(self: Tensor, indices: Tensor, output_size: Sequence[int], *_: Any) -> Tensor:
+    """Zeros with the elements at their places in the flattened plane or volume; where two fall on one, the last."""
+    outer = self.shape[: self.dim() - len(output_size)]
+    zeros = self.new_zeros((*outer, prod(output_size)))
+    found = functions.scatter(zeros, -1, indices.reshape(*outer, -1), self.reshape(*outer, -1))
+    return found.reshape(*outer, *output_size)
 
 
 @rule("adaptive_max_pool1d")

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from graphc.base.errors import UnsupportedError
 from graphc.nn import functional
 from graphc.tensors import creation, free_functions, functions
 from graphc.tensors.tensor import Tensor
@@ -44,15 +45,32 @@ def same(names: str, overloads: str = "default") -> None:
 
 def find(target: str) -> Rule | None:
     """The function that computes an operator, or None where there is none. An operator that writes to its first
-    argument (``aten.add_.Tensor``) computes what the one without the underscore does, and stores it there."""
+    argument (``aten.add_.Tensor``) computes what the one without the underscore does, and stores it there; one that
+    writes to another tensor (``aten.add.out``) likewise."""
     known = TABLE.get(target)
     if known is not None:
         return known
     space, _, rest = target.partition(".")
     name, _, overload = rest.partition(".")
-    pure = TABLE.get(f"{space}.{name[:-1]}.{overload}") if name.endswith("_") and space == "aten" else None
+    if space != "aten":
+        return None
+    if overload.endswith("out"):
+        plain = [overload.removesuffix("_out")] if overload != "out" else ["default", "Tensor"]
+        pure = next((TABLE[t] for o in plain if (t := f"aten.{name}.{o}") in TABLE), None)
+        return None if pure is None else functools.partial(_into, pure)
+    pure = TABLE.get(f"aten.{name[:-1]}.{overload}") if name.endswith("_") else None
     return None if pure is None else functools.partial(_in_place, pure)
 
 
 def _in_place(pure: Rule, self: Any, *args: Any, **kwargs: Any) -> Any:
-    return self.copy_(pure(self, *args, **kwargs))
+    return _stored(self, pure(self, *args, **kwargs))
+
+
+def _into(pure: Rule, *args: Any, out: Any, **kwargs: Any) -> Any:
+    return _stored(out, pure(*args, **kwargs))
+
+
+def _stored(place: Tensor, found: Any) -> Tensor:
+    if not isinstance(found, Tensor) or tuple(found.shape) != tuple(place.shape):
+        raise UnsupportedError("an operator that gives the tensor that it writes to another shape")
+    return place.copy_(found)

@@ -18,6 +18,7 @@ class Runner:
         """Raises UnsupportedError for an operator that is not in the table, with the user's line."""
         self.graph = graph
         self._steps = [(s, _rule(s)) for s in graph.steps]
+        self._constants = {n: Runner(c) if isinstance(c, AtenGraph) else c for n, c in graph.constants.items()}
         last: dict[str, int] = {}
         for i, step in enumerate(graph.steps):
             last |= dict.fromkeys(refs((step.args, step.kwargs)), i)
@@ -30,7 +31,7 @@ class Runner:
 
     def __call__(self, *args: Any) -> Any:
         """The outputs for these inputs, nested as the graph's are."""
-        values = dict(self.graph.constants)
+        values = dict(self._constants)
         values.update(zip(self.graph.inputs, args, strict=True))
         find_value = values.__getitem__
         for (step, function), done in zip(self._steps, self._done, strict=True):

@@ -11,7 +11,7 @@ from graphc.tensors import free_functions as free
 from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
 
-same("permute flip roll diagonal diag_embed tril triu unsqueeze rot90 cat stack narrow chunk broadcast_tensors")
+same("permute flip roll diagonal diag_embed tril triu unsqueeze rot90 cat stack narrow chunk")
 same("unsqueeze_ t_ detach_ squeeze_")
 same("squeeze_", "dim dims")
 same("broadcast_to column_stack hstack vstack pixel_shuffle pixel_unshuffle channel_shuffle tile")
@@ -28,7 +28,7 @@ def view(self: Tensor, size: Sequence[int], stride: Any = None) -> Tensor:
     return self.reshape(tuple(size))
 
 
-@rule("alias", "lift_fresh", "lift", "lift_fresh_copy", "_conj", "resolve_conj", "resolve_neg")
+@rule("alias", "lift_fresh", "lift", "_conj", "resolve_conj", "resolve_neg")
 def alias(self: Tensor) -> Tensor:
     return self
 
@@ -36,6 +36,12 @@ def alias(self: Tensor) -> Tensor:
 @rule("detach", "detach_copy")
 def detach(self: Tensor) -> Tensor:
     return self.detach()
+
+
+@rule("lift_fresh_copy")
+def lift_fresh_copy(self: Tensor) -> Tensor:
+    """A constant of the program's text: what is written to it stays in the call."""
+    return self.clone()
 
 
 @rule("clone")
@@ -83,9 +89,14 @@ def t(self: Tensor) -> Tensor:
     return self.T
 
 
-@rule("mT", "adjoint")
+@rule("mT", "mH", "matrix_H", "adjoint")
 def matrix_transpose(self: Tensor) -> Tensor:
     return self.transpose(-2, -1)
+
+
+@rule("broadcast_tensors")
+def broadcast_tensors(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+    return free.broadcast_tensors(*tensors)
 
 
 @rule("flatten.using_ints")

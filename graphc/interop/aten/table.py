@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from graphc.interop.aten import (
+    control,
     convolutions,
     creation,
     derivatives,
+    distances,
     indexing,
     losses,
     normalization,
     pointwise,
     pooling,
     products,
+    recurrent,
     reductions,
     scalars,
     shapes,
@@ -21,7 +24,7 @@ from graphc.interop.aten.registry import TABLE, find
 __all__ = ["FAMILIES", "TABLE", "find"]
 
 FAMILIES = (
-    *(convolutions, creation, derivatives, indexing, losses, normalization, pointwise),
-    *(pooling, products, reductions, scalars, shapes),
+    *(control, convolutions, creation, derivatives, distances, indexing, losses),
+    *(normalization, pointwise, pooling, products, recurrent, reductions, scalars, shapes),
 )
 """The modules that hold the rules."""

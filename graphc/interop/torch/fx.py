@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from typing import Any
@@ -25,6 +26,7 @@ DTYPES = {
 _WITHOUT_MEANING = frozenset({"device", "layout", "pin_memory", "memory_format", "generator"})
 """Arguments that say where and how memory lies, which is graphc's own matter."""
 _PLACES = (torch.device, torch.layout, torch.memory_format)
+_PYTORCH = os.path.dirname(torch.__file__) + os.sep
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in ')
 
 
@@ -64,6 +66,8 @@ def target_of(target: Any) -> str:
     """The name by which the table knows what a node calls."""
     if isinstance(target, torch._ops.OpOverload):
         return str(target)
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return f"higher_order.{target.name()}"
     module = getattr(target, "__module__", "") or ""
     return f"{module.removeprefix('_')}.{getattr(target, '__name__', str(target))}"
 
@@ -73,7 +77,7 @@ def place_of(node: fx.Node) -> Location:
     frames = _FRAME.findall(node.meta.get("stack_trace") or "")
     if not frames:
         return UNKNOWN
-    file, line = frames[-1]
+    file, line = next((f for f in reversed(frames) if not f[0].startswith(_PYTORCH)), frames[-1])
     stack = node.meta.get("nn_module_stack") or {}
     path = next(reversed(stack.values()))[0] if stack else ""
     return Location(str(path).removeprefix("L['self'].").removeprefix("L['self']"), file, int(line))
@@ -94,7 +98,8 @@ def tensor_of(found: torch.Tensor) -> Tensor:
 
 
 def _copied(found: torch.Tensor) -> Tensor:
-    return Tensor._wrap(found.detach().contiguous().numpy().astype(dtype_of(found.dtype).numpy))
+    dtype = dtype_of(found.dtype)
+    return Tensor._wrap(found.detach().contiguous().numpy().astype(dtype.numpy))
 
 
 def _constant(module: fx.GraphModule, node: fx.Node) -> Any:

@@ -16,9 +16,11 @@ from graphc.base.size import LARGEST
 class Sizes:
     """The dimensions of one graph, made of PyTorch's symbols with their ranges and hints."""
 
-    def __init__(self, values: Mapping[str, int] | None = None) -> None:
-        """``values`` are the numbers in the places of the dimensions of these names."""
+    def __init__(self, values: Mapping[str, int] | None = None, names: Mapping[str, str] | None = None) -> None:
+        """``values`` are the numbers in the places of the dimensions of these names. ``names`` are what dimensions are
+        called, by the symbols; others are called after the symbol."""
         self._values = values or {}
+        self._names = names or {}
         self._known: dict[str, Any] = {}
 
     def of(self, size: Any) -> Any:
@@ -52,7 +54,7 @@ class Sizes:
         raise UnsupportedError(f"a size {expression}")
 
     def _dimension(self, symbol: Any, node: Any) -> Any:
-        name = f"size_{symbol}"
+        name = self._names.get(str(symbol), f"size_{symbol}")
         if name in self._values:
             return self._values[name]
         if name not in self._known:

@@ -19,6 +19,7 @@ X, Y, ONE = some(3, 4), some(3, 4), torch.tensor(0.7)
 P, T = torch.rand(3, 4, generator=_numbers), torch.rand(3, 4, generator=_numbers).round()
 LABELS, CLASSES, MAPS = torch.tensor([1, 3, -100]), some(4).abs(), some(2, 4, 3, 2)
 PLACES = torch.tensor([[[0, 1], [2, 3], [1, 1]], [[3, 3], [0, 1], [1, 2]]])
+UNIT, SIGNS = P * 0.8 + 0.1, torch.tensor([1.0, -1.0, 1.0])
 SAMPLES: list[Sample] = [
     *[(name, X, Y, kind) for name in ("mse_loss", "smooth_l1_loss", "huber_loss", "l1_loss") for kind in (0, 1, 2)],
     ("smooth_l1_loss", X, Y, 1, 0.5),
@@ -29,6 +30,14 @@ SAMPLES: list[Sample] = [
     ("huber_loss_backward", ONE, X, Y, 1, 0.5),
     ("soft_margin_loss_backward", ONE, X, T * 2 - 1, 1),
     ("kl_div", X, P, 2),
+    ("kl_div", X, Y, 2, {"log_target": True}),
+    ("multilabel_margin_loss", X, torch.tensor([[2, 0, -1, 1]] * 3), 2),
+    ("poisson_nll_loss", X, UNIT, True, True, 1e-8, 1),
+    ("margin_ranking_loss", X[:, 0], X[:, 1], SIGNS, 0.5, 2),
+    ("hinge_embedding_loss", X[:, 0], SIGNS, 0.5, 0),
+    ("cosine_embedding_loss", X, Y, SIGNS, 0.1, 0),
+    ("triplet_margin_loss", X, Y, UNIT, 1.5, 2.0, 1e-6, True, 0),
+    ("multi_margin_loss", X, torch.tensor([1, 3, 0]), 2, 0.5, CLASSES, 0),
     ("binary_cross_entropy", P, T, X, 1),
     ("binary_cross_entropy_backward", ONE, P, T, X, 1),
     ("binary_cross_entropy_backward", Y, P, T, None, 0),

@@ -1,0 +1,269 @@
+"""An exported model of PyTorch as a module: it is called, trained, compiled and exported as those of graphc are."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from graphc.base.errors import GraphcError, UnsupportedError
+from graphc.interop.aten.exported import Exported, Held
+from graphc.interop.aten.run import Runner
+from graphc.nn.module import Module
+from graphc.nn.parameter import Parameter
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.structure import unflatten
+from graphc.tensors.tensor import Tensor
+
+Modes = tuple[bool, ...]
+"""The training flags of a module and of all below it, in the order of ``modules()``."""
+Export = Callable[[Modes], tuple[Exported, Mapping[str, Tensor]]]
+"""Exports for training flags; gives tensors that are neither parameters nor buffers, too."""
+_MODE_OF = {
+    **dict.fromkeys(("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "native_dropout"), 2),
+    **{"batch_norm": 5, "instance_norm": 5, "_native_batch_norm_legit": 5, "rrelu": 3, "lstm": 6, "gru": 6},
+    **{"rnn_tanh": 6, "rnn_relu": 6},
+}
+"""Operators that compute something else in training, with the number of the argument that says so."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A tensor of a module: ``kind`` is param, buffer, or transient for a buffer that is not in the state."""
+
+    path: str
+    tensor: Tensor
+    kind: str
+
+
+class Graphs:
+    """The graphs of a module by its training flags, with the tensors that are neither parameters nor buffers."""
+
+    def __init__(self, kind: str, constants: Mapping[str, Tensor], export: Export | Exported):
+        self.kind = kind
+        self.constants = dict(constants)
+        self.export = None if isinstance(export, Exported) else export
+        self.known: dict[Modes | None, tuple[Exported, Runner]] = {}
+        self.only: bool | None = None
+        """The mode of the one graph that there is, where it is for one of them."""
+        if isinstance(export, Exported):
+            self.known[None] = export, Runner(export.graph)
+            self.only = _mode(export)
+
+    def find(self, modes: Modes) -> tuple[Exported, Runner]:
+        """The graph for these flags, exported where it is the first time."""
+        found = self.known.get(None) or self.known.get(modes)
+        if found is not None:
+            return found
+        if self.export is None:
+            raise UnsupportedError(
+                f"{self.kind} has no graph for these training flags, and a copy cannot export again",
+                remedy="all parts in training, or none; or the module that from_torch gave",
+            )
+        exported, constants = self.export(modes)
+        self.constants.update(constants)
+        self.known[modes] = exported, Runner(exported.graph)
+        return self.known[modes]
+
+    def __getstate__(self) -> dict[str, Any]:
+        known = {modes: exported for modes, (exported, _) in self.known.items()}
+        return {**self.__dict__, "export": None, "known": known}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.known = {modes: (exported, Runner(exported.graph)) for modes, exported in state["known"].items()}
+
+
+class Part(Module):
+    """A module below an ImportedModule: it holds its part of the parameters and buffers, and a training flag."""
+
+    def __init__(self, kind: str = "Part"):
+        super().__init__()
+        self._kind = kind
+
+    def _get_name(self) -> str:
+        return self._kind
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """A part has no graph of its own: raises UnsupportedError."""
+        raise UnsupportedError(
+            f"{self._kind} is a part of an exported model, which has one graph for the whole",
+            remedy="from_torch of that part alone",
+        )
+
+
+class ImportedModule(Part):
+    """An exported model with the parameters, buffers and module names of the one it was made of.
+
+    A graph holds for one choice of training flags, as dropout and batch statistics are what they were in the export.
+    Where the model can still be exported, ``train`` and ``eval`` work, of parts too: the first call with other flags
+    exports again. Otherwise a mode other than that of the graph raises UnsupportedError.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        parts: Iterable[tuple[str, str]],
+        members: Iterable[Member],
+        constants: Mapping[str, Tensor],
+        export: Export | Exported,
+        modes: Modes | None = None,
+    ):
+        """``parts`` are the paths of modules and the names of their classes, parents first. ``export`` gives the graph
+        for training flags, and tensors that are neither parameters nor buffers; or it is the only graph there is.
+
+        Raises what the export raises for ``modes``, the flags at the beginning."""
+        super().__init__(kind)
+        for path, name in parts:
+            self._put(path, name)
+        for member in members:
+            self._add(member)
+        self._graphs = Graphs(kind, constants, export)
+        if modes is not None:
+            self._set_modes(modes)
+            self._current()
+        else:
+            super().train(bool(self._graphs.only))
+
+    def _put(self, path: str, kind: str) -> Module:
+        parent, _, name = path.rpartition(".")
+        above = self._find(parent)
+        if name not in above._modules:
+            above.add_module(name, Part(kind))
+        found = above._modules[name]
+        assert found is not None
+        return found
+
+    def _find(self, path: str) -> Module:
+        found: Module = self
+        for name in path.split(".") if path else ():
+            inner = found._modules.get(name)
+            if inner is None:
+                inner = Part()
+                found.add_module(name, inner)
+            found = inner
+        return found
+
+    def _add(self, member: Member) -> None:
+        parent, _, name = member.path.rpartition(".")
+        owner = self._find(parent)
+        if member.kind == "param":
+            assert isinstance(member.tensor, Parameter)
+            owner.register_parameter(name, member.tensor)
+        else:
+            owner.register_buffer(name, member.tensor, persistent=member.kind == "buffer")
+
+    # Modes
+
+    def _set_modes(self, modes: Modes) -> None:
+        for module, mode in zip(self.modules(), modes, strict=True):
+            module.training = mode
+
+    def train(self, mode: bool = True) -> Self:
+        """Switches to training behaviour, or back. Raises UnsupportedError where the only graph is for the other."""
+        only = self._graphs.only
+        if only is not None and mode is not only:
+            known = "training" if only else "evaluation"
+            raise UnsupportedError(
+                f"{self._kind} was exported for {known}, and the graph says nothing of the other mode",
+                remedy="from_torch(module, ...) of the module itself has both",
+            )
+        return super().train(mode)
+
+    def _current(self) -> tuple[Exported, Runner]:
+        """The graph for the training flags as they are."""
+        return self._graphs.find(tuple([m.training for m in self.modules()]))
+
+    # Calls
+
+    @property
+    def dims(self) -> dict[Any, Any] | None:
+        """The dimensions that the export left open, as ``dims=`` of ``graphc.compile`` and ``graphc.export`` takes
+        them; None where all sizes are fixed."""
+        return self._current()[0].dims()
+
+    @property
+    def graph(self) -> Any:
+        """The graph of ATen operators for the training flags as they are."""
+        return self._current()[0].graph
+
+    @property
+    def forward(self) -> Callable[..., Any]:  # type: ignore[override]
+        """Computes the graph: the arguments are nested as in the export, by position or by name, and so are the
+        results."""
+        return _Forward(self)
+
+    def _run(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        exported, runner = self._current()
+        self._check_hooks()
+        given = exported.bind(args, kwargs)
+        rest, held = iter(given), self._tensors()
+        found = runner(*[held[i.path] if isinstance(i, Held) else next(rest) for i in exported.inputs])
+        with no_grad():
+            for write in exported.writes:
+                place = held[write.path] if write.path else given[write.given]
+                place.copy_(found[write.result])
+        results = found if exported.results is None else [found[i] for i in exported.results]
+        return unflatten(exported.gives, results)
+
+    def _tensors(self) -> dict[str, Tensor]:
+        held = dict(self._graphs.constants)
+        held.update(self.named_buffers(remove_duplicate=False))
+        held.update(self.named_parameters(remove_duplicate=False))
+        return held
+
+    def _check_hooks(self) -> None:
+        for path, part in self.named_modules():
+            if part is not self and part._has_hooks():
+                raise UnsupportedError(
+                    f"hooks of {path}: the graph is one for the whole model, so parts are not called",
+                    remedy="hooks of the model itself, or from_torch of that part alone",
+                )
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._export_both()
+        return super().__getstate__()
+
+    def _export_both(self) -> None:
+        """Makes the graphs of training and of evaluation, as far as there are any: a copy cannot export again."""
+        if self._graphs.export is None:
+            return
+        before = tuple([m.training for m in self.modules()])
+        for mode in (True, False):
+            try:
+                super().train(mode)
+                self._current()
+            except GraphcError:
+                continue
+            finally:
+                self._set_modes(before)
+
+
+class _Forward:
+    """What ``ImportedModule.forward`` is: a function with the names of the model's arguments."""
+
+    def __init__(self, module: ImportedModule):
+        self._module = module
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._module._run(args, kwargs)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        exported, _ = self._module._current()
+        first, named = exported.takes.children
+        names: Any = exported.names[: len(first.children)]  # type: ignore[union-attr]
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        found = [inspect.Parameter(n, kind) for n in dict.fromkeys([*names, *named.keys])]  # type: ignore[union-attr]
+        return inspect.Signature(found)
+
+
+def _mode(exported: Exported) -> bool | None:
+    """Whether a graph is for training; None where it says nothing of it, or is for both."""
+    found = set()
+    for step in exported.graph.steps:
+        place = _MODE_OF.get(step.target.removeprefix("aten.").partition(".")[0])
+        if place is not None and len(step.args) > place:
+            found.add(bool(step.args[place]))
+    return found.pop() if len(found) == 1 else None

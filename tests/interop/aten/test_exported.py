@@ -1,0 +1,89 @@
+"""What calls of an exported model give: by position, by name, nested; and what does not fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphc
+from graphc.base.shape_patterns import Number
+from graphc.errors import ArgumentError, DTypeError, ShapeError
+from graphc.interop.aten.exported import Exported, Fixed, Given, Held, leaves_of
+from graphc.interop.aten.graph import AtenGraph, Ref
+from graphc.tensors.structure import LEAF, Branch
+
+BATCH, TIME = graphc.Dim("batch", 2, 8), graphc.Dim("time")
+
+
+def exported() -> Exported:
+    """Of ``f(x, pair, *, scale, count)`` with a parameter in front."""
+    pair = Branch(dict, ("a", "b"), (LEAF, LEAF))
+    takes = Branch(tuple, (), (Branch(tuple, (), (LEAF, pair)), Branch(dict, ("scale", "count"), (LEAF, LEAF))))
+    inputs = [
+        Held("w"),
+        Given("x", (BATCH, 3), graphc.float32),
+        Given("pair_a", (BATCH, TIME), graphc.int64),
+        Fixed("pair_b", None),
+        Fixed("scale", 2.0),
+        Given("count", Number((TIME,))),
+    ]
+    graph = AtenGraph("main", ["w", "x", "a", "b", "s", "c"], [], Ref("x"))
+    return Exported(graph, inputs, takes, LEAF, ("x", "pair"))
+
+
+def call(**changes: Any) -> Any:
+    pair = {"b": None, "a": np.ones((2, 5), np.int64)}
+    return {"x": np.ones((2, 3), np.float32), "pair": pair, "scale": 2.0, "count": 5} | changes
+
+
+def test_arguments_are_found_by_position_and_by_name_in_whatever_order():
+    for count in range(3):
+        named = call()
+        first = [named.pop(name) for name in ("x", "pair")[:count]]
+        x, a, b, scale, times = exported().bind(tuple(first), named)
+        assert isinstance(x, graphc.Tensor) and a.shape == (2, 5) and (b, scale, times) == (None, 2.0, 5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "text"),
+    [
+        ({"scale": 3.0}, ArgumentError, "scale was 2.0 in the export, which is part of the graph; got 3.0"),
+        ({"scale": 2}, ArgumentError, "got 2"),
+        ({"count": 6}, ArgumentError, "count is 6, not 5"),
+        ({"count": 5.5}, ArgumentError, "whole number"),
+        ({"x": np.ones((2, 3))}, DTypeError, "x was float32 in the export, got float64"),
+        ({"x": np.ones((1, 3), np.float32)}, ShapeError, "batch is 1, outside of 2..8"),
+        ({"x": np.ones((2, 4), np.float32)}, ShapeError, "dimension 1 of x is 4, not 3"),
+        ({"x": np.ones((3, 3), np.float32)}, ShapeError, "dimension 0 of pair_a is 2, not 3"),
+        ({"pair": {"a": 1}}, ArgumentError, r"a dictionary with \['a', 'b'\] were exported, got dict"),
+        ({"pair": [1, 2]}, ArgumentError, "were exported, got list"),
+        ({"other": 1}, ArgumentError, "an argument 'other' that was not exported"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_its_name(changes: Any, kind: Any, text: str):
+    with pytest.raises(kind, match=text):
+        exported().bind((), call(**changes))
+
+
+def test_missing_double_and_too_many_arguments_are_refused():
+    with pytest.raises(ArgumentError, match="the call lacks pair, scale, count"):
+        exported().bind((1,), {})
+    with pytest.raises(ArgumentError, match="'x' is given twice"):
+        exported().bind((1,), call())
+    with pytest.raises(ArgumentError, match="5 arguments by position, 4 were exported"):
+        exported().bind((1,) * 5, {})
+
+
+def test_open_sizes_are_named_as_compile_takes_them():
+    assert exported().dims() == {"x": (BATCH, None), "pair": {"a": (BATCH, TIME), "b": None}, "count": TIME}
+    fixed = exported()
+    fixed.inputs = [Held("w")] + [Fixed(i.title, 1) for i in fixed.given]
+    assert fixed.dims() is None
+
+
+def test_leaves_of_lists_are_those_of_tuples_too():
+    assert leaves_of(Branch(tuple, (), (LEAF, Branch(list, (), ()))), [1, ()], "x") == [1]
+    with pytest.raises(ArgumentError, match=r"x: 2 parts were exported, got a tensor \[2\]"):
+        leaves_of(Branch(list, (), (LEAF, LEAF)), graphc.ones(2), "x")

@@ -1,0 +1,135 @@
+"""An exported model as a module: what it holds, its modes, hooks, copies, and writes."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+import graphc
+from graphc.errors import ShapeError, UnsupportedError
+from graphc.interop.aten.exported import Exported, Given, Held, Write
+from graphc.interop.aten.graph import AtenGraph, Ref, Step
+from graphc.interop.aten.module import ImportedModule, Member
+from graphc.nn.parameter import Parameter
+from graphc.tensors.structure import LEAF, Branch
+
+TAKES = Branch(tuple, (), (Branch(tuple, (), (LEAF,)), Branch(dict, (), ())))
+
+
+def exported(factor: float, training: bool | None = None) -> Exported:
+    """Of ``x * w * factor + k``, and the number of calls, which is written; with a dropout of nothing where
+    ``training`` says so."""
+    steps = [
+        Step("a", "aten.mul.Tensor", (Ref("x"), Ref("w"))),
+        Step("b", "aten.mul.Tensor", (Ref("a"), factor)),
+        Step("c", "aten.add.Tensor", (Ref("b"), Ref("k"))),
+        Step("n", "aten.add.Tensor", (Ref("calls"), 1)),
+    ]
+    if training is not None:
+        steps[0] = Step("a", "aten.mul.Tensor", (Ref("d"), Ref("w")))
+        steps.insert(0, Step("d", "aten.dropout.default", (Ref("x"), 0.0, training)))
+    graph = AtenGraph("main", ["w", "k", "calls", "x"], steps, (Ref("n"), Ref("c")))
+    inputs = [Held("inner.w"), Held("k"), Held("calls"), Given("x", (2,), graphc.float32)]
+    return Exported(graph, inputs, TAKES, LEAF, ("x",), (1,), (Write(0, "calls"),))
+
+
+def module(export: Any, modes: Any = None) -> ImportedModule:
+    members = [
+        Member("inner.w", Parameter(graphc.tensor([1.0, 2.0])), "param"),
+        Member("calls", graphc.tensor(0), "buffer"),
+        Member("seen", graphc.ones(1), "transient"),
+    ]
+    parts = [("inner", "Scale"), ("drop", "Dropout")]
+    return ImportedModule("Net", parts, members, {"k": graphc.ones(2)}, export, modes)
+
+
+def both(modes: Any) -> Any:
+    return exported(10.0 if modes[0] else 1.0), {}
+
+
+def test_names_and_kinds_of_tensors_are_those_of_the_model():
+    found = module(exported(1.0))
+    assert list(found.state_dict()) == ["calls", "inner.w"]
+    assert [n for n, _ in found.named_buffers()] == ["calls", "seen"]
+    assert [n for n, _ in found.named_modules()] == ["", "inner", "drop"]
+    assert repr(found) == "Net(\n  (inner): Scale()\n  (drop): Dropout()\n)"
+
+
+def test_it_computes_writes_and_differentiates_eagerly_and_compiled():
+    found = module(exported(3.0))
+    x = graphc.tensor([1.0, -1.0])
+    assert found(x).tolist() == [4, -5] and found.calls.item() == 1
+    found(x=x).sum().backward()
+    assert found.inner.w.grad.tolist() == [3, -3]
+    compiled = graphc.compile(found)
+    assert compiled(x).tolist() == [4, -5] and found.calls.item() == 3
+    found.load_state_dict({"inner.w": graphc.zeros(2), "calls": graphc.tensor(0)})
+    assert compiled(x).tolist() == [1, 1]
+
+
+def test_each_choice_of_training_flags_is_exported_once():
+    asked = []
+    found = module(lambda modes: asked.append(modes) or both(modes), (False, False, False))
+    x = graphc.ones(2)
+    assert found(x).tolist() == [2, 3] and found.train()(x).tolist() == [11, 21]
+    found.drop.eval()
+    compiled = graphc.compile(found)
+    assert compiled(x).tolist() == [11, 21] and compiled(x).tolist() == [11, 21]
+    found.eval()
+    assert compiled(x).tolist() == [2, 3]
+    assert asked == [(False,) * 3, (True,) * 3, (True, True, False)]
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_one_graph_for_one_mode_refuses_the_other(training: bool):
+    found = module(exported(1.0, training))
+    assert found.training is training and found.train(training) is found
+    with pytest.raises(UnsupportedError, match="says nothing of the other mode"):
+        found.train(not training)
+
+
+def test_one_graph_without_modes_takes_both():
+    found = module(exported(1.0))
+    assert found.train()(graphc.ones(2)).tolist() == found.eval()(graphc.ones(2)).tolist()
+
+
+@pytest.mark.parametrize("make", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_a_copy_has_both_modes_and_its_own_memory(make: Any):
+    found = module(both, (False, False, False))
+    other = make(found)
+    with graphc.no_grad():
+        other.inner.w.mul_(0.0)
+    assert found(graphc.ones(2)).tolist() == [2, 3]
+    assert other.train()(graphc.ones(2)).tolist() == [1, 1]
+    other.drop.eval()
+    with pytest.raises(UnsupportedError, match="a copy cannot export again"):
+        other(graphc.ones(2))
+
+
+def test_hooks_of_the_model_run_and_those_of_parts_are_refused():
+    found = module(exported(1.0))
+    found.register_forward_hook(lambda m, args, result: result * 2)
+    assert found(graphc.ones(2)).tolist() == [4, 6]
+    found.inner.register_forward_hook(lambda m, args, result: None)
+    with pytest.raises(UnsupportedError, match="hooks of inner"):
+        found(graphc.ones(2))
+
+
+def test_a_part_is_not_called_by_itself():
+    with pytest.raises(UnsupportedError, match="Scale is a part of an exported model"):
+        module(exported(1.0)).inner(graphc.ones(2))
+
+
+def test_shapes_of_the_export_are_asked_for_in_compiled_code_too():
+    with pytest.raises(ShapeError, match="dimension 0 of x is 3, not 2"):
+        graphc.compile(module(exported(1.0)))(graphc.ones(3))
+
+
+def test_an_argument_that_the_graph_writes_is_written():
+    graph = AtenGraph("main", ["x"], [Step("y", "aten.mul.Tensor", (Ref("x"), 2))], (Ref("y"), Ref("y")))
+    spec = Exported(graph, [Given("x", (2,), graphc.float32)], TAKES, LEAF, ("x",), (1,), (Write(0, given=0),))
+    x = graphc.ones(2)
+    assert ImportedModule("Net", [], [], {}, spec)(x).tolist() == [2, 2] and x.tolist() == [2, 2]

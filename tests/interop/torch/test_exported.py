@@ -1,0 +1,247 @@
+"""from_torch: modules and ExportedPrograms as modules of graphc."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import pytest
+
+import graphc
+from graphc.errors import ArgumentError, ShapeError, UnsupportedError
+from tests.interop.torch.compare_modules import same
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+SCAN: Any = pytest.importorskip("torch._higher_order_ops.scan").scan
+
+
+class Net(nn.Module):
+    """Tied weights, buffers of both kinds, a constant, batch statistics, writes in place, nested calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm, self.drop = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Dropout(0.5)
+        self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.b.weight = self.a.weight
+        self.a.bias.requires_grad_(False)
+        self.register_buffer("scale", torch.tensor([2.0, 3.0, 4.0, 5.0]), persistent=False)
+        self.shift = torch.ones(4)
+
+    def forward(self, x: Any, *, factor: float = 2.0, more: Any = None) -> Any:
+        y = self.drop(self.norm(self.conv(x)).relu_()).mean((2, 3))
+        y = self.b(self.a(y)) * self.scale + self.shift
+        with torch.no_grad():
+            total = (y * 2).sum()
+        z = y.view(-1)
+        z.add_(torch.tensor(3.0))
+        return {"y": y * factor, "rest": (total, [more["k"] + 1])}
+
+
+X = torch.linspace(-1, 1, 4 * 3 * 6 * 6).reshape(4, 3, 6, 6)
+NAMED = {"factor": 3.0, "more": {"k": torch.ones(2)}}
+OURS = {"factor": 3.0, "more": {"k": graphc.ones(2)}}
+
+
+def net() -> Any:
+    torch.manual_seed(0)
+    return Net().eval()
+
+
+def tensor(x: Any) -> graphc.Tensor:
+    return graphc.tensor(x.numpy().copy())
+
+
+def test_a_module_keeps_names_ties_and_flags_and_has_memory_of_its_own():
+    model = net()
+    found = graphc.from_torch(model, (X,), NAMED)
+    assert list(found.state_dict()) == list(model.state_dict())
+    assert [n for n, _ in found.named_parameters()] == [n for n, _ in model.named_parameters()]
+    assert [n for n, _ in found.named_buffers()] == [n for n, _ in model.named_buffers()]
+    assert [n for n, _ in found.named_modules()] == [n for n, _ in model.named_modules()]
+    assert found.b.weight is found.a.weight and not found.a.bias.requires_grad and not found.training
+    expected = model(X, **NAMED)
+    with torch.no_grad():
+        model.a.weight.zero_()
+    same(found(tensor(X), **OURS), expected, 1e-5, "")
+
+
+def test_it_trains_as_pytorch_does_and_evaluates_after_it():
+    model = net()
+    model.drop.p = 0.0
+    found = graphc.from_torch(model, (X,), NAMED)
+    model.train()
+    theirs = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], 1e-3)
+    ours = graphc.optim.SGD([p for p in found.train().parameters() if p.requires_grad], 1e-3)
+    for _ in range(3):
+        theirs.zero_grad()
+        model(X, **NAMED)["y"].square().mean().backward()
+        theirs.step()
+        ours.zero_grad()
+        (found(tensor(X), **OURS)["y"] ** 2).mean().backward()
+        ours.step()
+    assert found.norm.num_batches_tracked.item() == 3
+    for (name, a), b in zip(found.state_dict().items(), model.state_dict().values(), strict=True):
+        same(a, b, 1e-4, name)
+    same(found.eval()(tensor(X), **OURS), model.eval()(X, **NAMED), 1e-4, "after training")
+
+
+def test_named_dimensions_make_one_program_for_all_sizes():
+    batch = torch.export.Dim("batch", min=2, max=64)
+    model = net()
+    found = graphc.from_torch(model, (X,), NAMED, dynamic_shapes={"x": {0: batch}, "factor": None, "more": {"k": None}})
+    assert str(found.dims) == "{'x': (batch, None, None, None)}"
+    compiled = graphc.compile(found, dims=found.dims)
+    for count in (2, 3, 4):
+        same(compiled(tensor(X[:count]), **OURS), model(X[:count], **NAMED), 1e-5, str(count))
+    assert len(compiled.programs) == 1
+    with pytest.raises(ShapeError, match=r"batch is 1, outside of 2\.\.64"):
+        found(tensor(X[:1]), **OURS)
+
+
+def test_a_file_of_it_runs_without_the_module(tmp_path: Any):
+    model = net()
+    found = graphc.from_torch(model, (X,), NAMED)
+    graphc.export(found, tensor(X), path=tmp_path / "net.gcm", **OURS)
+    loaded = graphc.load(tmp_path / "net.gcm")
+    same(loaded(tensor(X), graphc.ones(2)), model(X, **NAMED), 1e-5, "loaded")
+
+
+def test_an_exported_program_is_taken_as_it_is():
+    model = net()
+    program = torch.export.export(model, (X,), NAMED)
+    found = graphc.from_torch(program)
+    assert list(found.state_dict()) == list(model.state_dict()) and found.b.weight is found.a.weight
+    assert not found.a.bias.requires_grad and not found.training
+    same(found(tensor(X), **OURS), model(X, **NAMED), 1e-5, "program")
+    with pytest.raises(UnsupportedError, match="exported for evaluation"):
+        found.train()
+    with pytest.raises(ArgumentError, match="has its arguments"):
+        graphc.from_torch(program, (X,))
+
+
+def test_a_decomposed_program_writes_its_buffers():
+    model = nn.BatchNorm1d(4).train()
+    program = torch.export.export(model, (X[:, 0, 0, :4],)).run_decompositions()
+    found = graphc.from_torch(program)
+    same(found(tensor(X[:, 0, 0, :4])), model(X[:, 0, 0, :4]), 1e-5, "result")
+    for (name, a), b in zip(found.named_buffers(), model.buffers(), strict=True):
+        same(a, b, 1e-5, name)
+
+
+class _Odd(nn.Module):
+    def forward(self, x: Any) -> Any:
+        y = x + 1
+        return torch.fft.fft(y)
+
+
+def test_errors_and_graphs_show_the_lines_of_the_model():
+    with pytest.raises(UnsupportedError, match=r"aten\.fft_fft") as error:
+        graphc.from_torch(_Odd(), (torch.ones(3),))
+    assert "test_exported.py" in str(error.value) and "torch.fft.fft(y)" in str(error.value)
+    found = graphc.from_torch(net(), (X,), NAMED)
+    assert "test_exported.py:" in str(graphc.trace(found, tensor(X), **OURS))
+
+
+def test_element_types_that_graphc_lacks_are_refused_with_the_name():
+    with pytest.raises(UnsupportedError, match=r"torch\.bfloat16") as error:
+        graphc.from_torch(nn.Linear(2, 2, dtype=torch.bfloat16), (torch.ones(1, 2, dtype=torch.bfloat16),))
+    assert "weight" in str(error.value)
+
+
+class Two(NamedTuple):
+    """A pair with names."""
+
+    a: Any
+    b: Any
+
+
+class _Pair(nn.Module):
+    def forward(self, x: Any, pair: Any, flag: bool = True) -> Any:
+        a, b = pair
+        return type(pair)(a + x, b * 2) if flag else x
+
+
+def test_named_tuples_are_taken_and_given():
+    found = graphc.from_torch(_Pair(), (torch.ones(2), Two(torch.ones(2), torch.ones(2))))
+    result = found(graphc.ones(2), Two(graphc.ones(2), graphc.ones(2)))
+    assert type(result) is Two and result.a.tolist() == [2, 2]
+
+
+class _Branch(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x - 1, (x,))
+
+
+def test_branches_of_the_model_are_taken():
+    found = graphc.from_torch(_Branch(), (torch.ones(2),))
+    with graphc.no_grad():
+        for value in (1.0, -1.0):
+            x = torch.full((2,), value)
+            for function in (found, graphc.compile(found)):
+                same(function(tensor(x)), _Branch()(x), 1e-6, "cond")
+
+
+class _Sums(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return SCAN(lambda carry, row: (carry + row, carry * row), x[0], x)
+
+
+def test_a_scan_of_the_model_is_one_here():
+    x = torch.linspace(0, 1, 6).reshape(3, 2)
+    found = graphc.from_torch(_Sums(), (x,))
+    same(found(tensor(x)), _Sums()(x), 1e-6, "scan")
+    assert [n.op.name for n in graphc.trace(found, tensor(x)).nodes()].count("scan") == 1
+
+
+class _Writes(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros(2))
+
+    def forward(self, x: Any) -> Any:
+        self.count[0] += 1
+        x.mul_(2)
+        y = torch.tensor(1.0)
+        y += x.sum()
+        z = x.clone().unsqueeze_(0).squeeze_(0).t_()
+        z[0] = self.count[0]
+        return z, y
+
+
+def test_writes_go_where_pytorch_puts_them():
+    model, theirs = _Writes(), torch.ones(2, 3)
+    found, ours = graphc.from_torch(model, (theirs.clone(),)), graphc.ones(2, 3)
+    for _ in range(2):
+        same(found(ours), model(theirs), 1e-6, "results")
+        same(ours, theirs, 1e-6, "argument")
+        same(found.count, model.count, 1e-6, "buffer")
+
+
+def test_recurrent_layers_are_exported_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = graphc.from_torch(nn.GRU(3, 4), (torch.ones(5, 2, 3),))
+    ops = [n.op.name for n in graphc.trace(found, graphc.ones(5, 2, 3)).nodes()]
+    assert ops.count("scan") == 1
+
+
+def test_state_of_pytorch_is_loaded_afterwards():
+    model = net()
+    found = graphc.from_torch(net(), (X,), NAMED)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.5)
+    found.load_state_dict(model.state_dict())
+    same(found(tensor(X), **OURS), model(X, **NAMED), 1e-4, "loaded state")
+
+
+class _Asks(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x if x.sum() > 0 else -x
+
+
+def test_a_failed_export_is_an_error_of_graphc_with_pytorchs_reason():
+    with pytest.raises(UnsupportedError, match=r"cannot export _Asks: .*data-dependent") as error:
+        graphc.from_torch(_Asks(), (torch.ones(2),))
+    assert error.value.__cause__ is not None

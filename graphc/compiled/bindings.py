@@ -465,18 +465,13 @@ class PrepackedBinding(Binding):
         counters: list[list[int]],
         versions: list[list[int]],
     ) -> tuple[Prepacked, ...]:
-        """What is made of the arrays: that of another program where it is the same, all together otherwise."""
-        parts = [
-            ([given[self._takes[i]] for i in takes], [counters[i] for i in takes], [versions[i] for i in takes])
-            for _, takes in self._recipes
-        ]
-        found = [prepacked_store.find(recipe, *part) for (recipe, _), part in zip(self._recipes, parts, strict=True)]
-        if all(found):
-            return tuple(f for f in found if f)
-        made = self._run([used[i] for i in self._takes], [known is not None for known in found])
-        return tuple(
-            known or prepacked_store.keep(recipe, Prepacked(array, *part))
-            for known, array, part, (recipe, _) in zip(found, made, parts, self._recipes, strict=True)
+        """What is made of the arrays."""
+        return prepacked_store.prepared(
+            lambda known: self._run([used[i] for i in self._takes], known),
+            self._recipes,
+            [given[i] for i in self._takes],
+            counters,
+            versions,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
@@ -54,3 +54,27 @@ def keep(recipe: Hashable, made: Prepacked) -> Prepacked:
         if found is None:
             _kept[recipe, *map(id, made.sources)] = found = made
         return found
+
+
+def prepared(
+    run: Callable[[Sequence[bool]], list[np.ndarray]],
+    recipes: Sequence[tuple[Hashable, Sequence[int]]],
+    sources: Sequence[np.ndarray],
+    counters: Sequence[list[int]],
+    versions: Sequence[list[int]],
+) -> tuple[Prepacked, ...]:
+    """What is made of arrays: that of another program where it is the same, all together otherwise, by ``run``, which
+    is told which results are known already. Of each result ``recipes`` holds what it is known by, and which of the
+    sources it is made of."""
+    parts = [
+        ([sources[i] for i in taken], [counters[i] for i in taken], [versions[i] for i in taken])
+        for _, taken in recipes
+    ]
+    found = [find(recipe, *part) for (recipe, _), part in zip(recipes, parts, strict=True)]
+    if all(found):
+        return tuple(f for f in found if f)
+    made = run([known is not None for known in found])
+    return tuple(
+        known or keep(recipe, Prepacked(array, *part))
+        for known, array, part, (recipe, _) in zip(found, made, parts, recipes, strict=True)
+    )

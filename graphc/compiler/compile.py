@@ -166,15 +166,16 @@ def prepare_threads(code: bytes) -> None:
         pool.install(lambda: small_object("pool", emit_pool(host_target())))
 
 
-def small_object(name: str, llvm: str) -> bytes:
-    """Object code for this machine of LLVM text whose speed matters little; from the disk cache if it is there."""
+def small_object(name: str, llvm: str, quick: bool = True) -> bytes:
+    """Object code for this machine of LLVM text, whose speed matters little where it is ``quick`` to build; from the
+    disk cache if it is there."""
     target = host_target()
 
     def build() -> cache.Entry:
         manifest = Manifest(name, name, (), 0, 0, target_spec(target), cache.versions())
-        return cache.Entry(manifest, build_object(llvm, target, quick=True), np.zeros(0, np.uint8))
+        return cache.Entry(manifest, build_object(llvm, target, quick), np.zeros(0, np.uint8))
 
-    return find_or_build(cache.current(), target, ("llvm", llvm), build)[0].object
+    return find_or_build(cache.current(), target, ("llvm" if quick else "llvm optimised", llvm), build)[0].object
 
 
 def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:

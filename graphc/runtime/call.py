@@ -98,6 +98,7 @@ class Executable:
         self.sizes = SizesOfCalls(manifest)
         """The sizes that a call has."""
         self._fixed = self.sizes.fixed
+        self._ends = tuple(slots[b.name] for b in (*self.inputs, *self.outputs))
         self._places = tuple((slots[b.name], numpy_type(b), b.shape, b) for b in self.bound)
         self.arena_slot = next((slots[b.name] for b in manifest.of_class("arena")), -1)
         self.status_slot = next((slots[b.name] for b in manifest.of_class("status")), -1)
@@ -167,13 +168,45 @@ class Executable:
             self._frames.append(frame)
         return results
 
+    def run_at(
+        self,
+        addresses: Sequence[int],
+        sizes: CallSizes,
+        bound: tuple[np.ndarray, ...],
+        inputs: Callable[[], Sequence[Any]],
+    ) -> None:
+        """Runs the program on memory of others, for which the caller answers: addresses of the inputs and then of the
+        outputs, dense, of the declared types and ``sizes``, apart from what is written. A number lies there as an i64.
+        ``inputs`` makes what ``run`` takes, for the message of an error; raises what ``run`` does."""
+        try:
+            frame = self._frames.pop()
+        except IndexError:
+            frame = self._new_frame()
+        try:
+            if bound is not frame.source:
+                self._bind(frame, bound)
+            if sizes is not frame.sizes:
+                self.fit(frame, sizes)
+            pointers = frame.pointers
+            for slot, address in zip(self._ends, addresses):  # noqa: B905 (as above)
+                pointers[slot] = address
+            if frame.plain:
+                self._entry(frame.address)
+            else:
+                self._execute(frame, sizes)
+            if frame.status[0]:
+                frame.status[0] = 0
+                raise self._stopped(inputs(), bound)
+        finally:
+            self._frames.append(frame)
+
     def _sizes_of(self, inputs: Sequence[Any]) -> CallSizes:
         """The sizes of a call of a program with named dimensions."""
         if len(inputs) != len(self.inputs):
             raise self._wrong_count("input", self.inputs, len(inputs))
         for array, spec in zip(inputs, self.inputs, strict=True):
             if spec.shape and not isinstance(array, np.ndarray):
-                self._check(spec, array)
+                self.check(spec, array)
         try:
             return self.sizes.of_inputs(inputs)
         except (ArgumentError, ShapeError) as error:
@@ -295,7 +328,7 @@ class Executable:
         frame.copies = []
         for (slot, dtype, shape, spec), array in zip(self._places, bound, strict=True):
             if type(array) is not _NDARRAY or array.dtype is not dtype or array.shape != shape:
-                self._check(spec, array)
+                self.check(spec, array)
             if spec.written and not array.flags.writeable:
                 raise ArgumentError(f"{_title(spec)} is written by {self.manifest.name}, but its array is read-only")
             dense = array
@@ -343,10 +376,11 @@ class Executable:
             value = _scalar(spec, value)
         elif spec.equals is not None:
             value = np.asarray(value, np.int64)
-        self._check(spec, value)
+        self.check(spec, value)
         return np.require(value, numpy_type(spec), ["C", "A"])
 
-    def _check(self, spec: BufferSpec, value: Any) -> None:
+    def check(self, spec: BufferSpec, value: Any) -> None:
+        """Raises unless a value is an array of the declared shape and element type."""
         if not isinstance(value, np.ndarray | np.generic):
             raise ArgumentError(
                 f"{_title(spec)} is a {type(value).__name__}, {self.manifest.name} takes a NumPy array",
@@ -374,7 +408,7 @@ class Executable:
         taken = [(spec, frame.pointers[slot]) for slot, _, _, spec in sizes.inputs]
         taken += [(spec, frame.pointers[slot]) for slot, _, _, spec in self._places]
         for array, (slot, _, _, spec) in zip(out, sizes.outputs, strict=True):
-            self._check(spec, array)
+            self.check(spec, array)
             flags = array.flags
             if flags.num & _DENSE != _DENSE or not flags.writeable or not array.dtype.isnative:
                 raise ArgumentError(f"the array for {_title(spec)} is not dense and writeable", remedy="np.empty(...)")

@@ -14,6 +14,8 @@ SYMBOL = "graphc_threads"
 """Symbol by which compiled programs know the record."""
 _CGROUP = Path("/sys/fs/cgroup")
 _count = 0
+_is_chosen = False
+"""Whether ``set_num_threads`` has been called."""
 
 
 class _Record(ctypes.Structure):
@@ -41,9 +43,22 @@ def set_num_threads(count: int) -> None:
 
     Raises ArgumentError for anything but an int from 1 to 256.
     """
-    global _count
+    global _is_chosen
     if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MAX_THREADS:
         raise ArgumentError(f"{count!r} is no number of threads", remedy=f"an int from 1 to {MAX_THREADS}")
+    _is_chosen = True
+    _use(count)
+
+
+def follow(count: int) -> None:
+    """Uses as many threads as another library does, in whose place graphc computes, unless ``set_num_threads`` or
+    GRAPHC_THREADS has said how many."""
+    if not _is_chosen and not config.read().threads:
+        _use(min(max(count, 1), MAX_THREADS))
+
+
+def _use(count: int) -> None:
+    global _count
     _count = count
     if connected():
         _record.count = count

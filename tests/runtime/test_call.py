@@ -14,6 +14,7 @@ import pytest
 
 from graphc.errors import ArgumentError, ArtifactError, DTypeError, GraphcError, ShapeError
 from graphc.runtime import arena
+from graphc.runtime.arena import address_of
 from graphc.runtime.call import OWN_ARENA, Executable
 from graphc.runtime.loader import load_object
 from tests.runtime.native import build, executable, manifest
@@ -51,6 +52,15 @@ def test_outputs_and_states(program: Executable, x: np.ndarray, w: np.ndarray, s
     np.testing.assert_array_equal(y, x * w + np.float32(0.5))
     np.testing.assert_array_equal(s, x)
     program.run([x], (w, s))
+    np.testing.assert_array_equal(s, x + x)
+
+
+def test_a_call_on_memory_of_others(program: Executable, x: np.ndarray, w: np.ndarray, s: np.ndarray):
+    y, bound = np.zeros(N, np.float32), (w, s)
+    assert program.sizes.fixed is not None
+    for _ in range(2):
+        program.run_at([address_of(x), address_of(y)], program.sizes.fixed, bound, lambda: [x])
+        np.testing.assert_array_equal(y, program.run([x], (w, np.zeros(N, np.float32)))[0])
     np.testing.assert_array_equal(s, x + x)
 
 

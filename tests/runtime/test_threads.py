@@ -164,3 +164,17 @@ print(THREADS.encode() in large.object, threads.connected(), pool.workers())
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "False False\nTrue True 0\n"
+
+
+def test_another_library_is_followed_unless_a_number_was_chosen(monkeypatch: pytest.MonkeyPatch):
+    with thread_count(2):
+        threads.follow(1)
+        assert threads.get_num_threads() == 2
+        monkeypatch.setattr(threads, "_is_chosen", False)
+        monkeypatch.delenv("GRAPHC_THREADS", raising=False)
+        for wanted, used in ((1, 1), (1000, threads.MAX_THREADS), (3, 3)):
+            threads.follow(wanted)
+            assert threads.get_num_threads() == used
+        monkeypatch.setenv("GRAPHC_THREADS", "2")
+        threads.follow(4)
+        assert threads.get_num_threads() == 3

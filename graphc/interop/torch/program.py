@@ -2,31 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+import ctypes
+from collections.abc import Callable, Collection, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from graphc.base.assumptions import Assumptions
+from graphc.base.dtypes import DType
+from graphc.base.errors import CompileError, UnsupportedError
+from graphc.base.locks import Lock
 from graphc.base.shape_patterns import Number, ShapePatterns
+from graphc.base.size import at
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.files.manifest import PREPACKED
-from graphc.interop.aten.graph import AtenGraph
+from graphc.interop.aten.graph import AtenGraph, Ref
 from graphc.interop.aten.run import Runner
-from graphc.interop.torch.fx import dtype_of
+from graphc.interop.torch.fx import DTYPES, dtype_of
+from graphc.interop.torch.layout import Layout, exact_strides, is_dense, layout_of
 from graphc.interop.torch.sizes import Sizes
 from graphc.interop.torch.weights import Weights
 from graphc.ir.graph.graph import Value
 from graphc.ir.graph.interpret import Reemitter, assumed, settle
+from graphc.runtime import threads
+from graphc.runtime.call_sizes import REMEMBERED, CallSizes
 from graphc.tensors.generator import PATH as GENERATOR
 from graphc.tensors.structure import NumberTensor
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.trace import Traced, trace_function
 
+_empty: Callable[..., torch.Tensor] = getattr(
+    import_module("torch._C._dynamo.guards"),
+    "_empty_strided_cpu",
+    lambda sizes, strides, dtype: torch.empty_strided(sizes, strides, dtype=dtype),
+)
+"""An uninitialised tensor; Dynamo's function takes half the time of torch.empty_strided."""
+_thread_count = torch.get_num_threads
+_TORCH = {ours.name: theirs for theirs, ours in DTYPES.items()}
+
 
 class Program:
-    """A graph of ATen operators as native code, called with tensors of PyTorch and ints."""
+    """A graph of ATen operators as native code, called with tensors of PyTorch and ints.
+
+    Arguments are read where they lie, results lie in memory of PyTorch. Arguments that lie in another order than the
+    examples did are copied first. It uses as many threads as PyTorch does, unless graphc was told how many. Several
+    threads may call it at once."""
 
     def __init__(
         self,
@@ -46,27 +68,44 @@ class Program:
         Raises UnsupportedError and what a trace raises."""
         self._boxed_call = True
         """By which AOTAutograd knows that it takes a list; with the instance, from which Dynamo's wrapper copies it."""
-        sizes = sizes or Sizes()
-        self.assumptions = assumptions or Assumptions()
-        leaves, shapes = zip(*[_leaf(e, sizes) for e in examples], strict=True) if examples else ((), ())
-        patterns = ShapePatterns(shapes, graph.inputs)
-        orders = [order_of(o) for o in outputs]
-        runner = Runner(graph)
-
-        def run(*args: Any) -> list[Any]:
-            found = runner(*args)
-            return [_laid(value, order) for value, order in zip(found, orders, strict=True)]
-
         self._random: np.ndarray | None = None
         """The seed and the step of random numbers: each call takes a seed from PyTorch's generator."""
-        self._empty = [i for i, value in enumerate(graph.output) if value is None]
+        self._lock = Lock()
+        """Calls that draw random numbers take turns."""
+        sizes = sizes or Sizes()
+        self.assumptions = assumptions or Assumptions()
+        self._arguments = [_Argument.of(e, sizes) for e in examples]
+        self._results = _results(graph, outputs, sizes)
+        self._patterns = ShapePatterns([a.shape for a in self._arguments], graph.inputs)
         traced = trace_function(
-            run, leaves, name=graph.name, patterns=patterns, modules=(), assumptions=self.assumptions
+            self._traceable(graph),
+            [a.leaf() for a in self._arguments],
+            name=graph.name,
+            patterns=self._patterns,
+            modules=(),
+            assumptions=self.assumptions,
         )
-        self._made(traced, weights, watch)
-        self._orders = [o for i, o in enumerate(orders) if i not in self._empty]
+        # NOTE: the memory of a weight is read whenever it is prepared; another one would be a copy of what it was once.
+        dense = {i for i in weights if is_dense(examples[i])}
+        self._compile(traced, dense, watch)
+        self._made = [r for r in self._results if r.is_made]
+        self._all_made = len(self._made) == len(self._results)
+        self._plans: dict[Any, _Plan] = {}
+        """What calls do, by element types, sizes and strides of the arguments that are no weights."""
+        self._threads = 0
 
-    def _made(self, traced: Traced, weights: Collection[int], watch: str) -> None:
+    def _traceable(self, graph: AtenGraph) -> Callable[..., list[Any]]:
+        """The graph as a function of arrays that gives arrays, as they lie in memory."""
+        runner = Runner(graph)
+
+        def run(*arrays: Any) -> list[Any]:
+            given = [a.viewed(array) for a, array in zip(self._arguments, arrays, strict=True)]
+            found = runner(*given)
+            return [r.stored(value) for r, value in zip(self._results, found, strict=True) if r.is_made]
+
+        return run
+
+    def _compile(self, traced: Traced, weights: Collection[int], watch: str) -> None:
         graph = traced.graph
         graph.assumptions = tuple(self.assumptions.found.values())
         settled = settle(graph)
@@ -82,20 +121,194 @@ class Program:
         self._inputs = [i for i in range(len(traced.inputs)) if i not in weights]
         paths = [spec.path for spec in self.program.bound]
         made = {PREPACKED + spec.name: i for i, spec in enumerate(first.outputs)} if first else {}
-        self._weights = Weights(first, [state[p] if p in state else made.get(p, p) for p in paths], watch)
+        sources = [state[p] if p in state else made.get(p, p) for p in paths]
+        layouts = {i: layout for i in weights if (layout := self._arguments[i].layout) is not None}
+        self._weights = Weights(first, sources, layouts, watch)
 
     def __call__(self, args: list[Any]) -> list[Any]:
         """The results for these arguments; the list is emptied."""
-        if self._random is not None:
-            self._random[:] = torch.empty((), dtype=torch.int64).random_().item(), 0
-        given = [_array(args[i]) for i in self._inputs]
+        if (count := _thread_count()) != self._threads:
+            self._threads = count
+            threads.follow(count)
+        given = [args[i] for i in self._inputs]
+        key = tuple([x if type(x) is int else (x.dtype, x.shape, x.stride()) for x in given])
+        plan = self._plans.get(key) or self._planned(key, args)
+        for n, layout in plan.moved:
+            given[n] = layout.held(given[n])
         bound = self._weights.arrays(args)
+        addresses = [x.data_ptr() for x in given] if plan.numbers is None else _addresses(given, plan.numbers)
+        results: list[Any] = []
+        for sizes, strides, dtype in plan.results:
+            result = _empty(sizes, strides, dtype)
+            results.append(result)
+            addresses.append(result.data_ptr())
+        if self._random is None:
+            self.program.run_at(addresses, plan.sizes, bound, lambda: self._arrays(given))
+        else:
+            with self._lock:
+                self._random[:] = torch.empty((), dtype=torch.int64).random_().item(), 0
+                self.program.run_at(addresses, plan.sizes, bound, lambda: self._arrays(given))
+        if not self._all_made:
+            results = [results[n] if n >= 0 else rest(args) for n, rest in plan.rest]
         args.clear()
-        found = self.program.run(given, bound)
-        results: list[Any] = [_tensor(array, order) for array, order in zip(found, self._orders, strict=True)]
-        for i in self._empty:
-            results.insert(i, None)
         return results
+
+    def _planned(self, key: tuple[Any, ...], args: Sequence[Any]) -> _Plan:
+        """What calls on arguments of these sizes do. Raises ShapeError where they do not fit."""
+        shapes = [a.shape_of(x) for a, x in zip(self._arguments, args, strict=True)]
+        values = self._patterns.solve(shapes)
+        given = [(self._arguments[i], args[i], shapes[i]) for i in self._inputs]
+        sizes = self._sizes([shape for *_, shape in given], {d.name: size for d, size in values.items()})
+        for (*_, spec), (argument, x, shape) in zip(sizes.inputs, given, strict=True):
+            if argument.layout is not None:
+                self.program.check(spec, np.broadcast_to(np.empty((), dtype_of(x.dtype).numpy), shape))
+        moved = [
+            (n, a.layout)
+            for n, (a, x, _) in enumerate(given)
+            if a.layout is not None and not a.layout.fits(x.shape, x.stride())
+        ]
+        numbers = [None if a.layout is not None else ctypes.c_int64(x) for a, x, _ in given]
+        results = [r.kind(shape) for r, (_, _, shape, _) in zip(self._made, sizes.outputs, strict=True)]
+        plan = _Plan(
+            sizes,
+            tuple(moved),
+            numbers if any(n is not None for n in numbers) else None,
+            tuple(results),
+            tuple([(r.number, _rest(r.value, values)) for r in self._results]),
+        )
+        if len(self._plans) >= REMEMBERED:
+            self._plans.clear()
+        self._plans[key] = plan
+        return plan
+
+    def _sizes(self, shapes: Sequence[tuple[int, ...]], values: dict[str, int]) -> CallSizes:
+        sizes = self.program.sizes
+        return sizes.fixed or (sizes.of_values(values) if sizes.are_given else sizes.of_shapes(tuple(shapes)))
+
+    def _arrays(self, given: Sequence[Any]) -> list[Any]:
+        """What the program is called with, for the message of an error."""
+        layouts = [self._arguments[i].layout for i in self._inputs]
+        return [x if layout is None else layout.array(x) for x, layout in zip(given, layouts, strict=True)]
+
+
+class _Plan(NamedTuple):
+    """What calls on arguments of the same sizes have in common."""
+
+    sizes: CallSizes
+    moved: tuple[tuple[int, Layout], ...]
+    """The inputs that lie in another order than the program takes them in."""
+    numbers: list[ctypes.c_int64 | None] | None
+    """In the places of the inputs that are numbers where these lie in memory; None where there are none."""
+    results: tuple[tuple[tuple[int, ...], tuple[int, ...], torch.dtype], ...]
+    """Sizes, strides and element type of each tensor that is made."""
+    rest: tuple[tuple[int, Callable[[Sequence[Any]], Any]], ...]
+    """Of each result its number among those that are made, or -1 and what it is of the arguments."""
+
+
+class _Argument(NamedTuple):
+    """A tensor or a number that a call gives."""
+
+    layout: Layout | None
+    """How the tensor lies in memory; None of a number."""
+    shape: Any
+    """Of the array that it is taken for."""
+    dtype: DType | None
+
+    @classmethod
+    def of(cls, example: Any, sizes: Sizes) -> _Argument:
+        if isinstance(example, (int, torch.SymInt)):
+            return cls(None, Number((sizes.of(example),)), None)
+        if not isinstance(example, torch.Tensor):
+            raise UnsupportedError(f"an argument of {type(example).__name__}")
+        layout = layout_of(example)
+        return cls(layout, layout.shape(sizes.shape(example.shape)), dtype_of(example.dtype))
+
+    def leaf(self) -> Tensor:
+        """What stands for it in a trace."""
+        if self.dtype is None:
+            return NumberTensor.of(0)
+        return Tensor._wrap(np.broadcast_to(np.zeros((), self.dtype.numpy), [1 for _ in self.shape]))
+
+    def viewed(self, array: Any) -> Any:
+        """The tensor of an array."""
+        return array if self.layout is None else self.layout.viewed(array)
+
+    def shape_of(self, value: Any) -> tuple[int, ...]:
+        """The shape of the array for an argument, the number itself for one."""
+        return (value,) if self.layout is None else self.layout.shape(value.shape)
+
+
+class _Result(NamedTuple):
+    """What a call gives in one place."""
+
+    number: int = -1
+    """Among the tensors that the native code makes; -1 where it makes none for this place."""
+    is_made: bool = False
+    """Whether it is the first with this number."""
+    value: Any = None
+    """An argument by its number (see _Given), None, a number or the size that is one."""
+    dtype: DType | None = None
+    sizes: Sequence[Any] = ()
+    layout: Layout | None = None
+    strides: tuple[int, ...] | None = None
+    """Where no call changes them."""
+
+    def stored(self, value: Any) -> Any:
+        """The array of a result, of the element type that PyTorch gives it."""
+        if not isinstance(value, Tensor) or self.layout is None or value.dim() != len(self.layout.order):
+            raise CompileError(f"a result {value!r} where PyTorch computes a tensor of sizes {list(self.sizes)}")
+        for found, wanted in zip(value.shape, self.sizes, strict=True):
+            if isinstance(found, int) and isinstance(wanted, int) and found != wanted:
+                raise CompileError(f"a result of sizes {list(value.shape)}, PyTorch computes {list(self.sizes)}")
+        return self.layout.stored(value if value.dtype is self.dtype else value.to(self.dtype))
+
+    def kind(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...], torch.dtype]:
+        """Sizes, strides and element type of the tensor for this shape of the array."""
+        assert self.layout is not None and self.dtype is not None
+        sizes = self.layout.sizes(shape)
+        return sizes, self.strides or self.layout.strides(sizes), _TORCH[self.dtype.name]
+
+
+class _Given(NamedTuple):
+    """An argument that is a result too."""
+
+    number: int
+
+
+def _results(graph: AtenGraph, outputs: Sequence[Any], sizes: Sizes) -> list[_Result]:
+    """What calls give. An argument is given back itself, and what stands in two places is made once."""
+    found: list[_Result] = []
+    numbers: dict[str, int] = {}
+    for value, output in zip(graph.output, outputs, strict=True):
+        if not isinstance(value, Ref):
+            found.append(_Result(value=value))
+        elif isinstance(output, (int, torch.SymInt)):
+            found.append(_Result(value=sizes.of(output)))
+        elif value.name in graph.inputs:
+            found.append(_Result(value=_Given(graph.inputs.index(value.name))))
+        elif value.name in numbers:
+            found.append(_Result(numbers[value.name]))
+        else:
+            numbers[value.name] = len(numbers)
+            layout, strides = layout_of(output), exact_strides(output)
+            shape, dtype = sizes.shape(output.shape), dtype_of(output.dtype)
+            found.append(_Result(numbers[value.name], True, None, dtype, shape, layout, strides))
+    return found
+
+
+def _rest(value: Any, values: Any) -> Callable[[Sequence[Any]], Any]:
+    if isinstance(value, _Given):
+        number = value.number
+        return lambda args: args[number]
+    known = at(value, values)
+    return lambda _: known
+
+
+def _addresses(given: Sequence[Any], numbers: Sequence[ctypes.c_int64 | None]) -> list[int]:
+    """Where inputs lie, of which some are numbers."""
+    return [
+        x.data_ptr() if number is None else ctypes.addressof(number) for x, number in zip(given, numbers, strict=True)
+    ]
 
 
 class _Marker(Reemitter):
@@ -109,40 +322,3 @@ class _Marker(Reemitter):
         if value not in self._paths:
             return super().copy_input(value)
         return self.target.add_input(value.type, value.name, "weight", self._paths[value])
-
-
-def _leaf(example: Any, sizes: Sizes) -> tuple[Tensor, Any]:
-    """What stands for an argument in a trace, and its shape."""
-    if isinstance(example, (int, torch.SymInt)):
-        size = sizes.of(example)
-        return NumberTensor.of(0), Number((size,))
-    shape = sizes.shape(example.shape)
-    dtype = dtype_of(example.dtype)
-    return Tensor._wrap(np.broadcast_to(np.zeros((), dtype.numpy), [1 for _ in shape])), shape
-
-
-def order_of(output: Any) -> tuple[int, ...] | None:
-    """The dimensions of a result from the one with the largest stride to that with the smallest, as PyTorch's own
-    kernels leave them; None where that is their order."""
-    if not isinstance(output, torch.Tensor) or output.dim() < 2:
-        return None
-    known = [int(s) if not isinstance(s, torch.SymInt) else s for s in output.stride()]
-    if output.is_contiguous() or any(isinstance(s, torch.SymInt) for s in known) or 0 in known:
-        return None
-    return tuple(sorted(range(output.dim()), key=lambda d: -known[d]))
-
-
-def _laid(value: Any, order: tuple[int, ...] | None) -> Any:
-    """A result with its dimensions in the order in which they lie in memory."""
-    if not isinstance(value, Tensor) or order is None:
-        return value
-    return value.permute(order)
-
-
-def _array(argument: Any) -> Any:
-    return argument if isinstance(argument, int) else argument.detach().numpy()
-
-
-def _tensor(array: np.ndarray, order: tuple[int, ...] | None) -> torch.Tensor:
-    found = torch.from_numpy(array)
-    return found if order is None else found.permute(tuple(np.argsort(order)))

@@ -1,13 +1,26 @@
-"""Parameters and buffers of PyTorch that a program reads: what is prepared of them, and when it is prepared again."""
+"""Parameters and buffers of PyTorch that a program reads: what is prepared of them, and when it is prepared again.
+
+PyTorch counts the writes of its own operators to a tensor, but not those through ``p.data``, ``p.numpy()`` and DLPack,
+nor another memory given to ``p.data``. Dynamo's guards look at types, sizes and strides, and not at whether a parameter
+is the same object: blocks of one kind share a graph. So each call looks where its weights lie, and what is prepared
+belongs to those places. What is prepared of them holds in ``live`` programs while their contents are what they were,
+which is looked at in each call; in ``frozen`` ones for ever. Weights that a program reads as they are need no look.
+"""
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Sequence
+import weakref
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from graphc.base.locks import Lock
+from graphc.compiled import prepacked_store
+from graphc.compiled.prepacked_store import Prepacked
+from graphc.compiler.contents import Comparison, Content
+from graphc.files.manifest import Recipe
+from graphc.interop.torch.layout import Layout
 from graphc.runtime.call import Executable
 
 LIVE, FROZEN = "live", "frozen"
@@ -16,42 +29,104 @@ LIVE, FROZEN = "live", "frozen"
 class Weights:
     """The arrays that a program takes beside its inputs."""
 
-    def __init__(self, first: Executable | None, sources: Sequence[Any], watch: str):
+    def __init__(self, first: Executable | None, sources: Sequence[Any], layouts: Mapping[int, Layout], watch: str):
         """``first`` prepares arrays of weights. Of each array of the program ``sources`` says what it is: an array, the
-        path of an argument, or the number of a result of ``first``. ``watch`` is ``live`` (a write of any kind is
-        seen: contents are compared in each call) or ``frozen`` (prepared once)."""
+        path of an argument, or the number of a result of ``first``. ``layouts`` are those of the arguments. ``watch``
+        is ``live`` (a write of any kind is seen) or ``frozen`` (what is prepared stays as it is, and a write may be
+        seen or not)."""
         self._first = first
-        self._sources = list(sources)
-        self._watch = watch
+        self._sources = tuple(sources)
+        self._layouts = layouts
+        self._is_live = watch == LIVE
         self._taken = [int(spec.path) for spec in first.inputs] if first else []
-        self._plain = [int(s) for s in sources if isinstance(s, str)]
-        self._key: Any = None
-        self._made: list[np.ndarray] = []
-        self._bound: tuple[np.ndarray, ...] | None = None
-        self._places: list[int] = []
-        self._kept: list[Any] = []
+        self._numbers = sorted({*self._taken, *[int(s) for s in sources if isinstance(s, str)]})
+        """The arguments that are read."""
+        recipes = [Recipe.parse(s.path) if s.path else Recipe("", ()) for s in first.outputs] if first else []
+        machine = first.manifest.target if first else None
+        self._recipes = [(r.digest and (r.digest, machine), r.inputs) for r in recipes]
+        self._bound: dict[tuple[int, ...], _Bound] = {}
+        """By the places of the arguments that are read."""
+        self._lock = Lock()
 
     def arrays(self, args: Sequence[Any]) -> tuple[np.ndarray, ...]:
         """What the program takes for these arguments; the same tuple while nothing has changed."""
-        if self._bound is not None and self._watch == FROZEN:
-            return self._bound
-        plain = [args[i].data_ptr() for i in self._plain]
-        key = [self._key_of(args[i]) for i in self._taken]
-        if self._bound is None or plain != self._places or key != self._key:
-            if self._bound is None or key != self._key:
-                given = [args[i].detach().numpy() for i in self._taken]
-                self._made = self._first.run(given) if self._first else []
-                self._key = key
-            self._places = plain
-            self._bound = tuple([self._array(s, args) for s in self._sources])
-        return self._bound
+        places = tuple([args[i].data_ptr() for i in self._numbers])
+        found = self._bound.get(places)
+        if found is None:
+            found = self._bind(args, places)
+        elif self._is_live and found.comparison is not None:
+            found.comparison.look()
+            if found.counters != found.versions:
+                self._prepare(found)
+        return found.arrays
 
-    def _array(self, source: Any, args: Sequence[Any]) -> np.ndarray:
-        if isinstance(source, str):
-            return args[int(source)].detach().numpy()
-        return self._made[source] if isinstance(source, int) else source
+    def made(self) -> list[np.ndarray]:
+        """The arrays that it has made of weights and keeps."""
+        return [part.array for found in self._bound.values() for part in found.prepared]
+
+    def _bind(self, args: Sequence[Any], places: tuple[int, ...]) -> _Bound:
+        with self._lock:
+            # NOTE: parameters that lie elsewhere by now, or are gone, will not be seen at these places again; without
+            # this their memory would be kept.
+            for old in [key for key, bound in self._bound.items() if not bound.holds()]:
+                del self._bound[old]
+            found = _Bound(args, self._numbers, self._taken, self._layouts)
+            self._prepare(found)
+            self._bound[places] = found
+        return found
+
+    def _prepare(self, found: _Bound) -> None:
+        with self._lock:
+            if found.comparison is not None and not found.prepared:
+                found.comparison.look()
+            versions = [counter.copy() for counter in found.counters]
+            if found.arrays and versions == found.versions:
+                return  # Another thread was faster.
+            first = self._first
+            if first is not None:
+                found.prepared = prepacked_store.prepared(
+                    lambda known: first.run([c.array for c in found.contents], (), first.outputs_together(known)),
+                    self._recipes,
+                    [c.array for c in found.contents],
+                    found.counters,
+                    versions,
+                )
+            found.arrays = tuple([self._array(source, found) for source in self._sources])
+            found.versions = versions
 
     @staticmethod
-    def _key_of(tensor: Any) -> Any:
-        array = np.ascontiguousarray(tensor.detach().numpy())
-        return tensor.data_ptr(), zlib.crc32(array.reshape(-1).view(np.uint8).data)
+    def _array(source: Any, found: _Bound) -> np.ndarray:
+        if isinstance(source, str):
+            return found.given[int(source)]
+        return found.prepared[source].array if isinstance(source, int) else source
+
+
+class _Bound:
+    """The weights of some calls, by where they lie. While it lives, nothing else can lie there."""
+
+    def __init__(
+        self, args: Sequence[Any], numbers: Sequence[int], taken: Sequence[int], layouts: Mapping[int, Layout]
+    ):
+        self._tensors = [(weakref.ref(args[i]), args[i].data_ptr()) for i in numbers]
+        self.given = {i: layouts[i].array(args[i]) for i in numbers}
+        """The array of each argument that is read, which keeps its memory."""
+        self.contents = [_content(self.given[i]) for i in taken]
+        self.comparison = Comparison(self.contents) if taken else None
+        self.counters = [content.counter for content in self.contents]
+        self.versions: list[list[int]] = []
+        """What the counters were when the arrays were made."""
+        self.prepared: tuple[Prepacked, ...] = ()
+        self.arrays: tuple[np.ndarray, ...] = ()
+
+    def holds(self) -> bool:
+        """Whether the tensors are alive and lie where they lay."""
+        return all((tensor := ref()) is not None and tensor.data_ptr() == place for ref, place in self._tensors)
+
+
+_contents: weakref.WeakValueDictionary[Any, Content] = weakref.WeakValueDictionary()
+"""Of all programs, by where and what they are: several programs of a model look at the same one."""
+
+
+def _content(array: np.ndarray) -> Content:
+    key = array.ctypes.data, array.dtype.str, array.shape
+    return _contents.get(key) or _contents.setdefault(key, Content(array))

@@ -1,35 +1,174 @@
-"""What is prepared of weights, and when again."""
+"""What is prepared of weights, and when again: each kind of write between two calls."""
 
 from __future__ import annotations
 
+import gc
+import weakref
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
+from graphc.interop.aten.graph import AtenGraph, Ref, Step
+
 torch = pytest.importorskip("torch")
-weights: Any = pytest.importorskip("graphc.interop.torch.weights")
+program: Any = pytest.importorskip("graphc.interop.torch.program")
+N = 64
+PRODUCT = AtenGraph(
+    "main", ["x", "w", "b"], [Step("y", "aten.addmm.default", (Ref("b"), Ref("x"), Ref("w")))], [Ref("y")]
+)
+X = torch.randn(8, N) if torch else None
 
 
-class _Spec:
-    path = "1"
+def product(watch: str, w: Any, b: Any) -> Any:
+    """A program of a product whose matrix is packed, while its bias is read where it lies."""
+    x = X[:, : len(w)]
+    return program.Program(PRODUCT, [x, w, b], [torch.addmm(b, x, w)], {1, 2}, watch)
 
 
-class _First:
-    inputs = (_Spec,)
-    runs = 0
-
-    def run(self, given: list[Any]) -> list[Any]:
-        self.runs += 1
-        return [given[0] * 2]
+def weight() -> Any:
+    return torch.nn.Parameter(torch.randn(N, N)), torch.nn.Parameter(torch.randn(N))
 
 
-@pytest.mark.parametrize(("watch", "runs"), [("live", 2), ("frozen", 1)])
-def test_live_weights_are_prepared_again_after_a_write_of_any_kind(watch: str, runs: int):
-    first, own, args = _First(), np.zeros(1), [torch.zeros(1), torch.ones(4)]
-    found = weights.Weights(first, ["0", 0, own], watch)
-    before = found.arrays(args)
-    assert found.arrays(args) is before and before[2] is own and before[1].tolist() == [2] * 4
-    args[1].numpy()[2] = 5
-    assert (found.arrays(args) is before) == (watch == "frozen")
-    assert first.runs == runs
+def _data(w: Any) -> None:
+    w.data.mul_(2)
+
+
+def _numpy(w: Any) -> None:
+    w.detach().numpy()[3, 5] += 1
+
+
+def _dlpack(w: Any) -> None:
+    torch.from_dlpack(w.detach())[-1, -1] = 7
+
+
+def _replaced(w: Any) -> None:
+    w.data = torch.randn(N, N)
+
+
+def _optimizer(w: Any) -> None:
+    w.grad = torch.ones_like(w)
+    torch.optim.SGD([w], lr=0.1, foreach=True).step()
+
+
+def _copied(w: Any) -> None:
+    w.copy_(torch.randn(N, N))
+
+
+def _loaded(w: Any) -> None:
+    holder = torch.nn.Module()
+    holder.w = w
+    holder.load_state_dict({"w": torch.randn(N, N)})
+
+
+def _bytes(w: Any) -> None:
+    view = memoryview(w.detach().numpy()).cast("B")
+    view[-1] ^= 0x80
+
+
+def _exchanged(w: Any) -> None:
+    w.data[[0, 1]] = w.data[[1, 0]]
+
+
+def _negated(w: Any) -> None:
+    w.neg_()
+
+
+WRITES = [
+    *(_data, _numpy, _dlpack, _replaced, _optimizer, _copied, _loaded, _bytes, _exchanged, _negated),
+]
+
+
+@pytest.mark.parametrize("write", WRITES, ids=lambda w: w.__name__)
+@torch.no_grad()
+def test_a_write_of_any_kind_between_two_calls_is_seen(write: Callable[[Any], None]):
+    w, b = weight()
+    run = product("live", w, b)
+    for _ in range(2):
+        torch.testing.assert_close(run([X, w, b])[0], torch.addmm(b, X, w))
+    assert run._weights.made()
+    write(w)
+    b.add_(1)
+    torch.testing.assert_close(run([X, w, b])[0], torch.addmm(b, X, w))
+    torch.testing.assert_close(run([X, w, b])[0], torch.addmm(b, X, w))
+
+
+@torch.no_grad()
+def test_nothing_is_prepared_while_nothing_is_written():
+    w, b = weight()
+    run = product("live", w, b)
+    run([X, w, b])
+    (made,) = run._weights.made()
+    run([X, w, b])
+    assert run._weights.made()[0] is made
+
+
+@torch.no_grad()
+def test_frozen_weights_are_prepared_once_for_each_place():
+    w, b = weight()
+    run = product("frozen", w, b)
+    before = run([X, w, b])[0]
+    w.mul_(2)
+    assert torch.equal(run([X, w, b])[0], before)
+    other = torch.nn.Parameter(w.detach().clone())
+    torch.testing.assert_close(run([X, other, b])[0], torch.addmm(b, X, other))
+    assert torch.equal(run([X, w, b])[0], before)
+
+
+@pytest.mark.parametrize("watch", ["live", "frozen"])
+@torch.no_grad()
+def test_blocks_that_share_a_program_have_their_own_weights(watch: str):
+    blocks = [weight() for _ in range(3)]
+    run = product(watch, *blocks[0])
+    for _ in range(2):
+        for w, b in blocks:
+            torch.testing.assert_close(run([X, w, b])[0], torch.addmm(b, X, w))
+    assert len(run._weights.made()) == 3
+
+
+@torch.no_grad()
+def test_weights_that_are_gone_or_lie_elsewhere_are_not_kept():
+    w, b = weight()
+    run = product("live", w, b)
+    run([X, w, b])
+    kept = weakref.ref(run._weights.made()[0])
+    w.data = torch.randn(N, N)
+    run([X, w, b])
+    gc.collect()
+    assert kept() is None and len(run._weights.made()) == 1
+
+
+@torch.no_grad()
+def test_programs_share_what_they_prepare_of_the_same_weights():
+    w, b = weight()
+    first, second = product("live", w, b), product("live", w, b)
+    first([X, w, b])
+    second([X, w, b])
+    assert first._weights.made()[0] is second._weights.made()[0]
+    w.add_(1)
+    first([X, w, b])
+    torch.testing.assert_close(second([X, w, b])[0], torch.addmm(b, X, w))
+    assert first._weights.made()[0] is second._weights.made()[0]
+    kept = weakref.ref(first._weights.made()[0])
+    del first, second
+    gc.collect()
+    assert kept() is None
+
+
+@torch.no_grad()
+def test_a_weight_that_is_not_dense_is_an_argument_like_others():
+    whole, b = torch.randn(N, 2 * N), torch.randn(N)
+    w = whole[:, :N]
+    run = product("live", w, b)
+    run([X, w, b])
+    whole.mul_(2)
+    torch.testing.assert_close(run([X, w, b])[0], torch.addmm(b, X, w))
+
+
+@torch.no_grad()
+def test_a_transposed_weight_is_taken_as_it_lies():
+    w, b = torch.randn(N, N).t(), torch.randn(N)
+    run = product("live", w, b)
+    torch.testing.assert_close(run([X, w, b])[0], torch.addmm(b, X, w))
+    w.mul_(2)
+    torch.testing.assert_close(run([X, w, b])[0], torch.addmm(b, X, w))

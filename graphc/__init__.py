@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from graphc.compiled.step import compile_step
     from graphc.drawing.show import picture
     from graphc.interop.from_torch import from_torch
+    from graphc.interop.pt2.program import from_pt2
     from graphc.ops.define_op import define_op
     from graphc.runtime.threads import get_num_threads, set_num_threads
     from graphc.serialize.state_file import load_state, save_state
@@ -68,6 +69,7 @@ _LATER = {
     "define_op": "graphc.ops.define_op:define_op",
     "errors": "graphc.errors",
     "export": "graphc.compiled.model_file:export",
+    "from_pt2": "graphc.interop.pt2.program:from_pt2",
     "from_torch": "graphc.interop.from_torch:from_torch",
     "func": "graphc.func",
     "get_num_threads": "graphc.runtime.threads:get_num_threads",

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from graphc.cli import arguments, breakdown, console, targets
+from graphc.cli import arguments, breakdown, console, exported, targets
 from graphc.cli.arrays import random_array, read_inputs, specs_at
-from graphc.compiled.model_file import LoadedModel, load
+from graphc.compiled.model_file import LoadedModel
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
-    parser.add_argument("model", metavar="FILE", help="a model file (.gcm); with --breakdown a target too")
+    parser.add_argument("model", metavar="FILE", help="a model file (.gcm or .pt2); with --breakdown a target too")
     parser.add_argument(
         "--input", action="append", default=[], metavar="NAME=VALUE", help="as for run (default: random arrays)"
     )
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         return breakdown.run(options)
     start = time.perf_counter()
     with targets.compiling():
-        model = load(options.model, trust=options.trust, target=options.machine)
+        model = exported.load_model(options.model, options.trust, options.machine)
     load_seconds = time.perf_counter() - start
     chosen = arguments.by_name(options.shape)
     shapes = [dict(zip(chosen, found, strict=True)) for found in itertools.product(*chosen.values())]

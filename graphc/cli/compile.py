@@ -9,7 +9,7 @@ from typing import Any
 
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.size import Dimension
-from graphc.cli import console, targets
+from graphc.cli import console, exported, targets
 from graphc.codegen.machine.target import named_targets, target_named
 from graphc.compiled.model_file import check_path, extended, nesting, save_graph, snapshot
 from graphc.compiled.sized_model import for_all_sizes
@@ -125,6 +125,8 @@ def run(options: argparse.Namespace) -> int:
 def prepare(options: argparse.Namespace, target: str = "target") -> tuple[Any, list[Any], Any]:
     """The model with its weights and mode, example tensors, and their named dimensions (None where they have none)."""
     text = getattr(options, target)
+    if exported.is_exported(text):
+        return exported.prepare(text, options)
     model = targets.resolve(text)
     if options.weights:
         targets.load_weights(model, options.weights, strict=not options.no_strict)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from graphc.base.size import hint
-from graphc.cli import console
+from graphc.cli import console, exported
 from graphc.cli.compile import describe
 from graphc.compiled.model_file import read_graph
 from graphc.files import manifest as artifact
@@ -20,7 +20,7 @@ from graphc.ir.graph.verify import sub_graphs
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
-    parser.add_argument("model", metavar="FILE", help="a model file (.gcm)")
+    parser.add_argument("model", metavar="FILE", help="a model file (.gcm), or a .pt2 of torch.export")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     parser.set_defaults(run=run)
 
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
 
 def collect(path: Path) -> dict[str, Any]:
     """All facts about a file; it is read and verified as for a run. Raises ArtifactError and OSError."""
-    stored = artifact.load(path)
+    stored = exported.stored(str(path)) if exported.is_exported(path.name) else artifact.load(path)
     ops = count_ops(read_graph(stored))
     weights = [t for t in stored.manifest.tensors if t.section == "weights"]
     return {

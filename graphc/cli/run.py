@@ -1,4 +1,4 @@
-"""``graphc run``: a model file on input arrays."""
+"""``graphc run``: a model file, graphc's own or of ``torch.export``, on input arrays."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.cli import arguments, console, targets
+from graphc.cli import arguments, console, exported, targets
 from graphc.cli.arrays import read_inputs
-from graphc.compiled.model_file import LoadedModel, load
+from graphc.compiled.model_file import LoadedModel
 from graphc.files.container import replacing
 from graphc.files.manifest import TensorSpec
 
@@ -23,7 +23,7 @@ ROWS = 8
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
-    parser.add_argument("model", metavar="FILE", help="a model file (.gcm)")
+    parser.add_argument("model", metavar="FILE", help="a model file (.gcm), or a .pt2 of torch.export")
     parser.add_argument(
         "--input",
         action="append",
@@ -65,7 +65,7 @@ def _count(text: str) -> int:
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     with targets.compiling():
-        model = load(options.model, trust=options.trust, target=options.machine)
+        model = exported.load_model(options.model, options.trust, options.machine)
     inputs = read_inputs(options.input, model.inputs, arguments.by_name(options.shape))
     places = _places(options.output, model.outputs)
     results = model.run(inputs)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from graphc.cli import compile, console, targets
+from graphc.cli import compile, console, exported, targets
 from graphc.cli.arrays import random_array
 from graphc.codegen.machine.target import Target, host_target
 from graphc.compiled.model_file import read_graph, snapshot
@@ -57,7 +57,12 @@ def open_source(options: argparse.Namespace, machine: Target | None = None) -> S
     Raises UsageError, TargetError, UserCodeError, ArtifactError, FileNotFoundError, CompileFailure.
     """
     path = Path(options.source)
-    if path.exists() or not targets.is_target(options.source):
+    if exported.is_exported(path.name):
+        start = time.perf_counter()
+        with targets.compiling():
+            traced = exported.trace(options.source, options)
+        source = Source(traced.graph, None, traced.state())
+    elif path.exists() or not targets.is_target(options.source):
         start = time.perf_counter()
         source = _from_file(path)
     else:
@@ -86,7 +91,7 @@ def _extended(source: Source, passes: Arranged, machine: Target | None) -> Sourc
 def _from_file(path: Path) -> Source:
     if path.suffix not in SUFFIXES:
         raise console.UsageError(
-            f"{str(path)!r} is neither a target nor a .gcm, .gc or .gck file", remedy=targets.FORMS
+            f"{str(path)!r} is neither a target nor a .gcm, .pt2, .gc or .gck file", remedy=targets.FORMS
         )
     if not path.is_file():
         raise FileNotFoundError(2, "no such file", str(path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from graphc.cli import console, targets
+from graphc.cli import console, exported, targets
 from graphc.cli.compile import add_model_arguments, prepare
 from graphc.compiled.model_summary import summary
 from graphc.nn.module import Module
@@ -22,6 +22,11 @@ def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     if options.depth is not None and options.depth < 0:
         raise console.UsageError(f"--depth {options.depth} is below 0")
+    if exported.is_exported(options.target):
+        raise console.UsageError(
+            f"{options.target!r} holds one graph, whose layers are not run one by one",
+            remedy=f"graphc inspect {options.target}, or graphc explain",
+        )
     model, examples, _ = prepare(options)
     if not isinstance(model, Module):
         raise console.UsageError(f"{options.target} is a function, a summary shows a Module")

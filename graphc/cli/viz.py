@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from graphc.cli import console, targets
+from graphc.cli import console, exported, targets
 from graphc.cli.compile import add_model_arguments, prepare
 from graphc.compiled.model_file import read_graph, snapshot
 from graphc.drawing.show import picture
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 def _subject(options: argparse.Namespace) -> tuple[Any, Any]:
     """What is drawn, and the module that names the parameters in it."""
     path = Path(options.target)
-    if not targets.is_target(options.target):
+    if not (targets.is_target(options.target) or exported.is_exported(options.target)):
         if options.autograd:
             raise console.UsageError("--autograd needs a model in Python", remedy=targets.FORMS)
         return _stored(path), None

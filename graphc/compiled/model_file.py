@@ -190,6 +190,13 @@ def save_graph(
     Raises ArgumentError when an array is missing, or for another suffix than ``.gcm``.
     """
     check_path(path)
+    return artifact.save(path, _artifact(graph, weights, structure, native))
+
+
+def _artifact(
+    graph: Graph, weights: Mapping[str, np.ndarray], structure: Structure, native: bool | CompiledGraph
+) -> Artifact:
+    """What a file of the graph holds; see ``save_graph``."""
     if structure is None:
         count = len(graph.outputs)
         structure = 0 if count == 1 else {"tuple": list(range(count))}
@@ -211,7 +218,7 @@ def save_graph(
         dims=tuple(graph.dims.values()),
         assumptions=tuple(AssumptionSpec(*a) for a in graph.assumptions),
     )
-    whole = Artifact(
+    return Artifact(
         manifest,
         print_graph(graph),
         {p: np.asarray(weights[p]) for p in paths},
@@ -219,7 +226,16 @@ def save_graph(
         compiled.constants if compiled else None,
         compiled.object if compiled else None,
     )
-    return artifact.save(path, whole)
+
+
+def in_memory(traced: Traced) -> Artifact:
+    """What ``export`` would write of a trace, without a file."""
+    return artifact.placed(_artifact(traced.graph, traced.state(), nesting(traced.structure), False))
+
+
+def load_traced(traced: Traced, *, target: str = "host") -> LoadedModel:
+    """The model that ``export`` and ``load`` would make of a trace, without a file in between."""
+    return _load_graph(in_memory(traced), running_target(target))
 
 
 def _spec(name: str, value: Value) -> TensorSpec:
@@ -434,7 +450,8 @@ def _load_graph(stored: Artifact, target: Target) -> LoadedModel:
     parts: tuple[Any, ...] = ("file", repr(target), stored.digest)
     # NOTE: the whole file stands for its graph, so that a program in the cache is found without reading it; but for
     # ops of a user, whose rules are not in it.
-    if disk is not None and any(name in REGISTRY and REGISTRY[name].module for name in stored.manifest.ops):
+    own = any(name in REGISTRY and REGISTRY[name].module for name in stored.manifest.ops)
+    if disk is not None and (own or not stored.digest):
         parts = key_parts(Stages(freeze(read_graph(stored), stored.weights), target=target))
     entry, found = find_or_build(disk, target, parts, build)
     seconds = {"cache": time.perf_counter() - start} if found else stages[0].seconds

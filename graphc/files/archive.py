@@ -50,6 +50,8 @@ class Archive:
         return ArtifactError(f"{self.path}: {what}", remedy=remedy)
 
     def _check(self) -> dict[str, zipfile.ZipInfo]:
+        if not all(e.filename for e in self._file.infolist()):
+            raise self.error("a member has no name")
         entries = [e for e in self._file.infolist() if not e.is_dir()]
         members = {e.filename: e for e in entries}
         if len(members) != len(entries):
@@ -89,6 +91,10 @@ class Archive:
     def size(self, name: str) -> int:
         """Bytes of a member."""
         return self._members[name].file_size
+
+    def is_compressed(self, name: str) -> bool:
+        """Whether a member takes other bytes in the file than it has."""
+        return self._members[name].compress_type != zipfile.ZIP_STORED
 
     def read(self, name: str) -> np.ndarray:
         """The bytes of a member as an array of its own (u8), after its checksum was compared."""

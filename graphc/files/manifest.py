@@ -477,11 +477,7 @@ def _dtype_name(dtype: np.dtype) -> str:
 
 def save(path: str | os.PathLike[str], artifact: Artifact) -> ModelManifest:
     """Writes a model to one file, atomically, and returns the manifest with the places of its tensors filled in."""
-    weights, weight_parts = store(artifact.weights, "weights")
-    data, data_parts = store(artifact.data, "data")
-    manifest = typing.cast(
-        ModelManifest, ModelManifest(**{**_shallow(artifact.manifest), "tensors": (*weights, *data)})
-    )
+    manifest, weight_parts, data_parts = _placed(artifact)
     sections = {
         "manifest": [to_json(manifest)],
         "graph": [artifact.text.encode()],
@@ -494,8 +490,16 @@ def save(path: str | os.PathLike[str], artifact: Artifact) -> ModelManifest:
     return manifest
 
 
-def _shallow(record: Any) -> dict[str, Any]:
-    return {f.name: getattr(record, f.name) for f in fields(record)}
+def placed(artifact: Artifact) -> Artifact:
+    """A model with the places in its manifest that its tensors would have in a file."""
+    return replace(artifact, manifest=_placed(artifact)[0])
+
+
+def _placed(artifact: Artifact) -> tuple[ModelManifest, list[Any], list[Any]]:
+    """The manifest with the places of the tensors, and the sections of weights and of data."""
+    weights, weight_parts = store(artifact.weights, "weights")
+    data, data_parts = store(artifact.data, "data")
+    return replace(artifact.manifest, tensors=(*weights, *data)), weight_parts, data_parts
 
 
 def load(path: str | os.PathLike[str]) -> Artifact:

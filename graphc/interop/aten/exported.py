@@ -9,9 +9,9 @@ from typing import Any
 from graphc.base.dtypes import DType
 from graphc.base.errors import ArgumentError, DTypeError
 from graphc.base.shape_patterns import Number, ShapePatterns, as_pattern
-from graphc.base.size import is_size
+from graphc.base.size import hint, is_size
 from graphc.interop.aten.graph import AtenGraph
-from graphc.tensors.creation import as_tensor
+from graphc.tensors.creation import as_tensor, zeros
 from graphc.tensors.structure import Branch, Leaf, Structure, unflatten
 from graphc.tensors.tensor import Tensor
 
@@ -121,6 +121,19 @@ class Exported:
         count = len(first)
         keys = [*(self.names[:count] or range(count)), *named]
         return {k: v for k, v in zip(keys, [*first, *named.values()], strict=True) if _holds(v)}
+
+    def examples(self) -> list[Any]:
+        """Arguments by position with which a call can be traced: zeros of the expected sizes, and these sizes for
+        whole numbers."""
+        first, named = unflatten(self.takes, [_example(part) for part in self.given])
+        return [*first, *named.values()]
+
+
+def _example(part: Given | Fixed) -> Any:
+    if isinstance(part, Fixed):
+        return part.value
+    sizes = tuple(map(hint, part.shape))
+    return sizes[0] if part.dtype is None else zeros(sizes, dtype=part.dtype)
 
 
 def _spec(shape: tuple[Any, ...]) -> Any:

@@ -8,6 +8,9 @@ from typing import Any
 
 from graphc.base.location import UNKNOWN, Location
 
+WITHOUT_MEANING = frozenset({"device", "layout", "pin_memory", "memory_format", "generator"})
+"""Arguments of operators that say where and how memory lies, which is graphc's own matter: graphs lack them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ref:

@@ -115,6 +115,7 @@ class ImportedModule(Part):
 
         Raises what the export raises for ``modes``, the flags at the beginning."""
         super().__init__(kind)
+        self._traced_name = kind
         for path, name in parts:
             self._put(path, name)
         for member in members:
@@ -182,6 +183,11 @@ class ImportedModule(Part):
         """The dimensions that the export left open, as ``dims=`` of ``graphc.compile`` and ``graphc.export`` takes
         them; None where all sizes are fixed."""
         return self._current()[0].dims()
+
+    def examples(self) -> list[Any]:
+        """Arguments by position with which a call can be traced: zeros of the expected sizes, and these sizes for
+        whole numbers."""
+        return self._current()[0].examples()
 
     @property
     def graph(self) -> Any:

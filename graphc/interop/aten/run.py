@@ -45,14 +45,29 @@ class Runner:
     def _applied(step: Step, function: Any, find_value: Any) -> Any:
         try:
             return function(*replaced(step.args, find_value), **replaced(step.kwargs, find_value))
+        # NOTE: what a rule raises for arguments that the operator does not take, which graphs in files may hold.
+        except _WRONG as error:
+            found = error if isinstance(error, GraphcError) else _for_these_arguments(step, error)
+            vars(found)[_STEP] = step
+            found.where = found.where or str(step)
+            if found is error:
+                raise
+            raise found from error
         except Exception as error:
             vars(error)[_STEP] = step
-            if isinstance(error, GraphcError):
-                error.where = error.where or str(step)
             raise
 
 
 _STEP = "graphc_step"
+_WRONG = (GraphcError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
+
+
+def _for_these_arguments(step: Step, error: Exception) -> UnsupportedError:
+    return UnsupportedError(
+        f"{step.target} is not computed for these arguments: {type(error).__name__}: {error}"[:300],
+        where=str(step)[:300],
+        origin=step.place.describe(),
+    )
 
 
 def step_of(error: BaseException) -> Step | None:

@@ -15,7 +15,7 @@ from graphc.base import dtypes
 from graphc.base.dtypes import DType
 from graphc.base.errors import UnsupportedError
 from graphc.base.location import UNKNOWN, Location
-from graphc.interop.aten.graph import AtenGraph, Ref, Step
+from graphc.interop.aten.graph import WITHOUT_MEANING, AtenGraph, Ref, Step
 from graphc.tensors.tensor import Tensor
 
 DTYPES = {
@@ -23,8 +23,6 @@ DTYPES = {
     for name in ("float32", "float64", "int8", "uint8", "int32", "int64", "bool")
 }
 """Element types that both have."""
-_WITHOUT_MEANING = frozenset({"device", "layout", "pin_memory", "memory_format", "generator"})
-"""Arguments that say where and how memory lies, which is graphc's own matter."""
 _PLACES = (torch.device, torch.layout, torch.memory_format)
 _PYTORCH = os.path.dirname(torch.__file__) + os.sep
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in ')
@@ -55,7 +53,7 @@ def read_node(node: fx.Node) -> Step:
     try:
         _check_layout(node)
         args = tuple([_argument(a) for a in node.args if not isinstance(a, _PLACES)])
-        kwargs = {k: _argument(v) for k, v in node.kwargs.items() if k not in _WITHOUT_MEANING}
+        kwargs = {k: _argument(v) for k, v in node.kwargs.items() if k not in WITHOUT_MEANING}
     except UnsupportedError as error:
         error.where, error.origin = str(node.format_node()), place.describe()
         raise

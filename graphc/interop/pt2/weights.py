@@ -1,0 +1,135 @@
+"""Parameters, buffers and constants of ``.pt2`` files: tensors that share the memory of the storages they lie in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from graphc.base.dtypes import DType, bool_
+from graphc.base.errors import ArtifactError
+from graphc.files.container import MAX_BYTES
+from graphc.files.manifest import MAX_RANK
+from graphc.interop.pt2.fields import Field
+from graphc.interop.pt2.types import check_strided, element_type
+
+MOST_REPEATED = 1 << 26
+"""Bytes that all tensors together may have beyond their storages, where elements are repeated (stride 0)."""
+_NAME = re.compile(r"[0-9A-Za-z_]{1,64}")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A tensor of the file."""
+
+    array: np.ndarray
+    is_parameter: bool
+    requires_grad: bool
+    place: tuple[object, ...]
+    """What lies at one place with one shape is one tensor (tied weights)."""
+
+
+class Storages:
+    """The storages of one folder, each of which is read once."""
+
+    def __init__(self, read: Callable[[str], np.ndarray | None]):
+        """``read`` gives the bytes of the storage of a name, None where there is none."""
+        self._read = read
+        self._bytes: dict[str, np.ndarray] = {}
+        self._views: dict[tuple[object, ...], np.ndarray] = {}
+        self._bools: dict[str, np.ndarray] = {}
+        self._repeated = 0
+
+    def tensors(self, config: Field) -> dict[str, Stored]:
+        """The tensors by qualified name. Raises ArtifactError where they do not lie in their storages, and
+        UnsupportedError for pickles and element types that graphc lacks."""
+        entries = config.record("config")["config"].entries()
+        return {name: self._tensor(entry) for name, entry in entries.items()}
+
+    def _tensor(self, entry: Field) -> Stored:
+        parts = entry.record("path_name is_param use_pickle", "tensor_meta")
+        if parts["use_pickle"].flag():
+            raise parts["use_pickle"].unsupported(
+                "an object of Python or a tensor of a class of its own, which is stored as a pickle: it is not read",
+                remedy="plain tensors as parameters, buffers and constants",
+            )
+        meta = parts["tensor_meta"].record("dtype sizes requires_grad device strides storage_offset layout")
+        dtype = element_type(meta["dtype"])
+        check_strided(meta["layout"])
+        numbers = [[_number(n) for n in meta[name].items()] for name in ("sizes", "strides")]
+        sizes, strides = map(tuple, numbers)
+        offset = _number(meta["storage_offset"])
+        if len(sizes) != len(strides) or len(sizes) > MAX_RANK:
+            raise ArtifactError(f"{entry.path}: {len(sizes)} sizes and {len(strides)} strides do not fit")
+        place = (self._name(parts["path_name"]), dtype, offset, sizes, strides)
+        if place not in self._views:
+            self._views[place] = self._view(entry, *place)
+        return Stored(self._views[place], parts["is_param"].flag(), meta["requires_grad"].flag(), place)
+
+    @staticmethod
+    def _name(field: Field) -> str:
+        name = field.text()
+        if not _NAME.fullmatch(name):
+            raise field.wrong("the name of a storage")
+        return name
+
+    def _view(
+        self, entry: Field, name: str, dtype: DType, offset: int, sizes: tuple[int, ...], strides: tuple[int, ...]
+    ) -> np.ndarray:
+        stored = self._storage(entry, name)
+        if stored.size % dtype.itemsize:
+            raise ArtifactError(f"{entry.path}: storage {name!r} has {stored.size} bytes, no whole number of elements")
+        count = stored.size // dtype.itemsize
+        last = offset + sum((d - 1) * s for d, s in zip(sizes, strides, strict=True)) if all(sizes) else offset - 1
+        if last >= count or prod(sizes) * dtype.itemsize > MOST_REPEATED + stored.size:
+            raise ArtifactError(
+                f"{entry.path}: sizes {list(sizes)}, strides {list(strides)} and offset {offset} do not fit the "
+                f"{count} elements of storage {name!r}"
+            )
+        if not all(sizes):
+            return _empty(entry, sizes, dtype)
+        elements = self._elements(name, dtype)
+        steps = [s * dtype.itemsize for s in strides]
+        found = np.lib.stride_tricks.as_strided(elements[offset:], sizes, steps)
+        return self._own(entry, found, prod(sizes) - count)
+
+    def _own(self, entry: Field, view: np.ndarray, more: int) -> np.ndarray:
+        """A view, or a copy where elements are in it several times, ``more`` than the storage has."""
+        if more <= 0:
+            return view
+        self._repeated += more * view.itemsize
+        if self._repeated > MOST_REPEATED:
+            raise ArtifactError(f"{entry.path}: tensors repeat their storages for more than {MOST_REPEATED} bytes")
+        return np.ascontiguousarray(view)
+
+    def _elements(self, name: str, dtype: DType) -> np.ndarray:
+        if dtype is not bool_:
+            return self._bytes[name].view(dtype.numpy)
+        # NOTE: a byte other than 0 and 1 is no valid boolean of numpy's.
+        if name not in self._bools:
+            self._bools[name] = self._bytes[name] != 0
+        return self._bools[name]
+
+    def _storage(self, entry: Field, name: str) -> np.ndarray:
+        if name not in self._bytes:
+            found = self._read(name)
+            if found is None:
+                raise ArtifactError(f"{entry.path}: there is no storage {name!r}")
+            self._bytes[name] = found
+        return self._bytes[name]
+
+
+def _empty(entry: Field, sizes: tuple[int, ...], dtype: DType) -> np.ndarray:
+    if prod(s for s in sizes if s) * dtype.itemsize > MAX_BYTES:
+        raise ArtifactError(f"{entry.path}: sizes {list(sizes)} are too large")
+    return np.empty(sizes, dtype.numpy)
+
+
+def _number(field: Field) -> int:
+    kind, content = field.union()
+    if kind != "as_int":
+        raise ArtifactError(f"{field.path} is no number, which those of stored tensors are")
+    return content.whole(0, (1 << 62) - 1)

@@ -51,6 +51,8 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         self.calls: list[tuple[str, Any, Any, Any]] = []
         self.missing: Counter[str] = Counter()
+        self.names: set[str] = set()
+        """Operators that can be judged here, those without a rule too."""
         self._seen: set[Any] = set()
         self._count: Counter[str] = Counter()
 
@@ -58,13 +60,15 @@ class Recorder(TorchDispatchMode):
         """Runs the call, and keeps it."""
         kwargs, name = kwargs or {}, str(func)
         key = (name, _key(args), _key(kwargs))
-        wanted = name.startswith("aten.") and key not in self._seen and self._count[name] < CALLS
-        wanted = wanted and not any(r in name for r in _RANDOM) and _fits((args, kwargs))
+        can = name.startswith("aten.") and not any(r in name for r in _RANDOM) and _fits((args, kwargs))
+        wanted = can and key not in self._seen and self._count[name] < CALLS
         if wanted and find(name) is None:
             self.missing[name] += 1
             wanted = False
         kept = (_copy(args), _copy(kwargs)) if wanted else ()
         result = func(*args, **kwargs)
+        if can and _fits(result):
+            self.names.add(name)
         if wanted and _fits(result):
             self._seen.add(key)
             self._count[name] += 1

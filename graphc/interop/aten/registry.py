@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,8 @@ Rule = Callable[..., Any]
 
 TABLE: dict[str, Rule] = {}
 """By name with overload, as in ``aten.add.Tensor``."""
+FAMILY: dict[str, str] = {}
+"""The module that enters an operator, by the same names."""
 _SPACES = (functions, free_functions, creation, functional, Tensor)
 
 
@@ -30,9 +33,19 @@ def rule(*targets: str) -> Callable[[Rule], Rule]:
             if name in TABLE:
                 raise KeyError(f"{name} is in the table already")
             TABLE[name] = function
+            FAMILY[name] = family
         return function
 
+    family = _family()
     return enter
+
+
+def _family() -> str:
+    """The module that enters something."""
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_globals["__name__"] == __name__:
+        frame = frame.f_back
+    return str(frame.f_globals["__name__"])
 
 
 def same(names: str, overloads: str = "default") -> None:

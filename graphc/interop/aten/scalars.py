@@ -55,6 +55,10 @@ def _min(*values: Any) -> Any:
     return min(found)
 
 
+def _choose(condition: Any, yes: Any, no: Any) -> Any:
+    return yes if condition else no
+
+
 TABLE["operator.getitem"] = operator.getitem
 for _name in [
     "add",
@@ -85,5 +89,5 @@ TABLE |= {
     "torch.sym_max": _max,
     "torch.sym_min": _min,
     "torch.sym_sum": sum,
-    "torch.sym_ite": lambda b, t, f: t if b else f,
+    "torch.sym_ite": _choose,
 }

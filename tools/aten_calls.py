@@ -1,0 +1,50 @@
+"""Lists the ATen operators whose rules ``tools.nets.aten`` judges by PyTorch's own samples.
+
+``python -m tools.aten_calls`` prints the list, ``--write`` stores it where the tests read it (about five minutes). The
+tests ask for a sample of every other operator of the table. Needs the extra ``conformance``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from tools.nets.aten import cases, record
+
+STORED = Path(__file__).resolve().parent.parent / "tests" / "interop" / "aten" / "judged.txt"
+HEAD = "# What `python -m tools.nets.aten` judges; written by `python -m tools.aten_calls --write`.\n"
+
+
+def judged() -> set[str]:
+    """The operators that samples of PyTorch's tables call, with element types that graphc has."""
+    found: set[str] = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for case in cases(0):
+            found |= record(case).names
+    return found
+
+
+def stored() -> set[str]:
+    """The list as it is stored."""
+    return {line for line in STORED.read_text(encoding="utf-8").splitlines() if not line.startswith("#")}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print or write the list; return the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--write", action="store_true", help=f"store it as {STORED.name}")
+    options = parser.parse_args(argv)
+    text = HEAD + "".join(f"{name}\n" for name in sorted(judged()))
+    if options.write:
+        STORED.write_text(text, encoding="utf-8")
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -12,6 +12,7 @@ from torch._guards import TracingContext
 
 from graphc.base.assumptions import Assumptions
 from graphc.base.errors import ArgumentError
+from graphc.interop.torch.aliases import Aliases, without_views
 from graphc.interop.torch.fallback import ERROR, TORCH, divide
 from graphc.interop.torch.fx import read_fx
 from graphc.interop.torch.program import Program
@@ -68,7 +69,9 @@ def compile_fx(
 
         return programs_of(given, graph.inputs, make)
 
-    return divide(module, examples, weights, native, options["fallback"])
+    plain, views = without_views(module)
+    run = divide(plain, examples, weights, native, options["fallback"])
+    return run if views is None else Aliases(run, views)
 
 
 def _weights(examples: Sequence[Any]) -> set[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import fx
@@ -69,7 +69,7 @@ def without_views(module: fx.GraphModule) -> tuple[fx.GraphModule, list[tuple[Pl
         return module, None
     made: list[Any] = []
 
-    def place(value: Any) -> Place:
+    def place(value: Any) -> Any:
         if value is None or value not in made:
             made.append(value)
             return Place(len(made) - 1)
@@ -77,7 +77,7 @@ def without_views(module: fx.GraphModule) -> tuple[fx.GraphModule, list[tuple[Pl
 
     def step(node: fx.Node) -> Step:
         rest: Any = fx.map_arg((node.args[1:], dict(node.kwargs)), place)
-        return Step(node.target, *rest)  # type: ignore[arg-type]
+        return Step(cast(Any, node.target), *rest)
 
     plan = []
     for result in results:

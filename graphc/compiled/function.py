@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from graphc.base import config, module_path
 from graphc.base.dtypes import DType, float32
 from graphc.base.errors import ArgumentError
+from graphc.base.foreign import no_foreign_module
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import EPOCH
 from graphc.compiled.bindings import Modules
@@ -96,6 +97,7 @@ class Compiled:
         if not callable(target):
             raise ArgumentError(f"a module or a function can be compiled, not {type(target).__name__}")
         no_class("compile", target)
+        no_foreign_module("compile", target)
         check_precision(precision)
         self._target = target
         self._weights = Weights(precision, freeze)

@@ -14,12 +14,14 @@ import numpy as np
 from graphc.base import config
 from graphc.base.assumptions import holding
 from graphc.base.errors import ArgumentError, ArtifactError, GradientError, GraphcError, TraceError
+from graphc.base.foreign import is_foreign_tensor
 from graphc.base.named_dims import chosen_sizes
 from graphc.base.size import at, bounds
 from graphc.base.size_limits import limits
 from graphc.codegen.machine.costs import Costs
 from graphc.codegen.machine.target import Target, target_named
 from graphc.compiled.graph_module import GraphModule
+from graphc.compiled.model_arguments import opened
 from graphc.compiled.plan import Plan, plan_of
 from graphc.compiled.sized_model import ProgramsBySizes, SizesOfModel, for_all_sizes
 from graphc.compiler import cache
@@ -55,6 +57,7 @@ from graphc.runtime.fast_call import Gate
 from graphc.runtime.loader import load_object, runs_here
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tensors import structure as structures
+from graphc.tensors.creation import from_dlpack
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.trace import Traced, trace_sized
 
@@ -285,19 +288,22 @@ class _PythonCall:
     def nested(self, *arrays: np.ndarray, out: Any = None, **named: np.ndarray) -> Any:
         """The outputs as the model nests them."""
         out = [out] if isinstance(out, np.ndarray) else out
-        results = self.listed(*(self._order(arrays, named) if named else arrays), out=out)
+        given, named = opened(self._names, arrays, named)
+        results = self.listed(*(self._order(given, named) if named else given), out=out)
         return artifact.nest(self.manifest.structure, results)
 
     def listed(self, *arrays: Any, out: Sequence[np.ndarray] | None = None) -> list[Any]:
         """The outputs in order; tensors where some input is one."""
         if any(isinstance(a, Tensor) for a in arrays):
             return [Tensor._wrap(a) for a in self._run([self._array(a) for a in arrays], out)]
-        return self._run(arrays, out)
+        return self._run([self._array(a) for a in arrays], out)
 
     def _array(self, value: Any) -> Any:
-        """The array of a tensor; raises GradientError where gradients would be lost, TraceError under trace."""
+        """The array of a tensor, one of another library too; raises GradientError where gradients would be lost,
+        TraceError under trace."""
         if not isinstance(value, Tensor):
-            return value
+            foreign = not isinstance(value, np.ndarray) and is_foreign_tensor(value)
+            return from_dlpack(value)._data if foreign else value
         title = self.manifest.name
         if not isinstance(value._data, np.ndarray):
             raise TraceError(
@@ -359,7 +365,8 @@ class LoadedModel:
 
     __call__: Callable[..., Any]
     """``model(*arrays, out=None, **named)``: the outputs for arrays in order or by name, nested as the model nests
-    them. ``out`` is the array, or the list or tuple of arrays, to write them to. For tensors the outputs are tensors.
+    them. Tensors of other libraries (``__dlpack__``) are arrays, and arguments may be nested as in the export.
+    ``out`` is the array, or the list or tuple of arrays, to write them to. For tensors the outputs are tensors.
 
     Raises ArgumentError (count, name, kind, sharing of memory), ShapeError and DTypeError."""
 

@@ -120,8 +120,9 @@ def from_dlpack(source: Any) -> Tensor:
     """A tensor that shares the memory of any object with ``__dlpack__`` (an array or tensor of another library)."""
     try:
         array = np.from_dlpack(source)
-    except BufferError as error:
-        raise DTypeError(f"from_dlpack: {error}", remedy="an array of a supported type") from None
+    except (BufferError, RuntimeError) as error:
+        remedy = "an array of a supported type; of a tensor with gradients x.detach()"
+        raise DTypeError(f"from_dlpack: {error}", remedy=remedy) from None
     return from_numpy(array)
 
 

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError
+from graphc.base.foreign import is_foreign_tensor
 from graphc.base.symbolic import KINDS, is_symbolic
 from graphc.base.symbolic import value as value_of
 from graphc.base.values import is_immutable, key_of, unknown_part
+from graphc.tensors.creation import from_dlpack
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import expose, front
 
@@ -105,7 +107,8 @@ LEAF, NUMBER_LEAF = Leaf(), NumberLeaf()
 
 
 def flatten(tree: Any) -> tuple[list[Tensor], Structure]:
-    """The tensors of ``tree`` in order, and its structure, which can be compared and hashed. Arrays become tensors."""
+    """The tensors of ``tree`` in order, and its structure, which can be compared and hashed. Arrays, and tensors of
+    other libraries, become tensors that share their memory."""
     leaves: list[Tensor] = []
     return leaves, _take(tree, leaves)
 
@@ -127,6 +130,9 @@ def _take(tree: Any, leaves: list[Tensor]) -> Structure:
     if _is_record(tree):
         found = _fields_of(tree)
         return Branch(type(tree), tuple(found), tuple(_take(v, leaves) for v in found.values()))
+    if is_foreign_tensor(tree):
+        leaves.append(from_dlpack(tree))
+        return LEAF
     return Static(tree)
 
 

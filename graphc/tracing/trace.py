@@ -15,6 +15,7 @@ from graphc.base import module_path
 from graphc.base.assumptions import Assumptions, assuming
 from graphc.base.dtypes import int64
 from graphc.base.errors import ArgumentError, GraphcError, TraceError
+from graphc.base.foreign import no_foreign_module
 from graphc.base.interruptions import kept_outside
 from graphc.base.shape_patterns import ShapePatterns
 from graphc.ir.graph.graph import INPUT, Graph, Value, input_path
@@ -144,6 +145,7 @@ def trace(target: Any, *examples: Any, dims: Any = None, **keyword_examples: Any
 
 def trace_sized(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: Any) -> Traced:
     """What is traced for a call in which ``dims`` names dimensions, or is None."""
+    no_foreign_module("trace", target)
     if dims is None:
         return trace_function(target, args, dict(kwargs))
     declared = Dims(dims, target)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.base.dtypes import bool_, dtype_of, float32, float64, int8, int32, int64, uint8
+from graphc.base.errors import UnsupportedError
 from graphc.ops import elementwise as ew
 from graphc.tensors.tensor_base import TensorBase, expose, front
 
@@ -80,6 +81,16 @@ class Conversion(TensorBase):
         return isinstance(memory, mmap)
 
     # ---- exchange with other libraries
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """What PyTorch calls where one of its functions is given a tensor of graphc: raises UnsupportedError."""
+        # NOTE: of a TypeError PyTorch's operators make one that says nothing.
+        raise UnsupportedError(
+            f"torch's {getattr(function, '__name__', function)} is given a tensor of graphc",
+            remedy="torch.from_dlpack(x) for a tensor of PyTorch, graphc.from_dlpack(y) for one of graphc (both share "
+            "memory), or graphc.from_torch(model, ...) for a module",
+        )
 
     def __dlpack__(self, **options: Any) -> Any:
         """The memory as a DLPack capsule; raises GradientError for a tensor that requires gradients."""

@@ -128,7 +128,9 @@ def measure(result: Result, makers: Mapping[str, Callable[[], Call]], rounds: in
 
 
 def arrays_of(value: Any) -> list[np.ndarray]:
-    """Copies of the arrays and tensors in a result, in order."""
+    """Copies of the arrays and tensors in a result, in order, those of records of named fields too."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
     if isinstance(value, tuple | list):
         return [array for item in value for array in arrays_of(item)]
     if value is None:

@@ -70,6 +70,11 @@ def test_differences():
     assert difference(a, [*a, *a]) == float("inf")
 
 
+def test_arrays_of_nested_results_are_found():
+    found = arrays_of({"a": (np.ones(2), None), "b": [np.zeros(3)]})
+    assert [a.tolist() for a in found] == [[1.0, 1.0], [0.0, 0.0, 0.0]]
+
+
 def test_floors():
     assert floor_seconds(0, 10**12) > 0.5 * floor_seconds(0, 10**12, double=True) * 0.99
     assert floor_seconds(1 << 20, 0) > 0

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import mmap
+import os
 import threading
 
 import numpy as np
 import pytest
 
+from graphc.compiler import contents
 from graphc.compiler.contents import Comparison, Content
 from graphc.errors import ArgumentError
 from tests.runtime.threaded import thread_count
@@ -90,3 +94,93 @@ def test_a_content_may_belong_to_several_comparisons_in_several_threads():
 def test_arrays_that_are_not_dense_are_refused():
     with pytest.raises(ArgumentError, match="dense"):
         Content(np.zeros((4, 4)).T[1:])
+
+
+def watched() -> tuple[Comparison, list[np.ndarray]]:
+    """Large contents that were quiet for a while, of which two lie in one block and share a page."""
+    block = RANDOM.normal(size=60_000)
+    arrays = [block[:25_001], block[25_001:], RANDOM.normal(size=40_000), np.zeros(9)]
+    comparison = Comparison([Content(array) for array in arrays])
+    for _ in range(2 * contents.QUIET):
+        comparison.look()
+    if not all(c.is_watched for c in comparison.contents[:3]):
+        pytest.skip("this system cannot watch pages")
+    return comparison, arrays
+
+
+def test_quiet_contents_are_read_again_once_their_pages_were_written_to(monkeypatch: pytest.MonkeyPatch):
+    comparison, arrays = watched()
+    before = counts(comparison)
+    read: list[int] = []
+    looked = Content.looked
+    monkeypatch.setattr(Content, "looked", lambda self, changed: (read.append(len(self.array)), looked(self, changed)))
+    assert counts(comparison) == before and read == [9]
+    for number, at in ((0, -1), (1, 0), (2, 20_000), (3, 4)):
+        arrays[number][at] += 1
+        before[number] += 1
+        assert counts(comparison) == before, number
+    arrays[0][0] += 0
+    assert counts(comparison) == before
+
+
+def test_what_one_comparison_has_seen_written_is_not_lost_for_others():
+    comparison, arrays = watched()
+    first, second = Comparison(comparison.contents[:1]), Comparison(comparison.contents[1:2])
+    before = comparison.contents[1].counter[0]
+    arrays[1][0] = 5  # on the page that both share
+    first.look()
+    assert comparison.contents[1].counter[0] == before
+    second.look()
+    assert comparison.contents[1].counter[0] == before + 1
+
+
+def test_pages_are_watched_again_after_a_longer_while():
+    comparison, arrays = watched()
+    content = comparison.contents[2]
+    arrays[2][7] = 9
+    comparison.look()
+    assert not content.is_watched and content.patience == 2 * contents.QUIET
+    for _ in range(2 * contents.QUIET + 1):
+        comparison.look()
+    assert content.is_watched
+    (before,) = content.counter
+    arrays[2][7] = 10
+    comparison.look()
+    assert content.counter == [before + 1]
+
+
+def test_a_content_that_is_gone_leaves_its_neighbours_seen():
+    comparison, arrays = watched()
+    second = Comparison(comparison.contents[1:2])
+    content = comparison.contents[1]
+    del comparison
+    gc.collect()
+    (before,) = content.counter
+    for at in (0, 7, 30_000):
+        arrays[1][at] += 1
+        second.look()
+        before += 1
+        assert content.counter == [before]
+
+
+def test_a_child_after_fork_sees_writes():
+    comparison, arrays = watched()
+    before = counts(comparison)
+    child = os.fork()
+    if not child:
+        arrays[0][5] += 1
+        os._exit(0 if counts(comparison) == [before[0] + 1, *before[1:]] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert counts(comparison) == before
+    arrays[0][5] += 1
+    assert counts(comparison) == [before[0] + 1, *before[1:]]
+
+
+def test_shared_memory_is_read_in_every_look():
+    memory = mmap.mmap(-1, 1 << 17)
+    comparison = Comparison([Content(np.frombuffer(memory, np.uint8))])
+    for _ in range(2 * contents.QUIET):
+        (before,) = counts(comparison)
+    assert not comparison.contents[0].is_watched
+    memory[77] = 1
+    assert counts(comparison) == [before + 1]

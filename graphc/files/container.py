@@ -38,7 +38,7 @@ _HEADER = struct.Struct("<8sIIQ8x32s")
 _NAME_BYTES = 16
 _ENTRY = struct.Struct(f"<{_NAME_BYTES}sQQ32s")
 _FOREIGN = {
-    b"PK\x03\x04": "a zip archive (.npz, or a PyTorch checkpoint)",
+    b"PK\x03\x04": "a zip archive (.npz, a PyTorch checkpoint, or a .pt2, which graphc.from_pt2 reads)",
     b"\x93NUMPY": "a NumPy .npy file",
     b"\x7fELF": "an ELF object or library",
     b"\x80": "a pickle",

@@ -11,6 +11,7 @@ from graphc.base.errors import ArgumentError, DTypeError
 from graphc.base.shape_patterns import Number, ShapePatterns, as_pattern
 from graphc.base.size import hint, is_size
 from graphc.interop.aten.graph import AtenGraph
+from graphc.interop.aten.guards import Guards
 from graphc.tensors.creation import as_tensor, zeros
 from graphc.tensors.structure import Branch, Leaf, Structure, unflatten
 from graphc.tensors.tensor import Tensor
@@ -68,7 +69,21 @@ class Exported:
     results: tuple[int, ...] | None = None
     """Which results of the graph are those of the module, in the order of the leaves of ``gives``; None for all."""
     writes: tuple[Write, ...] = ()
+    guards: tuple[str, ...] = ()
+    """Conditions on sizes that the export relied on, as PyTorch writes them."""
+    _guards: Guards | None = field(default=None, init=False, compare=False)
     _patterns: ShapePatterns | None = field(default=None, init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Raises UnsupportedError for a condition that cannot be checked."""
+        self._guards = Guards(self.guards, self._titles()) if self.guards else None
+
+    def _titles(self) -> list[str]:
+        """What conditions call the arguments, in the order of the call."""
+        first, named = self.takes.children
+        assert isinstance(first, Branch) and isinstance(named, Branch)
+        count = len(first.children)
+        return [*(self.names[:count] or [f"args_{i}" for i in range(count)]), *named.keys]
 
     @property
     def given(self) -> list[Given | Fixed]:
@@ -78,9 +93,13 @@ class Exported:
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         """What a call gives for each of ``given``: tensors and numbers. Raises ArgumentError, ShapeError and DTypeError
         where the call is not of the form that was exported."""
-        found = leaves_of(self.takes, self._arranged(args, kwargs), "the arguments")
+        arranged = self._arranged(args, kwargs)
+        found = leaves_of(self.takes, arranged, "the arguments")
         values = [_fitting(spec, value) for spec, value in zip(self.given, found, strict=True)]
         self._check_shapes(values)
+        if self._guards is not None:
+            first, named = arranged
+            self._guards.check(dict(zip(self._titles(), [*first, *named.values()], strict=True)))
         return values
 
     def _check_shapes(self, values: list[Any]) -> None:

@@ -25,6 +25,8 @@ same("addcmul addcdiv prelu threshold glu floor_divide")
 same("lerp", "Tensor Scalar")
 same("clamp", "default Tensor")
 same("clamp_min clamp_max")
+for _sign in ("and", "or", "xor"):
+    rule(f"__{_sign}__.Tensor", f"__{_sign}__.Scalar")(getattr(functions, f"bitwise_{_sign}"))
 rule("clamp_min.Tensor")(functions.maximum)
 rule("clamp_max.Tensor")(functions.minimum)
 

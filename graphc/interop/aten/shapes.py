@@ -12,7 +12,7 @@ from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
 
 same("permute flip roll diagonal diag_embed tril triu unsqueeze rot90 cat stack narrow chunk")
-same("unsqueeze_ t_ detach_ squeeze_")
+same("unsqueeze_ t_ detach_ squeeze_ diff")
 same("squeeze_", "dim dims")
 same("broadcast_to column_stack hstack vstack pixel_shuffle pixel_unshuffle channel_shuffle tile")
 same("movedim", "int intlist")

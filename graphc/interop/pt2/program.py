@@ -70,6 +70,7 @@ class _Program:
         module = root["graph_module"].record("graph signature module_call_graph", "metadata treespec_namedtuple_fields")
         self.root = module
         self.graph = module["graph"]
+        self.guards = root["guards_code"]
         self.sizes = Sizes(root["range_constraints"])
         signature = module["signature"].record("input_specs output_specs")
         self.input_specs = [(f, *f.union()) for f in signature["input_specs"].items()]
@@ -156,7 +157,8 @@ class _Program:
                 f"calls have {_leaves(takes)} arguments and {_leaves(gives)} results, "
                 f"the signature {given} and {len(results)}"
             )
-        return Exported(graph, inputs, takes, gives, names, tuple(results), tuple(writes))
+        guards = () if self.guards.is_none else tuple([g.text() for g in self.guards.items()])
+        return Exported(graph, inputs, takes, gives, names, tuple(results), tuple(writes), guards)
 
     def _call(self) -> tuple[Branch, Structure, tuple[str, ...]]:
         """How the arguments and the results are nested, and what the arguments are called."""

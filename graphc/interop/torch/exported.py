@@ -179,7 +179,8 @@ def read_program(program: ExportedProgram, names: Mapping[str, str] | None = Non
     assert isinstance(takes, Branch)
     shown = program.module_call_graph[0].signature
     names_of = tuple(shown.forward_arg_names or ()) if shown is not None else ()
-    return Exported(graph, inputs, takes, structure_of(spec.out_spec), names_of, tuple(results), tuple(writes))
+    gives, guards = structure_of(spec.out_spec), tuple(getattr(program, "_guards_code", None) or ())
+    return Exported(graph, inputs, takes, gives, names_of, tuple(results), tuple(writes), guards)
 
 
 def _input(spec: InputSpec, nodes: Mapping[str, Any], sizes: Sizes) -> Held | Given | Fixed:

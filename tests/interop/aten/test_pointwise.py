@@ -12,6 +12,9 @@ SAMPLES: list[Sample] = [
     ("gelu", X, {"approximate": "tanh"}),
     ("_softmax", X, -1, False),
     ("pow.Scalar", 2, X),
+    ("__and__.Tensor", PLACES, PLACES + 1),
+    ("__or__.Scalar", PLACES, 1),
+    ("__xor__.Tensor", X > 0, X > 1),
 ]
 
 

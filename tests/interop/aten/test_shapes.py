@@ -13,6 +13,7 @@ SAMPLES: list[Sample] = [
     ("view", X, [4, 6]),
     ("slice.Tensor", X, 1, 0, 9223372036854775807, 2),
     ("_to_copy", X, {"dtype": torch.int64}),
+    ("diff", X, 1, -1, X[..., :1] - 1),
 ]
 
 

@@ -119,6 +119,13 @@ class Views(nn.Module):
         return (x @ self.turned)[:, :3] * self.part.sum() + self.weight * self.mask.sum()
 
 
+class Even(nn.Module):
+    """What it computes depends on a size, so that the export holds for some sizes only."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.cumsum(0) if x.shape[0] % 2 == 0 else x * 100
+
+
 class Twice(nn.Module):
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return x * y.reshape(x.shape[0], 2, -1).sum(1)
@@ -146,6 +153,7 @@ def samples() -> dict[str, Sample]:
             Whole(), (x(5, 3), ints, 4), {}, {"table": None, "index": None, "count": Dim.DYNAMIC}, (x(5, 3), ints, 9)
         ),
         "twice": Sample(Twice(), (x(3, 2), x(6, 2)), {}, {"x": {0: batch}, "y": {0: 2 * batch}}, (x(5, 2), x(10, 2))),
+        "even": Sample(Even(), (x(4, 3),), {}, {"x": {0: Dim.AUTO}}, (x(6, 3),)),
         "views": Sample(Views(), (x(2, 6),)),
     }
     return {name: sample._replace(model=sample.model.eval()) for name, sample in found.items()}
@@ -180,7 +188,7 @@ def calls(sample: Sample) -> dict[str, Any]:
     return {"calls": found, "state": arrays(dict(sample.model.state_dict()))}
 
 
-KEPT = ("convolution", "tied", "nested", "counting_decomposed", "whole", "twice", "views")
+KEPT = ("convolution", "tied", "nested", "counting_decomposed", "whole", "twice", "even", "views")
 """Models whose files are kept in the folder ``files``, so that tests without PyTorch have some to read."""
 FILES = Path(__file__).parent / "files"
 

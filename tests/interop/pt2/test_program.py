@@ -89,6 +89,14 @@ def test_calls_are_checked_against_the_export():
         nested({"pair": (gc.ones(3, 4), gc.ones(3, 4))}, scale=2.0)
 
 
+def test_sizes_for_which_the_export_does_not_hold_are_refused():
+    model = gc.from_pt2(FILES / "even.pt2")
+    for call in (model, gc.compile(model, dims=model.dims)):
+        assert call(gc.ones(8, 3))[7, 0].item() == 8
+        with pytest.raises(ShapeError, match="% 2"):
+            call(gc.ones(7, 3))
+
+
 def test_examples_fit_the_call():
     for name in NAMES:
         model = gc.from_pt2(FILES / f"{name}.pt2")
@@ -157,6 +165,10 @@ def unknown_operator(tree: Any) -> None:
     tree["graph_module"]["graph"]["nodes"][0]["target"] = "torch.ops.mylib.secret.default"
 
 
+def odd_guard(tree: Any) -> None:
+    tree["guards_code"] = ["open(L['tokens'])"]
+
+
 def half_input(tree: Any) -> None:
     tree["graph_module"]["graph"]["tensor_values"]["tokens"]["dtype"] = 6
 
@@ -177,6 +189,7 @@ def half_input(tree: Any) -> None:
         (newer_field, UnsupportedError, "'stream', which is newer"),
         (unknown_operator, UnsupportedError, "mylib.secret"),
         (half_input, UnsupportedError, "float16"),
+        (odd_guard, UnsupportedError, "no condition on sizes"),
     ],
 )
 def test_wrong_descriptions_are_refused(

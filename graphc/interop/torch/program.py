@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 
 from graphc.base.assumptions import Assumptions
 from graphc.base.dtypes import DType
@@ -154,7 +155,10 @@ class Program:
         return results
 
     def _planned(self, key: tuple[Any, ...], args: Sequence[Any]) -> _Plan:
-        """What calls on arguments of these sizes do. Raises ShapeError where they do not fit."""
+        """What calls on arguments of these sizes do. Raises ShapeError where they do not fit, and UnsupportedError for
+        FakeTensors; Dynamo makes another program for arguments of another type, so that one look is enough."""
+        if any(isinstance(x, FakeTensor) for x in args):
+            raise UnsupportedError("a FakeTensor holds no data to compute with", remedy="call it with tensors")
         shapes = [a.shape_of(x) for a, x in zip(self._arguments, args, strict=True)]
         values = self._patterns.solve(shapes)
         given = [(self._arguments[i], args[i], shapes[i]) for i in self._inputs]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
+FakeTensorMode: Any = pytest.importorskip("torch._subclasses.fake_tensor").FakeTensorMode
 nn: Any = torch.nn if torch else None
 
 
@@ -87,3 +90,95 @@ def test_options_are_checked():
         compare(nn.Linear(2, 2), torch.ones(1, 2), options={"wieghts": "live"})
     with pytest.raises(Exception, match="'live', 'frozen'"):
         compare(nn.Linear(2, 2), torch.ones(1, 2), options={"weights": "no"})
+
+
+def test_fake_tensors_hold_no_data_to_compute_with():
+    compiled = torch.compile(nn.Linear(2, 2), backend="graphc")
+    x = torch.ones(1, 2)
+    with torch.no_grad():
+        compiled(x)
+        with FakeTensorMode() as mode, pytest.raises(Exception, match="FakeTensor"):
+            compiled(mode.from_tensor(x))
+        with FakeTensorMode(), pytest.raises(Exception, match="FakeTensor"):
+            torch.compile(lambda x: x * 2 + 1, backend="graphc")(torch.ones(3))
+
+
+def test_numbers_and_devices_are_arguments_and_results():
+    def both(x: Any, n: int) -> Any:
+        y = x.to(device="cpu", dtype=torch.float64) + torch.ones(3, device=x.device) * n
+        return y, y.shape[0] * 2, x.device, None
+
+    compiled = torch.compile(both, backend="graphc", dynamic=True)
+    for n in (2, 5):
+        x = torch.arange(3.0)
+        torch.testing.assert_close(compiled(x, n)[0], both(x, n)[0])
+        assert compiled(x, n)[1:] == both(x, n)[1:]
+
+
+def test_regions_without_gradients_and_inference_mode():
+    def parts(x: Any, y: Any) -> Any:
+        with torch.no_grad():
+            still = x * 2
+        with torch.inference_mode():
+            more = y * 3
+        return still, y * 2, more, x > 0
+
+    x, y = torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
+    compiled = torch.compile(parts, backend="graphc")
+    found, expected = compiled(x, y), parts(x, y)
+    torch.testing.assert_close(found, expected)
+    assert [f.requires_grad for f in found] == [e.requires_grad for e in expected]
+    with torch.inference_mode():
+        assert all(f.is_inference() for f in compiled(x, y))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int16", "complex64"])
+def test_element_types_that_graphc_lacks_are_computed_by_pytorch(dtype: str):
+    x = torch.tensor([1.0, 2.5, 3.0]).to(getattr(torch, dtype))
+    with pytest.warns(UserWarning, match=f"graphc has no tensors of torch.{dtype}"):
+        found = torch.compile(lambda x: x * 2 + 1, backend="graphc")(x)
+    assert found.dtype == x.dtype and torch.equal(found, x * 2 + 1)
+
+
+def test_regions_of_autocast_give_what_they_give_eagerly():
+    first, last = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def mixed(x: Any) -> Any:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = first(x)
+        return last(y.float())
+
+    x = torch.randn(4, 8)
+    with torch.no_grad(), pytest.warns(UserWarning, match="bfloat16"):
+        found = torch.compile(mixed, backend="graphc")(x)
+    torch.testing.assert_close(found, mixed(x))
+    assert not torch.equal(found, last(first(x)))
+
+
+def test_hooks_methods_and_compiled_functions_within():
+    model = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+    model[0].register_forward_hook(lambda module, given, found: found * 2)
+    model.compile(backend="graphc")
+    inner = torch.compile(lambda x: x * 2, backend="graphc")
+    outer = torch.compile(lambda x: inner(model.forward(x)) + 1, backend="graphc", fullgraph=True, mode="max-autotune")
+    x = torch.randn(2, 3)
+    expected = torch.relu(nn.functional.linear(x, model[0].weight, model[0].bias) * 2)
+    torch.testing.assert_close(model(x), expected)
+    torch.testing.assert_close(outer(x), expected * 2 + 1)
+
+
+def test_an_argument_given_twice_is_one_tensor():
+    def step(a: Any, b: Any) -> Any:
+        a.add_(1)
+        return a * b
+
+    compiled = torch.compile(step, backend="graphc")
+    one, two, same = torch.ones(3), torch.ones(3), torch.ones(3)
+    assert compiled(one, two).tolist() == [2, 2, 2] and compiled(same, same).tolist() == [4, 4, 4]
+
+
+def test_the_backend_is_found_in_a_fresh_process():
+    code = (
+        "import torch; assert 'graphc' in torch._dynamo.list_backends(); import sys; assert 'graphc' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -70,7 +70,7 @@ def run_model(key: str, options: argparse.Namespace) -> Result:
     with tempfile.TemporaryDirectory(prefix="graphc-hub-") as folder:
         environment = make_environment(1, Path(folder)) | {"HF_HUB_OFFLINE": "1"}
         command = [sys.executable, "-m", "benchmarks.hub_row", key, ",".join(options.peers)]
-        command += [str(options.rounds), str(options.seconds)]
+        command += [str(options.rounds), str(options.seconds), options.weights]
         with (Path(folder) / "log").open("w+b") as log:
             process = subprocess.Popen(
                 *(command,), stdout=subprocess.PIPE, stderr=log, cwd=ROOT, env=environment, start_new_session=True
@@ -196,10 +196,14 @@ def parse(argv: Sequence[str] | None, models: Mapping[str, Any]) -> argparse.Nam
     parser = make_parser(__doc__ or "", PEERS)
     parser.add_argument("--only", default="", metavar="TEXT", help="models whose name contains this")
     parser.add_argument("--collection", choices=COLLECTIONS, help="models of one collection")
+    parser.add_argument("--weights", choices=("live", "frozen"), default="live", help="the backend's option")
     parser.add_argument("--limit", type=float, default=900, metavar="SECONDS", help="for one model")
     parser.add_argument("--agreement", action="store_true", help="nothing but agreement and graphc's first call")
     parser.add_argument(
-        "--results", type=Path, metavar="FILE", help="JSON lines, one a model: what is there is not measured again"
+        "--results",
+        type=Path,
+        metavar="FILE",
+        help="JSON lines, one a model, of the same options: what is there is kept",
     )
     options = parse_with(parser, argv, PEERS)
     if options.agreement:

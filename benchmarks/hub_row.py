@@ -1,4 +1,4 @@
-"""One model of the collections, measured in a process of its own: ``benchmarks.hub_row KEY PEERS ROUNDS SECONDS``."""
+"""One model of the collections, measured in a process of its own: ``hub_row KEY PEERS ROUNDS SECONDS WEIGHTS``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -39,23 +39,26 @@ _WITHOUT_WORK = frozenset(
 class Counted:
     """A backend that counts the graphs which Dynamo gives it and their nodes."""
 
-    def __init__(self, backend: str):
+    def __init__(self, backend: str, options: Mapping[str, str]):
         self._backend = torch._dynamo.lookup_backend(backend)
+        self._options = {"options": dict(options)} if options else {}
         self.graphs = self.nodes = 0
 
     def __call__(self, module: Any, examples: Any, **named: Any) -> Any:
         """What the counted backend returns."""
         self.graphs += 1
         self.nodes += sum(node.op.startswith("call_") for node in module.graph.nodes)
-        return self._backend(module, examples, **named)
+        return self._backend(module, examples, **named, **self._options)
 
 
 class Contenders:
     """The ways to call a model with one set of arguments."""
 
-    def __init__(self, key: str):
+    def __init__(self, key: str, weights: str):
+        """``weights`` is the option of graphc's backend."""
+        self.weights = weights
         self.module, self.args, self.kwargs = MODELS[key].build()
-        self.result = Result(key, {"first_s": {}})
+        self.result = Result(key, {"first_s": {}, "weights": weights})
 
     def eager(self) -> Call:
         """PyTorch without a compiler."""
@@ -64,7 +67,7 @@ class Contenders:
     def compiled(self, name: str) -> Call:
         """A backend of ``torch.compile``, called once, which is timed; its own preparations are not."""
         torch.compile(lambda x: x + 1, backend=name)(torch.ones(2))
-        backend = Counted(name)
+        backend = Counted(name, {"weights": self.weights} if name == OWN else {})
         function = torch.compile(self.module, backend=backend, dynamic=False)
         start = time.perf_counter()
         function(*self.args, **self.kwargs)
@@ -125,9 +128,9 @@ def _double(value: Any) -> Any:
     return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
 
-def run(key: str, peers: Sequence[str], rounds: int, seconds: float) -> Result:
+def run(key: str, peers: Sequence[str], rounds: int, seconds: float, weights: str = "live") -> Result:
     """A model's row."""
-    contenders = Contenders(key)
+    contenders = Contenders(key, weights)
     result = contenders.result
     with torch.no_grad():
         measure(result, contenders.makers(peers), rounds, seconds)
@@ -140,11 +143,11 @@ def main(argv: Sequence[str]) -> int:
     """Prints the row as one line of JSON; what libraries print goes to stderr."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-    key, peers, rounds, seconds = argv
+    key, peers, rounds, seconds, weights = argv
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answer:
         os.dup2(2, 1)
         try:
-            result = run(key, peers.split(","), int(rounds), float(seconds))
+            result = run(key, peers.split(","), int(rounds), float(seconds), weights)
         except Exception as error:  # whatever a library raises is the row's problem
             result = Result(key, {}, problems={OWN: first_line(error)})
         answer.write(json.dumps(vars(result)) + "\n")

@@ -25,7 +25,7 @@ def small(library: Any) -> Any:
 
 
 def options(**more: Any) -> argparse.Namespace:
-    plain = {"peers": ["eager"], "rounds": 1, "seconds": 0.001, "limit": 100.0, "results": None}
+    plain = {"peers": ["eager"], "rounds": 1, "seconds": 0.001, "limit": 100.0, "results": None, "weights": "live"}
     return argparse.Namespace(**(plain | more))
 
 
@@ -71,7 +71,8 @@ def test_f64_decides_where_f32_differs(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(hub_models.MODELS, "timm/small", Model("small", "timm", small, side=8))
     monkeypatch.setattr(hub_models, "load_collection", lambda name: None)
     monkeypatch.setattr(hub_row, "TOLERANCE", -1.0)
-    facts = hub_row.run("timm/small", ["eager"], 0, 0.001).facts
+    facts = hub_row.run("timm/small", ["eager"], 0, 0.001, "frozen").facts
+    assert facts["weights"] == "frozen"
     assert 0 <= facts["f64_error"] < 1e-6 and 0 < facts["f64_error_eager"] < 1e-6
 
 
@@ -144,7 +145,7 @@ def test_models_are_chosen_by_collection_and_text(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("benchmarks.sweep.pin", lambda threads: [0])
     found = hub.parse(["--collection", "timm", "--only", "swin"], hub_models.MODELS)
     assert found.keys == ["timm/swin_tiny_patch4_window7_224"] and found.peers == ["eager", "inductor"]
-    assert hub.parse(["--agreement"], hub_models.MODELS).rounds == 0
+    assert hub.parse(["--agreement"], hub_models.MODELS).rounds == 0 and found.weights == "live"
     with pytest.raises(SystemExit):
         hub.parse(["--only", "nothing"], hub_models.MODELS)
 

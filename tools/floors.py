@@ -73,7 +73,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     # Models and tensors of other frameworks. A table says what each ATen operator is here, whoever wrote the graph.
     "interop": ("base",),
-    "interop.aten": ("base", "ir", "ops", "tape", "tensors", "tracing", "autograd", "nn"),
+    "interop.aten": ("base", "ir", "compiler", "ops", "tape", "tensors", "tracing", "autograd", "nn"),
     "interop.pt2": ("base", "files", "tensors", "nn", "interop", "interop.aten"),
     "interop.torch": (
         *("base", "files", "ir", "ir.graph", "compiler", "runtime", "tensors", "tracing", "nn", "compiled"),

@@ -112,6 +112,13 @@ def check_graph(
     return _Checker(graph, arguments, rtol, atol, target).run()
 
 
+def check_native(graph: Graph, arguments: Sequence[np.ndarray]) -> StageReport:
+    """``check_graph`` for the native code alone, without a search for the node. Raises ArgumentError."""
+    _check_arguments(graph, arguments)
+    checker = _Checker(graph, arguments, None, None, None)
+    return checker.compare("native", checker.run_native(checker.stages, ""), lambda: "")
+
+
 def _check_arguments(graph: Graph, arguments: Sequence[np.ndarray]) -> None:
     given = [(a.dtype, a.shape) for a in map(np.asarray, arguments)]
     sizes = solved_sizes(graph, arguments)
@@ -204,11 +211,7 @@ class _Checker:
 
     def close(self, found: np.ndarray, expected: np.ndarray) -> bool:
         """Whether no element differs by more than is allowed."""
-        rtol, atol = TOLERANCE.get(expected.dtype.name, (0.0, 0.0))
-        rtol, atol = rtol if self.rtol is None else self.rtol, atol if self.atol is None else self.atol
-        return found.shape == expected.shape and bool(
-            np.allclose(found, expected, rtol=rtol, atol=atol * max(1.0, _scale(expected)), equal_nan=True)
-        )
+        return found.shape == expected.shape and bool(are_close(found, expected, self.rtol, self.atol).all())
 
     def compare(self, stage: str, found: Results, name_bad: Callable[[], str]) -> StageReport:
         """The report of one stage; ``name_bad`` is asked where to look when it differs."""
@@ -281,6 +284,16 @@ def _scale(array: np.ndarray) -> float:
     if array.dtype.kind != "f":
         return 0.0
     return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
+
+
+def are_close(
+    found: np.ndarray, expected: np.ndarray, rtol: float | None = None, atol: float | None = None
+) -> np.ndarray:
+    """Which elements differ by no more than is allowed, TOLERANCE by default; the absolute difference in units of the
+    largest element beyond 1."""
+    relative, absolute = TOLERANCE.get(expected.dtype.name, (0.0, 0.0))
+    rtol, atol = relative if rtol is None else rtol, absolute if atol is None else atol
+    return np.isclose(found, expected, rtol=rtol, atol=atol * max(1.0, _scale(expected)), equal_nan=True)
 
 
 def difference(found: np.ndarray, expected: np.ndarray) -> tuple[float, float]:

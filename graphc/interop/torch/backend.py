@@ -8,11 +8,13 @@ from typing import Any
 import torch
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.partitioners import default_partition
 from torch._guards import TracingContext
 
 from graphc.base.assumptions import Assumptions
 from graphc.base.errors import ArgumentError
 from graphc.interop.torch.aliases import Aliases, without_views
+from graphc.interop.torch.checked import CheckedProgram
 from graphc.interop.torch.fallback import ERROR, TORCH, divide
 from graphc.interop.torch.fx import read_fx
 from graphc.interop.torch.program import Program
@@ -21,7 +23,7 @@ from graphc.interop.torch.sizes import Sizes
 from graphc.interop.torch.training import partition
 from graphc.interop.torch.weights import FROZEN, LIVE
 
-OPTIONS = {"weights": (LIVE, FROZEN), "fallback": (TORCH, ERROR)}
+OPTIONS = {"weights": (LIVE, FROZEN), "fallback": (TORCH, ERROR), "check": (False, True)}
 """What ``options=`` may say, the default first."""
 
 
@@ -38,12 +40,14 @@ class Backend:
         def inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
             return compile_fx(graph, inputs, _weights(inputs), options)
 
-        return aot_autograd(
-            fw_compiler=training, bw_compiler=training, inference_compiler=inference, partition_fn=partition
-        )(module, examples)
+        # PyTorch computes each graph, too, where it is compared, and reads what graphc does not.
+        cut = default_partition if options["check"] else partition
+        return aot_autograd(fw_compiler=training, bw_compiler=training, inference_compiler=inference, partition_fn=cut)(
+            module, examples
+        )
 
 
-def checked(options: Mapping[str, Any]) -> dict[str, str]:
+def checked(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options with their defaults; raises ArgumentError for others."""
     for name, value in options.items():
         if name not in OPTIONS:
@@ -54,7 +58,7 @@ def checked(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def compile_fx(
-    module: fx.GraphModule, examples: Sequence[Any], weights: Collection[int], options: Mapping[str, str]
+    module: fx.GraphModule, examples: Sequence[Any], weights: Collection[int], options: Mapping[str, Any]
 ) -> Callable[..., Any]:
     """What computes a graph of ATen operators: a program, and PyTorch where graphc cannot. ``weights`` are those of
     Program; a step of training changes all weights, so that in training nothing is prepared of them."""
@@ -65,7 +69,8 @@ def compile_fx(
         graph = read_fx(part)
 
         def make(sizes: Sizes, assumptions: Assumptions) -> Program:
-            return Program(graph, given, results, known, options["weights"], sizes, assumptions)
+            named = (graph, given, results, known, options["weights"], sizes, assumptions)
+            return CheckedProgram(part, options["fallback"], *named) if options["check"] else Program(*named)
 
         return programs_of(given, graph.inputs, make)
 

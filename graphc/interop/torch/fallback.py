@@ -17,7 +17,7 @@ from graphc.base.location import Location
 from graphc.interop.aten.run import step_of
 from graphc.interop.aten.table import find
 from graphc.interop.torch.fx import DTYPES, place_of, read_node, target_of
-from graphc.interop.torch.parts import LEAST, Division, Part, is_note, owner, value_of
+from graphc.interop.torch.parts import LEAST, UNREAD, Division, Part, is_note, owner, value_of
 
 TORCH, ERROR = "torch", "error"
 """What to do with what graphc cannot take."""
@@ -84,10 +84,11 @@ class Shares:
 
 @dataclass(frozen=True)
 class _Divided:
-    """A graph that can be called, with a list that it empties, and who computes what of it."""
+    """A graph that can be called, with a list that it empties."""
 
     run: Callable[..., Any]
-    shares: Shares
+    division: Division | None
+    """None where all of it is one program."""
     native: tuple[Callable[..., Any], ...]
     """The native programs in it."""
 
@@ -125,9 +126,12 @@ def divide(
 
     divider = _Divider(module, examples, weights, watched, fallback)
     found = divider.whole() or divider.divided()
-    if found.shares.refused:
-        _warn(found.shares)
-    return watch.made(module, found.shares, found.run, found.native) if watch else found.run
+    if watch is None and not divider.reasons:
+        return found.run
+    shares = divider.shares(found.division or Division(module, ()))
+    if shares.refused:
+        _warn(shares)
+    return watch.made(module, shares, found.run, found.native) if watch else found.run
 
 
 class _Divider:
@@ -162,7 +166,7 @@ class _Divider:
             nodes = {n.name: n for n in self.module.graph.nodes}
             self._blame(error, nodes, [n for n in nodes.values() if n.op == "call_function"])
             return None
-        return _Divided(run, self._shares(Division(self.module, ())), (run,))
+        return _Divided(run, None, (run,))
 
     def divided(self) -> _Divided:
         """The graph with what is refused left to PyTorch; more of it with each part that proves to be impossible."""
@@ -172,7 +176,7 @@ class _Divider:
             if all([self._make(part) for part in parts]):
                 functions = [self.made[part.nodes] for part in parts]
                 joined = division.joined(list(zip(parts, functions, strict=True)))
-                return _Divided(_boxed(joined), self._shares(division), tuple(functions))
+                return _Divided(_boxed(joined), division, tuple(functions))
 
     def _make(self, part: Part) -> bool:
         """Whether there is a program for a part."""
@@ -204,16 +208,20 @@ class _Divider:
                 self._refuse(node, what)
 
     def _refuse(self, node: fx.Node, reason: str) -> None:
-        if self.fallback == ERROR:
+        remedy = 'options={"fallback": "torch"}, the default, has PyTorch compute what graphc cannot'
+        if node.meta.get(UNREAD):
+            remedy = "the model without torch.compile; please report it"
+        if self.fallback == ERROR or node.meta.get(UNREAD):
             raise UnsupportedError(
                 f"{_name(node)}: {reason}",
                 where=str(node.format_node()),
                 origin=place_of(node).describe() or None,
-                remedy='options={"fallback": "torch"}, the default, has PyTorch compute what graphc cannot',
+                remedy=remedy,
             )
         self.reasons.setdefault(owner(node), reason)
 
-    def _shares(self, division: Division) -> Shares:
+    def shares(self, division: Division) -> Shares:
+        """Who computes what of a graph that is divided so."""
         found = []
         for node in self.module.graph.nodes:
             if node.op != "call_function" or owner(node) is not node or is_note(node):

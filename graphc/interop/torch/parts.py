@@ -15,6 +15,9 @@ from torch.fx.graph import _BoxedCodeGen
 
 LEAST = 2
 """Operators of a native part at least: where one stands alone between two of PyTorch, PyTorch runs it, too."""
+UNREAD = "graphc_unread"
+"""In what is known of a node where its arguments are no longer those that PyTorch reads, so that graphc alone can
+compute it."""
 _OF_SHAPES = frozenset({"aten::sym_size", "aten::sym_numel", "aten::sym_stride", "aten::sym_storage_offset"})
 _NUMBERS = (int, float, torch.SymInt, torch.SymFloat, torch.SymBool)
 
@@ -71,10 +74,12 @@ def _is_follower(node: fx.Node) -> bool:
 
 def is_ordered(node: fx.Node) -> bool:
     """Whether a node has to keep its place among others of this kind: it draws random numbers, or is seen outside."""
-    target = node.target
-    if isinstance(target, OpOverload):
-        return torch.Tag.nondeterministic_seeded in target.tags or node.is_impure()
-    return isinstance(target, HigherOrderOperator) and node.is_impure()
+    return is_random(node) or (isinstance(node.target, (OpOverload, HigherOrderOperator)) and node.is_impure())
+
+
+def is_random(node: fx.Node) -> bool:
+    """Whether a node draws random numbers."""
+    return isinstance(node.target, OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags
 
 
 def _writes(node: fx.Node) -> bool:
@@ -148,7 +153,8 @@ class Division:
     def _lonely(self) -> set[fx.Node]:
         counts = Counter(self.phases[n] for n in self._operators)
         native = {p for p, count in counts.items() if p % 2 and count < LEAST}
-        return {n for n in self._operators if self.phases[n] in native} if self.refused else set()
+        few = {n for n in self._operators if self.phases[n] in native and not n.meta.get(UNREAD)}
+        return few if self.refused else set()
 
     # ---- graphs
 

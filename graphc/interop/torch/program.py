@@ -17,7 +17,8 @@ from graphc.base.errors import CompileError, UnsupportedError
 from graphc.base.locks import Lock
 from graphc.base.shape_patterns import Number, ShapePatterns
 from graphc.base.size import at
-from graphc.compiler.compile import compile_graph, load_compiled
+from graphc.compiler.compile import load_compiled
+from graphc.compiler.reduce import compile_reported
 from graphc.files.manifest import PREPACKED
 from graphc.interop.aten.graph import AtenGraph, Ref
 from graphc.interop.aten.run import Runner
@@ -113,7 +114,8 @@ class Program:
         image = dict(zip(graph.inputs, settled.inputs, strict=True))
         with assumed(settled):
             marked = _Marker({image[traced.inputs[i]]: str(i) for i in weights}).transform(settled)
-        compiled = compile_graph(marked)
+        self.graph = marked
+        compiled = compile_reported(marked)
         self.program = load_compiled(compiled)
         first = None if compiled.prepacking is None else load_compiled(compiled.prepacking)
         state = traced.state()
@@ -188,6 +190,11 @@ class Program:
     def _sizes(self, shapes: Sequence[tuple[int, ...]], values: dict[str, int]) -> CallSizes:
         sizes = self.program.sizes
         return sizes.fixed or (sizes.of_values(values) if sizes.are_given else sizes.of_shapes(tuple(shapes)))
+
+    def arrays(self, args: Sequence[Any]) -> list[np.ndarray]:
+        """The arrays that the arguments are taken for."""
+        pairs = zip(self._arguments, args, strict=True)
+        return [np.asarray(x) if a.layout is None else a.layout.array(x) for a, x in pairs]
 
     def _arrays(self, given: Sequence[Any]) -> list[Any]:
         """What the program is called with, for the message of an error."""

@@ -9,6 +9,9 @@ from torch import fx
 from torch._functorch.partitioners import default_partition
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
+from graphc.interop.torch import parts
+from graphc.interop.torch.fallback import refusal
+
 aten = torch.ops.aten
 UNREAD = {
     aten._scaled_dot_product_flash_attention_for_cpu_backward.default: (4, 5),
@@ -29,7 +32,11 @@ def partition(joint: fx.GraphModule, inputs: Any, **named: Any) -> tuple[fx.Grap
     """The forward and the backward graph of a joint one, in which the latter keeps nothing that it does not read, and
     looks itself at what it keeps through views."""
     for node in joint.graph.nodes:
-        for i in UNREAD.get(node.target, ()):
+        unread = UNREAD.get(node.target, ())
+        if not unread or refusal(node):
+            continue  # PyTorch computes it, and reads them all
+        node.meta[parts.UNREAD] = True
+        for i in unread:
             # The second argument is what the forward function was applied to, which the rules do read.
             node.update_arg(i, node.args[1])
     joint.graph.eliminate_dead_code()

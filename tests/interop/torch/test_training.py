@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from graphc.errors import FallbackWarning
+
 torch = pytest.importorskip("torch")
 training: Any = pytest.importorskip("graphc.interop.torch.training")
 nn: Any = torch.nn if torch else None
@@ -153,3 +155,15 @@ def test_a_backward_pass_keeps_no_views(kept: Any):
     found = torch.autograd.grad(torch.compile(product, backend="graphc")(x, w), (x, w))
     torch.testing.assert_close(found, torch.autograd.grad(product(x, w), (x, w)))
     assert kept and not [n for n in kept if n.op == "call_function" and n.target.is_view]
+
+
+def test_what_pytorch_computes_of_a_backward_pass_reads_all_that_it_keeps():
+    def attention(x: Any, y: Any) -> Any:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            q, k, v = (x @ y).view(1, 2, 8, 48).chunk(3, dim=-1)
+            return nn.functional.scaled_dot_product_attention(q, k, v).float().square().sum()
+
+    x, y = torch.randn(16, 32, requires_grad=True), torch.randn(32, 48)
+    with pytest.warns(FallbackWarning, match="bfloat16"):
+        (found,) = torch.autograd.grad(torch.compile(attention, backend="graphc")(x, y), x)
+    torch.testing.assert_close(found, *torch.autograd.grad(attention(x, y), x), rtol=2e-2, atol=2e-2)

@@ -166,6 +166,9 @@ class Comparison:
     def look(self) -> None:
         """Counts the contents that are not what they were when any comparison looked last."""
         with _lock:
+            if not self._large:
+                self._reading.read()
+                return
             _watch.look([c for c in self._large if c.is_watched])
             wanted = tuple([c for c in self.contents if c.may_differ or not c.is_watched])
             if wanted != self._reading.contents:
@@ -183,6 +186,7 @@ class _Reading:
 
     def __init__(self, contents: tuple[Content, ...]):
         self.contents = contents
+        self._large = [c for c in contents if c.array.nbytes >= LARGE]
         self._function, self._keys = _load()
         blocks = [len(content.sums) for content in contents]
         self._spans = np.zeros((len(blocks), SPAN_WORDS), np.int64)
@@ -197,12 +201,14 @@ class _Reading:
     def read(self) -> None:
         """Compares the contents with what they were, and notes which are other ones."""
         self._function(self._address)
-        flags = self._spans[:, FLAG].tolist() if self._table[CHANGED] else [0] * len(self.contents)
-        for content, flag in zip(self.contents, flags, strict=True):
+        if not self._table[CHANGED]:
+            for content in self._large:
+                content.looked(changed=False)
+            return
+        for content, flag in zip(self.contents, self._spans[:, FLAG].tolist(), strict=True):
             content.looked(bool(flag))
-        if self._table[CHANGED]:
-            self._table[CHANGED] = 0
-            self._spans[:, FLAG] = 0
+        self._table[CHANGED] = 0
+        self._spans[:, FLAG] = 0
 
 
 @cache

@@ -114,7 +114,7 @@ def test_quiet_contents_are_read_again_once_their_pages_were_written_to(monkeypa
     read: list[int] = []
     looked = Content.looked
     monkeypatch.setattr(Content, "looked", lambda self, changed: (read.append(len(self.array)), looked(self, changed)))
-    assert counts(comparison) == before and read == [9]
+    assert counts(comparison) == before and read == []
     for number, at in ((0, -1), (1, 0), (2, 20_000), (3, 4)):
         arrays[number][at] += 1
         before[number] += 1

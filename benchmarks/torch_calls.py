@@ -1,0 +1,128 @@
+"""What a call through torch.compile costs: beside Dynamo and AOTAutograd alone, and with live or frozen weights.
+
+    python -m benchmarks.torch_calls [--threads N] [--rounds N] [--inductor]
+
+The first table is a model of 72 numbers, whose time is that of the call: ``nothing`` is a compiler that gives back a
+tensor it made before, so that what graphc adds is the difference. The second is ResNet-50 for one image: from a model
+file of graphc, with frozen weights, and with live ones. Times are medians over rounds in which all take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch._dynamo.backends.common import aot_autograd
+
+import graphc
+from benchmarks.models import build_resnet50
+
+WARM_CALLS = 30
+"""Calls before any is timed; after some quiet ones live weights are watched by their pages."""
+Calls = Mapping[str, Callable[[], object]]
+
+
+def in_turns(calls: Calls, rounds: int, repeats: int) -> dict[str, float]:
+    """Seconds of one call of each, the median over rounds of so many repeats."""
+    for call in calls.values():
+        for _ in range(WARM_CALLS):
+            call()
+    found: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            for _ in range(repeats):
+                call()
+            found[name].append((time.perf_counter() - start) / repeats)
+    return {name: statistics.median(times) for name, times in found.items()}
+
+
+def compiled(model: Any, backend: Any, **options: Any) -> Any:
+    """A model that torch.compile has taken afresh; several of them may be in use."""
+    return torch.compile(model, backend=backend, dynamic=False, options=options or None)
+
+
+def nothing(module: Any, examples: Sequence[Any]) -> Any:
+    """A backend that computes nothing: what Dynamo and AOTAutograd take for themselves."""
+
+    def compiler(graph: Any, inputs: Sequence[Any]) -> Any:
+        output = next(node for node in graph.graph.nodes if node.op == "output")
+        made = [torch.zeros(tuple(v.meta["val"].shape)) for v in output.args[0]]
+
+        def run(args: list[Any]) -> list[Any]:
+            args.clear()
+            return list(made)
+
+        run._boxed_call = True  # type: ignore[attr-defined]
+        return run
+
+    return aot_autograd(fw_compiler=compiler, inference_compiler=compiler)(module, examples)
+
+
+def small_model() -> Any:
+    """A model whose time is that of the call."""
+    return torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()).eval()
+
+
+def tiny(rounds: int, peers: Mapping[str, Any], repeats: int = 2000) -> dict[str, float]:
+    """Seconds of a call of the small model: ``nothing``, ``live``, ``frozen`` and the peers by name."""
+    x = torch.randn(2, 8)
+    models = {"nothing": compiled(small_model(), nothing)}
+    models |= {name: compiled(small_model(), "graphc", weights=name) for name in ("live", "frozen")}
+    models |= {name: compiled(small_model(), backend) for name, backend in peers.items()}
+    with torch.no_grad():
+        return in_turns({name: _call(model, x) for name, model in models.items()}, rounds, repeats)
+
+
+def resnet(rounds: int) -> dict[str, float]:
+    """Seconds of a call of ResNet-50: ``file``, ``frozen``, ``live``."""
+    x = torch.randn(1, 3, 224, 224)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "resnet50.gcm"
+        graphc.export(build_resnet50(graphc.nn).eval(), graphc.randn(1, 3, 224, 224), path=path)
+        loaded, array = graphc.load(path), x.numpy()
+    model = build_resnet50(torch.nn).eval()
+    models = {name: compiled(model, "graphc", weights=name) for name in ("frozen", "live")}
+    calls = {"file": lambda: loaded(array)} | {name: _call(m, x) for name, m in models.items()}
+    with torch.no_grad():
+        return in_turns(calls, rounds, 1)
+
+
+def _call(model: Any, x: Any) -> Callable[[], object]:
+    return lambda: model(x)
+
+
+def report(title: str, times: Mapping[str, float], base: str, unit: float, name: str) -> str:
+    """A table: times, and what they are more than the base."""
+    lines = [f"{title:<12}{name:>10}{'more':>10}{'ratio':>8}"]
+    for key, seconds in times.items():
+        more = (seconds - times[base]) / unit
+        lines.append(f"{key:<12}{seconds / unit:>10.2f}{more:>10.2f}{seconds / times[base]:>8.2f}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Prints both tables."""
+    parser = argparse.ArgumentParser(description="What a call through torch.compile costs.")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--inductor", action="store_true", help="time Inductor, too, which needs a C++ compiler")
+    parser.add_argument("--only", choices=("tiny", "resnet"))
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    graphc.set_num_threads(given.threads)
+    peers = {"eager": "eager"} | ({"inductor": "inductor"} if given.inductor else {})
+    if given.only != "resnet":
+        print(report("tiny model", tiny(given.rounds, peers), "nothing", 1e-6, "us"))
+    if given.only != "tiny":
+        print(report("ResNet-50", resnet(given.rounds), "frozen", 1e-3, "ms"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+"""What a call through torch.compile costs."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+if torch:
+    from benchmarks import torch_calls
+
+
+def test_all_ways_to_call_a_tiny_model_are_timed():
+    torch._dynamo.reset()
+    times = torch_calls.tiny(1, {"eager": "eager"}, repeats=3)
+    assert list(times) == ["nothing", "live", "frozen", "eager"] and min(times.values()) > 0
+
+
+def test_the_report_says_what_is_more_than_the_base():
+    shown = torch_calls.report("model", {"nothing": 10e-6, "live": 12.5e-6}, "nothing", 1e-6, "us")
+    assert shown.splitlines()[-1].split() == ["live", "12.50", "2.50", "1.25"]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import random
@@ -77,9 +78,10 @@ def _members(data: bytes) -> dict[str, bytes]:
 
 def _packed(members: list[tuple[str, bytes]], compressed: bool = False) -> bytes:
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED) as archive:
+    method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+    with zipfile.ZipFile(file, "w") as archive:
         for name, content in members:
-            archive.writestr(name, content)
+            archive.writestr(zipfile.ZipInfo(name), content, method)
     return file.getvalue()
 
 
@@ -136,7 +138,7 @@ def _edit_at(chance: random.Random, tree: Any, path: tuple[Any, ...], places: li
     elif kind == 4 and type(holder[key]) is int:
         holder[key] += chance.choice((-1, 1, 1000))
     else:
-        holder[key] = chance.choice(_VALUES)
+        holder[key] = copy.deepcopy(chance.choice(_VALUES))
 
 
 def _at(tree: Any, path: tuple[Any, ...]) -> Any:

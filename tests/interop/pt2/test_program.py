@@ -220,6 +220,12 @@ def test_damaged_files_are_read_or_are_typed_errors():
     assert {o.kind for o in outcomes.values()} == {EQUAL, REFUSED}
 
 
+def test_a_case_is_the_same_file_whatever_came_before():
+    cases = [case for case in itertools.islice(net.cases(7), 300) if "/edit/" in case]
+    first = [net.damaged(case) for case in cases]
+    assert [net.damaged(case) for case in cases] == first
+
+
 @pytest.mark.parametrize("kind", net.DAMAGES)
 def test_each_kind_of_damage_changes_files(kind: str):
     assert any(net.damaged(f"tied/{kind}/{n}") != (FILES / "tied.pt2").read_bytes() for n in range(3))

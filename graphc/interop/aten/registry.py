@@ -48,10 +48,15 @@ def _family() -> str:
     return str(frame.f_globals["__name__"])
 
 
+def function_of(name: str) -> Rule:
+    """The function of graphc that has this name."""
+    return next(getattr(space, name) for space in _SPACES if hasattr(space, name))
+
+
 def same(names: str, overloads: str = "default") -> None:
     """Enters functions of graphc that are called as the operators of their names are."""
     for name in names.split():
-        function = next(getattr(space, name) for space in _SPACES if hasattr(space, name))
+        function = function_of(name)
         for overload in overloads.split():
             rule(f"{name}.{overload}")(function)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphc.interop.aten import (
+    composites,
     control,
     convolutions,
     creation,
@@ -24,7 +25,7 @@ from graphc.interop.aten.registry import TABLE, find
 __all__ = ["FAMILIES", "TABLE", "find"]
 
 FAMILIES = (
-    *(control, convolutions, creation, derivatives, distances, indexing, losses),
+    *(composites, control, convolutions, creation, derivatives, distances, indexing, losses),
     *(normalization, pointwise, pooling, products, recurrent, reductions, scalars, shapes),
 )
 """The modules that hold the rules."""

@@ -207,7 +207,8 @@ _PLAIN: dict[Any, Callable[[Any, tuple[Structure, ...]], Structure]] = {
 
 def structure_of(spec: Any) -> Structure:
     """How arguments or results are nested. Classes that PyTorch has registered with names for their parts, such as the
-    results of transformers, are dictionaries; raises UnsupportedError for others."""
+    results of transformers, are dictionaries; pairs with names of operators are tuples; raises UnsupportedError for
+    others."""
     if spec.is_leaf():
         return LEAF
     parts = tuple([structure_of(part) for part in spec.children()])
@@ -216,6 +217,8 @@ def structure_of(spec: Any) -> Structure:
         return _PLAIN[kind](context, parts)
     if isinstance(context, type) and hasattr(context, "_fields"):
         return Branch(context, context._fields, parts)
+    if isinstance(kind, type) and issubclass(kind, tuple):
+        return Branch(tuple, (), parts)
     keys = _keys_of(context, len(parts))
     if keys is None:
         raise UnsupportedError(f"arguments or results in a {getattr(kind, '__name__', kind)}")

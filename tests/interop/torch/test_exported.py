@@ -218,6 +218,18 @@ def test_writes_go_where_pytorch_puts_them():
         same(found.count, model.count, 1e-6, "buffer")
 
 
+class _Sorted(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x.sort(1), x.max(0)
+
+
+def test_results_with_names_are_tuples():
+    x = torch.linspace(1, 0, 6).reshape(2, 3)
+    (values, order), largest = graphc.from_torch(_Sorted(), (x,))(tensor(x))
+    same((values, order), tuple(x.sort(1)), 1e-6, "sorted")
+    same(largest, tuple(x.max(0)), 1e-6, "largest")
+
+
 def test_recurrent_layers_are_exported_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

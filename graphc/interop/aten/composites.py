@@ -1,0 +1,183 @@
+"""ATen operators that PyTorch itself makes of others, and second names of operators."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.base.errors import UnsupportedError
+from graphc.interop.aten.registry import function_of, rule, same
+from graphc.nn import functional as F
+from graphc.tensors import creation, functions
+from graphc.tensors import free_functions as free
+from graphc.tensors.tensor import Tensor
+
+same("ravel view_as reshape_as fliplr flipud msort argwhere arcsin arccos arctan arcsinh arccosh arctanh fix negative")
+same("inner ger diag diagflat diff dist renorm vander isclose concat dstack row_stack arctan2")
+same("atleast_1d atleast_2d atleast_3d")
+same("nansum nanmean bincount histc")
+same("clip", "default Tensor")
+same("greater greater_equal less less_equal not_equal subtract multiply", "Tensor Scalar")
+same("divide", "Tensor Scalar Tensor_mode Scalar_mode")
+same("float_power", "Tensor_Tensor Tensor_Scalar")
+same("xlogy", "Tensor Scalar_Other")
+same("moveaxis", "int intlist")
+same("tensor_split", "sections indices")
+same("hsplit vsplit dsplit", "int array")
+same("quantile", "default scalar")
+
+SECOND_NAMES = {
+    "special_expit": "sigmoid",
+    "special_erf": "erf",
+    "special_erfc": "erfc",
+    "special_exp2": "exp2",
+    "special_expm1": "expm1",
+    "special_log1p": "log1p",
+    "special_sinc": "sinc",
+    "special_gammaln": "lgamma",
+    "special_psi": "digamma",
+    "special_digamma": "digamma",
+    "special_logsumexp": "logsumexp",
+}
+for _name, _other in SECOND_NAMES.items():
+    rule(_name)(function_of(_other))
+for _name, _other in {"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}.items():
+    rule(f"__{_name}__.Tensor", f"__{_name}__.Scalar")(function_of(_other))
+for _name, _other in {"lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift"}.items():
+    rule(f"__{_name}__.Tensor", f"__{_name}__.Scalar")(function_of(_other))
+
+
+@rule("real")
+def real(self: Tensor) -> Tensor:
+    return self
+
+
+@rule("isreal")
+def isreal(self: Tensor) -> Tensor:
+    return creation.ones(self.shape, dtype="bool")
+
+
+@rule("std_mean.correction")
+def std_mean(self: Tensor, dim: Any = None, *, correction: Any = 1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    return free.std_mean(self, dim, keepdim=keepdim, correction=1 if correction is None else correction)
+
+
+def _unbiased(function: Any) -> Any:
+    def pair(self: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        return function(self, dim, keepdim=keepdim, correction=int(unbiased))
+
+    return pair
+
+
+rule("std_mean", "std_mean.dim")(_unbiased(free.std_mean))
+rule("var_mean", "var_mean.dim")(_unbiased(free.var_mean))
+
+
+@rule("linalg_norm", "linalg_norm.ord_str")
+def linalg_norm(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Of vectors any norm, of matrices that of Frobenius."""
+    taken = self if dtype is None else self.to(dtype)
+    matrices = dim is not None and len(dim) == 2
+    if ord not in (None, "fro") and (matrices or isinstance(ord, str) or (dim is None and self.dim() != 1)):
+        raise UnsupportedError(f"the norm {ord!r} of matrices")
+    if dim is None and not keepdim:
+        taken = taken.reshape(-1)
+    return functions.norm(taken, 2 if ord in (None, "fro") else ord, dim, keepdim)
+
+
+@rule("linalg_matrix_norm.str_ord")
+def matrix_norm(
+    self: Tensor, ord: str = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    return linalg_norm(self, ord, dim, keepdim, dtype=dtype)
+
+
+@rule("xlog1py", "special_xlog1py")
+def xlog1py(self: Tensor, other: Tensor) -> Tensor:
+    return free.where(
+        functions.logical_and(functions.eq(self, 0), functions.logical_not(functions.isnan(other))),
+        0.0,
+        self * functions.log1p(other),
+    )
+
+
+@rule("special_entr")
+def entr(self: Tensor) -> Tensor:
+    inner = -self * functions.log(self)
+    return free.where(functions.eq(self, 0), 0.0, free.where(functions.lt(self, 0), -float("inf"), inner))
+
+
+@rule("ldexp.Tensor")
+def ldexp(self: Tensor, other: Tensor) -> Tensor:
+    return self * functions.pow(creation.full((), 2.0), other)
+
+
+@rule("cartesian_prod")
+def cartesian_prod(tensors: Sequence[Tensor]) -> Tensor:
+    return free.cartesian_prod(*tensors)
+
+
+@rule("trapezoid.dx", "trapz.dx")
+def trapezoid(y: Tensor, *, dx: float = 1, dim: int = -1) -> Tensor:
+    return functions.trapezoid(y, dx=dx, dim=dim)
+
+
+@rule("tensordot")
+def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other: Sequence[int]) -> Tensor:
+    return free.tensordot(self, other, (list(dims_self), list(dims_other)))
+
+
+@rule("linalg_multi_dot")
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    return functools.reduce(operator.matmul, tensors)
+
+
+@rule("matrix_power", "linalg_matrix_power")
+def matrix_power(self: Tensor, n: int) -> Tensor:
+    if n < 0:
+        raise UnsupportedError("powers of inverse matrices")
+    if n == 0:
+        return creation.eye(self.shape[-1], dtype=self.dtype).expand(self.shape)
+    return functools.reduce(operator.matmul, [self] * n)
+
+
+@rule("affine_grid_generator")
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
+    return F.affine_grid(theta, tuple(size), align_corners)
+
+
+@rule("logspace")
+def logspace(start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None) -> Tensor:
+    return creation.logspace(start, end, steps, base, dtype=dtype)
+
+
+@rule("sum_to_size")
+def sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
+    return self.sum_to_size(tuple(size))
+
+
+@rule("isin.Tensor_Tensor")
+def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    return elements.isin(test_elements, assume_unique=assume_unique, invert=invert)
+
+
+@rule("diagonal_scatter")
+def diagonal_scatter(self: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    found = self.clone()
+    found.diagonal(offset, dim1, dim2).copy_(src)
+    return found
+
+
+@rule("item")
+def item(self: Tensor) -> Any:
+    """A number of Python: eagerly, since code cannot be compiled for a number that only a call knows."""
+    return self.item()
+
+
+@rule("exponential_")
+def exponential(self: Tensor, lambd: float = 1) -> Tensor:
+    return self.exponential_(lambd)

@@ -15,7 +15,7 @@ from graphc.tensors import free_functions as free
 from graphc.tensors.tensor import Tensor
 
 same("ravel view_as reshape_as fliplr flipud msort argwhere arcsin arccos arctan arcsinh arccosh arctanh fix negative")
-same("inner ger diag diagflat diff dist renorm vander isclose concat dstack row_stack arctan2")
+same("inner ger diag diagflat dist renorm vander isclose concat dstack row_stack arctan2")
 same("atleast_1d atleast_2d atleast_3d")
 same("nansum nanmean bincount histc")
 same("clip", "default Tensor")
@@ -43,8 +43,6 @@ SECOND_NAMES = {
 }
 for _name, _other in SECOND_NAMES.items():
     rule(_name)(function_of(_other))
-for _name, _other in {"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}.items():
-    rule(f"__{_name}__.Tensor", f"__{_name}__.Scalar")(function_of(_other))
 for _name, _other in {"lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift"}.items():
     rule(f"__{_name}__.Tensor", f"__{_name}__.Scalar")(function_of(_other))
 

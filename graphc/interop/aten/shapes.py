@@ -51,7 +51,8 @@ def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
 
 @rule("contiguous")
 def contiguous(self: Tensor, *, memory_format: Any = None) -> Tensor:
-    return self
+    """A copy where elements do not lie in order: what is written to it stays there."""
+    return self.contiguous()
 
 
 @rule("expand", "expand_copy")
@@ -161,7 +162,8 @@ def convert_element_type(a: Tensor, dtype: Any) -> Tensor:
 
 @rule("to.dtype", "to.dtype_layout")
 def to(self: Tensor, dtype: Any = None, non_blocking: bool = False, copy: bool = False) -> Tensor:
-    return self if dtype is None else self.to(dtype)
+    found = self if dtype is None else self.to(dtype)
+    return self.clone() if copy and found is self else found
 
 
 @rule("to.other")

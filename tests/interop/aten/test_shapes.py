@@ -25,3 +25,13 @@ def test_an_operator_gives_what_pytorch_gives(sample: Sample):
 def test_elements_are_converted_by_the_primitive_of_sizes_that_are_tensors():
     found = TABLE["prims.convert_element_type.default"](graphc.tensor([1.5]), graphc.int64)
     assert found.dtype == graphc.int64 and found.tolist() == [1]
+
+
+def test_what_pytorch_copies_is_a_copy():
+    for name, *args in (("contiguous",), ("to.dtype", graphc.float32, False, True)):
+        x, target = graphc.zeros(2, 3), name if "." in name else f"{name}.default"
+        TABLE[f"aten.{target}"](x.t(), *args).add_(1)
+        assert x.sum().item() == 0
+    x = graphc.zeros(2)
+    TABLE["aten.contiguous.default"](x).add_(1)
+    assert x.sum().item() == 2

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from graphc.base.assumptions import Assumptions
 from graphc.base.dtypes import DType
@@ -77,7 +78,7 @@ class Program:
         sizes = sizes or Sizes()
         self.assumptions = assumptions or Assumptions()
         self._arguments = [_Argument.of(e, sizes) for e in examples]
-        self._results = _results(graph, outputs, sizes)
+        self._results = _results(graph, outputs, examples, sizes)
         self._patterns = ShapePatterns([a.shape for a in self._arguments], graph.inputs)
         traced = trace_function(
             self._traceable(graph),
@@ -257,7 +258,7 @@ class _Result(NamedTuple):
     is_made: bool = False
     """Whether it is the first with this number."""
     value: Any = None
-    """An argument by its number (see _Given), None, a number or the size that is one."""
+    """An argument by its number (see _Given), a view of one, None, a number or the size that is one."""
     dtype: DType | None = None
     sizes: Sequence[Any] = ()
     layout: Layout | None = None
@@ -286,8 +287,53 @@ class _Given(NamedTuple):
     number: int
 
 
-def _results(graph: AtenGraph, outputs: Sequence[Any], sizes: Sizes) -> list[_Result]:
-    """What calls give. An argument is given back itself, and what stands in two places is made once."""
+class _View(NamedTuple):
+    """A view of an argument, which is no tensor of its own: AOTAutograd takes its strides for those in the argument's
+    memory."""
+
+    number: int
+    lies: tuple[tuple[Any, ...], tuple[Any, ...]]
+    """Sizes and strides of the argument."""
+    sizes: tuple[Any, ...]
+    strides: tuple[Any, ...]
+    offset: Any
+    """From the argument's first element."""
+
+    @staticmethod
+    def of(output: Any, examples: Sequence[Any], sizes: Sizes) -> _View | None:
+        """The view that a result is, if it is one: fake tensors share fake memory."""
+        if not isinstance(output, FakeTensor):
+            return None
+        memory = StorageWeakRef(output.untyped_storage())
+        for number, x in enumerate(examples):
+            if isinstance(x, FakeTensor) and x.dtype == output.dtype and StorageWeakRef(x.untyped_storage()) == memory:
+                try:
+                    lies, shape = (sizes.shape(x.shape), sizes.shape(x.stride())), sizes.shape(output.shape)
+                    offset = sizes.of(output.storage_offset()) - sizes.of(x.storage_offset())
+                    return _View(number, lies, shape, sizes.shape(output.stride()), offset)
+                except UnsupportedError:
+                    return None
+        return None
+
+    def at(self, values: Any) -> Callable[[Sequence[Any]], torch.Tensor]:
+        """What it is of the arguments of calls in which dimensions have these sizes."""
+        expected, lies, sizes, strides = (
+            tuple([at(n, values) for n in part]) for part in (*self.lies, self.sizes, self.strides)
+        )
+        offset = at(self.offset, values)
+
+        def view(args: Sequence[Any]) -> torch.Tensor:
+            given = args[self.number].detach()
+            if given.stride() != lies:
+                given = torch.empty_strided(expected, lies, dtype=given.dtype).copy_(given)
+            return given.as_strided(sizes, strides, given.storage_offset() + offset)
+
+        return view
+
+
+def _results(graph: AtenGraph, outputs: Sequence[Any], examples: Sequence[Any], sizes: Sizes) -> list[_Result]:
+    """What calls give. An argument is given back itself, a view of one is a view, and what stands in two places is made
+    once."""
     found: list[_Result] = []
     numbers: dict[str, int] = {}
     for value, output in zip(graph.output, outputs, strict=True):
@@ -299,6 +345,8 @@ def _results(graph: AtenGraph, outputs: Sequence[Any], sizes: Sizes) -> list[_Re
             found.append(_Result(value=_Given(graph.inputs.index(value.name))))
         elif value.name in numbers:
             found.append(_Result(numbers[value.name]))
+        elif view := _View.of(output, examples, sizes):
+            found.append(_Result(value=view))
         else:
             numbers[value.name] = len(numbers)
             layout, strides = layout_of(output), exact_strides(output)
@@ -311,6 +359,8 @@ def _rest(value: Any, values: Any) -> Callable[[Sequence[Any]], Any]:
     if isinstance(value, _Given):
         number = value.number
         return lambda args: args[number]
+    if isinstance(value, _View):
+        return value.at(values)
     known = at(value, values)
     return lambda _: known
 

@@ -133,3 +133,17 @@ def test_it_uses_as_many_threads_as_pytorch_unless_graphc_was_told(monkeypatch: 
             assert threads.get_num_threads() == 2
         finally:
             torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_view_of_an_argument_is_a_view_of_its_memory(dynamic: bool):
+    torch._dynamo.reset()
+
+    def views(x: Any, y: Any, z: Any) -> Any:
+        return x.expand([y.size(0), y.size(1), z.size(1)]), y[1:, ::2].mT, x + 1
+
+    args = torch.rand(1, 1, 4), torch.rand(3, 5, 4), torch.rand(3, 4)
+    found = torch.compile(views, backend="graphc", dynamic=dynamic)(*args)
+    for ours, theirs in zip(found, views(*args), strict=True):
+        assert torch.equal(ours, theirs) and ours.stride() == theirs.stride()
+    assert found[0].data_ptr() == args[0].data_ptr() and found[1].storage_offset() == 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from graphc.base.dtypes import bool_
@@ -58,11 +59,16 @@ def flash_attention(
 ) -> tuple[Tensor, Tensor]:
     """Several heads of the query share one of key and value where there are fewer of these, as in PyTorch's kernel.
 
-    The second result, the logarithms of the sums, serves PyTorch's own backward pass, which is computed otherwise
-    here: it holds zeros."""
+    The second result, the logarithms of the sums, serves PyTorch's own backward pass; that of the table finds them out
+    again."""
     shared = query.shape[-3] != key.shape[-3]
     found = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, shared)
-    return found, query.new_zeros(query.shape[:-1])
+    keys = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3) if shared else key
+    scores = query @ keys.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    hidden = functions.tril(scores.new_ones(scores.shape[-2:]).bool()) if is_causal else attn_mask
+    if hidden is not None:
+        scores = free.where(hidden, scores, -math.inf) if hidden.dtype is bool_ else scores + hidden
+    return found, functions.logsumexp(scores, -1)
 
 
 @rule("_scaled_dot_product_attention_math", "_scaled_dot_product_attention_math_for_mps")

@@ -98,6 +98,8 @@ SAMPLES: list[Sample] = [
         0.0,
         True,
     ),
+    *[(ATTENTION, QUERY, KEY, VALUE, 0.0, causal) for causal in (True, False)],
+    (ATTENTION, QUERY, KEY, VALUE, 0.0, False, {"attn_mask": some(4, 4), "scale": 0.3}),
     _layer_norm(MASK3),
     _layer_norm([True, False, False], weight=False),
     _layer_norm([False, True, True]),

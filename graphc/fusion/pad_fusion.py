@@ -17,7 +17,7 @@ def fuse_pads(partition: Partition) -> None:
         inner = partition.group_of.get(source.node)
         if inner is None or source.shape != inner.shape or source.node in partition.escaping:
             continue
-        whole = inner.kind == "contraction" or (inner.kind == "nest" and inner.nodes[0].op.has(Trait.STORES_ONCE))
+        whole = inner.kind == "contraction" or (inner.kind == "nest" and inner.nest.op.has(Trait.STORES_ONCE))
         if whole and partition.readers[source.node] == [node] and source.node not in partition.duplicated:
             partition.join(Group([], inner.kind, inner.shape), inner, partition.group_of[node])
 

@@ -41,6 +41,11 @@ class Group:
     """How often indices may be divided, one time after the other, from a reader in the group to what it reads."""
 
     @property
+    def nest(self) -> Node:
+        """Of a group of that kind, the op that lowers itself; what others of the group need may be computed before."""
+        return next((n for n in self.nodes if n.op.lower_nest is not None), self.nodes[0])
+
+    @property
     def kept(self) -> tuple[int, ...]:
         """Shape of the domain without the reduced axes."""
         return tuple(e for i, e in enumerate(self.shape) if i not in self.axes)

@@ -288,8 +288,7 @@ def _is_windows(node: Node) -> bool:
 
 def _goes_on(producer: Group, consumer: Group) -> bool:
     """True when a nest writes every element once, so that elementwise nodes may follow where it does."""
-    first = producer.nodes[0]
-    return producer.kind == "nest" and consumer.kind == "map" and first.op.has(Trait.STORES_ONCE)
+    return producer.kind == "nest" and consumer.kind == "map" and producer.nest.op.has(Trait.STORES_ONCE)
 
 
 _FUSABLE = Trait.ELEMENTWISE | Trait.REDUCTION

@@ -88,7 +88,7 @@ class _GroupLowering:
         if not any(v.type.size for v in self.group.outputs):
             return Kernel("k", (), ()), ()
         if self.group.kind == "nest":
-            self._nest(self.group.nodes[0])
+            self._nest(self.group.nest)
         elif self.group.kind == "row":
             self._row()
         else:

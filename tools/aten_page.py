@@ -33,7 +33,7 @@ What graphs of PyTorch consist of, and what computes it here: {lines} operators 
 a rule, named by its module in `graphc/interop/aten`, stands where the two differ. The form that writes to its first
 argument (`aten.add_.Tensor`) or to another tensor (`aten.add.out`) is computed too wherever the one that writes nothing
 is. Element types that graphc does not have are refused for every operator; PyTorch computes those nodes, as those of
-operators that are not here.
+operators that are not here: [From PyTorch in one line](from_pytorch.md).
 """
 MISSED = """## Without a rule
 

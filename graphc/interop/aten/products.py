@@ -6,6 +6,8 @@ import math
 from typing import Any
 
 from graphc.base.dtypes import bool_
+from graphc.base.errors import UnsupportedError
+from graphc.interop.aten.pointwise import safe_softmax
 from graphc.interop.aten.registry import rule, same
 from graphc.nn import functional as F
 from graphc.tensors import free_functions as free
@@ -71,7 +73,7 @@ def flash_attention(
     return found, functions.logsumexp(scores, -1)
 
 
-@rule("_scaled_dot_product_attention_math", "_scaled_dot_product_attention_math_for_mps")
+@rule("_scaled_dot_product_attention_math")
 def math_attention(
     query: Tensor,
     key: Tensor,
@@ -83,6 +85,21 @@ def math_attention(
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
-) -> tuple[Tensor, None]:
-    found = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
-    return found, None
+) -> tuple[Tensor, Tensor | None]:
+    """A mask is added to the scores, one of booleans as zeros and ones; the second result is the weights."""
+    if dropout_mask is not None:
+        raise UnsupportedError("attention with a mask for dropout")
+    mask = None if attn_mask is None else attn_mask.to(query.dtype)
+    found = F.scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal, scale, enable_gqa)
+    return found, None if dropout_p else _weights(query, key, mask, is_causal, scale)
+
+
+def _weights(query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
+    """What attention weighs values by; each key serves as many queries as there are for each of them."""
+    if query.dim() > 3 and key.shape[-3] != query.shape[-3]:
+        key = functions.repeat_interleave(key, query.shape[-3] // key.shape[-3], -3)
+    scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        later = functions.logical_not(functions.tril(scores.new_ones(scores.shape[-2:], dtype=bool_)))
+        scores = functions.masked_fill(scores, later, -math.inf)
+    return safe_softmax(scores if mask is None else scores + mask, -1)

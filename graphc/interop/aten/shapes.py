@@ -28,7 +28,7 @@ def view(self: Tensor, size: Sequence[int], stride: Any = None) -> Tensor:
     return self.reshape(tuple(size))
 
 
-@rule("alias", "lift_fresh", "lift", "_conj", "resolve_conj", "resolve_neg")
+@rule("alias", "lift_fresh", "lift", "resolve_conj", "resolve_neg")
 def alias(self: Tensor) -> Tensor:
     return self
 

@@ -49,6 +49,10 @@ class Backend:
 
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options with their defaults; raises ArgumentError for others."""
+    if not isinstance(options, Mapping):
+        raise ArgumentError(
+            f"options are a dictionary, not {type(options).__name__}", remedy='options={"weights": "frozen"}'
+        )
     for name, value in options.items():
         if name not in OPTIONS:
             raise ArgumentError(f"the backend graphc has no option {name!r}", remedy=f"one of {', '.join(OPTIONS)}")

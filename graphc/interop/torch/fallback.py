@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
@@ -22,6 +23,8 @@ from graphc.interop.torch.parts import LEAST, UNREAD, Division, Part, is_note, o
 TORCH, ERROR = "torch", "error"
 """What to do with what graphc cannot take."""
 REFUSING = 'options={"fallback": "error"}'
+_INNER = ("graphc", "torch", "contextlib")
+"""Packages whose frames are none of the user."""
 NAMED = 8
 """Operators that a warning names at most."""
 Compiler = Callable[[fx.GraphModule, Sequence[Any], Collection[int]], Callable[..., Any]]
@@ -254,8 +257,10 @@ def _refused_value(value: Any) -> str:
         return f"numbers of {type(value).__name__}" if isinstance(value, (torch.SymFloat, torch.SymBool)) else ""
     if value.dtype not in DTYPES:
         return f"graphc has no tensors of {value.dtype}"
-    if value.device.type != "cpu" or value.layout is not torch.strided:
-        return f"graphc has no tensors of {value.device}, {value.layout}"
+    if value.device.type != "cpu":
+        return f"graphc has no tensors on the device {value.device}"
+    if value.layout is not torch.strided:
+        return f"graphc has no tensors of {value.layout}"
     plain = type(value) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer, FakeTensor)
     return "" if plain else f"graphc has no tensors of {type(value).__name__}"
 
@@ -294,7 +299,13 @@ def _boxed(joined: fx.GraphModule) -> Callable[..., Any]:
 
 def _warn(shares: Shares) -> None:
     place = next((o.place for o in shares.refused if o.place.file), None)
-    if place is None:
-        warnings.warn(str(shares), FallbackWarning, stacklevel=3)
-    else:
-        warnings.warn_explicit(str(shares), FallbackWarning, place.file, max(place.line, 1))
+    file, line = (place.file, place.line) if place else _caller()
+    warnings.warn_explicit(str(shares), FallbackWarning, file, max(line, 1))
+
+
+def _caller() -> tuple[str, int]:
+    """The line of the user that called a model all of whose operators come from PyTorch's own modules."""
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INNER:
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,20 +17,48 @@ Sample = tuple[Any, ...]
 """The operator without ``aten.``, its arguments, and as a last dictionary those that are given by name."""
 
 
-def check(sample: Sample) -> None:
-    """Asserts that the rule of an operator gives what PyTorch does: values, shapes, element types, and None."""
+def check(sample: Sample, results: int | None = None, compiled: bool = True) -> None:
+    """Asserts that the rule of an operator gives what PyTorch does: values, shapes, element types, and None.
+
+    ``results`` is how many of the results count, where others serve only PyTorch's own backward pass. An operator whose
+    result has a size that depends on values is not ``compiled``."""
+    _judge(sample, compiled, lambda found, expected: _same(_first(found, results), _first(expected, results)))
+
+
+def check_kind(sample: Sample) -> None:
+    """The same for shapes and element types alone."""
+    _judge(sample, True, _alike)
+
+
+def check_moments(sample: Sample) -> None:
+    """The same for an operator that draws numbers: shapes, types, and about the same mean, deviation and extremes."""
+    _judge(sample, True, _distributed)
+
+
+def target_of(name: str) -> str:
+    """The operator of a sample as the table names it."""
+    full = name if name.startswith("prims.") else f"aten.{name}"
+    return full if full.count(".") == 2 else f"{full}.default"
+
+
+def _judge(sample: Sample, compiled: bool, judge: Callable[[Any, Any], None]) -> None:
     name, *args = sample
     kwargs = args.pop() if args and isinstance(args[-1], dict) else {}
-    target = f"aten.{name}" if "." in name else f"aten.{name}.default"
-    space, overload = target.split(".")[1:]
-    expected = getattr(getattr(torch.ops.aten, space), overload)(*_copied(args), **kwargs)
+    target = target_of(name)
+    package, space, overload = target.split(".")
+    expected = getattr(getattr(getattr(torch.ops, package), space), overload)(*_copied(args), **kwargs)
     function: Any = find(target)
     assert function is not None, target
     given, named = _ours(args), _ours(kwargs)
     with graphc.no_grad():
-        _same(function(*given, **named), expected)
-        compiled = graphc.compile(lambda *tensors: function(*_filled(given, tensors), **named))
-        _same(compiled(*_tensors(_ours(args))), expected)
+        judge(function(*given, **named), expected)
+        if compiled:
+            run = graphc.compile(lambda *tensors: function(*_filled(given, tensors), **named))
+            judge(run(*_tensors(_ours(args))), expected)
+
+
+def _first(found: Any, results: int | None) -> Any:
+    return found if results is None else list(found)[:results]
 
 
 def _copied(value: Any) -> Any:
@@ -45,7 +74,9 @@ def _ours(value: Any) -> Any:
         return getattr(graphc, str(value).removeprefix("torch."))
     if isinstance(value, dict):
         return {k: _ours(v) for k, v in value.items()}
-    return type(value)([_ours(v) for v in value]) if isinstance(value, (list, tuple)) else value
+    if isinstance(value, (list, tuple)):
+        return type(value)([_ours(v) for v in value if not isinstance(v, torch.device)])
+    return value
 
 
 def _tensors(value: Any) -> list[Any]:
@@ -71,6 +102,26 @@ def _same(found: Any, expected: Any) -> None:
             _same(ours, theirs)
     elif isinstance(expected, torch.Tensor):
         assert str(expected.dtype) == f"torch.{found.dtype.long_name}"
-        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6, strict=True)
+        theirs = expected.numpy()
+        # A sum that cancels is as exact as its largest terms are.
+        largest = float(np.abs(np.nan_to_num(theirs, posinf=0, neginf=0)).max(initial=1.0))
+        np.testing.assert_allclose(found.numpy(), theirs, rtol=1e-5, atol=1e-6 * largest, strict=True)
     else:
         assert found == expected
+
+
+def _alike(found: Any, expected: Any) -> None:
+    assert str(expected.dtype) == f"torch.{found.dtype.long_name}" and tuple(found.shape) == tuple(expected.shape)
+
+
+def _distributed(found: Any, expected: Any) -> None:
+    if isinstance(expected, tuple):
+        for ours, theirs in zip(found, expected, strict=True):
+            _distributed(ours, theirs)
+        return
+    _alike(found, expected)
+    ours, theirs = found.numpy().astype(np.float64), expected.double().numpy()
+    near = 6 * max(theirs.std(), 1e-3) * theirs.size**-0.5
+    assert abs(ours.mean() - theirs.mean()) < 2 * near and abs(ours.std() - theirs.std()) < 2 * near
+    spread = 0.15 * float(np.ptp(theirs))
+    assert abs(ours.min() - theirs.min()) <= spread and abs(ours.max() - theirs.max()) <= spread

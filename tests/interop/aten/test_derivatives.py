@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.interop.aten.compare import Sample, check, torch
+import graphc
+from graphc.interop.aten.table import TABLE
+from tests.interop.aten.compare import Sample, check, target_of, torch
 
 aten: Any = torch.ops.aten
 _numbers: Any = torch.Generator().manual_seed(0)
@@ -52,7 +54,7 @@ def _batch_norm(train: bool, mask: Any = MASK3) -> Sample:
 def _convolution(mask: Any, padding: list[int], transposed: bool = False) -> Sample:
     x, w = IMAGE, KERNEL if not transposed else some(4, 3, 3, 3)
     settings = ([2, 1], padding, [1, 1], transposed, [0, 0], 2)
-    grad = torch.randn_like(aten.convolution(x, w, None, *settings))
+    grad = some(*aten.convolution(x, w, None, *settings).shape)
     return ("convolution_backward", grad, x, w, [grad.shape[1]], *settings, mask)
 
 
@@ -62,6 +64,11 @@ def _upsampled(name: str, size: list[int], *rest: Any) -> Sample:
 
 _MEANS = aten.avg_pool2d(IMAGE, [3, 2], [2, 2], [1, 1], True, False)
 SAMPLES: list[Sample] = [
+    ("reflection_pad2d_backward", some(2, 4, 7, 8), IMAGE, [1, 2, 1, 0]),
+    ("reflection_pad3d_backward", some(1, 2, 5, 6, 7), some(1, 2, 4, 4, 5), [1, 1, 2, 0, 0, 1]),
+    ("replication_pad3d_backward", some(1, 2, 5, 6, 7), some(1, 2, 4, 4, 5), [1, 1, 2, 0, 0, 1]),
+    ("upsample_nearest3d_backward", some(1, 2, 4, 6, 6), [4, 6, 6], [1, 2, 2, 3, 4]),
+    ("_upsample_nearest_exact2d_backward", some(2, 4, 9, 8), [9, 8], [2, 4, 6, 5], 1.6, 1.7),
     ("gelu_backward", G, X),
     ("gelu_backward", G, X, {"approximate": "tanh"}),
     ("silu_backward", G, X),
@@ -119,7 +126,7 @@ SAMPLES: list[Sample] = [
     ("value_selecting_reduction_backward", some(2, 3), 1, ROWS, [2, 4, 3], False),
     ("masked_select_backward", some(int((X > 0).sum())), X, X > 0),
     ("max_pool2d_with_indices_backward", some(1, 2, 3, 3), TIES, [3, 3], [2, 2], [1, 1], [1, 1], False, _pool(TIES)[1]),
-    ("avg_pool2d_backward", torch.randn_like(_MEANS), IMAGE, [3, 2], [2, 2], [1, 1], True, False, None),
+    ("avg_pool2d_backward", some(*_MEANS.shape), IMAGE, [3, 2], [2, 2], [1, 1], True, False, None),
     ("_adaptive_avg_pool2d_backward", some(2, 4, 2, 3), IMAGE),
     ("adaptive_max_pool2d_backward", some(2, 4, 2, 3), IMAGE, aten.adaptive_max_pool2d(IMAGE, [2, 3])[1]),
     _upsampled("upsample_nearest2d", [12, 10], 2.0, 2.0),
@@ -134,3 +141,31 @@ SAMPLES: list[Sample] = [
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample[0])
 def test_an_operator_gives_what_pytorch_gives(sample: Sample):
     check(sample)
+
+
+W = some(3, 5)
+BY_GRADIENTS: list[Sample] = [
+    ("linear_backward", X, some(2, 4, 3), W, MASK3),
+    ("_fused_rms_norm_backward", G, X, [5], (X.square().mean(-1, keepdim=True) + 1e-5).rsqrt(), some(5), MASK2),
+]
+"""Operators that PyTorch has for other devices alone."""
+
+
+def _differentiated(name: str, args: Any) -> Any:
+    if name == "linear_backward":
+        x, grad, weight, _ = args
+        given, function = (x, weight, torch.zeros(3)), torch.nn.functional.linear
+    else:
+        grad, x, shape, _, weight, _ = args
+        given, function = (x, weight), lambda x, w: torch.nn.functional.rms_norm(x, shape, w, 1e-5)
+    leaves = [t.clone().requires_grad_() for t in given]
+    return torch.autograd.grad(function(*leaves), leaves, grad)
+
+
+@pytest.mark.parametrize("sample", BY_GRADIENTS, ids=lambda sample: sample[0])
+def test_an_operator_gives_the_gradients_that_pytorch_has(sample: Sample):
+    name, *args = sample
+    expected, function = _differentiated(name, args), TABLE[target_of(name)]
+    found = function(*[graphc.tensor(a.numpy()) if isinstance(a, torch.Tensor) else a for a in args])
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(torch.from_numpy(ours.numpy()), theirs, rtol=1e-4, atol=1e-5)

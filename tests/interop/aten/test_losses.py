@@ -21,6 +21,8 @@ LABELS, CLASSES, MAPS = torch.tensor([1, 3, -100]), some(4).abs(), some(2, 4, 3,
 PLACES = torch.tensor([[[0, 1], [2, 3], [1, 1]], [[3, 3], [0, 1], [1, 2]]])
 UNIT, SIGNS = P * 0.8 + 0.1, torch.tensor([1.0, -1.0, 1.0])
 SAMPLES: list[Sample] = [
+    ("nll_loss", X, LABELS, CLASSES, 1, -100),
+    ("nll_loss2d", MAPS, PLACES, CLASSES, 2),
     *[(name, X, Y, kind) for name in ("mse_loss", "smooth_l1_loss", "huber_loss", "l1_loss") for kind in (0, 1, 2)],
     ("smooth_l1_loss", X, Y, 1, 0.5),
     ("soft_margin_loss", X, T * 2 - 1, 1),

@@ -10,7 +10,23 @@ from graphc.interop.aten.table import TABLE
 from tests.interop.aten.compare import Sample, check, torch
 
 X, PLACES = torch.linspace(-2, 2, 24).reshape(2, 3, 4), torch.tensor([[0, 2, 1], [1, 0, 2]])
+QUERY, KEY, VALUE = (torch.linspace(-2, a, 32).reshape(1, 2, 4, 4) for a in (1, 2, 3))
+MASK = torch.tensor([[True, False, True, True]]).expand(1, 1, 4, 4).clone()
 SAMPLES: list[Sample] = [
+    ("matmul", X, X[0].T.clone()),
+    ("matmul", X[0, 0], X.mT.clone()),
+    ("outer", X[0, 0], X[0, :, 0].clone()),
+    ("linear", X, X[0], X[0, :, 1].clone()),
+    ("linear", X, X[1], None),
+    ("bilinear", X[0], X[1], torch.linspace(-1, 1, 32).reshape(2, 4, 4), torch.ones(2)),
+    ("cross", X, X.flip(0), 1),
+    ("kron", X[0], PLACES.float()),
+    ("einsum", "bij,bkj->bik", [X, X]),
+    ("einsum", "ii->i", [X[0, :, :3].clone()]),
+    ("scaled_dot_product_attention", QUERY, KEY, VALUE, None, 0.0, True),
+    ("scaled_dot_product_attention", QUERY, KEY, VALUE, MASK, {"scale": 0.3}),
+    ("_scaled_dot_product_attention_math", QUERY, KEY, VALUE, MASK),
+    ("_scaled_dot_product_attention_math", QUERY, KEY[:, :1], VALUE[:, :1], None, 0.0, True, {"enable_gqa": True}),
     ("addmm", X[0, 0], X[0, :, :3].clone(), X[1], {"beta": 2}),
     ("bmm", X, X.mT.clone()),
 ]
@@ -27,3 +43,14 @@ def test_heads_of_a_query_share_those_of_key_and_value():
     given = [graphc.tensor(t.numpy()) for t in (q, k, k)]
     found, _ = TABLE["aten._scaled_dot_product_flash_attention_for_cpu.default"](*given)
     np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5)
+
+
+FIRST: list[Sample] = [
+    ("_scaled_dot_product_flash_attention_for_cpu", QUERY, KEY, VALUE, 0.0, True),
+    ("_scaled_dot_product_flash_attention_for_cpu", QUERY, KEY, VALUE, {"scale": 0.7}),
+]
+
+
+@pytest.mark.parametrize("sample", FIRST, ids=lambda sample: sample[0])
+def test_the_first_result_is_that_of_pytorch(sample: Sample):
+    check(sample, results=1)

@@ -8,6 +8,16 @@ from tests.interop.aten.compare import Sample, check, torch
 
 X, PLACES = torch.linspace(-2, 2, 24).reshape(2, 3, 4), torch.tensor([[0, 2, 1], [1, 0, 2]])
 SAMPLES: list[Sample] = [
+    ("max.other", X, -X),
+    ("min.other", X, -X),
+    ("argsort", X, 1, True),
+    ("argsort.stable", X, {"stable": True, "dim": 0}),
+    ("var", X, False),
+    ("var.dim", X, [0, 2], True, True),
+    ("std", X, True),
+    ("std.dim", X, [1], False),
+    ("norm.Scalar", X, 3),
+    ("norm.ScalarOpt_dim_dtype", X, 2, [1], True, {"dtype": torch.float64}),
     ("sum.dim_IntList", X, [0, 2], True),
     ("var.correction", X, [1], {"correction": 0}),
     ("max.dim", X, 1),

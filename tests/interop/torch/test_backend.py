@@ -90,6 +90,8 @@ def test_options_are_checked():
         compare(nn.Linear(2, 2), torch.ones(1, 2), options={"wieghts": "live"})
     with pytest.raises(Exception, match="'live', 'frozen'"):
         compare(nn.Linear(2, 2), torch.ones(1, 2), options={"weights": "no"})
+    with pytest.raises(Exception, match="options are a dictionary, not list"):
+        compare(nn.Linear(2, 2), torch.ones(1, 2), options=["weights"])
 
 
 def test_fake_tensors_hold_no_data_to_compute_with():

@@ -189,3 +189,10 @@ def test_a_model_that_graphc_takes_is_no_matter_of_a_warning():
     with torch.no_grad():
         check(nn.Linear(3, 3), torch.randn(2, 3), count=0)
         check(nn.Linear(3, 3), torch.randn(2, 3), count=0, options={"fallback": "error"})
+
+
+def test_a_model_made_of_modules_of_pytorch_is_told_at_the_line_of_its_call():
+    found = compiled(nn.Linear(2, 2, device="meta"))
+    with pytest.warns(FallbackWarning, match="no tensors on the device meta") as caught:
+        found(torch.ones(1, 2, device="meta"))
+    assert caught[0].filename == __file__

@@ -1,0 +1,43 @@
+"""Every line of the table is judged: by PyTorch's own samples, or by one of the samples beside this file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from graphc.interop.aten.table import TABLE
+
+torch = pytest.importorskip("torch")
+HERE = Path(__file__).parent
+LISTS = ("SAMPLES", "EAGER", "FIRST", "KINDS", "RANDOM", "BY_GRADIENTS", "NUMBERS")
+"""What the tests of a family call their samples."""
+
+
+def recorded() -> set[str]:
+    """What ``tools.nets.aten`` judges, as ``tools.aten_calls`` has found it."""
+    lines = (HERE / "judged.txt").read_text(encoding="utf-8").splitlines()
+    return {line for line in lines if not line.startswith("#")}
+
+
+def sampled() -> Iterator[str]:
+    """What has a sample."""
+    compare = import_module("tests.interop.aten.compare")
+    for path in sorted(HERE.glob("test_*.py")):
+        module = import_module(f"tests.interop.aten.{path.stem}")
+        for name in LISTS:
+            for first, *_ in getattr(module, name, ()):
+                yield first if first in TABLE else compare.target_of(first)
+
+
+def test_every_line_of_the_table_is_judged():
+    graphs = {t for t in TABLE if t.startswith("higher_order.")}
+    text = (HERE / "test_control.py").read_text(encoding="utf-8")
+    assert sorted(g for g in graphs if g not in text) == []
+    assert sorted(set(TABLE) - graphs - recorded() - set(sampled())) == []
+
+
+def test_what_is_recorded_is_the_list_of_the_tool():
+    assert len(recorded()) > 500 and "aten.mm.default" in recorded()

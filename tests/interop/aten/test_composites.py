@@ -94,3 +94,36 @@ def test_counts_whose_number_depends_on_values_are_had_eagerly():
 def test_a_number_of_python_is_had_eagerly():
     item = find("aten.item.default")
     assert item is not None and item(graphc.tensor(3)) == 3
+
+
+Q = torch.linspace(0.1, 2, 6).reshape(2, 3)
+MORE: list[Sample] = [
+    ("linalg_matrix_power", Q[:, :2].clone(), 3),
+    ("linalg_norm.ord_str", Q, "fro"),
+    ("std_mean", Q, False),
+    ("var_mean.dim", Q, [1], True, True),
+    ("trapz.dx", Q, {"dx": 0.5}),
+    ("xlog1py", Q, Q.flip(0)),
+]
+
+
+@pytest.mark.parametrize("sample", MORE, ids=lambda sample: sample[0])
+def test_another_form_gives_what_pytorch_gives(sample: Sample):
+    check(sample)
+
+
+EAGER: list[Sample] = [("item", Q[0, 0].clone())]
+
+
+def test_a_number_is_that_of_the_element():
+    check(EAGER[0], compiled=False)
+
+
+RANDOM: list[Sample] = [("exponential_", torch.zeros(100, 200), 2.0)]
+
+
+def test_exponential_numbers_have_the_mean_and_deviation_of_pytorch():
+    function = find("aten.exponential_.default")
+    assert function is not None
+    drawn = function(graphc.zeros(100, 200), 2.0).numpy()
+    assert (drawn >= 0).all() and abs(drawn.mean() - 0.5) < 0.02 and abs(drawn.std() - 0.5) < 0.03

@@ -94,7 +94,7 @@ def matrix_norm(
     return linalg_norm(self, ord, dim, keepdim, dtype=dtype)
 
 
-@rule("xlog1py", "special_xlog1py")
+@rule("special_xlog1py")
 def xlog1py(self: Tensor, other: Tensor) -> Tensor:
     return free.where(
         functions.logical_and(functions.eq(self, 0), functions.logical_not(functions.isnan(other))),

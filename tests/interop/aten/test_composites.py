@@ -103,7 +103,6 @@ MORE: list[Sample] = [
     ("std_mean", Q, False),
     ("var_mean.dim", Q, [1], True, True),
     ("trapz.dx", Q, {"dx": 0.5}),
-    ("xlog1py", Q, Q.flip(0)),
 ]
 
 

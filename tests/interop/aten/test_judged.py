@@ -48,3 +48,9 @@ def test_every_line_of_the_table_is_judged():
 
 def test_what_is_recorded_is_the_list_of_the_tool():
     assert len(recorded()) > 500 and "aten.mm.default" in recorded()
+
+
+def test_every_line_is_an_operator_of_pytorch():
+    names = [t.split(".")[1:] for t in TABLE if t.startswith("aten.")]
+    wrong = [f"{n}.{o}" for n, o in names if o not in getattr(getattr(torch.ops.aten, n, None), "overloads", list)()]
+    assert wrong == []

@@ -58,7 +58,7 @@ class Weights:
         found = self._last
         if found is None or found.places != places:
             found = self._last = self._bound.get(tuple(places)) or self._bind(args, tuple(places))
-        elif self._is_live and found.comparison is not None:
+        if self._is_live and found.comparison is not None:
             found.comparison.look()
             if found.counters != found.versions:
                 self._prepare(found)

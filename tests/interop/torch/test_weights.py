@@ -127,6 +127,18 @@ def test_blocks_that_share_a_program_have_their_own_weights(watch: str):
 
 
 @torch.no_grad()
+def test_writes_are_seen_where_blocks_take_turns():
+    blocks = [weight(), weight()]
+    run = product("live", *blocks[0])
+    for _ in range(12):  # so long that pages are watched, too, where the system can
+        for w, b in blocks:
+            run([X, w, b])
+    for w, b in blocks * 2:
+        _data(w)
+        torch.testing.assert_close(run([X, w, b])[0], torch.addmm(b, X, w))
+
+
+@torch.no_grad()
 def test_weights_that_are_gone_or_lie_elsewhere_are_not_kept():
     w, b = weight()
     run = product("live", w, b)

@@ -84,10 +84,12 @@ def compile_fx(
 
 
 def _weights(examples: Sequence[Any]) -> set[int]:
-    """The numbers of the arguments that are parameters and buffers."""
+    """The numbers of the arguments that are parameters and buffers, and to which the graph itself does not write."""
     context = TracingContext.try_get()
-    known = context.fw_metadata.static_input_indices if context and context.fw_metadata else []
-    return {i for i in known or () if i < len(examples) and isinstance(examples[i], torch.Tensor)}
+    if context is None or context.fw_metadata is None:
+        return set()
+    known, written = context.fw_metadata.static_input_indices or (), context.fw_metadata.mutated_inp_runtime_indices
+    return {i for i in known if i < len(examples) and isinstance(examples[i], torch.Tensor)} - {*written}
 
 
 graphc = Backend()

@@ -4,7 +4,8 @@ PyTorch counts the writes of its own operators to a tensor, but not those throug
 nor another memory given to ``p.data``. Dynamo's guards look at types, sizes and strides, and not at whether a parameter
 is the same object: blocks of one kind share a graph. So each call looks where its weights lie, and what is prepared
 belongs to those places. What is prepared of them holds in ``live`` programs while their contents are what they were,
-which is looked at in each call; in ``frozen`` ones for ever. Weights that a program reads as they are need no look.
+which is looked at in each call; in ``frozen`` ones for ever, but for buffers, which models write to themselves: for
+these a call asks PyTorch's count of writes. Weights that a program reads as they are need no look.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from graphc.base.locks import Lock
 from graphc.compiled import prepacked_store
@@ -32,8 +34,8 @@ class Weights:
     def __init__(self, first: Executable | None, sources: Sequence[Any], layouts: Mapping[int, Layout], watch: str):
         """``first`` prepares arrays of weights. Of each array of the program ``sources`` says what it is: an array, the
         path of an argument, or the number of a result of ``first``. ``layouts`` are those of the arguments. ``watch``
-        is ``live`` (a write of any kind is seen) or ``frozen`` (what is prepared stays as it is, and a write may be
-        seen or not)."""
+        is ``live`` (a write of any kind is seen) or ``frozen`` (what is prepared of parameters stays as it is, and a
+        write may be seen or not; writes to buffers that PyTorch counts are seen)."""
         self._first = first
         self._sources = tuple(sources)
         self._layouts = layouts
@@ -58,7 +60,7 @@ class Weights:
         found = self._last
         if found is None or found.places != places:
             found = self._last = self._bound.get(tuple(places)) or self._bind(args, tuple(places))
-        if self._is_live and found.comparison is not None:
+        if found.comparison is not None and (self._is_live or found.is_written(args)):
             found.comparison.look()
             if found.counters != found.versions:
                 self._prepare(found)
@@ -117,11 +119,22 @@ class _Bound:
         """The array of each argument that is read, which keeps its memory."""
         self.contents = [_content(self.given[i]) for i in taken]
         self.comparison = Comparison(self.contents) if taken else None
+        self._buffers = [i for i in taken if not isinstance(args[i], torch.nn.Parameter)]
+        self._writes = self._counts(args)
+        """How often the buffers were written to by then."""
         self.counters = [content.counter for content in self.contents]
         self.versions: list[list[int]] = []
         """What the counters were when the arrays were made."""
         self.prepared: tuple[Prepacked, ...] = ()
         self.arrays: tuple[np.ndarray, ...] = ()
+
+    def is_written(self, args: Sequence[Any]) -> bool:
+        """Whether PyTorch has counted writes to buffers since this was asked last, or counts none."""
+        before, self._writes = self._writes, self._counts(args)
+        return before != self._writes or None in self._writes
+
+    def _counts(self, args: Sequence[Any]) -> list[int | None]:
+        return [None if args[i].is_inference() else args[i]._version for i in self._buffers]
 
     def holds(self) -> bool:
         """Whether the tensors are alive and lie where they lay."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import weakref
 from collections.abc import Callable
@@ -184,3 +185,31 @@ def test_a_transposed_weight_is_taken_as_it_lies():
     torch.testing.assert_close(run([X, w, b])[0], torch.addmm(b, X, w))
     w.mul_(2)
     torch.testing.assert_close(run([X, w, b])[0], torch.addmm(b, X, w))
+
+
+class Remembering(torch.nn.Module):
+    """Writes to a buffer that it multiplies by, and normalizes by running statistics."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("state", torch.randn(N, N))
+        self.norm = torch.nn.BatchNorm1d(N)
+
+    def forward(self, x: Any) -> Any:
+        found = self.norm(x @ self.state.t())
+        self.state.add_(1)
+        return found
+
+
+@pytest.mark.parametrize("watch", ["live", "frozen"])
+@torch.no_grad()
+def test_what_a_model_itself_writes_to_its_buffers_is_seen(watch: str):
+    torch._dynamo.reset()
+    model = Remembering()
+    expected = copy.deepcopy(model)
+    run = torch.compile(model, backend="graphc", options={"weights": watch})
+    for training in (False, False, True, False, True, False):
+        model.train(training)
+        expected.train(training)
+        torch.testing.assert_close(run(X), expected(X), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(model.state_dict(), expected.state_dict())

@@ -12,7 +12,7 @@ def opened(names: Sequence[str], args: Sequence[Any], named: Mapping[str, Any]) 
     """Arguments by position and by name with tuples, lists and dictionaries taken apart: the parts of ``state`` are
     the inputs ``state.hidden`` or ``state.0``. ``names`` are those of all inputs, in order. None has no input.
 
-    Raises ArgumentError where an argument is not nested as the inputs are named."""
+    Raises ArgumentError where an argument is not nested as the inputs are named, or is given twice."""
     if not any(isinstance(value, (Mapping, list, tuple)) for value in (*args, *named.values())):
         return list(args), dict(named)
     found: dict[str, Any] = {}
@@ -22,7 +22,10 @@ def opened(names: Sequence[str], args: Sequence[Any], named: Mapping[str, Any]) 
         taken, rest = rest[: len(parts)], rest[len(parts) :]
         found.update(_named(parts, taken))
     for name, value in named.items():
-        found.update({f"{name}.{path}" if path else name: part for path, part in _parts(value).items()})
+        parts = {f"{name}.{path}" if path else name: part for path, part in _parts(value).items()}
+        if twice := found.keys() & parts.keys():
+            raise ArgumentError(f"input {min(twice)!r} is given twice")
+        found.update(parts)
     return [], found
 
 
@@ -39,6 +42,8 @@ def _parts(value: Any, path: str = "") -> dict[str, Any]:
 
 def _named(parts: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """The parts of an argument by the names of inputs, which may have another order."""
+    if not parts:
+        return {}
     if list(parts) == [""] and names:
         return {names[0]: parts[""]}
     for path in parts:

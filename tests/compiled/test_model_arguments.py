@@ -30,6 +30,16 @@ def test_other_nestings_are_refused_with_the_names(args: Any):
         opened(NAMES, args, {})
 
 
+def test_an_argument_with_nothing_in_it_has_no_input():
+    assert opened(("x", "y"), (1, (), {"state": None}, 2), {}) == ([], {"x": 1, "y": 2})
+
+
+@pytest.mark.parametrize("named", [{"state": {"a": 5}}, {"state.a": 5}])
+def test_a_part_that_is_given_by_position_and_by_name_is_refused(named: Any):
+    with pytest.raises(ArgumentError, match=r"input 'state.a' is given twice"):
+        opened(("x", "state.a"), (1, {"a": 2}), named)
+
+
 class _Scaled(graphc.nn.Module):
     def forward(self, d: Any, *, scale: Any) -> Any:
         return {"a": d["x"] * scale + d["y"]}

@@ -26,6 +26,8 @@ _MODE_OF = {
     **{"rnn_tanh": 6, "rnn_relu": 6},
 }
 """Operators that compute something else in training, with the number of the argument that says so."""
+_RUNNING_MEAN = {"batch_norm": 3, "instance_norm": 3}
+"""The number of the argument without which an operator takes the statistics of its input in evaluation, too."""
 
 
 @dataclass(frozen=True)
@@ -269,7 +271,9 @@ def _mode(exported: Exported) -> bool | None:
     """Whether a graph is for training; None where it says nothing of it, or is for both."""
     found = set()
     for step in exported.graph.steps:
-        place = _MODE_OF.get(step.target.removeprefix("aten.").partition(".")[0])
-        if place is not None and len(step.args) > place:
-            found.add(bool(step.args[place]))
+        name = step.target.removeprefix("aten.").removesuffix(".default").removesuffix(".input")
+        place, mean = _MODE_OF.get(name), _RUNNING_MEAN.get(name)
+        if place is None or len(step.args) <= place or (mean is not None and step.args[mean] is None):
+            continue
+        found.add(bool(step.args[place]))
     return found.pop() if len(found) == 1 else None

@@ -91,6 +91,22 @@ def test_one_graph_for_one_mode_refuses_the_other(training: bool):
         found.train(not training)
 
 
+@pytest.mark.parametrize(
+    ("target", "rest"),
+    [
+        ("aten.instance_norm.default", (None, None, None, None, True, 0.1, 1e-5, False)),
+        ("aten.batch_norm.default", (None, None, None, None, True, 0.1, 1e-5, False)),
+        ("aten._native_batch_norm_legit.no_stats", (None, None, True, 0.1, 1e-5)),
+    ],
+)
+def test_statistics_of_the_input_without_running_ones_say_nothing_of_the_mode(target: str, rest: tuple[Any, ...]):
+    graph = AtenGraph("main", ["x"], [Step("y", target, (Ref("x"), *rest))], (Ref("y"),))
+    spec = Exported(graph, [Given("x", (2, 3, 4), graphc.float32)], TAKES, LEAF, ("x",))
+    found = ImportedModule("Net", [], [], {}, spec)
+    assert not found.training
+    assert found.train().training and not found.eval().training
+
+
 def test_one_graph_without_modes_takes_both():
     found = module(exported(1.0))
     assert found.train()(graphc.ones(2)).tolist() == found.eval()(graphc.ones(2)).tolist()

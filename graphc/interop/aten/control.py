@@ -43,7 +43,9 @@ def cond(predicate: Any, yes: Any, no: Any, operands: Sequence[Any] = ()) -> Any
         return (yes if bool(predicate) else no)(*operands)
     if is_grad_enabled() and any(isinstance(x, Tensor) and x.requires_grad for x in operands):
         raise UnsupportedError("cond with gradients in compiled code", remedy="torch.where, or graphc.no_grad()")
-    pairs = zip(yes(*operands), no(*operands), strict=True)
+    pairs = list(zip(yes(*operands), no(*operands), strict=True))
+    if any(not isinstance(a, Tensor) and a != b for a, b in pairs):
+        raise UnsupportedError("cond whose branches give different numbers in compiled code", remedy="tensors of them")
     return tuple([free.where(predicate, a, b) if isinstance(a, Tensor) else a for a, b in pairs])
 
 

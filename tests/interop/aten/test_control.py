@@ -46,6 +46,14 @@ def test_cond_with_gradients_has_them_eagerly_and_is_refused_compiled():
         graphc.compile(branch)(graphc.tensor(True), x)
 
 
+def test_cond_with_different_numbers_is_refused_compiled():
+    numbered = [AtenGraph(f"give_{n}", ["x"], [], (X, n)) for n in (1, 2)]
+    branch = run("higher_order.cond", Ref("p"), Ref("yes"), Ref("no"), [X], yes=numbered[0], no=numbered[1])
+    assert branch(graphc.tensor(False), graphc.ones(1))[1] == 2
+    with pytest.raises(UnsupportedError, match="cond whose branches give different numbers"):
+        graphc.compile(branch)(graphc.tensor(False), graphc.ones(1))
+
+
 def test_while_loop_repeats_eagerly_and_is_refused_compiled():
     loop = run("higher_order.while_loop", Ref("test"), Ref("body"), [X], test=LESS, body=DOUBLE)
     assert loop(graphc.tensor(3.0))[0].item() == 192

@@ -61,7 +61,8 @@ def new_full(self: Tensor, size: Sequence[int], fill_value: Any, *, dtype: Any =
 
 @rule("scalar_tensor")
 def scalar_tensor(s: Any, *, dtype: Any = None) -> Tensor:
-    return creation.full((), s, dtype=dtype)
+    """A float where no element type is said, whatever the number is."""
+    return creation.full((), s, dtype=dtype or float32)
 
 
 @rule("eye", "eye.m")
@@ -116,7 +117,8 @@ def bernoulli_like(self: Tensor, p: float = 0.5, *, generator: Any = None) -> Te
 
 @rule("native_dropout")
 def native_dropout(self: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
-    if not train:
+    """Of ``train`` None means that elements are dropped."""
+    if train is False:
         return self, creation.ones(self.shape, dtype=bool_)
     kept = creation.rand(self.shape) >= p
     return self * kept * (0.0 if p == 1 else 1 / (1 - p)), kept

@@ -61,7 +61,7 @@ class _Reader:
             if len(text) > MOST_CHARACTERS:
                 raise ValueError
             return self._read(ast.parse(text.strip(), mode="eval").body)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
             raise UnsupportedError(
                 f"the export relies on {text[:_SHOWN]!r}, which is no condition on sizes of arguments"
             ) from None

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from graphc.interop.aten.registry import rule, same
 from graphc.nn import functional as F
 from graphc.tensors import free_functions as free
@@ -172,6 +174,7 @@ def batch_norm_in_place(
 def fused_rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, eps: Any
 ) -> tuple[Tensor, Tensor]:
+    eps = float(np.finfo(input.dtype.numpy).eps) if eps is None else eps
     found = F.rms_norm(input, tuple(normalized_shape), weight, eps)
     dims = tuple(range(-len(normalized_shape), 0))
-    return found, functions.rsqrt((input * input).mean(dims, keepdim=True) + (eps or 0))
+    return found, functions.rsqrt((input * input).mean(dims, keepdim=True) + eps)

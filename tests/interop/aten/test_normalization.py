@@ -26,6 +26,7 @@ SAMPLES: list[Sample] = [
     ("_native_batch_norm_legit.no_stats", X, None, B, True, 0.1, 1e-5),
     ("_weight_norm", X, X[:, :1, :1].abs() + 1, 0),
     ("_fused_rms_norm", X, [4], X[0, 0].clone(), 1e-4),
+    ("_fused_rms_norm", X * 0, [4], None, None),
     ("native_layer_norm", X, [4], X[0, 0], None, 1e-5),
     ("native_group_norm", X, None, None, 2, 3, 4, 3, 1e-5),
     ("_weight_norm_interface", X, X[:1, :1] + 3, 2),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -58,7 +58,10 @@ def adaptive_max_pool1d(self: Tensor, output_size: Any) -> tuple[Tensor, Tensor]
 
 def _resample(self: Tensor, size: Any, scales: Sequence[Any] | None, mode: str, **corners: Any) -> Tensor:
     """Resampled to a size; scales that are given say where elements lie, as well."""
-    if scales and None not in scales:
+    if scales and any(s is not None for s in scales):
+        if None in scales:
+            ratios = [to / n for to, n in zip(size, self.shape[2:], strict=True)]
+            scales = [ratio if s is None else s for s, ratio in zip(scales, ratios, strict=True)]
         lengths = [int(n * s) for n, s in zip(self.shape[2:], scales, strict=True)]
         if size is not None and lengths != list(size):
             raise UnsupportedError(f"a size {list(size)} that is not {list(self.shape[2:])} times {list(scales)}")
@@ -66,11 +69,16 @@ def _resample(self: Tensor, size: Any, scales: Sequence[Any] | None, mode: str, 
     return F.interpolate(self, tuple(size), None, mode, **corners)
 
 
+def _in_order(scales: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+    """The scales by dimension: ``scales_d``, ``scales_h``, ``scales_w``, of which the last ones may be named."""
+    return [*scales, *[named[name] for name in sorted(named)]]
+
+
 def _nearest(mode: str) -> tuple[Any, Any]:
     """The two forms of an operator: with a number for the scale of each dimension, or all scales in a list."""
 
     def plain(self: Tensor, output_size: Any, *scales: Any, **named: Any) -> Tensor:
-        return _resample(self, output_size, [*scales, *named.values()], mode)
+        return _resample(self, output_size, _in_order(scales, named), mode)
 
     def listed(input: Tensor, output_size: Any, scale_factors: Any = None) -> Tensor:
         return _resample(input, output_size, scale_factors, mode)
@@ -80,7 +88,7 @@ def _nearest(mode: str) -> tuple[Any, Any]:
 
 def _linear(mode: str) -> tuple[Any, Any]:
     def plain(self: Tensor, output_size: Any, align_corners: bool, *scales: Any, **named: Any) -> Tensor:
-        return _resample(self, output_size, [*scales, *named.values()], mode, align_corners=align_corners)
+        return _resample(self, output_size, _in_order(scales, named), mode, align_corners=align_corners)
 
     def listed(input: Tensor, output_size: Any, align_corners: bool, scale_factors: Any = None) -> Tensor:
         return _resample(input, output_size, scale_factors, mode, align_corners=align_corners)

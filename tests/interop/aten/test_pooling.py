@@ -21,6 +21,8 @@ SAMPLES: list[Sample] = [
     ("upsample_nearest1d.vec", X, None, [1.7]),
     ("upsample_nearest2d.vec", X[None], None, [1.5, 2.3]),
     ("upsample_nearest2d.vec", X[None], [5, 7], None),
+    ("upsample_nearest2d", X[None], [4, 7], {"scales_w": 1.9, "scales_h": 1.4}),
+    ("upsample_bilinear2d", X[None], [4, 7], False, 1.4, None),
     ("upsample_nearest3d", X[None, None], [3, 4, 6], None, None, None),
     ("upsample_nearest3d.vec", X[None, None], None, [1.0, 1.5, 2.0]),
     ("_upsample_nearest_exact1d.vec", X, None, [1.7]),

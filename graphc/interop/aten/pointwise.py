@@ -98,7 +98,7 @@ def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
 @rule("fill.Scalar", "fill.Tensor")
 def fill(self: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor):
-        return value.to(self.dtype).expand(self.shape)
+        return copy(self, value)
     return full(self.shape, value, dtype=self.dtype)
 
 

@@ -152,7 +152,7 @@ def replication_pad(self: Tensor, padding: Sequence[int]) -> Tensor:
 
 @rule("_to_copy")
 def to_copy(self: Tensor, *, dtype: Any = None, non_blocking: bool = False) -> Tensor:
-    return self.clone() if dtype is None else self.to(dtype)
+    return to(self, dtype, copy=True)
 
 
 @rule("prims.convert_element_type.default")
@@ -160,7 +160,7 @@ def convert_element_type(a: Tensor, dtype: Any) -> Tensor:
     return a.to(dtype)
 
 
-@rule("to.dtype", "to.dtype_layout")
+@rule("to.dtype", "to.dtype_layout", "to.device")
 def to(self: Tensor, dtype: Any = None, non_blocking: bool = False, copy: bool = False) -> Tensor:
     found = self if dtype is None else self.to(dtype)
     return self.clone() if copy and found is self else found
@@ -168,12 +168,7 @@ def to(self: Tensor, dtype: Any = None, non_blocking: bool = False, copy: bool =
 
 @rule("to.other")
 def to_other(self: Tensor, other: Tensor, non_blocking: bool = False, copy: bool = False) -> Tensor:
-    return self.to(other.dtype)
-
-
-@rule("to.device")
-def to_device(self: Tensor, dtype: Any, non_blocking: bool = False, copy: bool = False) -> Tensor:
-    return self.to(dtype)
+    return to(self, other.dtype, copy=copy)
 
 
 @rule("type_as")

@@ -65,10 +65,14 @@ def test_elements_are_converted_by_the_primitive_of_sizes_that_are_tensors():
 
 
 def test_what_pytorch_copies_is_a_copy():
-    for name, *args in (("contiguous",), ("to.dtype", graphc.float32, False, True)):
+    given = graphc.float32, False, True
+    to_other = ("to.other", graphc.ones(2), False, True)
+    for name, *args in (("contiguous",), ("to.dtype", *given), ("to.device", *given), to_other):
         x, target = graphc.zeros(2, 3), name if "." in name else f"{name}.default"
         TABLE[f"aten.{target}"](x.t(), *args).add_(1)
-        assert x.sum().item() == 0
+        assert x.sum().item() == 0, name
+    TABLE["aten._to_copy.default"](x, dtype=graphc.float32).add_(1)
+    assert x.sum().item() == 0
     x = graphc.zeros(2)
     TABLE["aten.contiguous.default"](x).add_(1)
     assert x.sum().item() == 2

@@ -17,6 +17,7 @@ from graphc.interop.torch.aliases import Aliases, without_views
 from graphc.interop.torch.checked import CheckedProgram
 from graphc.interop.torch.fallback import ERROR, TORCH, divide
 from graphc.interop.torch.fx import read_fx
+from graphc.interop.torch.layout import is_lazy
 from graphc.interop.torch.program import Program
 from graphc.interop.torch.programs import programs_of
 from graphc.interop.torch.sizes import Sizes
@@ -37,12 +38,15 @@ class Backend:
         def training(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
             return compile_fx(graph, inputs, (), options)
 
+        def backward(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+            return _held(compile_fx(graph, inputs, (), options), graph)
+
         def inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
             return compile_fx(graph, inputs, _weights(inputs), options)
 
         # PyTorch computes each graph, too, where it is compared, and reads what graphc does not.
         cut = default_partition if options["check"] else partition
-        return aot_autograd(fw_compiler=training, bw_compiler=training, inference_compiler=inference, partition_fn=cut)(
+        return aot_autograd(fw_compiler=training, bw_compiler=backward, inference_compiler=inference, partition_fn=cut)(
             module, examples
         )
 
@@ -81,6 +85,21 @@ def compile_fx(
     plain, views = without_views(module)
     run = divide(plain, examples, weights, native, options["fallback"])
     return run if views is None else Aliases(run, views)
+
+
+def _held(run: Callable[..., Any], graph: fx.GraphModule) -> Callable[..., Any]:
+    """What computes a backward pass, for gradients of results that are lazy, too: no guard of Dynamo sees these."""
+    inputs = graph.graph.find_nodes(op="placeholder")
+    numbers = [i for i, node in enumerate(inputs) if "tangents" in str(node.target)]
+
+    def call(args: list[Any]) -> Any:
+        for i in numbers:
+            if is_lazy(args[i]):
+                args[i] = args[i].clone()
+        return run(args)
+
+    call._boxed_call = True  # type: ignore[attr-defined]
+    return call
 
 
 def _weights(examples: Sequence[Any]) -> set[int]:

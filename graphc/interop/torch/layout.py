@@ -59,7 +59,7 @@ class Layout:
     def held(self, tensor: torch.Tensor) -> torch.Tensor:
         """The tensor, without history, where it lies so, else a copy that does."""
         found = tensor.detach()
-        if self.fits(found.shape, found.stride()):
+        if self.fits(found.shape, found.stride()) and not is_lazy(found):
             return found
         sizes = tuple(found.shape)
         return torch.empty_strided(sizes, self.strides(sizes), dtype=found.dtype).copy_(found)
@@ -89,6 +89,12 @@ def is_dense(example: torch.Tensor) -> bool:
     """Whether a tensor has no gaps and nothing twice, in sizes that no call changes."""
     sizes, strides = tuple(example.shape), tuple(example.stride())
     return all(isinstance(s, int) for s in (*sizes, *strides)) and layout_of(example).fits(sizes, strides)
+
+
+def is_lazy(tensor: torch.Tensor) -> bool:
+    """Whether the memory of a tensor does not hold its elements: those of views of conjugate complex numbers are
+    negated when they are read, and known zeros have no memory."""
+    return tensor.is_neg() or tensor._is_zerotensor()
 
 
 def _expected(size: Any) -> int | None:

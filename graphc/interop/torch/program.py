@@ -24,7 +24,7 @@ from graphc.files.manifest import PREPACKED
 from graphc.interop.aten.graph import AtenGraph, Ref
 from graphc.interop.aten.run import Runner
 from graphc.interop.torch.fx import DTYPES, dtype_of
-from graphc.interop.torch.layout import Layout, exact_strides, is_dense, layout_of
+from graphc.interop.torch.layout import Layout, exact_strides, is_dense, is_lazy, layout_of
 from graphc.interop.torch.sizes import Sizes
 from graphc.interop.torch.weights import Weights
 from graphc.ir.graph.graph import Value
@@ -89,7 +89,7 @@ class Program:
             assumptions=self.assumptions,
         )
         # NOTE: the memory of a weight is read whenever it is prepared; another one would be a copy of what it was once.
-        dense = {i for i in weights if is_dense(examples[i])}
+        dense = {i for i in weights if is_dense(examples[i]) and not is_lazy(examples[i])}
         self._compile(traced, dense, watch)
         self._made = [r for r in self._results if r.is_made]
         self._all_made = len(self._made) == len(self._results)
@@ -159,7 +159,8 @@ class Program:
 
     def _planned(self, key: tuple[Any, ...], args: Sequence[Any]) -> _Plan:
         """What calls on arguments of these sizes do. Raises ShapeError where they do not fit, and UnsupportedError for
-        FakeTensors; Dynamo makes another program for arguments of another type, so that one look is enough."""
+        FakeTensors; Dynamo makes another program for arguments of another type, and for those that are lazy, so that
+        one look is enough."""
         if any(isinstance(x, FakeTensor) for x in args):
             raise UnsupportedError("a FakeTensor holds no data to compute with", remedy="call it with tensors")
         shapes = [a.shape_of(x) for a, x in zip(self._arguments, args, strict=True)]
@@ -172,7 +173,7 @@ class Program:
         moved = [
             (n, a.layout)
             for n, (a, x, _) in enumerate(given)
-            if a.layout is not None and not a.layout.fits(x.shape, x.stride())
+            if a.layout is not None and (not a.layout.fits(x.shape, x.stride()) or is_lazy(x))
         ]
         numbers = [None if a.layout is not None else ctypes.c_int64(x) for a, x, _ in given]
         results = [r.kind(shape) for r, (_, _, shape, _) in zip(self._made, sizes.outputs, strict=True)]
@@ -208,7 +209,7 @@ class _Plan(NamedTuple):
 
     sizes: CallSizes
     moved: tuple[tuple[int, Layout], ...]
-    """The inputs that lie in another order than the program takes them in."""
+    """The inputs that do not lie as the program takes them."""
     numbers: list[ctypes.c_int64 | None] | None
     """In the places of the inputs that are numbers where these lie in memory; None where there are none."""
     results: tuple[tuple[tuple[int, ...], tuple[int, ...], torch.dtype], ...]

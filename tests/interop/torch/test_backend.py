@@ -184,3 +184,23 @@ def test_the_backend_is_found_in_a_fresh_process():
         "import torch; assert 'graphc' in torch._dynamo.list_backends(); import sys; assert 'graphc' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_tensors_that_do_not_hold_their_elements_are_taken_for_what_they_are(dynamic: bool):
+    x = torch.randn(3, 4)
+    last = torch.randn(1, dtype=torch.complex64).conj().imag
+    compiled = torch.compile(lambda x: (x * 2 + 1).relu(), backend="graphc", dynamic=dynamic)
+    for given in (x, torch._neg_view(x), torch._efficientzerotensor((3, 4)), last, x):
+        torch.testing.assert_close(compiled(given), (given * 2 + 1).relu())
+    layer = nn.Linear(4, 3).eval()
+    layer.weight = nn.Parameter(torch._neg_view(layer.weight.detach()), requires_grad=False)
+    compare(layer, x)
+
+
+def test_gradients_that_do_not_hold_their_elements_are_taken_for_what_they_are():
+    w = torch.randn(3, 4, requires_grad=True)
+    compiled = torch.compile(lambda x: (x * 2 + 1).sin() * x, backend="graphc")
+    for given in (torch.ones(3, 4), torch._neg_view(torch.ones(3, 4)), torch._efficientzerotensor((3, 4))):
+        (expected,) = torch.autograd.grad((w * 2 + 1).sin() * w, w, given)
+        torch.testing.assert_close(torch.autograd.grad(compiled(w), w, given), (expected,))

@@ -69,7 +69,7 @@ def run_model(key: str, options: argparse.Namespace) -> Result:
     only."""
     with tempfile.TemporaryDirectory(prefix="graphc-hub-") as folder:
         environment = make_environment(1, Path(folder)) | {"HF_HUB_OFFLINE": "1"}
-        command = [sys.executable, "-m", "benchmarks.hub_row", key, ",".join(options.peers)]
+        command = [sys.executable, "-m", options.row, key, ",".join(options.peers)]
         command += [str(options.rounds), str(options.seconds), options.weights]
         with (Path(folder) / "log").open("w+b") as log:
             process = subprocess.Popen(
@@ -130,9 +130,13 @@ FIRST = ("first s", "inductor", "ratio")
 
 def format_rows(results: Sequence[Result]) -> str:
     """The table, a summary, and what went wrong."""
-    lines = ["| " + " | ".join([*COLUMNS, *FIRST]) + " |", "|" + "---|" * (len(COLUMNS) + len(FIRST))]
-    lines += ["| " + " | ".join(format_row(r)) + " |" for r in results]
+    lines = table([*COLUMNS, *FIRST], map(format_row, results))
     return "\n".join([*lines, "", *summary(results), *problems(results)])
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table."""
+    return ["| " + " | ".join(cells) + " |" for cells in (columns, ["---"] * len(columns), *rows)]
 
 
 def format_row(result: Result) -> list[str]:
@@ -144,31 +148,24 @@ def format_row(result: Result) -> list[str]:
     if "f64_error" in facts:
         shown += f" (f64: {facts['f64_error']:.1e}, eager {facts['f64_error_eager']:.1e})"
     return [
-        *(result.name, shown, _cell(facts.get("graphs"), "d")),
-        *(_cell(nodes.get(where), "d") for where in (OWN, "torch")),
-        _cell(torch_share(result) if nodes else None, ".1%"),
-        *(_cell(result.ms(name), ".3g") for name in (OWN, *PEERS)),
-        *(_cell(speed(result, peer), ".2f") for peer in PEERS),
-        *(_cell(first.get(name), ".2f") for name in (OWN, INDUCTOR)),
-        _cell(first_ratio(result), ".2f"),
+        *(result.name, shown, cell(facts.get("graphs"), "d")),
+        *(cell(nodes.get(where), "d") for where in (OWN, "torch")),
+        cell(torch_share(result) if nodes else None, ".1%"),
+        *(cell(result.ms(name), ".3g") for name in (OWN, *PEERS)),
+        *(cell(speed(result, peer), ".2f") for peer in PEERS),
+        *(cell(first.get(name), ".2f") for name in (OWN, INDUCTOR)),
+        cell(first_ratio(result), ".2f"),
     ]
 
 
-def _cell(value: Any, form: str) -> str:
+def cell(value: Any, form: str) -> str:
+    """A value in this form, or a dash for none."""
     return "-" if value is None else format(value, form)
 
 
 def summary(results: Sequence[Result]) -> list[str]:
     """Counts and geometric means."""
-    lines = [f"{sum(map(agrees, results))} of {len(results)} agree"]
-    for peer in PEERS:
-        ratios = {r.name: ratio for r in results if (ratio := speed(r, peer)) is not None}
-        if ratios:
-            behind = [name for name, ratio in ratios.items() if ratio < 1]
-            lines.append(
-                f"{peer}: geometric mean of its time over graphc's {statistics.geometric_mean(ratios.values()):.2f} "
-                f"over {len(ratios)}; below 1: {', '.join(behind) or 'none'}"
-            )
+    lines = [f"{sum(map(agrees, results))} of {len(results)} agree", *ratios(results)]
     firsts = {r.name: ratio for r in results if (ratio := first_ratio(r)) is not None}
     if firsts:
         slow = [name for name, ratio in firsts.items() if ratio > FIRST_CALL]
@@ -176,6 +173,20 @@ def summary(results: Sequence[Result]) -> list[str]:
             f"first call over Inductor's: geometric mean {statistics.geometric_mean(firsts.values()):.2f}; "
             f"above {FIRST_CALL}: {', '.join(slow) or 'none'}"
         )
+    return lines
+
+
+def ratios(results: Sequence[Result]) -> list[str]:
+    """Each peer's geometric mean, and before whom it is."""
+    lines = []
+    for peer in PEERS:
+        found = {r.name: ratio for r in results if (ratio := speed(r, peer)) is not None}
+        if found:
+            behind = [name for name, ratio in found.items() if ratio < 1]
+            lines.append(
+                f"{peer}: geometric mean of its time over graphc's {statistics.geometric_mean(found.values()):.2f} "
+                f"over {len(found)}; below 1: {', '.join(behind) or 'none'}"
+            )
     return lines
 
 
@@ -191,9 +202,12 @@ def problems(results: Sequence[Result]) -> list[str]:
 # ---- command line
 
 
-def parse(argv: Sequence[str] | None, models: Mapping[str, Any]) -> argparse.Namespace:
-    """The options, with the keys of the models that they name."""
-    parser = make_parser(__doc__ or "", PEERS)
+def parse(
+    argv: Sequence[str] | None, models: Mapping[str, Any], doc: str | None = __doc__, row: str = "benchmarks.hub_row"
+) -> argparse.Namespace:
+    """The options, with the keys of the models that they name and the module that measures one of them."""
+    parser = make_parser(doc or "", PEERS)
+    parser.set_defaults(row=row)
     parser.add_argument("--only", default="", metavar="TEXT", help="models whose name contains this")
     parser.add_argument("--collection", choices=COLLECTIONS, help="models of one collection")
     parser.add_argument("--weights", choices=("live", "frozen"), default="live", help="the backend's option")

@@ -84,8 +84,8 @@ def _vision(name: str, side: int = 224, **options: Any) -> Model:
     return Model(name, "torchvision", make, side=side)
 
 
-def _timm(name: str, side: int = 224) -> Model:
-    return Model(name, "timm", lambda library: library.create_model(name, pretrained=False), side=side)
+def _timm(name: str, side: int = 224, **options: Any) -> Model:
+    return Model(name, "timm", lambda library: library.create_model(name, pretrained=False, **options), side=side)
 
 
 TORCHVISION = (
@@ -189,3 +189,15 @@ TRANSFORMERS = (
 )
 
 MODELS = {model.key: model for model in (*TORCHVISION, *TIMM, *TRANSFORMERS)}
+
+_SMALL = ("resnet18", "mobilenetv3_small_100", "convnext_atto", "regnetx_002", "ghostnet_100")
+TRAINED = {
+    **{f"timm/{name}": _timm(name, 64, num_classes=10) for name in _SMALL},
+    "timm/vit_tiny_patch16_224": _timm("vit_tiny_patch16_224", 64, num_classes=10, img_size=64),
+    **{
+        f"transformers/{name}": MODELS[f"transformers/{name}"]
+        for name in ("bert", "distilbert", "gpt2", "bart", "vit", "mobilebert")
+    },
+}
+"""Models for training, those of images small enough for some steps in f64. None computes a part in f32 whatever its
+weights are, as the normalization of Llama and T5 does, so f64 is compared to its own last digits."""

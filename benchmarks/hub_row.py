@@ -90,7 +90,7 @@ class Contenders:
         facts = self.result.facts
         found, plain = arrays_of(self._call(OWN)), arrays_of(self._call(EAGER))
         self.module.double()
-        args, kwargs = torch.utils._pytree.tree_map(_double, (self.args, self.kwargs))
+        args, kwargs = double((self.args, self.kwargs))
         exact = arrays_of(self.module(*args, **kwargs))
         facts |= {"f64_error": difference(found, exact), "f64_error_eager": difference(plain, exact)}
 
@@ -124,8 +124,13 @@ def _is_part(event: Any) -> bool:
     return parent is not None
 
 
-def _double(value: Any) -> Any:
-    return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+def double(values: Any) -> Any:
+    """Nested arguments with every tensor of floating point in f64."""
+
+    def convert(value: Any) -> Any:
+        return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+    return torch.utils._pytree.tree_map(convert, values)
 
 
 def run(key: str, peers: Sequence[str], rounds: int, seconds: float, weights: str = "live") -> Result:
@@ -139,8 +144,8 @@ def run(key: str, peers: Sequence[str], rounds: int, seconds: float, weights: st
     return result
 
 
-def main(argv: Sequence[str]) -> int:
-    """Prints the row as one line of JSON; what libraries print goes to stderr."""
+def main(argv: Sequence[str], run: Callable[..., Result] = run) -> int:
+    """Prints the row that ``run`` measures as one line of JSON; what libraries print goes to stderr."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     key, peers, rounds, seconds, weights = argv

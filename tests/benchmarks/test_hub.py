@@ -26,6 +26,7 @@ def small(library: Any) -> Any:
 
 def options(**more: Any) -> argparse.Namespace:
     plain = {"peers": ["eager"], "rounds": 1, "seconds": 0.001, "limit": 100.0, "results": None, "weights": "live"}
+    plain["row"] = "benchmarks.hub_row"
     return argparse.Namespace(**(plain | more))
 
 

@@ -1,0 +1,67 @@
+"""Training public models through ``torch.compile(backend="graphc")``: ``python -m benchmarks.hub_training``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+from benchmarks import hub
+from benchmarks.sweep import OWN, Result, find_library, restart_on_one_thread
+
+DOUBLE_TOLERANCE = 1e-10
+"""Of a loss in f64."""
+FARTHEST = 3.0
+"""How far weights in f32 may be from those of a run in f64, over how far eager PyTorch's are."""
+COLUMNS = ("model", "f64 losses", "f32 distance over eager's", OWN, *hub.PEERS, "vs eager", "vs inductor")
+
+
+def agrees(result: Result) -> bool:
+    """Whether losses in f64 are eager's, and weights in f32 about as far from f64 as eager's, from every beginning."""
+    facts = result.facts
+    if OWN in result.problems or "f32_distances" not in facts:
+        return False
+    far = [distance for distance in facts["f32_distances"] if not distance <= FARTHEST]
+    return facts["f64_losses"] <= DOUBLE_TOLERANCE and not far
+
+
+def format_row(result: Result) -> list[str]:
+    """The cells of a model."""
+    distances = result.facts.get("f32_distances")
+    losses = result.facts.get("f64_losses")
+    return [
+        result.name,
+        "-" if losses is None else f"{losses:.1e}{'' if agrees(result) else '!'}",
+        ", ".join(f"{distance:.2f}" for distance in distances) if distances else "-",
+        *(hub.cell(result.ms(name), ".3g") for name in (OWN, *hub.PEERS)),
+        *(hub.cell(hub.speed(result, peer), ".2f") for peer in hub.PEERS),
+    ]
+
+
+def format_rows(results: Sequence[Result]) -> str:
+    """The table, a summary, and what went wrong."""
+    agreed = f"{sum(map(agrees, results))} of {len(results)} agree"
+    lines = [*hub.table(COLUMNS, map(format_row, results)), "", agreed, *hub.ratios(results), *hub.problems(results)]
+    return "\n".join(lines)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Trains the models; the status is 1 where one does not agree."""
+    restart_on_one_thread("benchmarks.hub_training")
+    models = find_library("benchmarks.hub_models")
+    if models is None:
+        print("torch is not installed: pip install '.[hub]'", file=sys.stderr)
+        return 2
+    options = hub.parse(argv, models.TRAINED, __doc__, "benchmarks.hub_training_row")
+    results = hub.run_all(options.keys, options)
+    if options.json:
+        rows = [{**vars(r), "agrees": agrees(r), "ratios": {p: hub.speed(r, p) for p in hub.PEERS}} for r in results]
+        json.dump(rows, sys.stdout, indent=1)
+        print()
+    else:
+        print(format_rows(results))
+    return 0 if all(map(agrees, results)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

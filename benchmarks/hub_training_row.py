@@ -1,0 +1,136 @@
+"""One model in training, measured in a process of its own: ``hub_training_row KEY PEERS ROUNDS SECONDS WEIGHTS``."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks import hub_models, hub_row
+from benchmarks.hub import EAGER, INDUCTOR
+from benchmarks.sweep import OWN, Call, Result, measure
+
+Batch = tuple[tuple[Any, ...], dict[str, Any]]
+IMAGES = 4
+"""In a batch."""
+STEPS, SEEDS = 10, 4
+"""Steps of a training, and from how many beginnings it is taken in f32."""
+momentum = functools.partial(torch.optim.SGD, lr=0.01, momentum=0.9)
+
+
+def start(key: str, seed: int, steps: int) -> tuple[Any, list[Batch]]:
+    """A module in training mode and without dropout, whose random numbers are not PyTorch's, and its batches."""
+    model = hub_models.TRAINED[key]
+    library = hub_models.load_collection(model.collection)
+    torch.manual_seed(seed)
+    module = without_dropout(model.make(library).train())
+    if model.side:
+        return module, [((torch.randn(IMAGES, 3, model.side, model.side),), {}) for _ in range(steps)]
+    return module, [((), {name: make() for name, make in model.inputs.items()}) for _ in range(steps)]
+
+
+def without_dropout(module: Any) -> Any:
+    """The module with every probability of leaving something out at 0."""
+    for part in module.modules():
+        for name, value in list(vars(part).items()):
+            if isinstance(value, float) and ("drop" in name or (name == "p" and isinstance(part, torch.nn.Dropout))):
+                setattr(part, name, 0.0)
+    return module
+
+
+def loss_of(result: Any) -> Any:
+    """Cross entropy of a result's first tensor, whose last dimension are the classes; the right ones are 0, 1, 2 ..."""
+    scores = next(leaf for leaf in torch.utils._pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor))
+    scores = scores.flatten(0, -2)
+    return torch.nn.functional.cross_entropy(scores, torch.arange(len(scores)) % scores.shape[-1])
+
+
+def step(call: Callable[..., Any], optimizer: Any, batch: Batch) -> Any:
+    """Forward and backward pass and an update; the loss before it."""
+    args, kwargs = batch
+    optimizer.zero_grad()
+    loss = loss_of(call(*args, **kwargs))
+    loss.backward()
+    optimizer.step()
+    return loss.detach()
+
+
+def compiled(module: Any, name: str, weights: str) -> Callable[..., Any]:
+    """The module, or what ``torch.compile`` makes of it; graphc takes all of it, or the model has no row."""
+    if name == EAGER:
+        return module
+    options = {"weights": weights, "fallback": "error"} if name == OWN else None
+    return torch.compile(module, backend=name, dynamic=False, fullgraph=name == OWN, options=options)
+
+
+def double_losses(key: str, weights: str) -> float:
+    """Largest relative difference of a loss from eager's in f64, of either optimizer: AdamW hides gradients that are
+    wrong by a factor."""
+    found = []
+    for make in (functools.partial(torch.optim.AdamW, lr=1e-4), momentum):
+        module, batches = start(key, 0, STEPS)
+        module, batches = module.double(), [_double(batch) for batch in batches]
+        losses = []
+        for name in (EAGER, OWN):
+            trained = copy.deepcopy(module)
+            call, optimizer = compiled(trained, name, weights), make(trained.parameters())
+            losses.append([step(call, optimizer, batch).item() for batch in batches])
+        found += [abs(own - eager) / abs(eager) for eager, own in zip(*losses, strict=True)]
+    return float(np.max(found))  # nan where there is one
+
+
+def single_distances(key: str, weights: str) -> Iterator[float]:
+    """For each beginning: how far parameters and buffers are, after steps of SGD in f32, from those of a run in f64,
+    over how far eager's are."""
+    for seed in range(SEEDS):
+        torch.compiler.reset()
+        module, batches = start(key, seed, STEPS)
+        states = []
+        for name, convert in ((EAGER, _double), (EAGER, _same), (OWN, _same)):
+            trained = convert(copy.deepcopy(module))
+            call, optimizer = compiled(trained, name, weights), momentum(trained.parameters())
+            for batch in batches:
+                step(call, optimizer, convert(batch))
+            states.append([v for v in trained.state_dict().values() if v.is_floating_point()])
+        exact, eager, own = states
+        yield _distance(own, exact) / _distance(eager, exact)
+
+
+def _double(value: Any) -> Any:
+    """A module, or a batch, in f64."""
+    return value.double() if isinstance(value, torch.nn.Module) else hub_row.double(value)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _distance(found: Sequence[Any], exact: Sequence[Any]) -> float:
+    return sum(float((a.double() - b).square().sum()) for a, b in zip(found, exact, strict=True)) ** 0.5
+
+
+def run(key: str, peers: Sequence[str], rounds: int, seconds: float, weights: str = "live") -> Result:
+    """A model's row; a time is that of a whole step with SGD on one batch."""
+    result = Result(key, {"f64_losses": double_losses(key, weights)})
+    result.facts["f32_distances"] = list(single_distances(key, weights))
+    if rounds:
+        torch.compiler.reset()
+        module, (batch,) = start(key, 0, 1)
+
+        def make(name: str) -> Call:
+            trained = copy.deepcopy(module)
+            call, optimizer = compiled(trained, name, weights), torch.optim.SGD(trained.parameters(), 0.001)
+            return lambda: step(call, optimizer, batch)
+
+        names = [EAGER, OWN, *([INDUCTOR] if INDUCTOR in peers else [])]
+        measure(result, {name: (lambda name=name: make(name)) for name in names}, rounds, seconds)
+    return result
+
+
+if __name__ == "__main__":
+    sys.exit(hub_row.main(sys.argv[1:], run))

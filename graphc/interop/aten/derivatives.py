@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from graphc.autograd.transforms import vjp
+from graphc.base.errors import UnsupportedError
 from graphc.interop.aten.convolutions import convolution
+from graphc.interop.aten.distances import cdist as distances
 from graphc.interop.aten.normalization import statistics_dims
 from graphc.interop.aten.pointwise import gelu
 from graphc.interop.aten.pooling import RESAMPLING, grid_sampler
@@ -432,3 +435,19 @@ def grid_sampler_backward(
         return grid_sampler(x, places, interpolation_mode, padding_mode, align_corners)
 
     return pullback(forward, grad_output, (input, grid), output_mask)
+
+
+@rule("_cdist_backward")
+def cdist_backward(grad: Tensor, x1: Tensor, x2: Tensor, p: float, cdist: Tensor) -> Tensor:
+    if p < math.inf:
+        return pulled(lambda x: distances(x, x2, p), grad, x1)
+    difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    farthest = difference.abs() == cdist.unsqueeze(-1)
+    return (farthest * difference.sign() * grad.unsqueeze(-1)).sum(-2)  # each of those equally far, whole
+
+
+@rule("_pdist_backward")
+def pdist_backward(grad: Tensor, self: Tensor, p: float, pdist: Tensor) -> Tensor:
+    if p == math.inf:
+        raise UnsupportedError("the gradient of pdist with p = inf", remedy="torch.cdist(x, x, p)")
+    return pulled(lambda x: F.pdist(x, p), grad, self)

@@ -49,11 +49,12 @@ def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
 
 @rule("index_put", "_unsafe_index_put")
 def index_put(self: Tensor, indices: Sequence[Any], values: Tensor, accumulate: bool = False) -> Tensor:
-    if not accumulate:
-        found = self.clone()
-        found[tuple([slice(None) if i is None else i for i in indices])] = values
-        return found
-    return functions.index_put(self, indices, values, accumulate)
+    places = tuple([slice(None) if i is None else i for i in indices])
+    if accumulate:
+        return functions.index_put(self, places, values, accumulate)
+    found = self.clone()
+    found[places] = values
+    return found
 
 
 @rule("scatter.src", "scatter.value")

@@ -18,6 +18,8 @@ SAMPLES: list[Sample] = [
     ("_unsafe_index_put", X, [PLACES[:, 0]], X[:1], True),
     ("index.Tensor", X, [None, PLACES]),
     ("index_put", X, [PLACES[:, 0]], X[:1]),
+    ("index_put", X, [None, PLACES[0]], X[:, :1], True),
+    ("index_put", X, [None, None, PLACES[0]], X[:1, :1, :3], True),
     ("embedding", X[0], PLACES),
 ]
 

@@ -111,11 +111,13 @@ def stages(program: Program) -> tuple[str, ...]:
     return ("eager", "compiled", "inference", *(["step"] if program.optimizer and program.layers else []))
 
 
-def recorded(program: Program, library: Any, stage: str, double: bool = False, arrays: Any = None) -> Record:
-    """What one way to run a program gives on a library."""
+def recorded(
+    program: Program, library: Any, stage: str, double: bool = False, arrays: Any = None, wrap: Callable | None = None
+) -> Record:
+    """What one way to run a program gives on a library; ``wrap`` compiles a net in another way than the usual one."""
     if stage == "step":
         return _train(program, library, double, arrays)
-    wrap: Callable = _itself if library is torch or stage == "eager" else graphc.compile
+    wrap = wrap or (_itself if library is torch or stage == "eager" else graphc.compile)
     if stage == "inference":
         freeze = library is graphc and bool(zlib.crc32(program.text().encode()) & 1)
         return _inference(program, library, functools.partial(wrap, freeze=True) if freeze else wrap, double, arrays)

@@ -17,12 +17,15 @@ COLUMNS = ("model", "f64 losses", "f32 distance over eager's", OWN, *hub.PEERS, 
 
 
 def agrees(result: Result) -> bool:
-    """Whether losses in f64 are eager's, and weights in f32 about as far from f64 as eager's, from every beginning."""
+    """Whether losses in f64 are eager's, and weights in f32 about as far from f64 as eager's.
+
+    The median of the beginnings counts: where a value is within a rounding of a ReLU's corner, a run in f32, eager's as
+    well as any, is a thousand times as far from that in f64 as others."""
     facts = result.facts
     if OWN in result.problems or "f32_distances" not in facts:
         return False
     far = [distance for distance in facts["f32_distances"] if not distance <= FARTHEST]
-    return facts["f64_losses"] <= DOUBLE_TOLERANCE and not far
+    return facts["f64_losses"] <= DOUBLE_TOLERANCE and 2 * len(far) < len(facts["f32_distances"])
 
 
 def format_row(result: Result) -> list[str]:

@@ -18,7 +18,7 @@ from benchmarks.sweep import OWN, Call, Result, measure
 Batch = tuple[tuple[Any, ...], dict[str, Any]]
 IMAGES = 4
 """In a batch."""
-STEPS, SEEDS = 10, 4
+STEPS, SEEDS = 10, 5
 """Steps of a training, and from how many beginnings it is taken in f32."""
 momentum = functools.partial(torch.optim.SGD, lr=0.01, momentum=0.9)
 

@@ -86,8 +86,9 @@ def test_nothing_is_dropped():
         (row(), True),
         (row(f64_losses=1e-9), False),
         (row(f64_losses=float("nan")), False),
-        (row(f32_distances=[1.0, 3.5]), False),
-        (row(f32_distances=[1.0, float("nan")]), False),
+        (row(f32_distances=[1.0, 1000.0, 1.1]), True),
+        (row(f32_distances=[1.0, 3.5, 4.0]), False),
+        (row(f32_distances=[1.0, float("nan"), float("nan")]), False),
         (Result("x", {}, problems={"graphc": "no"}), False),
     ],
 )

@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.base.dtypes import DType, bool_, float32, int64
+from graphc.base.dtypes import bool_, float32, int64
 from graphc.interop.aten.registry import rule, same
 from graphc.nn import functional as F
 from graphc.tensors import creation
 from graphc.tensors.tensor import Tensor
 
 same("full_like zeros_like ones_like rand_like randn_like tril_indices triu_indices")
-
-
-def _type_of(value: Any) -> DType:
-    """The element type that PyTorch gives a number."""
-    return bool_ if isinstance(value, bool) else int64 if isinstance(value, int) else float32
 
 
 @rule("arange", "arange.start", "arange.start_step")
@@ -26,7 +21,7 @@ def arange(*bounds: Any, dtype: Any = None) -> Tensor:
 
 @rule("full")
 def full(size: Sequence[int], fill_value: Any, *, dtype: Any = None) -> Tensor:
-    return creation.full(tuple(size), fill_value, dtype=dtype or _type_of(fill_value))
+    return creation.full(tuple(size), fill_value, dtype=dtype)
 
 
 @rule("zeros", "empty.memory_format", "empty_permuted", "empty_strided")

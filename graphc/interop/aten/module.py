@@ -23,11 +23,15 @@ Export = Callable[[Modes], tuple[Exported, Mapping[str, Tensor]]]
 _MODE_OF = {
     **dict.fromkeys(("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "native_dropout"), 2),
     **{"batch_norm": 5, "instance_norm": 5, "_native_batch_norm_legit": 5, "rrelu": 3, "lstm": 6, "gru": 6},
-    **{"rnn_tanh": 6, "rnn_relu": 6},
+    **{"rnn_tanh": 6, "rnn_relu": 6, "_native_batch_norm_legit_functional": 5, "native_batch_norm": 5},
 }
 """Operators that compute something else in training, with the number of the argument that says so."""
 _RUNNING_MEAN = {"batch_norm": 3, "instance_norm": 3}
 """The number of the argument without which an operator takes the statistics of its input in evaluation, too."""
+
+
+_IN_EVALUATION = frozenset({"_native_batch_norm_legit_no_training"})
+"""Operators that decompositions leave in evaluation alone."""
 
 
 @dataclass(frozen=True)
@@ -272,6 +276,8 @@ def _mode(exported: Exported) -> bool | None:
     found = set()
     for step in exported.graph.steps:
         name = step.target.removeprefix("aten.").removesuffix(".default").removesuffix(".input")
+        if name in _IN_EVALUATION:
+            found.add(False)
         place, mean = _MODE_OF.get(name), _RUNNING_MEAN.get(name)
         if place is None or len(step.args) <= place or (mean is not None and step.args[mean] is None):
             continue

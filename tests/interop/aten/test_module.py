@@ -107,6 +107,25 @@ def test_statistics_of_the_input_without_running_ones_say_nothing_of_the_mode(ta
     assert found.train().training and not found.eval().training
 
 
+@pytest.mark.parametrize(
+    ("target", "rest", "training"),
+    [
+        ("_native_batch_norm_legit_functional.default", (True, 0.1, 1e-5), True),
+        ("native_batch_norm.default", (False, 0.1, 1e-5), False),
+        ("_native_batch_norm_legit_no_training.default", (0.1, 1e-5), False),
+    ],
+)
+def test_statistics_of_decomposed_graphs_say_the_mode(target: str, rest: tuple[Any, ...], training: bool):
+    tensors = (Ref("x"), None, None, Ref("m"), Ref("m"))
+    steps = [Step("y", f"aten.{target}", (*tensors, *rest)), Step("z", "operator.getitem", (Ref("y"), 0))]
+    inputs = [Held("m"), Given("x", (2, 3), graphc.float32)]
+    spec = Exported(AtenGraph("main", ["m", "x"], steps, (Ref("z"),)), inputs, TAKES, LEAF, ("x",))
+    found = ImportedModule("Net", [], [Member("m", graphc.ones(3), "buffer")], {}, spec)
+    assert found.training is training and found(graphc.ones(2, 3)).shape == (2, 3)
+    with pytest.raises(UnsupportedError, match="says nothing of the other mode"):
+        found.train(not training)
+
+
 def test_one_graph_without_modes_takes_both():
     found = module(exported(1.0))
     assert found.train()(graphc.ones(2)).tolist() == found.eval()(graphc.ones(2)).tolist()

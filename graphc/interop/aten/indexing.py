@@ -12,11 +12,7 @@ from graphc.tensors import free_functions as free
 from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
 
-same(
-    "gather index_select take index_add index_copy masked_select nonzero masked_scatter scatter_add isin".replace(
-        " isin", ""
-    )
-)
+same("gather index_select take index_add index_copy masked_select nonzero masked_scatter scatter_add")
 same("index_fill", "int_Scalar int_Tensor")
 same("repeat_interleave", "self_int self_Tensor")
 same("take_along_dim")
@@ -42,19 +38,19 @@ def bucketize(self: Any, boundaries: Tensor, *, out_int32: bool = False, right: 
     return searchsorted(boundaries, self, out_int32=out_int32, right=right)
 
 
+def _places(indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
+    """Indices as those of graphc: of a dimension without one every place is meant."""
+    return tuple([slice(None) if i is None else i for i in indices])
+
+
 @rule("index.Tensor", "_unsafe_index.Tensor")
 def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
-    return self[tuple([slice(None) if i is None else i for i in indices])]
+    return self[_places(indices)]
 
 
 @rule("index_put", "_unsafe_index_put")
-def index_put(self: Tensor, indices: Sequence[Any], values: Tensor, accumulate: bool = False) -> Tensor:
-    places = tuple([slice(None) if i is None else i for i in indices])
-    if accumulate:
-        return functions.index_put(self, places, values, accumulate)
-    found = self.clone()
-    found[places] = values
-    return found
+def index_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
+    return functions.index_put(self, _places(indices), values, accumulate)
 
 
 @rule("scatter.src", "scatter.value")

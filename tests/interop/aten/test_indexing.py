@@ -9,6 +9,7 @@ from tests.interop.aten.compare import Sample, check, torch
 X, PLACES = torch.linspace(-2, 2, 24).reshape(2, 3, 4), torch.tensor([[0, 2, 1], [1, 0, 2]])
 SAMPLES: list[Sample] = [
     ("repeat_interleave.self_int", X, 2, 1),
+    ("repeat_interleave.self_int", X, 1, 0),
     ("take_along_dim", X[:, :, 0].clone(), PLACES, 1),
     ("take_along_dim", X[0], PLACES),
     ("searchsorted.Scalar", X[0, 0], -1.5),
@@ -20,6 +21,9 @@ SAMPLES: list[Sample] = [
     ("index_put", X, [PLACES[:, 0]], X[:1]),
     ("index_put", X, [None, PLACES[0]], X[:, :1], True),
     ("index_put", X, [None, None, PLACES[0]], X[:1, :1, :3], True),
+    ("index_put", X[0, :, :3], [None, PLACES[0, [0, 0, 1]]], X[1, :, :3], True),
+    ("index_put", X, [PLACES[0, [0, 0]] // 2, None, PLACES[0, :2]], X[0, 0, :3], True),
+    ("index_put", X, [None, PLACES[0]], X + 1),
     ("embedding", X[0], PLACES),
 ]
 

@@ -59,6 +59,13 @@ def test_traced_copies_are_no_views():
     assert not flat.any()
 
 
+def test_diagonals_and_entries_that_are_repeated_once_are_copies():
+    x = graphc.zeros(2, 2)
+    for found in (x.diag(), x.repeat_interleave(1, 0), x.repeat_interleave(1)):
+        found.add_(1)
+        assert not x.any()
+
+
 def test_views_without_gradient_take_no_history():
     w = graphc.ones(3, requires_grad=True)
     y = graphc.zeros(2, 3)

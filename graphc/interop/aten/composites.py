@@ -140,7 +140,7 @@ def matrix_power(self: Tensor, n: int) -> Tensor:
         raise UnsupportedError("powers of inverse matrices")
     if n == 0:
         return creation.eye(self.shape[-1], dtype=self.dtype).expand(self.shape)
-    return functools.reduce(operator.matmul, [self] * n)
+    return self.clone() if n == 1 else functools.reduce(operator.matmul, [self] * n)
 
 
 @rule("affine_grid_generator")

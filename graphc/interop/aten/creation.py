@@ -114,7 +114,7 @@ def bernoulli_like(self: Tensor, p: float = 0.5, *, generator: Any = None) -> Te
 def native_dropout(self: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """Of ``train`` None means that elements are dropped."""
     if train is False:
-        return self, creation.ones(self.shape, dtype=bool_)
+        return self.clone(), creation.ones(self.shape, dtype=bool_)
     kept = creation.rand(self.shape) >= p
     return self * kept * (0.0 if p == 1 else 1 / (1 - p)), kept
 

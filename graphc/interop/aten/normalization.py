@@ -120,7 +120,7 @@ def batch_norm_functional(
 ) -> tuple[Tensor, ...]:
     if not training:
         found, mean, deviation = batch_norm_inference(input, weight, bias, running_mean, running_var, momentum, eps)
-        return found, mean, deviation, running_mean, running_var
+        return found, mean, deviation, running_mean.clone(), running_var.clone()
     found, mean, deviation = batch_norm_of_batch(input, weight, bias, True, momentum, eps)
     dims = statistics_dims(input)
     count = prod(input.shape[d] for d in dims)

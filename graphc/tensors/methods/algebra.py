@@ -309,12 +309,12 @@ def _arranged(x: Any, names: list[str], groups: Sequence[list[str]], sizes: dict
 
 
 def diag(x: Any, diagonal: int = 0) -> Any:
-    """The diagonal of a matrix, or the matrix with a vector as diagonal."""
+    """The diagonal of a matrix, as a copy, or the matrix with a vector as diagonal."""
     if len(x.shape) == 1:
         return diag_embed(x, diagonal)
     if len(x.shape) != 2:
         raise ArgumentError(f"diag takes a vector or a matrix, got {list(x.shape)}")
-    return x.diagonal(diagonal)
+    return x.diagonal(diagonal).clone()
 
 
 def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:

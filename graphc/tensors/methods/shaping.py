@@ -301,7 +301,8 @@ class Shaping(Selection):
             places = _repeated(numbers, x.shape[at])
             return places if repeats is None else gather(x, places, axis=at)
         wide = x.unsqueeze(at + 1).expand(*x.shape[: at + 1], repeats, *x.shape[at + 1 :])
-        return wide.flatten(at, at + 1)
+        found = wide.flatten(at, at + 1)
+        return found.clone() if repeats == 1 else found
 
     # ---- splitting and joining
 

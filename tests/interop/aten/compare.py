@@ -35,6 +35,17 @@ def check_moments(sample: Sample) -> None:
     _judge(sample, True, _distributed)
 
 
+def check_memory(sample: Sample) -> None:
+    """Asserts that results are views of arguments where PyTorch's are: they agree when arguments are overwritten."""
+    target, args, kwargs = _parts(sample)
+    theirs, ours = _copied(args), _ours(args)
+    expected, found = _operator(target)(*theirs, **kwargs), find(target)(*ours, **_ours(kwargs))  # type: ignore[misc]
+    with graphc.no_grad():
+        for tensor in (*_tensors(theirs), *_tensors(ours)):
+            tensor.copy_(tensor == 0)
+    _same(found, expected)
+
+
 def target_of(name: str) -> str:
     """The operator of a sample as the table names it."""
     full = name if name.startswith("prims.") else f"aten.{name}"
@@ -42,11 +53,8 @@ def target_of(name: str) -> str:
 
 
 def _judge(sample: Sample, compiled: bool, judge: Callable[[Any, Any], None]) -> None:
-    name, *args = sample
-    kwargs = args.pop() if args and isinstance(args[-1], dict) else {}
-    target = target_of(name)
-    package, space, overload = target.split(".")
-    expected = getattr(getattr(getattr(torch.ops, package), space), overload)(*_copied(args), **kwargs)
+    target, args, kwargs = _parts(sample)
+    expected = _operator(target)(*_copied(args), **kwargs)
     function: Any = find(target)
     assert function is not None, target
     given, named = _ours(args), _ours(kwargs)
@@ -55,6 +63,17 @@ def _judge(sample: Sample, compiled: bool, judge: Callable[[Any, Any], None]) ->
         if compiled:
             run = graphc.compile(lambda *tensors: function(*_filled(given, tensors), **named))
             judge(run(*_tensors(_ours(args))), expected)
+
+
+def _parts(sample: Sample) -> tuple[str, list[Any], dict[str, Any]]:
+    name, *args = sample
+    kwargs = args.pop() if args and isinstance(args[-1], dict) else {}
+    return target_of(name), args, kwargs
+
+
+def _operator(target: str) -> Any:
+    package, space, overload = target.split(".")
+    return getattr(getattr(getattr(torch.ops, package), space), overload)
 
 
 def _first(found: Any, results: int | None) -> Any:
@@ -80,7 +99,7 @@ def _ours(value: Any) -> Any:
 
 
 def _tensors(value: Any) -> list[Any]:
-    if isinstance(value, graphc.Tensor):
+    if isinstance(value, (graphc.Tensor, torch.Tensor)):
         return [value]
     return [t for v in value for t in _tensors(v)] if isinstance(value, (list, tuple)) else []
 

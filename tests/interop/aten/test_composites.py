@@ -59,6 +59,8 @@ SAMPLES: list[Sample] = [
     ("tensordot", X, M, [1], [0]),
     ("linalg_multi_dot", [M, M, M]),
     ("matrix_power", M, 3),
+    ("matrix_power", M, 1),
+    ("diag", M, 1),
     ("affine_grid_generator", M[None, :2], [1, 1, 3, 2], False),
     ("logspace", 0, 1, 4),
     ("sum_to_size", X, [1, 3, 4]),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,14 +24,23 @@ def recorded() -> set[str]:
     return {line for line in lines if not line.startswith("#")}
 
 
-def sampled() -> Iterator[str]:
-    """What has a sample."""
-    compare = import_module("tests.interop.aten.compare")
+def samples(lists: Sequence[str]) -> Iterator[Any]:
+    """What these lists of all families hold."""
     for path in sorted(HERE.glob("test_*.py")):
         module = import_module(f"tests.interop.aten.{path.stem}")
-        for name in LISTS:
-            for first, *_ in getattr(module, name, ()):
-                yield first if first in TABLE else compare.target_of(first)
+        for name in lists:
+            yield from getattr(module, name, ())
+
+
+def sampled() -> Iterator[str]:
+    """What has a sample."""
+    for first, *_ in samples(LISTS):
+        yield first if first in TABLE else compare().target_of(first)
+
+
+def compare() -> Any:
+    """The module that needs torch."""
+    return import_module("tests.interop.aten.compare")
 
 
 def second_names() -> set[str]:
@@ -44,6 +54,16 @@ def test_every_line_of_the_table_is_judged():
     text = (HERE / "test_control.py").read_text(encoding="utf-8")
     assert sorted(g for g in graphs if g not in text) == []
     assert sorted(set(TABLE) - graphs - recorded() - set(sampled()) - second_names()) == []
+
+
+def test_results_are_views_of_arguments_where_those_of_pytorch_are():
+    wrong = []
+    for sample in samples(("SAMPLES", "MORE", "EAGER")):
+        try:
+            compare().check_memory(sample)
+        except AssertionError:
+            wrong.append(sample[0])
+    assert wrong == []
 
 
 def test_what_is_recorded_is_the_list_of_the_tool():

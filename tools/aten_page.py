@@ -6,7 +6,6 @@ Needs no torch.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
@@ -24,6 +23,7 @@ from graphc.interop.aten.missing import MISSING  # noqa: E402
 from graphc.interop.aten.registry import FAMILY  # noqa: E402
 from graphc.interop.aten.table import FAMILIES, TABLE  # noqa: E402
 from graphc.nn import functional  # noqa: E402
+from tools import pages  # noqa: E402
 
 _SPACES = {"graphc": graphc, "graphc.nn.functional": functional}
 HEAD = """# Operators of PyTorch
@@ -104,22 +104,7 @@ def computed_by(function: Any) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print, write or check the page; return the exit status."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--write", action="store_true", help=f"store the page as {PAGE}")
-    mode.add_argument("--check", action="store_true", help=f"exit 1 when {PAGE} differs")
-    options = parser.parse_args(argv)
-    text = build_page()
-    target = ROOT / PAGE
-    if options.write:
-        target.write_text(text, encoding="utf-8")
-    elif options.check:
-        if not target.exists() or target.read_text(encoding="utf-8") != text:
-            print(f"{PAGE} is old; run: python tools/aten_page.py --write", file=sys.stderr)
-            return 1
-    else:
-        sys.stdout.write(text)
-    return 0
+    return pages.run(build_page, ROOT / PAGE, "tools/aten_page.py", __doc__, argv)
 
 
 if __name__ == "__main__":

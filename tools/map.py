@@ -7,7 +7,6 @@ old.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import sys
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from tools import pages  # noqa: E402
 from tools.floors import FLOORS  # noqa: E402
 
 MAP = Path("docs") / "map.md"
@@ -104,23 +104,7 @@ def build_map(root: Path | None = None, package: str = PACKAGE, floors: Sequence
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print, write or check the map; return the exit status."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--write", action="store_true", help=f"store the map as {MAP}")
-    mode.add_argument("--check", action="store_true", help=f"exit 1 when {MAP} differs")
-    options = parser.parse_args(argv)
-    text = build_map()
-    target = ROOT / MAP
-    if options.write:
-        target.parent.mkdir(exist_ok=True)
-        target.write_text(text, encoding="utf-8")
-    elif options.check:
-        if not target.exists() or target.read_text(encoding="utf-8") != text:
-            print(f"{MAP} is old; run: python tools/map.py --write", file=sys.stderr)
-            return 1
-    else:
-        sys.stdout.write(text)
-    return 0
+    return pages.run(build_map, ROOT / MAP, "tools/map.py", __doc__, argv)
 
 
 if __name__ == "__main__":

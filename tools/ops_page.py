@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ if __name__ == "__main__":
 from graphc.ir.op import REGISTRY, Attr, OpDef, Trait  # noqa: E402  (the tool runs from a checkout)
 from graphc.ops.define import OpFunction  # noqa: E402
 from graphc.ops.registry import FAMILIES  # noqa: E402
+from tools import pages  # noqa: E402
 
 HEAD = """# Ops
 
@@ -94,22 +94,7 @@ def _cost(op: OpDef) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print, write or check the page; return the exit status."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--write", action="store_true", help=f"store the page as {PAGE}")
-    mode.add_argument("--check", action="store_true", help=f"exit 1 when {PAGE} differs")
-    options = parser.parse_args(argv)
-    text = build_page()
-    target = ROOT / PAGE
-    if options.write:
-        target.write_text(text, encoding="utf-8")
-    elif options.check:
-        if not target.exists() or target.read_text(encoding="utf-8") != text:
-            print(f"{PAGE} is old; run: python tools/ops_page.py --write", file=sys.stderr)
-            return 1
-    else:
-        sys.stdout.write(text)
-    return 0
+    return pages.run(build_page, ROOT / PAGE, "tools/ops_page.py", __doc__, argv)
 
 
 if __name__ == "__main__":

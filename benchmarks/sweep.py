@@ -140,13 +140,17 @@ def arrays_of(value: Any) -> list[np.ndarray]:
 
 
 def difference(found: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> float:
-    """Largest absolute difference over the largest magnitude; infinite where shapes differ."""
+    """Largest absolute difference over the largest finite magnitude; infinite where shapes differ, and where either
+    has a value that is infinite or no number and the other has not the same."""
     if [a.shape for a in found] != [a.shape for a in reference]:
         return float("inf")
     worst = 0.0
     for a, b in zip(found, reference, strict=True):
-        scale = float(np.abs(b).max(initial=0.0)) or 1.0
-        worst = max(worst, float(np.abs(a - b).max(initial=0.0)) / scale)
+        finite = np.isfinite(a) & np.isfinite(b)
+        if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+            return float("inf")
+        scale = float(np.abs(b[finite]).max(initial=0.0)) or 1.0
+        worst = max(worst, float(np.abs(a[finite] - b[finite]).max(initial=0.0)) / scale)
     return worst
 
 

@@ -70,6 +70,13 @@ def test_differences():
     assert difference(a, [*a, *a]) == float("inf")
 
 
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_is_a_difference_unless_both_have_it(odd: float):
+    plain, other = [np.array([1.0, 2.0])], [np.array([odd, 2.0])]
+    assert difference(other, plain) == difference(plain, other) == float("inf")
+    assert difference(other, other) == 0 and difference([np.array([odd, 4.0])], other) == 1
+
+
 def test_arrays_of_nested_results_are_found():
     found = arrays_of({"a": (np.ones(2), None), "b": [np.zeros(3)]})
     assert [a.tolist() for a in found] == [[1.0, 1.0], [0.0, 0.0, 0.0]]

@@ -26,6 +26,30 @@ def test_a_wrong_rule_is_found(monkeypatch: pytest.MonkeyPatch):
     assert aten.judge("exp/f32").kind == run.DIFFERENT
 
 
+@pytest.mark.parametrize("case", ["sort/f32", "argsort/f32", "topk/i64", "kthvalue/f32"])
+def test_indices_of_other_elements_are_found(case: str, monkeypatch: pytest.MonkeyPatch):
+    rule = aten.find
+
+    def off(name: str) -> Any:
+        def call(*args: Any, **named: Any) -> Any:
+            values, places = rule(name)(*args, **named)
+            return values, graphc.zeros_like(places)
+
+        return call if name.startswith(("aten.sort", "aten.topk", "aten.kthvalue")) else rule(name)
+
+    assert aten.judge(case).kind == run.EQUAL
+    monkeypatch.setattr(aten, "find", off)
+    assert aten.judge(case).kind == run.DIFFERENT
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "same"),
+    [(1.5, 1.5, True), (float("nan"), float("nan"), True), (float("nan"), 1.5, False), (1, 1.0, False)],
+)
+def test_numbers_are_compared(found: Any, expected: Any, same: bool):
+    assert (aten.difference(found, expected) == "") is same
+
+
 def test_a_rule_that_raises_is_found(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(aten, "find", lambda name: lambda *_, **__: [][0])
     assert aten.judge("exp/f32").kind == run.FAILED

@@ -40,7 +40,9 @@ def with_least_version(kernel: Kernel, nest: Nest, context: Context) -> Version 
 
     ``kernel`` is what ``nest`` was before it was scheduled. The version is the nest with that size as a number, put
     through the same steps."""
-    dimension = next((d for d in dims_of_kernel(kernel).values() if _leaves_lanes_empty(nest, d, context)), None)
+    left = dims_of_kernel(nest.kernel)  # a dimension is gone where all loops over it never run
+    present = (d for name, d in dims_of_kernel(kernel).items() if name in left)
+    dimension = next((d for d in present if _leaves_lanes_empty(nest, d, context)), None)
     if dimension is None or (nest.packing is not None and nest.packing.load.buffer not in nest.constants):
         return None
     sizes, k = {dimension.name: dimension.low}, context.target.costs.lanes

@@ -18,6 +18,8 @@ from graphc.codegen.schedule.forms import Forms
 from graphc.codegen.schedule.steps import run_steps
 from graphc.codegen.schedule.threads.chunks import chunk_kernel
 from graphc.codegen.schedule.versions import Version, with_least_version
+from graphc.compiler.compile import compile_graph, load_compiled
+from graphc.ir.graph.parse import parse_graph
 from graphc.ir.kernel.dims import bind_kernel
 from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import STORAGE, Kernel, Loop, Program, Storage
@@ -195,3 +197,14 @@ def test_both_versions_mean_the_same():
     assert found is not None
     for batch in (1, 2, 5):
         check_equivalent(bind_kernel(kernel, {"batch": batch}), bind_kernel(found.kernel, {"batch": batch}))
+
+
+def test_a_size_over_which_all_loops_are_gone_needs_no_version():
+    graph = parse_graph("""
+        dim rows = 2..2147483647 hint 3
+        graph @main(%x: f32[rows,0]) -> (f32[]) {
+          %y = sum(%x) {axes=[0,1]} : f32[]
+          return %y
+        }""")
+    (found,) = load_compiled(compile_graph(graph))(np.zeros((5, 0), np.float32))
+    assert found == 0

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.autograd import forward_ad
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from graphc.base.assumptions import Assumptions
@@ -131,6 +132,8 @@ class Program:
 
     def __call__(self, args: list[Any]) -> list[Any]:
         """The results for these arguments; the list is emptied."""
+        if forward_ad._current_level >= 0:
+            _check_tangents(args)
         if (count := _thread_count()) != self._threads:
             self._threads = count
             threads.follow(count)
@@ -354,6 +357,17 @@ def _results(graph: AtenGraph, outputs: Sequence[Any], examples: Sequence[Any], 
             shape, dtype = sizes.shape(output.shape), dtype_of(output.dtype)
             found.append(_Result(numbers[value.name], True, None, dtype, shape, layout, strides))
     return found
+
+
+def _check_tangents(args: Sequence[Any]) -> None:
+    """Raises UnsupportedError for arguments with forward-mode derivatives, which the results would not have: no guard
+    of Dynamo asks for these."""
+    for x in args:
+        if isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None:
+            raise UnsupportedError(
+                "a compiled function does not carry forward-mode derivatives from its arguments to its results",
+                remedy="the function itself, or torch.compile of a function that calls torch.func.jvp",
+            )
 
 
 def _rest(value: Any, values: Any) -> Callable[[Sequence[Any]], Any]:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from graphc.errors import UnsupportedError
+
 torch = pytest.importorskip("torch")
 FakeTensorMode: Any = pytest.importorskip("torch._subclasses.fake_tensor").FakeTensorMode
 nn: Any = torch.nn if torch else None
@@ -204,3 +206,21 @@ def test_gradients_that_do_not_hold_their_elements_are_taken_for_what_they_are()
     for given in (torch.ones(3, 4), torch._neg_view(torch.ones(3, 4)), torch._efficientzerotensor((3, 4))):
         (expected,) = torch.autograd.grad((w * 2 + 1).sin() * w, w, given)
         torch.testing.assert_close(torch.autograd.grad(compiled(w), w, given), (expected,))
+
+
+def test_forward_mode_derivatives_of_arguments_are_an_error():
+    forward_ad: Any = torch.autograd.forward_ad
+    x = torch.ones(3)
+    compiled = torch.compile(lambda x: (x * 2).sin(), backend="graphc")
+    compiled(x)
+    with forward_ad.dual_level():
+        torch.testing.assert_close(compiled(x), (x * 2).sin())
+        with pytest.raises(UnsupportedError, match="forward-mode derivatives"):
+            compiled(forward_ad.make_dual(x, x))
+
+
+def test_forward_mode_derivatives_within_a_function_are_those_of_pytorch():
+    def slope(x: Any) -> Any:
+        return torch.func.jvp(lambda x: (x * 2).sin(), (x,), (torch.ones_like(x),))
+
+    compare(slope, torch.randn(3))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from graphc.base.errors import GraphcError, UnsupportedError
 from graphc.interop.aten.exported import Exported, Held
@@ -43,21 +43,29 @@ class Member:
     kind: str
 
 
+class Known(NamedTuple):
+    """A graph that is there."""
+
+    exported: Exported
+    runner: Runner
+    constants: dict[str, Tensor]
+
+
 class Graphs:
-    """The graphs of a module by its training flags, with the tensors that are neither parameters nor buffers."""
+    """The graphs of a module by its training flags, each with its tensors that are neither parameters nor buffers: in
+    another graph the same name may stand for another one."""
 
     def __init__(self, kind: str, constants: Mapping[str, Tensor], export: Export | Exported):
         self.kind = kind
-        self.constants = dict(constants)
         self.export = None if isinstance(export, Exported) else export
-        self.known: dict[Modes | None, tuple[Exported, Runner]] = {}
+        self.known: dict[Modes | None, Known] = {}
         self.only: bool | None = None
         """The mode of the one graph that there is, where it is for one of them."""
         if isinstance(export, Exported):
-            self.known[None] = export, Runner(export.graph)
+            self.known[None] = Known(export, Runner(export.graph), dict(constants))
             self.only = _mode(export)
 
-    def find(self, modes: Modes) -> tuple[Exported, Runner]:
+    def find(self, modes: Modes) -> Known:
         """The graph for these flags, exported where it is the first time."""
         found = self.known.get(None) or self.known.get(modes)
         if found is not None:
@@ -68,17 +76,16 @@ class Graphs:
                 remedy="all parts in training, or none; or the module that from_torch gave",
             )
         exported, constants = self.export(modes)
-        self.constants.update(constants)
-        self.known[modes] = exported, Runner(exported.graph)
+        self.known[modes] = Known(exported, Runner(exported.graph), dict(constants))
         return self.known[modes]
 
     def __getstate__(self) -> dict[str, Any]:
-        known = {modes: exported for modes, (exported, _) in self.known.items()}
+        known = {modes: (exported, constants) for modes, (exported, _, constants) in self.known.items()}
         return {**self.__dict__, "export": None, "known": known}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.known = {modes: (exported, Runner(exported.graph)) for modes, exported in state["known"].items()}
+        self.known = {modes: Known(e, Runner(e.graph), constants) for modes, (e, constants) in state["known"].items()}
 
 
 class Part(Module):
@@ -115,15 +122,17 @@ class ImportedModule(Part):
         constants: Mapping[str, Tensor],
         export: Export | Exported,
         modes: Modes | None = None,
+        shared: Mapping[str, str] | None = None,
     ):
         """``parts`` are the paths of modules and the names of their classes, parents first. ``export`` gives the graph
-        for training flags, and tensors that are neither parameters nor buffers; or it is the only graph there is.
+        for training flags, and tensors that are neither parameters nor buffers; or it is the only graph there is,
+        with ``constants`` as such tensors. ``shared`` are further paths of a module, each with the first one.
 
         Raises what the export raises for ``modes``, the flags at the beginning."""
         super().__init__(kind)
         self._traced_name = kind
         for path, name in parts:
-            self._put(path, name)
+            self._put(path, name, (shared or {}).get(path))
         for member in members:
             self._add(member)
         self._graphs = Graphs(kind, constants, export)
@@ -133,14 +142,11 @@ class ImportedModule(Part):
         else:
             super().train(bool(self._graphs.only))
 
-    def _put(self, path: str, kind: str) -> Module:
+    def _put(self, path: str, kind: str, first: str | None) -> None:
         parent, _, name = path.rpartition(".")
         above = self._find(parent)
         if name not in above._modules:
-            above.add_module(name, Part(kind))
-        found = above._modules[name]
-        assert found is not None
-        return found
+            above.add_module(name, Part(kind) if first is None else self._find(first))
 
     def _find(self, path: str) -> Module:
         found: Module = self
@@ -178,7 +184,7 @@ class ImportedModule(Part):
             )
         return super().train(mode)
 
-    def _current(self) -> tuple[Exported, Runner]:
+    def _current(self) -> Known:
         """The graph for the training flags as they are."""
         return self._graphs.find(tuple([m.training for m in self.modules()]))
 
@@ -188,17 +194,17 @@ class ImportedModule(Part):
     def dims(self) -> dict[Any, Any] | None:
         """The dimensions that the export left open, as ``dims=`` of ``graphc.compile`` and ``graphc.export`` takes
         them; None where all sizes are fixed."""
-        return self._current()[0].dims()
+        return self._current().exported.dims()
 
     def examples(self) -> list[Any]:
         """Arguments by position with which a call can be traced: zeros of the expected sizes, and these sizes for
         whole numbers."""
-        return self._current()[0].examples()
+        return self._current().exported.examples()
 
     @property
     def graph(self) -> Any:
         """The graph of ATen operators for the training flags as they are."""
-        return self._current()[0].graph
+        return self._current().exported.graph
 
     @property
     def forward(self) -> Callable[..., Any]:  # type: ignore[override]
@@ -207,10 +213,10 @@ class ImportedModule(Part):
         return _Forward(self)
 
     def _run(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        exported, runner = self._current()
+        exported, runner, constants = self._current()
         self._check_hooks()
         given = exported.bind(args, kwargs)
-        rest, held = iter(given), self._tensors()
+        rest, held = iter(given), constants | self._tensors()
         found = runner(*[held[i.path] if isinstance(i, Held) else next(rest) for i in exported.inputs])
         with no_grad():
             for write in exported.writes:
@@ -220,8 +226,7 @@ class ImportedModule(Part):
         return unflatten(exported.gives, results)
 
     def _tensors(self) -> dict[str, Tensor]:
-        held = dict(self._graphs.constants)
-        held.update(self.named_buffers(remove_duplicate=False))
+        held = dict(self.named_buffers(remove_duplicate=False))
         held.update(self.named_parameters(remove_duplicate=False))
         return held
 
@@ -263,7 +268,7 @@ class _Forward:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        exported, _ = self._module._current()
+        exported = self._module._current().exported
         first, named = exported.takes.children
         names: Any = exported.names[: len(first.children)]  # type: ignore[union-attr]
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD

@@ -76,18 +76,21 @@ def _of_module(
     module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any
 ) -> ImportedModule:
     named: list[tuple[str, Any, str]] = []
-    parts = []
+    parts, first = [], {part: path for path, part in module.named_modules()}
+    shared: dict[str, str] = {}
     for path, part in module.named_modules(remove_duplicate=False):
         prefix = f"{path}." if path else ""
         if path:
             parts.append((path, type(part).__name__))
+        if first[part] != path:
+            shared[path] = first[part]
         kept = part._non_persistent_buffers_set
         named += [(prefix + n, t, "param") for n, t in part._parameters.items() if t is not None]
         held = [(n, t) for n, t in part._buffers.items() if t is not None]
         named += [(prefix + n, t, "transient" if n in kept else "buffer") for n, t in held]
     export = functools.partial(_export, module, args, kwargs, dynamic_shapes)
     modes = tuple([m.training for m in _all(module)])
-    return ImportedModule(type(module).__name__, parts, _members(named), {}, export, modes)
+    return ImportedModule(type(module).__name__, parts, _members(named), {}, export, modes, shared)
 
 
 def _all(module: torch.nn.Module) -> list[torch.nn.Module]:

@@ -47,7 +47,7 @@ def module(export: Any, modes: Any = None) -> ImportedModule:
 
 
 def both(modes: Any) -> Any:
-    return exported(10.0 if modes[0] else 1.0), {}
+    return exported(10.0 if modes[0] else 1.0), {"k": graphc.ones(2)}
 
 
 def test_names_and_kinds_of_tensors_are_those_of_the_model():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import Any, NamedTuple
 
@@ -84,6 +85,46 @@ def test_it_trains_as_pytorch_does_and_evaluates_after_it():
     for (name, a), b in zip(found.state_dict().items(), model.state_dict().values(), strict=True):
         same(a, b, 1e-4, name)
     same(found.eval()(tensor(X), **OURS), model.eval()(X, **NAMED), 1e-4, "after training")
+
+
+class _Constants(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x + torch.tensor([1.0, 2.0]) if self.training else x * torch.tensor([5.0, 6.0])
+
+
+def test_each_mode_has_constants_of_its_own():
+    model = _Constants()
+    found = graphc.from_torch(model, (torch.ones(2),))
+    for training in (True, False, True):
+        copied = copy.deepcopy(found)
+        for each in (found, copied):
+            same(each.train(training)(graphc.ones(2)), model.train(training)(torch.ones(2)), 1e-6, str(training))
+
+
+class _Shared(nn.Module):
+    """One layer under two names, and one of its parts under a third."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
+        self.b, self.norm = self.a, self.a[1]
+
+    def forward(self, x: Any) -> Any:
+        return self.norm(self.b(self.a(x)))
+
+
+def test_a_layer_with_two_names_is_one():
+    model, x = _Shared(), X[:, 0, 0, :3]
+    found = graphc.from_torch(model, (x,))
+    assert found.b is found.a and found.norm is found.a.get_submodule("1")
+    assert [n for n, _ in found.named_modules()] == [n for n, _ in model.named_modules()]
+    assert list(found.state_dict()) == list(model.state_dict())
+    same(found(tensor(x)), model(x), 1e-5, "in training")
+    found.norm.eval()
+    model.norm.eval()
+    same(found(tensor(x)), model(x), 1e-5, "with fixed statistics")
+    for (name, a), b in zip(found.named_buffers(), model.buffers(), strict=True):
+        same(a, b, 1e-5, name)
 
 
 def test_named_dimensions_make_one_program_for_all_sizes():

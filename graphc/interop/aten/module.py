@@ -280,7 +280,7 @@ def _mode(exported: Exported) -> bool | None:
     """Whether a graph is for training; None where it says nothing of it, or is for both."""
     found = set()
     for step in exported.graph.steps:
-        name = step.target.removeprefix("aten.").removesuffix(".default").removesuffix(".input")
+        name = step.target.removeprefix("aten.").removesuffix(".default").removesuffix(".input").removesuffix("_")
         if name in _IN_EVALUATION:
             found.add(False)
         place, mean = _MODE_OF.get(name), _RUNNING_MEAN.get(name)

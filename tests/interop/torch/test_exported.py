@@ -170,6 +170,15 @@ def test_a_decomposed_program_writes_its_buffers():
         same(a, b, 1e-5, name)
 
 
+@pytest.mark.parametrize("training", [False, True])
+def test_a_dropout_in_place_says_of_which_mode_a_program_is(training: bool):
+    model = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5, inplace=True)).train(training)
+    found = graphc.from_torch(torch.export.export(model, (torch.ones(2, 3),)))
+    assert found.training is training
+    with pytest.raises(UnsupportedError, match="says nothing of the other mode"):
+        found.train(not training)
+
+
 class _Odd(nn.Module):
     def forward(self, x: Any) -> Any:
         y = x + 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.interop.aten.registry import rule, same
+from graphc.interop.aten.registry import Rule, rule, same
 from graphc.nn import functional as F
 from graphc.tensors import free_functions as free
 from graphc.tensors import functions
@@ -63,34 +63,26 @@ def native_group_norm(
     return F.group_norm(input, group, weight, bias, eps), mean, functions.rsqrt(var + eps)
 
 
-@rule("instance_norm")
-def instance_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    use_input_stats: bool,
-    momentum: float,
-    eps: float,
-    cudnn_enabled: bool = True,
-) -> Tensor:
-    return F.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+def _running(name: str, function: Rule) -> None:
+    """Enters an operator that takes statistics of its input, and writes running ones, or takes these."""
+
+    @rule(name)
+    def norm(
+        input: Tensor,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        running_mean: Tensor | None,
+        running_var: Tensor | None,
+        of_input: bool,
+        momentum: float,
+        eps: float,
+        cudnn_enabled: bool = True,
+    ) -> Tensor:
+        return function(input, running_mean, running_var, weight, bias, of_input, momentum, eps)
 
 
-@rule("batch_norm")
-def batch_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-    cudnn_enabled: bool = True,
-) -> Tensor:
-    return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+_running("instance_norm", F.instance_norm)
+_running("batch_norm", F.batch_norm)
 
 
 @rule("_native_batch_norm_legit_no_training")

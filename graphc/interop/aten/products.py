@@ -15,6 +15,7 @@ from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
 
 same("mm bmm mv dot matmul outer vdot addmm addmv baddbmm addbmm linear bilinear cross kron")
+same("scaled_dot_product_attention")
 
 
 @rule("addr")
@@ -31,21 +32,6 @@ def einsum(equation: str, tensors: Any, *, path: Any = None) -> Tensor:
 @rule("linalg_cross")
 def linalg_cross(self: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     return functions.cross(self, other, dim)
-
-
-@rule("scaled_dot_product_attention")
-def attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    *,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> Tensor:
-    return F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
 
 
 @rule("_scaled_dot_product_flash_attention_for_cpu")
@@ -65,12 +51,7 @@ def flash_attention(
     again."""
     shared = query.shape[-3] != key.shape[-3]
     found = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, shared)
-    keys = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3) if shared else key
-    scores = query @ keys.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
-    hidden = functions.tril(scores.new_ones(scores.shape[-2:]).bool()) if is_causal else attn_mask
-    if hidden is not None:
-        scores = free.where(hidden, scores, -math.inf) if hidden.dtype is bool_ else scores + hidden
-    return found, functions.logsumexp(scores, -1)
+    return found, functions.logsumexp(_scores(query, key, attn_mask, is_causal, scale), -1)
 
 
 @rule("_scaled_dot_product_attention_math")
@@ -91,15 +72,16 @@ def math_attention(
         raise UnsupportedError("attention with a mask for dropout")
     mask = None if attn_mask is None else attn_mask.to(query.dtype)
     found = F.scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal, scale, enable_gqa)
-    return found, None if dropout_p else _weights(query, key, mask, is_causal, scale)
+    return found, None if dropout_p else safe_softmax(_scores(query, key, mask, is_causal, scale), -1)
 
 
-def _weights(query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
-    """What attention weighs values by; each key serves as many queries as there are for each of them."""
+def _scores(query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
+    """What softmax makes the weights of attention of; each key serves as many queries as there are for each of them."""
     if query.dim() > 3 and key.shape[-3] != query.shape[-3]:
         key = functions.repeat_interleave(key, query.shape[-3] // key.shape[-3], -3)
     scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
     if is_causal:
-        later = functions.logical_not(functions.tril(scores.new_ones(scores.shape[-2:], dtype=bool_)))
-        scores = functions.masked_fill(scores, later, -math.inf)
-    return safe_softmax(scores if mask is None else scores + mask, -1)
+        mask = functions.tril(scores.new_ones(scores.shape[-2:], dtype=bool_))
+    if mask is None:
+        return scores
+    return free.where(mask, scores, -math.inf) if mask.dtype is bool_ else scores + mask

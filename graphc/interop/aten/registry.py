@@ -64,7 +64,8 @@ def same(names: str, overloads: str = "default") -> None:
 def find(target: str) -> Rule | None:
     """The function that computes an operator, or None where there is none. An operator that writes to its first
     argument (``aten.add_.Tensor``) computes what the one without the underscore does, and stores it there; one that
-    writes to another tensor (``aten.add.out``) likewise."""
+    writes to another tensor (``aten.add.out``) likewise; one that copies a view (``aten.permute_copy.default``) makes
+    the view, and copies it."""
     known = TABLE.get(target)
     if known is not None:
         return known
@@ -76,12 +77,20 @@ def find(target: str) -> Rule | None:
         plain = [overload.removesuffix("_out")] if overload != "out" else ["default", "Tensor"]
         pure = next((TABLE[t] for o in plain if (t := f"aten.{name}.{o}") in TABLE), None)
         return None if pure is None else functools.partial(_into, pure)
-    pure = TABLE.get(f"aten.{name[:-1]}.{overload}") if name.endswith("_") else None
-    return None if pure is None else functools.partial(_in_place, pure)
+    for suffix, form in (("_copy", _copied), ("_", _in_place)):
+        pure = TABLE.get(f"aten.{name.removesuffix(suffix)}.{overload}") if name.endswith(suffix) else None
+        if pure is not None:
+            return functools.partial(form, pure)
+    return None
 
 
 def _in_place(pure: Rule, self: Any, *args: Any, **kwargs: Any) -> Any:
     return _stored(self, pure(self, *args, **kwargs))
+
+
+def _copied(view: Rule, *args: Any, **kwargs: Any) -> Any:
+    found = view(*args, **kwargs)
+    return found.clone() if isinstance(found, Tensor) else tuple([part.clone() for part in found])
 
 
 def _into(pure: Rule, *args: Any, out: Any, **kwargs: Any) -> Any:

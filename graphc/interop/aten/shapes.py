@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.interop.aten.registry import Rule, rule, same
+from graphc.interop.aten.registry import rule, same
 from graphc.nn import functional as F
 from graphc.tensors import free_functions as free
 from graphc.tensors import functions
@@ -26,6 +26,11 @@ same("select_scatter as_strided")
 @rule("view", "_unsafe_view", "reshape", "_reshape_alias")
 def view(self: Tensor, size: Sequence[int], stride: Any = None) -> Tensor:
     return self.reshape(tuple(size))
+
+
+@rule("_reshape_copy")
+def reshape_copy(self: Tensor, size: Sequence[int]) -> Tensor:
+    return self.reshape(tuple(size)).clone()
 
 
 @rule("alias", "lift_fresh", "lift", "resolve_conj", "resolve_neg")
@@ -123,23 +128,6 @@ def slice_scatter(self: Tensor, src: Tensor, dim: int = 0, start: Any = None, en
 @rule("split.Tensor", "split.sizes", "split_with_sizes")
 def split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     return functions.split(self, split_size, dim)
-
-
-def _copied(view: Rule) -> Rule:
-    """A view, or several, in memory of their own."""
-
-    def copy(*args: Any, **kwargs: Any) -> Any:
-        found = view(*args, **kwargs)
-        return found.clone() if isinstance(found, Tensor) else tuple([part.clone() for part in found])
-
-    return copy
-
-
-rule("view_copy", "_reshape_copy")(_copied(view))
-rule("expand_copy")(_copied(expand))
-rule("detach_copy")(_copied(detach))
-rule("split_with_sizes_copy")(_copied(split))
-rule("diagonal_copy")(_copied(functions.diagonal))
 
 
 @rule("unfold")

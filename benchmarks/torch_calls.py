@@ -4,12 +4,14 @@
 
 The first table is a model of 72 numbers, whose time is that of the call: ``nothing`` is a compiler that gives back a
 tensor it made before, so that what graphc adds is the difference. The second is ResNet-50 for one image: from a model
-file of graphc, with frozen weights, and with live ones. Times are medians over rounds in which all take turns.
+file of graphc, with frozen weights, and with live ones; before it stand the megabytes of its weights, and of what is
+prepared of them. Times are medians over rounds in which all take turns.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import statistics
 import tempfile
 import time
@@ -22,6 +24,7 @@ from torch._dynamo.backends.common import aot_autograd
 
 import graphc
 from benchmarks.models import build_resnet50
+from graphc.interop.torch.weights import Weights
 
 WARM_CALLS = 30
 """Calls before any is timed; after some quiet ones live weights are watched by their pages."""
@@ -94,6 +97,22 @@ def resnet(rounds: int) -> dict[str, float]:
         return in_turns(calls, rounds, 1)
 
 
+def memory(model: Any, x: Any) -> tuple[int, int]:
+    """Bytes of a model's parameters and buffers, and of what a call in inference prepares of them."""
+    before = _prepared()
+    call = compiled(model, "graphc")
+    with torch.no_grad():
+        call(x)
+    made = [n for key, n in _prepared().items() if key not in before]
+    return sum(v.nbytes for v in model.state_dict().values()), sum(made)
+
+
+def _prepared() -> dict[int, int]:
+    """The bytes of all prepared weights, by where they lie: programs share them."""
+    programs = [x for x in gc.get_objects() if type(x) is Weights]
+    return {array.ctypes.data: array.nbytes for weights in programs for array in weights.made()}
+
+
 def _call(model: Any, x: Any) -> Callable[[], object]:
     return lambda: model(x)
 
@@ -121,6 +140,8 @@ def main() -> None:
     if given.only != "resnet":
         print(report("tiny model", tiny(given.rounds, peers), "nothing", 1e-6, "us"))
     if given.only != "tiny":
+        own, made = memory(build_resnet50(torch.nn).eval(), torch.randn(1, 3, 224, 224))
+        print(f"ResNet-50: {own / 1e6:.0f} MB of parameters and buffers, {made / 1e6:.0f} MB prepared of them")
         print(report("ResNet-50", resnet(given.rounds), "frozen", 1e-3, "ms"))
 
 

@@ -208,25 +208,35 @@ def parse(
     """The options, with the keys of the models that they name and the module that measures one of them."""
     parser = make_parser(doc or "", PEERS)
     parser.set_defaults(row=row)
+    parser.add_argument("--weights", choices=("live", "frozen"), default="live", help="the backend's option")
+    parser.add_argument("--agreement", action="store_true", help="nothing but agreement and graphc's first call")
+    add_selection(parser)
+    options = parse_with(parser, argv, PEERS)
+    if options.agreement:
+        options.peers, options.rounds = [EAGER], 0
+    options.keys = selected(parser, options, models)
+    return options
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say which models, for how long, and where their rows are kept."""
     parser.add_argument("--only", default="", metavar="TEXT", help="models whose name contains this")
     parser.add_argument("--collection", choices=COLLECTIONS, help="models of one collection")
-    parser.add_argument("--weights", choices=("live", "frozen"), default="live", help="the backend's option")
     parser.add_argument("--limit", type=float, default=900, metavar="SECONDS", help="for one model")
-    parser.add_argument("--agreement", action="store_true", help="nothing but agreement and graphc's first call")
     parser.add_argument(
         "--results",
         type=Path,
         metavar="FILE",
         help="JSON lines, one a model, of the same options: what is there is kept",
     )
-    options = parse_with(parser, argv, PEERS)
-    if options.agreement:
-        options.peers, options.rounds = [EAGER], 0
-    wanted = [k for k in models if options.collection in (None, k.partition("/")[0])]
-    options.keys = [key for key in wanted if options.only in key]
-    if not options.keys:
+
+
+def selected(parser: argparse.ArgumentParser, options: argparse.Namespace, models: Iterable[str]) -> list[str]:
+    """The keys of the models that the options name; an error of the command where there is none."""
+    keys = [k for k in models if options.collection in (None, k.partition("/")[0]) and options.only in k]
+    if not keys:
         parser.error("nothing to measure")
-    return options
+    return keys
 
 
 def main(argv: Sequence[str] | None = None) -> int:

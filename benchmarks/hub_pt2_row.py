@@ -1,0 +1,59 @@
+"""One model as a ``.pt2`` file, written in a process of its own, read and run in another one: see hub_pt2."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks import hub_models, hub_row
+from benchmarks.hub_pt2 import EXPORT
+from benchmarks.sweep import OWN, Result, arrays_of
+from benchmarks.worker import first_line
+
+FILE, ARRAYS, NAMES = "model.pt2", "arrays.npz", "names.json"
+"""In the folder that both processes know: the model, arguments and results, and which arguments are named how."""
+
+
+def run(key: str, peers: Sequence[str], rounds: int, seconds: float, weights: str = "live") -> Result:
+    """A model's row; it takes no other time than that of reading and compiling."""
+    module, args, kwargs = hub_models.MODELS[key].build()
+    with tempfile.TemporaryDirectory(prefix="graphc-pt2-") as folder:
+        place = Path(folder)
+        try:
+            write(place, module, args, kwargs)
+        except Exception as error:  # what PyTorch cannot export is no file to be read
+            return Result(key, {}, problems={EXPORT: first_line(error)})
+        answer = subprocess.run(
+            [sys.executable, "-m", "benchmarks.hub_pt2_reader", folder], stdout=subprocess.PIPE, text=True
+        )
+        facts = {"mb": (place / FILE).stat().st_size / 1e6}
+    if answer.returncode != 0:
+        return Result(key, facts, problems={OWN: answer.stdout.strip() or f"status {answer.returncode}"})
+    found = json.loads(answer.stdout)
+    return Result(key, facts | found["facts"], errors=found["errors"])
+
+
+def write(place: Path, module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """The exported model, the arrays of a call, and its results in PyTorch's eager mode."""
+    with torch.no_grad():
+        program = torch.export.export(module, tuple(args), kwargs)
+        torch.export.save(program, place / FILE)
+        results = arrays_of(module(*args, **kwargs))
+    given = [*args, *kwargs.values()]
+    arrays = {f"argument {i}": value.numpy() for i, value in enumerate(given) if isinstance(value, torch.Tensor)}
+    np.savez(place / ARRAYS, **arrays, **{f"result {i}": array for i, array in enumerate(results)})
+    others = {str(i): value for i, value in enumerate(given) if not isinstance(value, torch.Tensor)}
+    names = {"positional": len(args), "named": list(kwargs), "others": others, "results": len(results)}
+    (place / NAMES).write_text(json.dumps(names), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(hub_row.main(sys.argv[1:], run))

@@ -1,4 +1,4 @@
-"""Public models as ``.pt2`` files: a row compares what another process reads, and tells what was not written or read."""
+"""Public models as ``.pt2`` files: a row compares what another process reads, and tells what was not written."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from graphc.interop.torch.checked import CheckedProgram
 from graphc.interop.torch.fallback import ERROR, TORCH, divide
 from graphc.interop.torch.fx import read_fx
 from graphc.interop.torch.layout import is_lazy
+from graphc.interop.torch.overlaps import SameOverlaps, written_arguments
 from graphc.interop.torch.program import Program
 from graphc.interop.torch.programs import programs_of
 from graphc.interop.torch.sizes import Sizes
@@ -34,21 +35,25 @@ class Backend:
     def __call__(self, module: fx.GraphModule, examples: Sequence[Any], **named: Any) -> Callable[..., Any]:
         """A callable that computes what ``module`` does. Raises ArgumentError for unknown options."""
         options = checked(named.pop("options", None) or {})
+        written: set[int] = set()
 
         def training(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+            written.update(written_arguments(module, len(examples)))
             return compile_fx(graph, inputs, (), options)
 
         def backward(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
             return _held(compile_fx(graph, inputs, (), options), graph)
 
         def inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+            written.update(written_arguments(module, len(examples)))
             return compile_fx(graph, inputs, _weights(inputs), options)
 
         # PyTorch computes each graph, too, where it is compared, and reads what graphc does not.
         cut = default_partition if options["check"] else partition
-        return aot_autograd(fw_compiler=training, bw_compiler=backward, inference_compiler=inference, partition_fn=cut)(
-            module, examples
-        )
+        compiled = aot_autograd(
+            fw_compiler=training, bw_compiler=backward, inference_compiler=inference, partition_fn=cut
+        )(module, examples)
+        return SameOverlaps(compiled, module, examples, written) if written else compiled
 
 
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:

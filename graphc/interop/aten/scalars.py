@@ -7,6 +7,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from graphc.base.size import SizeNumber, is_size, root
 from graphc.interop.aten.registry import TABLE, rule
 from graphc.tensors.tensor import Tensor
 
@@ -59,6 +60,11 @@ def _choose(condition: Any, yes: Any, no: Any) -> Any:
     return yes if condition else no
 
 
+def _float(value: Any) -> Any:
+    """A quotient by 1 of sizes, for the number itself would be that of one call."""
+    return value / 1 if is_size(value) else value if isinstance(value, SizeNumber) else float(value)
+
+
 TABLE["operator.getitem"] = operator.getitem
 for _name in [
     "add",
@@ -80,11 +86,14 @@ for _name in [
     "abs",
 ]:
     TABLE[f"operator.{_name}"] = getattr(operator, _name)
-for _name in ("ceil", "floor", "trunc", "sqrt"):
+for _name in ("ceil", "floor", "trunc"):
     TABLE[f"math.{_name}"] = getattr(math, _name)
 TABLE |= {
     "torch.sym_not": _not,
-    "torch.sym_float": float,
+    "math.sqrt": root,
+    "torch._sym_sqrt": root,
+    "torch.sym_float": _float,
+    "builtins.round": round,
     "torch.sym_int": int,
     "torch.sym_max": _max,
     "torch.sym_min": _min,

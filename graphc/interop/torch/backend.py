@@ -14,6 +14,7 @@ from torch._guards import TracingContext
 from graphc.base.assumptions import Assumptions
 from graphc.base.errors import ArgumentError
 from graphc.interop.torch.aliases import Aliases, without_views
+from graphc.interop.torch.call_numbers import Numbered, with_call_numbers
 from graphc.interop.torch.checked import CheckedProgram
 from graphc.interop.torch.fallback import ERROR, TORCH, divide
 from graphc.interop.torch.fx import read_fx
@@ -79,13 +80,15 @@ def compile_fx(
     def native(part: fx.GraphModule, given: Sequence[Any], known: Collection[int]) -> Callable[..., Any]:
         output = next(node for node in reversed(part.graph.nodes) if node.op == "output")
         results = [getattr(a, "meta", {}).get("val") for a in output.args[0]]
-        graph = read_fx(part)
+        part, more, numbers = with_call_numbers(part)
+        given, graph = [*given, *more], read_fx(part)
 
         def make(sizes: Sizes, assumptions: Assumptions) -> Program:
             named = (graph, given, results, known, options["weights"], sizes, assumptions)
             return CheckedProgram(part, options["fallback"], *named) if options["check"] else Program(*named)
 
-        return programs_of(given, graph.inputs, make)
+        run = programs_of(given, graph.inputs, make)
+        return run if numbers is None else Numbered(run, numbers)
 
     plain, views = without_views(module)
     run = divide(plain, examples, weights, native, options["fallback"])

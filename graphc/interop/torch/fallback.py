@@ -19,6 +19,7 @@ from graphc.interop.aten.run import step_of
 from graphc.interop.aten.table import find
 from graphc.interop.torch.fx import DTYPES, place_of, read_node, target_of
 from graphc.interop.torch.parts import LEAST, UNREAD, Division, Part, is_note, owner, value_of
+from graphc.interop.torch.sizes import is_of_sizes
 
 TORCH, ERROR = "torch", "error"
 """What to do with what graphc cannot take."""
@@ -243,6 +244,8 @@ def refusal(node: fx.Node) -> str:
     for given in (*node.all_input_nodes, node):
         if reason := _refused_value(value_of(given)):
             return reason
+        if given.op == "placeholder" and isinstance(value_of(given), torch.SymFloat):
+            return "a fraction among the arguments"
     try:
         target = read_node(node).target
     except UnsupportedError as error:
@@ -254,7 +257,9 @@ def _refused_value(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return next(filter(None, map(_refused_value, value)), "")
     if not isinstance(value, torch.Tensor):
-        return f"numbers of {type(value).__name__}" if isinstance(value, (torch.SymFloat, torch.SymBool)) else ""
+        is_taken = isinstance(value, torch.SymFloat) and is_of_sizes(value.node.expr)
+        is_number = isinstance(value, (torch.SymFloat, torch.SymBool))
+        return f"numbers of {type(value).__name__}" if is_number and not is_taken else ""
     if value.dtype not in DTYPES:
         return f"graphc has no tensors of {value.dtype}"
     if value.device.type != "cpu":

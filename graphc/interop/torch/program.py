@@ -18,7 +18,7 @@ from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError, UnsupportedError
 from graphc.base.locks import Lock
 from graphc.base.shape_patterns import Number, ShapePatterns
-from graphc.base.size import at
+from graphc.base.size import SizeNumber, at
 from graphc.compiler.compile import load_compiled
 from graphc.compiler.reduce import compile_reported
 from graphc.files.manifest import PREPACKED
@@ -105,6 +105,7 @@ class Program:
         def run(*arrays: Any) -> list[Any]:
             given = [a.viewed(array) for a, array in zip(self._arguments, arrays, strict=True)]
             found = runner(*given)
+            self._results = [r.known(value) for r, value in zip(self._results, found, strict=True)]
             return [r.stored(value) for r, value in zip(self._results, found, strict=True) if r.is_made]
 
         return run
@@ -268,6 +269,12 @@ class _Result(NamedTuple):
     layout: Layout | None = None
     strides: tuple[int, ...] | None = None
     """Where no call changes them."""
+    is_number: bool = False
+    """Whether it is a number, which the trace computes of sizes."""
+
+    def known(self, value: Any) -> _Result:
+        """The result with what the trace has found for its place."""
+        return self._replace(value=value) if self.is_number else self
 
     def stored(self, value: Any) -> Any:
         """The array of a result, of the element type that PyTorch gives it."""
@@ -343,8 +350,8 @@ def _results(graph: AtenGraph, outputs: Sequence[Any], examples: Sequence[Any], 
     for value, output in zip(graph.output, outputs, strict=True):
         if not isinstance(value, Ref):
             found.append(_Result(value=value))
-        elif isinstance(output, (int, torch.SymInt)):
-            found.append(_Result(value=sizes.of(output)))
+        elif isinstance(output, (int, torch.SymInt, torch.SymFloat)):
+            found.append(_Result(is_number=True))
         elif value.name in graph.inputs:
             found.append(_Result(value=_Given(graph.inputs.index(value.name))))
         elif value.name in numbers:
@@ -376,7 +383,7 @@ def _rest(value: Any, values: Any) -> Callable[[Sequence[Any]], Any]:
         return lambda args: args[number]
     if isinstance(value, _View):
         return value.at(values)
-    known = at(value, values)
+    known = value.at(values) if isinstance(value, SizeNumber) else at(value, values)
     return lambda _: known
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +12,9 @@ import torch
 from graphc.base.errors import UnsupportedError
 from graphc.base.named_dims import Dim
 from graphc.base.size import LARGEST
+
+_KINDS = frozenset({"Add", "Mul", "FloorDiv", "CleanDiv", "Mod", "PythonMod", "Pow"})
+"""Expressions that sizes of graphc have, too."""
 
 
 class Sizes:
@@ -24,7 +28,9 @@ class Sizes:
         self._known: dict[str, Any] = {}
 
     def of(self, size: Any) -> Any:
-        """An int, or the size that a SymInt is. Raises UnsupportedError for an expression that has no counterpart."""
+        """An int, or the size that a SymInt is. What is no polynomial or quotient of symbols, as their roundings and
+        least and largest ones, is a dimension of its own: it follows where it stands by itself among the arguments.
+        Raises UnsupportedError for what depends on numbers that are not whole."""
         if not isinstance(size, torch.SymInt):
             return int(size)
         known = size.node.maybe_as_int()
@@ -40,6 +46,8 @@ class Sizes:
             return int(expression)
         if expression.is_Symbol:
             return self._dimension(expression, node)
+        if kind not in _KINDS:
+            return self._rounded(expression, node)
         parts = [self._of(part, node) for part in expression.args]
         if kind == "Add":
             return sum(parts[1:], start=parts[0])
@@ -49,24 +57,40 @@ class Sizes:
             return parts[0] // parts[1]
         if kind in ("Mod", "PythonMod"):
             return parts[0] % parts[1]
-        if kind == "Pow":
-            return parts[0] ** parts[1]
-        raise UnsupportedError(f"a size {expression}")
+        return parts[0] ** parts[1]
 
     def _dimension(self, symbol: Any, node: Any) -> Any:
-        name = self._names.get(str(symbol), f"size_{symbol}")
+        env = node.shape_env
+        hint = _hints(env).get(symbol)
+        return self._named(self._names.get(str(symbol), f"size_{symbol}"), env.var_to_range[symbol], hint)
+
+    def _rounded(self, expression: Any, node: Any) -> Any:
+        if not is_of_sizes(expression) or not expression.is_integer:
+            raise UnsupportedError(f"a size {expression}")
+        known = _hints(node.shape_env)
+        expected = expression.xreplace({s: known[s] for s in expression.free_symbols if s in known})
+        number = hashlib.sha256(str(expression).encode()).hexdigest()[:8]
+        hint = expected if expected.is_Integer else None
+        return self._named(f"{type(expression).__name__}_{number}", node.shape_env.bound_sympy(expression), hint)
+
+    def _named(self, name: str, limits: Any, hint: Any) -> Any:
         if name in self._values:
             return self._values[name]
         if name not in self._known:
-            env = node.shape_env
-            limits = env.var_to_range[symbol]
             low, high = (_whole(limits.lower, 0), _whole(limits.upper, LARGEST))
-            hint = (
-                env.backed_var_to_val.get(symbol) if hasattr(env, "backed_var_to_val") else env.var_to_val.get(symbol)
-            )
             expected = None if hint is None else min(max(int(hint), low), high)
             self._known[name] = Dim(name, low, high, hint=expected)
         return self._known[name]
+
+
+def is_of_sizes(expression: Any) -> bool:
+    """Whether an expression of PyTorch depends on whole numbers alone, which sizes are."""
+    return all(symbol.is_integer for symbol in expression.free_symbols)
+
+
+def _hints(env: Any) -> Mapping[Any, Any]:
+    """What symbols are expected to be."""
+    return env.backed_var_to_val if hasattr(env, "backed_var_to_val") else env.var_to_val
 
 
 def _whole(limit: Any, otherwise: int) -> int:

@@ -47,7 +47,8 @@ def partition(joint: fx.GraphModule, inputs: Any, **named: Any) -> tuple[fx.Grap
 
 def _move_views(graph: fx.Graph) -> None:
     """Gives backward passes views of their own of what forward passes look at through views, so that the memory behind
-    is kept, once, and no copy is made of a view."""
+    is kept, once, and no copy is made of a view. Fractions of sizes they compute themselves, too: programs are given
+    whole numbers."""
     own: dict[fx.Node, fx.Node] = {}
     for node in list(graph.nodes):
         if node.op == "call_function" and not _is_forward(node):
@@ -61,13 +62,17 @@ def _is_forward(node: fx.Node) -> bool:
 
 
 def _moved(graph: fx.Graph, node: fx.Node, before: fx.Node, own: dict[fx.Node, fx.Node]) -> fx.Node:
-    if node in own or not _is_forward(node) or not _is_whole_view(node):
+    if node in own or not _is_forward(node) or not (_is_whole_view(node) or _is_fraction(node)):
         return own.get(node, node)
-    source = _moved(graph, node.all_input_nodes[0], before, own)
+    sources = {n: _moved(graph, n, before, own) for n in node.all_input_nodes}
     with graph.inserting_before(before):
-        own[node] = graph.node_copy(node, lambda _: source)
+        own[node] = graph.node_copy(node, sources.__getitem__)
     own[node].meta = {**node.meta, _PASS: "is_backward"}
     return own[node]
+
+
+def _is_fraction(node: fx.Node) -> bool:
+    return node.op == "call_function" and isinstance(parts.value_of(node), torch.SymFloat) and not refusal(node)
 
 
 def _is_whole_view(node: fx.Node) -> bool:

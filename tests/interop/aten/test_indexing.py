@@ -17,6 +17,7 @@ SAMPLES: list[Sample] = [
     ("bucketize.Scalar", -1.5, X[0, 0]),
     ("_unsafe_index.Tensor", X, [None, PLACES]),
     ("_unsafe_index_put", X, [PLACES[:, 0]], X[:1], True),
+    ("_unsafe_index_put", X, [None, PLACES[:, :1], PLACES[0]], X[:, :2, :3], True),
     ("index.Tensor", X, [None, PLACES]),
     ("index_put", X, [PLACES[:, 0]], X[:1]),
     ("index_put", X, [None, PLACES[0]], X[:, :1], True),

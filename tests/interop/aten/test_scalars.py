@@ -53,6 +53,8 @@ NUMBERS: list[tuple[str, tuple[Any, ...], Any]] = [
     ("math.floor", (-2.5,), -3),
     ("math.trunc", (-2.5,), -2),
     ("math.sqrt", (9,), 3.0),
+    ("torch._sym_sqrt", (9,), 3.0),
+    ("builtins.round", (2.5, None), 2),
     ("torch.sym_not", (True,), False),
     ("torch.sym_float", (2,), 2.0),
     ("torch.sym_int", (-2.5,), -2),

@@ -60,10 +60,14 @@ class Weights:
         found = self._last
         if found is None or found.places != places:
             found = self._last = self._bound.get(tuple(places)) or self._bind(args, tuple(places))
-        if found.comparison is not None and (self._is_live or found.is_written(args)):
-            found.comparison.look()
-            if found.counters != found.versions:
-                self._prepare(found)
+        if found.comparison is not None:
+            states = [] if self._is_live else found.states(args)
+            if self._is_live or found.is_written(args, states):
+                found.comparison.look()
+                if found.counters != found.versions:
+                    self._prepare(found)
+                # NOTE: not before, for calls of other threads must not take what was prepared before the write.
+                found.seen = states
         return found.arrays
 
     def made(self) -> list[np.ndarray]:
@@ -120,21 +124,23 @@ class _Bound:
         self.contents = [_content(self.given[i]) for i in taken]
         self.comparison = Comparison(self.contents) if taken else None
         self._buffers = [i for i in taken if not isinstance(args[i], torch.nn.Parameter)]
-        self._writes = self._counts(args)
-        """How often the buffers were written to by then."""
+        self.seen = self.states(args)
+        """What the buffers were when their contents were compared."""
         self.counters = [content.counter for content in self.contents]
         self.versions: list[list[int]] = []
         """What the counters were when the arrays were made."""
         self.prepared: tuple[Prepacked, ...] = ()
         self.arrays: tuple[np.ndarray, ...] = ()
 
-    def is_written(self, args: Sequence[Any]) -> bool:
-        """Whether PyTorch has counted writes to buffers since this was asked last, or counts none."""
-        before, self._writes = self._writes, self._counts(args)
-        return before != self._writes or None in self._writes
+    def states(self, args: Sequence[Any]) -> list[tuple[weakref.ref[Any], int | None]]:
+        """The buffers, and how often they were written to; None where PyTorch does not count."""
+        return [(weakref.ref(args[i]), None if args[i].is_inference() else args[i]._version) for i in self._buffers]
 
-    def _counts(self, args: Sequence[Any]) -> list[int | None]:
-        return [None if args[i].is_inference() else args[i]._version for i in self._buffers]
+    def is_written(self, args: Sequence[Any], states: Sequence[tuple[weakref.ref[Any], int | None]]) -> bool:
+        """Whether the buffers may have been written to since they were ``seen``. Other tensors in the same memory have
+        counts of their own."""
+        pairs = zip(self._buffers, self.seen, states, strict=True)
+        return any(ref() is not args[i] or count is None or count != now for i, (ref, count), (_, now) in pairs)
 
     def holds(self) -> bool:
         """Whether the tensors are alive and lie where they lay."""

@@ -213,3 +213,29 @@ def test_what_a_model_itself_writes_to_its_buffers_is_seen(watch: str):
         expected.train(training)
         torch.testing.assert_close(run(X), expected(X), rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(model.state_dict(), expected.state_dict())
+
+
+@torch.no_grad()
+def test_writes_through_other_tensors_in_the_memory_of_a_buffer_are_seen_where_pytorch_counts_them():
+    w = torch.randn(N, N)
+    _, b = weight()
+    run = product("frozen", w, b)
+    for _ in range(4):
+        torch.testing.assert_close(run([X, w, b])[0], torch.addmm(b, X, w))
+        w = w.data.mul_(0.5)
+
+
+@torch.no_grad()
+def test_a_call_that_ends_early_does_not_hide_a_write_from_the_next_one(monkeypatch: pytest.MonkeyPatch):
+    w, (_, b) = torch.randn(N, N), weight()
+    run = product("frozen", w, b)
+    run([X, w, b])
+    w.mul_(2)
+
+    def end(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("graphc.compiler.contents.Comparison.look", end)
+        run([X, w, b])
+    torch.testing.assert_close(run([X, w, b])[0], torch.addmm(b, X, w))

@@ -166,7 +166,7 @@ class _Divider:
             return None
         try:
             run = self.compiler(self.module, list(self.examples.values()), self.numbers)
-        except Exception as error:
+        except Exception as error:  # whatever it is, the warning names it; see _blame
             nodes = {n.name: n for n in self.module.graph.nodes}
             self._blame(error, nodes, [n for n in nodes.values() if n.op == "call_function"])
             return None
@@ -190,14 +190,18 @@ class _Divider:
         weights = [i for i, n in enumerate(part.inputs) if n in self.weights]
         try:
             self.made[part.nodes] = self.compiler(part.module, examples, weights)
-        except Exception as error:
+        except Exception as error:  # as above
             self._blame(error, part.sources, part.nodes)
             return False
         return True
 
     def _blame(self, error: Exception, sources: Mapping[str, fx.Node], nodes: Sequence[fx.Node]) -> None:
         """Refuses the operator in which an error was raised, and those that are applied in the same way; all ``nodes``
-        where it was none of one operator."""
+        where it was none of one operator.
+
+        Any exception counts: rules apply functions of graphc to whatever a model gives, and a fault in one of them, or
+        in a pass, must cost the operator its speed and not the user the model. None is silent: its class and message
+        stand in FallbackWarning, and it is raised where the option says so."""
         what = error.what if isinstance(error, GraphcError) else f"{type(error).__name__}: {error}"
         step = step_of(error)
         if step is None or step.name not in sources:

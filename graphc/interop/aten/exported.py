@@ -71,6 +71,9 @@ class Exported:
     writes: tuple[Write, ...] = ()
     guards: tuple[str, ...] = ()
     """Conditions on sizes that the export relied on, as PyTorch writes them."""
+    overlapping: tuple[str, ...] = ()
+    """Tensors of the module that lie in PyTorch in memory of others without being the same: copies do not show what is
+    written to these."""
     _guards: Guards | None = field(default=None, init=False, compare=False)
     _patterns: ShapePatterns | None = field(default=None, init=False, compare=False)
 
@@ -146,6 +149,24 @@ class Exported:
         whole numbers."""
         first, named = unflatten(self.takes, [_example(part) for part in self.given])
         return [*first, *named.values()]
+
+
+def overlapping(places: Mapping[str, tuple[Any, int, int, Any]]) -> tuple[str, ...]:
+    """The tensors that lie in memory of others which are not the same: ``places`` are a storage, its first byte and the
+    one behind the last that a tensor has, and what those at one place with one shape have in common, by path."""
+    filled = [path for path, (_, low, high, _) in places.items() if low < high]
+    groups: list[list[str]] = []
+    reach: tuple[Any, int] = None, 0
+    for path in sorted(filled, key=lambda p: (str(places[p][0]), places[p][1])):
+        storage, low, high, _ = places[path]
+        if storage == reach[0] and low < reach[1]:
+            groups[-1].append(path)
+            high = max(high, reach[1])
+        else:
+            groups.append([path])
+        reach = storage, high
+    found = {p for group in groups if len({places[p][3] for p in group}) > 1 for p in group}
+    return tuple(p for p in places if p in found)
 
 
 def _example(part: Given | Fixed) -> Any:

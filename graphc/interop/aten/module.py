@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -15,6 +16,7 @@ from graphc.nn.parameter import Parameter
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.structure import unflatten
 from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 Modes = tuple[bool, ...]
 """The training flags of a module and of all below it, in the order of ``modules()``."""
@@ -217,11 +219,12 @@ class ImportedModule(Part):
         self._check_hooks()
         given = exported.bind(args, kwargs)
         rest, held = iter(given), constants | self._tensors()
-        found = runner(*[held[i.path] if isinstance(i, Held) else next(rest) for i in exported.inputs])
-        with no_grad():
-            for write in exported.writes:
-                place = held[write.path] if write.path else given[write.given]
-                place.copy_(found[write.result])
+        with _no_writes(exported.overlapping, held):
+            found = runner(*[held[i.path] if isinstance(i, Held) else next(rest) for i in exported.inputs])
+            with no_grad():
+                for write in exported.writes:
+                    place = held[write.path] if write.path else given[write.given]
+                    place.copy_(found[write.result])
         results = found if exported.results is None else [found[i] for i in exported.results]
         return unflatten(exported.gives, results)
 
@@ -255,6 +258,20 @@ class ImportedModule(Part):
                 continue
             finally:
                 self._set_modes(before)
+
+
+@contextmanager
+def _no_writes(paths: Iterable[str], held: Mapping[str, Tensor]) -> Iterator[None]:
+    """Raises UnsupportedError where tensors of these paths are written to."""
+    places = {path: front().local(held[path]) for path in paths}
+    before = {path: place._version for path, place in places.items() if not place.is_inference()}
+    yield
+    for path, version in before.items():
+        if places[path]._version != version:
+            raise UnsupportedError(
+                f"a write to {path}, which shares its memory with other tensors of the model",
+                remedy="one buffer, and parts of it where they are read",
+            )
 
 
 class _Forward:

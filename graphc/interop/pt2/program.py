@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.base.errors import ArtifactError, GraphcError, UnsupportedError
 from graphc.base.shape_patterns import Number
-from graphc.interop.aten.exported import Exported, Fixed, Given, Held, Write
+from graphc.interop.aten.exported import Exported, Fixed, Given, Held, Write, overlapping
 from graphc.interop.aten.module import ImportedModule, Member
 from graphc.interop.pt2.fields import Field
 from graphc.interop.pt2.graph import modules_of, read_graph
@@ -158,7 +158,8 @@ class _Program:
                 f"the signature {given} and {len(results)}"
             )
         guards = () if self.guards.is_none else tuple([g.text() for g in self.guards.items()])
-        return Exported(graph, inputs, takes, gives, names, tuple(results), tuple(writes), guards)
+        places = {name: stored.memory for name, stored in self.tensors.items()}
+        return Exported(graph, inputs, takes, gives, names, tuple(results), tuple(writes), guards, overlapping(places))
 
     def _call(self) -> tuple[Branch, Structure, tuple[str, ...]]:
         """How the arguments and the results are nested, and what the arguments are called."""

@@ -28,8 +28,15 @@ class Stored:
     array: np.ndarray
     is_parameter: bool
     requires_grad: bool
-    place: tuple[object, ...]
+    place: tuple[str, DType, int, tuple[int, ...], tuple[int, ...]]
     """What lies at one place with one shape is one tensor (tied weights)."""
+
+    @property
+    def memory(self) -> tuple[str, int, int, object]:
+        """The storage, the bytes of it from the first to behind the last element, and the place."""
+        name, dtype, offset, sizes, strides = self.place
+        end = offset + _last(sizes, strides) + 1 if all(sizes) else offset
+        return name, offset * dtype.itemsize, end * dtype.itemsize, self.place
 
 
 class Storages:
@@ -83,7 +90,7 @@ class Storages:
         if stored.size % dtype.itemsize:
             raise ArtifactError(f"{entry.path}: storage {name!r} has {stored.size} bytes, no whole number of elements")
         count = stored.size // dtype.itemsize
-        last = offset + sum((d - 1) * s for d, s in zip(sizes, strides, strict=True)) if all(sizes) else offset - 1
+        last = offset + _last(sizes, strides) if all(sizes) else offset - 1
         if last >= count or prod(sizes) * dtype.itemsize > MOST_REPEATED + stored.size:
             raise ArtifactError(
                 f"{entry.path}: sizes {list(sizes)}, strides {list(strides)} and offset {offset} do not fit the "
@@ -120,6 +127,11 @@ class Storages:
                 raise ArtifactError(f"{entry.path}: there is no storage {name!r}")
             self._bytes[name] = found
         return self._bytes[name]
+
+
+def _last(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """How far behind the first element the last one lies."""
+    return sum((d - 1) * s for d, s in zip(sizes, strides, strict=True))
 
 
 def _empty(entry: Field, sizes: tuple[int, ...], dtype: DType) -> np.ndarray:

@@ -14,7 +14,7 @@ from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec,
 
 from graphc.base.errors import ArgumentError, GraphcError, UnsupportedError
 from graphc.base.shape_patterns import Number
-from graphc.interop.aten.exported import Exported, Fixed, Given, Held, Write
+from graphc.interop.aten.exported import Exported, Fixed, Given, Held, Write, overlapping
 from graphc.interop.aten.module import ImportedModule, Member, Modes
 from graphc.interop.torch.fx import dtype_of, read_fx, tensor_of
 from graphc.interop.torch.sizes import Sizes
@@ -183,7 +183,21 @@ def read_program(program: ExportedProgram, names: Mapping[str, str] | None = Non
     shown = program.module_call_graph[0].signature
     names_of = tuple(shown.forward_arg_names or ()) if shown is not None else ()
     gives, guards = structure_of(spec.out_spec), tuple(getattr(program, "_guards_code", None) or ())
-    return Exported(graph, inputs, takes, gives, names_of, tuple(results), tuple(writes), guards)
+    places = {n: _place(t) for n, t in {**program.state_dict, **program.constants}.items() if _has_memory(t)}
+    return Exported(graph, inputs, takes, gives, names_of, tuple(results), tuple(writes), guards, overlapping(places))
+
+
+def _has_memory(tensor: Any) -> bool:
+    return isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided
+
+
+def _place(tensor: torch.Tensor) -> tuple[Any, int, int, Any]:
+    """The storage, the bytes of it, and what tensors at the same place have in common."""
+    low = int(tensor.storage_offset()) * tensor.itemsize
+    last = sum((d - 1) * s for d, s in zip(tensor.shape, tensor.stride(), strict=True))
+    high = low + (last + 1) * tensor.itemsize if tensor.numel() else low
+    place = (low, tuple(tensor.shape), tensor.stride(), tensor.dtype)
+    return tensor.untyped_storage().data_ptr(), low, high, place
 
 
 def _input(spec: InputSpec, nodes: Mapping[str, Any], sizes: Sizes) -> Held | Given | Fixed:

@@ -10,7 +10,7 @@ import pytest
 import graphc
 from graphc.base.shape_patterns import Number
 from graphc.errors import ArgumentError, DTypeError, ShapeError
-from graphc.interop.aten.exported import Exported, Fixed, Given, Held, leaves_of
+from graphc.interop.aten.exported import Exported, Fixed, Given, Held, leaves_of, overlapping
 from graphc.interop.aten.graph import AtenGraph, Ref
 from graphc.tensors.structure import LEAF, Branch
 
@@ -87,3 +87,18 @@ def test_leaves_of_lists_are_those_of_tuples_too():
     assert leaves_of(Branch(tuple, (), (LEAF, Branch(list, (), ()))), [1, ()], "x") == [1]
     with pytest.raises(ArgumentError, match=r"x: 2 parts were exported, got a tensor \[2\]"):
         leaves_of(Branch(list, (), (LEAF, LEAF)), graphc.ones(2), "x")
+
+
+def test_tensors_in_the_memory_of_others_are_found_but_for_those_that_are_the_same():
+    places = {
+        "tied": ("a", 0, 8, 1),
+        "again": ("a", 0, 8, 1),
+        "apart": ("a", 8, 12, 2),
+        "empty": ("b", 4, 4, 3),
+        "whole": ("b", 0, 16, 4),
+        "first": ("b", 0, 4, 5),
+        "last": ("b", 12, 16, 6),
+        "behind": ("b", 16, 20, 7),
+        "elsewhere": ("c", 0, 16, 8),
+    }
+    assert overlapping(places) == ("whole", "first", "last")

@@ -268,6 +268,38 @@ def test_writes_go_where_pytorch_puts_them():
         same(found.count, model.count, 1e-6, "buffer")
 
 
+class _Overlapping(nn.Module):
+    """Buffers in the memory of each other, of which one may be written to."""
+
+    def __init__(self, writes: bool) -> None:
+        super().__init__()
+        base = torch.arange(8.0)
+        self.writes = writes
+        for name, part in {"whole": base, "same": base, "part": base[2:4], "calls": torch.zeros(2)}.items():
+            self.register_buffer(name, part)
+
+    def forward(self, x: Any) -> Any:
+        self.calls.add_(1)
+        if self.writes:
+            self.whole.add_(1)
+        return x + self.part + self.same[:2] + self.calls
+
+
+@pytest.mark.parametrize("through", [lambda found: found, graphc.compile])
+def test_writes_to_memory_that_several_tensors_share_are_refused(through: Any, tmp_path: Any):
+    path = tmp_path / "model.pt2"
+    for writes in (False, True):
+        model, x = _Overlapping(writes), torch.ones(2)
+        program = torch.export.export(copy.deepcopy(model), (x,))
+        torch.export.save(program, path)
+        for found in (graphc.from_torch(model, (x,)), graphc.from_torch(program), graphc.from_pt2(path)):
+            if writes:
+                with pytest.raises(UnsupportedError, match="a write to whole, which shares its memory"):
+                    through(found)(tensor(x))
+            else:
+                same(through(found)(tensor(x)), copy.deepcopy(model)(x), 1e-6, "read")
+
+
 class _Sorted(nn.Module):
     def forward(self, x: Any) -> Any:
         return x.sort(1), x.max(0)

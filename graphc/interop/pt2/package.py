@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 
@@ -19,58 +17,58 @@ _FORMAT = b"pt2"
 _AGAIN = "torch.export.save(torch.export.export(model, args), path)"
 
 
-class Package:
+class Package(Archive):
     """An open file. Raises ArtifactError when it is damaged or holds no exported program."""
 
     def __init__(self, path: str | os.PathLike[str]):
-        self.archive = Archive(path)
+        super().__init__(path)
         try:
-            self._check()
+            self._check_members()
             self.root = self._find_root()
             self.name = self._find_name()
         # NOTE: also Ctrl-C, for nobody else could close the file; it is raised again.
         except BaseException:
-            self.archive.close()
+            self.close()
             raise
 
-    def _check(self) -> None:
+    def _check_members(self) -> None:
         """PyTorch compresses nothing, so all members together are as large as the file at most: those that share their
         bytes, or stand for more than they are, end here."""
-        for name in self.archive.names:
+        for name in self.names:
             if not _is_plain(name):
-                raise self.archive.error(f"member {name[:60]!r} points outside of the archive")
-            if self.archive.is_compressed(name):
-                raise self.archive.error(f"{name[:60]!r} is compressed, which PyTorch's files are not", remedy=_AGAIN)
-        total = sum(map(self.archive.size, self.archive.names))
-        if total > os.path.getsize(self.archive.path):
-            raise self.archive.error(f"its members have {total} bytes, more than the file: they share some")
+                raise self.error(f"member {name[:60]!r} points outside of the archive")
+            if self.is_compressed(name):
+                raise self.error(f"{name[:60]!r} is compressed, which PyTorch's files are not", remedy=_AGAIN)
+        total = sum(map(self.size, self.names))
+        if total > os.path.getsize(self.path):
+            raise self.error(f"its members have {total} bytes, more than the file: they share some")
 
     def _find_root(self) -> str:
-        roots = {name.partition("/")[0] for name in self.archive.names}
+        roots = {name.partition("/")[0] for name in self.names}
         if len(roots) != 1:
-            raise self.archive.error(f"it has {len(roots)} folders at the top, a file of torch.export has one")
+            raise self.error(f"it has {len(roots)} folders at the top, a file of torch.export has one")
         root = next(iter(roots))
         kind = f"{root}/archive_format"
-        if kind not in self.archive.names or self.archive.size(kind) != len(_FORMAT):
-            raise self.archive.error("it is no file of torch.export", remedy=_AGAIN)
-        if self.archive.read(kind).tobytes() != _FORMAT:
-            raise self.archive.error("it is no file of torch.export", remedy=_AGAIN)
+        if kind not in self.names or self.size(kind) != len(_FORMAT):
+            raise self.error("it is no file of torch.export", remedy=_AGAIN)
+        if self.read(kind).tobytes() != _FORMAT:
+            raise self.error("it is no file of torch.export", remedy=_AGAIN)
         order = f"{root}/byteorder"
-        if order in self.archive.names and self.archive.read(order).tobytes() != b"little":
-            raise UnsupportedError(f"{self.archive.path}: its numbers are not in the byte order little")
+        if order in self.names and self.read(order).tobytes() != b"little":
+            raise UnsupportedError(f"{self.path}: its numbers are not in the byte order little")
         return root
 
     def _find_name(self) -> str:
         prefix = f"{self.root}/models/"
-        found = [n.removeprefix(prefix) for n in self.archive.names if n.startswith(prefix)]
+        found = [n.removeprefix(prefix) for n in self.names if n.startswith(prefix)]
         names = [n.removesuffix(".json") for n in found if n.endswith(".json")]
         if not names:
-            compiled = any("/aotinductor/" in n for n in self.archive.names)
+            compiled = any("/aotinductor/" in n for n in self.names)
             what = "code that Inductor has compiled, and no graph" if compiled else "no exported program"
-            raise self.archive.error(f"it holds {what}", remedy=_AGAIN)
+            raise self.error(f"it holds {what}", remedy=_AGAIN)
         if len(names) > 1:
             shown = ", ".join(sorted(names)[:8])
-            raise UnsupportedError(f"{self.archive.path}: it holds several programs: {shown}", remedy=_AGAIN)
+            raise UnsupportedError(f"{self.path}: it holds several programs: {shown}", remedy=_AGAIN)
         return names[0]
 
     def model(self) -> Field:
@@ -79,9 +77,9 @@ class Package:
 
     def config(self, kind: str) -> Field:
         """The description of the ``weights`` or ``constants``."""
-        if f"{self.root}/data/{kind}/{self.name}.pt" in self.archive.names:
+        if f"{self.root}/data/{kind}/{self.name}.pt" in self.names:
             raise UnsupportedError(
-                f"{self.archive.path}: its {kind} are a pickle, as PyTorch wrote them before version 2.9",
+                f"{self.path}: its {kind} are a pickle, as PyTorch wrote them before version 2.9",
                 remedy="torch.export.save(torch.export.load(path), path) with PyTorch 2.9 or newer",
             )
         return self._json(f"data/{kind}/{self.name}_{kind}_config.json")
@@ -89,27 +87,15 @@ class Package:
     def payload(self, kind: str, name: str) -> np.ndarray | None:
         """The bytes of one of the ``weights`` or ``constants``; None where there is none of this name."""
         member = f"{self.root}/data/{kind}/{name}"
-        return self.archive.read(member) if member in self.archive.names else None
+        return self.read(member) if member in self.names else None
 
     def _json(self, place: str) -> Field:
         member = f"{self.root}/{place}"
-        if member not in self.archive.names:
+        if member not in self.names:
             raise ArtifactError(f"it lacks {place}")
-        if self.archive.size(member) > MOST_JSON:
-            raise ArtifactError(f"{place} has {self.archive.size(member)} bytes, at most {MOST_JSON} are read")
-        return parse(self.archive.read(member).tobytes(), place.rpartition("/")[2].removesuffix(".json"))
-
-    def close(self) -> None:
-        """Closes the file."""
-        self.archive.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        if self.size(member) > MOST_JSON:
+            raise ArtifactError(f"{place} has {self.size(member)} bytes, at most {MOST_JSON} are read")
+        return parse(self.read(member).tobytes(), place.rpartition("/")[2].removesuffix(".json"))
 
 
 def _is_plain(name: str) -> bool:

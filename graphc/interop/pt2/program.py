@@ -54,8 +54,8 @@ def from_pt2(path: str | os.PathLike[str]) -> ImportedModule:
         try:
             return _Program(package).module()
         except GraphcError as error:
-            if not error.what.startswith(package.archive.path):
-                error.what = f"{package.archive.path}: {error.what}"
+            if not error.what.startswith(package.path):
+                error.what = f"{package.path}: {error.what}"
             raise
 
 

@@ -7,9 +7,11 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from graphc.base.errors import AttributeValueError, UnsupportedError
 from graphc.base.size import SizeNumber, is_size, root
 from graphc.interop.aten.registry import TABLE, rule
 from graphc.tensors.tensor import Tensor
+from graphc.tracing.trace import is_tracing
 
 
 @rule("sym_size.int")
@@ -32,8 +34,18 @@ def sym_storage_offset(self: Tensor) -> int:
     return 0
 
 
-@rule("_assert_async.msg", "_assert_scalar", "sym_constrain_range_for_size", "sym_constrain_range")
-def assert_scalar(*_: Any, **__: Any) -> None:
+@rule("_assert_async", "_assert_async.msg", "_assert_scalar")
+def assert_true(self: Any, assert_msg: str = "") -> None:
+    """Raises AttributeValueError where a value or number is not as the model asserts, and UnsupportedError for a value
+    in compiled code, which has no step that raises."""
+    if isinstance(self, Tensor) and is_tracing():
+        raise UnsupportedError("an assertion on values in compiled code", remedy="a model without the assertion")
+    if not bool(self):
+        raise AttributeValueError(f"what the model asserts does not hold: {assert_msg}"[:300])
+
+
+@rule("sym_constrain_range_for_size", "sym_constrain_range")
+def constrain_range(*_: Any, **__: Any) -> None:
     """What PyTorch has found out about its sizes; graphc asks for what it needs itself."""
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import graphc
+from graphc.errors import UnsupportedError
 from graphc.interop.aten.table import TABLE
 
 
@@ -20,13 +21,23 @@ def test_numbers_are_computed_as_python_does():
     assert TABLE["torch.sym_sum"]([2, 5, -1]) == 6
 
 
+def test_assertions_on_values_hold_or_are_errors_and_are_refused_compiled():
+    check = TABLE["aten._assert_async.msg"]
+    for target, given in (("aten._assert_async.msg", graphc.tensor(False)), ("aten._assert_scalar.default", False)):
+        with pytest.raises(RuntimeError, match="asserts does not hold: all are positive"):
+            TABLE[target](given, "all are positive")
+    with pytest.raises(UnsupportedError, match="an assertion on values in compiled code"):
+        graphc.compile(lambda x: check(x.any(), ""))(graphc.ones(2))
+
+
 X = graphc.zeros(2, 3)
 NUMBERS: list[tuple[str, tuple[Any, ...], Any]] = [
     ("aten.sym_size.int", (X, 1), 3),
     ("aten.sym_numel.default", (X,), 6),
     ("aten.sym_stride.int", (X, 0), 3),
     ("aten.sym_storage_offset.default", (X,), 0),
-    ("aten._assert_async.msg", (X, "text"), None),
+    ("aten._assert_async.default", (graphc.tensor(True),), None),
+    ("aten._assert_async.msg", (graphc.tensor(2), "text"), None),
     ("aten._assert_scalar.default", (True, "text"), None),
     ("aten.sym_constrain_range_for_size.default", (3,), None),
     ("aten.sym_constrain_range.default", (3,), None),

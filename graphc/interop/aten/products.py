@@ -47,11 +47,12 @@ def flash_attention(
 ) -> tuple[Tensor, Tensor]:
     """Several heads of the query share one of key and value where there are fewer of these, as in PyTorch's kernel.
 
-    The second result, the logarithms of the sums, serves PyTorch's own backward pass; that of the table finds them out
-    again."""
+    The second result, the logarithms of the sums (0 where a mask leaves nothing), serves PyTorch's own backward pass;
+    that of the table finds them out again."""
     shared = query.shape[-3] != key.shape[-3]
     found = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, shared)
-    return found, functions.logsumexp(_scores(query, key, attn_mask, is_causal, scale), -1)
+    logarithms = functions.logsumexp(_scores(query, key, attn_mask, is_causal, scale), -1)
+    return found, functions.masked_fill(logarithms, functions.eq(logarithms, -math.inf), 0.0)
 
 
 @rule("_scaled_dot_product_attention_math")

@@ -12,6 +12,8 @@ from tests.interop.aten.compare import Sample, check, torch
 X, PLACES = torch.linspace(-2, 2, 24).reshape(2, 3, 4), torch.tensor([[0, 2, 1], [1, 0, 2]])
 QUERY, KEY, VALUE = (torch.linspace(-2, a, 32).reshape(1, 2, 4, 4) for a in (1, 2, 3))
 MASK = torch.tensor([[True, False, True, True]]).expand(1, 1, 4, 4).clone()
+NOTHING = torch.tensor([0.0, 0.0, -torch.inf, 0.0]).reshape(4, 1) + torch.zeros(4, 4)
+"""A mask of whose third row nothing is left."""
 SAMPLES: list[Sample] = [
     ("matmul", X, X[0].T.clone()),
     ("matmul", X[0, 0], X.mT.clone()),
@@ -27,6 +29,7 @@ SAMPLES: list[Sample] = [
     ("scaled_dot_product_attention", QUERY, KEY, VALUE, MASK, {"scale": 0.3}),
     ("_scaled_dot_product_attention_math", QUERY, KEY, VALUE, MASK),
     ("_scaled_dot_product_attention_math", QUERY, KEY[:, :1], VALUE[:, :1], None, 0.0, True, {"enable_gqa": True}),
+    ("_scaled_dot_product_flash_attention_for_cpu", QUERY, KEY, VALUE, {"attn_mask": NOTHING}),
     ("addmm", X[0, 0], X[0, :, :3].clone(), X[1], {"beta": 2}),
     ("bmm", X, X.mT.clone()),
 ]

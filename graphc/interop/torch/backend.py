@@ -10,6 +10,7 @@ from torch import fx
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import default_partition
 from torch._guards import TracingContext
+from torch._inductor import list_mode_options
 
 from graphc.base.assumptions import Assumptions
 from graphc.base.errors import ArgumentError
@@ -34,7 +35,10 @@ class Backend:
     """Called by Dynamo with each graph that it captures."""
 
     def __call__(self, module: fx.GraphModule, examples: Sequence[Any], **named: Any) -> Callable[..., Any]:
-        """A callable that computes what ``module`` does. Raises ArgumentError for unknown options."""
+        """A callable that computes what ``module`` does. Raises ArgumentError for unknown options and modes."""
+        # Those of Inductor ask for what is done anyway.
+        if (mode := named.get("mode")) is not None and mode not in (modes := list_mode_options()):
+            raise ArgumentError(f"mode={mode!r}", remedy=f"one of {', '.join(map(repr, modes))}, all alike to graphc")
         options = checked(named.pop("options", None) or {})
         written: set[int] = set()
 

@@ -94,6 +94,8 @@ def test_options_are_checked():
         compare(nn.Linear(2, 2), torch.ones(1, 2), options={"weights": "no"})
     with pytest.raises(Exception, match="options are a dictionary, not list"):
         compare(nn.Linear(2, 2), torch.ones(1, 2), options=["weights"])
+    with pytest.raises(Exception, match="mode='fastest'"):
+        compare(nn.Linear(2, 2), torch.ones(1, 2), mode="fastest")
 
 
 def test_fake_tensors_hold_no_data_to_compute_with():

@@ -19,7 +19,7 @@ import numpy as np
 from graphc.base.errors import ArgumentError
 from graphc.base.locks import Lock
 from graphc.codegen.machine.target import host_target
-from graphc.codegen.native.contents import BLOCK, CHANGED, COMPARE, FLAG, SPAN_WORDS, emit_compare
+from graphc.codegen.native.contents import BLOCK, CHANGED, COMPARE, FLAG, SPAN_WORDS, UNCHANGED, emit_compare
 from graphc.compiler.compile import prepare_threads, small_object
 from graphc.runtime.arena import address_of, aligned
 from graphc.runtime.loader import link_forever
@@ -33,6 +33,9 @@ write to watched pages is slow."""
 _Compare = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _lock = Lock()
 """One comparison at a time: a content may belong to several."""
+_state = (ctypes.c_uint64 * 2)()
+"""For native code that holds the interpreter lock: whether a comparison is under way, and how often any content was
+found to be another one."""
 
 
 class Content:
@@ -77,6 +80,7 @@ class Content:
         self.quiet = 0 if changed else self.quiet + 1
         if changed:
             self.counter[0] += 1
+            _state[1] += 1
             if self.is_watched:
                 self.patience = min(2 * self.patience, LONGEST)
                 _watch.drop(self)
@@ -148,6 +152,7 @@ class _Watch:
         if self._pages is not None:
             self._pages.close()
             self._pages = None
+        _state[0] = 0  # the thread that compared does not exist here
 
 
 _watch = _Watch()
@@ -166,19 +171,35 @@ class Comparison:
     def look(self) -> None:
         """Counts the contents that are not what they were when any comparison looked last."""
         with _lock:
-            if not self._large:
-                self._reading.read()
-                return
-            _watch.look([c for c in self._large if c.is_watched])
-            wanted = tuple([c for c in self.contents if c.may_differ or not c.is_watched])
-            if wanted != self._reading.contents:
-                self._reading = _Reading(wanted)
+            _state[0] = 1
+            try:
+                self._look()
+            finally:
+                _state[0] = 0
+
+    def _look(self) -> None:
+        if self._large:
+            self._look_at_pages()
+        else:
             self._reading.read()
-            added = [c for c in self._large if not c.is_watched and c.quiet >= c.patience]
-            if added and (added := _watch.add(added)):
-                # NOTE: a write between reading and protecting must be seen, so they are read once more behind that.
-                _watch.look(added)
-                _Reading(tuple(added)).read()
+
+    def _look_at_pages(self) -> None:
+        _watch.look([c for c in self._large if c.is_watched])
+        wanted = tuple([c for c in self.contents if c.may_differ or not c.is_watched])
+        if wanted != self._reading.contents:
+            self._reading = _Reading(wanted)
+        self._reading.read()
+        added = [c for c in self._large if not c.is_watched and c.quiet >= c.patience]
+        if added and (added := _watch.add(added)):
+            # NOTE: a write between reading and protecting must be seen, so they are read once more behind that.
+            _watch.look(added)
+            _Reading(tuple(added)).read()
+
+    @property
+    def table(self) -> int:
+        """Where the table lies for ``graphc_unchanged``; 0 where there is more to compare than one thread does
+        quickly."""
+        return 0 if sum(c.array.nbytes for c in self.contents) >= LARGE else self._reading.address
 
 
 class _Reading:
@@ -187,7 +208,7 @@ class _Reading:
     def __init__(self, contents: tuple[Content, ...]):
         self.contents = contents
         self._large = [c for c in contents if c.array.nbytes >= LARGE]
-        self._function, self._keys = _load()
+        self._function, _, self._keys = _load()
         blocks = [len(content.sums) for content in contents]
         self._spans = np.zeros((len(blocks), SPAN_WORDS), np.int64)
         for row, content in zip(self._spans, contents, strict=True):
@@ -196,11 +217,11 @@ class _Reading:
         self._table = (ctypes.c_int64 * (CHANGED + 1))(
             len(blocks), sum(blocks), address_of(self._keys), address_of(self._spans), 0
         )
-        self._address = ctypes.addressof(self._table)
+        self.address = ctypes.addressof(self._table)
 
     def read(self) -> None:
         """Compares the contents with what they were, and notes which are other ones."""
-        self._function(self._address)
+        self._function(self.address)
         if not self._table[CHANGED]:
             for content in self._large:
                 content.looked(changed=False)
@@ -211,10 +232,28 @@ class _Reading:
         self._spans[:, FLAG] = 0
 
 
+def changes() -> int:
+    """How often any content was found to be another one."""
+    return _state[1]
+
+
+def quiet_words(count: int) -> dict[int, int]:
+    """Words in memory, by their addresses, and what they are as long as ``changes`` says ``count`` and nobody compares:
+    only then may native code use ``graphc_unchanged``."""
+    start = ctypes.addressof(_state)
+    return {start: 0, start + ctypes.sizeof(ctypes.c_uint64): count}
+
+
+def unchanged_function() -> int:
+    """Address of ``graphc_unchanged``."""
+    return _load()[1]
+
+
 @cache
-def _load() -> tuple[Callable[[int], Any], np.ndarray]:
-    """The native function, and the keys of this process."""
+def _load() -> tuple[Callable[[int], Any], int, np.ndarray]:
+    """The native functions, and the keys of this process."""
     code = small_object("contents", emit_compare(host_target()), quick=False)
     prepare_threads(code)
     keys = aligned(np.frombuffer(os.urandom(2 * BLOCK), np.uint8).copy())
-    return _Compare(link_forever(code, (COMPARE,))[COMPARE]), keys
+    found = link_forever(code, (COMPARE, UNCHANGED))
+    return _Compare(found[COMPARE]), found[UNCHANGED], keys

@@ -13,8 +13,9 @@ from graphc.base.errors import CompileError
 from graphc.base.watch_words import Watch
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.native.python_call import emit_call
+from graphc.codegen.native.tensor_call import emit_tensor_call
 from graphc.compiler.compile import small_object
-from graphc.runtime import fast_call
+from graphc.runtime import fast_call, tensor_call
 from graphc.runtime.call import Executable
 
 
@@ -28,6 +29,19 @@ def caller() -> fast_call.Caller | None:
         return fast_call.Caller(small_object("call", emit_call(layout, host_target())))
     except CompileError as error:
         config.logger("compile").warning("calls go through Python: %s", error.what)
+        return None
+
+
+@cache
+def tensor_caller() -> tensor_call.TensorCaller | None:
+    """The same for tensors of another library."""
+    layout = tensor_call.layout()
+    if layout is None:
+        return None
+    try:
+        return tensor_call.TensorCaller(small_object("tensors", emit_tensor_call(layout, host_target())))
+    except CompileError as error:
+        config.logger("compile").warning("calls on tensors go through Python: %s", error.what)
         return None
 
 

@@ -26,7 +26,7 @@ from graphc.base.watch_words import Watch
 from graphc.files.manifest import BufferSpec
 from graphc.runtime.arena import ALIGN_FROM, Arena
 from graphc.runtime.call import OWN_ARENA, Executable, Frame
-from graphc.runtime.call_sizes import table_slots
+from graphc.runtime.call_sizes import CallSizes, table_slots
 from graphc.runtime.interrupts import interruptible
 from graphc.runtime.loader import link_forever
 from graphc.runtime.size_steps import Move, Read, SizeSteps, Solver, Step
@@ -152,6 +152,7 @@ class Context(ctypes.Structure):
     owned: tuple[Any, ...]
     """Objects that fields point to or into."""
     frame: Frame
+    watched: Watch
     memory: list[np.ndarray | None]
     """Two blocks of memory for each large output."""
 
@@ -229,7 +230,8 @@ def _supported() -> bool:
     )
 
 
-def _function(name: str) -> int:
+def function(name: str) -> int:
+    """Address of a function of the interpreter."""
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
 
@@ -248,14 +250,14 @@ def api() -> Api | None:
         bytes_dtype=id(np.dtype(np.uint8)),
         new_array=functions[0],
         set_base=functions[1],
-        incref=_function("Py_IncRef"),
-        decref=_function("Py_DecRef"),
-        call=_function("PyObject_Vectorcall"),
-        release=_function("PyEval_SaveThread"),
-        acquire=_function("PyEval_RestoreThread"),
-        replace=_function("PyList_SetItem"),
-        get=_function("PyList_GetItem"),
-        number=_function("PyLong_AsLongLongAndOverflow"),
+        incref=function("Py_IncRef"),
+        decref=function("Py_DecRef"),
+        call=function("PyObject_Vectorcall"),
+        release=function("PyEval_SaveThread"),
+        acquire=function("PyEval_RestoreThread"),
+        replace=function("PyList_SetItem"),
+        get=function("PyList_GetItem"),
+        number=function("PyLong_AsLongLongAndOverflow"),
         shared=ctypes.addressof(_shared),
     )
     made.owned = (sys.intern("out"), np.dtype(np.uint8))  # type: ignore[attr-defined]
@@ -287,10 +289,9 @@ class Caller:
             raise CompileError("native calls cannot be used in this interpreter")
         self._api = found
         addresses = link_forever(code, (SYMBOL, SAME))
-        self._record = _Method(b"call", addresses[SYMBOL], _FASTCALL, inspect.cleandoc(_DOC).encode())
-        self._same = _Method(b"same", addresses[SAME], _FASTCALL, b"Whether no watched word differs.")
-        # NOTE: the records are never freed: the interpreter reads them when it frees a callable.
-        _records.extend((self._record, self._same))
+        self._record = Method(b"call", addresses[SYMBOL], _FASTCALL, inspect.cleandoc(_DOC).encode())
+        self._same = Method(b"same", addresses[SAME], _FASTCALL, b"Whether no watched word differs.")
+        keep(self._record, self._same)
 
     def bind(
         self,
@@ -326,16 +327,17 @@ class Caller:
         watch = watch or Watch()
         context.watch = ctypes.addressof(watch)
         context.owned = (*context.owned, self, own, fallback, watch)
-        call = _callable(self._record, context)
+        call = callable_of(self._record, context)
         return interruptible(call, fallback, context.frame.last) if program.interruptible else call
 
     def same(self, watch: Watch) -> Callable[[], bool]:
         """A callable that tells whether all words are what they were."""
         watch.yes, watch.no, watch.incref = id(True), id(False), self._api.incref
-        return _callable(self._same, watch)
+        return callable_of(self._same, watch)
 
 
-def _callable(record: _Method, owner: Any) -> Callable[..., Any]:
+def callable_of(record: Method, owner: Any) -> Callable[..., Any]:
+    """What calls a native function with ``owner`` for ``self``."""
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     return make(ctypes.addressof(record), owner, None)
@@ -350,7 +352,12 @@ _DOC = """
 _records: list[Any] = []
 
 
-class _Method(ctypes.Structure):
+def keep(*records: Method) -> None:
+    """Never frees records: the interpreter reads them when it frees a callable."""
+    _records.extend(records)
+
+
+class Method(ctypes.Structure):
     """PyMethodDef."""
 
     _fields_ = (("name", ctypes.c_char_p), ("function", _POINTER), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
@@ -383,9 +390,9 @@ def _make_context(program: Executable, bound: tuple[np.ndarray, ...], kind: type
     )
     if kind is not None:
         name = {list: "List", tuple: "Tuple"}[kind]
-        context.kind, context.new = id(kind), _function(f"Py{name}_New")
-        context.get, context.set = _function(f"Py{name}_GetItem"), _function(f"Py{name}_SetItem")
-        context.slice = _function(f"Py{name}_GetSlice")
+        context.kind, context.new = id(kind), function(f"Py{name}_New")
+        context.get, context.set = function(f"Py{name}_GetItem"), function(f"Py{name}_SetItem")
+        context.slice = function(f"Py{name}_GetSlice")
     for record, spec in zip(inputs[0], program.inputs, strict=True):
         if spec.equals is not None:
             frame.pointers[record.slot] = record.extents
@@ -398,13 +405,39 @@ def _make_context(program: Executable, bound: tuple[np.ndarray, ...], kind: type
         context.solver, context.owned = ctypes.addressof(solver), (*context.owned, solver)
         sizes = program.sizes.of_dimensions({})
     program.fit(frame, sizes)
+    _share_arena(context, program, sizes)
     _fit_tensors(inputs, [spec.pattern for *_, spec in sizes.inputs], [spec for *_, spec in sizes.inputs])
     _fit_tensors(outputs, [shape for _, _, shape, _ in sizes.outputs], [spec for *_, spec in sizes.outputs])
+    return context
+
+
+def running_context(program: Executable, bound: tuple[np.ndarray, ...], sizes: CallSizes) -> Context | None:
+    """A context for calls of these sizes, whose arguments others look at; None as above."""
+    frame = program.frame(bound)
+    if frame.copies:
+        return None
+    program.fit(frame, sizes)
+    gate, watch = Gate(), Watch()
+    context = Context(
+        entry=program.entry,
+        table=frame.address,
+        status=ctypes.addressof(frame.status),
+        gate=ctypes.addressof(gate),
+        watch=ctypes.addressof(watch),
+        releases=not 0 < program.manifest.nanoseconds < RELEASE_FROM,
+    )
+    context.owned = (program, bound, gate, watch)
+    context.frame, context.watched = frame, watch
+    _share_arena(context, program, sizes)
+    return context
+
+
+def _share_arena(context: Context, program: Executable, sizes: CallSizes) -> None:
+    """Large scratch memory is that of all programs."""
     context.arena_slot = max(0, program.arena_slot)
     if program.arena_slot >= 0 and sizes.arena > OWN_ARENA:
         context.arena = sizes.arena
-        _reserve(sizes.arena)
-    return context
+        reserve(sizes.arena)
 
 
 def _fit_outputs(context: Context, program: Executable, outputs: _Tensors) -> None:
@@ -450,7 +483,7 @@ class _Reserving:
         """What the fallback returns."""
         arena = self._arena(arrays)
         if arena > OWN_ARENA:
-            _reserve(arena)
+            reserve(arena)
         return self._fallback(*arrays, **options)
 
     def _arena(self, arrays: tuple[Any, ...]) -> int:
@@ -492,7 +525,7 @@ def _fit_tensors(tensors: _Tensors, shapes: Sequence[tuple[int, ...]], specs: Se
         record.nbytes = spec.nbytes
 
 
-def _reserve(size: int) -> None:
+def reserve(size: int) -> None:
     """Makes the shared arena at least ``size`` bytes large, unless a call is in it (then calls go through Python)."""
     if _shared.size < size and not _shared.busy:
         _shared_arena[:] = [Arena(size)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import mmap
 import os
@@ -184,3 +185,25 @@ def test_shared_memory_is_read_in_every_look():
     assert not comparison.contents[0].is_watched
     memory[77] = 1
     assert counts(comparison) == [before + 1]
+
+
+def test_words_tell_that_something_was_found_or_that_somebody_compares():
+    array = np.ones(100)
+    comparison = Comparison([Content(array)])
+    comparison.look()
+    words = contents.quiet_words(contents.changes())
+
+    def same() -> bool:
+        return all(ctypes.c_uint64.from_address(at).value == value for at, value in words.items())
+
+    comparison.look()
+    assert same() and comparison.table != 0
+    array[3] = 2
+    comparison.look()
+    assert not same()
+    words = contents.quiet_words(contents.changes())
+    seen: list[bool] = []
+    comparison._reading.read = lambda: seen.append(same())  # type: ignore[method-assign]
+    comparison.look()
+    assert seen == [False] and same()
+    assert Comparison([Content(np.zeros(contents.LARGE, np.int8))]).table == 0

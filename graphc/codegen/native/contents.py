@@ -18,6 +18,8 @@ COMPARE = "graphc_compare"
 """``void graphc_compare(ptr table)``. The table holds {spans, blocks in all, address of the keys, address of the spans,
 1 once a block has differed}, each span {address, bytes, address of its sums (two i64 for each block), blocks of the
 spans before it, 1 once a block has differed}. New sums are written over the old ones."""
+UNCHANGED = "graphc_unchanged"
+"""``i1 graphc_unchanged(ptr table)``: whether no block has changed since; it writes nothing, and no thread helps."""
 CHANGED, FLAG, SPAN_WORDS = 4, 4, 5
 """Numbers of words in the table and in a span, and how many words a span has."""
 _WORK = "graphc_compare_part"
@@ -46,8 +48,8 @@ define internal <8 x i64> @product(<8 x i64> %words, ptr %key, i64 %at) alwaysin
   ret <8 x i64> %found
 }}
 
-; Whether the sums of a block of at most {block} bytes are others than those at %sums, to which they are written.
-define internal i1 @differs(ptr %data, i64 %bytes, ptr %key, ptr %sums) nounwind noinline {{
+; The sums of a block of at most {block} bytes.
+define internal {{ i64, i64 }} @sums(ptr %data, i64 %bytes, ptr %key) nounwind noinline {{
 entry:
   %last = alloca <8 x i64>, align 64
   %other = getelementptr i8, ptr %key, i64 {block}
@@ -88,16 +90,31 @@ done:
   %b4 = phi <8 x i64> [ %b2, %rest ], [ %b3, %tail ]
   %sa = call i64 @llvm.vector.reduce.add.v8i64(<8 x i64> %a4)
   %sb = call i64 @llvm.vector.reduce.add.v8i64(<8 x i64> %b4)
+  %first = insertvalue {{ i64, i64 }} undef, i64 %sa, 0
+  %both = insertvalue {{ i64, i64 }} %first, i64 %sb, 1
+  ret {{ i64, i64 }} %both
+}}
+
+; Whether the sums of a block are others than those at %sums, to which they are written where they are to %keep.
+define internal i1 @differs(ptr %data, i64 %bytes, ptr %key, ptr %sums, i1 %keep) nounwind alwaysinline {{
+entry:
+  %found = call {{ i64, i64 }} @sums(ptr %data, i64 %bytes, ptr %key)
+  %sa = extractvalue {{ i64, i64 }} %found, 0
+  %sb = extractvalue {{ i64, i64 }} %found, 1
   %second = getelementptr i8, ptr %sums, i64 8
   %oa = load i64, ptr %sums, align 8
   %ob = load i64, ptr %second, align 8
   %da = xor i64 %sa, %oa
   %db = xor i64 %sb, %ob
   %d = or i64 %da, %db
+  %other = icmp ne i64 %d, 0
+  br i1 %keep, label %write, label %done
+write:
   store i64 %sa, ptr %sums, align 8
   store i64 %sb, ptr %second, align 8
-  %found = icmp ne i64 %d, 0
-  ret i1 %found
+  br label %done
+done:
+  ret i1 %other
 }}
 
 ; One of %chunks equal parts of the blocks.
@@ -148,7 +165,7 @@ block:
   %size = call i64 @llvm.umin.i64(i64 %remaining, i64 {block})
   %sat = mul i64 %k, 16
   %slot = getelementptr i8, ptr %sums, i64 %sat
-  %new = call i1 @differs(ptr %where, i64 %size, ptr %key, ptr %slot)
+  %new = call i1 @differs(ptr %where, i64 %size, ptr %key, ptr %slot, i1 true)
   br i1 %new, label %mark, label %advance
 mark:
   store atomic i64 1, ptr %pflag monotonic, align 8
@@ -163,6 +180,51 @@ following:
   br label %span
 out:
   ret void
+}}
+
+define i1 @{unchanged}(ptr %table) nounwind {{
+entry:
+  %count = load i64, ptr %table, align 8
+  %pkey = getelementptr i8, ptr %table, i64 16
+  %key = load ptr, ptr %pkey, align 8
+  %pspans = getelementptr i8, ptr %table, i64 24
+  %spans = load ptr, ptr %pspans, align 8
+  br label %span
+span:
+  %s = phi i64 [ 0, %entry ], [ %s1, %following ]
+  %have = icmp ult i64 %s, %count
+  br i1 %have, label %look, label %out
+look:
+  %offset = mul i64 %s, {span}
+  %p = getelementptr i8, ptr %spans, i64 %offset
+  %data = load ptr, ptr %p, align 8
+  %pbytes = getelementptr i8, ptr %p, i64 8
+  %bytes = load i64, ptr %pbytes, align 8
+  %psums = getelementptr i8, ptr %p, i64 16
+  %sums = load ptr, ptr %psums, align 8
+  br label %block
+block:
+  %at = phi i64 [ 0, %look ], [ %at1, %advance ]
+  %slot = phi ptr [ %sums, %look ], [ %slot1, %advance ]
+  %go = icmp ult i64 %at, %bytes
+  br i1 %go, label %read, label %following
+read:
+  %where = getelementptr i8, ptr %data, i64 %at
+  %remaining = sub i64 %bytes, %at
+  %size = call i64 @llvm.umin.i64(i64 %remaining, i64 {block})
+  %new = call i1 @differs(ptr %where, i64 %size, ptr %key, ptr %slot, i1 false)
+  br i1 %new, label %changed, label %advance
+advance:
+  %at1 = add i64 %at, {block}
+  %slot1 = getelementptr i8, ptr %slot, i64 16
+  br label %block
+following:
+  %s1 = add i64 %s, 1
+  br label %span
+out:
+  ret i1 true
+changed:
+  ret i1 false
 }}
 
 define void @{compare}(ptr %table) nounwind {{
@@ -199,5 +261,6 @@ def emit_compare(target: Target) -> str:
         changed=8 * CHANGED,
         work=_WORK,
         compare=COMPARE,
+        unchanged=UNCHANGED,
         shared=_SHARED_FROM,
     )

@@ -493,12 +493,20 @@ def _call(w: Writer) -> None:
     w.give("ptr", w.call("ptr", call, f"ptr {fallback}, ptr %args, i64 %count, ptr %names"))
 
 
+RUNNING: dict[str, Callable[[Writer], None]] = {
+    "internal i1 @read_number(ptr %api, ptr %given, ptr %to)": _read_number,
+    "internal i1 @idle(ptr %context)": _idle,
+    "internal i1 @has_room(ptr %context, ptr %api)": _has_room,
+    "internal void @execute(ptr %context, ptr %api)": _execute,
+    "internal i1 @stopped(ptr %context)": _stopped,
+}
+"""The functions that do not depend on what arguments are."""
 _PYTHON = "ptr %self, ptr %args, i64 %count, ptr %names"
 _GIVEN = "ptr %context, ptr %api, ptr %args, i64 %count"
 _FUNCTIONS: dict[str, Callable[[Writer], None]] = {
+    **RUNNING,
     "internal ptr @accept(ptr %api, ptr %spec, ptr %array, i32 %need)": _accept,
     "internal i1 @meets(ptr %table, ptr %start, i64 %size, ptr %specs, i64 %count)": _overlaps,
-    "internal i1 @read_number(ptr %api, ptr %given, ptr %to)": _read_number,
     "internal i1 @is_number(ptr %api, ptr %spec, ptr %given)": _is_number,
     f"internal i1 @take_inputs({_GIVEN})": _take_inputs,
     f"internal i1 @resize({_GIVEN})": _resize,
@@ -507,10 +515,6 @@ _FUNCTIONS: dict[str, Callable[[Writer], None]] = {
     "internal ptr @block(ptr %api, i64 %nbytes)": _block,
     "internal ptr @block_for(ptr %context, ptr %api, ptr %spec)": _block_for,
     "internal ptr @make_output(ptr %context, ptr %api, i64 %i)": _make_output,
-    "internal i1 @idle(ptr %context)": _idle,
-    "internal i1 @has_room(ptr %context, ptr %api)": _has_room,
-    "internal void @execute(ptr %context, ptr %api)": _execute,
-    "internal i1 @stopped(ptr %context)": _stopped,
     f"internal ptr @call_one({_GIVEN}, ptr %out, ptr %again)": _call_one,
     "internal ptr @container(ptr %context, ptr %api, ptr %out, ptr %again)": _container,
     f"internal ptr @call_many({_GIVEN}, ptr %out, ptr %again)": _call_many,
@@ -529,9 +533,14 @@ def emit_call(layout: Mapping[str, int], target: Target) -> str:
     ``layout`` gives the offset of each ``Record.field`` and the sizes that the text names. The function never fails by
     itself: arguments that are not exactly as declared go to the context's fallback.
     """
+    return module(_FUNCTIONS, layout, target)
+
+
+def module(functions: Mapping[str, Callable[[Writer], None]], layout: Mapping[str, int], target: Target) -> str:
+    """LLVM text of functions, by their signatures, of which each is written by a function."""
     parts = [f'target triple = "{target.triple}"', "declare ptr @llvm.ptrmask.p0.i64(ptr, i64)"]
     parts += [f"declare {{ i64, i1 }} @llvm.{verb}.with.overflow.i64(i64, i64)" for verb in ("sadd", "smul")]
-    for signature, write in _FUNCTIONS.items():
+    for signature, write in functions.items():
         writer = Writer(layout)
         write(writer)
         parts.append(f"define {signature} #0 {{\n{writer.body}\n}}")

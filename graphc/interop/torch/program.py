@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Collection, Sequence
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,29 +19,26 @@ from graphc.base.locks import Lock
 from graphc.base.shape_patterns import Number, ShapePatterns
 from graphc.base.size import SizeNumber, at
 from graphc.compiler.compile import load_compiled
+from graphc.compiler.contents import changes
 from graphc.compiler.reduce import compile_reported
 from graphc.files.manifest import PREPACKED
 from graphc.interop.aten.graph import AtenGraph, Ref
 from graphc.interop.aten.run import Runner
 from graphc.interop.torch.fx import DTYPES, dtype_of
 from graphc.interop.torch.layout import Layout, exact_strides, is_dense, is_lazy, layout_of
+from graphc.interop.torch.native import Natives, Parts, empty, unknown
 from graphc.interop.torch.sizes import Sizes
 from graphc.interop.torch.weights import Weights
 from graphc.ir.graph.graph import Value
 from graphc.ir.graph.interpret import Reemitter, assumed, settle
 from graphc.runtime import threads
 from graphc.runtime.call_sizes import REMEMBERED, CallSizes
+from graphc.runtime.tensor_call import ARGUMENT, MADE, OBJECT, SAME, Input, Output
 from graphc.tensors.generator import PATH as GENERATOR
 from graphc.tensors.structure import NumberTensor
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.trace import Traced, trace_function
 
-_empty: Callable[..., torch.Tensor] = getattr(
-    import_module("torch._C._dynamo.guards"),
-    "_empty_strided_cpu",
-    lambda sizes, strides, dtype: torch.empty_strided(sizes, strides, dtype=dtype),
-)
-"""An uninitialised tensor; Dynamo's function takes half the time of torch.empty_strided."""
 _thread_count = torch.get_num_threads
 _TORCH = {ours.name: theirs for theirs, ours in DTYPES.items()}
 
@@ -97,6 +93,9 @@ class Program:
         self._plans: dict[Any, _Plan] = {}
         """What calls do, by element types, sizes and strides of the arguments that are no weights."""
         self._threads = 0
+        self._natives = Natives(self.program, self._weights)
+        self._native: Callable[[list[Any]], list[Any] | None] = unknown
+        """For calls like the last ones; it gives None where the call is another one."""
 
     def _traceable(self, graph: AtenGraph) -> Callable[..., list[Any]]:
         """The graph as a function of arrays that gives arrays, as they lie in memory."""
@@ -135,36 +134,61 @@ class Program:
         """The results for these arguments; the list is emptied."""
         if forward_ad._current_level >= 0:
             _check_tangents(args)
+        found = self._native(args)
+        return self._called(args) if found is None else found
+
+    def _called(self, args: list[Any]) -> list[Any]:
+        """The same through Python, for arguments of any sizes."""
         if (count := _thread_count()) != self._threads:
             self._threads = count
             threads.follow(count)
+        state = count, changes()
         given = [args[i] for i in self._inputs]
-        key = tuple([x if type(x) is int else (x.dtype, x.shape, x.stride()) for x in given])
+        key = tuple([x if type(x) is int else (x.dtype, x.shape, x.stride(), is_lazy(x)) for x in given])
         plan = self._plans.get(key) or self._planned(key, args)
         for n, layout in plan.moved:
             given[n] = layout.held(given[n])
-        bound = self._weights.arrays(args)
+        bound = self._weights.bound(args)
+        arrays = bound.arrays
         addresses = [x.data_ptr() for x in given] if plan.numbers is None else _addresses(given, plan.numbers)
         results: list[Any] = []
-        for sizes, strides, dtype in plan.results:
-            result = _empty(sizes, strides, dtype)
+        for parts in plan.results:
+            result = empty(*parts)
             results.append(result)
             addresses.append(result.data_ptr())
         if self._random is None:
-            self.program.run_at(addresses, plan.sizes, bound, lambda: self._arrays(given))
+            self.program.run_at(addresses, plan.sizes, arrays, lambda: self._arrays(given))
+            self._native = self._natives.after(plan, bound, arrays, state, lambda: self._parts(plan, args))
         else:
             with self._lock:
                 self._random[:] = torch.empty((), dtype=torch.int64).random_().item(), 0
-                self.program.run_at(addresses, plan.sizes, bound, lambda: self._arrays(given))
+                self.program.run_at(addresses, plan.sizes, arrays, lambda: self._arrays(given))
         if not self._all_made:
             results = [results[n] if n >= 0 else rest(args) for n, rest in plan.rest]
         args.clear()
         return results
 
+    def _parts(self, plan: _Plan, args: Sequence[Any]) -> Parts | None:
+        """What a native call does for arguments like these; None where it is not one for it."""
+        if plan.moved or any(isinstance(r.value, _View) for r in self._results):
+            return None
+        results: list[Output] = []
+        firsts: list[int] = []
+        for place, (result, (number, rest)) in enumerate(zip(self._results, plan.rest, strict=True)):
+            if result.is_made:
+                results.append(Output(MADE, value=plan.results[number]))
+                firsts.append(place)
+            elif number >= 0:
+                results.append(Output(SAME, firsts[number]))
+            elif isinstance(result.value, _Given):
+                results.append(Output(ARGUMENT, result.value.number))
+            else:
+                results.append(Output(OBJECT, value=rest(args)))
+        return plan.sizes, [Input(i, args[i]) for i in self._inputs], results, len(args)
+
     def _planned(self, key: tuple[Any, ...], args: Sequence[Any]) -> _Plan:
         """What calls on arguments of these sizes do. Raises ShapeError where they do not fit, and UnsupportedError for
-        FakeTensors; Dynamo makes another program for arguments of another type, and for those that are lazy, so that
-        one look is enough."""
+        FakeTensors; Dynamo makes another program for arguments of another type, so that one look is enough."""
         if any(isinstance(x, FakeTensor) for x in args):
             raise UnsupportedError("a FakeTensor holds no data to compute with", remedy="call it with tensors")
         shapes = [a.shape_of(x) for a, x in zip(self._arguments, args, strict=True)]

@@ -11,8 +11,8 @@ these a call asks PyTorch's count of writes. Weights that a program reads as the
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -46,16 +46,20 @@ class Weights:
         recipes = [Recipe.parse(s.path) if s.path else Recipe("", ()) for s in first.outputs] if first else []
         machine = first.manifest.target if first else None
         self._recipes = [(r.digest and (r.digest, machine), r.inputs) for r in recipes]
-        self._bound: dict[tuple[int, ...], _Bound] = {}
+        self._bound: dict[tuple[int, ...], Bound] = {}
         """By the places of the arguments that are read."""
-        self._last: _Bound | None = None
+        self._last: Bound | None = None
         """Those of the call before."""
         self._lock = Lock()
 
     def arrays(self, args: Sequence[Any]) -> tuple[np.ndarray, ...]:
         """What the program takes for these arguments; the same tuple while nothing has changed."""
+        return self.bound(args).arrays
+
+    def bound(self, args: Sequence[Any]) -> Bound:
+        """The same, with what it was made of."""
         if not self._numbers and self._last is not None:
-            return self._last.arrays
+            return self._last
         places = [args[i].data_ptr() for i in self._numbers]
         found = self._last
         if found is None or found.places != places:
@@ -68,24 +72,34 @@ class Weights:
                     self._prepare(found)
                 # NOTE: not before, for calls of other threads must not take what was prepared before the write.
                 found.seen = states
-        return found.arrays
+        return found
+
+    def look(self, found: Bound, arrays: tuple[np.ndarray, ...]) -> Look:
+        """How native code sees that these arrays of ``found`` are those of later calls."""
+        comparison = found.comparison
+        places = tuple(zip(self._numbers, found.places, strict=True))
+        if comparison is None or not (self._is_live or found.has_buffers):
+            return Look(places)
+        if self._is_live and comparison.table:
+            return Look(places, comparison.table)
+        return Look((), 0, lambda args: self.bound(args).arrays is arrays)
 
     def made(self) -> list[np.ndarray]:
         """The arrays that it has made of weights and keeps."""
         return [part.array for found in self._bound.values() for part in found.prepared]
 
-    def _bind(self, args: Sequence[Any], places: tuple[int, ...]) -> _Bound:
+    def _bind(self, args: Sequence[Any], places: tuple[int, ...]) -> Bound:
         with self._lock:
             # NOTE: parameters that lie elsewhere by now, or are gone, will not be seen at these places again; without
             # this their memory would be kept.
             for old in [key for key, bound in self._bound.items() if not bound.holds()]:
                 del self._bound[old]
-            found = _Bound(args, self._numbers, self._taken, self._layouts)
+            found = Bound(args, self._numbers, self._taken, self._layouts)
             self._prepare(found)
             self._bound[places] = found
         return found
 
-    def _prepare(self, found: _Bound) -> None:
+    def _prepare(self, found: Bound) -> None:
         with self._lock:
             if found.comparison is not None and not found.prepared:
                 found.comparison.look()
@@ -105,13 +119,24 @@ class Weights:
             found.versions = versions
 
     @staticmethod
-    def _array(source: Any, found: _Bound) -> np.ndarray:
+    def _array(source: Any, found: Bound) -> np.ndarray:
         if isinstance(source, str):
             return found.given[int(source)]
         return found.prepared[source].array if isinstance(source, int) else source
 
 
-class _Bound:
+class Look(NamedTuple):
+    """What native code looks at to see that weights are what they were."""
+
+    places: tuple[tuple[int, int], ...]
+    """Numbers of arguments, and where they must lie."""
+    contents: int = 0
+    """Where the table for ``graphc_unchanged`` lies, of the blocks that must be unchanged; 0 where there is none."""
+    check: Callable[[list[Any]], bool] | None = None
+    """Tells it of the arguments of a call, in place of both."""
+
+
+class Bound:
     """The weights of some calls, by where they lie. While it lives, nothing else can lie there."""
 
     def __init__(
@@ -131,6 +156,11 @@ class _Bound:
         """What the counters were when the arrays were made."""
         self.prepared: tuple[Prepacked, ...] = ()
         self.arrays: tuple[np.ndarray, ...] = ()
+
+    @property
+    def has_buffers(self) -> bool:
+        """Whether something is prepared of buffers, to which models write."""
+        return bool(self._buffers)
 
     def states(self, args: Sequence[Any]) -> list[tuple[weakref.ref[Any], int | None]]:
         """The buffers, and how often they were written to; None where PyTorch does not count."""

@@ -8,8 +8,9 @@ import numpy as np
 
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.target import host_target
-from graphc.codegen.native.contents import BLOCK, CHANGED, COMPARE, FLAG, SPAN_WORDS, emit_compare
-from graphc.runtime.loader import load_object
+from graphc.codegen.native.contents import BLOCK, CHANGED, COMPARE, FLAG, SPAN_WORDS, UNCHANGED, emit_compare
+from graphc.compiler.compile import prepare_threads
+from graphc.runtime.loader import link_forever, load_object
 
 RANDOM = np.random.default_rng(0)
 
@@ -35,3 +36,29 @@ def test_sums_are_those_of_the_formula_with_zeros_behind_the_last_byte():
     table[CHANGED] = span[FLAG] = 0
     library.entry(ctypes.c_void_p(table.ctypes.data))
     assert not table[CHANGED] and not span[FLAG]
+
+
+def test_what_has_changed_is_told_without_a_trace():
+    code = build_object(emit_compare(host_target()), host_target())
+    prepare_threads(code)
+    found = link_forever(code, (COMPARE, UNCHANGED))
+    compare = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(found[COMPARE])
+    unchanged = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)(found[UNCHANGED])
+    keys = RANDOM.integers(0, 256, 2 * BLOCK, np.uint8)
+    blocks = [RANDOM.integers(0, 256, size, np.uint8) for size in (2 * BLOCK + 5, 0, 7, BLOCK)]
+    sums = [np.zeros((-(-b.nbytes // BLOCK), 2), np.uint64) for b in blocks]
+    firsts = np.cumsum([0, *map(len, sums)]).tolist()
+    rows = [(b.ctypes.data, b.nbytes, s.ctypes.data, f, 0) for b, s, f in zip(blocks, sums, firsts, strict=False)]
+    spans = np.array(rows, np.int64)
+    table = np.array([len(blocks), firsts[-1], keys.ctypes.data, spans.ctypes.data, 0], np.int64)
+    assert not unchanged(table.ctypes.data)
+    compare(table.ctypes.data)
+    assert unchanged(table.ctypes.data)
+    for block in (blocks[0], blocks[2], blocks[3]):
+        for at in {0, len(block) // 2, len(block) - 1}:
+            before = [s.copy() for s in sums]
+            block[at] ^= 64
+            assert not unchanged(table.ctypes.data) and not unchanged(table.ctypes.data)
+            assert all(map(np.array_equal, before, sums))
+            block[at] ^= 64
+            assert unchanged(table.ctypes.data)

@@ -137,3 +137,9 @@ def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 @rule("copy_")
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     return self.copy_(src)
+
+
+@rule("prims.fma.default")
+def fma(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """The product is rounded as it is in PyTorch's eager mode, and as elsewhere in compiled code."""
+    return a * b + c

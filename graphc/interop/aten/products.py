@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import string
+from collections.abc import Sequence
 from typing import Any
 
 from graphc.base.dtypes import bool_
@@ -27,6 +29,24 @@ def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any 
 @rule("einsum")
 def einsum(equation: str, tensors: Any, *, path: Any = None) -> Tensor:
     return free.einsum(equation, *tensors)
+
+
+@rule("_trilinear")
+def trilinear(
+    i1: Tensor,
+    i2: Tensor,
+    i3: Tensor,
+    expand1: Sequence[int],
+    expand2: Sequence[int],
+    expand3: Sequence[int],
+    sumdim: Sequence[int],
+    unroll_dim: int = 1,
+) -> Tensor:
+    """The product of three tensors, each of which lacks the dimensions that it is expanded by, summed over some."""
+    letters = string.ascii_letters[: i1.dim() + len(expand1)]
+    kept = (expand1, expand2, expand3, sumdim)
+    *given, summed = ["".join(c for d, c in enumerate(letters) if d not in left_out) for left_out in kept]
+    return free.einsum(f"{','.join(given)}->{summed}", i1, i2, i3)
 
 
 @rule("linalg_cross")

@@ -125,7 +125,7 @@ def slice_scatter(self: Tensor, src: Tensor, dim: int = 0, start: Any = None, en
     return functions.slice_scatter(self, src, dim, start, end, step)
 
 
-@rule("split.Tensor", "split.sizes", "split_with_sizes")
+@rule("split.Tensor", "split.sizes", "split_with_sizes", "unsafe_split.Tensor", "unsafe_split_with_sizes")
 def split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     return functions.split(self, split_size, dim)
 

@@ -6,10 +6,13 @@ import pytest
 
 from tests.interop.aten.compare import Sample, check, torch
 
+pytest.importorskip("torch._inductor.inductor_prims")
+
 X, PLACES = torch.linspace(-2, 2, 24).reshape(2, 3, 4), torch.tensor([[0, 2, 1], [1, 0, 2]])
 SAMPLES: list[Sample] = [
     *[(name, X) for name in ("isfinite", "positive", "square", "absolute", "relu6", "selu", "log_sigmoid")],
     ("fmod.Scalar", X, 0.7),
+    ("prims.fma.default", X, X + 1, X[0]),
     *[(f"bitwise_{name}.Scalar", PLACES, 3) for name in ("and", "or", "xor")],
     *[(f"__{name}__.Scalar", PLACES, 3) for name in ("and", "or", "xor")],
     *[(f"__{name}__.Tensor", PLACES, PLACES.flip(0)) for name in ("and", "or", "xor")],

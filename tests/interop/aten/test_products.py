@@ -21,6 +21,8 @@ SAMPLES: list[Sample] = [
     ("linear", X, X[0], X[0, :, 1].clone()),
     ("linear", X, X[1], None),
     ("bilinear", X[0], X[1], torch.linspace(-1, 1, 32).reshape(2, 4, 4), torch.ones(2)),
+    ("_trilinear", X[0], torch.linspace(-1, 1, 32).reshape(2, 4, 4), X[1], [1, 3], [0], [1, 2], [2, 3]),
+    ("_trilinear", X[0], X[0], X[0], [], [], [], [0]),
     ("cross", X, X.flip(0), 1),
     ("kron", X[0], PLACES.float()),
     ("einsum", "bij,bkj->bik", [X, X]),

@@ -12,6 +12,8 @@ X, PLACES = torch.linspace(-2, 2, 24).reshape(2, 3, 4), torch.tensor([[0, 2, 1],
 SAMPLES: list[Sample] = [
     ("narrow", X, 1, 1, 2),
     ("chunk", X, 3, 2),
+    ("unsafe_split.Tensor", X, 3, 2),
+    ("unsafe_split_with_sizes", X, [3, 1], 2),
     ("broadcast_to", X[0], [2, 3, 4]),
     ("broadcast_tensors", [X, X[0, 0]]),
     *[(name, [X, X]) for name in ("column_stack", "hstack", "vstack")],

@@ -11,6 +11,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import default_partition
 from torch._guards import TracingContext
 from torch._inductor import list_mode_options
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from graphc.base.assumptions import Assumptions
 from graphc.base.errors import ArgumentError
@@ -22,7 +23,7 @@ from graphc.interop.torch.fx import read_fx
 from graphc.interop.torch.layout import is_lazy
 from graphc.interop.torch.overlaps import SameOverlaps, written_arguments
 from graphc.interop.torch.program import Program
-from graphc.interop.torch.programs import programs_of
+from graphc.interop.torch.programs import Programs, programs_of
 from graphc.interop.torch.sizes import Sizes
 from graphc.interop.torch.training import partition
 from graphc.interop.torch.weights import FROZEN, LIVE
@@ -40,6 +41,7 @@ class Backend:
         if (mode := named.get("mode")) is not None and mode not in (modes := list_mode_options()):
             raise ArgumentError(f"mode={mode!r}", remedy=f"one of {', '.join(map(repr, modes))}, all alike to graphc")
         options = checked(named.pop("options", None) or {})
+        whole: list[Callable[[list[Any]], list[Any]]] = []
         written: set[int] = set()
 
         def training(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
@@ -51,14 +53,19 @@ class Backend:
 
         def inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
             written.update(written_arguments(module, len(examples)))
-            return compile_fx(graph, inputs, _weights(inputs), options)
+            run = compile_fx(graph, inputs, _weights(inputs), options)
+            if isinstance(run, (Program, Programs)) and _is_plain(inputs, examples):
+                whole.append(run)
+            return run
 
         # PyTorch computes each graph, too, where it is compared, and reads what graphc does not.
         cut = default_partition if options["check"] else partition
         compiled = aot_autograd(
             fw_compiler=training, bw_compiler=backward, inference_compiler=inference, partition_fn=cut
         )(module, examples)
-        return SameOverlaps(compiled, module, examples, written) if written else compiled
+        if written:
+            return SameOverlaps(compiled, module, examples, written)
+        return _unboxed(whole[0]) if whole else compiled
 
 
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,6 +128,39 @@ def _weights(examples: Sequence[Any]) -> set[int]:
         return set()
     known, written = context.fw_metadata.static_input_indices or (), context.fw_metadata.mutated_inp_runtime_indices
     return {i for i in known if i < len(examples) and isinstance(examples[i], torch.Tensor)} - {*written}
+
+
+def _is_plain(inputs: Sequence[Any], examples: Sequence[Any]) -> bool:
+    """Whether what computes a graph for inference computes all that was captured: of the same arguments, with none
+    written to, and with results of its own. What AOTAutograd does around a call has then no effect, for graphc's
+    programs record no gradients and know nothing of autocast; and it takes longer than theirs do."""
+    metadata = getattr(TracingContext.try_get(), "fw_metadata", None)
+    if metadata is None or len(inputs) != len(examples) or any(map(_differ, inputs, examples)):
+        return False
+    try:
+        effects = (
+            *(metadata.mutated_inp_runtime_indices, metadata.num_outputs_aliased, metadata.num_intermediate_bases),
+            *(metadata.dynamic_outputs, metadata.tokens, metadata.is_rng_op_functionalized),
+            *(metadata.num_graphsafe_rng_states, metadata.grad_enabled_mutation is not None),
+        )
+    except AttributeError:  # another version of PyTorch
+        return False
+    return not any(effects)
+
+
+def _differ(given: Any, example: Any) -> bool:
+    """Whether two things are not one argument: AOTAutograd takes apart what consists of several tensors."""
+    if not isinstance(example, torch.Tensor):
+        return isinstance(given, torch.Tensor)
+    plain = isinstance(given, torch.Tensor) and not is_traceable_wrapper_subclass(example)
+    return not plain or (given.dtype, given.dim()) != (example.dtype, example.dim())
+
+
+def _unboxed(program: Callable[[list[Any]], list[Any]]) -> Callable[..., list[Any]]:
+    def run(*args: Any) -> list[Any]:
+        return program(list(args))
+
+    return run
 
 
 graphc = Backend()

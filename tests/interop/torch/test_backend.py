@@ -12,6 +12,7 @@ from graphc.errors import UnsupportedError
 
 torch = pytest.importorskip("torch")
 FakeTensorMode: Any = pytest.importorskip("torch._subclasses.fake_tensor").FakeTensorMode
+backend: Any = pytest.importorskip("graphc.interop.torch.backend")
 nn: Any = torch.nn if torch else None
 
 
@@ -226,3 +227,72 @@ def test_forward_mode_derivatives_within_a_function_are_those_of_pytorch():
         return torch.func.jvp(lambda x: (x * 2).sin(), (x,), (torch.ones_like(x),))
 
     compare(slope, torch.randn(3))
+
+
+def _halves(x: Any) -> Any:
+    return x[:2], x[2:] * 2
+
+
+def _written(x: Any) -> Any:
+    x.add_(1)
+    return x * 2
+
+
+def _mode(x: Any) -> Any:
+    torch.set_grad_enabled(False)
+    return x * 2
+
+
+DIRECT = [
+    (lambda x: x * 2 + 1, True),
+    (lambda x: (x * 2, (x * 2).relu().sum(), 3), True),
+    (lambda x: (x * 2, x), True),
+    (lambda x: (y := x * 2, y[1:])[1], True),
+    (_halves, False),
+    (_written, False),
+    (_mode, False),
+]
+
+
+@pytest.mark.parametrize(("function", "direct"), DIRECT)
+def test_dynamo_calls_programs_themselves_where_they_do_all_there_is(function: Any, direct: bool, monkeypatch: Any):
+    found: list[Any] = []
+    usual = backend._unboxed
+    monkeypatch.setattr(backend, "_unboxed", lambda run: found.append(run) or usual(run))
+    run, before = torch.compile(function, backend="graphc"), torch.is_grad_enabled()
+    try:
+        for _ in range(4):
+            x = torch.randn(4, 3)
+            expected_x, given_x = x.clone(), x.clone()
+            torch.set_grad_enabled(True)
+            expected, mode = function(expected_x), torch.is_grad_enabled()
+            torch.set_grad_enabled(True)
+            given = run(given_x)
+            assert torch.is_grad_enabled() == mode
+            torch.testing.assert_close(given, expected)
+            assert torch.equal(given_x, expected_x)
+    finally:
+        torch.set_grad_enabled(before)
+    assert bool(found) == direct
+
+
+def test_a_tensor_of_several_tensors_is_taken_apart():
+    pair: Any = pytest.importorskip("torch.testing._internal.two_tensor").TwoTensor
+    x, run = pair(torch.ones(3), torch.zeros(3)), torch.compile(lambda x: x * 2 + 1, backend="graphc")
+    for _ in range(4):
+        found = run(x)
+        assert isinstance(found, pair) and found.a.tolist() == [3.0] * 3 and found.b.tolist() == [1.0] * 3
+
+
+def test_the_same_argument_twice_and_modes_of_gradients_and_autocast_are_as_before():
+    run, x = torch.compile(lambda x, y: x @ y, backend="graphc"), torch.randn(3, 3)
+    w = torch.randn(3, 3, requires_grad=True)
+    for _ in range(4):
+        torch.testing.assert_close(run(x, x), x @ x)
+        with torch.no_grad():
+            found = run(x, w)
+        assert not found.requires_grad
+        torch.testing.assert_close(found, x @ w.detach())
+        assert run(x, w).requires_grad
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=False):
+            assert run(x, x).dtype == torch.float32

@@ -166,11 +166,13 @@ def test_a_rule_that_raises_in_the_trace(error: Exception, monkeypatch: pytest.M
 
 
 def test_an_error_that_is_none_of_one_operator_leaves_the_part_to_pytorch(monkeypatch: pytest.MonkeyPatch):
-    def fail(*_: Any, **__: Any) -> Any:
-        raise RuntimeError("out of registers")
-
     backend: Any = pytest.importorskip("graphc.interop.torch.backend")
-    monkeypatch.setattr(backend, "Program", fail)
+
+    class Fails(backend.Program):
+        def __init__(self, *_: Any, **__: Any):
+            raise RuntimeError("out of registers")
+
+    monkeypatch.setattr(backend, "Program", Fails)
     (said,) = check(lambda x: x.sin() + 1, torch.randn(3))
     assert "graphc none" in said and "RuntimeError: out of registers" in said
 

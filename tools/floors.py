@@ -77,7 +77,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "interop.pt2": ("base", "files", "tensors", "nn", "interop", "interop.aten"),
     "interop.torch": (
         *("base", "files", "ir", "ir.graph", "compiler", "runtime", "tensors", "tracing", "nn", "compiled"),
-        *("interop", "interop.aten"),
+        *("interop", "interop.aten", "ops"),
     ),
     "cli": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "compiler", "runtime"),

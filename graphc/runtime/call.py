@@ -99,6 +99,8 @@ class Executable:
         """The sizes that a call has."""
         self._fixed = self.sizes.fixed
         self._ends = tuple(slots[b.name] for b in (*self.inputs, *self.outputs))
+        self.given_slots: tuple[int, ...] = ()
+        """Of params and states that calls give the addresses of (``give_at``)."""
         self._places = tuple((slots[b.name], numpy_type(b), b.shape, b) for b in self.bound)
         self.arena_slot = next((slots[b.name] for b in manifest.of_class("arena")), -1)
         self.status_slot = next((slots[b.name] for b in manifest.of_class("status")), -1)
@@ -168,6 +170,18 @@ class Executable:
             self._frames.append(frame)
         return results
 
+    def give_at(self, paths: Sequence[str]) -> None:
+        """Has calls of ``run_at`` give the addresses of the params and states of these paths behind those of the
+        inputs, and ``inputs`` their arrays; they are no bound arrays from now on. To be called before any other."""
+        slots = dict(zip(self._paths, self._places, strict=True))
+        self.given_slots = tuple([slots[path][0] for path in paths])
+        count = len(self.inputs)
+        self._ends = (*self._ends[:count], *self.given_slots, *self._ends[count:])
+        kept = [i for i, path in enumerate(self._paths) if path not in paths]
+        self.bound, self._places = tuple([self.bound[i] for i in kept]), tuple([self._places[i] for i in kept])
+        self._paths = (*[self._paths[i] for i in kept], *paths)
+        self._writes_bound = any(b.written for b in self.bound)
+
     def run_at(
         self,
         addresses: Sequence[int],
@@ -196,7 +210,8 @@ class Executable:
                 self._execute(frame, sizes)
             if frame.status[0]:
                 frame.status[0] = 0
-                raise self._stopped(inputs(), bound)
+                given, count = inputs(), len(self.inputs)
+                raise self._stopped(given[:count], (*bound, *given[count:]))
         finally:
             self._frames.append(frame)
 

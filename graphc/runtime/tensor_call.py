@@ -177,16 +177,17 @@ class TensorCaller:
         check: Callable[[list[Any]], bool] | None = None,
     ) -> NativeCall | None:
         """A call of a program with ``bound`` for its params and states, of ``sizes``, on lists of ``count`` arguments.
-        Those that are Inputs are those of the program, in order; the new tensors among ``results`` are its outputs, in
-        order. A call is made where the blocks of the table at ``contents`` are unchanged (0 for none), and ``check``
-        says yes to its list. None where a bound array is not dense, or a tensor cannot be read."""
+        Those that are Inputs are those of the program, in order, and behind them the states that calls give; the new
+        tensors among ``results`` are its outputs, in order. A call is made where the blocks of the table at
+        ``contents`` are unchanged (0 for none), and ``check`` says yes to its list. None where a bound array is not
+        dense, or a tensor cannot be read."""
         context = fast_call.running_context(program, bound, sizes)
         given = (Given * max(len(arguments), 1))()
         if context is None:
             return None
         context.api = ctypes.addressof(self._api)
         slots, owned = [], []
-        of_inputs = iter([slot for slot, *_ in sizes.inputs])
+        of_inputs = iter([*[slot for slot, *_ in sizes.inputs], *program.given_slots])
         for record, argument in zip(given, arguments, strict=False):
             record.number = argument.number
             if isinstance(argument, Weight):

@@ -27,6 +27,7 @@ from graphc.interop.torch.programs import Programs, programs_of
 from graphc.interop.torch.sizes import Sizes
 from graphc.interop.torch.training import partition
 from graphc.interop.torch.weights import FROZEN, LIVE
+from graphc.interop.torch.writes import Writing, prepared, without_writes
 
 OPTIONS = {"weights": (LIVE, FROZEN), "fallback": (TORCH, ERROR), "check": (False, True)}
 """What ``options=`` may say, the default first."""
@@ -61,7 +62,11 @@ class Backend:
         # PyTorch computes each graph, too, where it is compared, and reads what graphc does not.
         cut = default_partition if options["check"] else partition
         compiled = aot_autograd(
-            fw_compiler=training, bw_compiler=backward, inference_compiler=inference, partition_fn=cut
+            fw_compiler=training,
+            bw_compiler=backward,
+            inference_compiler=inference,
+            partition_fn=cut,
+            keep_inference_input_mutations=True,
         )(module, examples)
         if written:
             return SameOverlaps(compiled, module, examples, written)
@@ -89,20 +94,22 @@ def compile_fx(
     Program; a step of training changes all weights, so that in training nothing is prepared of them."""
 
     def native(part: fx.GraphModule, given: Sequence[Any], known: Collection[int]) -> Callable[..., Any]:
+        part, after, within = without_writes(part, options["check"])
         output = next(node for node in reversed(part.graph.nodes) if node.op == "output")
         results = [getattr(a, "meta", {}).get("val") for a in output.args[0]]
         part, more, numbers = with_call_numbers(part)
         given, graph = [*given, *more], read_fx(part)
 
         def make(sizes: Sizes, assumptions: Assumptions) -> Program:
-            named = (graph, given, results, known, options["weights"], sizes, assumptions)
+            named = (graph, given, results, known, options["weights"], sizes, assumptions, within)
             return CheckedProgram(part, options["fallback"], *named) if options["check"] else Program(*named)
 
         run = programs_of(given, graph.inputs, make)
-        return run if numbers is None else Numbered(run, numbers)
+        run = run if numbers is None else Numbered(run, numbers)
+        return Writing(run, after) if after else run
 
     plain, views = without_views(module)
-    run = divide(plain, examples, weights, native, options["fallback"])
+    run = divide(plain, examples, prepared(weights, plain), native, options["fallback"])
     return run if views is None else Aliases(run, views)
 
 

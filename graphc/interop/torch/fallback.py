@@ -20,6 +20,7 @@ from graphc.interop.aten.table import find
 from graphc.interop.torch.fx import DTYPES, place_of, read_node, target_of
 from graphc.interop.torch.parts import LEAST, UNREAD, Division, Part, is_note, owner, value_of
 from graphc.interop.torch.sizes import is_of_sizes
+from graphc.interop.torch.writes import has_other_writes
 
 TORCH, ERROR = "torch", "error"
 """What to do with what graphc cannot take."""
@@ -162,7 +163,7 @@ class _Divider:
 
     def whole(self) -> _Divided | None:
         """All of the graph as one program, or None."""
-        if self.reasons or not all(map(_is_taken, self.examples.values())):
+        if self.reasons or not all(map(_is_taken, self.examples.values())) or has_other_writes(self.module):
             return None
         try:
             run = self.compiler(self.module, list(self.examples.values()), self.numbers)

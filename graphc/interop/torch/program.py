@@ -29,8 +29,10 @@ from graphc.interop.torch.layout import Layout, exact_strides, is_dense, is_lazy
 from graphc.interop.torch.native import Natives, Parts, empty, unknown
 from graphc.interop.torch.sizes import Sizes
 from graphc.interop.torch.weights import Weights
-from graphc.ir.graph.graph import Value
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.graph.interpret import Reemitter, assumed, settle
+from graphc.ops.state import state_write
 from graphc.runtime import threads
 from graphc.runtime.call_sizes import REMEMBERED, CallSizes
 from graphc.runtime.tensor_call import ARGUMENT, MADE, OBJECT, SAME, Input, Output
@@ -59,11 +61,13 @@ class Program:
         watch: str,
         sizes: Sizes | None = None,
         assumptions: Assumptions | None = None,
+        written: Sequence[int] = (),
     ):
         """``examples`` are what stands for the arguments: tensors, fake ones too, and SymInts. ``outputs`` are the same
         for the results, from which their strides are taken. ``weights`` are the numbers of the arguments that are
         parameters and buffers, which ``watch`` says how to look at (see Weights). ``sizes`` reads sizes; in
-        ``assumptions`` stands what is assumed of them, which whoever calls the program asks.
+        ``assumptions`` stands what is assumed of them, which whoever calls the program asks. What the graph gives last
+        is written to the arguments with the numbers ``written``, where they lie: dense ones of fixed sizes.
 
         Raises UnsupportedError and what a trace raises."""
         self._boxed_call = True
@@ -75,7 +79,9 @@ class Program:
         sizes = sizes or Sizes()
         self.assumptions = assumptions or Assumptions()
         self._arguments = [_Argument.of(e, sizes) for e in examples]
-        self._results = _results(graph, outputs, examples, sizes)
+        self._written = tuple(written)
+        count = len(graph.output) - len(self._written)
+        self._results = _results(graph, outputs[:count], examples, sizes)
         self._patterns = ShapePatterns([a.shape for a in self._arguments], graph.inputs)
         traced = trace_function(
             self._traceable(graph),
@@ -104,8 +110,10 @@ class Program:
         def run(*arrays: Any) -> list[Any]:
             given = [a.viewed(array) for a, array in zip(self._arguments, arrays, strict=True)]
             found = runner(*given)
-            self._results = [r.known(value) for r, value in zip(self._results, found, strict=True)]
-            return [r.stored(value) for r, value in zip(self._results, found, strict=True) if r.is_made]
+            results, rest = found[: len(self._results)], found[len(self._results) :]
+            self._results = [r.known(value) for r, value in zip(self._results, results, strict=True)]
+            made = [r.stored(value) for r, value in zip(self._results, results, strict=True) if r.is_made]
+            return made + [self._arguments[i].stored(value) for i, value in zip(self._written, rest, strict=True)]
 
         return run
 
@@ -115,15 +123,21 @@ class Program:
         settled = settle(graph)
         image = dict(zip(graph.inputs, settled.inputs, strict=True))
         with assumed(settled):
-            marked = _Marker({image[traced.inputs[i]]: str(i) for i in weights}).transform(settled)
+            inputs = [image[v] for v in traced.inputs]
+            paths = {inputs[i]: str(i) for i in weights}
+            marked = _Marker(paths, {inputs[i]: str(i) for i in self._written}).transform(settled)
         self.graph = marked
         compiled = compile_reported(marked)
         self.program = load_compiled(compiled)
+        known = {spec.path for spec in self.program.bound}
+        self._written = tuple([i for i in self._written if str(i) in known])
+        self.program.give_at([str(i) for i in self._written])
         first = None if compiled.prepacking is None else load_compiled(compiled.prepacking)
         state = traced.state()
         if GENERATOR in state:
             state[GENERATOR] = self._random = np.zeros(2, np.int64)
-        self._inputs = [i for i in range(len(traced.inputs)) if i not in weights]
+        others = [i for i in range(len(traced.inputs)) if i not in weights and i not in self._written]
+        self._inputs = [*others, *self._written]
         paths = [spec.path for spec in self.program.bound]
         made = {PREPACKED + spec.name: i for i, spec in enumerate(first.outputs)} if first else {}
         sources = [state[p] if p in state else made.get(p, p) for p in paths]
@@ -194,8 +208,9 @@ class Program:
         shapes = [a.shape_of(x) for a, x in zip(self._arguments, args, strict=True)]
         values = self._patterns.solve(shapes)
         given = [(self._arguments[i], args[i], shapes[i]) for i in self._inputs]
-        sizes = self._sizes([shape for *_, shape in given], {d.name: size for d, size in values.items()})
-        for (*_, spec), (argument, x, shape) in zip(sizes.inputs, given, strict=True):
+        read = given[: len(self.program.inputs)]
+        sizes = self._sizes([shape for *_, shape in read], {d.name: size for d, size in values.items()})
+        for (*_, spec), (argument, x, shape) in zip(sizes.inputs, read, strict=True):
             if argument.layout is not None:
                 self.program.check(spec, np.broadcast_to(np.empty((), dtype_of(x.dtype).numpy), shape))
         moved = [
@@ -203,6 +218,8 @@ class Program:
             for n, (a, x, _) in enumerate(given)
             if a.layout is not None and (not a.layout.fits(x.shape, x.stride()) or is_lazy(x))
         ]
+        if any(n >= len(read) for n, _ in moved):
+            raise UnsupportedError("an argument that is written to lies otherwise than the example did")
         numbers = [None if a.layout is not None else ctypes.c_int64(x) for a, x, _ in given]
         results = [r.kind(shape) for r, (_, _, shape, _) in zip(self._made, sizes.outputs, strict=True)]
         plan = _Plan(
@@ -273,6 +290,11 @@ class _Argument(NamedTuple):
     def viewed(self, array: Any) -> Any:
         """The tensor of an array."""
         return array if self.layout is None else self.layout.viewed(array)
+
+    def stored(self, value: Any) -> Any:
+        """The array of what is written to the tensor."""
+        assert self.layout is not None
+        return self.layout.stored(value if value.dtype is self.dtype else value.to(self.dtype))
 
     def shape_of(self, value: Any) -> tuple[int, ...]:
         """The shape of the array for an argument, the number itself for one."""
@@ -371,7 +393,7 @@ def _results(graph: AtenGraph, outputs: Sequence[Any], examples: Sequence[Any], 
     once."""
     found: list[_Result] = []
     numbers: dict[str, int] = {}
-    for value, output in zip(graph.output, outputs, strict=True):
+    for value, output in zip(graph.output[: len(outputs)], outputs, strict=True):
         if not isinstance(value, Ref):
             found.append(_Result(value=value))
         elif isinstance(output, (int, torch.SymInt, torch.SymFloat)):
@@ -419,13 +441,27 @@ def _addresses(given: Sequence[Any], numbers: Sequence[ctypes.c_int64 | None]) -
 
 
 class _Marker(Reemitter):
-    """Makes weights of some arguments of a graph, by the paths that they get."""
+    """Makes weights of some arguments of a graph, and states of those to which its last results are written, by the
+    paths that they get."""
 
-    def __init__(self, paths: dict[Value, str]):
+    def __init__(self, paths: dict[Value, str], states: dict[Value, str]):
         super().__init__()
         self._paths = paths
+        self._states = states
+
+    def transform(self, graph: Graph) -> Graph:
+        """The graph with these arguments."""
+        found = super().transform(graph)
+        count = len(found.outputs) - len(self._states)
+        for state, value in zip(self._states, found.outputs[count:], strict=True):
+            emit(found, state_write.op, (self.values[state], value), {}, name=f"{state.name}.next")
+        found.set_outputs(found.outputs[:count])
+        return found
 
     def copy_input(self, value: Value) -> Value:
+        """The argument, of its class."""
+        if value in self._states:
+            return self.target.add_input(value.type, value.name, "state", self._states[value])
         if value not in self._paths:
             return super().copy_input(value)
         return self.target.add_input(value.type, value.name, "weight", self._paths[value])

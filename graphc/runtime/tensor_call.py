@@ -258,6 +258,8 @@ class NativeCall:
     def __init__(self, record: TensorCall, context: Context, call: Callable[[list[Any]], list[Any] | None]):
         self._record, self._context = record, context
         self.call = call
+        self.compares = bool(record.contents)
+        """Whether blocks of memory must be unchanged."""
         self._allowed: tuple[int, Mapping[int, int]] | None = None
 
     def allow(self, threads: int, words: Mapping[int, int]) -> None:

@@ -42,7 +42,7 @@ class Backend:
         if (mode := named.get("mode")) is not None and mode not in (modes := list_mode_options()):
             raise ArgumentError(f"mode={mode!r}", remedy=f"one of {', '.join(map(repr, modes))}, all alike to graphc")
         options = checked(named.pop("options", None) or {})
-        whole: list[Callable[[list[Any]], list[Any]]] = []
+        whole: list[Program | Programs] = []
         written: set[int] = set()
 
         def training(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
@@ -163,9 +163,11 @@ def _differ(given: Any, example: Any) -> bool:
     return not plain or (given.dtype, given.dim()) != (example.dtype, example.dim())
 
 
-def _unboxed(program: Callable[[list[Any]], list[Any]]) -> Callable[..., list[Any]]:
+def _unboxed(program: Program | Programs) -> Callable[..., list[Any]]:
+    call = program.__call__
+
     def run(*args: Any) -> list[Any]:
-        return program(list(args))
+        return call([*args])
 
     return run
 

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,8 +25,9 @@ empty: Callable[..., torch.Tensor] = getattr(
     lambda sizes, strides, dtype: torch.empty_strided(sizes, strides, dtype=dtype),
 )
 """An uninitialised tensor; Dynamo's function takes half the time of torch.empty_strided."""
-MOST = 8
-"""Sizes of calls for which a program has native calls at a time: each has scratch memory of its own."""
+MOST, PATIENCE, REMEMBERED = 64, 1000, 1024
+"""How many native calls a program has at a time (each has scratch memory of its own), how many calls another one waits
+for its turn then, and of how many the calls are counted."""
 _VERSION, _CAPSULE = 1, b"dlpack_exchange_api"
 
 
@@ -73,68 +74,105 @@ def _reads(found: TensorLibrary, x: torch.Tensor) -> bool:
     )
 
 
-def unknown(_: list[Any]) -> None:
-    """The native call of a program that has none."""
+class Native:
+    """A native call of a program: for arguments of some sizes, with some weights."""
+
+    __slots__ = ("arrays", "bound", "call", "following", "native", "plan")
+
+    def __init__(self, plan: Any, bound: Bound | None, arrays: Any, native: NativeCall | None):
+        self.plan, self.bound, self.arrays, self.native = plan, bound, arrays, native
+        self.call: Callable[[list[Any]], list[Any] | None] = _none if native is None else native.call
+        """Gives None where the arguments are others."""
+        self.following: Native = self
+        """What is tried for the call behind one of this: calls of sizes or blocks that take turns come in an order."""
+
+
+def _none(_: list[Any]) -> None:
+    return None
+
+
+NONE = Native(None, None, None, None)
+"""The native call of a program that has none."""
 
 
 class Natives:
-    """The native calls of one program: for the sizes and weights of calls that are made twice in a row."""
+    """The native calls of one program, for what was called through Python before."""
 
     def __init__(self, program: Executable, weights: Weights):
         self._program, self._weights = program, weights
-        self._calls: dict[int, _Native] = {}
-        """By the identity of plans."""
-        self._arrays: Any = None
-        """What all of them are bound to."""
-        self._before: tuple[Any, Any] = (None, None)
-        """Plan and arrays of the call before."""
+        self._natives: dict[tuple[int, int], Native] = {}
+        """By the identity of plans and of bound arrays; one whose call is ``_none`` where there can be no other."""
+        self._counts: dict[tuple[int, int], int] = {}
+        """How often those without a native call were called."""
+        self._arrays: dict[int, Any] = {}
+        """The arrays that were bound last, by the identity of what they were made of."""
         self._is_possible = not program.interruptible and library() is not None and tensor_caller() is not None
 
     def after(
         self,
+        last: Native,
         plan: Any,
         bound: Bound,
         arrays: tuple[np.ndarray, ...],
         state: tuple[int, int],
         parts: Callable[[], Parts | None],
-    ) -> Callable[[list[Any]], list[Any] | None]:
-        """The native call for calls like the one that was just made through Python. ``state`` is how many threads may
-        be used, and what ``changes`` said before it; ``parts`` gives those of the plan, None where it can have none."""
+    ) -> Native:
+        """The native call for calls like the one that was just made through Python. ``last`` is that of the call
+        before. ``state`` is how many threads may be used, and what ``changes`` said before the call; ``parts`` gives
+        those of the plan, None where it can have none."""
         if not self._is_possible:
-            return unknown
-        if self._arrays is not arrays:
-            self._calls, self._arrays = {}, arrays
-        found = self._calls.get(id(plan))
+            return NONE
+        if self._arrays.get(id(bound)) is not arrays:
+            self._forget()
+            self._arrays[id(bound)] = arrays
+        key = id(plan), id(arrays)
+        found = self._natives.get(key)
         if found is None:
-            before, self._before = self._before, (plan, arrays)
-            if before[0] is not plan or before[1] is not arrays:
-                return unknown
-            if len(self._calls) >= MOST:
-                self._calls.clear()
-            found = self._calls[id(plan)] = self._made(plan, bound, arrays, parts())
-        if found.call is None:
-            return unknown
-        threads, count = state
-        found.call.allow(threads, quiet_words(count) if found.compares else {})
-        return found.call.call
+            if not self._is_wanted(key):
+                return NONE
+            found = self._natives[key] = self._made(plan, bound, arrays, parts())
+        if last is not NONE:
+            last.following = found
+        if found.native is not None:
+            threads, count = state
+            found.native.allow(threads, quiet_words(count) if found.native.compares else {})
+        return found
 
-    def _made(self, plan: Any, bound: Bound, arrays: tuple[np.ndarray, ...], parts: Parts | None) -> _Native:
+    def _is_wanted(self, key: tuple[int, int]) -> bool:
+        """Whether the second call of a kind was made; where others have taken all places, the ``PATIENCE``-th."""
+        if len(self._counts) >= REMEMBERED:
+            self._counts.clear()
+        count = self._counts[key] = self._counts.get(key, 0) + 1
+        if len(self._natives) < MOST:
+            return count > 1
+        if count < PATIENCE:
+            return False
+        self._natives.clear()
+        self._counts.clear()
+        return True
+
+    def _forget(self) -> None:
+        """Lets go of calls whose weights are gone, or were prepared again."""
+        known = {id(bound): bound for bound in self._weights.known()}
+        kept = {
+            key: native
+            for key, native in list(self._natives.items())  # other threads may add some meanwhile
+            if id(native.bound) in known and known[id(native.bound)].arrays is native.arrays
+        }
+        for native in kept.values():
+            native.following = native
+        self._natives = kept
+        self._arrays = {key: bound.arrays for key, bound in known.items() if key in self._arrays}
+
+    def _made(self, plan: Any, bound: Bound, arrays: tuple[np.ndarray, ...], parts: Parts | None) -> Native:
         caller, known = tensor_caller(), library()
         if caller is None or known is None or parts is None:
-            return _Native(plan, None, False)
+            return Native(plan, bound, arrays, None)
         sizes, inputs, results, count = parts
         look = self._weights.look(bound, arrays)
         given = [*inputs, *[Weight(*pair) for pair in look.places]]
         call = caller.bind(known, self._program, arrays, sizes, given, results, count, look.contents, look.check)
-        return _Native(plan, call, look.contents != 0)
-
-
-class _Native(NamedTuple):
-    plan: Any
-    """Kept, so that its identity stays its own."""
-    call: NativeCall | None
-    compares: bool
-    """Whether the contents of weights are compared."""
+        return Native(plan, bound, arrays, call)
 
 
 Parts = tuple[CallSizes, Sequence[Input], Sequence[Output], int]

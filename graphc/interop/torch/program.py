@@ -26,7 +26,7 @@ from graphc.interop.aten.graph import AtenGraph, Ref
 from graphc.interop.aten.run import Runner
 from graphc.interop.torch.fx import DTYPES, dtype_of
 from graphc.interop.torch.layout import Layout, exact_strides, is_dense, is_lazy, layout_of
-from graphc.interop.torch.native import Natives, Parts, empty, unknown
+from graphc.interop.torch.native import NONE, Native, Natives, Parts, empty
 from graphc.interop.torch.sizes import Sizes
 from graphc.interop.torch.weights import Weights
 from graphc.ir.graph.build import emit
@@ -100,8 +100,8 @@ class Program:
         """What calls do, by element types, sizes and strides of the arguments that are no weights."""
         self._threads = 0
         self._natives = Natives(self.program, self._weights)
-        self._native: Callable[[list[Any]], list[Any] | None] = unknown
-        """For calls like the last ones; it gives None where the call is another one."""
+        self._last: Native = NONE
+        """What the call before was, or would have been were it native."""
 
     def _traceable(self, graph: AtenGraph) -> Callable[..., list[Any]]:
         """The graph as a function of arrays that gives arrays, as they lie in memory."""
@@ -148,8 +148,11 @@ class Program:
         """The results for these arguments; the list is emptied."""
         if forward_ad._current_level >= 0:
             _check_tangents(args)
-        found = self._native(args)
-        return self._called(args) if found is None else found
+        native = self._last.following
+        if (found := native.call(args)) is None:
+            return self._called(args)
+        self._last = native
+        return found
 
     def _called(self, args: list[Any]) -> list[Any]:
         """The same through Python, for arguments of any sizes."""
@@ -172,7 +175,7 @@ class Program:
             addresses.append(result.data_ptr())
         if self._random is None:
             self.program.run_at(addresses, plan.sizes, arrays, lambda: self._arrays(given))
-            self._native = self._natives.after(plan, bound, arrays, state, lambda: self._parts(plan, args))
+            self._last = self._natives.after(self._last, plan, bound, arrays, state, lambda: self._parts(plan, args))
         else:
             with self._lock:
                 self._random[:] = torch.empty((), dtype=torch.int64).random_().item(), 0

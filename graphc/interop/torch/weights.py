@@ -74,6 +74,11 @@ class Weights:
                 found.seen = states
         return found
 
+    def known(self) -> list[Bound]:
+        """Those of the places that calls were given weights at, while these lie there."""
+        last = self._last
+        return [*self._bound.values(), *([] if last is None else [last])]
+
     def look(self, found: Bound, arrays: tuple[np.ndarray, ...]) -> Look:
         """How native code sees that these arrays of ``found`` are those of later calls."""
         comparison = found.comparison

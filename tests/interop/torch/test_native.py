@@ -53,7 +53,7 @@ def weights_of(size: int) -> tuple[Any, Any]:
 
 def is_native(run: Any, *args: Any) -> bool:
     given = list(args)
-    found = run._native(given)
+    found = run._last.following.call(given)
     assert (given == []) == (found is not None)
     return found is not None
 
@@ -134,8 +134,8 @@ def test_what_is_no_tensor_or_list_is_left_to_python():
         torch.zeros(2, dtype=torch.int32),
     ):
         assert not is_native(run, value)
-    assert run._native((torch.zeros(2),)) is None and run._native([]) is None
-    assert run._native([torch.zeros(2)] * 2) is None
+    assert run._last.call((torch.zeros(2),)) is None and run._last.call([]) is None
+    assert run._last.call([torch.zeros(2)] * 2) is None
 
 
 def test_a_fake_tensor_is_left_to_python():
@@ -189,13 +189,72 @@ def test_changes_that_another_program_has_found_are_seen():
             torch.testing.assert_close(run([x, w, b])[0], torch.addmm(b, x, w))
 
 
+def calls_through_python(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The programs that were called through Python since."""
+    found: list[Any] = []
+    usual: Callable[..., Any] = program.Program._called
+
+    def called(self: Any, args: list[Any]) -> Any:
+        found.append(self)
+        return usual(self, args)
+
+    monkeypatch.setattr(program.Program, "_called", called)
+    return found
+
+
+@pytest.mark.parametrize("watch", ["live", "frozen"])
+@torch.no_grad()
+def test_blocks_that_take_turns_are_called_natively(watch: str, monkeypatch: pytest.MonkeyPatch):
+    blocks, x = [weights_of(64) for _ in range(5)], torch.randn(2, 64)
+    run, made = product(watch, *blocks[0]), calls_through_python(monkeypatch)
+    for turn in range(8):
+        for w, b in blocks:
+            torch.testing.assert_close(run([x, w, b])[0], torch.addmm(b, x, w))
+        if turn == CALLS:
+            made.clear()
+    assert not made
+
+
+@torch.no_grad()
+def test_native_calls_do_not_keep_what_was_made_of_weights():
+    (w, b), x = weights_of(64), torch.randn(2, 64)
+    run = product("live", w, b)
+    first = weakref.ref(run._weights.made()[0])
+    w.mul_(2)
+    run([x, w, b])
+    gc.collect()
+    assert first() is None
+    for _ in range(CALLS):
+        run([x, w, b])
+    second = weakref.ref(run._weights.made()[0])
+    del w, b
+    others = weights_of(64)
+    for _ in range(CALLS):
+        run([x, *others])
+    gc.collect()
+    assert second() is None and is_native(run, x, *others)
+
+
+def test_when_there_are_many_others_wait_for_their_turn(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(native, "MOST", 2)
+    monkeypatch.setattr(native, "PATIENCE", 9)
+    x, made = torch.ones(1, 2), calls_through_python(monkeypatch)
+    run = program.Program(TRIPLE, [x], [None, x], (), "live")
+    for n in range(4):
+        made.clear()
+        given = torch.ones(9).as_strided((1, 2), (n + 2, 1))
+        for _ in range(12):
+            assert run([given])[1].tolist() == [[3.0, 3.0]]
+        assert len(made) == (9 if n == 2 else 2)
+
+
 def test_numbers_and_arguments_are_given_back():
     graph = AtenGraph("main", ["x", "n"], TRIPLE.steps, [Ref("y"), Ref("x"), Ref("y"), Ref("n"), 7])
     x = torch.ones(2)
     run = program.Program(graph, [x, 5], [x, x, x, 5, None], (), "live")
     for _ in range(CALLS):
         run([x, 5])
-    found = run._native([x, 5])
+    found = run._last.call([x, 5])
     assert found is not None and found[1] is x and found[2] is found[0] and found[3:] == run([x, 5])[3:]
     assert not is_native(run, x, 6) and not is_native(run, x, 2**70) and not is_native(run, x, True)
 
@@ -326,18 +385,6 @@ def test_models_are_called_natively_for_sizes_that_come_again(dynamic: bool):
         torch.testing.assert_close(run(x), model(x))
 
 
-def calls_through_python(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    found: list[Any] = []
-    usual: Callable[..., Any] = program.Program._called
-
-    def called(self: Any, args: list[Any]) -> Any:
-        found.append(self)
-        return usual(self, args)
-
-    monkeypatch.setattr(program.Program, "_called", called)
-    return found
-
-
 def test_training_runs_natively(monkeypatch: pytest.MonkeyPatch):
     torch._dynamo.reset()
     model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
@@ -382,7 +429,7 @@ def test_a_weight_that_is_stored_as_its_negative_is_read_as_its_value():
 def test_without_the_exchange_interface_calls_go_through_python(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(native, "library", lambda: None)
     run, x = tripled(torch.zeros(2)), torch.ones(2)
-    assert run._native is native.unknown and run([x])[1].tolist() == [3.0, 3.0]
+    assert run._last is native.NONE and run([x])[1].tolist() == [3.0, 3.0]
 
 
 def test_the_exchange_interface_is_not_trusted_where_it_is_another_one(monkeypatch: pytest.MonkeyPatch):

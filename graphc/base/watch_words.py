@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from types import CellType, FunctionType
 from typing import Any, NamedTuple
@@ -15,37 +15,32 @@ _WORD = 8
 
 
 class Watch(ctypes.Structure):
-    """A table of words as native code reads it: pairs of an address and what stood there."""
+    """A table of words as native code reads it: how many there are, then of each its address and what stood there."""
 
     _fields_ = (
-        ("words", ctypes.c_void_p),
-        ("count", ctypes.c_int64),
+        ("words", ctypes.POINTER(ctypes.c_uint64)),
         *((name, ctypes.c_void_p) for name in ("yes", "no", "incref")),  # what the native ``same`` answers
     )
 
     def __init__(self) -> None:
         super().__init__()
-        self._owned: tuple[Any, ...] = ()
+        self.set({}, ())
 
-    def set(self, words: dict[int, int], owned: Iterable[Any]) -> ctypes.Array[ctypes.c_uint64]:
+    def set(self, words: Mapping[int, int], owned: Iterable[Any]) -> ctypes.Array[ctypes.c_uint64]:
         """Watches other words; ``owned`` are the objects that they are part of and refer to. Returns the table."""
         flat = [number for pair in words.items() for number in pair]
-        table = (ctypes.c_uint64 * len(flat))(*flat)
-        before = self._owned
-        # NOTE: another thread may compare between two of these lines: it must not see a table that is gone, nor run
-        # over the end of one.
-        self._owned = (table, before, *owned)
-        self.count = 0
-        self.words = ctypes.addressof(table)
-        self.count = len(words)
-        self._owned = (table, *owned)
+        table = (ctypes.c_uint64 * (len(flat) + 1))(len(words), *flat)
+        table.owned = tuple(owned)  # type: ignore[attr-defined]
+        # NOTE: other threads compare and set words meanwhile, and so does this one where objects are collected here: a
+        # table takes the place of the one before in one step, which also keeps it alive.
+        self.words = table
+        self._table = table
         return table
 
     def same(self) -> bool:
         """Whether every word is what it was."""
-        owned = self._owned
-        table = owned[0] if owned else ()
-        return all(word_at(table[i]) == table[i + 1] for i in range(0, len(table), 2))
+        table = self._table
+        return all(word_at(table[i]) == table[i + 1] for i in range(1, len(table), 2))
 
 
 class Layout(NamedTuple):
@@ -127,7 +122,7 @@ class Words:
         address = id(table) + (layout().version or 0)
         if self._asked.get(address) != count or word_at(address) != self.found[address]:
             return None
-        return 2 * list(self.found).index(address) + 1
+        return 2 * list(self.found).index(address) + 2
 
     def entry(self, table: dict[Any, Any], name: Any) -> bool:
         """Watches one entry of a dictionary, whatever happens to the others; or that there is none."""

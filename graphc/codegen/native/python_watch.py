@@ -10,8 +10,9 @@ _PAIR = "{ ptr, i64 }"
 
 def same(w: Writer) -> None:
     """Whether every watched word is what it was. They are read in order: one may tell that those behind it are gone."""
-    words, count = w.get("ptr", "%watch", "Watch.words"), w.get("i64", "%watch", "Watch.count")
-    stop = w.place(_PAIR, words, count)
+    table = w.get("ptr", "%watch", "Watch.words")
+    words = w.offset(table, 8)
+    stop = w.place(_PAIR, words, w.load("i64", table))
     w.go("loop")
     w.label("loop")
     # NOTE: a loop over addresses, not numbers, for it runs with each call, over hundreds of words of a large model.

@@ -15,6 +15,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from graphc.base.assumptions import Assumptions
 from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError, UnsupportedError
+from graphc.base.location import UNKNOWN
+from graphc.base.location import at as located
 from graphc.base.locks import Lock
 from graphc.base.shape_patterns import Number, ShapePatterns
 from graphc.base.size import SizeNumber, at
@@ -83,14 +85,15 @@ class Program:
         count = len(graph.output) - len(self._written)
         self._results = _results(graph, outputs[:count], examples, sizes)
         self._patterns = ShapePatterns([a.shape for a in self._arguments], graph.inputs)
-        traced = trace_function(
-            self._traceable(graph),
-            [a.leaf() for a in self._arguments],
-            name=graph.name,
-            patterns=self._patterns,
-            modules=(),
-            assumptions=self.assumptions,
-        )
+        with located(UNKNOWN):  # NOTE: the line of whoever compiles says nothing, and would be part of digests.
+            traced = trace_function(
+                self._traceable(graph),
+                [a.leaf() for a in self._arguments],
+                name=graph.name,
+                patterns=self._patterns,
+                modules=(),
+                assumptions=self.assumptions,
+            )
         # NOTE: the memory of a weight is read whenever it is prepared; another one would be a copy of what it was once.
         dense = {i for i in weights if is_dense(examples[i]) and not is_lazy(examples[i])}
         self._compile(traced, dense, watch)

@@ -10,6 +10,7 @@ import pytest
 
 from graphc.errors import CompileError, IndexRangeError, ShapeError
 from graphc.interop.aten.graph import AtenGraph, Ref, Step
+from graphc.ir.graph import text
 from graphc.runtime import threads
 from tests.runtime.threaded import thread_count
 
@@ -49,6 +50,13 @@ def test_an_argument_that_lies_in_another_order_than_the_example_is_copied():
     run = tripled(torch.zeros(2, 3))
     for x in (torch.randn(2, 3), torch.randn(3, 2).t(), torch.randn(4, 6)[::2, ::2], torch.randn(2, 1).expand(2, 3)):
         assert torch.equal(run(x), x * 3)
+
+
+def test_a_program_does_not_depend_on_the_line_that_compiles_it():
+    x = torch.ones(2, 3).t()
+    first = program.Program(TRIPLE, [x], [None, x], (), "live")
+    second = program.Program(TRIPLE, [x], [None, x], (), "live")
+    assert text.print_graph(first.graph) == text.print_graph(second.graph), "or the cache would not find it"
 
 
 def test_the_list_of_arguments_is_emptied_and_results_are_new_each_time():

@@ -8,6 +8,8 @@ from typing import Any
 
 from graphc.base.location import UNKNOWN, Location
 
+AUTOCAST = "higher_order.wrap_with_autocast"
+"""Its second argument is an element type, which is not read: regions for which it means something are refused."""
 WITHOUT_MEANING = frozenset({"device", "layout", "pin_memory", "memory_format", "generator"})
 """Arguments of operators that say where and how memory lies, which is graphc's own matter: graphs lack them."""
 

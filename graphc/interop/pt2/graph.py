@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.base.errors import ArtifactError
 from graphc.base.location import Location
-from graphc.interop.aten.graph import WITHOUT_MEANING, AtenGraph, Ref, Step
+from graphc.interop.aten.graph import AUTOCAST, WITHOUT_MEANING, AtenGraph, Ref, Step
 from graphc.interop.pt2.fields import Field
 from graphc.interop.pt2.types import element_type
 
@@ -73,11 +73,12 @@ class _Reader:
     def _node(self, field: Field) -> None:
         parts = field.record("target inputs outputs metadata", "is_hop_single_tensor_return name")
         place = place_of(parts["metadata"])
+        target = _target(parts["target"])
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         for entry in parts["inputs"].items():
             named = entry.record("name arg", "kind")
-            value = self._argument(named["arg"])
+            value = None if target == AUTOCAST and len(args) == 1 else self._argument(named["arg"])
             if value is _NOTHING:
                 continue
             name = named["name"].text()
@@ -87,7 +88,7 @@ class _Reader:
                 raise ArtifactError(f"{named['name'].path}: argument {name[:60]!r} is given twice")
             elif name not in WITHOUT_MEANING:
                 kwargs[name] = value
-        step = Step("", _target(parts["target"]), tuple(args), kwargs, place)
+        step = Step("", target, tuple(args), kwargs, place)
         self._add(step, parts)
 
     def _add(self, step: Step, parts: dict[str, Field]) -> None:

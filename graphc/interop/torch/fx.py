@@ -15,7 +15,7 @@ from graphc.base import dtypes
 from graphc.base.dtypes import DType
 from graphc.base.errors import UnsupportedError
 from graphc.base.location import UNKNOWN, Location
-from graphc.interop.aten.graph import WITHOUT_MEANING, AtenGraph, Ref, Step
+from graphc.interop.aten.graph import AUTOCAST, WITHOUT_MEANING, AtenGraph, Ref, Step
 from graphc.tensors.tensor import Tensor
 
 DTYPES = {
@@ -52,7 +52,10 @@ def read_node(node: fx.Node) -> Step:
     place = place_of(node)
     try:
         _check_layout(node)
-        args = tuple([_argument(a) for a in node.args if not isinstance(a, _PLACES)])
+        given = [a for a in node.args if not isinstance(a, _PLACES)]
+        if target_of(node.target) == AUTOCAST:
+            given[1] = None
+        args = tuple(map(_argument, given))
         kwargs = {k: _argument(v) for k, v in node.kwargs.items() if k not in WITHOUT_MEANING}
     except UnsupportedError as error:
         error.where, error.origin = str(node.format_node()), place.describe()

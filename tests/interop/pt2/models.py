@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
+from torch._higher_order_ops.scan import scan
 from torch.export import Dim
 from torch.utils import _pytree
 
@@ -131,6 +132,17 @@ class Twice(nn.Module):
         return x * y.reshape(x.shape[0], 2, -1).sum(1)
 
 
+class Unmixed(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", enabled=False):
+            return x @ x.mT
+
+
+class Scanned(nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        return scan(lambda carry, row: (carry * 0.5 + row, carry * row), torch.ones_like(x[0]), x, dim=0)
+
+
 def samples() -> dict[str, Sample]:
     """The models by name, with weights that are the same each time."""
     torch.manual_seed(0)
@@ -155,6 +167,8 @@ def samples() -> dict[str, Sample]:
         "twice": Sample(Twice(), (x(3, 2), x(6, 2)), {}, {"x": {0: batch}, "y": {0: 2 * batch}}, (x(5, 2), x(10, 2))),
         "even": Sample(Even(), (x(4, 3),), {}, {"x": {0: Dim.AUTO}}, (x(6, 3),)),
         "views": Sample(Views(), (x(2, 6),)),
+        "unmixed": Sample(Unmixed(), (x(3, 4),)),
+        "scanned": Sample(Scanned(), (x(4, 3),)),
     }
     return {name: sample._replace(model=sample.model.eval()) for name, sample in found.items()}
 

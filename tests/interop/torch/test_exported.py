@@ -339,3 +339,18 @@ def test_a_failed_export_is_an_error_of_graphc_with_pytorchs_reason():
     with pytest.raises(UnsupportedError, match=r"cannot export _Asks: .*data-dependent") as error:
         graphc.from_torch(_Asks(), (torch.ones(2),))
     assert error.value.__cause__ is not None
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_a_region_of_autocast_is_read_where_it_is_off_and_refused_where_it_is_on(enabled: bool):
+    class Region(nn.Module):
+        def forward(self, x: Any) -> Any:
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+                return x @ x.mT
+
+    x = torch.randn(3, 4)
+    if enabled:
+        with pytest.raises(UnsupportedError, match="bfloat16|autocast"):
+            graphc.from_torch(Region(), (x,))(tensor(x))
+    else:
+        same(graphc.from_torch(Region(), (x,))(tensor(x)), Region()(x), 1e-6, "region")

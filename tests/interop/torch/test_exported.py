@@ -350,7 +350,7 @@ def test_a_region_of_autocast_is_read_where_it_is_off_and_refused_where_it_is_on
 
     x = torch.randn(3, 4)
     if enabled:
-        with pytest.raises(UnsupportedError, match="bfloat16|autocast"):
+        with pytest.raises(UnsupportedError, match=r"bfloat16|autocast"):
             graphc.from_torch(Region(), (x,))(tensor(x))
     else:
         same(graphc.from_torch(Region(), (x,))(tensor(x)), Region()(x), 1e-6, "region")

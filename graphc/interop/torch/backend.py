@@ -146,7 +146,8 @@ def _is_plain(inputs: Sequence[Any], examples: Sequence[Any]) -> bool:
         return False
     try:
         effects = (
-            *(metadata.mutated_inp_runtime_indices, metadata.num_outputs_aliased, metadata.num_intermediate_bases),
+            *(metadata.mutated_inp_runtime_indices, metadata.mutated_graph_handled_indices),
+            *(metadata.num_outputs_aliased, metadata.num_intermediate_bases),
             *(metadata.dynamic_outputs, metadata.tokens, metadata.is_rng_op_functionalized),
             *(metadata.num_graphsafe_rng_states, metadata.grad_enabled_mutation is not None),
         )

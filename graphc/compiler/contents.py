@@ -144,6 +144,11 @@ class _Watch:
                     low, high = other.pages
                     other.may_differ |= low < stop and start < high
 
+    def all_may_differ(self) -> None:
+        """Has all contents compared in their next looks."""
+        for content in list(self._contents):
+            content.may_differ = True
+
     def after_fork(self) -> None:
         """Called in the child, whose pages nobody watches."""
         for content in list(self._contents):
@@ -174,8 +179,18 @@ class Comparison:
             _state[0] = 1
             try:
                 self._look()
+            except BaseException:  # Ctrl-C, too
+                self._not_known()
+                raise
             finally:
                 _state[0] = 0
+
+    def _not_known(self) -> None:
+        """Counts all contents as other ones: which were was found, or not, and is lost."""
+        for content in self.contents:
+            content.counter[0] += 1
+        _state[1] += 1
+        _watch.all_may_differ()
 
     def _look(self) -> None:
         if self._large:

@@ -7,6 +7,7 @@ import gc
 import mmap
 import os
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -207,3 +208,25 @@ def test_words_tell_that_something_was_found_or_that_somebody_compares():
     comparison.look()
     assert seen == [False] and same()
     assert Comparison([Content(np.zeros(contents.LARGE, np.int8))]).table == 0
+
+
+@pytest.mark.parametrize("size", [100, contents.LARGE], ids=["small", "large"])
+def test_a_write_is_seen_by_all_behind_a_look_that_was_interrupted(size: int, monkeypatch: pytest.MonkeyPatch):
+    array = np.ones(size)
+    content = Content(array)
+    comparison, other = Comparison([content]), Comparison([content])
+    for _ in range(contents.QUIET + 1):
+        (before,), changes = counts(comparison), contents.changes()
+    other.look()
+    array[3] = 2
+
+    def interrupted(self: Any) -> None:
+        self._function(self.address)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(contents._Reading, "read", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            comparison.look()
+    assert contents.changes() > changes
+    assert counts(other)[0] > before

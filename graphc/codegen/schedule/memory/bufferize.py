@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -27,6 +28,8 @@ _ORDERS: tuple[Callable[[Interval, int], tuple], ...] = (
     lambda i, size: (-(i.last - i.first), -size, i.first),
     lambda i, size: (i.first, -size),
 )
+_FEW = 512
+"""Of so many temporaries numpy takes longer to place one than a loop over all does."""
 
 
 def plan_memory(program: Program, costs: MemoryCosts = DEFAULT.memory) -> Program:
@@ -66,6 +69,29 @@ def _scratch_bytes(program: Program, call: Call) -> Any:
 
 def _place(ordered: list[Interval], sizes: dict[str, int]) -> tuple[dict[str, int], int]:
     """Best fit: the smallest gap that holds the temporary among those alive at the same time."""
+    return (_place_few if len(ordered) <= _FEW else _place_many)(ordered, sizes)
+
+
+def _place_few(ordered: list[Interval], sizes: dict[str, int]) -> tuple[dict[str, int], int]:
+    places: dict[str, int] = {}
+    placed: list[tuple[int, int, int, int, int]] = []
+    """(begin, number, end, first, last) of each, in this order."""
+    top = 0
+    for number, (storage, first, last) in enumerate((i.storage, i.first, i.last) for i in ordered):
+        size = sizes[storage.name]
+        free, best, least = 0, -1, -1
+        for begin, _, end, since, until in placed:
+            if since <= last and until >= first:
+                if size <= begin - free and (best < 0 or begin - free < least):
+                    best, least = free, begin - free
+                free = max(free, end)
+        offset = places[storage.name] = free if best < 0 else best
+        insort(placed, (offset, number, offset + size, first, last))
+        top = max(top, offset + size)
+    return places, top
+
+
+def _place_many(ordered: list[Interval], sizes: dict[str, int]) -> tuple[dict[str, int], int]:
     offsets = np.zeros(len(ordered), np.int64)
     ends = np.zeros(len(ordered), np.int64)
     first, last = (np.array([getattr(i, name) for i in ordered], np.int64) for name in ("first", "last"))

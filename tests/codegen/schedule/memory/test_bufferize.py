@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from graphc.base.dtypes import float32, uint8
 from graphc.codegen.machine.costs import MemoryCosts
 from graphc.codegen.machine.target import target_named
+from graphc.codegen.schedule.memory import bufferize
 from graphc.codegen.schedule.memory.bufferize import plan_memory
-from graphc.codegen.schedule.memory.liveness import intervals, peak
+from graphc.codegen.schedule.memory.liveness import Interval, intervals, peak
 from graphc.ir.kernel.statements import ALIGNMENT, Buffer, Call, Kernel, Program, Storage, aligned
 from tests.native import lowered, scheduled
 from tests.passes.graph_text import graph_of
@@ -70,6 +71,14 @@ def test_alignment():
 def test_a_program_without_temporaries_has_no_arena():
     graph = graph_of("graph @g(%x: f32[8]) -> (f32[8]) {\n  %e = exp(%x) : f32[8]\n  return %e\n}")
     assert scheduled(lowered(graph), target_named("avx512")).arena == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6), st.integers(0, 9)), max_size=40))
+def test_few_temporaries_get_the_places_that_many_would(found):
+    storages = [Storage(f"t{i}", float32, (16 * size,), "temporary") for i, (*_, size) in enumerate(found)]
+    live = [Interval(s, first, first + more) for s, (first, more, _) in zip(storages, found, strict=True)]
+    sizes = {s.name: s.nbytes for s in storages}
+    assert bufferize._place_few(live, sizes) == bufferize._place_many(live, sizes)
 
 
 def test_a_plan_is_the_same_every_time():

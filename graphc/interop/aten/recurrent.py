@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphc.autograd.transforms import vjp
+from graphc.base.dtypes import uint8
 from graphc.base.errors import UnsupportedError
 from graphc.interop.aten.registry import rule
 from graphc.nn import functional as F
 from graphc.nn.functional.recurrent import recurrent_cell, recurrent_layer, stacked
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors import creation
 from graphc.tensors.free_functions import cat
 from graphc.tensors.tensor import Tensor
+
+_LSTM = 2
+"""How PyTorch numbers the kinds of recurrent layers."""
 
 
 def _layers(
@@ -85,3 +92,75 @@ def lstm_cell(
     b_hh: Tensor | None = None,
 ) -> tuple[Tensor, ...]:
     return recurrent_cell("LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
+
+
+@rule("mkldnn_rnn_layer")
+def mkldnn_rnn_layer(
+    input: Tensor,
+    weight0: Tensor,
+    weight1: Tensor,
+    weight2: Tensor,
+    weight3: Tensor,
+    hx_: Tensor,
+    cx_: Tensor,
+    reverse: bool,
+    batch_sizes: Sequence[int],
+    mode: int,
+    hidden_size: int,
+    num_layers: int,
+    has_biases: bool,
+    *rest: Any,
+) -> tuple[Tensor, ...]:
+    """One direction of one layer, steps first. The last result serves PyTorch's own backward pass."""
+    if mode != _LSTM or batch_sizes or num_layers != 1 or any(rest[:2]):
+        raise UnsupportedError("a layer of a recurrent network that is none of an LSTM on whole sequences, steps first")
+    params = (weight0, weight1, weight2, weight3, hx_, cx_)
+    return *_one_layer(input, params, reverse, has_biases), creation.zeros(0, dtype=uint8)
+
+
+def _one_layer(
+    x: Tensor, params: Sequence[Tensor], reverse: bool, has_biases: bool, outputs: Sequence[bool] = (True,) * 3
+) -> tuple[Tensor, ...]:
+    """Those of the outputs, the last hidden and the last cell state that are wanted."""
+    *weights, hidden, cell = params
+    first = tuple([s.reshape(x.shape[1], hidden.shape[-1]) for s in (hidden, cell)])
+    weights = weights if has_biases else weights[:2]
+    found, last = recurrent_layer("LSTM", x, first, *weights, reverse=reverse)
+    results = (found, *[s.reshape(hidden.shape) for s in last])
+    return tuple([r for r, wanted in zip(results, outputs, strict=True) if wanted])
+
+
+@rule("mkldnn_rnn_layer_backward")
+def mkldnn_rnn_layer_backward(
+    input: Tensor,
+    weight1: Tensor,
+    weight2: Tensor,
+    weight3: Tensor,
+    weight4: Tensor,
+    hx_: Tensor,
+    cx_tmp: Tensor,
+    output: Tensor,
+    hy_: Tensor,
+    cy_: Tensor,
+    grad_output: Tensor | None,
+    grad_hy: Tensor | None,
+    grad_cy: Tensor | None,
+    reverse: bool,
+    mode: int,
+    hidden_size: int,
+    num_layers: int,
+    has_biases: bool,
+    *rest: Any,
+) -> tuple[Tensor, ...]:
+    """The gradients of the first seven; the layer is computed again."""
+    if mode != _LSTM or num_layers != 1 or any(rest[1:4]):
+        raise UnsupportedError("a layer of a recurrent network that is none of an LSTM on whole sequences, steps first")
+    given = (grad_output, grad_hy, grad_cy)
+    outputs = [g is not None for g in given]
+
+    def layer(x: Tensor, *params: Tensor) -> tuple[Tensor, ...]:
+        return _one_layer(x, params, reverse, has_biases, outputs)
+
+    primals = (input, weight1, weight2, weight3, weight4, hx_, cx_tmp)
+    with no_grad():
+        return tuple(vjp(layer, *primals)[1](tuple([g for g in given if g is not None])))

@@ -27,6 +27,8 @@ TORCH, ERROR = "torch", "error"
 REFUSING = 'options={"fallback": "error"}'
 _INNER = ("graphc", "torch", "contextlib")
 """Packages whose frames are none of the user."""
+_WORKSPACES = {"aten.mkldnn_rnn_layer.default": 3}
+"""Results of operators that PyTorch's kernels alone can make, by their numbers."""
 NAMED = 8
 """Operators that a warning names at most."""
 Compiler = Callable[[fx.GraphModule, Sequence[Any], Collection[int]], Callable[..., Any]]
@@ -255,6 +257,8 @@ def refusal(node: fx.Node) -> str:
         target = read_node(node).target
     except UnsupportedError as error:
         return error.what
+    if any(u.args[1:] == (_WORKSPACES.get(target),) and u.users for u in node.users):
+        return "PyTorch's backward operator needs what its own kernel keeps"
     return "" if find(target) else "not among the operators that graphc computes"
 
 

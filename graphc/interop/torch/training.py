@@ -19,6 +19,7 @@ UNREAD = {
     aten.log_sigmoid_backward.default: (2,),
     aten.max_pool2d_with_indices_backward.default: (7,),
     aten.max_pool3d_with_indices_backward.default: (7,),
+    aten.mkldnn_rnn_layer_backward.default: (22,),
     aten.nll_loss2d_backward.default: (6,),
     aten.nll_loss_backward.default: (6,),
 }

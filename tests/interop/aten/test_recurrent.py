@@ -33,6 +33,33 @@ def test_an_operator_gives_what_pytorch_gives(sample: Sample):
     check(sample)
 
 
+def layer_of(reverse: bool, *more: object) -> Sample:
+    """One direction of a layer as PyTorch's kernel for CPUs takes it."""
+    return ("mkldnn_rnn_layer", X, *LAYER, H[None], H[None] * 2, reverse, [], 2, 3, 1, True, False, False, *more)
+
+
+def _backward_of(reverse: bool, *more: object) -> Sample:
+    """Its backward operator, after what the kernel has kept."""
+    x, *weights, h, c = [t.clone() for t in (X, *LAYER, H[None], H[None] * 2)]
+    out, hy, cy, kept = torch.ops.aten.mkldnn_rnn_layer(*layer_of(reverse, True)[1:])
+    rest = (reverse, 2, 3, 1, True, True, False, [], False, kept)
+    return ("mkldnn_rnn_layer_backward", x, *weights, h, c, out, hy, cy, out * 2, hy, cy + 1, *rest)
+
+
+FIRST: list[Sample] = [layer_of(reverse, False) for reverse in (False, True)]
+MORE: list[Sample] = [_backward_of(reverse) for reverse in (False, True)]
+
+
+@pytest.mark.parametrize("sample", FIRST, ids=lambda sample: sample[0])
+def test_a_layer_of_pytorch_s_kernel(sample: Sample):
+    check(sample, 3)
+
+
+@pytest.mark.parametrize("sample", MORE, ids=lambda sample: sample[0])
+def test_its_backward_operator(sample: Sample):
+    check(sample)
+
+
 def test_a_layer_is_one_scan_whatever_its_length():
     lstm = find("aten.lstm.input")
     assert lstm is not None
@@ -51,3 +78,7 @@ def test_parameters_of_no_known_layer_are_refused():
     assert lstm is not None
     with pytest.raises(UnsupportedError, match="3 parameters"):
         lstm(graphc.ones(3, 2, 4), [], [graphc.ones(1)] * 3, True, 1, 0.0, False, False, False)
+    layer = find("aten.mkldnn_rnn_layer.default")
+    assert layer is not None
+    with pytest.raises(UnsupportedError, match="none of an LSTM"):
+        layer(*[graphc.ones(3, 2, 4)] * 7, False, [], 3, 3, 1, True, False, False, False)

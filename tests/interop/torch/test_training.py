@@ -167,3 +167,33 @@ def test_what_pytorch_computes_of_a_backward_pass_reads_all_that_it_keeps():
     with pytest.warns(FallbackWarning, match="bfloat16"):
         (found,) = torch.autograd.grad(torch.compile(attention, backend="graphc")(x, y), x)
     torch.testing.assert_close(found, *torch.autograd.grad(attention(x, y), x), rtol=2e-2, atol=2e-2)
+
+
+@pytest.fixture
+def recurrent():
+    """Dynamo captures recurrent layers."""
+    with torch._dynamo.config.patch(allow_rnn=True):
+        yield
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_recurrent_layers_are_native(kind: str, recurrent: None):
+    model = getattr(nn, kind)(3, 4, bidirectional=True, batch_first=True)
+    compiled = torch.compile(model, backend="graphc", fullgraph=True, options={"fallback": "error"})
+    with torch.no_grad():
+        x = torch.rand(2, 5, 3)
+        torch.testing.assert_close(compiled(x), model(x))
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.filterwarnings("ignore::graphc.errors.FallbackWarning")
+def test_a_recurrent_layer_is_trained(check: bool, recurrent: None):
+    """With ``check`` PyTorch computes layers in training: its backward operator needs what its own kernel keeps."""
+    model = nn.LSTM(3, 4)
+    options = {"check": True} if check else {"fallback": "error"}
+    compiled = torch.compile(model, backend="graphc", options=options)
+    x = torch.rand(5, 2, 3, requires_grad=True)
+    for _ in range(2):
+        losses = [m(x)[0].square().sum() + m(x)[1][1].sum() for m in (compiled, model)]
+        ours, theirs = (torch.autograd.grad(loss, [x, *model.parameters()]) for loss in losses)
+        torch.testing.assert_close(ours, theirs)

@@ -16,6 +16,8 @@ _CGROUP = Path("/sys/fs/cgroup")
 _count = 0
 _is_chosen = False
 """Whether ``set_num_threads`` has been called."""
+followed = 0
+"""What ``follow`` was called with last; 0 once another number was set."""
 
 
 class _Record(ctypes.Structure):
@@ -53,13 +55,20 @@ def set_num_threads(count: int) -> None:
 def follow(count: int) -> None:
     """Uses as many threads as another library does, in whose place graphc computes, unless ``set_num_threads`` or
     GRAPHC_THREADS has said how many."""
+    global followed
     if not _is_chosen and not config.read().threads:
         _use(min(max(count, 1), MAX_THREADS))
+    followed = count
+
+
+def words() -> dict[int, int]:
+    """Where in memory stands how many threads calls may use, and what stands there."""
+    return {ADDRESS + _Record.count.offset: _record.count}
 
 
 def _use(count: int) -> None:
-    global _count
-    _count = count
+    global _count, followed
+    _count, followed = count, 0
     if connected():
         _record.count = count
 

@@ -22,7 +22,7 @@ from graphc.runtime.tensor_call import Input, NativeCall, Output, TensorLibrary,
 empty: Callable[..., torch.Tensor] = getattr(
     import_module("torch._C._dynamo.guards"),
     "_empty_strided_cpu",
-    lambda sizes, strides, dtype: torch.empty_strided(sizes, strides, dtype=dtype),
+    lambda sizes, strides, dtype: torch.empty_strided(sizes, strides, dtype=dtype, device="cpu"),
 )
 """An uninitialised tensor; Dynamo's function takes half the time of torch.empty_strided."""
 MOST, PATIENCE, REMEMBERED = 64, 1000, 1024
@@ -61,8 +61,9 @@ def library() -> TensorLibrary | None:
 def _reads_as_expected(found: TensorLibrary) -> bool:
     # NOTE: graphs are compiled while PyTorch makes fake tensors only.
     with _disable_current_modes():
-        samples = (torch.zeros(3, 4)[1:, ::2], torch.zeros(2, dtype=torch.int64), torch.tensor(True))
-        return all(_reads(found, x) for x in (*samples, torch.nn.Parameter(torch.zeros(2, 3).t())))
+        number, flag = torch.zeros(2, dtype=torch.int64, device="cpu"), torch.tensor(True, device="cpu")
+        block, parameter = torch.zeros(3, 4, device="cpu"), torch.nn.Parameter(torch.zeros(2, 3, device="cpu").t())
+        return all(_reads(found, x) for x in (number, flag, block[1:, ::2], parameter))
 
 
 def _reads(found: TensorLibrary, x: torch.Tensor) -> bool:
@@ -114,12 +115,12 @@ class Natives:
         plan: Any,
         bound: Bound,
         arrays: tuple[np.ndarray, ...],
-        state: tuple[int, int],
+        state: tuple[int, dict[int, int], int],
         parts: Callable[[], Parts | None],
     ) -> Native:
         """The native call for calls like the one that was just made through Python. ``last`` is that of the call
-        before. ``state`` is how many threads may be used, and what ``changes`` said before the call; ``parts`` gives
-        those of the plan, None where it can have none."""
+        before. ``state`` is how many threads may be used, words that say so, and what ``changes`` said before the call;
+        ``parts`` gives those of the plan, None where it can have none."""
         if not self._is_possible:
             return NONE
         if self._arrays.get(id(bound)) is not arrays:
@@ -134,8 +135,8 @@ class Natives:
         if last is not NONE:
             last.following = found
         if found.native is not None:
-            threads, count = state
-            found.native.allow(threads, quiet_words(count) if found.native.compares else {})
+            threads, words, count = state
+            found.native.allow(threads, words | quiet_words(count) if found.native.compares else words)
         return found
 
     def _is_wanted(self, key: tuple[int, int]) -> bool:

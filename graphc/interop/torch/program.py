@@ -101,7 +101,6 @@ class Program:
         self._all_made = len(self._made) == len(self._results)
         self._plans: dict[Any, _Plan] = {}
         """What calls do, by element types, sizes and strides of the arguments that are no weights."""
-        self._threads = 0
         self._natives = Natives(self.program, self._weights)
         self._last: Native = NONE
         """What the call before was, or would have been were it native."""
@@ -159,10 +158,9 @@ class Program:
 
     def _called(self, args: list[Any]) -> list[Any]:
         """The same through Python, for arguments of any sizes."""
-        if (count := _thread_count()) != self._threads:
-            self._threads = count
+        if (count := _thread_count()) != threads.followed:
             threads.follow(count)
-        state = count, changes()
+        state = count, threads.words(), changes()
         given = [args[i] for i in self._inputs]
         key = tuple([x if type(x) is int else (x.dtype, x.shape, x.stride(), is_lazy(x)) for x in given])
         plan = self._plans.get(key) or self._planned(key, args)

@@ -295,6 +295,24 @@ def test_native_calls_follow_the_number_of_threads(monkeypatch: pytest.MonkeyPat
             torch.set_num_threads(before)
 
 
+def test_programs_use_as_many_threads_as_pytorch_whatever_others_used(monkeypatch: pytest.MonkeyPatch):
+    before, x = torch.get_num_threads(), torch.ones(8)
+    with thread_count(2):
+        monkeypatch.setattr(threads, "_is_chosen", False)
+        monkeypatch.delenv("GRAPHC_THREADS", raising=False)
+        try:
+            torch.set_num_threads(3)
+            first, second = tripled(x), tripled(x)
+            torch.set_num_threads(1)
+            first([x])
+            torch.set_num_threads(3)
+            assert not is_native(second, x)
+            second([x])
+            assert threads.get_num_threads() == 3 and is_native(second, x) and is_native(first, x) is False
+        finally:
+            torch.set_num_threads(before)
+
+
 def test_an_index_out_of_range_is_an_error_of_a_native_call():
     graph = AtenGraph("main", ["w", "i"], [Step("y", "aten.embedding.default", (Ref("w"), Ref("i")))], [Ref("y")])
     w, i = torch.randn(4, 3), torch.tensor([1, 3])
@@ -438,3 +456,8 @@ def test_the_exchange_interface_is_not_trusted_where_it_is_another_one(monkeypat
     monkeypatch.setattr(native, "_VERSION", 1)
     monkeypatch.delattr(torch.Tensor, "__dlpack_c_exchange_api__")
     assert native.library.__wrapped__() is None
+
+
+def test_the_exchange_interface_is_found_whatever_the_default_device_is():
+    with torch.device("meta"):
+        assert native.library.__wrapped__() is not None

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from graphc.base.errors import UnsupportedError
 from graphc.interop.aten.registry import rule, same
 from graphc.nn import functional as F
+from graphc.tensors import creation, functions
 from graphc.tensors import free_functions as free
-from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
 
 same("permute flip roll diagonal diag_embed tril triu unsqueeze rot90 cat stack narrow chunk")
@@ -31,6 +34,24 @@ def view(self: Tensor, size: Sequence[int], stride: Any = None) -> Tensor:
 @rule("_reshape_copy")
 def reshape_copy(self: Tensor, size: Sequence[int]) -> Tensor:
     return self.reshape(tuple(size)).clone()
+
+
+@rule("as_strided_scatter")
+def as_strided_scatter(
+    self: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
+    """``src`` lies in a copy of the tensor from an offset on by strides; no element may be written twice, for then any
+    value could be the last."""
+    numbers = (*self.shape, *size, *stride, storage_offset or 0)
+    if not all(isinstance(n, int) for n in numbers):
+        raise UnsupportedError("as_strided_scatter with sizes that are open")
+    steps = np.array(stride, np.int64).reshape(-1, *(1,) * len(size))
+    places = ((storage_offset or 0) + (np.indices(size) * steps).sum(0)).reshape(-1)
+    if len(np.unique(places)) < len(places):
+        raise UnsupportedError("as_strided_scatter of elements that overlap")
+    found = self.reshape(-1).clone()
+    found[creation.tensor(places)] = src.reshape(-1)
+    return found.reshape(self.shape)
 
 
 @rule("alias", "lift_fresh", "lift", "resolve_conj", "resolve_neg")

@@ -23,6 +23,8 @@ SAMPLES: list[Sample] = [
     ("meshgrid", [X[0, 0], X[0, :, 0].clone()]),
     ("meshgrid.indexing", [X[0, 0], X[0, :, 0].clone()], {"indexing": "xy"}),
     ("as_strided", X, [2, 2], [4, 2], 3),
+    ("as_strided_scatter", X, torch.ones(2, 2), [2, 2], [4, 2], 3),
+    ("as_strided_scatter", torch.zeros(12), X[0], [3, 4], [1, 3]),
     ("reshape", X, [-1, 8]),
     ("_reshape_alias", X, [4, 6], [6, 1]),
     *[(name, X, [4, 6]) for name in ("_reshape_copy", "view_copy")],

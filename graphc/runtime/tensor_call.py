@@ -76,7 +76,7 @@ class TensorLibrary(ctypes.Structure):
         for name in (
             *("read", "unchanged"),  # native functions
             *("make", "is_negative", "thread_count", "yes", "no", "list"),  # objects
-            *("clear", "new_list", "set_slice"),  # functions of the interpreter
+            *("clear", "raised", "new_list", "set_slice"),  # functions of the interpreter
         )
     )
 
@@ -101,6 +101,7 @@ class TensorLibrary(ctypes.Structure):
             no=id(False),
             list=id(list),
             clear=fast_call.function("PyErr_Clear"),
+            raised=fast_call.function("PyErr_Occurred"),
             new_list=fast_call.function("PyList_New"),
             set_slice=fast_call.function("PyList_SetSlice"),
         )

@@ -158,6 +158,21 @@ def test_an_exception_of_who_makes_tensors_is_raised():
     assert len(given) == 1
 
 
+@pytest.mark.parametrize("asked", ["is_negative", "threads"])
+def test_an_exception_of_what_is_asked_is_raised(asked: str, monkeypatch: pytest.MonkeyPatch):
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    library = Library()
+    with monkeypatch.context() as patch:
+        patch.setattr(library, asked, interrupted)
+        run = bound_call(executable(N), [NEW], 1, library, (f32(2), f32(0)))
+        given = [f32(1)]
+        with pytest.raises(KeyboardInterrupt):
+            run.call(given)
+        assert len(given) == 1 and run.call([]) is None
+
+
 def test_bound_arrays_that_are_copied_at_each_call_have_no_native_call():
     caller, program = tensor_caller(), executable(N)
     library = Library()

@@ -28,13 +28,13 @@ def _refer(w: Writer, change: str, value: str) -> None:
 
 
 def _is(w: Writer) -> None:
-    """Whether a function of PyTorch gives this one object for these arguments; an exception counts as no."""
+    """Whether a function of PyTorch gives this one object for these arguments; an exception counts as no, and stays
+    set."""
     found = _call_object(w, "%function", "%arguments", "%count")
     w.need(w.differ("ptr", found, "null"), "raised")
     _refer(w, "decref", found)  # the wanted object is alive, and only compared
     w.give("i1", w.equal("ptr", found, "%wanted"))
     w.label("raised")
-    _clear(w)
     w.give("i1", "false")
 
 
@@ -250,6 +250,9 @@ def _call(w: Writer) -> None:
     w.call("i32", slicer, f"ptr %list, i64 0, i64 {count}, ptr null")
     w.give("ptr", results)
     w.label("python")
+    # NOTE: what is asked for may be Python code (of modes and subclasses), where Ctrl-C may come.
+    raised = w.call("ptr", w.get("ptr", library, "TensorLibrary.raised"), "")
+    w.need(w.equal("ptr", raised, "null"), "failed")
     none = w.get("ptr", api, "Api.none")
     w.do(f"call void {w.get('ptr', api, 'Api.incref')}(ptr {none})")
     w.give("ptr", none)

@@ -43,7 +43,7 @@ def as_strided_scatter(
     """``src`` lies in a copy of the tensor from an offset on by strides; no element may be written twice, for then any
     value could be the last."""
     numbers = (*self.shape, *size, *stride, storage_offset or 0)
-    if not all(isinstance(n, int) for n in numbers):
+    if not all(type(n) is int for n in numbers):
         raise UnsupportedError("as_strided_scatter with sizes that are open")
     steps = np.array(stride, np.int64).reshape(-1, *(1,) * len(size))
     places = ((storage_offset or 0) + (np.indices(size) * steps).sum(0)).reshape(-1)

@@ -60,8 +60,12 @@ def resolves(name: str) -> bool:
     for length in range(len(parts), 1, -1):
         try:
             module: Any = import_module(".".join(parts[:length]))
-        except ModuleNotFoundError:
-            continue
+        except ModuleNotFoundError as error:
+            if str(error.name).partition(".")[0] == "graphc":
+                continue
+            # An optional library is not here, so that only the file can be looked for.
+            place = ROOT.joinpath(*parts[:length])
+            return place.is_dir() or place.with_suffix(".py").is_file()
         return reduce(lambda value, part: getattr(value, part, None), parts[length:], module) is not None
     return False
 

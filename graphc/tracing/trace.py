@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import MethodType
 from typing import Any
@@ -162,6 +164,18 @@ def _patterns(dims: Dims, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Shap
     return patterns
 
 
+@contextmanager
+def no_collector() -> Iterator[None]:
+    """Lets no garbage collection begin by itself: finalizers of anything would run as a part of what is traced."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def trace_function(
     target: Any,
     args: Sequence[Any],
@@ -183,6 +197,22 @@ def trace_function(
     shapes of the tensors where these have named dimensions, and what is assumed of them goes into ``assumptions``.
     Raises TraceError when the traced code changes what is outside, which is what it was then.
     """
+    with no_collector():
+        return _traced(target, args, kwargs, name, modules, guarded, scope, numbers, patterns, assumptions)
+
+
+def _traced(
+    target: Any,
+    args: Sequence[Any],
+    kwargs: dict[str, Any] | None,
+    name: str | None,
+    modules: Sequence[tuple[str, Any]] | None,
+    guarded: bool,
+    scope: module_path.Scope | None,
+    numbers: TraceNumbers | None,
+    patterns: ShapePatterns | None,
+    assumptions: Assumptions | None,
+) -> Traced:
     if is_tracing():
         raise TraceError("a trace is started inside of another one", remedy="call the function itself")
     if not callable(target):

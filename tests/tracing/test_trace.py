@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc as collector
 from collections import namedtuple
 
 import numpy as np
@@ -427,3 +428,8 @@ def test_what_a_trace_assumes_of_a_size_limits_it():
     assert [str(a).partition(" (")[0] for a in graph.assumptions] == ["time <= 128"]
     verify_graph(graph)
     assert (graph.dims["time"].low, graph.dims["time"].high) == (1, 128)
+
+
+def test_no_garbage_collection_begins_within_a_trace():
+    traced = graphc.trace(lambda x: x * (2 if collector.isenabled() else 3), graphc.ones(2))
+    assert evaluate(traced, [np.ones(2, np.float32)])[0].tolist() == [3, 3] and collector.isenabled()

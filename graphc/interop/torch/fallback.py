@@ -257,7 +257,8 @@ def refusal(node: fx.Node) -> str:
         target = read_node(node).target
     except UnsupportedError as error:
         return error.what
-    if any(u.args[1:] == (_WORKSPACES.get(target),) and u.users for u in node.users):
+    workspace = _WORKSPACES.get(target)
+    if workspace is not None and any(u.args[1:] == (workspace,) and u.users for u in node.users):
         return "PyTorch's backward operator needs what its own kernel keeps"
     return "" if find(target) else "not among the operators that graphc computes"
 

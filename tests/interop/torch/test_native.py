@@ -284,6 +284,7 @@ def test_native_calls_follow_the_number_of_threads(monkeypatch: pytest.MonkeyPat
     with thread_count(2):
         monkeypatch.setattr(threads, "_is_chosen", False)
         monkeypatch.delenv("GRAPHC_THREADS", raising=False)
+        torch.set_num_threads(2)
         run = tripled(x)
         try:
             for count in (1, 3, 2):

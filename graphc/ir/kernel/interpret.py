@@ -14,7 +14,9 @@ from graphc.ir.kernel.index import Axis, Div, Dynamic, Index
 from graphc.ir.kernel.repeat import executions, position
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import (
+    OWN_ROLES,
     Acc,
+    Barrier,
     Buffer,
     Call,
     Const,
@@ -49,7 +51,7 @@ def run_kernel(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> None:
     if names != set(arrays):
         raise ArgumentError(f"@{kernel.name} takes {sorted(names)}, got {sorted(arrays)}")
     flat = [_flat(kernel, b, arrays[b.name]) for b in kernel.arguments]
-    flat.extend(_poisoned(b.dtype, b.size) for b in kernel.buffers if b.role == "scratch")
+    flat.extend(_poisoned(b.dtype, b.size) for b in kernel.buffers if b.role in OWN_ROLES)
     with np.errstate(all="ignore"):
         _compiled(kernel)(*flat)
 
@@ -175,7 +177,7 @@ class _Translator:
         self.depth = 1
 
     def _call_order(self) -> list[Buffer]:
-        return [*self.kernel.arguments, *(b for b in self.kernel.buffers if b.role == "scratch")]
+        return [*self.kernel.arguments, *(b for b in self.kernel.buffers if b.role in OWN_ROLES)]
 
     def function(self) -> Callable[..., None]:
         """The compiled function; takes arguments, then scratch buffers."""
@@ -310,6 +312,9 @@ class _Translator:
     def prefetch(self, stmt: Prefetch) -> None:
         """Changes nothing."""
 
+    def barrier(self, stmt: Barrier) -> None:
+        """Threads take turns here: one has done all before it when the next one begins."""
+
     def loop(self, stmt: Loop) -> None:
         """Every kind of loop runs in order."""
         until = f"min({stmt.axis.extent}, {self._ref(stmt.until)})" if stmt.until else f"{stmt.axis.extent}"
@@ -329,5 +334,6 @@ _TRANSLATE: dict[type, Callable[[_Translator, Any], None]] = {
     Update: _Translator.update,
     Read: _Translator.read,
     Prefetch: _Translator.prefetch,
+    Barrier: _Translator.barrier,
     Loop: _Translator.loop,
 }

@@ -13,10 +13,13 @@ from graphc.base.size_relations import at_most
 from graphc.ir.kernel.index import Axis, Div, Dynamic, Index, Mod, as_index
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import (
+    ARGUMENT_ROLES,
     COMBINES,
     LOOP_KINDS,
+    OWN_ROLES,
     STORAGE,
     Acc,
+    Barrier,
     Bound,
     Buffer,
     Call,
@@ -38,7 +41,9 @@ from graphc.ir.kernel.statements import (
 )
 from graphc.ir.lexer import Cursor, Token
 
-ROLES = ("in", "out", "inout", "scratch")
+ROLES = (*ARGUMENT_ROLES, *OWN_ROLES)
+GROUPS = ("block", "warp")
+"""What threads meet in."""
 
 
 def parse_kernel(text: str) -> Kernel:
@@ -163,13 +168,14 @@ class _Reader:
         c.expect("kernel")
         name = c.name("symbol", "the kernel's name, @name")
         buffers = c.list_of(self.buffer, "(", ")")
+        threads = c.integer() if c.accept("threads") else 0
         origin: list[str] = []
         if c.accept("from"):
             origin.append(c.string())
             while c.accept(","):
                 origin.append(c.string())
         self.axes = {}
-        return Kernel(name, tuple(buffers), self.body(), tuple(origin))
+        return Kernel(name, tuple(buffers), self.body(), tuple(origin), threads)
 
     def buffer(self) -> Buffer:
         c = self.cursor
@@ -199,6 +205,7 @@ class _Reader:
             "acc": self.acc,
             "update": self.update,
             "prefetch": self.prefetch,
+            "barrier": self.barrier,
         }
         return readers.get(c.token.text, self.definition)()
 
@@ -245,13 +252,18 @@ class _Reader:
         self.cursor.expect("prefetch")
         return Prefetch(*self.place())
 
+    def barrier(self) -> Barrier:
+        self.cursor.expect("barrier")
+        return Barrier(self.cursor.expect(*GROUPS).text)
+
     def definition(self) -> Stmt:
         c = self.cursor
         name = c.take()
         if not c.accept(":"):
             c.expect("=")
             c.expect("read")
-            return Read(name.text, self.accumulator())
+            acc = self.accumulator()
+            return Read(name.text, acc, c.expect(*GROUPS).text if c.accept("over") else "")
         dtype = c.dtype()
         c.expect("=")
         if c.accept("index"):

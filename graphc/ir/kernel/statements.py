@@ -13,10 +13,21 @@ from graphc.base.named_dims import chosen_sizes, dimensions
 from graphc.base.size import Dimension, at, is_size
 from graphc.ir.kernel.index import Axis, Index
 
-LOOP_KINDS = ("parallel", "serial", "reduce", "vector", "unroll", "version")
+LOOP_KINDS = ("parallel", "serial", "reduce", "vector", "unroll", "version", "grid", "block", "warp", "thread", "lane")
 """``parallel``: iterations are independent. ``reduce``: iterations only meet in accumulators (any order).
 ``serial``: in order. The others are set by the schedule. ``vector`` and ``unroll``: the extent is at most one register,
-or is written out. ``version``: one of several nests that make up a kernel, of which one runs in a call, once."""
+or is written out. ``version``: one of several nests that make up a kernel, of which one runs in a call, once.
+
+The last five belong to kernels that are started with ``threads``, see ``Kernel``. Iterations of ``grid``, ``block`` and
+``warp`` loops are those of single threads, of blocks of threads and of warps; ``thread`` and ``lane`` loops share their
+iterations among the threads of the block or of the warp that is there: iteration ``i`` is that of thread ``i`` modulo
+their number. Loops of one of these kinds of which one is all that stands in the other count as one loop."""
+SPREAD_KINDS = ("grid", "block", "warp")
+"""Kinds of loops whose iterations have threads of their own: the outermost of a kernel."""
+SHARED_KINDS = ("thread", "lane")
+"""Kinds of loops whose iterations are shared by the threads that are there."""
+WARP = 32
+"""Threads of a warp, which run in step and read each other's registers."""
 COMBINES = ("add", "mul", "max", "min", "and", "or")
 """What an accumulator or a combining store does with its old and the new value."""
 
@@ -121,6 +132,9 @@ class Read:
 
     name: str
     acc: str
+    over: str = ""
+    """``block`` or ``warp`` where threads have updated an accumulator of their own each in ``thread`` or ``lane``
+    loops: what these are combined to, in a fixed order, is read by all of them, which meet there."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +143,13 @@ class Prefetch:
 
     buffer: str
     index: Index
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """No thread of the ``block`` or ``warp`` goes on before all have come here; what they have written is seen then."""
+
+    over: str
 
 
 @dataclass(frozen=True)
@@ -143,7 +164,14 @@ class Loop:
     what the iterations behind it would add changes nothing. Empty for a loop over the whole axis."""
 
 
-Stmt = Let | IndexLet | Load | Store | Acc | Update | Read | Prefetch | Loop
+Stmt = Let | IndexLet | Load | Store | Acc | Update | Read | Prefetch | Barrier | Loop
+
+ARGUMENT_ROLES = ("in", "out", "inout")
+"""Roles of buffers that a call binds."""
+OWN_ROLES = ("scratch", "shared", "private")
+"""Roles of buffers that a kernel owns, with unknown content at entry. ``scratch`` lies in memory. In kernels of threads
+``shared`` is one array per block, or per warp inside of a ``warp`` loop; ``private`` holds elements that single threads
+keep in registers: each element is touched by one thread only (see ``ir.kernel.threads``)."""
 
 
 @dataclass(frozen=True)
@@ -155,18 +183,26 @@ class Buffer:
     size: int
     """Number of elements."""
     role: str
-    """``in``, ``out``, ``inout``, or ``scratch`` (owned by the kernel, uninitialised at entry)."""
+    """One of ARGUMENT_ROLES and OWN_ROLES."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A loop nest with its buffers, in call order; scratch buffers come last."""
+    """A loop nest with its buffers, in call order; those that it owns come last.
+
+    With ``threads`` it is what a grid of blocks of so many threads runs. Its body is one ``grid`` loop, whose
+    iterations run by themselves; or one ``warp`` loop, inside of which 32 threads do all that is not shared in
+    ``lane`` loops alike; or one ``block`` loop, inside of which the threads of a block do all that is not shared in
+    ``thread`` loops alike (without the loop there is one block). Of stores outside of shared loops one thread does
+    each."""
 
     name: str
     buffers: tuple[Buffer, ...]
     body: tuple[Stmt, ...]
     origin: tuple[str, ...] = ()
     """Module paths of the graph nodes it computes; for people only."""
+    threads: int = 0
+    """Threads of a block; 0 where loops are no business of threads."""
 
     def buffer(self, name: str) -> Buffer:
         """The buffer of that name."""
@@ -175,7 +211,7 @@ class Kernel:
     @property
     def arguments(self) -> tuple[Buffer, ...]:
         """The buffers that a call binds."""
-        return tuple(b for b in self.buffers if b.role != "scratch")
+        return tuple(b for b in self.buffers if b.role in ARGUMENT_ROLES)
 
     @property
     def versions(self) -> int:

@@ -13,6 +13,7 @@ from graphc.ir.kernel.dims import dims_of_calls, dims_of_kernel, dims_of_program
 from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.kernel.statements import (
     Acc,
+    Barrier,
     Bound,
     Buffer,
     Call,
@@ -75,7 +76,10 @@ def kernel_lines(kernel: Kernel) -> list[tuple[str, Stmt | None]]:
     """The lines of the text, each with the statement that starts there (None for heads and closing braces)."""
     arguments = ", ".join(map(print_buffer, kernel.buffers))
     origin = " from " + ", ".join(map(json.dumps, kernel.origin)) if kernel.origin else ""
-    lines: list[tuple[str, Stmt | None]] = [(f"kernel {print_name('@', kernel.name)}({arguments}){origin} {{", None)]
+    threads = f" threads {kernel.threads}" if kernel.threads else ""
+    lines: list[tuple[str, Stmt | None]] = [
+        (f"kernel {print_name('@', kernel.name)}({arguments}){threads}{origin} {{", None)
+    ]
     stack: list[tuple[Stmt | None, int]] = [(s, 1) for s in reversed(kernel.body)]
     while stack:
         stmt, depth = stack.pop()
@@ -194,7 +198,8 @@ _PRINTERS: dict[type, Callable[[Any], str]] = {
     Store: _print_store,
     Acc: _print_acc,
     Update: lambda s: f"update {s.acc} with {_print_ref(s.value)}",
-    Read: lambda s: f"{s.name} = read {s.acc}",
+    Read: lambda s: f"{s.name} = read {s.acc}{f' over {s.over}' if s.over else ''}",
+    Barrier: lambda s: f"barrier {s.over}",
     Prefetch: lambda s: f"prefetch {print_name('%', s.buffer)}[{s.index}]",
     Loop: lambda s: f"for {s.axis.name} in {s.axis.extent} {s.kind} {f'until {s.until} ' if s.until else ''}{{",
 }

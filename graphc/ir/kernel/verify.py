@@ -23,10 +23,15 @@ from graphc.ir.kernel.repeat import live_spans
 from graphc.ir.kernel.scalar import result_type
 from graphc.ir.kernel.statements import (
     ALIGNMENT,
+    ARGUMENT_ROLES,
     COMBINES,
     LOOP_KINDS,
+    OWN_ROLES,
+    SHARED_KINDS,
+    SPREAD_KINDS,
     STORAGE,
     Acc,
+    Barrier,
     Buffer,
     Call,
     Const,
@@ -49,10 +54,10 @@ from graphc.ir.kernel.statements import (
 from graphc.ir.kernel.text import kernel_lines, program_lines
 from graphc.ir.literal import print_type
 
-ROLES = ("in", "out", "inout", "scratch")
+ROLES = (*ARGUMENT_ROLES, *OWN_ROLES)
 _NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
 _KEYWORDS = frozenset(
-    {"for", "store", "acc", "update", "index", "load", "prefetch", "read", "inf", "nan", "true", "false"}
+    {"for", "store", "acc", "update", "index", "load", "prefetch", "barrier", "read", "inf", "nan", "true", "false"}
 )
 Scope = dict[str, Any]
 """What a name stands for: a DType (scalar), an Axis, or a pair of Acc and the number of loops around it."""
@@ -110,8 +115,8 @@ class _Verifier:
             require(buffer.name not in self.buffers, f"two buffers are called %{buffer.name}")
             require(buffer.role in ROLES, f"%{buffer.name}: role {buffer.role} is none of {', '.join(ROLES)}")
             require(at_most(0, buffer.size), f"%{buffer.name} has {buffer.size} elements")
-            scratch_ended = buffer.role != "scratch" and any(b.role == "scratch" for b in self.buffers.values())
-            require(not scratch_ended, f"%{buffer.name} comes after a scratch buffer; those come last")
+            scratch_ended = buffer.role not in OWN_ROLES and any(b.role in OWN_ROLES for b in self.buffers.values())
+            require(not scratch_ended, f"%{buffer.name} comes after a buffer of the kernel's own; those come last")
             self.buffers[buffer.name] = buffer
 
     def body(self, body: Sequence[Stmt]) -> None:
@@ -154,7 +159,7 @@ class _Verifier:
         return self.buffers[name]
 
     def readable(self, buffer: Buffer) -> None:
-        unwritten = buffer.role in ("out", "scratch") and buffer.name not in self.written
+        unwritten = buffer.role in ("out", *OWN_ROLES) and buffer.name not in self.written
         require(not unwritten, f"%{buffer.name} is read before it is written")
 
     def acc(self, name: str) -> tuple[Acc, int]:
@@ -218,13 +223,13 @@ class _Verifier:
             self.combine(stmt.combine, buffer.dtype)
             self.readable(buffer)
         self.within(stmt.index, stmt.guard, buffer)
-        if buffer.role != "scratch" and stmt.combine is None:
+        if buffer.role not in OWN_ROLES and stmt.combine is None:
             self.distinct(stmt)
         self.written.add(buffer.name)
 
     def distinct(self, stmt: Store) -> None:
         for depth, loop in enumerate(self.loops):
-            if loop.kind in ("parallel", "reduce") and not at_most(loop.axis.extent, 1):
+            if loop.kind in ("parallel", "reduce", *SPREAD_KINDS, *SHARED_KINDS) and not at_most(loop.axis.extent, 1):
                 good = touches(stmt.index, stmt.guard, loop.axis) or self.dynamic_inside(stmt.index, depth)
                 require(good, f"every iteration of {loop.kind} axis {loop.axis} stores to the same place")
 
@@ -248,7 +253,10 @@ class _Verifier:
         dtype = self.scalar(stmt.value)
         require(dtype is acc.dtype, f"{acc.name} is {acc.dtype}, the value is {dtype}")
         for loop in self.loops[depth:]:
-            require(loop.kind != "parallel", f"{acc.name} lives outside of parallel axis {loop.axis}")
+            require(
+                loop.kind not in ("parallel", *SPREAD_KINDS),
+                f"{acc.name} lives outside of {loop.kind} axis {loop.axis}",
+            )
 
     def read(self, stmt: Read) -> None:
         acc, depth = self.acc(stmt.acc)
@@ -269,6 +277,9 @@ class _Verifier:
     def prefetch(self, stmt: Prefetch) -> None:
         self.buffer(stmt.buffer)
         self.index(stmt.index)
+
+    def barrier(self, stmt: Barrier) -> None:
+        require(stmt.over in ("block", "warp"), f"threads meet in a block or a warp, not in a {stmt.over}")
 
     def loop(self, stmt: Loop) -> None:
         require(stmt.kind in LOOP_KINDS, f"loop kind {stmt.kind} is none of {', '.join(LOOP_KINDS)}")
@@ -582,5 +593,6 @@ _CHECKS: dict[type, Callable[[_Verifier, Any], None]] = {
     Update: _Verifier.update,
     Read: _Verifier.read,
     Prefetch: _Verifier.prefetch,
+    Barrier: _Verifier.barrier,
     Loop: _Verifier.loop,
 }

@@ -8,6 +8,7 @@ __all__ = [
     "AttributeValueError",
     "CompileError",
     "DTypeError",
+    "DeviceError",
     "FallbackWarning",
     "GradientError",
     "GraphcError",
@@ -105,6 +106,10 @@ class PassError(GraphcError, RuntimeError):
 
 class CompileError(GraphcError, RuntimeError):
     """Native code could not be built or loaded."""
+
+
+class DeviceError(GraphcError, RuntimeError):
+    """A device is not there, or found that a kernel or a transfer did what it must not do."""
 
 
 class ArtifactError(GraphcError, ValueError):

@@ -1,0 +1,1 @@
+"""Devices that compiled programs run on besides the CPU."""

@@ -197,22 +197,6 @@ def trace_function(
     shapes of the tensors where these have named dimensions, and what is assumed of them goes into ``assumptions``.
     Raises TraceError when the traced code changes what is outside, which is what it was then.
     """
-    with no_collector():
-        return _traced(target, args, kwargs, name, modules, guarded, scope, numbers, patterns, assumptions)
-
-
-def _traced(
-    target: Any,
-    args: Sequence[Any],
-    kwargs: dict[str, Any] | None,
-    name: str | None,
-    modules: Sequence[tuple[str, Any]] | None,
-    guarded: bool,
-    scope: module_path.Scope | None,
-    numbers: TraceNumbers | None,
-    patterns: ShapePatterns | None,
-    assumptions: Assumptions | None,
-) -> Traced:
     if is_tracing():
         raise TraceError("a trace is started inside of another one", remedy="call the function itself")
     if not callable(target):
@@ -232,7 +216,15 @@ def _traced(
     if numbers.arguments:
         structure = with_numbers(structure, iter([Open(number) for number in numbers.arguments]))
     sized, recorded = assuming(assumed := assumptions or Assumptions()), recording(guarded, numbers)
-    with kept_outside(), dispatch.use(tracer), module_path.outside(scope), record, sized, recorded as reads:
+    with (
+        no_collector(),
+        kept_outside(),
+        dispatch.use(tracer),
+        module_path.outside(scope),
+        record,
+        sized,
+        recorded as reads,
+    ):
         inputs, keywords = unflatten(structure, [_inside(image) for image in inside])
         reads.begin(target if guarded else None, known)
         try:

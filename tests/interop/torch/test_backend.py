@@ -296,3 +296,12 @@ def test_the_same_argument_twice_and_modes_of_gradients_and_autocast_are_as_befo
         assert run(x, w).requires_grad
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=False):
             assert run(x, x).dtype == torch.float32
+
+
+def test_sizes_that_are_marked_dynamic_are_those_of_one_program():
+    x = torch.randn(4, 3)
+    torch._dynamo.mark_dynamic(x, 0)
+    compiled = torch.compile(lambda x: torch.softmax(x, 0) * x.shape[0], backend="graphc")
+    for given in (x, torch.randn(7, 3), torch.randn(9, 3)):
+        torch.testing.assert_close(compiled(given), torch.softmax(given, 0) * len(given))
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1

@@ -60,6 +60,8 @@ class Options:
     """Folder of the cache."""
     cache_size: int
     """Bytes that the cache may take."""
+    emulator: tuple[str, ...]
+    """How the emulated device looks for mistakes: any of ``orders`` and ``races``."""
     logs: str
     """Level of the log on stderr; empty for none."""
     progress: bool
@@ -87,6 +89,16 @@ def _one_of(*allowed: str) -> Callable[[str], str]:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _some_of(*allowed: str) -> Callable[[str], tuple[str, ...]]:
+    def parse(text: str) -> tuple[str, ...]:
+        found = _names(text)
+        if not set(found) <= set(allowed):
+            raise ValueError(text)
+        return found
+
+    return parse
 
 
 def _within(low: int, high: int) -> Callable[[str], int]:
@@ -246,6 +258,16 @@ OPTIONS = (
         "After how many programs of one compiled function or training step a RecompileWarning names the sizes and "
         "numbers that vary; `0`: never.",
         _within(0, 1_000_000),
+    ),
+    Option(
+        "emulator",
+        "GRAPHC_EMULATOR",
+        "`orders`, `races`, or both separated by a comma",
+        "",
+        "How the device `cuda-emu` looks for mistakes besides accesses out of buffers and barriers that some threads "
+        "miss: `orders` runs the threads of each kernel in four orders, which must leave the same; `races` "
+        "watches every access for others that may happen at the same time. Read when the device is opened.",
+        _some_of("orders", "races"),
     ),
     Option(
         "logs",

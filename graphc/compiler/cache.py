@@ -331,7 +331,7 @@ _NO_CODE = frozenset(
     {
         *("verify", "dump", "print_after", "threads", "compile_threads", "spin_us", "logs"),
         *("programs", "program_memory", "warn_programs"),
-        *("progress", "explain_recompiles", "debug", "cache", "cache_dir", "cache_size"),
+        *("progress", "explain_recompiles", "debug", "emulator", "cache", "cache_dir", "cache_size"),
     }
 )
 """Options that do not change the code of a program; all others are part of its key."""

@@ -1,0 +1,795 @@
+// Executes kernels of emitted CUDA text on the CPU: memory of the device, threads as fibers, and what they do wrong.
+//
+// Blocks run one after the other. A block runs warp by warp, each as far as it comes before its lanes wait for other warps:
+// what one warp must not do before another has come to a barrier, it does early. One fiber runs the threads of a warp in a
+// row as long as none of them waits; the fiber of one that waits stays with it, and another takes the rest.
+#include "gc_emulate.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <deque>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#include <ucontext.h>
+#endif
+
+namespace {
+
+constexpr int kWarp = 32, kMaxThreads = 1024, kMaxWarps = kMaxThreads / kWarp;
+constexpr size_t kStack = 64 << 10, kPage = 4096;
+constexpr size_t kRedZone = 256, kAlignment = 256;
+constexpr unsigned char kUnwritten = 0xff, kFence = 0xa5;  // The first is NaN, or -1, of every type.
+constexpr size_t kQuarantine = 64 << 20;                   // Bytes that stay unused for a while after they were freed.
+constexpr long long kSharedLimit = 227 << 10;
+
+}  // namespace
+
+extern "C" {
+gc_index3 gc_emu_thread, gc_emu_block, gc_emu_threads, gc_emu_blocks;
+unsigned gc_emu_launch_number;
+
+enum gc_fault_code {
+  GC_FINE, GC_OUTSIDE, GC_MISALIGNED, GC_EXTENT_TOO_LARGE, GC_NO_MEMORY, GC_DIVERGED, GC_NO_LANE, GC_RACE, GC_UNSHARED,
+  GC_SHARED_TOO_LARGE, GC_BAD_LAUNCH, GC_FENCE, GC_ORDER
+};
+
+struct gc_fault {
+  int code;
+  int parameter;  // -1 for shared memory
+  int writes, other_writes;
+  long long index, count;
+  int width;
+  unsigned block, thread, other_block, other_thread;
+  int line, other_line;
+  const char* name;
+};
+
+struct gc_statistics {
+  long long launches, blocks, threads, barriers, fewest_barriers, most_barriers, exchanges, shared;
+};
+
+gc_fault gc_emu_fault;
+gc_statistics gc_emu_statistics;
+}
+
+// ---- fibers
+
+namespace {
+
+#if defined(__x86_64__) || defined(__aarch64__)
+extern "C" void gc_emu_switch(void** save, void* load);
+#endif
+
+#if defined(__x86_64__)
+asm(R"(
+.text
+.globl gc_emu_switch
+.type gc_emu_switch,@function
+gc_emu_switch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size gc_emu_switch,.-gc_emu_switch
+)");
+constexpr int kSaved = 6;  // Words below the address to return to.
+constexpr int kReturn = 6;
+#elif defined(__aarch64__)
+asm(R"(
+.text
+.globl gc_emu_switch
+.type gc_emu_switch,%function
+gc_emu_switch:
+  sub sp, sp, #160
+  stp x19, x20, [sp, #0]
+  stp x21, x22, [sp, #16]
+  stp x23, x24, [sp, #32]
+  stp x25, x26, [sp, #48]
+  stp x27, x28, [sp, #64]
+  stp x29, x30, [sp, #80]
+  stp d8, d9, [sp, #96]
+  stp d10, d11, [sp, #112]
+  stp d12, d13, [sp, #128]
+  stp d14, d15, [sp, #144]
+  mov x9, sp
+  str x9, [x0]
+  mov sp, x1
+  ldp x19, x20, [sp, #0]
+  ldp x21, x22, [sp, #16]
+  ldp x23, x24, [sp, #32]
+  ldp x25, x26, [sp, #48]
+  ldp x27, x28, [sp, #64]
+  ldp x29, x30, [sp, #80]
+  ldp d8, d9, [sp, #96]
+  ldp d10, d11, [sp, #112]
+  ldp d12, d13, [sp, #128]
+  ldp d14, d15, [sp, #144]
+  add sp, sp, #160
+  ret
+.size gc_emu_switch,.-gc_emu_switch
+)");
+constexpr int kSaved = 20;
+constexpr int kReturn = 11;
+#endif
+
+#if defined(__x86_64__) || defined(__aarch64__)
+struct Context {
+  void* stack_pointer = nullptr;
+  void begin(char* stack, size_t size, void (*entry)()) {
+    // Tops of stacks that were a multiple of 4 KiB apart would all compete for the same lines of the L1 cache.
+    static unsigned colour = 0;
+    char* top = stack + size - (colour++ % 16) * 192;
+    top = (char*)((uintptr_t)top & ~(uintptr_t)15);
+    void** frame = (void**)top - (kSaved + 4);
+    memset(frame, 0, (kSaved + 4) * sizeof(void*));
+    // At the entry of a function the stack pointer is 8 below a multiple of 16 on x86-64.
+#if defined(__x86_64__)
+    if (((uintptr_t)(frame + kReturn + 1) & 15) != 8) --frame;
+#endif
+    frame[kReturn] = (void*)entry;
+    stack_pointer = frame;
+  }
+};
+inline void change(Context& from, Context& to) { gc_emu_switch(&from.stack_pointer, to.stack_pointer); }
+#else
+struct Context {
+  ucontext_t context;
+  void begin(char* stack, size_t size, void (*entry)()) {
+    getcontext(&context);
+    context.uc_stack.ss_sp = stack;
+    context.uc_stack.ss_size = size;
+    context.uc_link = nullptr;
+    makecontext(&context, entry, 0);
+  }
+};
+inline void change(Context& from, Context& to) { swapcontext(&from.context, &to.context); }
+#endif
+
+struct Fiber {
+  Context context;
+  char* stack = nullptr;
+  bool begun = false;
+};
+
+enum Status { kFresh, kReady, kAtWarp, kAtBlock, kDone };
+constexpr int kSync = -1;  // What lanes wait for: a barrier, or (0 and more) values of other lanes.
+
+struct Thread {
+  int status, line, waits_for, parity;
+  Fiber* fiber;
+};
+
+struct SharedArray {
+  char* data;
+  size_t nbytes;
+};
+
+struct Launch {
+  const gc_kernel* kernel;
+  const gc_slot* slots;
+  unsigned threads, warps;
+  long long shared_dynamic;
+  int order, watch;
+};
+
+Context scheduler;
+Fiber fibers[kMaxThreads + 1];
+Fiber* idle[kMaxThreads + 1];
+int idle_count;
+Fiber* running;
+
+Thread threads[kMaxThreads];
+gc_word exchanged[kMaxWarps][2][kWarp];
+unsigned warp_epoch[kMaxWarps], block_epoch;
+int lane_order[kWarp], lanes, cursor;
+unsigned warp;  // The one that runs.
+Launch launch;
+bool failed;
+uint64_t random_state;
+
+std::vector<SharedArray> shared_arrays;
+alignas(256) char dynamic_memory[kSharedLimit + 256];
+
+void fiber_main();
+
+void forget_fibers();
+
+bool make_fibers() {
+  size_t stride = kStack + kPage;
+  char* stacks = (char*)mmap(nullptr, stride * (kMaxThreads + 1), PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (stacks == (char*)MAP_FAILED) return false;
+  for (int i = 0; i <= kMaxThreads; i++) {
+    mprotect(stacks + i * stride, kPage, PROT_NONE);
+    fibers[i].stack = stacks + i * stride + kPage;
+  }
+  forget_fibers();
+  return true;
+}
+
+// Every fiber begins anew: after a fault some stand in the middle of a thread.
+void forget_fibers() {
+  for (idle_count = 0; idle_count <= kMaxThreads; idle_count++) {
+    idle[idle_count] = &fibers[kMaxThreads - idle_count];
+    idle[idle_count]->begun = false;
+  }
+}
+
+inline Thread& current() { return threads[gc_emu_thread.x]; }
+
+inline void to_scheduler() { change(running->context, scheduler); }
+
+inline void enter(Context& from, Fiber* fiber) {
+  if (!fiber->begun) fiber->context.begin(fiber->stack, kStack, fiber_main);
+  fiber->begun = true;
+  running = fiber;
+  change(from, fiber->context);
+}
+
+// The next thread of the warp in the order of its lanes that can go on; -1 when there is none.
+inline int next_ready() {
+  while (cursor < lanes) {
+    int number = (int)warp * kWarp + lane_order[cursor];
+    if (threads[number].status != kFresh && threads[number].status != kReady) {
+      cursor++;
+      continue;
+    }
+    return number;
+  }
+  return -1;
+}
+
+// Goes on with the next thread that can, or with the schedule. `mine` comes back here when it is its turn.
+inline void go_on(Context& mine) {
+  int number = next_ready();
+  if (number < 0) {
+    change(mine, scheduler);
+  } else if (threads[number].status == kFresh) {
+    enter(mine, idle[--idle_count]);
+  } else {
+    cursor++;
+    gc_emu_thread.x = (unsigned)number;
+    enter(mine, threads[number].fiber);
+  }
+}
+
+// Runs threads of a warp that have not begun, in a row.
+void fiber_main() {
+  for (;;) {
+    Fiber* mine = running;
+    for (int number; (number = next_ready()) >= 0 && threads[number].status == kFresh;) {
+      cursor++;
+      threads[number].fiber = mine;
+      gc_emu_thread.x = (unsigned)number;
+      launch.kernel->call(launch.kernel->function, launch.slots);
+      threads[gc_emu_thread.x].status = kDone;
+    }
+    idle[idle_count++] = mine;
+    go_on(mine->context);
+  }
+}
+
+[[noreturn]] void fail(int code) {
+  gc_emu_fault.code = code;
+  gc_emu_fault.block = gc_emu_block.x;
+  gc_emu_fault.thread = gc_emu_thread.x;
+  failed = true;
+  to_scheduler();
+  abort();
+}
+
+void wait(int status, int line, int waits_for) {
+  Thread& thread = current();
+  thread.status = status;
+  thread.line = line;
+  thread.waits_for = waits_for;
+  go_on(thread.fiber->context);
+}
+
+// ---- the schedule
+
+unsigned random_below(unsigned n) {
+  random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
+  return (unsigned)((random_state >> 33) % n);
+}
+
+// 0: forwards, 1: backwards, others: a permutation of their own each time.
+void arrange(int* numbers, int n) {
+  for (int i = 0; i < n; i++) numbers[i] = launch.order == 1 ? n - 1 - i : i;
+  if (launch.order < 2) return;
+  for (int i = n - 1; i > 0; i--) {
+    int j = (int)random_below((unsigned)i + 1), kept = numbers[i];
+    numbers[i] = numbers[j];
+    numbers[j] = kept;
+  }
+}
+
+// Threads of which some wait where others do not come to.
+bool diverged(unsigned one, unsigned other) {
+  gc_emu_thread.x = one;
+  gc_emu_fault.code = GC_DIVERGED;
+  gc_emu_fault.block = gc_emu_fault.other_block = gc_emu_block.x;
+  gc_emu_fault.thread = one;
+  gc_emu_fault.other_thread = other;
+  gc_emu_fault.line = threads[one].line;
+  gc_emu_fault.other_line = threads[other].status == kDone ? 0 : threads[other].line;
+  failed = true;
+  return false;
+}
+
+bool is_alike(const Thread& a, const Thread& b) {
+  return a.status == b.status && a.line == b.line && a.waits_for == b.waits_for;
+}
+
+// Lets the lanes of a warp go on that all wait for each other. False when none does, or after a fault.
+bool release_warp(unsigned first) {
+  int waits = -1;
+  for (int i = 0; i < lanes; i++)
+    if (threads[first + i].status == kAtWarp) { waits = i; break; }
+  if (waits < 0) return false;
+  Thread& one = threads[first + waits];
+  for (int i = 0; i < lanes; i++)
+    if (!is_alike(threads[first + i], one)) return diverged(first + waits, first + i);
+  if (one.waits_for == kSync) warp_epoch[warp]++;
+  else gc_emu_statistics.exchanges++;
+  for (int i = 0; i < lanes; i++) threads[first + i].status = kReady;
+  return true;
+}
+
+// Runs the threads of one warp until all of them are done or wait for the block.
+void run_warp(unsigned number) {
+  warp = number;
+  unsigned first = warp * kWarp;
+  lanes = (int)(launch.threads - first < (unsigned)kWarp ? launch.threads - first : kWarp);
+  arrange(lane_order, lanes);
+  do {
+    cursor = 0;
+    if (next_ready() >= 0) go_on(scheduler);
+  } while (!failed && release_warp(first));
+}
+
+// Lets the threads of the block go on that all wait for each other. False when all are done, or after a fault.
+bool release_block() {
+  unsigned waits = launch.threads;
+  for (unsigned i = 0; i < launch.threads; i++)
+    if (threads[i].status == kAtBlock) { waits = i; break; }
+  if (waits == launch.threads) return false;
+  for (unsigned i = 0; i < launch.threads; i++)
+    if (!is_alike(threads[i], threads[waits])) return diverged(waits, i);
+  for (unsigned i = 0; i < launch.threads; i++) threads[i].status = kReady;
+  block_epoch++;
+  return true;
+}
+
+void begin_block(unsigned number) {
+  gc_emu_block.x = number;
+  block_epoch = 0;
+  memset(warp_epoch, 0, launch.warps * sizeof(unsigned));
+  for (unsigned i = 0; i < launch.threads; i++) {
+    threads[i].status = kFresh;
+    threads[i].parity = 0;
+  }
+  for (SharedArray& array : shared_arrays) memset(array.data, kUnwritten, array.nbytes);
+  if (launch.shared_dynamic) memset(dynamic_memory, kUnwritten, (size_t)launch.shared_dynamic);
+}
+
+void run_block(unsigned number) {
+  begin_block(number);
+  int order[kMaxWarps];
+  do {
+    arrange(order, (int)launch.warps);
+    for (unsigned i = 0; i < launch.warps && !failed; i++) run_warp((unsigned)order[i]);
+  } while (!failed && release_block());
+  long long met = block_epoch;
+  gc_statistics& seen = gc_emu_statistics;
+  seen.barriers += met;
+  if (met < seen.fewest_barriers || seen.fewest_barriers < 0) seen.fewest_barriers = met;
+  if (met > seen.most_barriers) seen.most_barriers = met;
+}
+
+// Where block `start + i * step` of a launch comes after i others; the step has no factor in common with their number.
+void arrange_blocks(uint64_t grid, uint64_t* start, uint64_t* step) {
+  *start = random_below((unsigned)grid);
+  *step = 1 + random_below((unsigned)grid - 1);
+  for (;; *step = *step % grid + 1) {
+    uint64_t a = *step, b = grid;
+    while (b) {
+      uint64_t rest = a % b;
+      a = b;
+      b = rest;
+    }
+    if (a == 1) return;
+  }
+}
+
+void run_grid(unsigned grid, int order) {
+  launch.order = order;
+  gc_emu_launch_number++;
+  shared_arrays.clear();
+  failed = false;
+  random_state = (uint64_t)order * 0x9e3779b97f4a7c15ull + 1;
+  gc_emu_thread = gc_emu_block = {0, 0, 0};
+  gc_statistics& seen = gc_emu_statistics;
+  seen = {seen.launches + 1, grid, (long long)grid * launch.threads, 0, -1, 0, 0, launch.shared_dynamic};
+  uint64_t start = 0, step = 1;
+  if (order >= 2 && grid > 1) arrange_blocks(grid, &start, &step);
+  for (uint64_t i = 0; i < grid && !failed; i++)
+    run_block((unsigned)(order == 1 ? grid - 1 - i : (start + i * step) % grid));
+  if (failed) forget_fibers();
+}
+
+// ---- memory of the device
+
+struct Allocation {
+  size_t nbytes;
+  char* taken;  // What malloc gave.
+  size_t whole;
+};
+
+std::map<uintptr_t, Allocation> allocations;
+std::deque<Allocation> freed;
+size_t freed_bytes, allocated_bytes, peak_bytes;
+
+// The allocation that an address lies in, or behind which it is the first.
+const std::pair<const uintptr_t, Allocation>* find(uintptr_t address) {
+  auto next = allocations.upper_bound(address);
+  if (next == allocations.begin()) return nullptr;
+  --next;
+  return address - next->first <= next->second.nbytes ? &*next : nullptr;
+}
+
+bool is_whole(uintptr_t start, const Allocation& allocation) {
+  const unsigned char* before = (const unsigned char*)start - kRedZone;
+  const unsigned char* behind = (const unsigned char*)start + allocation.nbytes;
+  for (size_t i = 0; i < kRedZone; i++)
+    if (before[i] != kFence || behind[i] != kFence) return false;
+  return true;
+}
+
+// ---- orders
+
+// Memory that a launch may write to, each piece once.
+struct Piece {
+  char* data;
+  size_t nbytes;
+  std::vector<char> before, result;
+};
+
+std::vector<gc_slot> bound_slots;
+std::vector<Piece> pieces;
+
+void keep_before(const std::vector<gc_slot>& slots) {
+  pieces.clear();
+  std::map<uintptr_t, uintptr_t> ranges;  // Ends of allocations, and where the first parameter in one starts.
+  for (const gc_slot& slot : slots) {
+    if (!slot.region.writes) continue;
+    uintptr_t start = (uintptr_t)slot.region.data;
+    auto found = find(start);
+    uintptr_t& first = ranges.emplace(found->first + found->second.nbytes, start).first->second;
+    if (start < first) first = start;
+  }
+  for (auto& range : ranges) {
+    char *data = (char*)range.second, *end = (char*)range.first;
+    pieces.push_back({data, (size_t)(end - data), std::vector<char>(data, end), {}});
+  }
+}
+
+void restore_before() {
+  for (Piece& piece : pieces) memcpy(piece.data, piece.before.data(), piece.nbytes);
+}
+
+void keep_result() {
+  for (Piece& piece : pieces) piece.result.assign(piece.data, piece.data + piece.nbytes);
+}
+
+// Whether memory is as the first order left it; otherwise the fault says where it is not.
+bool is_result(const std::vector<gc_slot>& slots, int order) {
+  for (Piece& piece : pieces) {
+    if (memcmp(piece.data, piece.result.data(), piece.nbytes) == 0) continue;
+    size_t at = 0;
+    while (piece.data[at] == piece.result[at]) at++;
+    gc_emu_fault.line = order;
+    for (size_t i = 0; i < slots.size(); i++) {  // The last parameter that starts before it.
+      const gc_region& region = slots[i].region;
+      if (!region.writes || region.data > piece.data + at) continue;
+      if (gc_emu_fault.parameter >= 0 && slots[(size_t)gc_emu_fault.parameter].region.data > region.data) continue;
+      gc_emu_fault.parameter = (int)i;
+      gc_emu_fault.index = piece.data + at - region.data;
+    }
+    memcpy(piece.data, piece.result.data(), piece.nbytes);
+    return false;
+  }
+  return true;
+}
+
+// ---- races
+
+// What is known of one element: who has written to it and who has read it last, in this launch.
+struct Cell {
+  uint32_t launch;
+  uint32_t write_block, write_barrier, write_warp_barrier;
+  uint32_t read_block, read_barrier, read_warp_barrier;
+  int16_t writer, reader;          // Threads; -1: nobody.
+  int16_t reader_warp;             // kMany: several.
+  bool read_by_blocks;             // Several.
+};
+constexpr int16_t kNobody = -1, kMany = -2;
+
+struct Page {
+  int item = 0;
+  std::vector<Cell> cells;
+};
+
+std::unordered_map<uintptr_t, Page> pages;
+constexpr size_t kMaxPages = 8192;
+
+Cell& cell_of(uintptr_t address, int item) {
+  Page& page = pages[address / kPage];
+  if (page.item == 0 || page.item > item) {
+    page.item = item;
+    page.cells.assign(kPage / (size_t)item, Cell{});
+  }
+  Cell& cell = page.cells[address % kPage / (size_t)page.item];
+  return cell;
+}
+
+[[noreturn]] void race(const gc_region* region, long long index, int writes, uint32_t block, int other, int other_writes) {
+  gc_emu_fault.parameter = region->parameter;
+  gc_emu_fault.name = region->name;
+  gc_emu_fault.index = index;
+  gc_emu_fault.count = region->count;
+  gc_emu_fault.width = 1;
+  gc_emu_fault.writes = writes;
+  gc_emu_fault.other_writes = other_writes;
+  gc_emu_fault.other_block = block;
+  gc_emu_fault.other_thread = (unsigned)other;
+  fail(GC_RACE);
+}
+
+// Whether what thread `other` did at these counts of barriers may happen at the same time as what is done now.
+bool is_unordered(uint32_t block, uint32_t barrier, uint32_t warp_barrier, int other) {
+  unsigned me = gc_emu_thread.x;
+  if (block != gc_emu_block.x) return true;
+  if (barrier != block_epoch || (unsigned)other == me) return false;
+  return (unsigned)other / kWarp != me / kWarp || warp_barrier == warp_epoch[me / kWarp];
+}
+
+void note_read(Cell& cell) {
+  unsigned me = gc_emu_thread.x, epoch = warp_epoch[me / kWarp];
+  bool first = cell.reader == kNobody;
+  if (!first && cell.read_block != gc_emu_block.x) cell.read_by_blocks = true;
+  bool newer = first || cell.read_block != gc_emu_block.x || cell.read_barrier != block_epoch;
+  if (newer || (cell.reader_warp == (int)(me / kWarp) && cell.read_warp_barrier != epoch)) {
+    cell.reader = (int16_t)me;
+    cell.reader_warp = (int16_t)(me / kWarp);
+  } else if (cell.reader_warp != (int)(me / kWarp)) {
+    cell.reader_warp = kMany;
+  } else if (cell.reader != (int)me) {
+    cell.reader = kMany;
+  }
+  cell.read_block = gc_emu_block.x;
+  cell.read_barrier = block_epoch;
+  cell.read_warp_barrier = epoch;
+}
+
+// Whether a write now may happen at the same time as one of the reads.
+bool is_read_unordered(const Cell& cell) {
+  unsigned me = gc_emu_thread.x;
+  if (cell.reader == kNobody) return false;
+  if (cell.read_by_blocks || cell.read_block != gc_emu_block.x) return true;
+  if (cell.read_barrier != block_epoch) return false;
+  if (cell.reader_warp != (int)(me / kWarp)) return true;
+  return cell.read_warp_barrier == warp_epoch[me / kWarp] && cell.reader != (int)me;
+}
+
+void watch(const gc_region* region, long long index, int item, int writes) {
+  Cell& cell = cell_of((uintptr_t)region->data + (uintptr_t)index * (uintptr_t)item, item);
+  bool stale = cell.launch != gc_emu_launch_number || (region->parameter < 0 && cell.write_block != gc_emu_block.x);
+  if (stale) {
+    cell = Cell{};
+    cell.launch = gc_emu_launch_number;
+    cell.writer = cell.reader = kNobody;
+    cell.write_block = gc_emu_block.x;
+  }
+  if (cell.writer != kNobody &&
+      is_unordered(cell.write_block, cell.write_barrier, cell.write_warp_barrier, cell.writer))
+    race(region, index, writes, cell.write_block, cell.writer, 1);
+  if (!writes) {
+    if (region->parameter < 0 && cell.writer == kNobody) {
+      gc_emu_fault.name = region->name;
+      gc_emu_fault.index = index;
+      fail(GC_UNSHARED);
+    }
+    note_read(cell);
+    return;
+  }
+  if (is_read_unordered(cell)) race(region, index, 1, cell.read_block, cell.reader, 0);
+  cell.writer = (int16_t)gc_emu_thread.x;
+  cell.write_block = gc_emu_block.x;
+  cell.write_barrier = block_epoch;
+  cell.write_warp_barrier = warp_epoch[gc_emu_thread.x / kWarp];
+}
+
+void describe(const gc_region* region, long long index, int width, int writes) {
+  gc_emu_fault.parameter = region->parameter;
+  gc_emu_fault.name = region->name;
+  gc_emu_fault.index = index;
+  gc_emu_fault.count = region->count;
+  gc_emu_fault.width = width;
+  gc_emu_fault.writes = writes;
+}
+
+}  // namespace
+
+// ---- what kernels call
+
+extern "C" {
+
+void gc_emu_access(const gc_region* region, long long index, int item, int width, int writes) {
+  if (index < 0 || index + width > region->count) {
+    describe(region, index, width, writes);
+    fail(GC_OUTSIDE);
+  }
+  if (!launch.watch) return;
+  for (int i = 0; i < width; i++) watch(region, index + i, item, writes);
+}
+
+void gc_emu_misaligned(const gc_region* region, long long index, int item, int width, int writes) {
+  (void)item;
+  describe(region, index, width, writes);
+  fail(GC_MISALIGNED);
+}
+
+void gc_emu_extent(const gc_region* region, long long count) {
+  describe(region, count, 1, 0);
+  fail(GC_EXTENT_TOO_LARGE);
+}
+
+void gc_emu_bind(gc_region* region, gc_word address, int item, int writes, int parameter) {
+  auto found = find((uintptr_t)address);
+  long long count = found ? (long long)((found->first + found->second.nbytes - address) / (size_t)item) : 0;
+  *region = {(char*)address, launch.watch ? 0 : count, count, nullptr, parameter, writes};
+  if (found && address % (size_t)item == 0) return;
+  if (gc_emu_fault.code) return;
+  describe(region, (long long)address, 1, 0);
+  gc_emu_fault.code = found ? GC_MISALIGNED : GC_NO_MEMORY;
+}
+
+// An array that is met for the first time in this launch.
+void gc_emu_share(gc_region* region, const char* name, long long count, int item) {
+  *region = {region->data, launch.watch ? 0 : count, count, name, -1, 1};
+  shared_arrays.push_back({region->data, (size_t)(count * item)});
+  memset(region->data, kUnwritten, (size_t)(count * item));
+  gc_emu_statistics.shared += count * item;
+  if (gc_emu_statistics.shared <= kSharedLimit) return;
+  describe(region, 0, 1, 0);
+  gc_emu_fault.count = gc_emu_statistics.shared;
+  fail(GC_SHARED_TOO_LARGE);
+}
+
+void gc_emu_share_dynamic(gc_region* region, const char* name, long long offset, long long count, int item) {
+  *region = {dynamic_memory + offset, launch.watch ? 0 : count, count, name, -1, 1};
+  if (offset >= 0 && offset + count * item <= launch.shared_dynamic) return;
+  describe(region, 0, 1, 0);
+  gc_emu_fault.count = offset + count * item;
+  fail(GC_SHARED_TOO_LARGE);
+}
+
+void gc_emu_block_wait(int line) { wait(kAtBlock, line, kSync); }
+
+void gc_emu_warp_wait(int line) { wait(kAtWarp, line, kSync); }
+
+int gc_emu_lane(void) { return (int)(gc_emu_thread.x % kWarp); }
+
+gc_word gc_emu_exchange(gc_word bits, int source, int line) {
+  Thread& thread = current();
+  int lane = gc_emu_lane(), parity = thread.parity;
+  unsigned mine = gc_emu_thread.x / kWarp;
+  unsigned there = launch.threads - mine * kWarp;
+  if (source < 0 || source >= kWarp || (unsigned)source >= there) {
+    gc_emu_fault.index = source;
+    gc_emu_fault.count = there < (unsigned)kWarp ? there : kWarp;
+    gc_emu_fault.line = line;
+    fail(GC_NO_LANE);
+  }
+  // The other half is written to meanwhile by lanes that are one exchange ahead.
+  thread.parity ^= 1;
+  exchanged[mine][parity][lane] = bits;
+  wait(kAtWarp, line, 0);
+  return exchanged[mine][parity][source];
+}
+
+// ---- what the runtime calls
+
+// 0, or the code in gc_emu_fault. `words` has one per parameter. With several orders all must leave the same behind.
+int gc_emu_launch(const gc_kernel* kernel, unsigned grid, unsigned count, long long shared, const gc_word* words,
+                  const int* orders, int order_count, int watched) {
+  memset(&gc_emu_fault, 0, sizeof gc_emu_fault);
+  gc_emu_fault.parameter = -1;
+  if (count == 0 || count > kMaxThreads || shared < 0 || shared > kSharedLimit) return gc_emu_fault.code = GC_BAD_LAUNCH;
+  if (fibers[0].stack == nullptr && !make_fibers()) return gc_emu_fault.code = GC_BAD_LAUNCH;
+  launch = {kernel, nullptr, count, (count + kWarp - 1) / kWarp, shared, 0, watched};
+  std::vector<gc_slot>& slots = bound_slots;
+  slots.resize((size_t)kernel->parameters + 1);
+  for (gc_slot& slot : slots) slot.region = {};
+  kernel->bind(words, slots.data());
+  if (gc_emu_fault.code) return gc_emu_fault.code;
+  launch.slots = slots.data();
+  gc_emu_threads = {count, 1, 1};
+  gc_emu_blocks = {grid, 1, 1};
+  if (pages.size() > kMaxPages) pages.clear();
+  if (order_count > 1) keep_before(slots);
+  for (int i = 0; i < order_count; i++) {
+    if (i > 0) restore_before();
+    run_grid(grid, orders[i]);
+    if (failed) return gc_emu_fault.code;
+    if (i == 0 && order_count > 1) keep_result();
+    if (i > 0 && !is_result(slots, orders[i])) return gc_emu_fault.code = GC_ORDER;
+  }
+  return 0;
+}
+
+gc_word gc_emu_allocate(gc_word nbytes) {
+  size_t whole = (size_t)nbytes + 2 * kRedZone + kAlignment;
+  char* taken = (char*)malloc(whole);
+  if (taken == nullptr) return 0;
+  uintptr_t start = ((uintptr_t)taken + kRedZone + kAlignment - 1) / kAlignment * kAlignment;
+  memset((char*)start - kRedZone, kFence, kRedZone);
+  memset((char*)start, kUnwritten, (size_t)nbytes);
+  memset((char*)start + nbytes, kFence, kRedZone);
+  allocations[start] = {(size_t)nbytes, taken, whole};
+  allocated_bytes += nbytes;
+  if (allocated_bytes > peak_bytes) peak_bytes = allocated_bytes;
+  return start;
+}
+
+// 0 when all was well, GC_FENCE when something was written around it, GC_NO_MEMORY when there is no such allocation.
+int gc_emu_free(gc_word address) {
+  auto found = allocations.find((uintptr_t)address);
+  if (found == allocations.end()) return GC_NO_MEMORY;
+  Allocation gone = found->second;
+  int code = is_whole(found->first, gone) ? GC_FINE : GC_FENCE;
+  memset((char*)address, kUnwritten, gone.nbytes);
+  allocations.erase(found);
+  allocated_bytes -= gone.nbytes;
+  freed.push_back(gone);
+  for (freed_bytes += gone.whole; freed_bytes > kQuarantine; freed.pop_front()) {
+    freed_bytes -= freed.front().whole;
+    free(freed.front().taken);
+  }
+  return code;
+}
+
+// Bytes from an address to the end of the allocation that it lies in; -1 where it lies in none.
+long long gc_emu_room(gc_word address) {
+  auto found = find((uintptr_t)address);
+  return found ? (long long)(found->first + found->second.nbytes - address) : -1;
+}
+
+// Allocated bytes, their peak, allocations, bytes taken from the system.
+void gc_emu_memory(long long* found) {
+  found[0] = (long long)allocated_bytes;
+  found[1] = (long long)peak_bytes;
+  found[2] = (long long)allocations.size();
+  found[3] = (long long)(allocated_bytes + freed_bytes);
+}
+
+void gc_emu_reset_peak(void) { peak_bytes = allocated_bytes; }
+}

@@ -1,0 +1,109 @@
+"""What the launcher of emulated kernels finds wrong, as the error that is raised."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+from graphc.base.errors import DeviceError
+
+CODES = (
+    *("fine", "outside", "misaligned", "extent", "no_memory", "diverged", "no_lane", "race", "unshared"),
+    *("shared_too_large", "bad_launch", "fence", "order"),
+)
+"""As in gc_emulate.cpp."""
+
+
+class Fault(ctypes.Structure):
+    """``gc_fault`` of gc_emulate.cpp."""
+
+    _fields_ = [
+        ("code", ctypes.c_int),
+        ("parameter", ctypes.c_int),
+        ("writes", ctypes.c_int),
+        ("other_writes", ctypes.c_int),
+        ("index", ctypes.c_longlong),
+        ("count", ctypes.c_longlong),
+        ("width", ctypes.c_int),
+        ("block", ctypes.c_uint),
+        ("thread", ctypes.c_uint),
+        ("other_block", ctypes.c_uint),
+        ("other_thread", ctypes.c_uint),
+        ("line", ctypes.c_int),
+        ("other_line", ctypes.c_int),
+        ("name", ctypes.c_char_p),
+    ]
+
+    @property
+    def kind(self) -> str:
+        """One of CODES."""
+        return CODES[self.code]
+
+
+def message(fault: Fault, symbol: str, parameters: Sequence[str]) -> DeviceError:
+    """The error of a fault of a kernel."""
+    what = _WHAT[fault.kind](fault, _named(fault, parameters))
+    where = None if fault.kind in ("no_memory", "extent", "bad_launch", "order") else _where(fault)
+    return DeviceError(f"kernel {symbol} {what}", where=where)
+
+
+def _named(fault: Fault, parameters: Sequence[str]) -> str:
+    if 0 <= fault.parameter < len(parameters):
+        return f"parameter {fault.parameter} ({parameters[fault.parameter]})"
+    return f"shared array {fault.name.decode() if fault.name else ''}"
+
+
+def _where(fault: Fault) -> str:
+    line = f", line {fault.line}" if fault.line else ""
+    return f"block {fault.block}, thread {fault.thread}{line}"
+
+
+def _elements(fault: Fault) -> str:
+    verb = "writes" if fault.writes else "reads"
+    if fault.width == 1:
+        return f"{verb} element {fault.index}"
+    return f"{verb} elements {fault.index} to {fault.index + fault.width - 1}"
+
+
+def _outside(fault: Fault, name: str) -> str:
+    return f"{_elements(fault)} of {name}, which has {fault.count}"
+
+
+def _misaligned(fault: Fault, name: str) -> str:
+    if not fault.width or fault.width == 1:
+        return f"is given the address {fault.index:#x} for {name}, which is no multiple of the size of an element"
+    return f"{_elements(fault)} of {name} at once, which do not start at a multiple of their size"
+
+
+def _diverged(fault: Fault, _: str) -> str:
+    other = f"waits at line {fault.other_line}" if fault.other_line else "has ended"
+    return f"has a barrier that not all threads come to: this one waits there, thread {fault.other_thread} {other}"
+
+
+def _race(fault: Fault, name: str) -> str:
+    other = f"thread {fault.other_thread}" if fault.other_thread < 1024 else "threads"
+    if fault.other_block != fault.block:
+        other += f" of block {fault.other_block}"
+    does = "write it" if fault.other_writes else "read it"
+    return f"{_elements(fault)} of {name} while {other} may {does}: no barrier lies in between"
+
+
+def _order(fault: Fault, name: str) -> str:
+    kind = "backwards" if fault.line == 1 else f"in order {fault.line}"
+    return f"leaves something else in {name}, from byte {fault.index} on, when its threads run {kind}"
+
+
+_WHAT = {
+    "outside": _outside,
+    "misaligned": _misaligned,
+    "extent": lambda fault, name: f"says that {name} has {fault.index} elements, where memory for {fault.count} is",
+    "no_memory": lambda fault, name: f"is given the address {fault.index:#x} for {name}, where no live memory is",
+    "diverged": _diverged,
+    "no_lane": lambda fault, _: f"reads the value of lane {fault.index} in a warp of {fault.count}",
+    "race": _race,
+    "unshared": lambda fault, name: f"reads element {fault.index} of {name}, which no thread of the block has written",
+    "shared_too_large": lambda fault, name: f"uses {fault.count} bytes of shared memory with {name}",
+    "bad_launch": lambda *_: "cannot be launched like this",
+    "fence": lambda *_: "has written around memory",
+    "order": _order,
+}

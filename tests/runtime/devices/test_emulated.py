@@ -1,0 +1,277 @@
+"""The emulated device: kernels compute what they should, memory is checked, graphs are replayed."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+from graphc.errors import ArgumentError, ArtifactError, CompileError, DeviceError, MemoryLimitError
+from graphc.runtime.devices.emulated import ORDERS, EmulatedDevice
+from tests.runtime.devices.cuda_texts import SCALE, SCALE_VECTORS, SOFTMAX, TRANSPOSE, changed
+
+
+@pytest.fixture
+def device():
+    return EmulatedDevice(orders=ORDERS, races=True)
+
+
+def on_device(device, array):
+    memory = device.allocate(array.nbytes)
+    device.copy_in(memory.address, array)
+    return memory
+
+
+def from_device(device, memory, like):
+    array = np.empty_like(like)
+    device.copy_out(memory.address, array)
+    return array
+
+
+def run(device, text, symbol, grid, threads, x, *sizes):
+    """What a kernel of one input and one output of the same shape gives."""
+    source, result = on_device(device, x), device.allocate(x.nbytes)
+    function = device.load(text).function(symbol)
+    device.launch(function, grid, threads, 0, [source.address, result.address, *sizes])
+    return from_device(device, result, x)
+
+
+@pytest.mark.parametrize("n", [1, 127, 128, 1000])
+@pytest.mark.parametrize("text, per_block", [(SCALE, 128), (SCALE_VECTORS, 256)])
+def test_elementwise(device, text, per_block, n):
+    x = np.arange(n, dtype=np.float32)
+    assert np.array_equal(
+        run(device, text, "scale", -(-n // per_block), per_block // (1 if text is SCALE else 4), x, n), 2 * x
+    )
+
+
+@pytest.mark.parametrize("n", [1, 31, 256, 1000])
+def test_softmax_by_shuffles_and_shared_memory(device, n):
+    x = np.random.default_rng(n).normal(size=(5, n)).astype(np.float32) * 4
+    y = run(device, SOFTMAX, "softmax", 5, 256, x, n)
+    expected = np.exp(x - x.max(1, keepdims=True), dtype=np.float64)
+    assert np.allclose(y, expected / expected.sum(1, keepdims=True), rtol=1e-6, atol=0)
+    assert device.last.fewest_barriers == device.last.most_barriers == 3
+    assert device.last.exchanges == 5 * 8 * 16
+    assert device.last.shared == 32
+
+
+def test_transpose(device):
+    x = np.arange(1024, dtype=np.float32).reshape(32, 32)
+    assert np.array_equal(run(device, TRANSPOSE, "transpose", 1, 256, x), x.T)
+
+
+def test_no_blocks_do_nothing(device):
+    x = np.ones(4, np.float32)
+    assert np.isnan(run(device, SCALE, "scale", 0, 128, x, 4)).all()
+
+
+FAULTS = {
+    "one element too many": (SCALE, "i < n", "i <= n", "element 300 of parameter 0 .x., which has 300"),
+    "a missing tail": (SCALE, "if (i < n) ", "", "reads element 300"),
+    "below the start": (SCALE, "x[i] *", "x[i - 1] *", "reads element -1"),
+    "a write behind the end": (SCALE, "y[i] = x[i]", "y[i + 1] = x[i]", "writes element 300 of parameter 1 .y."),
+    "vectors of three": (SCALE_VECTORS, "threadIdx.x) * 4", "threadIdx.x) * 3", "which do not start at a multiple"),
+    "a vector over the end": (SCALE_VECTORS, "i + 4 <= n", "i < n + 3", "elements 300 to 303 of parameter 0"),
+    "an extent too large": (SCALE, "GC_EXTENT(x, n)", "GC_EXTENT(x, n + 1)", "has 301 elements, where memory for 300"),
+    "all threads write the same": (SCALE, "if (i < n) y[i]", "if (i < n) y[0]", "writes element 0 .* while thread"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_of_elementwise_kernels(device, fault):
+    text, old, new, found = FAULTS[fault]
+    with pytest.raises(DeviceError, match=found):
+        run(device, changed(text, old, new), "scale", 3, 128 if text is SCALE else 64, np.ones(300, np.float32), 300)
+
+
+ROW_FAULTS = {
+    "no barrier before partial sums are read": (
+        "gc_block_sync();  // first",
+        "",
+        "reads element 0 of shared|no thread .* written",
+    ),
+    "no barrier before partial sums are written": ("gc_block_sync();  // second", "", "shared array part while thread"),
+    "a barrier for some": (
+        "gc_block_sync();  // third",
+        "if (warp < 4) gc_block_sync();",
+        "not all threads come to|no barrier lies",
+    ),
+    "a barrier that one thread misses": (
+        "gc_block_sync();  // second",
+        "if (t) gc_block_sync();",
+        "not all threads come to",
+    ),
+    "a shuffle in a branch": (
+        "s += gc_shfl_xor(s, o);\n  if (lane",
+        "if (lane > 3) s += gc_shfl_xor(s, o);\n  if (lane",
+        "not all threads",
+    ),
+    "a wrong stride": (
+        "const long long row = blockIdx.x * n",
+        "const long long row = blockIdx.x * (n + 1)",
+        "reads element 1500",
+    ),
+    "too little shared memory": (
+        "GC_SHARED(float, part, 8)",
+        "GC_SHARED(float, part, 7)",
+        "writes element 7 of shared array part",
+    ),
+    "too much shared memory": (
+        "GC_SHARED(float, part, 8)",
+        "GC_SHARED(float, part, 60000)",
+        "240000 bytes of shared memory",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", ROW_FAULTS)
+def test_faults_of_row_kernels(device, fault):
+    old, new, found = ROW_FAULTS[fault]
+    with pytest.raises(DeviceError, match=found):
+        run(device, changed(SOFTMAX, old, new), "softmax", 5, 256, np.ones((5, 300), np.float32), 300)
+
+
+def test_a_wrong_shuffle_changes_results(device):
+    x = np.random.default_rng(0).normal(size=(5, 300)).astype(np.float32)
+    wrong = changed(
+        SOFTMAX, "for (int o = 16; o > 0; o >>= 1) s += gc_shfl_xor", "for (int o = 8; o > 0; o >>= 1) s += gc_shfl_xor"
+    )
+    assert not np.allclose(run(device, wrong, "softmax", 5, 256, x, 300).sum(1), 1, atol=1e-3)
+
+
+def test_lanes_that_are_not_there(device):
+    with pytest.raises(DeviceError, match="lane 16 in a warp of 8"):
+        run(device, SOFTMAX, "softmax", 5, 40, np.ones((5, 300), np.float32), 300)
+
+
+def test_races_show_in_other_orders_too():
+    device = EmulatedDevice(orders=ORDERS, races=False)
+    text = changed(TRANSPOSE, "  gc_block_sync();\n", "")
+    with pytest.raises(DeviceError, match=r"leaves something else in parameter 1 .y."):
+        run(device, text, "transpose", 1, 256, np.arange(1024, dtype=np.float32))
+
+
+def test_a_kernel_works_after_one_that_failed(device):
+    x = np.ones((5, 300), np.float32)
+    with pytest.raises(DeviceError):
+        run(device, changed(SOFTMAX, "gc_block_sync();  // first", ""), "softmax", 5, 256, x, 300)
+    assert np.allclose(run(device, SOFTMAX, "softmax", 5, 256, x, 300), 1 / 300)
+
+
+def test_what_is_only_read_has_no_stores(device):
+    with pytest.raises(CompileError, match="refused"):
+        run(device, changed(SCALE, "y[i] = x[i] * 2.0f", "x[i] = 1.0f"), "scale", 3, 128, np.ones(300, np.float32), 300)
+
+
+def test_one_text_that_cannot_be_built_does_not_harm_others(device):
+    broken = device.load(changed(SCALE, "2.0f", "nonsense")).function("scale")
+    x = np.ones(4, np.float32)
+    assert np.array_equal(run(device, changed(SCALE, "2.0f", "3.0f"), "scale", 1, 128, x, 4), 3 * x)
+    memory = device.allocate(16)
+    with pytest.raises(CompileError, match="nonsense"):
+        device.launch(broken, 1, 128, 0, [memory.address, memory.address, 4])
+
+
+def test_symbols_and_arguments_are_checked(device):
+    module = device.load(SCALE)
+    with pytest.raises(ArtifactError, match="no kernel softmax"):
+        module.function("softmax")
+    with pytest.raises(DeviceError, match="3 parameters and is given 2"):
+        device.launch(module.function("scale"), 1, 128, 0, [1, 2])
+    with pytest.raises(DeviceError, match=r"0x10 for parameter 0 .x., where no live memory is"):
+        device.launch(module.function("scale"), 1, 128, 0, [16, 16, 4])
+    with pytest.raises(DeviceError, match="1025 threads"):
+        device.launch(module.function("scale"), 1, 1025, 0, [16, 16, 4])
+
+
+# ---- memory
+
+
+def test_memory_is_counted_and_given_back(device):
+    gc.collect()
+    before = device.memory_stats()
+    memory = device.allocate(1000)
+    assert memory.address % 256 == 0
+    assert device.memory_stats().allocated == before.allocated + 1000
+    assert device.memory_stats().allocations == before.allocations + 1
+    del memory
+    gc.collect()
+    after = device.memory_stats()
+    assert (after.allocated, after.allocations) == (before.allocated, before.allocations)
+    assert after.peak >= before.allocated + 1000
+    device.reset_peak()
+    assert device.memory_stats().peak == after.allocated
+
+
+def test_new_memory_is_no_number(device):
+    assert np.isnan(from_device(device, device.allocate(64), np.empty(16, np.float32))).all()
+    assert (from_device(device, device.allocate(64), np.empty(16, np.int32)) == -1).all()
+
+
+def test_copies_are_checked(device):
+    memory, other = device.allocate(64), device.allocate(64)
+    device.copy_in(memory.address, np.arange(32, dtype=np.int16)[::2])
+    device.copy(other.address, memory.address, 32)
+    device.fill(other.address + 32, 7, 32)
+    found = from_device(device, other, np.empty(64, np.uint8))
+    assert (found[:32:2] == np.arange(16) * 2).all() and (found[32:] == 7).all()
+    with pytest.raises(DeviceError, match="only 60 are left"):
+        device.copy_in(memory.address + 4, np.zeros(64, np.uint8))
+    with pytest.raises(DeviceError, match="no live memory"):
+        device.fill(16, 0, 4)
+    with pytest.raises(DeviceError, match="overlaps"):
+        device.copy(memory.address, memory.address + 4, 8)
+    with pytest.raises(ArgumentError, match="C-contiguous"):
+        device.copy_out(memory.address, np.zeros((4, 4), np.uint8).T[:2])
+
+
+def test_there_is_only_so_much():
+    with pytest.raises(MemoryLimitError, match="1000 bytes"):
+        EmulatedDevice(total=1000).allocate(1001)
+
+
+def test_no_bytes_can_be_allocated(device):
+    memory = device.allocate(0)
+    device.copy_in(memory.address, np.empty(0, np.float32))
+
+
+# ---- graphs
+
+
+def test_a_graph_does_again_what_was_recorded(device):
+    x = np.arange(300, dtype=np.float32)
+    first, second = on_device(device, x), device.allocate(x.nbytes)
+    function = device.load(SCALE).function("scale")
+    device.begin_capture()
+    device.launch(function, 3, 128, 0, [first.address, second.address, 300])
+    device.copy(first.address, second.address, x.nbytes)
+    with pytest.raises(DeviceError, match="allocations cannot be recorded"):
+        device.allocate(4)
+    with pytest.raises(DeviceError, match="transfers cannot be recorded"):
+        device.copy_in(first.address, x)
+    graph = device.end_capture()
+    assert np.array_equal(from_device(device, first, x), x)
+    graph.launch()
+    graph.launch()
+    assert np.array_equal(from_device(device, first, x), 4 * x)
+    del second
+    gc.collect()
+    with pytest.raises(DeviceError, match=r"for parameter 1 .y., where no live memory is"):
+        graph.launch()
+
+
+def test_recording_begins_and_ends_once(device):
+    device.begin_capture()
+    with pytest.raises(DeviceError, match="already"):
+        device.begin_capture()
+    assert len(device.end_capture()) == 0
+    with pytest.raises(DeviceError, match="no graph"):
+        device.end_capture()
+
+
+def test_events_are_done(device):
+    first, second = device.event(), device.event()
+    second.synchronize()
+    assert second.is_done() and second.milliseconds_since(first) >= 0

@@ -14,6 +14,7 @@ import pytest
 
 from graphc.compiled import function
 from graphc.ir.op import REGISTRY
+from tools.device_check import reason_without
 
 os.environ["GRAPHC_CACHE"] = "off"
 # Shells start what runs in the background with SIGINT ignored, and programs that tests start would inherit that.
@@ -29,10 +30,30 @@ def _compares(path: Path) -> bool:
 
 
 def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
-    """Marks the tests of files that compare with PyTorch: ``pytest -m torch`` runs what was skipped without it."""
+    """Marks the tests of files that compare with PyTorch: ``pytest -m torch`` runs what was skipped without it. And
+    those with a ``device``: ``pytest -m cuda`` runs on a GPU what ``pytest -m emulated`` runs without one."""
     for item in items:
         if _compares(item.path):
             item.add_marker("torch")
+        device = getattr(item, "callspec", None) and item.callspec.params.get("device")  # type: ignore[attr-defined]
+        if device in _MARKS:
+            item.add_marker(_MARKS[device])
+
+
+_MARKS = {"cuda-emu": "emulated", "cuda": "cuda"}
+
+
+@functools.cache
+def _reason_without_gpu() -> str:
+    return reason_without("cuda")
+
+
+@pytest.fixture(params=list(_MARKS))
+def device(request: pytest.FixtureRequest) -> str:
+    """Name of a device: the emulated one, and a GPU. Without a GPU its tests are skipped; the others never are."""
+    if request.param == "cuda" and _reason_without_gpu():
+        pytest.skip(_reason_without_gpu())
+    return request.param
 
 
 @pytest.fixture

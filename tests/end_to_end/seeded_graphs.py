@@ -7,6 +7,8 @@ from random import Random
 from typing import Any
 from unittest import mock
 
+import numpy as np
+
 from graphc.ir.graph.graph import Graph
 from tests.end_to_end import random_graphs
 
@@ -38,5 +40,10 @@ class _Chooser:
 
 def seeded_graph(seed: int) -> Graph:
     """The random graph with this number."""
+    return seeded_call(seed)[0]
+
+
+def seeded_call(seed: int) -> tuple[Graph, list[np.ndarray]]:
+    """The random graph with this number, and one array per input."""
     with mock.patch.object(random_graphs, "st", _Chooser(seed)):
-        return random_graphs.grow(lambda chosen: chosen)[0]
+        return random_graphs.grow(lambda chosen: chosen)

@@ -1,0 +1,14 @@
+"""Whether a device can be used here, and what is missing where it cannot."""
+
+from __future__ import annotations
+
+
+def reason_without(device: str) -> str:
+    """Why a device of this name cannot be used; empty where it can."""
+    try:
+        from graphc.runtime.devices import device_named
+
+        device_named(device).synchronize()
+    except Exception as error:  # a library that is half installed raises what it likes
+        return f"{type(error).__name__}: {error}"
+    return ""

@@ -14,6 +14,10 @@ CODES = (
 """As in gc_emulate.cpp."""
 
 
+_PRIVATE = -2
+"""What stands for the number of a parameter where an array belongs to one thread."""
+
+
 class Fault(ctypes.Structure):
     """``gc_fault`` of gc_emulate.cpp."""
 
@@ -50,7 +54,8 @@ def message(fault: Fault, symbol: str, parameters: Sequence[str]) -> DeviceError
 def _named(fault: Fault, parameters: Sequence[str]) -> str:
     if 0 <= fault.parameter < len(parameters):
         return f"parameter {fault.parameter} ({parameters[fault.parameter]})"
-    return f"shared array {fault.name.decode() if fault.name else ''}"
+    kind = "private" if fault.parameter == _PRIVATE else "shared"
+    return f"{kind} array {fault.name.decode() if fault.name else ''}"
 
 
 def _where(fault: Fault) -> str:
@@ -66,7 +71,8 @@ def _elements(fault: Fault) -> str:
 
 
 def _outside(fault: Fault, name: str) -> str:
-    return f"{_elements(fault)} of {name}, which has {fault.count}"
+    doing = f"uses element {fault.index}" if fault.parameter == _PRIVATE else _elements(fault)
+    return f"{doing} of {name}, which has {fault.count}"
 
 
 def _misaligned(fault: Fault, name: str) -> str:

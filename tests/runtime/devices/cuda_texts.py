@@ -67,3 +67,21 @@ def changed(text: str, old: str, new: str) -> str:
     """The text with one place changed, which has to be there once."""
     assert text.count(old) == 1, (old, text.count(old))
     return text.replace(old, new)
+
+
+SUMS_OF_WARPS = """
+extern "C" __global__ void sums(GC_IN(float) x, GC_OUT(float) y) {
+  GC_EXTENT(x, 256);
+  GC_EXTENT(y, 8);
+  GC_SHARED(float, own, 256);
+  GC_PRIVATE(float, kept, 2);
+  const int lane = threadIdx.x % 32, first = threadIdx.x / 32 * 32;
+  kept[0] = x[first + lane];
+  own[first + lane] = kept[0];
+  gc_warp_sync();
+  kept[1] = lane < 16 ? own[first + lane + 16] : 0.0f;
+  float s = kept[0] + kept[1];
+  for (int o = 8; o > 0; o >>= 1) s += gc_shfl_xor(s, o);
+  if (lane == 0) y[first / 32] = s;
+}
+"""

@@ -9,7 +9,7 @@ import pytest
 
 from graphc.errors import ArgumentError, ArtifactError, CompileError, DeviceError, MemoryLimitError
 from graphc.runtime.devices.emulated import ORDERS, EmulatedDevice
-from tests.runtime.devices.cuda_texts import SCALE, SCALE_VECTORS, SOFTMAX, TRANSPOSE, changed
+from tests.runtime.devices.cuda_texts import SCALE, SCALE_VECTORS, SOFTMAX, SUMS_OF_WARPS, TRANSPOSE, changed
 
 
 @pytest.fixture
@@ -131,6 +131,48 @@ def test_faults_of_row_kernels(device, fault):
     old, new, found = ROW_FAULTS[fault]
     with pytest.raises(DeviceError, match=found):
         run(device, changed(SOFTMAX, old, new), "softmax", 5, 256, np.ones((5, 300), np.float32), 300)
+
+
+def sums(device, text):
+    x, y = np.arange(256, dtype=np.float32), np.zeros(8, np.float32)
+    source, result = on_device(device, x), on_device(device, y)
+    device.launch(device.load(text).function("sums"), 1, 256, 0, [source.address, result.address])
+    return from_device(device, result, y)
+
+
+def test_shared_memory_of_warps(device):
+    assert np.array_equal(sums(device, SUMS_OF_WARPS), np.arange(256).reshape(8, 32).sum(1))
+
+
+WARP_FAULTS = {
+    "no barrier of the warp": ("gc_warp_sync();", "", "reads element .* of shared array own"),
+    "a barrier of the block in one warp": ("gc_warp_sync();", "gc_warp_sync(); if (first) gc_block_sync();", "not all"),
+    "a barrier of half a warp": ("gc_warp_sync();", "if (lane < 16) gc_warp_sync();", "not all threads|no thread"),
+    "other lanes": ("+ lane + 16]", "+ lane + 17]", "own while thread 32|which no thread"),
+    "outside of registers": (
+        "GC_PRIVATE(float, kept, 2)",
+        "GC_PRIVATE(float, kept, 1)",
+        "element 1 of private array kept",
+    ),
+    "two blocks of shared memory": (
+        "GC_SHARED(float, own, 256)",
+        "GC_SHARED(float, own, 248)",
+        "element 248 of shared",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", WARP_FAULTS)
+def test_faults_of_warps(device, fault):
+    old, new, found = WARP_FAULTS[fault]
+    with pytest.raises(DeviceError, match=found):
+        sums(device, changed(SUMS_OF_WARPS, old, new))
+
+
+def test_private_memory_is_unknown_at_first(device):
+    assert np.isnan(
+        sums(device, changed(SUMS_OF_WARPS, "kept[1] = lane < 16 ? own[first + lane + 16] : 0.0f;", ""))
+    ).all()
 
 
 def test_a_wrong_shuffle_changes_results(device):

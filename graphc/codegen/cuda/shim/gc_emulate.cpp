@@ -657,6 +657,13 @@ void gc_emu_misaligned(const gc_region* region, long long index, int item, int w
   fail(GC_MISALIGNED);
 }
 
+// An array that is private to a thread.
+void gc_emu_outside(const char* name, long long index, long long count) {
+  gc_region region = {nullptr, count, count, name, -2, 1};
+  describe(&region, index, 1, 0);
+  fail(GC_OUTSIDE);
+}
+
 void gc_emu_extent(const gc_region* region, long long count) {
   describe(region, count, 1, 0);
   fail(GC_EXTENT_TOO_LARGE);

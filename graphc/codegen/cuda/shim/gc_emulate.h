@@ -24,6 +24,7 @@ extern unsigned gc_emu_launch_number;
 // Returns when the access is allowed; `width` elements of `item` bytes from `index` on.
 void gc_emu_access(const gc_region* region, long long index, int item, int width, int writes);
 void gc_emu_misaligned(const gc_region* region, long long index, int item, int width, int writes);
+void gc_emu_outside(const char* name, long long index, long long count);
 void gc_emu_extent(const gc_region* region, long long count);
 void gc_emu_bind(gc_region* region, gc_word address, int item, int writes, int parameter);
 void gc_emu_share(gc_region* region, const char* name, long long count, int item);
@@ -125,6 +126,18 @@ struct gc_dynamic : gc_inout<T> {
   }
 };
 
+// What one thread keeps in registers, unknown at first.
+template <class T, int N>
+struct gc_private {
+  const char* name;
+  T slots[N];
+  explicit inline gc_private(const char* called) : name(called) { __builtin_memset(slots, 0xff, sizeof slots); }
+  inline T& operator[](long long i) {
+    if (__builtin_expect((gc_word)i >= (gc_word)N, 0)) gc_emu_outside(name, i, N);
+    return slots[i];
+  }
+};
+
 #define GC_IN(T) gc_in<T>
 #define GC_OUT(T) gc_inout<T>
 #define GC_INOUT(T) gc_inout<T>
@@ -134,6 +147,7 @@ struct gc_dynamic : gc_inout<T> {
 #define GC_SHARED(T, name, n)        \
   static gc_shared<T, (n)> name; \
   name.meet(#name)
+#define GC_PRIVATE(T, name, n) gc_private<T, (n)> name(#name)
 #define GC_SHARED_DYNAMIC(T, name, offset, n) gc_dynamic<T> name(#name, offset, n)
 
 // ---- vectors: 2 or 4 elements that one thread reads or writes at once

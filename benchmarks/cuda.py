@@ -1,0 +1,138 @@
+"""The workloads on a GPU beside PyTorch and JAX, each measurement in its own process: ``python -m benchmarks.cuda``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import graphc
+from benchmarks import framework as fw
+from benchmarks.cuda_worker import PEERS
+from benchmarks.process import ROOT
+from benchmarks.workloads import WORKLOADS
+
+Row = dict[str, Any]
+ORDER = (
+    *("pointwise_16M", "rownorm_4096x1024", "mlp_b64", "policy_b1", "train_mlp_b64", "gpt_b1_t128", "resnet50_b8"),
+    *("train_policy_b256", "train_gpt_b8_t128", "minilm_b8_t128", "vit_b1", "resnet50_b1", "train_vit_b8"),
+    *("pointwise_64K", "mlp_b1", "net_b64", "train_net_b64", "train_resnet50_b4", "gpt_b1_t1024", "llama_b1_t64"),
+)
+"""Which workloads come first where time may not suffice for all; the others follow."""
+
+
+def workloads_in_order() -> list[str]:
+    """All of them, those that say the most first."""
+    return [*ORDER, *(name for name in WORKLOADS if name not in ORDER)]
+
+
+def measure_all(names: Sequence[str], peers: Sequence[str], device: str, seconds: float, end: float) -> list[Row]:
+    """A row per workload until the clock (``time.monotonic``) is at ``end``."""
+    rows = []
+    for name in names:
+        if time.monotonic() >= end:
+            break
+        rows.append(_row(name, peers, device, seconds, end))
+        print(_line(rows[-1], peers), file=sys.stderr, flush=True)
+    return rows
+
+
+def _row(name: str, peers: Sequence[str], device: str, seconds: float, end: float) -> Row:
+    with tempfile.TemporaryDirectory(prefix="graphc-cuda-") as place:
+        folder = Path(place)
+        np.savez(folder / fw.WEIGHTS, **fw.read_weights(fw.build_model(graphc, WORKLOADS[name])))  # type: ignore[arg-type]
+        found = {peer: _ask(peer, name, folder, device, seconds, end) for peer in peers}
+        return {"workload": name, "peers": found, "apart": _differences(folder, peers)}
+
+
+def _ask(peer: str, name: str, folder: Path, device: str, seconds: float, end: float) -> Row:
+    command = [sys.executable, "-m", "benchmarks.cuda_worker", peer, name, str(folder), "--device", device]
+    limit = max(5.0, end - time.monotonic())
+    environment = {**os.environ, "GRAPHC_CACHE": "off", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    try:
+        done = subprocess.run(
+            [*command, "--seconds", str(seconds)],
+            capture_output=True,
+            text=True,
+            timeout=limit,
+            cwd=ROOT,
+            env=environment,
+        )
+        return json.loads(done.stdout.splitlines()[-1])
+    except subprocess.TimeoutExpired:
+        return {"error": f"not done after {limit:.0f} s"}
+    except (IndexError, ValueError):
+        return {"error": f"ended with status {done.returncode}: {done.stderr.strip()[-400:]}"}
+
+
+def _differences(folder: Path, peers: Sequence[str]) -> dict[str, float]:
+    """The largest difference of each peer's numbers from the first one's, in units of the largest number."""
+    files = {peer: folder / f"{peer}.npy" for peer in peers}
+    numbers = {peer: np.load(path).astype(np.float64) for peer, path in files.items() if path.exists()}
+    if len(numbers) < 2:
+        return {}
+    first, *others = numbers
+    scale = float(np.abs(numbers[first]).max(initial=0.0)) or 1.0
+    return {o: _apart(numbers[o], numbers[first]) / scale for o in others}
+
+
+def _apart(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.abs(a - b).max(initial=0.0)) if a.shape == b.shape else float("inf")
+
+
+def format_rows(rows: Sequence[Row], peers: Sequence[str]) -> str:
+    """A table in Markdown: microseconds of a call, and how often faster graphc is than the best other."""
+    lines = [
+        f"| workload | {' | '.join(f'{p} us' for p in peers)} | vs best | apart |",
+        "|---" * (len(peers) + 3) + "|",
+    ]
+    return "\n".join([*lines, *(_line(row, peers) for row in rows)])
+
+
+def _line(row: Row, peers: Sequence[str]) -> str:
+    cells = []
+    for peer in peers:
+        found = row["peers"].get(peer, {})
+        if "us" in found:
+            cells.append(f"{found['us']:.1f}")
+        else:
+            cells.append("absent" if "absent" in found else f"error: {found.get('error', '')[:40]}")
+    own = row["peers"].get("graphc", {}).get("us")
+    others = [f["us"] for p, f in row["peers"].items() if p != "graphc" and "us" in f]
+    ratio = f"{min(others) / own:.2f}" if own and others else ""
+    apart = f"{max(row['apart'].values()):.1e}" if row["apart"] else ""
+    return f"| {' | '.join([row['workload'], *cells, ratio, apart])} |"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measures and prints; 1 where graphc fails on a workload."""
+    parser = argparse.ArgumentParser("python -m benchmarks.cuda", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="default: all, those that say most first")
+    parser.add_argument(
+        "--device", default="cuda", help="cuda (default), cuda:1; cuda-emu runs and says nothing of speed"
+    )
+    parser.add_argument("--peers", default=",".join(PEERS), help=f"default: {','.join(PEERS)}")
+    parser.add_argument("--seconds", type=float, default=1.0, help="about how long each is timed (1)")
+    parser.add_argument("--limit", type=float, default=1800.0, help="seconds for all of it (1800)")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(argv)
+    names, peers = options.workloads or workloads_in_order(), options.peers.split(",")
+    unknown = [n for n in names if n not in WORKLOADS] + [p for p in peers if p not in PEERS]
+    if unknown:
+        parser.error(f"unknown: {', '.join(unknown)}; workloads: {', '.join(WORKLOADS)}; peers: {', '.join(PEERS)}")
+    rows = measure_all(names, peers, options.device, options.seconds, time.monotonic() + options.limit)
+    print(json.dumps({"rows": rows}) if options.json else format_rows(rows, peers))
+    return int(not rows or any("us" not in r["peers"].get("graphc", {"us": 0}) for r in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+// Memory of the device between fences, and what a launch leaves in it in one order of threads and in another.
+#pragma once
+#include <stdlib.h>
+
+#include <deque>
+#include <map>
+
+#include "gc_state.h"
+
+namespace {
+
+struct Allocation {
+  size_t nbytes;
+  char* taken;  // What malloc gave.
+  size_t whole;
+};
+
+std::map<uintptr_t, Allocation> allocations;
+std::deque<Allocation> freed;
+size_t freed_bytes, allocated_bytes, peak_bytes;
+
+// The allocation that an address lies in, or behind which it is the first.
+const std::pair<const uintptr_t, Allocation>* find(uintptr_t address) {
+  auto next = allocations.upper_bound(address);
+  if (next == allocations.begin()) return nullptr;
+  --next;
+  return address - next->first <= next->second.nbytes ? &*next : nullptr;
+}
+
+bool is_whole(uintptr_t start, const Allocation& allocation) {
+  const unsigned char* before = (const unsigned char*)start - kRedZone;
+  const unsigned char* behind = (const unsigned char*)start + allocation.nbytes;
+  for (size_t i = 0; i < kRedZone; i++)
+    if (before[i] != kFence || behind[i] != kFence) return false;
+  return true;
+}
+
+// ---- orders
+
+// Memory that a launch may write to, each piece once.
+struct Piece {
+  char* data;
+  size_t nbytes;
+  std::vector<char> before, result;
+};
+
+std::vector<gc_slot> bound_slots;
+std::vector<Piece> pieces;
+
+void keep_before(const std::vector<gc_slot>& slots) {
+  pieces.clear();
+  std::map<uintptr_t, uintptr_t> ranges;  // Ends of allocations, and where the first parameter in one starts.
+  for (const gc_slot& slot : slots) {
+    if (!slot.region.writes) continue;
+    uintptr_t start = (uintptr_t)slot.region.data;
+    auto found = find(start);
+    uintptr_t& first = ranges.emplace(found->first + found->second.nbytes, start).first->second;
+    if (start < first) first = start;
+  }
+  for (auto& range : ranges) {
+    char *data = (char*)range.second, *end = (char*)range.first;
+    pieces.push_back({data, (size_t)(end - data), std::vector<char>(data, end), {}});
+  }
+}
+
+void restore_before() {
+  for (Piece& piece : pieces) memcpy(piece.data, piece.before.data(), piece.nbytes);
+}
+
+void keep_result() {
+  for (Piece& piece : pieces) piece.result.assign(piece.data, piece.data + piece.nbytes);
+}
+
+// Whether memory is as the first order left it; otherwise the fault says where it is not.
+bool is_result(const std::vector<gc_slot>& slots, int order) {
+  for (Piece& piece : pieces) {
+    if (memcmp(piece.data, piece.result.data(), piece.nbytes) == 0) continue;
+    size_t at = 0;
+    while (piece.data[at] == piece.result[at]) at++;
+    gc_emu_fault.line = order;
+    for (size_t i = 0; i < slots.size(); i++) {  // The last parameter that starts before it.
+      const gc_region& region = slots[i].region;
+      if (!region.writes || region.data > piece.data + at) continue;
+      if (gc_emu_fault.parameter >= 0 && slots[(size_t)gc_emu_fault.parameter].region.data > region.data) continue;
+      gc_emu_fault.parameter = (int)i;
+      gc_emu_fault.index = piece.data + at - region.data;
+    }
+    memcpy(piece.data, piece.result.data(), piece.nbytes);
+    return false;
+  }
+  return true;
+}
+
+}  // namespace

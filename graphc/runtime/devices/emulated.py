@@ -42,6 +42,38 @@ class _Statistics(ctypes.Structure):
     ]
 
 
+class Traffic(ctypes.Structure):
+    """What the accesses of a launch cost a GPU (``gc_traffic`` of gc_traffic.h). A request is what the lanes of a warp
+    read or write at once; a sector has 32 bytes."""
+
+    load_requests: int
+    load_bytes: int
+    load_sectors: int
+    """Of all requests: load_bytes / 32 where each one is used up."""
+    loaded: int
+    """Sectors that are read at all: what has to come from memory when caches hold the rest."""
+    store_requests: int
+    store_bytes: int
+    store_sectors: int
+    stored: int
+    shared_requests: int
+    shared_rounds: int
+    """How often shared memory is asked: once per request, or once per word of the bank that is asked for most words."""
+    shared_ideal: int
+    """How often it would be without conflicts of banks."""
+    _fields_ = [
+        (name, ctypes.c_longlong)
+        for name in (
+            *("load_requests", "load_bytes", "load_sectors", "loaded"),
+            *("store_requests", "store_bytes", "store_sectors", "stored"),
+            *("shared_requests", "shared_rounds", "shared_ideal"),
+        )
+    ]
+
+    def __add__(self, other: Traffic) -> Traffic:
+        return Traffic(*(getattr(self, field[0]) + getattr(other, field[0]) for field in self._fields_))
+
+
 @dataclass(frozen=True)
 class LaunchStatistics:
     """What the last launch did, in one order."""
@@ -110,13 +142,20 @@ class EmulatedDevice:
     takes = "text"
 
     def __init__(
-        self, orders: Sequence[int] | None = None, races: bool | None = None, target: str = "sm_90", total: int = TOTAL
+        self,
+        orders: Sequence[int] | None = None,
+        races: bool | None = None,
+        traffic: bool = False,
+        target: str = "sm_90",
+        total: int = TOTAL,
     ):
         """``orders`` in which every launch runs, and whether ``races`` are looked for: as GRAPHC_EMULATOR says unless
-        given."""
+        given. ``traffic``: whether accesses are counted, by the symbols of kernels."""
         wanted = config.read().emulator
         self.orders = tuple(orders if orders is not None else ORDERS if "orders" in wanted else (FORWARDS,))
         self.races = "races" in wanted if races is None else races
+        self.traffic: dict[str, Traffic] | None = {} if traffic else None
+        """Of each kernel, of all its launches together; None when it is not counted."""
         self.target = target
         self.total = total
         self.launches = 0
@@ -239,8 +278,12 @@ class EmulatedDevice:
         orders = (ctypes.c_int * len(self.orders))(*self.orders)
         with _lock:
             core = _core()
-            code = core.gc_emu_launch(address, grid, threads, shared, words, orders, len(orders), int(self.races))
+            watched = int(self.races) + 2 * int(self.traffic is not None)
+            code = core.gc_emu_launch(address, grid, threads, shared, words, orders, len(orders), watched)
             self.launches += 1
+            if self.traffic is not None:
+                before = self.traffic.get(function.symbol, Traffic())
+                self.traffic[function.symbol] = before + Traffic.in_dll(core, "gc_emu_traffic")
             seen = _Statistics.in_dll(core, "gc_emu_statistics")
             self.last = LaunchStatistics(*(getattr(seen, field.name) for field in fields(LaunchStatistics)))
             if code:

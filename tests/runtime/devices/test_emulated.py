@@ -228,6 +228,34 @@ def test_symbols_and_arguments_are_checked(device):
         device.launch(module.function("scale"), 1, 1025, 0, [16, 16, 4])
 
 
+# ---- traffic
+
+
+def traffic(text, symbol, grid, threads, x, *sizes):
+    device = EmulatedDevice(orders=(0, 1), races=True, traffic=True)
+    run(device, text, symbol, grid, threads, x, *sizes)
+    return device.traffic[symbol]
+
+
+def test_neighbours_share_sectors():
+    x = np.zeros(1024, np.float32)
+    one = traffic(SCALE, "scale", 8, 128, x, 1024)
+    assert (one.load_requests, one.load_bytes, one.load_sectors, one.loaded) == (32, 4096, 128, 128)
+    assert (one.store_requests, one.store_bytes, one.store_sectors, one.stored) == (32, 4096, 128, 128)
+    four = traffic(SCALE_VECTORS, "scale", 4, 64, x, 1024)
+    assert (four.load_requests, four.load_bytes, four.load_sectors) == (8, 4096, 128)
+    apart = changed(SCALE, "blockIdx.x * 128 + threadIdx.x", "threadIdx.x * 8 + blockIdx.x")
+    assert traffic(apart, "scale", 8, 128, x, 1024).load_sectors == 1024
+
+
+def test_banks_of_shared_memory():
+    x = np.zeros((32, 32), np.float32)
+    padded = traffic(TRANSPOSE, "transpose", 1, 256, x)
+    assert padded.shared_requests == padded.shared_rounds == padded.shared_ideal == 64
+    conflicts = traffic(TRANSPOSE.replace("33", "32"), "transpose", 1, 256, x)
+    assert conflicts.shared_rounds == 32 + 32 * 32
+
+
 # ---- memory
 
 

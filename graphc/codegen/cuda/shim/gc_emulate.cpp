@@ -10,6 +10,7 @@
 #include "gc_memory.h"
 #include "gc_races.h"
 #include "gc_state.h"
+#include "gc_traffic.h"
 
 namespace {
 
@@ -170,6 +171,7 @@ void run_warp(unsigned number) {
   do {
     cursor = 0;
     if (next_ready() >= 0) go_on(scheduler);
+    if (launch.watch & kWatchTraffic) count_traffic();
   } while (!failed && release_warp(first));
 }
 
@@ -254,8 +256,9 @@ void gc_emu_access(const gc_region* region, long long index, int item, int width
     describe(region, index, width, writes);
     fail(GC_OUTSIDE);
   }
-  if (!launch.watch) return;
-  for (int i = 0; i < width; i++) watch(region, index + i, item, writes);
+  if (launch.watch & kWatchTraffic) note_traffic(region, index, item, width, writes);
+  if (launch.watch & kWatchRaces)
+    for (int i = 0; i < width; i++) watch(region, index + i, item, writes);
 }
 
 void gc_emu_misaligned(const gc_region* region, long long index, int item, int width, int writes) {
@@ -332,7 +335,8 @@ gc_word gc_emu_exchange(gc_word bits, int source, int line) {
 
 // ---- what the runtime calls
 
-// 0, or the code in gc_emu_fault. `words` has one per parameter. With several orders all must leave the same behind.
+// 0, or the code in gc_emu_fault. `words` has one per parameter. With several orders all must leave the same behind; races
+// are watched for in the first, which suffices: what is ordered there is so in all.
 int gc_emu_launch(const gc_kernel* kernel, unsigned grid, unsigned count, long long shared, const gc_word* words,
                   const int* orders, int order_count, int watched) {
   memset(&gc_emu_fault, 0, sizeof gc_emu_fault);
@@ -350,8 +354,13 @@ int gc_emu_launch(const gc_kernel* kernel, unsigned grid, unsigned count, long l
   gc_emu_blocks = {grid, 1, 1};
   if (pages.size() > kMaxPages) pages.clear();
   if (order_count > 1) keep_before(slots);
+  begin_traffic();
   for (int i = 0; i < order_count; i++) {
     if (i > 0) restore_before();
+    if (i == 1 && watched) {
+      launch.watch = 0;
+      kernel->bind(words, slots.data());
+    }
     run_grid(grid, orders[i]);
     if (failed) return gc_emu_fault.code;
     if (i == 0 && order_count > 1) keep_result();

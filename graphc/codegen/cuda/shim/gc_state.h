@@ -64,6 +64,8 @@ struct SharedArray {
   size_t nbytes;
 };
 
+constexpr int kWatchRaces = 1, kWatchTraffic = 2;
+
 struct Launch {
   const gc_kernel* kernel;
   const gc_slot* slots;

@@ -17,6 +17,8 @@ from graphc.ir.op import REGISTRY
 from tools.device_check import reason_without
 
 os.environ["GRAPHC_CACHE"] = "off"
+# Kernels of emulated devices run in several orders, and their accesses are watched for races.
+os.environ.setdefault("GRAPHC_EMULATOR", "orders,races")
 # Shells start what runs in the background with SIGINT ignored, and programs that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

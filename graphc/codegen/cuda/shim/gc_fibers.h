@@ -4,17 +4,18 @@
 #include <stdint.h>
 #include <string.h>
 
-#if !defined(__x86_64__) && !defined(__aarch64__)
+#if defined(GC_UCONTEXT) || (!defined(__x86_64__) && !defined(__aarch64__))
+#define GC_SWITCH_BY_UCONTEXT 1
 #include <ucontext.h>
 #endif
 
 namespace {
 
-#if defined(__x86_64__) || defined(__aarch64__)
+#if !defined(GC_SWITCH_BY_UCONTEXT)
 extern "C" void gc_emu_switch(void** save, void* load);
 #endif
 
-#if defined(__x86_64__)
+#if !defined(GC_SWITCH_BY_UCONTEXT) && defined(__x86_64__)
 asm(R"(
 .text
 .globl gc_emu_switch
@@ -39,7 +40,7 @@ gc_emu_switch:
 )");
 constexpr int kSaved = 6;  // Words below the address to return to.
 constexpr int kReturn = 6;
-#elif defined(__aarch64__)
+#elif !defined(GC_SWITCH_BY_UCONTEXT)
 asm(R"(
 .text
 .globl gc_emu_switch
@@ -77,7 +78,7 @@ constexpr int kSaved = 20;
 constexpr int kReturn = 11;
 #endif
 
-#if defined(__x86_64__) || defined(__aarch64__)
+#if !defined(GC_SWITCH_BY_UCONTEXT)
 struct Context {
   void* stack_pointer = nullptr;
   void begin(char* stack, size_t size, void (*entry)()) {

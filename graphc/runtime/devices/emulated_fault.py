@@ -9,7 +9,7 @@ from graphc.base.errors import DeviceError
 
 CODES = (
     *("fine", "outside", "misaligned", "extent", "no_memory", "diverged", "no_lane", "race", "unshared"),
-    *("shared_too_large", "bad_launch", "fence", "order"),
+    *("shared_too_large", "bad_launch", "fence", "order", "aliased"),
 )
 """As in gc_emulate.cpp."""
 
@@ -44,9 +44,15 @@ class Fault(ctypes.Structure):
         return CODES[self.code]
 
 
+def _aliased(fault: Fault, name: str, parameters: Sequence[str]) -> str:
+    writer = parameters[fault.other_line] if 0 <= fault.other_line < len(parameters) else "another one"
+    return f"reads element {fault.index} of {name}, which it has written through {writer}: they must not overlap"
+
+
 def message(fault: Fault, symbol: str, parameters: Sequence[str]) -> DeviceError:
     """The error of a fault of a kernel."""
-    what = _WHAT[fault.kind](fault, _named(fault, parameters))
+    named = _named(fault, parameters)
+    what = _aliased(fault, named, parameters) if fault.kind == "aliased" else _WHAT[fault.kind](fault, named)
     where = None if fault.kind in ("no_memory", "extent", "bad_launch", "order") else _where(fault)
     return DeviceError(f"kernel {symbol} {what}", where=where)
 

@@ -195,6 +195,15 @@ def test_races_show_in_other_orders_too():
         run(device, text, "transpose", 1, 256, np.arange(1024, dtype=np.float32))
 
 
+def test_what_was_written_is_not_read_through_another_parameter(device):
+    text = changed(SCALE, "y[i] = x[i] * 2.0f", "{ y[i] = x[i] * 2.0f; y[i] = y[i] + x[i]; }")
+    memory = on_device(device, np.ones(128, np.float32))
+    function = device.load(SCALE).function("scale")
+    device.launch(function, 1, 128, 0, [memory.address, memory.address, 128])
+    with pytest.raises(DeviceError, match=r"element 0 of parameter 0 .x., which it has written through y"):
+        device.launch(device.load(text).function("scale"), 1, 128, 0, [memory.address, memory.address, 128])
+
+
 def test_a_kernel_works_after_one_that_failed(device):
     x = np.ones((5, 300), np.float32)
     with pytest.raises(DeviceError):

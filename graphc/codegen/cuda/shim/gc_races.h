@@ -18,6 +18,7 @@ struct Cell {
   int16_t writer, reader;          // Threads; -1: nobody.
   int16_t reader_warp;             // kMany: several.
   bool read_by_blocks;             // Several.
+  int16_t written_through;         // The number of a parameter.
 };
 constexpr int16_t kNobody = -1, kMany = -2;
 
@@ -101,6 +102,12 @@ void watch(const gc_region* region, long long index, int item, int writes) {
       is_unordered(cell.write_block, cell.write_barrier, cell.write_warp_barrier, cell.writer))
     race(region, index, writes, cell.write_block, cell.writer, 1);
   if (!writes) {
+    if (cell.writer != kNobody && cell.written_through != region->parameter) {
+      // A GPU may have read it long before, through a cache that sees no writes.
+      describe(region, index, 1, 0);
+      gc_emu_fault.other_line = cell.written_through;
+      fail(GC_ALIASED);
+    }
     if (region->parameter < 0 && cell.writer == kNobody) {
       gc_emu_fault.name = region->name;
       gc_emu_fault.index = index;
@@ -111,6 +118,7 @@ void watch(const gc_region* region, long long index, int item, int writes) {
   }
   if (is_read_unordered(cell)) race(region, index, 1, cell.read_block, cell.reader, 0);
   cell.writer = (int16_t)gc_emu_thread.x;
+  cell.written_through = (int16_t)region->parameter;
   cell.write_block = gc_emu_block.x;
   cell.write_barrier = block_epoch;
   cell.write_warp_barrier = warp_epoch[gc_emu_thread.x / kWarp];

@@ -1,1 +1,53 @@
-"""Devices that compiled programs run on besides the CPU."""
+"""Devices besides the CPU: memory, code and launches on them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from graphc.base import config
+from graphc.base.errors import ArgumentError, GraphcError
+
+CUDA, EMULATED = "cuda", "cuda-emu"
+"""A GPU, and the device that executes CUDA text on the CPU."""
+
+
+def device_named(name: str) -> Any:
+    """The device (see ``interface.Device``) of a name: ``cuda`` (the first GPU), ``cuda:1``, ``cuda-emu``; the same one
+    each time. Raises DeviceError that says what is missing where it cannot be used, ArgumentError for other names."""
+    kind, colon, number = str(name).partition(":")
+    if kind == EMULATED and number in ("", "0"):
+        return _emulated(config.read().emulator)
+    if kind != CUDA or (colon and not number.isdecimal()):
+        raise ArgumentError(f"there is no device {name!r}", remedy="cuda, cuda:1, ..., or cuda-emu")
+    return _cuda(int(number or 0))
+
+
+def is_available(name: str = CUDA) -> bool:
+    """Whether a device of this name can be used here; never raises."""
+    try:
+        device_named(name)
+    except (GraphcError, OSError):
+        return False
+    return True
+
+
+def count() -> int:
+    """How many GPUs there are; 0 where none can be used."""
+    from graphc.runtime.devices.cuda import count as gpus
+
+    return gpus()
+
+
+@cache
+def _emulated(options: Any) -> Any:
+    from graphc.runtime.devices.emulated import EmulatedDevice
+
+    return EmulatedDevice()
+
+
+@cache
+def _cuda(index: int) -> Any:
+    from graphc.runtime.devices.cuda import CudaDevice
+
+    return CudaDevice(index)

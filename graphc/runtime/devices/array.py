@@ -1,0 +1,473 @@
+"""Arrays in the memory of a device: shapes, strides and views as numpy has them, without any arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from graphc.base.dtypes import BY_NAME, DType
+from graphc.base.errors import ArgumentError, DeviceError, DTypeError, IndexRangeError, ShapeError
+from graphc.runtime.devices.interface import Device, Memory
+
+MOSTLY_READ = 4
+"""A strided array is copied to the host with all that lies between its elements up to so many times its own bytes."""
+Copier = Callable[["DeviceArray", "DeviceArray"], None]
+"""Copies a strided array into a dense one of the same shape and element type, on their device."""
+_copiers: list[Copier] = []
+
+
+def use_copier(copier: Copier) -> None:
+    """Has strided arrays be made dense by ``copier`` from now on, which the compiler brings."""
+    _copiers[:] = [copier]
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What numpy's flags say of an array."""
+
+    c_contiguous: bool
+    f_contiguous: bool
+    writeable: bool
+    owndata: bool
+    aligned: bool = True
+
+    @property
+    def contiguous(self) -> bool:
+        """The same as ``c_contiguous``."""
+        return self.c_contiguous
+
+
+class DeviceArray:
+    """An array in the memory of a device. Views share memory, which lives as long as one of them does."""
+
+    __slots__ = ("__weakref__", "device", "dtype", "memory", "offset", "shape", "strides", "writeable")
+    __hash__ = object.__hash__
+
+    def __init__(
+        self,
+        device: Device,
+        memory: Memory,
+        shape: Sequence[int],
+        dtype: Any,
+        strides: Sequence[int] | None = None,
+        offset: int = 0,
+        writeable: bool = True,
+    ):
+        """Starts ``offset`` bytes behind the start of ``memory``; in C order unless ``strides`` (in bytes) are given.
+        bfloat16 is stored as the uint16 of its bits."""
+        self.device = device
+        self.memory = memory
+        self.shape = tuple(map(int, shape))
+        self.dtype = numpy_type(dtype)
+        self.strides = dense_strides(self.shape, self.dtype.itemsize) if strides is None else tuple(map(int, strides))
+        self.offset = offset
+        self.writeable = writeable
+        low, high = self._span()
+        if self.size and not 0 <= low <= high <= memory.nbytes:
+            raise ArgumentError(
+                f"an array of shape {list(self.shape)} takes the bytes {low} to {high} of {memory.nbytes}"
+            )
+
+    # ---- what it is
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def address(self) -> int:
+        """Address of the first element."""
+        return self.memory.address + self.offset
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether it is dense and in C order."""
+        return _is_dense(self.shape, self.strides, self.dtype.itemsize)
+
+    @property
+    def flags(self) -> Flags:
+        """Order and whether it can be written to."""
+        reverse = _is_dense(self.shape[::-1], self.strides[::-1], self.dtype.itemsize)
+        whole = self.offset == 0 and self.nbytes == self.memory.nbytes
+        return Flags(self.is_contiguous, reverse, self.writeable, whole)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ArgumentError("an array without dimensions has no length")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"DeviceArray({self.device.name}, {self.dtype.name}{list(self.shape)})"
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise ArgumentError(
+            f"an array on {self.device.name} is no array of the host", remedy=".get() copies it to the host"
+        )
+
+    # ---- views
+
+    @property
+    def T(self) -> DeviceArray:
+        """The array with its axes in reverse order; shares memory."""
+        return self.transpose()
+
+    def transpose(self, *axes: Any) -> DeviceArray:
+        """The array with its axes in another order, reversed unless given; shares memory."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int | np.integer) else axes
+        return self._as(np.transpose, order or None)
+
+    def reshape(self, *shape: Any) -> DeviceArray:
+        """The array in another shape, of which one size may be -1; shares memory. Raises ShapeError where its elements
+        lie so that no strides fit; ``contiguous().reshape(...)`` is a copy then."""
+        wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], int | np.integer) else shape
+        sizes = self._whole_shape(tuple(int(n) for n in wanted))
+        strides = reshaped_strides(self.shape, self.strides, sizes, self.itemsize)
+        if strides is None:
+            raise ShapeError(
+                f"an array of shape {list(self.shape)} with strides {list(self.strides)} has no view of shape"
+                f" {list(sizes)}",
+                remedy="contiguous() first",
+            )
+        return DeviceArray(self.device, self.memory, sizes, self.dtype, strides, self.offset, self.writeable)
+
+    def _whole_shape(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        """The same without -1; raises ShapeError where it has another number of elements."""
+        if sizes.count(-1) == 1:
+            known = prod(n for n in sizes if n != -1)
+            if known:
+                sizes = tuple([self.size // known if n == -1 else n for n in sizes])
+        if min(sizes, default=0) < 0 or prod(sizes) != self.size:
+            raise ShapeError(f"{self.size} elements of shape {list(self.shape)} do not fit the shape {list(sizes)}")
+        return sizes
+
+    def expand_dims(self, axis: int | Sequence[int]) -> DeviceArray:
+        """With axes of size 1 put in; shares memory."""
+        return self._as(np.expand_dims, axis if isinstance(axis, int) else tuple(axis))
+
+    def squeeze(self, axis: int | Sequence[int] | None = None) -> DeviceArray:
+        """Without axes of size 1, all of them unless given; shares memory."""
+        return self._as(np.squeeze, axis if axis is None or isinstance(axis, int) else tuple(axis))
+
+    def broadcast_to(self, shape: Sequence[int]) -> DeviceArray:
+        """Repeated along axes to a shape, not to be written to; shares memory."""
+        return self._as(np.broadcast_to, tuple(shape), writeable=False)
+
+    def __getitem__(self, key: Any) -> DeviceArray:
+        """A view by integers, slices, None and Ellipsis; other indices need a computation and raise ArgumentError."""
+        parts = key if isinstance(key, tuple) else (key,)
+        for part in parts:
+            plain = part is None or part is Ellipsis or isinstance(part, slice | int | np.integer)
+            if not plain or isinstance(part, bool):
+                raise ArgumentError(f"an array on {self.device.name} has no view at {part!r}")
+        return self._as(lambda dummy: dummy[(*parts, Ellipsis)] if Ellipsis not in parts else dummy[parts])
+
+    def view(self, dtype: Any) -> DeviceArray:
+        """The same bytes as elements of another type of the same size."""
+        wanted = numpy_type(dtype)
+        if wanted.itemsize != self.itemsize:
+            raise DTypeError(f"elements of {self.dtype.name} have another size than {wanted.name}")
+        return DeviceArray(self.device, self.memory, self.shape, wanted, self.strides, self.offset, self.writeable)
+
+    def _as(self, change: Callable[..., np.ndarray], *arguments: Any, writeable: bool = True) -> DeviceArray:
+        """The view that numpy makes of an array with this shape and these strides, whose elements nobody looks at."""
+        base = np.empty(1, self.dtype)
+        dummy = as_strided(base, self.shape, self.strides)
+        try:
+            found = change(dummy, *arguments)
+        except IndexError as error:
+            raise IndexRangeError(str(error)) from None
+        except ValueError as error:
+            raise ShapeError(str(error)) from None
+        moved = found.__array_interface__["data"][0] - dummy.__array_interface__["data"][0] if found.size else 0
+        writeable = writeable and self.writeable
+        return DeviceArray(
+            self.device, self.memory, found.shape, self.dtype, found.strides, self.offset + moved, writeable
+        )
+
+    # ---- elements
+
+    def get(self, out: np.ndarray | None = None) -> np.ndarray:
+        """A copy on the host, in C order; ``out`` filled where it is given."""
+        found = self._on_host()
+        if out is None:
+            return found
+        if out.shape != self.shape or out.dtype != self.dtype:
+            raise ShapeError(f"{self} does not fit an array {out.dtype.name}{list(out.shape)}")
+        out[...] = found
+        return out
+
+    def _on_host(self) -> np.ndarray:
+        if self.is_contiguous:
+            found = np.empty(self.shape, self.dtype)
+            self.device.copy_out(self.address, found)
+            return found
+        low, high = self._span()
+        if high - low > MOSTLY_READ * self.nbytes and _copiers:
+            return self.contiguous()._on_host()
+        block = np.empty(high - low, np.uint8)
+        self.device.copy_out(self.memory.address + low, block)
+        return np.ndarray(self.shape, self.dtype, block, self.offset - low, self.strides).copy(order="C")
+
+    def set(self, array: Any) -> None:
+        """Writes the elements of a host array of the same shape, or of one that is repeated to it."""
+        if not self.writeable:
+            raise ArgumentError("the array is not to be written to")
+        source = np.asarray(array)
+        if source.dtype.newbyteorder("=") != self.dtype:
+            raise DTypeError(f"elements of type {source.dtype.name} are no {self.dtype.name}")
+        try:
+            source = np.broadcast_to(source, self.shape)
+        except ValueError:
+            raise ShapeError(f"an array of shape {list(source.shape)} does not fit {list(self.shape)}") from None
+        if not self.size:
+            return
+        if self.is_contiguous:
+            self.device.copy_in(self.address, np.ascontiguousarray(source, self.dtype))
+            return
+        # What lies between the elements stays as it is.
+        low, high = self._span()
+        block = np.empty(high - low, np.uint8)
+        self.device.copy_out(self.memory.address + low, block)
+        np.ndarray(self.shape, self.dtype, block, self.offset - low, self.strides)[...] = source
+        self.device.copy_in(self.memory.address + low, block)
+
+    def copy(self) -> DeviceArray:
+        """A dense array of its own with the same elements, on the same device."""
+        if not self.is_contiguous:
+            return self.contiguous()
+        made = empty(self.device, self.shape, self.dtype)
+        if self.nbytes:
+            self.device.copy(made.address, self.address, self.nbytes)
+        return made
+
+    def contiguous(self) -> DeviceArray:
+        """Itself where it is dense and in C order, else a copy that is.
+
+        NOTE: where no compiler has brought a copier (``use_copier``), a strided array takes the way over the host.
+        """
+        if self.is_contiguous:
+            return self
+        if not _copiers:
+            return from_host(self.device, self._on_host())
+        made = empty(self.device, self.shape, self.dtype)
+        _copiers[0](self, made)
+        return made
+
+    def _span(self) -> tuple[int, int]:
+        """The first byte and the one behind the last, from the start of the memory."""
+        if not self.size:
+            return self.offset, self.offset
+        steps = [(n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)]
+        low = self.offset + sum(s for s in steps if s < 0)
+        return low, self.offset + sum(s for s in steps if s > 0) + self.itemsize
+
+    def byte_bounds(self) -> tuple[int, int]:
+        """Addresses of the first byte and of the one behind the last."""
+        low, high = self._span()
+        return self.memory.address + low, self.memory.address + high
+
+    # ---- other libraries
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3. Arrays of the emulated device have addresses of the host, which no other library takes for those
+        of a GPU."""
+        stream = getattr(self.device, "stream", 0)
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.address if self.size else 0, not self.writeable),
+            "strides": None if self.is_contiguous else self.strides,
+            "stream": stream or None,
+            "version": 3,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Kind and number of the device."""
+        from graphc.runtime.devices.dlpack import kind_of
+
+        return kind_of(self.device)
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+    ) -> Any:
+        """A capsule that shares the memory, as the DLPack protocol wants it."""
+        from graphc.runtime.devices.dlpack import exported
+
+        return exported(self, stream, max_version, dl_device, copy)
+
+
+# ---- arrays that are made
+
+
+def numpy_type(dtype: Any) -> np.dtype:
+    """The element type in numpy of anything that names one; bfloat16 is the uint16 of its bits."""
+    if isinstance(dtype, DType):
+        return dtype.numpy
+    if isinstance(dtype, str) and dtype in BY_NAME:
+        return BY_NAME[dtype].numpy
+    found = np.dtype(dtype)
+    if found.hasobject or found.kind not in "biufc":
+        raise DTypeError(f"arrays on devices do not hold {found}")
+    return found.newbyteorder("=")
+
+
+def empty(device: Device, shape: Sequence[int], dtype: Any) -> DeviceArray:
+    """A dense array with unknown content."""
+    kind, sizes = numpy_type(dtype), tuple(map(int, shape))
+    return DeviceArray(device, device.allocate(prod(sizes) * kind.itemsize), sizes, kind)
+
+
+def zeros(device: Device, shape: Sequence[int], dtype: Any) -> DeviceArray:
+    """A dense array of zeros."""
+    made = empty(device, shape, dtype)
+    if made.nbytes:
+        device.fill(made.address, 0, made.nbytes)
+    return made
+
+
+def from_host(device: Device, array: Any) -> DeviceArray:
+    """A dense array with the elements of a host array."""
+    source = np.asarray(array)
+    made = empty(device, source.shape, source.dtype)
+    made.set(source)
+    return made
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class SharedMemory:
+    """Memory that another library has allocated."""
+
+    address: int
+    nbytes: int
+    owner: Any
+    """What keeps it alive."""
+
+
+def from_cuda_array_interface(other: Any, device: Device) -> DeviceArray:
+    """An array on ``device`` that shares the memory of an object with ``__cuda_array_interface__``.
+
+    What the other library has asked of the device before is done when this returns. Raises ArgumentError for masked
+    arrays and for what has no such interface."""
+    said = getattr(other, "__cuda_array_interface__", None)
+    if said is None:
+        raise ArgumentError(f"{type(other).__name__} has no __cuda_array_interface__")
+    if said.get("mask") is not None:
+        raise ArgumentError("masked arrays cannot be shared")
+    if said.get("stream") not in (None, getattr(device, "stream", None)):
+        device.synchronize()
+    address, read_only = said["data"]
+    return shared(device, int(address or 0), said["shape"], np.dtype(said["typestr"]), said.get("strides"), other,
+                  not read_only)  # fmt: skip
+
+
+def from_dlpack(other: Any, device: Device) -> DeviceArray:
+    """An array on ``device`` that shares the memory of an object with ``__dlpack__``; raises ArgumentError where that
+    lies on another device."""
+    from graphc.runtime.devices.dlpack import imported
+
+    return imported(other, device)
+
+
+def shared(
+    device: Device,
+    address: int,
+    shape: Sequence[int],
+    dtype: np.dtype,
+    strides: Sequence[int] | None,
+    owner: Any,
+    writeable: bool,
+) -> DeviceArray:
+    """An array over memory of others, the first element at ``address``; ``owner`` is kept alive."""
+    if not dtype.isnative:
+        raise DTypeError(f"elements of type {dtype} are of the other byte order")
+    sizes = tuple(map(int, shape))
+    steps = dense_strides(sizes, dtype.itemsize) if strides is None else tuple(map(int, strides))
+    low = sum((n - 1) * s for n, s in zip(sizes, steps, strict=True) if s < 0) if prod(sizes) else 0
+    high = sum((n - 1) * s for n, s in zip(sizes, steps, strict=True) if s > 0) + dtype.itemsize if prod(sizes) else 0
+    if prod(sizes) and not address:
+        raise DeviceError("the memory of the array has no address")
+    memory = SharedMemory(address + low, high - low, owner)
+    return DeviceArray(device, memory, sizes, dtype, steps, -low, writeable)
+
+
+# ---- strides
+
+
+def dense_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """Bytes between neighbours along each axis of a dense array in C order."""
+    strides: list[int] = []
+    step = itemsize
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    return tuple(reversed(strides))
+
+
+def _is_dense(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> bool:
+    step = itemsize
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if extent == 0:
+            return True
+        if extent != 1 and stride != step:
+            return 0 in shape
+        step *= extent
+    return True
+
+
+def collapsed(shape: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
+    """(size, stride) of the fewest axes that reach the same elements in the same order."""
+    found: list[tuple[int, int]] = []
+    for extent, stride in zip(shape, strides, strict=True):
+        if extent == 1:
+            continue
+        if found and found[-1][1] == extent * stride:
+            found[-1] = (found[-1][0] * extent, stride)
+        else:
+            found.append((extent, stride))
+    return found
+
+
+def reshaped_strides(
+    shape: Sequence[int], strides: Sequence[int], wanted: Sequence[int], itemsize: int
+) -> tuple[int, ...] | None:
+    """Strides with which an array of the shape ``wanted`` has the same elements; None where there are none.
+
+    Axes that lie as one are cut into the wanted ones from the last on."""
+    if prod(shape) == 0:
+        return dense_strides(wanted, itemsize)
+    axes = collapsed(shape, strides)
+    found: list[int] = []
+    extent, stride = axes.pop() if axes else (1, itemsize)
+    for size in reversed(wanted):
+        if size == 1:
+            found.append(stride)
+            continue
+        if extent == 1 and axes:
+            extent, stride = axes.pop()
+        if extent % size:
+            return None
+        found.append(stride)
+        extent, stride = extent // size, stride * size
+    return tuple(reversed(found))

@@ -16,6 +16,7 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,8 +29,6 @@ SHIM = Path(config.__file__).parents[1] / "codegen" / "cuda" / "shim"
 """Folder of the header that texts are compiled with, and of the source of what executes them."""
 COMPILERS = ("c++", "g++", "clang++")
 """Names that a C++ compiler is looked for by, after what CXX says."""
-PRELUDE_END = "// ---- kernels"
-"""The line of a text before which stands what may be the same in many, and is compiled once then."""
 UNIT = 48
 """Texts of one translation unit at most: what is pending is split over the cores first."""
 KEPT = 200 << 20
@@ -182,18 +181,19 @@ def _build_group(folder: Path, texts: dict[str, str]) -> None:
 
 
 def source(texts: dict[str, str]) -> str:
-    """The translation unit of some texts, by their digests: each in a namespace of its own."""
+    """The translation unit of some texts, by their digests: each in a namespace of its own, but what stands before the
+    first kernel only once as far as it is the same."""
     lines = ["#define GC_EMULATE 1", '#include "gc_emulate.h"']
-    preludes = set()
+    shared = None
     for digest, text in texts.items():
-        prelude, mark, kernels = text.partition(PRELUDE_END)
-        before = prelude if mark else ""
-        if before and before not in preludes and not preludes:
-            preludes.add(before)
-            lines += ['#line 1 "prelude"', before]
-        shared = before in preludes
-        first = before.count("\n") + 1 if shared else 1
-        body = _LINKAGE.sub(r"static \1", mark + kernels if shared else text)
+        found = _KERNEL.search(text)
+        prelude = text[: found.start()] if found else ""
+        if shared is None:
+            shared = prelude
+            lines += ['#line 1 "prelude"', prelude]
+        skipped = prelude if prelude == shared else ""
+        first = skipped.count("\n") + 1
+        body = _LINKAGE.sub(r"static \1", text[len(skipped) :])
         table = ", ".join(f'gc_describe("{s.symbol}", {s.symbol})' for s in signatures(text))
         lines += [f"namespace gc_{digest} {{", f'#line {first} "{digest}"', body]
         lines += [
@@ -225,17 +225,24 @@ def compiler() -> str:
 def _identity() -> str:
     """What code depends on besides the texts."""
     asked = subprocess.run([compiler(), "--version"], capture_output=True, text=True, check=False)
-    state = hashlib.sha256(repr((asked.stdout, compiler(), _FLAGS, os.uname().machine)).encode())
+    state = hashlib.sha256(repr((asked.stdout, compiler(), _FLAGS, _more_flags(), os.uname().machine)).encode())
     for path in sorted(SHIM.iterdir()):
         state.update(path.read_bytes())
     return state.hexdigest()[:32]
 
 
 @functools.cache
-def _poisons() -> tuple[str, ...]:
-    """The flag that fills what a kernel has not written to in registers, where the compiler knows it."""
-    command = [compiler(), _POISON, "-x", "c++", "-fsyntax-only", os.devnull]
-    return (_POISON,) if subprocess.run(command, capture_output=True, check=False).returncode == 0 else ()
+def _more_flags() -> tuple[str, ...]:
+    """Flags for what the compiler and this CPU know: registers without a value are filled, fma is one instruction."""
+    wanted = [_POISON]
+    with suppress(OSError):
+        wanted += ["-mfma"] if " fma " in Path("/proc/cpuinfo").read_text() else []
+    return tuple(flag for flag in wanted if _accepts(flag))
+
+
+def _accepts(flag: str) -> bool:
+    command = [compiler(), flag, "-x", "c++", "-fsyntax-only", os.devnull]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def _compile(text: str, path: Path, optimize: str = "-O1") -> None:
@@ -244,7 +251,7 @@ def _compile(text: str, path: Path, optimize: str = "-O1") -> None:
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         unit, made = Path(folder, "unit.cpp"), Path(folder, "unit.so")
         unit.write_text(text)
-        command = [compiler(), *flags, *_poisons(), *extra, "-w", f"-I{SHIM}", "-o", str(made), str(unit)]
+        command = [compiler(), *flags, *_more_flags(), *extra, "-w", f"-I{SHIM}", "-o", str(made), str(unit)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise CompileError("the C++ compiler refused CUDA text", where=_first_errors(done.stderr))

@@ -37,11 +37,15 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("base", "ir.kernel", "codegen.machine"),
         *("codegen.schedule.loops", "codegen.schedule.memory"),
     ),
+    "codegen.schedule.gpu": (
+        *("base", "ir.kernel", "codegen.machine"),
+        *("codegen.schedule.loops", "codegen.schedule.memory", "codegen.schedule.contraction"),
+    ),
     "codegen.schedule": (
         *("base", "ir.kernel", "codegen.machine", "codegen.schedule.loops", "codegen.schedule.memory"),
         *("codegen.schedule.expansion", "codegen.schedule.lanes", "codegen.schedule.contraction"),
         *("codegen.schedule.reduce", "codegen.schedule.estimate", "codegen.schedule.threads"),
-        "codegen.schedule.blocks",
+        *("codegen.schedule.blocks", "codegen.schedule.gpu"),
     ),
     "codegen.llvm": (
         *("base", "files", "ir.kernel", "codegen.machine", "codegen.schedule.memory"),

@@ -1,0 +1,285 @@
+"""Tiled contractions: blocks of threads compute tiles of a sum of products from tiles of both factors, which they
+share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from graphc.base.dtypes import DType, bool_, int64
+from graphc.base.size import is_size
+from graphc.codegen.machine.target import Target
+from graphc.codegen.schedule.gpu.sum_of_products import Factor, SumOfProducts, find_sum_of_products
+from graphc.codegen.schedule.gpu.tile import Tile, choose_tile
+from graphc.codegen.schedule.loops.transform import wrap
+from graphc.ir.kernel.index import Axis, Index, as_index, unflatten
+from graphc.ir.kernel.map import BodyCopier, Names
+from graphc.ir.kernel.statements import (
+    Barrier,
+    Bound,
+    Buffer,
+    Const,
+    Guard,
+    IndexLet,
+    Kernel,
+    Let,
+    Load,
+    Loop,
+    Read,
+    Stmt,
+    Store,
+)
+
+
+def tile_contraction(kernel: Kernel, target: Target, names: Names) -> Kernel | None:
+    """Needs: a lowered kernel without threads; ``names`` that it does not use. Does: makes a sum of products a kernel
+    of blocks of threads, each of which computes a tile of results from tiles of the factors in shared memory. Leaves: a
+    kernel that adds the same products in the same order, or None where it is no such sum, or one with few rows or
+    columns."""
+    found = find_sum_of_products(kernel, names)
+    if found is None:
+        return None
+    first, second = found.only(found.left), found.only(found.right)
+    if not first or not second:
+        return None
+    along_first = _is_stored_along(found, first[-1]) and not _is_stored_along(found, second[-1])
+    factors = (found.right, found.left) if along_first else (found.left, found.right)
+    rows, columns = (found.only(f) for f in factors)
+    tile = choose_tile(found, prod(x.extent for x in rows), prod(x.extent for x in columns))
+    if tile is None:
+        return None
+    return _TiledKernel(kernel, found, factors, tile, names).kernel()
+
+
+def _is_stored_along(found: SumOfProducts, axis: Axis) -> bool:
+    """Whether neighbours along an axis are stored side by side."""
+    return any(s.index.coefficient(axis) == 1 for s in found.stores)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The rows or the columns of the tiles."""
+
+    factor: Factor
+    axes: tuple[Axis, ...]
+    block: Axis
+    """Which tile it is."""
+    size: int
+    """Rows or columns of a tile."""
+    own: int
+    """How many of them one thread has."""
+    shared: Buffer
+    """The tile of the factor, ``pitch`` elements for each term."""
+    fragment: Buffer
+    """What each thread reads of it for one term."""
+    pitch: int
+
+    @property
+    def extent(self) -> int:
+        """How many there are in all tiles together."""
+        return prod(x.extent for x in self.axes)
+
+    def inside(self, flat: Index) -> Guard:
+        """That a row exists; empty where all do."""
+        whole = not is_size(self.extent) and self.extent % self.size == 0
+        return () if whole else (Bound(flat, 0, self.extent),)
+
+
+class _TiledKernel:
+    """Writes the kernel; one method for each of its parts."""
+
+    def __init__(self, kernel: Kernel, found: SumOfProducts, factors: tuple[Factor, Factor], tile: Tile, names: Names):
+        self.old = kernel
+        self.found = found
+        self.tile = tile
+        self.names = names
+        self.taken = {b.name for b in kernel.buffers}
+        self.rows = self.side(factors[0], tile.rows, tile.own_rows, "rows")
+        self.columns = self.side(factors[1], tile.columns, tile.own_columns, "columns")
+        self.sums = self.buffer("sums", found.acc.dtype, tile.threads * tile.owned, "private")
+        self.step = names.axis("k", _tiles(found.terms, tile.depth))
+
+    def side(self, factor: Factor, size: int, own: int, name: str) -> _Side:
+        """The rows or columns."""
+        axes = self.found.only(factor)
+        block = self.names.axis("b", _tiles(prod(x.extent for x in axes), size))
+        pitch = size + (4 if size >= 32 else 0)
+        shared = self.buffer(name, factor.dtype, pitch * self.tile.depth, "shared")
+        fragment = self.buffer(f"own_{name}", factor.dtype, own * self.tile.threads, "private")
+        return _Side(factor, axes, block, size, own, shared, fragment, pitch)
+
+    def buffer(self, name: str, dtype: DType, size: int, role: str) -> Buffer:
+        """A buffer of the kernel's own."""
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return Buffer(name, dtype, size, role)
+
+    def kernel(self) -> Kernel:
+        """All of it."""
+        rows, columns = self.rows, self.columns
+        loaded = (*self.load(rows), *self.load(columns), Barrier("block"))
+        step = Loop(self.step, "serial", (*loaded, self.multiply(), Barrier("block")))
+        blocks = [(axis, "block") for axis in (*self.found.shared, rows.block, columns.block)]
+        body = wrap(blocks, (self.clear(), step, self.finish()))
+        own = (rows.shared, columns.shared, self.sums, rows.fragment, columns.fragment)
+        return replace(self.old, buffers=(*self.old.buffers, *own), body=body, threads=self.tile.threads)
+
+    # ---- where a thread's results are
+
+    def places(self, side: _Side, thread: Axis, own: Axis) -> Index:
+        """The row of the tile that is the thread's: quads of neighbours, so that threads read and write side by side."""
+        across = self.tile.columns // self.tile.own_columns
+        number = as_index(thread) // across if side is self.rows else as_index(thread) % across
+        together = min(4, side.own)
+        spread = side.size // (side.own // together)
+        return as_index(own) // together * spread + number * together + as_index(own) % together
+
+    def digits(self, side: _Side, flat: Index) -> dict[Axis, Index]:
+        """What the axes of the rows are for a row of all."""
+        return dict(zip(side.axes, unflatten(flat, tuple(x.extent for x in side.axes)), strict=True))
+
+    # ---- parts
+
+    def clear(self) -> Stmt:
+        """All sums at what they start from."""
+        thread, own = self.names.axis("t", self.tile.threads), self.names.axis("r", self.tile.owned)
+        store = Store(self.sums.name, self.own_sum(thread, as_index(own)), self.found.acc.init)
+        return _nest(((thread, "thread"), (own, "unroll")), (store,))
+
+    def own_sum(self, thread: Axis, number: Index) -> Index:
+        return as_index(thread) * self.tile.owned + number
+
+    def load(self, side: _Side) -> tuple[Stmt, ...]:
+        """A tile of a factor becomes shared, with zeros behind the last term."""
+        thread = self.names.axis("t", self.tile.threads)
+        rounds = self.names.axis("u", side.size * self.tile.depth // self.tile.threads)
+        number = as_index(rounds) * self.tile.threads + as_index(thread)
+        if self.is_along_terms(side):
+            row, term = number // self.tile.depth, number % self.tile.depth
+        else:
+            row, term = number % side.size, number // side.size
+        flat = as_index(side.block) * side.size + row
+        at = as_index(self.step) * self.tile.depth + term
+        axes = {**self.digits(side, flat), **dict(zip(self.found.reduced, self.term(at), strict=True))}
+        copier = BodyCopier(self.names, axes)
+        made = _guarded(copier.body(side.factor.statements), (*side.inside(flat), *self.behind(at)))
+        value, extra = self.zero_behind(side.factor, copier.name(side.factor.value), at)
+        store = Store(side.shared.name, term * side.pitch + row, value)
+        return (_nest(((thread, "thread"), (rounds, "unroll")), (*made, *extra, store)),)
+
+    def is_along_terms(self, side: _Side) -> bool:
+        """Whether neighbouring terms lie nearer to each other in memory than neighbouring rows."""
+        terms = [abs(s) for x in self.found.reduced[-1:] if (s := _step(side.factor, x))]
+        rows = [abs(s) for x in side.axes[-1:] if (s := _step(side.factor, x))]
+        return bool(terms) and (not rows or _is_less(min(terms), min(rows)))
+
+    def term(self, at: Index) -> tuple[Index, ...]:
+        return unflatten(at, tuple(x.extent for x in self.found.reduced))
+
+    def behind(self, at: Index) -> Guard:
+        """That a term exists; empty where all do."""
+        terms = self.found.terms
+        return () if not is_size(terms) and terms % self.tile.depth == 0 else (Bound(at, 0, terms),)
+
+    def zero_behind(self, factor: Factor, value: str, at: Index) -> tuple[str, tuple[Stmt, ...]]:
+        """The factor, or zero where there is no term; nothing to do where it is what the guard leaves."""
+        zero_else = all(s.other is None or not s.other.value for s in factor.loads)
+        if not self.behind(at) or (factor.is_zero_outside and zero_else):
+            return value, ()
+        number, inside, chosen = (self.names.scalar(x) for x in ("n", "c", "z"))
+        return chosen, (
+            IndexLet(number, at - self.found.terms, int64),
+            Let(inside, "lt", (number, Const(0, int64)), bool_),
+            Let(chosen, "select", (inside, value, _zero(factor.dtype)), factor.dtype),
+        )
+
+    def multiply(self) -> Stmt:
+        """The products of a tile's terms, each thread those of its results."""
+        thread, term = self.names.axis("t", self.tile.threads), self.names.axis("k", self.tile.depth)
+        body: list[Stmt] = []
+        for side in (self.rows, self.columns):
+            own = self.names.axis("r", side.own)
+            value = self.names.scalar("v")
+            index = as_index(term) * side.pitch + self.places(side, thread, own)
+            read = Load(value, side.shared.name, index, side.factor.dtype)
+            keep = Store(side.fragment.name, as_index(thread) * side.own + as_index(own), value)
+            body.append(Loop(own, "unroll", (read, keep)))
+        body.append(self.outer_product(thread))
+        return _nest(((thread, "thread"), (term, "unroll")), tuple(body))
+
+    def outer_product(self, thread: Axis) -> Stmt:
+        """What a thread's rows and columns of one term add to its sums."""
+        row, column = self.names.axis("r", self.tile.own_rows), self.names.axis("c", self.tile.own_columns)
+        values = {}
+        loads = []
+        for side, own in ((self.rows, row), (self.columns, column)):
+            name = values[side.factor.value] = self.names.scalar("v")
+            index = as_index(thread) * side.own + as_index(own)
+            loads.append(Load(name, side.fragment.name, index, side.factor.dtype))
+        product = self.names.scalar("p")
+        multiply = replace(
+            self.found.product, name=product, args=tuple(values[str(x)] for x in self.found.product.args)
+        )
+        number = as_index(row) * self.tile.own_columns + as_index(column)
+        add = Store(self.sums.name, self.own_sum(thread, number), product, combine="add")
+        return _nest(((row, "unroll"), (column, "unroll")), (*loads, multiply, add))
+
+    def finish(self) -> Stmt:
+        """What is done with the sums, for each of a thread's results that exists."""
+        thread = self.names.axis("t", self.tile.threads)
+        row, column = self.names.axis("r", self.tile.own_rows), self.names.axis("c", self.tile.own_columns)
+        axes: dict[Axis, Index] = {}
+        guard: list[Bound] = []
+        for side, own in ((self.rows, row), (self.columns, column)):
+            flat = as_index(side.block) * side.size + self.places(side, thread, own)
+            axes.update(self.digits(side, flat))
+            guard += side.inside(flat)
+        copier = BodyCopier(self.names, axes)
+        number = as_index(row) * self.tile.own_columns + as_index(column)
+        sums = Load("", self.sums.name, self.own_sum(thread, number), self.found.acc.dtype)
+        after = [replace(sums, name=s.name) if isinstance(s, Read) else s for s in self.found.after]
+        body = _guarded(copier.body(tuple(after)), tuple(guard), self.sums.name)
+        return _nest(((thread, "thread"), (row, "unroll"), (column, "unroll")), body)
+
+
+# ---- small parts
+
+
+def _tiles(extent: int, size: int) -> int:
+    return (extent + (size - 1)) // size
+
+
+def _nest(axes: Sequence[tuple[Axis, str]], body: tuple[Stmt, ...]) -> Stmt:
+    for axis, kind in reversed(axes):
+        body = (Loop(axis, kind, body),)
+    return body[0]
+
+
+def _step(factor: Factor, axis: Axis) -> int:
+    """How far neighbours along an axis are apart in memory, where one load of a factor says so plainly."""
+    return next((c for s in factor.loads if (c := s.index.coefficient(axis))), 0)
+
+
+def _zero(dtype: DType) -> Const:
+    kind = dtype.numpy.kind
+    return Const(0.0 if kind == "f" else False if kind == "b" else 0, dtype)
+
+
+def _is_less(a: int, b: int) -> bool:
+    return not is_size(a) and (is_size(b) or a < b)
+
+
+def _guarded(body: tuple[Stmt, ...], guard: Guard, but: str = "") -> tuple[Stmt, ...]:
+    """Loads and stores under one more condition, those of one buffer aside."""
+    if not guard:
+        return body
+    return tuple(
+        replace(s, guard=(*s.guard, *guard), other=s.other or _zero(s.dtype))
+        if isinstance(s, Load) and s.buffer != but
+        else replace(s, guard=(*s.guard, *guard))
+        if isinstance(s, Store) and s.buffer != but
+        else s
+        for s in body
+    )

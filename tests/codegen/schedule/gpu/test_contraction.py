@@ -1,0 +1,155 @@
+"""Tiled contractions add the same products in the same order as the kernels that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+import graphc as gc
+import graphc.nn.functional as F
+from graphc.codegen.machine.target import host_target
+from graphc.codegen.schedule.gpu.contraction import tile_contraction
+from graphc.compiler.stages import Stages
+from graphc.ir.kernel.dims import dims_of_kernel
+from graphc.ir.kernel.interpret import run_kernel
+from graphc.ir.kernel.map import Names
+from graphc.ir.kernel.statements import Kernel, Loop, walk
+from graphc.ir.kernel.verify import verify_kernel
+from tests.codegen.kernel_native import kernel_of, random_memory
+from tests.codegen.products import plain, transposed_a, transposed_b
+from tests.codegen.sized import check_sizes
+from tests.codegen.sized_products import PLAIN, RESIDUAL, TRANSPOSED_A, TRANSPOSED_B, sized_product
+
+
+def tiled(kernel: Kernel) -> Kernel | None:
+    made = tile_contraction(kernel, host_target(), Names("t"))
+    if made is not None:
+        verify_kernel(made)
+        assert made.threads and made.threads % 32 == 0
+    return made
+
+
+def check_tiled(kernel: Kernel) -> Kernel:
+    made = tiled(kernel)
+    assert made is not None, kernel.name
+    expected = random_memory(kernel)
+    memory = {name: array.copy() for name, array in expected.items()}
+    run_kernel(kernel, expected)
+    run_kernel(made, memory)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(memory[name], array, err_msg=name)
+    return made
+
+
+def sums_of(function: Callable, *operands) -> list[Kernel]:
+    """The lowered kernels of a function that sum."""
+    program = Stages(traced=gc.trace(function, *operands)).lowered
+    return [k for k in program.kernels if any(isinstance(s, Loop) and s.kind == "reduce" for s, _ in walk(k.body))]
+
+
+def numbers(*shape: int, dtype: str = "f32") -> gc.Tensor:
+    return gc.zeros(*shape, dtype=getattr(gc, {"f32": "float32", "f64": "float64"}[dtype]))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize(("m", "n", "k"), [(64, 64, 32), (33, 21, 19), (5, 70, 3), (100, 4, 17)])
+@pytest.mark.parametrize("form", [plain, transposed_a, transposed_b])
+def test_products(form: Callable, m: int, n: int, k: int, dtype: str) -> None:
+    check_tiled(form(m, n, k, dtype))
+
+
+@pytest.mark.parametrize("stored", ["f16", "bf16"])
+def test_narrow_factors_are_converted_when_they_are_shared(stored: str) -> None:
+    made = check_tiled(transposed_b(20, 36, 40, stored=stored))
+    assert [str(b.dtype) for b in made.buffers if b.role == "shared"] == ["f32", "f32"]
+
+
+def functions() -> dict[str, tuple[Callable, Sequence]]:
+    t = numbers
+    return {
+        "bias and relu": (lambda x, w, b: F.relu(x @ w + b), (t(40, 30), t(30, 24), t(24))),
+        "residual": (lambda x, w, r: F.gelu(x @ w, approximate="tanh") + r, (t(40, 30), t(30, 24), t(40, 24))),
+        "transposed": (lambda x, w: (x.T @ w.T).T * 2, (t(30, 40), t(24, 30))),
+        "batched": (lambda x, w: x @ w, (t(2, 3, 17, 9), t(2, 3, 9, 33))),
+        "batched over one": (lambda x, w: x @ w, (t(4, 17, 9), t(9, 33))),
+        "heads": (lambda q, k: q.transpose(1, 2) @ k.permute(0, 2, 3, 1), (t(2, 20, 3, 8), t(2, 21, 3, 8))),
+        "every other row": (lambda x, w: x[::2] @ w[:, ::3], (t(40, 30), t(30, 60))),
+        "f64": (lambda x, w: x @ w, (t(40, 30, dtype="f64"), t(30, 24, dtype="f64"))),
+        "conv": (lambda x, w: F.conv2d(x, w), (t(2, 3, 9, 9), t(5, 3, 3, 3))),
+        "strided conv": (lambda x, w, b: F.relu(F.conv2d(x, w, b, 2, 1)), (t(1, 3, 11, 11), t(8, 3, 3, 3), t(8))),
+        "dilated conv": (lambda x, w: F.conv2d(x, w, dilation=2, padding=2), (t(1, 3, 9, 9), t(8, 3, 3, 3))),
+        "grouped conv": (lambda x, w: F.conv2d(x, w, padding=1, groups=2), (t(2, 6, 7, 7), t(8, 3, 3, 3))),
+        "conv of a line": (lambda x, w: F.conv1d(x, w, padding=2), (t(2, 6, 30), t(8, 6, 5))),
+        "pointwise conv": (lambda x, w: F.conv2d(x, w), (t(2, 16, 6, 6), t(20, 16, 1, 1))),
+    }
+
+
+@pytest.mark.parametrize("name", functions())
+def test_sums_of_products_in_programs(name: str) -> None:
+    function, operands = functions()[name]
+    (kernel,) = sums_of(function, *operands)
+    check_tiled(kernel)
+
+
+def test_gradients_of_a_convolution() -> None:
+    x, w = numbers(2, 4, 9, 9), numbers(8, 4, 3, 3)
+    x.requires_grad_()
+    w.requires_grad_()
+
+    def gradients(x, w):
+        y = F.conv2d(x, w, padding=1, stride=2)
+        return gc.autograd.grad((y * y).sum(), (x, w))
+
+    kernels = sums_of(gradients, x, w)
+    assert len(kernels) == 3
+    for kernel in kernels:
+        check_tiled(kernel)
+
+
+def test_other_sums_are_left() -> None:
+    assert [tiled(k) for k in sums_of(lambda x: x.sum(1), numbers(40, 30))] == [None]
+    assert [tiled(k) for k in sums_of(lambda x, w: x @ w, numbers(40), numbers(40, 30))] == [None]
+    assert [tiled(k) for k in sums_of(lambda x, y: (x * y).sum(1), numbers(40, 30), numbers(40, 30))] == [None]
+
+
+def test_factors_may_be_computed() -> None:
+    kernel = kernel_of("""
+        kernel @k(%a: f32[1200] in, %n: i64[40] in, %b: f32[600] in, %c: f32[800] out) {
+          for i in 40 parallel {
+            for j in 20 parallel {
+              acc s: f32 = add f32(0.0)
+              for l in 30 reduce {
+                m: i64 = load %n[i]
+                u: f32 = load %a[30*[m:0..39] + l]
+                x: f32 = exp(u)
+                v: f32 = load %b[20*l + j] if 1 <= l < 29 else f32(2.0)
+                y: f32 = neg(v)
+                p: f32 = mul(y, x)
+                update s with p
+              }
+              r = read s
+              store %c[20*i + j] = r
+            }
+          }
+        }""")
+    made = tiled(kernel)
+    assert made is not None
+    expected = random_memory(kernel)
+    expected["n"] = np.random.default_rng(1).permutation(40)
+    memory = {name: array.copy() for name, array in expected.items()}
+    run_kernel(kernel, expected)
+    run_kernel(made, memory)
+    np.testing.assert_array_equal(memory["c"], expected["c"])
+
+
+@pytest.mark.parametrize("places", [PLAIN, TRANSPOSED_A, TRANSPOSED_B])
+@pytest.mark.parametrize(("m", "n", "k"), [("rows", 40, 24), ("rows", 24, "time"), ("batch*rows", "time", 24)])
+def test_named_dimensions(m, n, k, places) -> None:
+    kernel = sized_product(m, n, k, places, RESIDUAL)
+    made = tiled(kernel)
+    assert made is not None
+    given = [{"batch": 2, "rows": 3, "time": 17}, {"batch": 1, "rows": 33, "time": 32}]
+    known = dims_of_kernel(kernel)
+    check_sizes(kernel, made, [{d: n for d, n in sizes.items() if d in known} for sizes in given])

@@ -129,7 +129,7 @@ class _TiledKernel:
     # ---- where a thread's results are
 
     def places(self, side: _Side, thread: Axis, own: Axis) -> Index:
-        """The row of the tile that is the thread's: quads of neighbours, so that threads read and write side by side."""
+        """The row of the tile that is the thread's: quads of neighbours, which threads read and write side by side."""
         across = self.tile.columns // self.tile.own_columns
         number = as_index(thread) // across if side is self.rows else as_index(thread) % across
         together = min(4, side.own)

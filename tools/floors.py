@@ -47,6 +47,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("codegen.schedule.reduce", "codegen.schedule.estimate", "codegen.schedule.threads"),
         *("codegen.schedule.blocks", "codegen.schedule.gpu"),
     ),
+    # The text of the other target: the same loop nests for the threads of a GPU.
+    "codegen.cuda": ("base", "ir.kernel", "codegen.machine"),
     "codegen.llvm": (
         *("base", "files", "ir.kernel", "codegen.machine", "codegen.schedule.memory"),
         *("codegen.schedule.expansion", "codegen.schedule.contraction", "codegen.schedule.threads"),
@@ -57,7 +59,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "compiler": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "fusion", "lowering"),
         *("codegen.machine", "codegen.schedule", "codegen.schedule.estimate", "codegen.schedule.memory"),
-        *("codegen.schedule.threads", "codegen.llvm", "codegen.native", "runtime"),
+        *("codegen.schedule.threads", "codegen.cuda", "codegen.llvm", "codegen.native", "runtime"),
     ),
     # What users write with.
     "tape": ("base", "ops"),

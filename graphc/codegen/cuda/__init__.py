@@ -1,0 +1,1 @@
+"""CUDA C: scheduled programs of kernels with threads as text, and that text as code."""

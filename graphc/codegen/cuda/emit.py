@@ -1,0 +1,473 @@
+"""Kernels with threads as CUDA C: the only place where statements of kernel IR become text for GPUs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from graphc.base.dtypes import DType
+from graphc.base.errors import CompileError
+from graphc.base.size import bounds as size_bounds
+from graphc.base.size import is_size
+from graphc.codegen.cuda.index import IndexWriter, parameter_of, size_text
+from graphc.codegen.cuda.prelude import PRELUDE
+from graphc.codegen.cuda.scalar import combined, expression
+from graphc.codegen.cuda.types import literal, memory_type, register_type
+from graphc.ir.kernel.dims import dims_of_kernel
+from graphc.ir.kernel.index import Axis, Index
+from graphc.ir.kernel.scalar import result_type
+from graphc.ir.kernel.statements import (
+    ARGUMENT_ROLES,
+    SHARED_KINDS,
+    SPREAD_KINDS,
+    WARP,
+    Acc,
+    Barrier,
+    Buffer,
+    Const,
+    IndexLet,
+    Kernel,
+    Let,
+    Load,
+    Loop,
+    Prefetch,
+    Program,
+    Read,
+    Ref,
+    Stmt,
+    Store,
+    Update,
+    identity,
+    walk,
+)
+
+STATIC_SHARED = 48 * 1024
+"""Bytes of shared memory that a kernel may declare; what is beyond them is given at the launch."""
+_WIDE = 2**31
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a kernel is started."""
+
+    symbol: str
+    grid: Any
+    """Number of blocks; a size where it depends on some."""
+    threads: int
+    """Of a block."""
+    dynamic: int = 0
+    """Bytes of shared memory that are given at the launch."""
+
+
+@dataclass(frozen=True)
+class CudaSource:
+    """CUDA C of a program."""
+
+    text: str
+    launches: dict[str, Launch]
+    """By kernel."""
+
+
+def emit_cuda(program: Program) -> CudaSource:
+    """The kernels of a program, all of which have threads. Raises CompileError for what has no text."""
+    parts, launches = [PRELUDE], {}
+    for number, kernel in enumerate(program.kernels):
+        text, launches[kernel.name] = emit_kernel(kernel, f"k{number}_{_identifier(kernel.name)}")
+        parts.append(text)
+    return CudaSource("\n".join(parts), launches)
+
+
+def emit_kernel(kernel: Kernel, symbol: str) -> tuple[str, Launch]:
+    """The text of one kernel, without the prelude, and how it is started."""
+    writer = _Kernel(kernel, symbol)
+    return writer.text(), writer.launch()
+
+
+def _identifier(name: str) -> str:
+    return re.sub(r"\W", "_", name)
+
+
+def _most(size: Any) -> int:
+    return size_bounds(size)[1] if is_size(size) else int(size)
+
+
+def chain_of(loop: Loop) -> tuple[list[Loop], tuple[Stmt, ...]]:
+    """Loops of one kind that stand alone in each other, outermost first, and what is inside."""
+    loops = [loop]
+    while len(loops[-1].body) == 1:
+        (inner,) = loops[-1].body
+        if not isinstance(inner, Loop) or inner.kind != loop.kind:
+            break
+        loops.append(inner)
+    return loops, loops[-1].body
+
+
+class _Kernel:
+    """Writes one kernel: ``put`` appends a line, ``group`` says whose threads run what is being written."""
+
+    def __init__(self, kernel: Kernel, symbol: str):
+        self.kernel = kernel
+        self.symbol = symbol
+        self.buffers = {b.name: b for b in kernel.buffers}
+        self.texts = {b.name: f"b{i}" for i, b in enumerate(kernel.buffers)}
+        self.lines: list[str] = []
+        self.depth = 1
+        self.names: dict[Any, str] = {}
+        self.types: dict[str, DType] = {}
+        self.accs: dict[str, Acc] = {}
+        self.over = {s.acc: s.over for s, _ in walk(kernel.body) if isinstance(s, Read) and s.over}
+        self.count = 0
+        sizes = [_most(b.size) for b in kernel.buffers]
+        sizes += [
+            prod(_most(loop.axis.extent) for loop in (*loops, s))
+            for s, loops in walk(kernel.body)
+            if isinstance(s, Loop)
+        ]
+        self.index = IndexWriter(any(n * 2 >= _WIDE for n in sizes), self.names)
+        self.warps = any(isinstance(s, Loop) and s.kind == "warp" for s in kernel.body)
+        self.group = ""
+        """``block`` or ``warp`` where all its threads do the same, empty where each thread works for itself."""
+        self.vector: tuple[Axis, int] | None = None
+        self.dynamic = 0
+        self.slots: dict[str, str] = {}
+        """By private buffer of form a: what its slot is called here."""
+
+    # ---- the whole
+
+    def text(self) -> str:
+        self._own_buffers()
+        self._spread()
+        head = f'extern "C" __global__ void __launch_bounds__({self.kernel.threads}) {self.symbol}('
+        head += f"{self._parameters()}) {{"
+        return "\n".join([head, *self.lines, "}"]) + "\n"
+
+    def launch(self) -> Launch:
+        total, threads = self.total, self.kernel.threads
+        kind = self.kind
+        if kind == "grid":
+            grid = (total + threads - 1) // threads
+        elif kind == "warp":
+            grid = (total + threads // WARP - 1) // (threads // WARP)
+        else:
+            grid = total
+        return Launch(self.symbol, grid, threads, self.dynamic)
+
+    def _parameters(self) -> str:
+        aliased = "_SHARED" if any(b.role == "inout" for b in self.kernel.buffers) else ""
+        given = [
+            f"GC_{b.role.upper()}{aliased}({memory_type(b.dtype)}) {self.texts[b.name]}" for b in self.kernel.arguments
+        ]
+        return ", ".join([*given, *(f"long long {parameter_of(d)}" for d in dims_of_kernel(self.kernel).values())])
+
+    def _own_buffers(self) -> None:
+        for b in self.kernel.arguments:
+            self.put(f"GC_EXTENT({self.texts[b.name]}, {size_text(b.size)});")
+        used = 0
+        folds = {self._fold_type(s.acc) for s, _ in walk(self.kernel.body) if isinstance(s, Read) and s.over == "block"}
+        for kind in sorted(folds):
+            self.put(f"GC_SHARED({kind}, gc_part_{_identifier(kind)}, {WARP});")
+            used += 8 * WARP
+        for b in self.kernel.buffers:
+            if b.role == "shared":
+                used = self._shared(b, used)
+            elif b.role == "private":
+                self.put(f"GC_PRIVATE({register_type(b.dtype)}, {self.texts[b.name]}, {self._slots_of(b)});")
+            elif b.role not in ARGUMENT_ROLES:
+                raise CompileError(f"@{self.kernel.name}: %{b.name} is {b.role} of a kernel with threads")
+
+    def _fold_type(self, acc: str) -> str:
+        (found,) = [s for s, _ in walk(self.kernel.body) if isinstance(s, Acc) and s.name == acc]
+        return _exchanged(found.dtype)
+
+    def _shared(self, b: Buffer, used: int) -> int:
+        copies = self.kernel.threads // WARP if self.warps else 1
+        size = int(b.size) * copies
+        nbytes = (size * b.dtype.itemsize + 15) // 16 * 16
+        if used + nbytes <= STATIC_SHARED and not self.dynamic:
+            self.put(f"GC_SHARED({memory_type(b.dtype)}, {self.texts[b.name]}, {size});")
+            return used + nbytes
+        self.put(f"GC_SHARED_DYNAMIC({memory_type(b.dtype)}, {self.texts[b.name]}, {self.dynamic}, {size});")
+        self.dynamic += nbytes
+        return used
+
+    def _slots_of(self, b: Buffer) -> int:
+        """Elements of a private buffer that one thread keeps."""
+        team = WARP if self.warps else self.kernel.threads
+        return -(-int(b.size) // team)
+
+    def _spread(self) -> None:
+        """The outermost loops, whose iterations have threads of their own."""
+        body, self.kind, self.total = self.kernel.body, "block", 1
+        (first,) = body if len(body) == 1 else (None,)
+        if not isinstance(first, Loop) or first.kind not in SPREAD_KINDS:
+            self.group = "block"
+            self.body(body)
+            return
+        loops, inside = chain_of(first)
+        self.kind, self.total = first.kind, prod(loop.axis.extent for loop in loops)
+        kind = self.index.type
+        threads = self.kernel.threads
+        where = {
+            "grid": f"({kind})blockIdx.x * {threads} + ({kind})threadIdx.x",
+            "warp": f"({kind})blockIdx.x * {threads // WARP} + ({kind})(threadIdx.x / {WARP})",
+            "block": f"({kind})blockIdx.x",
+        }[first.kind]
+        self.put(f"const {kind} gc_at = {where};")
+        if first.kind != "block":
+            self.put(f"if (gc_at >= {self.index.number(self.total)}) return;")
+        self._axes(loops, "gc_at")
+        self.group = "" if first.kind == "grid" else first.kind
+        self.body(inside)
+
+    # ---- lines
+
+    def put(self, line: str) -> None:
+        self.lines.append("  " * self.depth + line)
+
+    def open(self, line: str) -> None:
+        self.put(line + " {")
+        self.depth += 1
+
+    def close(self) -> None:
+        self.depth -= 1
+        self.put("}")
+
+    def define(self, name: Any, dtype: DType | None = None) -> str:
+        """A new name of C for something of the kernel."""
+        self.count += 1
+        stem = name.name if isinstance(name, Axis) else name
+        self.names[name] = f"{_identifier(stem)}_{self.count}"
+        if dtype is not None:
+            self.types[str(name)] = dtype
+        return self.names[name]
+
+    def _axes(self, loops: Sequence[Loop], number: str) -> None:
+        """The axes of flattened loops from the number of an iteration."""
+        rest = number
+        for position, loop in reversed(list(enumerate(loops))):
+            extent = self.index.number(loop.axis.extent)
+            name = self.define(loop.axis)
+            unsigned = "unsigned long long" if self.index.wide else "unsigned"
+            value = rest if position == 0 else f"({self.index.type})(({unsigned}){rest} % ({unsigned}){extent})"
+            self.put(f"const {self.index.type} {name} = {value};")
+            if position:
+                self.count += 1
+                after = f"gc_rest_{self.count}"
+                self.put(
+                    f"const {self.index.type} {after} = ({self.index.type})(({unsigned}){rest} / ({unsigned}){extent});"
+                )
+                rest = after
+
+    # ---- statements
+
+    def body(self, body: Sequence[Stmt]) -> None:
+        for stmt in body:
+            _WRITE[type(stmt)](self, stmt)
+
+    def ref(self, ref: Ref) -> str:
+        return literal(ref) if isinstance(ref, Const) else self.names[ref]
+
+    def type_of(self, ref: Ref) -> DType:
+        return ref.dtype if isinstance(ref, Const) else self.types[ref]
+
+    def let(self, stmt: Let) -> None:
+        types = [self.type_of(a) for a in stmt.args]
+        result = result_type(stmt.op, tuple(types), stmt.dtype)
+        value = expression(stmt.op, [self.ref(a) for a in stmt.args], types, result)
+        self._value(stmt.name, stmt.dtype, value)
+
+    def _value(self, name: str, dtype: DType, value: str) -> None:
+        self.put(f"const {register_type(dtype)} {self.define(name, dtype)} = {value};")
+
+    def index_let(self, stmt: IndexLet) -> None:
+        self._value(stmt.name, stmt.dtype, f"({register_type(stmt.dtype)}){self.index.index(stmt.index)}")
+
+    def place(self, buffer: Buffer, index: Index) -> str:
+        """The element of a buffer as C names it."""
+        text = self.texts[buffer.name]
+        if buffer.role == "private":
+            return f"{text}[{self._slot(buffer, index)}]"
+        at = self.index.index(index)
+        if buffer.role == "shared" and self.warps:
+            at = f"{at} + ({self.index.type})(threadIdx.x / {WARP}) * {int(buffer.size)}"
+        return f"{text}[{at}]"
+
+    def _slot(self, buffer: Buffer, index: Index) -> str:
+        """Where a thread keeps an element of a private buffer (see ir.kernel.threads)."""
+        slots = self._slots_of(buffer)
+        if buffer.name in self.slots:
+            return self.slots[buffer.name]
+        kept = [(atom, factor) for atom, factor in index.terms if not (factor == slots and atom in self._shared_axes)]
+        if len(kept) == len(index.terms) and slots > 1:
+            raise CompileError(f"@{self.kernel.name}: %{buffer.name}[{index}] is kept by no single thread")
+        if len(kept) == len(index.terms):
+            return "0"
+        return self.index.index(Index(tuple(kept), index.constant))
+
+    def load(self, stmt: Load) -> None:
+        value = self.place(self.buffers[stmt.buffer], stmt.index)
+        kind = register_type(stmt.dtype)
+        value = f"{value} != 0" if stmt.dtype.kind == "b" else f"({kind}){value}"
+        if stmt.guard and stmt.other is not None:
+            test = self.index.guard(stmt.guard)
+            value = value if test == "true" else f"({test}) ? ({value}) : {literal(stmt.other)}"
+        self._value(stmt.name, stmt.dtype, value)
+
+    def store(self, stmt: Store) -> None:
+        buffer = self.buffers[stmt.buffer]
+        place, value = self.place(buffer, stmt.index), self.ref(stmt.value)
+        if stmt.combine:
+            old = f"({place} != 0)" if buffer.dtype.kind == "b" else f"({register_type(buffer.dtype)}){place}"
+            value = combined(stmt.combine, old, value, buffer.dtype)
+        tests = [] if not stmt.guard else [self.index.guard(stmt.guard)]
+        if self.group:
+            tests.append(f"threadIdx.x % {WARP} == 0" if self.group == "warp" else "threadIdx.x == 0")
+        condition = " && ".join(f"({t})" for t in tests if t != "true")
+        self.put(f"{f'if ({condition}) ' if condition else ''}{place} = ({memory_type(buffer.dtype)})({value});")
+
+    def acc(self, stmt: Acc) -> None:
+        self.accs[stmt.name] = stmt
+        name = self.define(stmt.name, stmt.dtype)
+        init = literal(identity(stmt.combine, stmt.dtype)) if stmt.name in self.over else self.ref(stmt.init)
+        self.put(f"{register_type(stmt.dtype)} {name} = {init};")
+
+    def update(self, stmt: Update) -> None:
+        acc, name = self.accs[stmt.acc], self.names[stmt.acc]
+        self.put(f"{name} = {combined(acc.combine, name, self.ref(stmt.value), acc.dtype)};")
+
+    def read(self, stmt: Read) -> None:
+        acc = self.accs[stmt.acc]
+        if not stmt.over:
+            self._value(stmt.name, acc.dtype, self.names[stmt.acc])
+            return
+        partial = self.names[stmt.acc]
+        kind = _exchanged(acc.dtype)
+        name = self.define(stmt.name, acc.dtype)
+        self.count += 1
+        part, other = f"gc_sum_{self.count}", f"gc_other_{self.count}"
+        self.put(f"{kind} {part} = ({kind}){partial};")
+        more = self._more(acc, part, other, kind)
+        self.open(f"for (int gc_o = {WARP // 2}; gc_o > 0; gc_o >>= 1)")
+        self.put(f"const {kind} {other} = gc_shfl_xor({part}, gc_o);")
+        self.put(more)
+        self.close()
+        if stmt.over == "block":
+            self._over_warps(part, other, kind, more)
+        total = combined(acc.combine, self.ref(acc.init), f"(({register_type(acc.dtype)}){part})", acc.dtype)
+        self.put(f"const {register_type(acc.dtype)} {name} = {total};")
+
+    def _more(self, acc: Acc, part: str, other: str, kind: str) -> str:
+        register = register_type(acc.dtype)
+        return (
+            f"{part} = ({kind}){combined(acc.combine, f'(({register}){part})', f'(({register}){other})', acc.dtype)};"
+        )
+
+    def _over_warps(self, part: str, other: str, kind: str, more: str) -> None:
+        """The sums of the warps, in their order; nobody writes the next ones before all have read these."""
+        parts = f"gc_part_{_identifier(kind)}"
+        self.put(f"if (threadIdx.x % {WARP} == 0) {parts}[threadIdx.x / {WARP}] = {part};")
+        self.put("gc_block_sync();")
+        self.put(f"{part} = {parts}[0];")
+        self.open(f"for (int gc_w = 1; gc_w < {self.kernel.threads // WARP}; ++gc_w)")
+        self.put(f"const {kind} {other} = {parts}[gc_w];")
+        self.put(more)
+        self.close()
+        self.put("gc_block_sync();")
+
+    def prefetch(self, stmt: Prefetch) -> None:
+        """Nothing: other warps run while one waits for memory."""
+
+    def barrier(self, stmt: Barrier) -> None:
+        self.put("gc_block_sync();" if stmt.over == "block" else "gc_warp_sync();")
+
+    # ---- loops
+
+    def loop(self, stmt: Loop) -> None:
+        if stmt.kind in SHARED_KINDS:
+            self._shared_loop(stmt)
+        elif stmt.kind == "vector":
+            self._copies(stmt)
+        else:
+            self._sequence(stmt)
+
+    def _sequence(self, stmt: Loop) -> None:
+        kind, name = self.index.type, self.define(stmt.axis)
+        most = self.index.number(stmt.axis.extent)
+        more = f" && {name} < {self.ref(stmt.until)}" if stmt.until else ""
+        if stmt.kind == "unroll":
+            self.put("#pragma unroll")
+        self.open(f"for ({kind} {name} = 0; {name} < {most}{more}; ++{name})")
+        self.body(stmt.body)
+        self.close()
+
+    def _copies(self, stmt: Loop) -> None:
+        """A loop of a few iterations, written out."""
+        for number in range(int(stmt.axis.extent)):
+            self.open("")
+            self.put(f"const {self.index.type} {self.define(stmt.axis)} = {number};")
+            self.body(stmt.body)
+            self.close()
+
+    _shared_axes: frozenset[Axis] = frozenset()
+
+    def _shared_loop(self, stmt: Loop) -> None:
+        """Loops whose iterations the threads of the group share."""
+        loops, inside = chain_of(stmt)
+        total = prod(loop.axis.extent for loop in loops)
+        team = WARP if stmt.kind == "lane" else self.kernel.threads
+        me = f"({self.index.type})(threadIdx.x % {WARP})" if stmt.kind == "lane" else f"({self.index.type})threadIdx.x"
+        self.count += 1
+        number, kind = f"gc_i_{self.count}", self.index.type
+        group, self.group = self.group, ""
+        axes, self._shared_axes = self._shared_axes, frozenset(loop.axis for loop in loops)
+        kept = self._kept(loops, inside)
+        if kept:
+            rounds = -(-int(total) // team)
+            self.put("#pragma unroll")
+            self.open(f"for (int gc_round = 0; gc_round < {rounds}; ++gc_round)")
+            self.put(f"const {kind} {number} = gc_round * {team} + {me};")
+            self.open(f"if ({number} < {self.index.number(total)})")
+            self.slots = dict.fromkeys(kept, "gc_round")
+        elif not is_size(total) and total <= team:
+            self.put(f"const {kind} {number} = {me};")
+            self.open("" if total == team else f"if ({number} < {self.index.number(total)})")
+        else:
+            self.open(f"for ({kind} {number} = {me}; {number} < {self.index.number(total)}; {number} += {team})")
+        self._axes(loops, number)
+        self.body(inside)
+        self.close()
+        if kept:
+            self.close()
+            self.slots = {}
+        self.group, self._shared_axes = group, axes
+
+    def _kept(self, loops: Sequence[Loop], inside: tuple[Stmt, ...]) -> list[str]:
+        """Private buffers of which iterations touch the element of their own number."""
+        number, step = Index(), 1
+        for loop in reversed(loops):
+            number, step = number + Index(((loop.axis, step),)), step * loop.axis.extent
+        private = {b.name for b in self.kernel.buffers if b.role == "private"}
+        used = [s for s, _ in walk(inside) if isinstance(s, Load | Store) and s.buffer in private]
+        return sorted({s.buffer for s in used if s.index == number})
+
+
+def _exchanged(dtype: DType) -> str:
+    """The type in which lanes hand on a value: at least 32 bits."""
+    return "int" if dtype.kind == "b" or dtype.bits < 32 else register_type(dtype)
+
+
+_WRITE: dict[type, Callable[[_Kernel, Any], None]] = {
+    Let: _Kernel.let,
+    IndexLet: _Kernel.index_let,
+    Load: _Kernel.load,
+    Store: _Kernel.store,
+    Acc: _Kernel.acc,
+    Update: _Kernel.update,
+    Read: _Kernel.read,
+    Prefetch: _Kernel.prefetch,
+    Barrier: _Kernel.barrier,
+    Loop: _Kernel.loop,
+}

@@ -1,0 +1,49 @@
+"""Element types and literals of kernels as CUDA C writes them."""
+
+from __future__ import annotations
+
+import struct
+
+from graphc.base.dtypes import DType
+from graphc.ir.kernel.statements import Const
+
+_C = {
+    **{"f32": "float", "f64": "double", "i64": "long long", "i32": "int", "i8": "signed char", "u8": "unsigned char"},
+    **{"bool": "bool", "f16": "unsigned short", "bf16": "unsigned short", "bf16x2": "int"},
+}
+_UNSIGNED = {8: "unsigned char", 32: "unsigned", 64: "unsigned long long"}
+
+
+def register_type(dtype: DType) -> str:
+    """The type of a scalar."""
+    return _C[dtype.name]
+
+
+def memory_type(dtype: DType) -> str:
+    """The type of an element of a buffer: a bool is a byte."""
+    return "unsigned char" if dtype.kind == "b" else _C[dtype.name]
+
+
+def unsigned_type(dtype: DType) -> str:
+    """The unsigned type of the same width, in which sums and products wrap around."""
+    return _UNSIGNED[dtype.bits]
+
+
+def literal(const: Const) -> str:
+    """A constant; floats by their bits, so that no rounding is involved."""
+    dtype, value = const.dtype, const.value
+    if dtype.kind == "b":
+        return "true" if value else "false"
+    if dtype.name == "f32":
+        return f"GC_F32(0x{struct.unpack('<I', struct.pack('<f', value))[0]:08x})"
+    if dtype.name == "f64":
+        return f"GC_F64(0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016x})"
+    return integer(int(value), dtype.bits == 64)
+
+
+def integer(value: int, wide: bool) -> str:
+    """A number as an int, or as a long long where it is ``wide``; the least one has no literal of its own."""
+    suffix = "ll" if wide else ""
+    if value in (-(2**31), -(2**63)):
+        return f"({value + 1}{suffix} - 1)"
+    return f"({value}{suffix})" if value < 0 else f"{value}{suffix}"

@@ -1,0 +1,1 @@
+"""GPUs that run CUDA: blocks of threads in warps of 32."""

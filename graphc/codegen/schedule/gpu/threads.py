@@ -1,0 +1,127 @@
+"""Threads for kernels: which loops have threads, warps or blocks of their own, and which these share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+from graphc.base.size import bounds as size_bounds
+from graphc.base.size import hint, is_size
+from graphc.codegen.machine.cuda.costs import GpuCosts
+from graphc.codegen.machine.cuda.facts import SHARED_BYTES
+from graphc.codegen.schedule.gpu.barriers import put_barriers
+from graphc.codegen.schedule.gpu.team import share_loops
+from graphc.ir.kernel.access import UNIT, access
+from graphc.ir.kernel.index import Index
+from graphc.ir.kernel.statements import WARP, Buffer, Kernel, Load, Loop, Stmt, Store, walk
+
+
+def give_threads(kernel: Kernel, costs: GpuCosts) -> tuple[Kernel, str]:
+    """A lowered kernel as one that threads run, and why so: each thread has an iteration of the outer parallel loops
+    for itself where nothing in them is worth sharing, else a warp or a block of threads has one."""
+    band, inside = _band(kernel.body)
+    if band and _is_single(kernel, band, inside, costs):
+        return _spread(kernel, band, "grid", inside, costs), "a thread for each iteration of its outer loops"
+    longest = _longest(inside)
+    if band and longest <= costs.warp_row and _fits(kernel, costs.threads // WARP):
+        kind, why = "warp", f"a warp for each iteration of its outer loops: rows of {longest}"
+    else:
+        kind, why = "block", f"a block for each iteration of its outer loops: rows of {longest}"
+    if not band:
+        why = "one block: no outer loop whose iterations are independent"
+    shared = put_barriers(share_loops(inside, "lane" if kind == "warp" else "thread"), kind, _private(kernel, inside))
+    found = _spread(kernel, band, kind, shared, costs)
+    return _placed(found, inside, costs), why
+
+
+def _band(body: tuple[Stmt, ...]) -> tuple[list[Loop], tuple[Stmt, ...]]:
+    """The outer parallel loops that stand alone in each other, and what is inside of them."""
+    loops: list[Loop] = []
+    while len(body) == 1 and isinstance(body[0], Loop) and body[0].kind == "parallel":
+        loops.append(body[0])
+        body = body[0].body
+    return loops, body
+
+
+def _spread(kernel: Kernel, band: Sequence[Loop], kind: str, body: tuple[Stmt, ...], costs: GpuCosts) -> Kernel:
+    for loop in reversed(band):
+        body = (replace(loop, kind=kind, body=body),)
+    return replace(kernel, body=body, threads=costs.threads)
+
+
+def _is_single(kernel: Kernel, band: Sequence[Loop], inside: tuple[Stmt, ...], costs: GpuCosts) -> bool:
+    """Whether each iteration of the band is best left to one thread."""
+    if len(kernel.arguments) != len(kernel.buffers):
+        return False
+    loops = [s for s, _ in walk(inside) if isinstance(s, Loop)]
+    if any(loop.kind == "parallel" for loop in loops):
+        return False
+    sums = [loop for loop in loops if loop.kind == "reduce"]
+    if not sums or any(loop.kind == "serial" for loop in loops):
+        return True
+    if hint(prod(loop.axis.extent for loop in sums)) < costs.short_sum:
+        return True
+    loads = [s for s, _ in walk(inside) if isinstance(s, Load)]
+    last = sums[-1].axis
+    along = [s for s in loads if access(s.index, last) == UNIT]
+    return not along or any(access(s.index, band[-1].axis) == UNIT for s in loads)
+
+
+def _longest(inside: tuple[Stmt, ...]) -> int:
+    """Iterations of the loops that threads share, at most."""
+    return max(
+        (
+            hint(prod([s.axis.extent, *(x.axis.extent for x in loops)]))
+            for s, loops in walk(inside)
+            if isinstance(s, Loop)
+        ),
+        default=1,
+    )
+
+
+def _most(size: int) -> int:
+    return size_bounds(size)[1] if is_size(size) else int(size)
+
+
+def _fits(kernel: Kernel, copies: int) -> bool:
+    own = [b for b in kernel.buffers if b.role == "scratch"]
+    return sum(_most(b.size) * b.dtype.itemsize + 16 for b in own) * copies <= SHARED_BYTES // 2
+
+
+def _private(kernel: Kernel, inside: tuple[Stmt, ...]) -> frozenset[str]:
+    """Scratch rows of which each element is touched in iterations of its own number only."""
+    found = set()
+    for buffer in kernel.buffers:
+        if buffer.role == "scratch" and not is_size(buffer.size):
+            uses = [(s, loops) for s, loops in walk(inside) if isinstance(s, Load | Store) and s.buffer == buffer.name]
+            if all(_is_own(s, loops, buffer) for s, loops in uses):
+                found.add(buffer.name)
+    return frozenset(found)
+
+
+def _is_own(stmt: Load | Store, loops: Sequence[Loop], buffer: Buffer) -> bool:
+    """Whether a statement touches the element whose number is that of the iteration of all loops around it, none of
+    which has anything else in it than the next one."""
+    if not loops or any(x.kind not in ("parallel", "reduce") for x in loops):
+        return False
+    if any(len(outer.body) != 1 for outer in loops[:-1]) or any(isinstance(s, Loop) for s in loops[-1].body):
+        return False
+    number, step = Index(), 1
+    for loop in reversed(loops):
+        number, step = number + Index(((loop.axis, step),)), step * loop.axis.extent
+    return stmt.index == number and step == buffer.size
+
+
+def _placed(kernel: Kernel, inside: tuple[Stmt, ...], costs: GpuCosts) -> Kernel:
+    """Scratch rows in registers where threads keep their elements for themselves and these are few, else shared."""
+    team = WARP if any(isinstance(s, Loop) and s.kind == "warp" for s in kernel.body) else costs.threads
+    private = _private(kernel, inside)
+    buffers = []
+    for b in kernel.buffers:
+        role = b.role
+        if role == "scratch":
+            few = b.name in private and -(-b.size // team) <= costs.private_rounds
+            role = "private" if few else "shared"
+        buffers.append(b if role == b.role else replace(b, role=role))
+    return replace(kernel, buffers=tuple(buffers))

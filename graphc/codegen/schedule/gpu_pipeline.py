@@ -1,0 +1,44 @@
+"""The GPU schedule: the program passes that a lowered program goes through for a GPU, in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from graphc.codegen.machine.cuda.costs import GPU
+from graphc.codegen.schedule.base import Context, PassResult, ProgramPass, Scheduled, count_changes
+from graphc.codegen.schedule.expansion.expand import expand
+from graphc.codegen.schedule.gpu.threads import give_threads
+from graphc.codegen.schedule.loops.transform import drop_trivial
+from graphc.codegen.schedule.passes import LoopDistribution, PlanMemory
+from graphc.ir.kernel.map import Names
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Needs: kernels of one nest each. Does: gives the iterations of outer parallel loops threads, warps or blocks of
+    their own, and lets these share the loops inside. Leaves: kernels with threads; an equivalent program.
+
+    ``for i parallel: s = sum(x[i, j] for j)`` -> ``for i warp: s = sum(x[i, j] for j lane) over warp``."""
+
+    name: str = "threads"
+
+    def run(self, given: Scheduled, context: Context) -> PassResult:
+        """Gives a reason for each kernel."""
+        kernels, reasons = [], []
+        for kernel in given.program.kernels:
+            body = drop_trivial(kernel.body, Names("d"))
+            found, why = give_threads(replace(kernel, body=body), GPU)
+            kernels.append(expand(found))
+            reasons.append(f"{kernel.name}: {why}")
+        program = replace(given.program, kernels=tuple(kernels))
+        changed = count_changes(given.program, program)
+        return PassResult(replace(given, program=program), changed, tuple(reasons))
+
+
+GPU_PIPELINE: tuple[ProgramPass, ...] = (
+    # A nest per kernel: threads of different blocks meet between kernels only.
+    LoopDistribution(),
+    Threads(),
+    PlanMemory(),
+)
+"""What a program goes through for a GPU, top to bottom."""

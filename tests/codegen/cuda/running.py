@@ -1,0 +1,62 @@
+"""Runs a scheduled program for GPUs on a device, with memory of its own for every storage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.codegen.cuda.emit import CudaSource
+from graphc.ir.kernel.repeat import executions, position
+from graphc.ir.kernel.statements import Program, Storage
+
+
+def run_on(device: Any, program: Program, source: CudaSource, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The outputs; params and states are changed in the caller's arrays."""
+    module = device.load(source.text)
+    memory, bound = _placed(device, program, arguments)
+    for call, where in executions(program.calls):
+        kernel, launch = program.kernel(call.kernel), source.launches[call.kernel]
+        words = [
+            memory[name].address + position(call.offset(i), where) * buffer.dtype.itemsize
+            for i, (buffer, name) in enumerate(zip(kernel.arguments, call.args, strict=True))
+        ]
+        device.launch(module.function(launch.symbol), int(launch.grid), launch.threads, launch.dynamic, words)
+    found = []
+    for s in program.storages:
+        if s.cls == "output":
+            array = np.empty(s.shape, s.dtype.numpy)
+            device.copy_out(memory[s.name].address, array)
+            found.append(array)
+    for s, array in bound:
+        if s.cls in ("param", "state"):
+            device.copy_out(memory[s.name].address, array)
+    return found
+
+
+def _placed(
+    device: Any, program: Program, arguments: Sequence[np.ndarray]
+) -> tuple[dict[str, Any], list[tuple[Storage, np.ndarray]]]:
+    """The memory of all storages, and the arrays of those that are arguments."""
+    memory: dict[str, Any] = {}
+    given = iter(arguments)
+    bound = []
+    for s in program.storages:
+        if s.alias:
+            continue
+        memory[s.name] = device.allocate(max(1, s.nbytes))
+        if s.cls in ("input", "param", "state", "weight"):
+            array = next(given)
+            bound.append((s, array))
+            device.copy_in(memory[s.name].address, array)
+        elif s.cls == "constant":
+            device.copy_in(memory[s.name].address, np.ascontiguousarray(s.data))
+        elif s.cls == "status":
+            device.fill(memory[s.name].address, 0, 1)
+    for s in program.storages:
+        root = s
+        while root.alias:
+            root = program.storage(root.alias)
+        memory[s.name] = memory[root.name]
+    return memory, bound

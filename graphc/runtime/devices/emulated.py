@@ -270,16 +270,19 @@ class EmulatedDevice:
         if not 0 <= grid <= MAX_GRID or not 0 < threads <= MAX_THREADS:
             raise DeviceError(f"kernel {function.symbol} cannot be launched with {grid} blocks of {threads} threads")
         words = (ctypes.c_uint64 * len(arguments))(*[word & _WORD for word in arguments])
-        self._do(lambda: self._launch(function, grid, threads, shared, words))
+        extents = (ctypes.c_longlong * len(arguments))(*function.extents(arguments))
+        self._do(lambda: self._launch(function, grid, threads, shared, words, extents))
 
-    def _launch(self, function: EmulatedFunction, grid: int, threads: int, shared: int, words: Any) -> None:
+    def _launch(
+        self, function: EmulatedFunction, grid: int, threads: int, shared: int, words: Any, extents: Any
+    ) -> None:
         self.synchronize()
         address = function.address
         orders = (ctypes.c_int * len(self.orders))(*self.orders)
         with _lock:
             core = _core()
             watched = int(self.races) + 2 * int(self.traffic is not None)
-            code = core.gc_emu_launch(address, grid, threads, shared, words, orders, len(orders), watched)
+            code = core.gc_emu_launch(address, grid, threads, shared, words, extents, orders, len(orders), watched)
             self.launches += 1
             if self.traffic is not None:
                 before = self.traffic.get(function.symbol, Traffic())
@@ -345,7 +348,7 @@ def _core() -> Any:
     if core.gc_emu_allocate.argtypes is None:
         word, number = ctypes.c_uint64, ctypes.c_longlong
         core.gc_emu_launch.argtypes = [
-            *(ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint, number, ctypes.POINTER(word)),
+            *(ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint, number, ctypes.POINTER(word), ctypes.POINTER(number)),
             *(ctypes.POINTER(ctypes.c_int), ctypes.c_int, ctypes.c_int),
         ]
         core.gc_emu_free.argtypes = [word]

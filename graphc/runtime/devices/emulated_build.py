@@ -7,6 +7,7 @@ import ctypes
 import functools
 import hashlib
 import json
+import operator
 import os
 import re
 import shutil
@@ -14,11 +15,12 @@ import stat
 import subprocess
 import tempfile
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType
 
 from graphc.base import config
 from graphc.base.errors import ArtifactError, CompileError
@@ -38,6 +40,8 @@ _POISON = "-ftrivial-auto-var-init=pattern"
 _KERNEL = re.compile(
     r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\s*\([^()]*\)\s*)?(\w+)\s*\(([^{]*)\)\s*\{'
 )
+_EXTENT = re.compile(r"GC_EXTENT\((\w+), (.*)\);")
+_SUFFIX = re.compile(r"\b(\d+)ll\b")
 _LINKAGE = re.compile(r'extern\s+"C"\s+(__global__)')
 _KERNEL_BYTES = 40
 """Size of ``gc_kernel``."""
@@ -51,11 +55,21 @@ class Signature:
     symbol: str
     parameters: tuple[str, ...]
     """Their names."""
+    extents: tuple[str, ...]
+    """How many elements each has, as an expression of the parameters that are numbers; empty where that is not said."""
 
 
 def signatures(text: str) -> tuple[Signature, ...]:
     """The kernels of a text, in order."""
-    return tuple(Signature(found[1], _parameters(found[2])) for found in _KERNEL.finditer(text))
+    found = list(_KERNEL.finditer(text))
+    ends = [*(kernel.start() for kernel in found[1:]), len(text)]
+    return tuple(_signature(kernel, text[kernel.end() : end]) for kernel, end in zip(found, ends, strict=True))
+
+
+def _signature(kernel: re.Match[str], body: str) -> Signature:
+    names = _parameters(kernel[2])
+    extents = dict(_EXTENT.findall(body))
+    return Signature(kernel[1], names, tuple(_SUFFIX.sub(r"\1", extents.get(name, "")) for name in names))
 
 
 def _parameters(text: str) -> tuple[str, ...]:
@@ -101,13 +115,20 @@ class EmulatedModule:
 class EmulatedFunction:
     """A kernel of a module."""
 
-    __slots__ = ("_address", "module", "parameters", "symbol")
+    __slots__ = ("_address", "_extents", "module", "parameters", "symbol")
 
     def __init__(self, module: EmulatedModule, symbol: str):
         self.module = module
         self.symbol = symbol
-        self.parameters = module.signatures[symbol][1].parameters
+        signature = module.signatures[symbol][1]
+        self.parameters = signature.parameters
+        self._extents = [_number_of(text) for text in signature.extents]
         self._address = 0
+
+    def extents(self, words: Sequence[int]) -> list[int]:
+        """How many elements each parameter has in a call with these arguments; -1 where that is not known."""
+        values = dict(zip(self.parameters, words, strict=True))
+        return [extent if isinstance(extent, int) else _evaluated(extent, values) for extent in self._extents]
 
     @property
     def address(self) -> int:
@@ -115,6 +136,24 @@ class EmulatedFunction:
         if not self._address:
             self._address = self.module.table() + _KERNEL_BYTES * self.module.signatures[self.symbol][0]
         return self._address
+
+
+def _number_of(text: str) -> int | CodeType:
+    """An extent that is a number, or code that computes it."""
+    if not text or text.isdigit():
+        return int(text or -1)
+    expression = text.replace("gc_floor_div<long long>", "_quotient").replace("/", "//")
+    try:
+        return compile(expression, "<extent>", "eval")
+    except SyntaxError:
+        return -1
+
+
+def _evaluated(code: CodeType, values: Mapping[str, int]) -> int:
+    try:
+        return int(eval(code, {"__builtins__": {}, "_quotient": operator.floordiv}, dict(values)))
+    except (ArithmeticError, NameError, SyntaxError, TypeError, AttributeError):
+        return -1
 
 
 _waiting: weakref.WeakSet[EmulatedModule] = weakref.WeakSet()

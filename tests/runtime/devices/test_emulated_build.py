@@ -11,7 +11,7 @@ import pytest
 
 from graphc.errors import CompileError
 from graphc.runtime.devices import emulated_build
-from graphc.runtime.devices.emulated_build import Signature, signatures, source
+from graphc.runtime.devices.emulated_build import EmulatedModule, Signature, signatures, source
 from tests.runtime.devices.cuda_texts import SCALE, SOFTMAX, changed
 
 RUN = """
@@ -47,9 +47,29 @@ def run(**environment):
 
 
 def test_signatures_are_read_from_the_text():
-    assert signatures(SCALE) == (Signature("scale", ("x", "y", "n")),)
-    assert signatures(SCALE + SOFTMAX) == (Signature("scale", ("x", "y", "n")), Signature("softmax", ("x", "y", "n")))
-    assert signatures('extern "C" __global__ void f() {}') == (Signature("f", ()),)
+    scale = Signature("scale", ("x", "y", "n"), ("n", "n", ""))
+    softmax = Signature("softmax", ("x", "y", "n"), ("n * gridDim.x", "n * gridDim.x", ""))
+    assert signatures(SCALE) == (scale,)
+    assert signatures(SCALE + SOFTMAX) == (scale, softmax)
+    assert signatures('extern "C" __global__ void f() {}') == (Signature("f", (), ()),)
+
+
+@pytest.mark.parametrize(
+    "text, extent",
+    [
+        ("1024ll", 1024),
+        ("n", 10),
+        ("(3ll * n * n + (n / 4ll) + -1ll)", 301),
+        ("gc_floor_div<long long>((n + -13ll), 4ll)", -1),
+        ("gc_floor_div<long long>((n + 13ll), 4ll)", 5),
+        ("n * gridDim.x", -1),
+        ("n / 0", -1),
+        ("n +", -1),
+    ],
+)
+def test_extents_are_computed_before_a_launch(text, extent):
+    module = EmulatedModule(changed(SCALE, "GC_EXTENT(x, n)", f"GC_EXTENT(x, {text})"))
+    assert module.function("scale").extents([4096, 8192, 10]) == [extent, 10, -1]
 
 
 def test_libraries_are_kept_on_disk(tmp_path):

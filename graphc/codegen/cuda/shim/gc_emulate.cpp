@@ -269,7 +269,7 @@ void gc_emu_misaligned(const gc_region* region, long long index, int item, int w
 
 // An array that is private to a thread.
 void gc_emu_outside(const char* name, long long index, long long count) {
-  gc_region region = {nullptr, count, count, name, -2, 1};
+  gc_region region = {nullptr, count, count, name, -2, 1, 1};
   describe(&region, index, 1, 0);
   fail(GC_OUTSIDE);
 }
@@ -282,16 +282,18 @@ void gc_emu_extent(const gc_region* region, long long count) {
 void gc_emu_bind(gc_region* region, gc_word address, int item, int writes, int parameter) {
   auto found = find((uintptr_t)address);
   long long count = found ? (long long)((found->first + found->second.nbytes - address) / (size_t)item) : 0;
-  *region = {(char*)address, launch.watch ? 0 : count, count, nullptr, parameter, writes};
-  if (found && address % (size_t)item == 0) return;
-  if (gc_emu_fault.code) return;
-  describe(region, (long long)address, 1, 0);
-  gc_emu_fault.code = found ? GC_MISALIGNED : GC_NO_MEMORY;
+  long long extent = launch.extents ? launch.extents[parameter] : -1;
+  bool fits = extent <= count;
+  if (extent >= 0 && fits) count = extent;
+  *region = {(char*)address, launch.watch ? 0 : count, count, nullptr, parameter, (short)writes, (short)item};
+  if ((found && address % (size_t)item == 0 && fits) || gc_emu_fault.code) return;
+  describe(region, found && !fits ? extent : (long long)address, 1, 0);
+  gc_emu_fault.code = !found ? GC_NO_MEMORY : !fits ? GC_EXTENT_TOO_LARGE : GC_MISALIGNED;
 }
 
 // An array that is met for the first time in this launch.
 void gc_emu_share(gc_region* region, const char* name, long long count, int item) {
-  *region = {region->data, launch.watch ? 0 : count, count, name, -1, 1};
+  *region = {region->data, launch.watch ? 0 : count, count, name, -1, 1, (short)item};
   shared_arrays.push_back({region->data, (size_t)(count * item)});
   memset(region->data, kUnwritten, (size_t)(count * item));
   gc_emu_statistics.shared += count * item;
@@ -302,7 +304,7 @@ void gc_emu_share(gc_region* region, const char* name, long long count, int item
 }
 
 void gc_emu_share_dynamic(gc_region* region, const char* name, long long offset, long long count, int item) {
-  *region = {dynamic_memory + offset, launch.watch ? 0 : count, count, name, -1, 1};
+  *region = {dynamic_memory + offset, launch.watch ? 0 : count, count, name, -1, 1, (short)item};
   if (offset >= 0 && offset + count * item <= launch.shared_dynamic) return;
   describe(region, 0, 1, 0);
   gc_emu_fault.count = offset + count * item;
@@ -335,15 +337,16 @@ gc_word gc_emu_exchange(gc_word bits, int source, int line) {
 
 // ---- what the runtime calls
 
-// 0, or the code in gc_emu_fault. `words` has one per parameter. With several orders all must leave the same behind; races
+// 0, or the code in gc_emu_fault. `words` and `extents` have one per parameter: its value, and how many elements it has, or
+// -1 where that is not known. With several orders all must leave the same behind; races
 // are watched for in the first, which suffices: what is ordered there is so in all.
 int gc_emu_launch(const gc_kernel* kernel, unsigned grid, unsigned count, long long shared, const gc_word* words,
-                  const int* orders, int order_count, int watched) {
+                  const long long* extents, const int* orders, int order_count, int watched) {
   memset(&gc_emu_fault, 0, sizeof gc_emu_fault);
   gc_emu_fault.parameter = -1;
   if (count == 0 || count > kMaxThreads || shared < 0 || shared > kSharedLimit) return gc_emu_fault.code = GC_BAD_LAUNCH;
   if (fibers[0].stack == nullptr && !make_fibers()) return gc_emu_fault.code = GC_BAD_LAUNCH;
-  launch = {kernel, nullptr, count, (count + kWarp - 1) / kWarp, shared, 0, watched};
+  launch = {kernel, nullptr, count, (count + kWarp - 1) / kWarp, shared, 0, watched, extents};
   std::vector<gc_slot>& slots = bound_slots;
   slots.resize((size_t)kernel->parameters + 1);
   for (gc_slot& slot : slots) slot.region = {};

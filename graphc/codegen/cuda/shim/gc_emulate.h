@@ -49,7 +49,8 @@ struct gc_region {
   long long count;
   const char* name;  // of a shared array; null for memory of the device
   int parameter;     // its number; -1 for a shared array
-  int writes;        // whether it may be written to
+  short writes;      // whether it may be written to
+  short item;        // bytes of an element
 };
 
 // One word of the arguments as the parameter of a kernel: a region, or a number.

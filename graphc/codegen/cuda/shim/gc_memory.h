@@ -2,6 +2,7 @@
 #pragma once
 #include <stdlib.h>
 
+#include <algorithm>
 #include <deque>
 #include <map>
 
@@ -48,18 +49,18 @@ std::vector<gc_slot> bound_slots;
 std::vector<Piece> pieces;
 
 void keep_before(const std::vector<gc_slot>& slots) {
-  pieces.clear();
-  std::map<uintptr_t, uintptr_t> ranges;  // Ends of allocations, and where the first parameter in one starts.
+  std::map<char*, size_t> ranges;
   for (const gc_slot& slot : slots) {
     if (!slot.region.writes) continue;
-    uintptr_t start = (uintptr_t)slot.region.data;
-    auto found = find(start);
-    uintptr_t& first = ranges.emplace(found->first + found->second.nbytes, start).first->second;
-    if (start < first) first = start;
+    size_t& nbytes = ranges.emplace(slot.region.data, 0).first->second;
+    nbytes = std::max(nbytes, (size_t)(slot.region.count * slot.region.item));
   }
+  pieces.resize(ranges.size());  // Those that were there keep their room.
+  size_t i = 0;
   for (auto& range : ranges) {
-    char *data = (char*)range.second, *end = (char*)range.first;
-    pieces.push_back({data, (size_t)(end - data), std::vector<char>(data, end), {}});
+    pieces[i].data = range.first;
+    pieces[i].nbytes = range.second;
+    pieces[i++].before.assign(range.first, range.first + range.second);
   }
 }
 

@@ -73,6 +73,7 @@ struct Launch {
   unsigned threads, warps;
   long long shared_dynamic;
   int order, watch;
+  const long long* extents;
 };
 
 Context scheduler;

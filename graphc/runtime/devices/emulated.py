@@ -291,7 +291,7 @@ class EmulatedDevice:
             self.last = LaunchStatistics(*(getattr(seen, field.name) for field in fields(LaunchStatistics)))
             if code:
                 fault = Fault.from_buffer_copy(Fault.in_dll(core, "gc_emu_fault"))
-                raise message(fault, function.symbol, function.parameters)
+                raise message(fault, function.symbol, function.parameters, function.module.text)
 
     def product(self, descriptor: Any, addresses: Sequence[int]) -> None:
         """Computes a product by numpy, as the descriptor says."""

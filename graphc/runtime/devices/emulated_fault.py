@@ -18,6 +18,10 @@ _PRIVATE = -2
 """What stands for the number of a parameter where an array belongs to one thread."""
 
 
+_NOWHERE = frozenset({"no_memory", "extent", "bad_launch", "order"})
+"""Faults of a launch as a whole."""
+
+
 class Fault(ctypes.Structure):
     """``gc_fault`` of gc_emulate.cpp."""
 
@@ -44,17 +48,21 @@ class Fault(ctypes.Structure):
         return CODES[self.code]
 
 
-def _aliased(fault: Fault, name: str, parameters: Sequence[str]) -> str:
-    writer = parameters[fault.other_line] if 0 <= fault.other_line < len(parameters) else "another one"
-    return f"reads element {fault.index} of {name}, which it has written through {writer}: they must not overlap"
-
-
-def message(fault: Fault, symbol: str, parameters: Sequence[str]) -> DeviceError:
-    """The error of a fault of a kernel."""
+def message(fault: Fault, symbol: str, parameters: Sequence[str], text: str = "") -> DeviceError:
+    """The error of a fault of a kernel, with the lines of the ``text`` of its module that it names."""
     named = _named(fault, parameters)
     what = _aliased(fault, named, parameters) if fault.kind == "aliased" else _WHAT[fault.kind](fault, named)
-    where = None if fault.kind in ("no_memory", "extent", "bad_launch", "order") else _where(fault)
+    if fault.kind in _NOWHERE:
+        return DeviceError(f"kernel {symbol} {what}")
+    lines = text.splitlines()
+    shown = [f"{n}: {lines[n - 1].strip()}" for n in (fault.line, fault.other_line) if 0 < n <= len(lines)]
+    where = " | ".join([f"block {fault.block}, thread {fault.thread}", *dict.fromkeys(shown)])
     return DeviceError(f"kernel {symbol} {what}", where=where)
+
+
+def _aliased(fault: Fault, name: str, parameters: Sequence[str]) -> str:
+    writer = parameters[fault.count] if 0 <= fault.count < len(parameters) else "another one"
+    return f"reads element {fault.index} of {name}, which it has written through {writer}: they must not overlap"
 
 
 def _named(fault: Fault, parameters: Sequence[str]) -> str:
@@ -62,11 +70,6 @@ def _named(fault: Fault, parameters: Sequence[str]) -> str:
         return f"parameter {fault.parameter} ({parameters[fault.parameter]})"
     kind = "private" if fault.parameter == _PRIVATE else "shared"
     return f"{kind} array {fault.name.decode() if fault.name else ''}"
-
-
-def _where(fault: Fault) -> str:
-    line = f", line {fault.line}" if fault.line else ""
-    return f"block {fault.block}, thread {fault.thread}{line}"
 
 
 def _elements(fault: Fault) -> str:

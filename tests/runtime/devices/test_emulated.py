@@ -204,6 +204,16 @@ def test_what_was_written_is_not_read_through_another_parameter(device):
         device.launch(device.load(text).function("scale"), 1, 128, 0, [memory.address, memory.address, 128])
 
 
+def test_faults_name_lines_of_the_text(device):
+    wrong = changed(SOFTMAX, "  gc_block_sync();  // second\n", "")
+    with pytest.raises(DeviceError) as found:
+        run(device, wrong, "softmax", 5, 256, np.ones((5, 300), np.float32), 300)
+    assert str(found.value).splitlines() == [
+        "kernel softmax writes element 0 of shared array part while threads may read it: no barrier lies in between",
+        "  where  block 0, thread 0 | 20: if (lane == 0) part[warp] = s; | 15: m = part[lane % 8];",
+    ]
+
+
 def test_a_kernel_works_after_one_that_failed(device):
     x = np.ones((5, 300), np.float32)
     with pytest.raises(DeviceError):

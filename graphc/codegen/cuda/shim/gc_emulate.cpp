@@ -251,7 +251,8 @@ void run_grid(unsigned grid, int order) {
 
 extern "C" {
 
-void gc_emu_access(const gc_region* region, long long index, int item, int width, int writes) {
+void gc_emu_access(const gc_region* region, long long index, int item, int width, int writes, int line) {
+  gc_emu_fault.line = line;
   if (index < 0 || index + width > region->count) {
     describe(region, index, width, writes);
     fail(GC_OUTSIDE);
@@ -261,14 +262,15 @@ void gc_emu_access(const gc_region* region, long long index, int item, int width
     for (int i = 0; i < width; i++) watch(region, index + i, item, writes);
 }
 
-void gc_emu_misaligned(const gc_region* region, long long index, int item, int width, int writes) {
-  (void)item;
+void gc_emu_misaligned(const gc_region* region, long long index, int width, int writes, int line) {
+  gc_emu_fault.line = line;
   describe(region, index, width, writes);
   fail(GC_MISALIGNED);
 }
 
 // An array that is private to a thread.
-void gc_emu_outside(const char* name, long long index, long long count) {
+void gc_emu_outside(const char* name, long long index, long long count, int line) {
+  gc_emu_fault.line = line;
   gc_region region = {nullptr, count, count, name, -2, 1, 1};
   describe(&region, index, 1, 0);
   fail(GC_OUTSIDE);

@@ -22,9 +22,9 @@ extern "C" {
 extern gc_index3 gc_emu_thread, gc_emu_block, gc_emu_threads, gc_emu_blocks;
 extern unsigned gc_emu_launch_number;
 // Returns when the access is allowed; `width` elements of `item` bytes from `index` on.
-void gc_emu_access(const gc_region* region, long long index, int item, int width, int writes);
-void gc_emu_misaligned(const gc_region* region, long long index, int item, int width, int writes);
-void gc_emu_outside(const char* name, long long index, long long count);
+void gc_emu_access(const gc_region* region, long long index, int item, int width, int writes, int line);
+void gc_emu_misaligned(const gc_region* region, long long index, int width, int writes, int line);
+void gc_emu_outside(const char* name, long long index, long long count, int line);
 void gc_emu_extent(const gc_region* region, long long count);
 void gc_emu_bind(gc_region* region, gc_word address, int item, int writes, int parameter);
 void gc_emu_share(gc_region* region, const char* name, long long count, int item);
@@ -59,25 +59,32 @@ union gc_slot {
   long long number;
 };
 
+// An index, and the line of the text that it stands in.
+struct gc_at {
+  long long i;
+  int line;
+  inline gc_at(long long index, int from = __builtin_LINE()) : i(index), line(from) {}
+};
+
 template <class T, int Writes>
 struct gc_checked : gc_region {
-  inline void admit(long long i, int kind) const {
-    if (__builtin_expect((gc_word)i >= (gc_word)limit, 0)) gc_emu_access(this, i, sizeof(T), 1, kind);
+  inline void admit(gc_at at, int kind) const {
+    if (__builtin_expect((gc_word)at.i >= (gc_word)limit, 0)) gc_emu_access(this, at.i, sizeof(T), 1, kind, at.line);
   }
   template <int N>
-  inline void admit_vector(long long i, int kind) const {
-    if (__builtin_expect(i < 0 || i + N > limit, 0)) gc_emu_access(this, i, sizeof(T), N, kind);
-    if (__builtin_expect(((gc_word)data + (gc_word)i * sizeof(T)) % (N * sizeof(T)), 0))
-      gc_emu_misaligned(this, i, sizeof(T), N, kind);
+  inline void admit_vector(gc_at at, int kind) const {
+    if (__builtin_expect(at.i < 0 || at.i + N > limit, 0)) gc_emu_access(this, at.i, sizeof(T), N, kind, at.line);
+    if (__builtin_expect(((gc_word)data + (gc_word)at.i * sizeof(T)) % (N * sizeof(T)), 0))
+      gc_emu_misaligned(this, at.i, N, kind, at.line);
   }
-  inline T load(long long i) const {
-    admit(i, 0);
-    return ((const T*)data)[i];
+  inline T load(gc_at at) const {
+    admit(at, 0);
+    return ((const T*)data)[at.i];
   }
-  inline void store(long long i, T value) const {
+  inline void store(gc_at at, T value) const {
     static_assert(Writes, "a parameter that is only read has no stores");
-    admit(i, 1);
-    ((T*)data)[i] = value;
+    admit(at, 1);
+    ((T*)data)[at.i] = value;
   }
   inline void extent(long long n) {
     if (__builtin_expect(n > count || n < 0, 0)) gc_emu_extent(this, n);
@@ -90,22 +97,22 @@ struct gc_checked : gc_region {
 template <class T>
 struct gc_element {
   const gc_checked<T, 1>* region;
-  long long index;
-  inline operator T() const { return region->load(index); }
-  inline gc_element& operator=(T value) { region->store(index, value); return *this; }
-  inline gc_element& operator=(const gc_element& other) { region->store(index, (T)other); return *this; }
-  inline gc_element& operator+=(T value) { return *this = (T)(region->load(index) + value); }
-  inline gc_element& operator*=(T value) { return *this = (T)(region->load(index) * value); }
+  gc_at at;
+  inline operator T() const { return region->load(at); }
+  inline gc_element& operator=(T value) { region->store(at, value); return *this; }
+  inline gc_element& operator=(const gc_element& other) { region->store(at, (T)other); return *this; }
+  inline gc_element& operator+=(T value) { return *this = (T)(region->load(at) + value); }
+  inline gc_element& operator*=(T value) { return *this = (T)(region->load(at) * value); }
 };
 
 template <class T>
 struct gc_in : gc_checked<T, 0> {
-  inline T operator[](long long i) const { return this->load(i); }
+  inline T operator[](gc_at at) const { return this->load(at); }
 };
 
 template <class T>
 struct gc_inout : gc_checked<T, 1> {
-  inline gc_element<T> operator[](long long i) const { return {this, i}; }
+  inline gc_element<T> operator[](gc_at at) const { return {this, at}; }
 };
 
 template <class T, long long N>
@@ -133,9 +140,9 @@ struct gc_private {
   const char* name;
   T slots[N];
   explicit inline gc_private(const char* called) : name(called) { __builtin_memset(slots, 0xff, sizeof slots); }
-  inline T& operator[](long long i) {
-    if (__builtin_expect((gc_word)i >= (gc_word)N, 0)) gc_emu_outside(name, i, N);
-    return slots[i];
+  inline T& operator[](gc_at at) {
+    if (__builtin_expect((gc_word)at.i >= (gc_word)N, 0)) gc_emu_outside(name, at.i, N, at.line);
+    return slots[at.i];
   }
 };
 
@@ -180,14 +187,14 @@ GC_VECTORS(signed char, char)
 GC_VECTORS(unsigned char, uchar)
 
 template <int N, class T, int Writes>
-inline gc_vector<T, N> gc_load_vector(const gc_checked<T, Writes>& region, long long i) {
-  region.template admit_vector<N>(i, 0);
-  return *(const gc_vector<T, N>*)((const T*)region.data + i);
+inline gc_vector<T, N> gc_load_vector(const gc_checked<T, Writes>& region, gc_at at) {
+  region.template admit_vector<N>(at, 0);
+  return *(const gc_vector<T, N>*)((const T*)region.data + at.i);
 }
 template <int N, class T>
-inline void gc_store_vector(const gc_checked<T, 1>& region, long long i, gc_vector<T, N> value) {
-  region.template admit_vector<N>(i, 1);
-  *(gc_vector<T, N>*)((T*)region.data + i) = value;
+inline void gc_store_vector(const gc_checked<T, 1>& region, gc_at at, gc_vector<T, N> value) {
+  region.template admit_vector<N>(at, 1);
+  *(gc_vector<T, N>*)((T*)region.data + at.i) = value;
 }
 #define gc_load2(region, i) gc_load_vector<2>(region, i)
 #define gc_load4(region, i) gc_load_vector<4>(region, i)

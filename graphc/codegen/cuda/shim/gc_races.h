@@ -19,6 +19,7 @@ struct Cell {
   int16_t reader_warp;             // kMany: several.
   bool read_by_blocks;             // Several.
   int16_t written_through;         // The number of a parameter.
+  int32_t write_line, read_line;
 };
 constexpr int16_t kNobody = -1, kMany = -2;
 
@@ -40,7 +41,8 @@ Cell& cell_of(uintptr_t address, int item) {
   return cell;
 }
 
-[[noreturn]] void race(const gc_region* region, long long index, int writes, uint32_t block, int other, int other_writes) {
+[[noreturn]] void race(const gc_region* region, long long index, int writes, uint32_t block, int other, int other_writes,
+                       int other_line) {
   gc_emu_fault.parameter = region->parameter;
   gc_emu_fault.name = region->name;
   gc_emu_fault.index = index;
@@ -50,6 +52,7 @@ Cell& cell_of(uintptr_t address, int item) {
   gc_emu_fault.other_writes = other_writes;
   gc_emu_fault.other_block = block;
   gc_emu_fault.other_thread = (unsigned)other;
+  gc_emu_fault.other_line = other_line;
   fail(GC_RACE);
 }
 
@@ -74,6 +77,7 @@ void note_read(Cell& cell) {
   } else if (cell.reader != (int)me) {
     cell.reader = kMany;
   }
+  cell.read_line = gc_emu_fault.line;
   cell.read_block = gc_emu_block.x;
   cell.read_barrier = block_epoch;
   cell.read_warp_barrier = epoch;
@@ -100,12 +104,13 @@ void watch(const gc_region* region, long long index, int item, int writes) {
   }
   if (cell.writer != kNobody &&
       is_unordered(cell.write_block, cell.write_barrier, cell.write_warp_barrier, cell.writer))
-    race(region, index, writes, cell.write_block, cell.writer, 1);
+    race(region, index, writes, cell.write_block, cell.writer, 1, cell.write_line);
   if (!writes) {
     if (cell.writer != kNobody && cell.written_through != region->parameter) {
       // A GPU may have read it long before, through a cache that sees no writes.
       describe(region, index, 1, 0);
-      gc_emu_fault.other_line = cell.written_through;
+      gc_emu_fault.count = cell.written_through;
+      gc_emu_fault.other_line = cell.write_line;
       fail(GC_ALIASED);
     }
     if (region->parameter < 0 && cell.writer == kNobody) {
@@ -116,8 +121,9 @@ void watch(const gc_region* region, long long index, int item, int writes) {
     note_read(cell);
     return;
   }
-  if (is_read_unordered(cell)) race(region, index, 1, cell.read_block, cell.reader, 0);
+  if (is_read_unordered(cell)) race(region, index, 1, cell.read_block, cell.reader, 0, cell.read_line);
   cell.writer = (int16_t)gc_emu_thread.x;
+  cell.write_line = gc_emu_fault.line;
   cell.written_through = (int16_t)region->parameter;
   cell.write_block = gc_emu_block.x;
   cell.write_barrier = block_epoch;

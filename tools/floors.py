@@ -48,7 +48,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("codegen.schedule.blocks", "codegen.schedule.gpu"),
     ),
     # The text of the other target: the same loop nests for the threads of a GPU.
-    "codegen.cuda": ("base", "ir.kernel", "codegen.machine"),
+    "codegen.cuda": ("base", "ir.kernel", "codegen.machine", "codegen.schedule.expansion"),
     "codegen.llvm": (
         *("base", "files", "ir.kernel", "codegen.machine", "codegen.schedule.memory"),
         *("codegen.schedule.expansion", "codegen.schedule.contraction", "codegen.schedule.threads"),

@@ -12,6 +12,7 @@ from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
 from graphc.base.size import bounds as size_bounds
 from graphc.base.size import is_size
+from graphc.codegen.cuda.angle import angle_text
 from graphc.codegen.cuda.index import IndexWriter, parameter_of, size_text
 from graphc.codegen.cuda.prelude import PRELUDE
 from graphc.codegen.cuda.scalar import combined, expression
@@ -73,11 +74,12 @@ class CudaSource:
 
 def emit_cuda(program: Program) -> CudaSource:
     """The kernels of a program, all of which have threads. Raises CompileError for what has no text."""
-    parts, launches = [PRELUDE], {}
+    parts, launches = [], {}
     for number, kernel in enumerate(program.kernels):
         text, launches[kernel.name] = emit_kernel(kernel, f"k{number}_{_identifier(kernel.name)}")
         parts.append(text)
-    return CudaSource("\n".join(parts), launches)
+    angles = [angle_text()] if any("gc_reduce_large" in part for part in parts) else []
+    return CudaSource("\n".join([PRELUDE, *angles, *parts]), launches)
 
 
 def emit_kernel(kernel: Kernel, symbol: str) -> tuple[str, Launch]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from graphc.base.dtypes import DType, float32
 from graphc.base.errors import CompileError
 from graphc.codegen.cuda.types import register_type, unsigned_type
+from graphc.ir.kernel.large_angle import PARTS
 
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "weigh": "*", "div": "/"}
@@ -114,4 +115,5 @@ _SPECIAL = {
     **{"max": _extreme("max"), "min": _extreme("min"), "select": _select, "cast": _cast, "bitcast": _bitcast},
     **{"ldexp": _ldexp, "mulhi_unsigned": _own("mulhi_unsigned"), "pair": _own("pair"), "dot2": _own("dot2")},
     **{"dot4": _own("dot4"), "nibble": _own("nibble")},
+    **{part: _own(part) for part in PARTS},
 }

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from graphc.codegen.machine.cuda.costs import GPU
 from graphc.codegen.schedule.base import Context, PassResult, ProgramPass, Scheduled, count_changes
 from graphc.codegen.schedule.expansion.expand import expand
+from graphc.codegen.schedule.gpu.contraction import tile_contraction
 from graphc.codegen.schedule.gpu.threads import give_threads
 from graphc.codegen.schedule.loops.transform import drop_trivial
 from graphc.codegen.schedule.passes import LoopDistribution, PlanMemory
@@ -27,7 +28,9 @@ class Threads:
         kernels, reasons = [], []
         for kernel in given.program.kernels:
             body = drop_trivial(kernel.body, Names("d"))
-            found, why = give_threads(replace(kernel, body=body), GPU)
+            whole = replace(kernel, body=body)
+            tiled = tile_contraction(whole, context.target, Names("g"))
+            found, why = (tiled, "tiles of both factors in shared memory") if tiled else give_threads(whole, GPU)
             kernels.append(expand(found))
             reasons.append(f"{kernel.name}: {why}")
         program = replace(given.program, kernels=tuple(kernels))

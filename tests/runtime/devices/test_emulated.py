@@ -210,7 +210,7 @@ def test_faults_name_lines_of_the_text(device):
         run(device, wrong, "softmax", 5, 256, np.ones((5, 300), np.float32), 300)
     assert str(found.value).splitlines() == [
         "kernel softmax writes element 0 of shared array part while threads may read it: no barrier lies in between",
-        "  where  block 0, thread 0 | 20: if (lane == 0) part[warp] = s; | 15: m = part[lane % 8];",
+        "  where  block 0, thread 0 | 18: if (lane == 0) part[warp] = s; | 13: m = part[lane % 8];",
     ]
 
 

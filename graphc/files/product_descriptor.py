@@ -1,0 +1,146 @@
+"""Products of matrices that a library computes, in its own terms: matrices by columns, leading dimensions, an epilogue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+COMPUTE_TYPES = ("f32", "tf32", "f64", "i32")
+"""In what products are added. ``tf32``: f32, of which only 10 bits of the factors' fractions are multiplied."""
+ELEMENT_TYPES = ("f32", "f64", "f16", "bf16", "i8", "i32")
+EPILOGUES = (
+    *("none", "bias", "relu", "relu_bias", "gelu", "gelu_bias", "gelu_aux", "gelu_aux_bias"),
+    *("dgelu", "dgelu_bgrad", "bgrada", "bgradb"),
+)
+"""What is done with the sums: a bias for each row of the result is added, then ``relu`` or ``gelu`` (by tanh) applied.
+``aux`` keeps what gelu was applied to; ``dgelu`` multiplies by its derivative there. ``bgrad`` gives the sum of each row
+of the result as bias, ``bgrada`` and ``bgradb`` the sums over the terms of the rows of a, or of the columns of b."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Matrices by columns: element (r, c) of the one with number i lies at ``i * stride + c * leading + r``."""
+
+    type: str
+    """One of ELEMENT_TYPES."""
+    rows: int
+    columns: int
+    leading: int
+    """Elements from one column to the next."""
+    batch: int = 1
+    stride: int = 0
+    """Elements from one matrix to the next."""
+
+    @property
+    def extent(self) -> int:
+        """Elements from the first to behind the last one."""
+        if not (self.rows and self.columns and self.batch):
+            return 0
+        return (self.batch - 1) * self.stride + (self.columns - 1) * self.leading + self.rows
+
+
+@dataclass(frozen=True)
+class ProductDescriptor:
+    """``d = epilogue(alpha * op(a) op(b) + c)`` for each matrix of a batch. Matrices are as they lie in memory, before
+    ``op`` transposes them."""
+
+    compute: str
+    """One of COMPUTE_TYPES."""
+    a: Matrix
+    b: Matrix
+    d: Matrix
+    transpose_a: bool = False
+    transpose_b: bool = False
+    epilogue: str = "none"
+    """One of EPILOGUES."""
+    alpha: float = 1.0
+    c: Matrix | None = None
+    """What is added, with the type and the shape of ``d``; it may be where ``d`` is."""
+    aux_leading: int = 0
+    """Leading dimension of the matrices that gelu was applied to."""
+    aux_stride: int = 0
+    alignment: tuple[int, int, int, int] = (16, 16, 16, 16)
+    """Bytes of which the addresses of a, b, c and d are multiples at least."""
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """What has an address, in the order in which addresses are given."""
+        names = ["a", "b", "d"]
+        if self.c is not None:
+            names.append("c")
+        if "bias" in self.epilogue or "bgrad" in self.epilogue:
+            names.append("bias")
+        if "aux" in self.epilogue or self.epilogue.startswith("dgelu"):
+            names.append("aux")
+        return tuple(names)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The operands that are written."""
+        return (
+            "d",
+            *(["bias"] if "bgrad" in self.epilogue else []),
+            *(["aux"] if "aux" in self.epilogue else []),
+        )
+
+    @property
+    def m(self) -> int:
+        """Rows of the result."""
+        return self.d.rows
+
+    @property
+    def n(self) -> int:
+        """Columns of the result."""
+        return self.d.columns
+
+    @property
+    def k(self) -> int:
+        """Terms of each sum."""
+        return self.a.rows if self.transpose_a else self.a.columns
+
+    @property
+    def aux(self) -> Matrix:
+        """The matrices that gelu was applied to."""
+        return Matrix(self.d.type, self.d.rows, self.d.columns, self.aux_leading, self.d.batch, self.aux_stride)
+
+    @property
+    def bias_length(self) -> int:
+        """Elements of the bias, or of the sums that are stored in its place."""
+        return self.n if self.epilogue == "bgradb" else self.m
+
+    def complaint(self) -> str:
+        """What is wrong with the numbers; empty where nothing is."""
+        shapes = {
+            "a": (self.a, (self.k, self.m) if self.transpose_a else (self.m, self.k)),
+            "b": (self.b, (self.n, self.k) if self.transpose_b else (self.k, self.n)),
+            "d": (self.d, (self.m, self.n)),
+            "c": (self.c or self.d, (self.m, self.n)),
+        }
+        for name, (matrix, shape) in shapes.items():
+            if (matrix.rows, matrix.columns) != shape:
+                return f"{name} is {matrix.rows}x{matrix.columns}, not {shape[0]}x{shape[1]}"
+            if matrix.leading < max(1, matrix.rows):
+                return f"the leading dimension {matrix.leading} of {name} is less than its {matrix.rows} rows"
+            if matrix.batch != self.d.batch:
+                return f"{name} has {matrix.batch} matrices, d has {self.d.batch}"
+            if matrix.type not in ELEMENT_TYPES:
+                return f"{name} has elements of type {matrix.type}"
+        if self.compute not in COMPUTE_TYPES:
+            return f"sums of type {self.compute}"
+        if "aux" in self.operands and (self.aux_leading < self.m or self.aux_leading % 8):
+            return f"the leading dimension {self.aux_leading} of aux is no multiple of 8 of at least {self.m}"
+        return "" if self.epilogue in EPILOGUES else f"there is no epilogue {self.epilogue}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> ProductDescriptor:
+        """What ``to_json`` has given."""
+        fields = dict(data)
+        for name in ("a", "b", "c", "d"):
+            if fields.get(name) is not None:
+                fields[name] = Matrix(**fields[name])
+        return ProductDescriptor(**{**fields, "alignment": tuple(fields["alignment"])})

@@ -1,0 +1,66 @@
+"""cublasLt holds what a descriptor says: read back from the library, which needs no GPU for that."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from graphc.base.errors import DeviceError
+from graphc.files.product_descriptor import EPILOGUES, Matrix, ProductDescriptor
+from graphc.runtime.devices import cublaslt
+
+if importlib.util.find_spec("nvidia") is None:
+    pytest.skip("nvidia-cublas is not installed", allow_module_level=True)
+
+A = Matrix("bf16", 40, 30, 48, 7, 2000)
+B = Matrix("bf16", 20, 40, 24, 7, 0)
+D = Matrix("f32", 30, 20, 32, 7, 640)
+GIVEN = ProductDescriptor("f32", A, B, D, True, True, "gelu_aux_bias", 0.5, None, 64, 1280)
+
+
+def test_layouts() -> None:
+    found = cublaslt.describe(GIVEN)
+    for name, matrix in (("a", A), ("b", B), ("c", D), ("d", D)):
+        parts = {part: found[f"{name}.{part}"] for part in ("rows", "columns", "leading", "batch", "stride")}
+        assert parts == {part: getattr(matrix, part) for part in parts}
+        assert found[f"{name}.order"] == 0
+    assert [found[f"{name}.type"] for name in "abcd"] == [14, 14, 0, 0]
+
+
+def test_the_operation() -> None:
+    found = cublaslt.describe(GIVEN)
+    assert (found["compute"], found["scale"]) == (68, 0)
+    assert (found["transpose_a"], found["transpose_b"]) == (1, 1)
+    assert (found["epilogue"], found["aux_leading"], found["aux_stride"]) == (164, 64, 1280)
+
+
+@pytest.mark.parametrize(("compute", "numbers"), [("f32", (68, 0)), ("tf32", (77, 0)), ("f64", (70, 1)), ("i32", (72, 10))])
+def test_what_is_added_in(compute: str, numbers: tuple[int, int]) -> None:
+    one = Matrix("f64" if compute == "f64" else "f32", 4, 4, 4)
+    found = cublaslt.describe(ProductDescriptor(compute, one, one, one))
+    assert (found["compute"], found["scale"]) == numbers
+
+
+@pytest.mark.parametrize("epilogue", EPILOGUES)
+def test_the_library_knows_every_epilogue(epilogue: str) -> None:
+    one = Matrix("f32", 8, 8, 8)
+    found = cublaslt.describe(ProductDescriptor("f32", one, one, one, epilogue=epilogue, aux_leading=8))
+    assert found["epilogue"]
+
+
+def test_without_a_gpu_the_message_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    one = Matrix("f32", 4, 4, 4)
+    monkeypatch.setattr(cublaslt, "_prepare", None)
+    with pytest.raises((DeviceError, TypeError)) as caught:  # the handle is what is asked for first
+        cublaslt.CublasLt().product(ProductDescriptor("f32", one, one, one), [256] * 3, 0, 0)
+    assert isinstance(caught.value, TypeError) or "no driver or no GPU" in str(caught.value)
+
+
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cublaslt, "_loaded", [])
+    monkeypatch.setattr(cublaslt, "_places", lambda: iter(["/nowhere/libcublasLt.so.13"]))
+    with pytest.raises(DeviceError, match="cannot be loaded") as caught:
+        cublaslt.library()
+    assert "graphc[cuda]" in str(caught.value)

@@ -1,10 +1,12 @@
-"""Products of matrices that a library computes, in its own terms: matrices by columns, leading dimensions, an epilogue."""
+"""Products of matrices that a library computes, in its own terms: matrices by columns, an epilogue."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
+
+from graphc.base.errors import ArtifactError
 
 COMPUTE_TYPES = ("f32", "tf32", "f64", "i32")
 """In what products are added. ``tf32``: f32, of which only 10 bits of the factors' fractions are multiplied."""
@@ -13,9 +15,10 @@ EPILOGUES = (
     *("none", "bias", "relu", "relu_bias", "gelu", "gelu_bias", "gelu_aux", "gelu_aux_bias"),
     *("dgelu", "dgelu_bgrad", "bgrada", "bgradb"),
 )
-"""What is done with the sums: a bias for each row of the result is added, then ``relu`` or ``gelu`` (by tanh) applied.
-``aux`` keeps what gelu was applied to; ``dgelu`` multiplies by its derivative there. ``bgrad`` gives the sum of each row
-of the result as bias, ``bgrada`` and ``bgradb`` the sums over the terms of the rows of a, or of the columns of b."""
+"""What is done with the sums: a bias for each row of the result is added, then ``relu`` or ``gelu`` (by tanh)
+applied. ``aux`` keeps what gelu was applied to; ``dgelu`` multiplies by its derivative there. ``bgrad`` gives the sum
+of each row of the result as bias, ``bgrada`` and ``bgradb`` the sums over the terms of the rows of a, or of the columns
+of b."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class ProductDescriptor:
     aux_leading: int = 0
     """Leading dimension of the matrices that gelu was applied to."""
     aux_stride: int = 0
-    alignment: tuple[int, int, int, int] = (16, 16, 16, 16)
+    alignment: int = 16
     """Bytes of which the addresses of a, b, c and d are multiples at least."""
 
     @property
@@ -132,15 +135,31 @@ class ProductDescriptor:
             return f"the leading dimension {self.aux_leading} of aux is no multiple of 8 of at least {self.m}"
         return "" if self.epilogue in EPILOGUES else f"there is no epilogue {self.epilogue}"
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
+    def fields(self) -> dict[str, Any]:
+        """Plain data without anything in it: ``{"compute": "f32", "a.type": "f32", "a.rows": 64, ...}``."""
+        found: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Matrix):
+                found.update({f"{field.name}.{part.name}": getattr(value, part.name) for part in fields(value)})
+            elif value is not None:
+                found[field.name] = value
+        return found
 
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> ProductDescriptor:
-        """What ``to_json`` has given."""
-        fields = dict(data)
-        for name in ("a", "b", "c", "d"):
-            if fields.get(name) is not None:
-                fields[name] = Matrix(**fields[name])
-        return ProductDescriptor(**{**fields, "alignment": tuple(fields["alignment"])})
+
+def as_descriptor(given: ProductDescriptor | Mapping[str, Any]) -> ProductDescriptor:
+    """A descriptor as it is, or of its ``fields``. Raises ArtifactError for other ones."""
+    if isinstance(given, ProductDescriptor):
+        return given
+    parts: dict[str, dict[str, Any]] = {}
+    plain: dict[str, Any] = {}
+    for name, value in given.items():
+        matrix, _, part = name.partition(".")
+        if part:
+            parts.setdefault(matrix, {})[part] = value
+        else:
+            plain[name] = value
+    try:
+        return ProductDescriptor(**plain, **{name: Matrix(**fields) for name, fields in parts.items()})
+    except TypeError as error:
+        raise ArtifactError(f"a product of the library: {error}") from None

@@ -218,11 +218,10 @@ class CublasLt:
         preference = ctypes.c_void_p()
         _call("cublasLtMatmulPreferenceCreate", ctypes.byref(preference))
         _set("cublasLtMatmulPreferenceSetAttribute", preference, _MAX_WORKSPACE, ctypes.c_uint64(nbytes))
-        for attribute, least in zip(_MIN_ALIGNMENT, given.alignment, strict=True):
-            _set("cublasLtMatmulPreferenceSetAttribute", preference, attribute, ctypes.c_uint32(least))
+        for attribute in _MIN_ALIGNMENT:
+            _set("cublasLtMatmulPreferenceSetAttribute", preference, attribute, ctypes.c_uint32(given.alignment))
         found, count = _Heuristic(), ctypes.c_int()
-        least = min(given.alignment)
-        self._point(prepared, {name: least for name in ("bias", "aux") if name in given.operands})
+        self._point(prepared, {name: given.alignment for name in ("bias", "aux") if name in given.operands})
         layouts = [prepared.layouts[name] for name in ("a", "b", "c", "d")]
         try:
             _call(

@@ -16,10 +16,12 @@ import numpy as np
 from graphc.base import config
 from graphc.base.errors import ArgumentError, CompileError, DeviceError, MemoryLimitError
 from graphc.base.locks import Lock
+from graphc.files.product_descriptor import ProductDescriptor, as_descriptor
 from graphc.runtime.devices import emulated_build
 from graphc.runtime.devices.emulated_build import EmulatedFunction, EmulatedModule
 from graphc.runtime.devices.emulated_fault import Fault, message
 from graphc.runtime.devices.interface import MemoryStats
+from graphc.runtime.devices.product_reference import compute_product, product_spans
 
 NAME = "cuda-emu"
 FORWARDS, BACKWARDS = 0, 1
@@ -295,7 +297,13 @@ class EmulatedDevice:
 
     def product(self, descriptor: Any, addresses: Sequence[int]) -> None:
         """Computes a product by numpy, as the descriptor says."""
-        raise DeviceError("products of the library are not there yet")
+        given, at = as_descriptor(descriptor), tuple(addresses)
+        self._do(lambda: self._product(given, at))
+
+    def _product(self, given: ProductDescriptor, addresses: tuple[int, ...]) -> None:
+        for (name, nbytes), address in zip(product_spans(given), addresses, strict=False):
+            self._check(f"{name} of a product", address, nbytes)
+        compute_product(given, addresses)
 
     def synchronize(self) -> None:
         """Raises what was found since."""

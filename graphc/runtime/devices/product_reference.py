@@ -148,10 +148,9 @@ def _store(place: np.ndarray, values: np.ndarray, dtype: str) -> None:
 
 def _misplaced(given: ProductDescriptor, addresses: Sequence[int]) -> str:
     """An address that is not aligned as is promised."""
-    promised = dict(zip(("a", "b", "c", "d"), given.alignment, strict=True))
     for name, address in zip(given.operands, addresses, strict=True):
-        if name in promised and address % promised[name]:
-            return f"the address {address:#x} of {name} is no multiple of {promised[name]} bytes"
+        if name in "abcd" and address % given.alignment:
+            return f"the address {address:#x} of {name} is no multiple of {given.alignment} bytes"
     return ""
 
 

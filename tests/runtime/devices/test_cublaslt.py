@@ -35,7 +35,9 @@ def test_the_operation() -> None:
     assert (found["epilogue"], found["aux_leading"], found["aux_stride"]) == (164, 64, 1280)
 
 
-@pytest.mark.parametrize(("compute", "numbers"), [("f32", (68, 0)), ("tf32", (77, 0)), ("f64", (70, 1)), ("i32", (72, 10))])
+@pytest.mark.parametrize(
+    ("compute", "numbers"), [("f32", (68, 0)), ("tf32", (77, 0)), ("f64", (70, 1)), ("i32", (72, 10))]
+)
 def test_what_is_added_in(compute: str, numbers: tuple[int, int]) -> None:
     one = Matrix("f64" if compute == "f64" else "f32", 4, 4, 4)
     found = cublaslt.describe(ProductDescriptor(compute, one, one, one))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphc.base.errors import DeviceError
-from graphc.files.product_descriptor import Matrix, ProductDescriptor
+from graphc.files.product_descriptor import Matrix, ProductDescriptor, as_descriptor
 from graphc.runtime.devices.product_reference import compute_product, product_spans
 
 RANDOM = np.random.default_rng(7)
@@ -69,7 +69,9 @@ def test_each_element_by_the_definition(ta: bool, tb: bool, epilogue: str) -> No
         i, rest = divmod(place, d.stride)
         column, row = divmod(rest, d.leading)
         if row < m:
-            np.testing.assert_allclose(memory["d"][place], expected(given, memory, i, row, column), rtol=2e-5, atol=1e-5)
+            np.testing.assert_allclose(
+                memory["d"][place], expected(given, memory, i, row, column), rtol=2e-5, atol=1e-5
+            )
         else:
             assert memory["d"][place] == untouched[place]
 
@@ -112,7 +114,7 @@ def test_factors_in_tf32_are_rounded() -> None:
     one = np.array([1 + 2.0**-12], np.float32)
     for compute, result in (("f32", float(one[0]) ** 2), ("tf32", 1.0)):
         out = np.empty(1, np.float32)
-        given = ProductDescriptor(compute, *(matrix(1, 1, 1),) * 3, alignment=(4, 4, 4, 4))
+        given = ProductDescriptor(compute, *(matrix(1, 1, 1),) * 3, alignment=4)
         compute_product(given, [one.ctypes.data, one.ctypes.data, out.ctypes.data])
         assert out[0] == np.float32(result)
 
@@ -153,4 +155,4 @@ def test_a_result_over_a_factor_is_refused() -> None:
 
 def test_descriptors_as_plain_data() -> None:
     given = ProductDescriptor("f32", matrix(5, 4, 7), matrix(4, 3, 4), matrix(5, 3, 6), c=matrix(5, 3, 8), alpha=0.25)
-    assert ProductDescriptor.from_json(json.loads(json.dumps(given.to_json()))) == given
+    assert as_descriptor(json.loads(json.dumps(given.fields()))) == given

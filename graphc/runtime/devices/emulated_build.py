@@ -63,7 +63,7 @@ def signatures(text: str) -> tuple[Signature, ...]:
     """The kernels of a text, in order."""
     found = list(_KERNEL.finditer(text))
     ends = [*(kernel.start() for kernel in found[1:]), len(text)]
-    return tuple(_signature(kernel, text[kernel.end() : end]) for kernel, end in zip(found, ends, strict=True))
+    return tuple(_signature(kernel, text[kernel.end() : end]) for kernel, end in zip(found, ends, strict=False))
 
 
 def _signature(kernel: re.Match[str], body: str) -> Signature:

@@ -62,7 +62,7 @@ class Signature:
 def signatures(text: str) -> tuple[Signature, ...]:
     """The kernels of a text, in order."""
     found = list(_KERNEL.finditer(text))
-    ends = [*(kernel.start() for kernel in found[1:]), len(text)]
+    ends = [*(kernel.start() for kernel in found[1:]), None]
     return tuple(_signature(kernel, text[kernel.end() : end]) for kernel, end in zip(found, ends, strict=False))
 
 

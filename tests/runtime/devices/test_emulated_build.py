@@ -51,6 +51,7 @@ def test_signatures_are_read_from_the_text():
     softmax = Signature("softmax", ("x", "y", "n"), ("n * gridDim.x", "n * gridDim.x", ""))
     assert signatures(SCALE) == (scale,)
     assert signatures(SCALE + SOFTMAX) == (scale, softmax)
+    assert signatures("int nothing;") == ()
     assert signatures('extern "C" __global__ void f() {}') == (Signature("f", (), ()),)
 
 

@@ -29,6 +29,7 @@ from llvmlite import binding
 from graphc.base import config
 from graphc.base.errors import ArtifactError
 from graphc.files.container import read_sections, write_sections
+from graphc.files.device_plan import DevicePlan
 from graphc.files.manifest import Manifest, TargetSpec, from_json, to_json
 
 SUFFIX, TUNED = ".program", ".tuned"
@@ -45,8 +46,20 @@ _MODE = 0o700
 _OTHERS_WRITE = 0o022
 _PAUSE = 0.01
 _SECTIONS = ["manifest", "constants", "object"]
+_ON_DEVICE = ["plan", "text"]
+"""Sections that follow in programs for devices."""
 _FIRST = "first_"
 """How the names of a prepacking's sections begin."""
+
+
+@dataclass(frozen=True)
+class OnDevice:
+    """What a program for a device has besides."""
+
+    plan: DevicePlan
+    """What runs it."""
+    text: str
+    """CUDA C of its kernels."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +68,13 @@ class Entry:
 
     manifest: Manifest
     object: bytes
-    """Object code."""
+    """Object code; a cubin for a GPU, nothing for a device that takes text."""
     constants: np.ndarray
     """The constant block, as bytes."""
     prepacking: Entry | None = field(default=None, kw_only=True)
     """What runs once for many calls: its outputs are params of the program whose paths begin with PREPACKED."""
+    on_device: OnDevice | None = field(default=None, kw_only=True)
+    """Where it was made for a device."""
 
 
 @dataclass(frozen=True)
@@ -282,6 +297,8 @@ def _check_parents(folder: Path) -> None:
 def _sections(entry: Entry) -> dict[str, Any]:
     """An entry as named bytes."""
     found = {"manifest": to_json(entry.manifest), "constants": entry.constants, "object": entry.object}
+    if entry.on_device is not None:
+        found |= {"plan": to_json(entry.on_device.plan), "text": entry.on_device.text.encode()}
     if entry.prepacking is not None:
         found |= {_FIRST + name: part for name, part in _sections(entry.prepacking).items()}
     return found
@@ -290,10 +307,21 @@ def _sections(entry: Entry) -> dict[str, Any]:
 def _read(path: Path) -> Entry:
     sections = read_sections(path)
     names = list(sections)
-    if names not in (_SECTIONS, [*_SECTIONS, *(_FIRST + name for name in _SECTIONS)]):
+    first, on_device = [*_SECTIONS, *(_FIRST + name for name in _SECTIONS)], [*_SECTIONS, *_ON_DEVICE]
+    if names not in (_SECTIONS, first, on_device):
         raise ArtifactError(f"{path}: it has the sections {', '.join(sections)}")
-    prepacking = _entry(path, sections, _FIRST) if len(names) > len(_SECTIONS) else None
-    return replace(_entry(path, sections), prepacking=prepacking)
+    entry = _entry(path, sections)
+    if names == on_device:
+        plan: DevicePlan = from_json(DevicePlan, sections["plan"].tobytes())
+        return replace(entry, on_device=OnDevice(plan, _text(path, sections["text"])))
+    return replace(entry, prepacking=_entry(path, sections, _FIRST)) if names == first else entry
+
+
+def _text(path: Path, section: np.ndarray) -> str:
+    try:
+        return section.tobytes().decode()
+    except UnicodeDecodeError as error:
+        raise ArtifactError(f"{path}: its text is not valid UTF-8: {error}") from None
 
 
 def _entry(path: Path, sections: dict[str, np.ndarray], prefix: str = "") -> Entry:

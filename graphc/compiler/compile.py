@@ -37,8 +37,16 @@ from graphc.runtime import arena, pool
 from graphc.runtime.call import Executable
 from graphc.runtime.loader import load_object, runs_here
 
-DUMPED = {"traced": "gc", "optimized": "gc", "lowered": "gck", "scheduled": "gck", "llvm": "ll", "asm": "s"}
-"""Stages that GRAPHC_DUMP writes, with the suffixes of their files."""
+SUFFIXES = {
+    "traced": "gc",
+    "optimized": "gc",
+    "lowered": "gck",
+    "scheduled": "gck",
+    "llvm": "ll",
+    "asm": "s",
+    "cuda": "cu",
+}
+"""Stages that GRAPHC_DUMP writes, with the suffixes of their files: those that a target has."""
 _GRAPHS = ("traced", "optimized")
 
 
@@ -116,14 +124,21 @@ _numbers = itertools.count()
 
 def compile_stages(stages: Stages) -> CompiledGraph:
     """The rest of a compile that may have been looked at on its way."""
+    with watched(stages):
+        first = None if stages.prepacking is None else _prepacking(stages.prepacking)
+        manifest, constants = describe(stages.scheduled, stages.target)
+        return CompiledGraph(manifest, stages.object, constants, stages, prepacking=first)
+
+
+@contextmanager
+def watched(stages: Stages) -> Iterator[None]:
+    """What a whole compile has around it: its stages are told and, where options ask for it, dumped."""
     folder = config.read().dump
     with _without_collector(), shown(stages.name) as progress:
         stages.watch = progress.tell
         if folder:
             dump(stages, Path(folder) / f"{next(_numbers)}.{_file_name(stages.lowered.name)}")
-        first = None if stages.prepacking is None else _prepacking(stages.prepacking)
-        manifest, constants = describe(stages.scheduled, stages.target)
-        return CompiledGraph(manifest, stages.object, constants, stages, prepacking=first)
+        yield
 
 
 def _prepacking(stages: Stages) -> cache.Entry:
@@ -180,6 +195,13 @@ def small_object(name: str, llvm: str, quick: bool = True) -> bytes:
 
 def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:
     """The manifest of a scheduled program, and its constant block."""
+    expected, chosen = program_ns(program, target.roofline), sum(k.versions > 1 for k in program.kernels)
+    manifest, constants = manifest_of(program, ENTRY, target)
+    return replace(manifest, nanoseconds=expected, chosen=chosen), constants
+
+
+def manifest_of(program: Program, entry: str, target: Target) -> tuple[Manifest, np.ndarray]:
+    """As ``describe``, for code whose entry is called so, without how long it takes."""
     buffers: list[BufferSpec] = []
     blocks: list[tuple[int, np.ndarray]] = []
     written = _written(program)
@@ -201,12 +223,9 @@ def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:
         constants[done:offset] = 0
         done = offset + block.nbytes
         constants[offset:done] = block.reshape(-1).view(np.uint8)
-    spec, expected = target_spec(target), program_ns(program, target.roofline)
-    built_by = cache.versions()
     dims = tuple(dims_of_program(program).values())
-    chosen = sum(k.versions > 1 for k in program.kernels)
-    manifest = Manifest(program.name, ENTRY, tuple(buffers), program.arena, end, spec, built_by, expected, dims, chosen)
-    return manifest, constants
+    spec, built_by = target_spec(target), cache.versions()
+    return Manifest(program.name, entry, tuple(buffers), program.arena, end, spec, built_by, dims=dims), constants
 
 
 def _buffer(storage: Storage, offset: int, written: bool) -> BufferSpec:
@@ -239,9 +258,10 @@ def dump(stages: Stages, folder: Path) -> list[Path]:
     files = []
     if stages.prepacking is not None:
         files += dump(stages.prepacking, folder / "weights")
-    for stage, suffix in DUMPED.items():
+    for stage in stages.names:
         if not stages.has_graph and stage in _GRAPHS:
             continue
+        suffix = SUFFIXES[stage]
         path = folder / f"{stage}.{suffix}"
         path.write_text(stages.text(stage), encoding="utf-8")
         files.append(path)

@@ -11,14 +11,17 @@ from graphc.base import config
 from graphc.base.errors import ArgumentError, CompileError
 from graphc.base.locks import cached_property
 from graphc.base.pass_runner import SEEN, PassRun
+from graphc.codegen.cuda.emit import CudaSource, emit_cuda
 from graphc.codegen.llvm.build import build_object, emit_assembly
 from graphc.codegen.llvm.entry import emit_module
 from graphc.codegen.llvm.module import Module
+from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, host_target
-from graphc.codegen.schedule.base import Context, Scheduled
+from graphc.codegen.schedule.base import Context, ProgramPass, Scheduled
 from graphc.codegen.schedule.forms import Forms
+from graphc.codegen.schedule.gpu_pipeline import GPU_PIPELINE
 from graphc.codegen.schedule.pipeline import PIPELINE as SCHEDULE
-from graphc.codegen.schedule.pipeline import estimate, passes_after, passes_until, print_scheduled, schedule
+from graphc.codegen.schedule.pipeline import estimate, passes_after, print_scheduled, schedule
 from graphc.codegen.schedule.steps import STEPS
 from graphc.codegen.schedule.threads.execution import Execution
 from graphc.compiler import cache
@@ -35,18 +38,22 @@ from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, run_passes
 
 STAGES = ("traced", "optimized", "lowered", "scheduled", "llvm", "asm")
-"""Names of the stages that have a text, in order."""
+"""Names of the stages that have a text, in order, for CPUs."""
+GPU_STAGES = ("traced", "optimized", "lowered", "scheduled", "cuda")
+"""Names of the stages that have a text, in order, for GPUs."""
 GRAPH_PASSES = tuple(dict.fromkeys(p.name for p in PIPELINE))
 """Names of the graph passes, after each of which a graph has a text: after the last one of that name."""
 PROGRAM_PASSES = tuple(p.name for p in SCHEDULE)
-"""Names of the program passes, after each of which a program has a text."""
+"""Names of the program passes, after each of which a program has a text, for CPUs."""
+GPU_PASSES = tuple(p.name for p in GPU_PIPELINE)
+"""Names of the program passes, after each of which a program has a text, for GPUs."""
 NEST_STEPS = tuple(s.name for s in STEPS)
 """Names of the steps on a nest."""
 
 
 def _note_unknown(names: Sequence[str], passes: Sequence[Pass]) -> None:
     """Warns of names in GRAPHC_PRINT_AFTER that no pass has. A user's pass that has not run yet may have one."""
-    own = dict.fromkeys((*GRAPH_PASSES, *PROGRAM_PASSES, *NEST_STEPS, *(p.name for p in passes)))
+    own = dict.fromkeys((*GRAPH_PASSES, *PROGRAM_PASSES, *GPU_PASSES, *NEST_STEPS, *(p.name for p in passes)))
     for name in names:
         if name != "all" and name not in own and name not in SEEN:
             what = f"GRAPHC_PRINT_AFTER: there is no pass {name!r}; all, or of {', '.join(own)}"
@@ -70,6 +77,8 @@ class Stages:
             raise ArgumentError("a compile starts from a graph or from a lowered program")
         _note_unknown(config.read().print_after, passes)
         self.target = target or host_target()
+        self.names = GPU_STAGES if is_gpu(self.target) else STAGES
+        """Names of the stages that have a text, in order."""
         self.seconds: dict[str, float] = {}
         """How long each stage took that has been computed."""
         self.layouts: dict[str, float] = {}
@@ -125,8 +134,9 @@ class Stages:
     def _lower(self, graph: Graph) -> Program:
         """In the layout that the target's schedule estimates to be the fastest."""
         costs = self.target.costs.fusion
-        layouts = possible_layouts(graph, costs)
-        if len(layouts) == 1:
+        # Layouts are compared by the CPU's schedule: on GPUs there is the plain one.
+        layouts = () if is_gpu(self.target) else possible_layouts(graph, costs)
+        if len(layouts) <= 1:
             return lower_graph(graph, costs=costs)
         programs = dict(zip(layouts, lower_layouts(graph, layouts, costs), strict=True))
         self.layouts = {layout: estimate(program, self._forms) for layout, program in programs.items()}
@@ -149,8 +159,12 @@ class Stages:
     def _schedule(self, program: Program) -> Scheduled:
         if self._traced is None and self._verify != "off":
             verify_program(program)
-        found, self.passes["scheduled"] = schedule(program, self._context)
+        found, self.passes["scheduled"] = schedule(program, self._context, self._pipeline)
         return found
+
+    @property
+    def _pipeline(self) -> tuple[ProgramPass, ...]:
+        return GPU_PIPELINE if is_gpu(self.target) else SCHEDULE
 
     @cached_property
     def _context(self) -> Context:
@@ -179,6 +193,16 @@ class Stages:
         return self._timed("llvm", emit_module, self.scheduled, self.target, self.execution)
 
     @cached_property
+    def source(self) -> CudaSource:
+        """CUDA C of the whole program, and how its kernels are launched."""
+        return self._timed("cuda", emit_cuda, self.scheduled)
+
+    @property
+    def cuda(self) -> str:
+        """CUDA C of the whole program."""
+        return self.source.text
+
+    @cached_property
     def asm(self) -> str:
         """Assembly for the target."""
         return self._timed("asm", emit_assembly, self.llvm, self.target)
@@ -189,15 +213,17 @@ class Stages:
         return self._timed("object", build_object, self.module, self.target)
 
     def text(self, stage: str) -> str:
-        """The text of a stage, or of what one of GRAPH_PASSES or PROGRAM_PASSES leaves; raises ArgumentError for an
+        """The text of a stage, or of what one of the graph or program passes leaves; raises ArgumentError for an
         unknown one."""
-        if stage in PROGRAM_PASSES:
-            return print_scheduled(schedule(self.lowered, self._context, passes_until(stage))[0])
+        program_passes = [p.name for p in self._pipeline]
+        if stage in program_passes:
+            until = self._pipeline[: program_passes.index(stage) + 1]
+            return print_scheduled(schedule(self.lowered, self._context, until)[0])
         if stage in GRAPH_PASSES:
             last = max(i for i, step in enumerate(self._passes) if step.name == stage)
             return print_graph(run_passes(self.traced, self._passes[: last + 1], self.target.costs)[0])
-        if stage not in STAGES:
-            known = (*STAGES, *GRAPH_PASSES, *PROGRAM_PASSES)
+        if stage not in self.names:
+            known = (*self.names, *GRAPH_PASSES, *program_passes)
             raise ArgumentError(f"there is no stage {stage!r}", remedy=f"one of {', '.join(known)}")
         value = getattr(self, stage)
         if isinstance(value, Graph):

@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import (
     ArgumentError,
     ArtifactError,
-    DTypeError,
     GraphcError,
     IndexRangeError,
     ShapeError,
 )
 from graphc.files.manifest import INTERRUPTIBLE_NS, BufferSpec, Manifest
 from graphc.runtime.arena import POOL, Arena, address_of, aligned, empty, empty_together
+from graphc.runtime.call_checks import Checks, scalar, title
 from graphc.runtime.call_sizes import CallSizes, SizesOfCalls, numpy_type, table_slots
 from graphc.runtime.interrupts import run_interruptibly
 from graphc.runtime.loader import Library
@@ -72,7 +71,7 @@ class Frame:
         return size > 0 and at >= 0 and self.stops[at] > start
 
 
-class Executable:
+class Executable(Checks):
     """A native program with its constants, callable from several threads at once.
 
     A program that writes to states must not run twice at a time on the same states; that is up to the caller.
@@ -82,13 +81,7 @@ class Executable:
         """``constants`` is the constant block as bytes. Raises ArtifactError when it does not fit the manifest."""
         if constants.nbytes != manifest.constants:
             raise ArtifactError(f"the constant block has {constants.nbytes} bytes, {manifest.constants} are declared")
-        self.manifest = manifest
-        self.inputs = manifest.of_class("input")
-        """What ``run`` takes as inputs, in order."""
-        self.bound = manifest.of_class("param", "state")
-        """What ``run`` takes as bound arrays, in order."""
-        self.outputs = manifest.of_class("output")
-        """What ``run`` returns, in order."""
+        super().__init__(manifest)
         slots = table_slots(manifest)
         self._library = library
         self._entry = library.entry
@@ -218,7 +211,7 @@ class Executable:
     def _sizes_of(self, inputs: Sequence[Any]) -> CallSizes:
         """The sizes of a call of a program with named dimensions."""
         if len(inputs) != len(self.inputs):
-            raise self._wrong_count("input", self.inputs, len(inputs))
+            raise self.wrong_count("input", self.inputs, len(inputs))
         for array, spec in zip(inputs, self.inputs, strict=True):
             if spec.shape and not isinstance(array, np.ndarray):
                 self.check(spec, array)
@@ -247,7 +240,7 @@ class Executable:
     def _take_inputs(self, frame: Frame, sizes: CallSizes, inputs: Sequence[Any]) -> list[np.ndarray]:
         """Points the frame to the inputs; returns the copies that must live until the call is over."""
         if len(inputs) != len(sizes.inputs):
-            raise self._wrong_count("input", self.inputs, len(inputs))
+            raise self.wrong_count("input", self.inputs, len(inputs))
         pointers = frame.pointers
         kept: list[np.ndarray] = []
         for array, (slot, dtype, shape, spec) in zip(inputs, sizes.inputs):  # noqa: B905 (strict costs 0.2 us)
@@ -339,13 +332,13 @@ class Executable:
 
     def _point(self, frame: Frame, bound: tuple[np.ndarray, ...]) -> None:
         if len(bound) != len(self.bound):
-            raise self._wrong_count("param or state", self.bound, len(bound))
+            raise self.wrong_count("param or state", self.bound, len(bound))
         frame.copies = []
         for (slot, dtype, shape, spec), array in zip(self._places, bound, strict=True):
             if type(array) is not _NDARRAY or array.dtype is not dtype or array.shape != shape:
                 self.check(spec, array)
             if spec.written and not array.flags.writeable:
-                raise ArgumentError(f"{_title(spec)} is written by {self.manifest.name}, but its array is read-only")
+                raise ArgumentError(f"{title(spec)} is written by {self.manifest.name}, but its array is read-only")
             dense = array
             if array.flags.num & _DENSE != _DENSE or not array.dtype.isnative:
                 dense = empty(shape, dtype, spec.nbytes)
@@ -354,24 +347,9 @@ class Executable:
         if self._writes_bound:
             pairs = zip(self.bound, bound, strict=True)
             spans = sorted(((*byte_bounds(a), b) for b, a in pairs if a.size), key=lambda span: span[:2])
-            self._check_spans(spans)
+            self.check_spans(spans)
             frame.starts = [start for start, _, spec in spans if spec.written]
             frame.stops = [stop for _, stop, spec in spans if spec.written]
-
-    def _check_spans(self, spans: list[tuple[int, int, BufferSpec]]) -> None:
-        """Raises when a written param or state shares memory with another one."""
-        reach: tuple[int, int, BufferSpec] | None = None
-        written: tuple[int, int, BufferSpec] | None = None
-        for span in spans:
-            other = reach if span[2].written else written
-            if other is not None and span[0] < other[1]:
-                raise ArgumentError(
-                    f"{_title(span[2])} and {_title(other[2])} share memory, and {self.manifest.name} writes to it",
-                    remedy="give each its own array",
-                )
-            reach = span if reach is None or span[1] > reach[1] else reach
-            if span[2].written:
-                written = span if written is None or span[1] > written[1] else written
 
     def _separate(self, frame: Frame, sizes: CallSizes, kept: list[np.ndarray]) -> None:
         """Copies inputs that share memory with what the program writes."""
@@ -388,76 +366,29 @@ class Executable:
     def _convert(self, spec: BufferSpec, value: Any) -> np.ndarray:
         """A dense array of the declared type with the value of an input; raises when it has another type."""
         if isinstance(value, bool | int | float) and not spec.shape:
-            value = _scalar(spec, value)
+            value = scalar(spec, value)
         elif spec.equals is not None:
             value = np.asarray(value, np.int64)
         self.check(spec, value)
         return np.require(value, numpy_type(spec), ["C", "A"])
 
-    def check(self, spec: BufferSpec, value: Any) -> None:
-        """Raises unless a value is an array of the declared shape and element type."""
-        if not isinstance(value, np.ndarray | np.generic):
-            raise ArgumentError(
-                f"{_title(spec)} is a {type(value).__name__}, {self.manifest.name} takes a NumPy array",
-                where=self.signature,
-                remedy=f"np.asarray(..., dtype=np.{BY_NAME[spec.dtype].long_name})",
-            )
-        if value.shape != spec.shape:
-            raise ShapeError(
-                f"{_title(spec)} has shape {list(value.shape)}, {self.manifest.name} takes {list(spec.shape)}",
-                where=self.signature,
-                remedy="an array of that shape, or compile the model for this one",
-            )
-        if value.dtype.newbyteorder("=") != numpy_type(spec):
-            long = BY_NAME[spec.dtype].long_name
-            raise DTypeError(
-                f"{_title(spec)} has element type {value.dtype.name}, {self.manifest.name} takes {long}",
-                where=self.signature,
-                remedy=f"{spec.name}.astype(np.{long})" if spec.name.isidentifier() else f"astype(np.{long})",
-            )
-
     def _take_out(self, frame: Frame, sizes: CallSizes, out: list[np.ndarray]) -> list[np.ndarray]:
         """Points the frame to ``out``; raises unless each array can take its output and shares memory with nothing."""
         if len(out) != len(self.outputs):
-            raise self._wrong_count("output", self.outputs, len(out))
+            raise self.wrong_count("output", self.outputs, len(out))
         taken = [(spec, frame.pointers[slot]) for slot, _, _, spec in sizes.inputs]
         taken += [(spec, frame.pointers[slot]) for slot, _, _, spec in self._places]
         for array, (slot, _, _, spec) in zip(out, sizes.outputs, strict=True):
             self.check(spec, array)
             flags = array.flags
             if flags.num & _DENSE != _DENSE or not flags.writeable or not array.dtype.isnative:
-                raise ArgumentError(f"the array for {_title(spec)} is not dense and writeable", remedy="np.empty(...)")
+                raise ArgumentError(f"the array for {title(spec)} is not dense and writeable", remedy="np.empty(...)")
             start = address_of(array)
             for other, place in taken:
                 if start < place + other.nbytes and place < start + spec.nbytes:
                     raise ArgumentError(
-                        f"the array for {_title(spec)} shares memory with {_title(other)}", remedy="another array"
+                        f"the array for {title(spec)} shares memory with {title(other)}", remedy="another array"
                     )
             taken.append((spec, start))
             frame.pointers[slot] = start
         return out
-
-    def _wrong_count(self, kind: str, specs: tuple[BufferSpec, ...], count: int) -> GraphcError:
-        names = ", ".join(b.path or b.name for b in specs) or "none"
-        return ArgumentError(
-            f"{self.manifest.name} takes {len(specs)} {kind} arrays ({names}), got {count}", where=self.signature
-        )
-
-    @property
-    def signature(self) -> str:
-        """Name, inputs and outputs on one line."""
-        inputs, outputs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
-        return f"{self.manifest.name}({inputs}) -> ({outputs})"
-
-
-def _title(spec: BufferSpec) -> str:
-    return f"{spec.cls} {spec.path or spec.name!r}"
-
-
-def _scalar(spec: BufferSpec, value: bool | int | float) -> np.ndarray:
-    """A Python scalar as an array, of the declared type where its kind fits."""
-    kinds = {bool: "b", int: "iuf", float: "f"}.get(type(value), "")
-    try:
-        return np.asarray(value, numpy_type(spec) if BY_NAME[spec.dtype].kind in kinds else None)
-    except OverflowError as error:
-        raise ArgumentError(f"{_title(spec)}: {error}") from None

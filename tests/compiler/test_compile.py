@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from graphc.codegen.machine.target import host_target, target_named
-from graphc.compiler.compile import DUMPED, compile_graph, compile_stages, key_parts, load_compiled, running_target
-from graphc.compiler.stages import Stages
+from graphc.compiler.compile import SUFFIXES, compile_graph, compile_stages, key_parts, load_compiled, running_target
+from graphc.compiler.stages import STAGES, Stages
 from graphc.errors import CompileError
 from graphc.ir.graph.interpret import Evaluator, evaluate
 from graphc.ir.graph.parse import parse_graph
@@ -112,7 +112,7 @@ def test_dump_writes_every_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     folders = sorted(tmp_path.iterdir())
     assert [f.name.partition(".")[2] for f in folders] == ["lookup", "lookup"]
     names = {f.name for f in folders[0].iterdir()}
-    assert {f"{stage}.{suffix}" for stage, suffix in DUMPED.items()} <= names
+    assert {f"{stage}.{SUFFIXES[stage]}" for stage in STAGES} <= names
     with np.load(folders[0] / "traced.npz") as data:
         graph = parse_graph((folders[0] / "traced.gc").read_text(), dict(data))
     assert graph == lookup()

@@ -1,0 +1,141 @@
+"""From a graph to a program on a device: its kernels as CUDA C, and the plan of what is launched in which order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.base import config
+from graphc.base.errors import CompileError
+from graphc.base.named_dims import size_of
+from graphc.codegen.cuda.emit import CudaSource
+from graphc.codegen.machine.cuda.facts import is_gpu
+from graphc.codegen.machine.target import Target, target_named
+from graphc.compiler import cache
+from graphc.compiler.compile import CompiledGraph, find_or_build, key_parts, manifest_of, watched
+from graphc.compiler.refusals import Refusals, checks_of
+from graphc.compiler.stages import Stages
+from graphc.files.device_plan import DevicePlan, LaunchSpec, LoopSpec, Place, StepSpec
+from graphc.files.manifest import Manifest
+from graphc.ir.graph.graph import Graph
+from graphc.ir.kernel.dims import dims_of_kernel
+from graphc.ir.kernel.index import Axis, Index
+from graphc.ir.kernel.statements import Call, Program, Storage
+from graphc.passes.base import Pass
+from graphc.passes.pipeline import PIPELINE
+from graphc.runtime.devices import device_named
+from graphc.runtime.devices.interface import Device
+from graphc.runtime.devices.program import DeviceExecutable
+
+ENTRY = "cuda"
+"""What manifests of such programs have in place of the symbol of an entry."""
+
+
+def compile_for_device(graph: Graph, device: str | Device, passes: Sequence[Pass] = PIPELINE) -> DeviceExecutable:
+    """A graph, which is not changed, as a program on a device, or on that of a name. Raises CompileError for a device
+    of whose kind there is no target, and what ``device_named`` does."""
+    found = device_named(device) if isinstance(device, str) else device
+    return load_on_device(compile_graph_for(graph, found, passes), found)
+
+
+def compile_graph_for(graph: Graph, device: Device, passes: Sequence[Pass] = PIPELINE) -> CompiledGraph:
+    """As ``compile.compile_graph``, for a device: code and plan, from the disk cache where they are there."""
+    stages = Stages(graph, target=target_of(device), passes=passes)
+    disk = cache.current()
+    start = time.perf_counter()
+    parts = (*key_parts(stages), device.takes, *_tool_versions(device)) if disk else ()
+    entry, found = find_or_build(disk, stages.target, parts, lambda: compile_stages_for(stages, device))
+    if found:
+        stages.seconds["cache"] = time.perf_counter() - start
+        config.logger("compile").info("%s: found in the cache", graph.name)
+    return CompiledGraph(entry.manifest, entry.object, entry.constants, stages, on_device=entry.on_device)
+
+
+def compile_stages_for(stages: Stages, device: Device) -> CompiledGraph:
+    """The rest of a compile that may have been looked at on its way."""
+    with watched(stages):
+        manifest, constants = manifest_of(stages.scheduled, ENTRY, stages.target)
+        plan = plan_launches(stages.scheduled, stages.source, manifest)
+        code = _binary(stages, device)
+        return CompiledGraph(manifest, code, constants, stages, on_device=cache.OnDevice(plan, stages.source.text))
+
+
+def target_of(device: Device) -> Target:
+    """What code for a device is made for; raises CompileError where that is no GPU."""
+    target = target_named(device.target)
+    if not is_gpu(target):
+        raise CompileError(f"{device.name} is a {device.target}, for which there is no CUDA C")
+    return target
+
+
+def load_on_device(compiled: cache.Entry, device: Device) -> DeviceExecutable:
+    """Loads the code onto its device."""
+    if compiled.on_device is None:
+        raise CompileError(f"{compiled.manifest.name} was compiled for the CPU, not for {device.name}")
+    code = compiled.on_device.text if device.takes == "text" else compiled.object
+    program = DeviceExecutable(compiled.on_device.plan, device, device.load(code), compiled.constants)
+    if program.status_slot >= 0 and isinstance(compiled, CompiledGraph) and compiled.stages.has_graph:
+        checks = checks_of(compiled.stages.traced)
+        program.explain = Refusals(lambda: checks)
+    return program
+
+
+def _binary(stages: Stages, device: Device) -> bytes:
+    """What a device loads, where that is not the text."""
+    if device.takes == "text":
+        return b""
+    raise CompileError("CUDA C is not compiled yet")
+
+
+def _tool_versions(device: Device) -> tuple[str, ...]:
+    """Versions of what makes code for a device of the text."""
+    return ()
+
+
+# ---- the plan
+
+
+def plan_launches(program: Program, source: CudaSource, manifest: Manifest) -> DevicePlan:
+    """The launches of a scheduled program, for every size of its dimensions."""
+    buffer = next(b.name for b in manifest.buffers if b.cls == "arena")
+    launches = [_launch(program, source, call, buffer) for call in program.calls]
+    return DevicePlan(manifest, tuple(launches), program.checked, manifest.dims)
+
+
+def _launch(program: Program, source: CudaSource, call: Call, arena: str) -> LaunchSpec:
+    kernel, launch = program.kernel(call.kernel), source.launches[call.kernel]
+    dims: list[Any] = [size_of(d) for d in dims_of_kernel(kernel).values()]
+    return LaunchSpec(
+        call.kernel,
+        launch.symbol,
+        call.size(launch.grid),
+        launch.threads,
+        launch.dynamic,
+        tuple(_place(program, call, i, b.dtype.itemsize, arena) for i, b in enumerate(kernel.arguments)),
+        tuple(map(call.size, dims)),
+        tuple(LoopSpec(axis.name, axis.extent) for axis in call.loops),
+    )
+
+
+def _place(program: Program, call: Call, position: int, itemsize: int, arena: str) -> Place:
+    """Where an argument of a call starts."""
+    storage, index = _root(program, call.args[position]), call.offset(position)
+    steps = tuple(StepSpec(axis.name, index.coefficient(axis) * itemsize) for axis in _axes(index))
+    offset = index.constant * itemsize
+    if storage.cls == "temp":
+        return Place(arena, storage.offset + offset, steps)
+    return Place(storage.name, offset, steps)
+
+
+def _axes(index: Index) -> list[Axis]:
+    """The loops on which a base offset depends, which it does in no other way."""
+    return [atom for atom, _ in index.terms if isinstance(atom, Axis)]
+
+
+def _root(program: Program, name: str) -> Storage:
+    """The storage whose memory a storage uses."""
+    storage = program.storage(name)
+    while storage.alias:
+        storage = program.storage(storage.alias)
+    return storage

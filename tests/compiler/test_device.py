@@ -1,0 +1,209 @@
+"""Programs on the emulated device against native ones: models, training, named dimensions, plans, cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphc as gc
+from graphc import nn
+from graphc.compiler import cache
+from graphc.compiler.compile import compile_graph, load_compiled
+from graphc.compiler.device import compile_for_device, compile_graph_for, load_on_device, target_of
+from graphc.compiler.stages import GPU_PASSES, GPU_STAGES, Stages
+from graphc.errors import ArgumentError, CompileError, IndexRangeError
+from graphc.files.manifest import from_json, to_json
+from graphc.ir.graph.graph import Graph
+from graphc.nn import functional as F
+from graphc.runtime.devices import device_named
+from graphc.runtime.devices.array import DeviceArray, from_host
+from tests.compiler.graphs import arguments, counter, lookup, mlp
+
+EMULATED = "cuda-emu"
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.all = nn.Linear(12, 36)
+
+    def forward(self, x):
+        q, k, v = self.all(x).chunk(3, dim=-1)
+        return F.softmax(q @ k.transpose(-1, -2) / 12**0.5, dim=-1) @ v
+
+
+class Convolutional(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 5, 3, padding=1, stride=2), nn.BatchNorm2d(5)
+
+    def forward(self, x):
+        return F.relu(self.norm(self.conv(x)))
+
+
+class Classifier(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.out = nn.Embedding(11, 8), nn.Linear(8, 4)
+
+    def forward(self, words, labels):
+        return F.cross_entropy(self.out(self.words(words).mean(dim=1)), labels)
+
+
+def models() -> dict[str, tuple[nn.Module, tuple[Any, ...]]]:
+    gc.manual_seed(0)
+    words, labels = gc.tensor([[1, 2, 3], [4, 0, 10]]), gc.tensor([0, 3])
+    return {
+        "linear": (nn.Linear(20, 7), (gc.randn(5, 20),)),
+        "mlp": (nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 4), nn.LayerNorm(4)), (gc.randn(5, 8),)),
+        "conv": (Convolutional(), (gc.randn(2, 3, 9, 8),)),
+        "conv-eval": (Convolutional().eval(), (gc.randn(2, 3, 9, 8),)),
+        "attention": (Attention(), (gc.randn(2, 6, 12),)),
+        "classifier": (Classifier(), (words, labels)),
+    }
+
+
+def trained(model: nn.Module) -> Any:
+    """A function that gives loss and gradients."""
+
+    def step(*inputs):
+        loss = model(*inputs).square().mean()
+        return loss, gc.autograd.grad(loss, list(model.parameters()))
+
+    return step
+
+
+def close(found, expected):
+    for a, b in zip(found, expected, strict=True):
+        a = a.get() if isinstance(a, DeviceArray) else a
+        assert a.shape == b.shape and a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
+
+
+def compare(graph: Graph) -> None:
+    """Five calls with arrays on the device, states included, against as many native ones."""
+    device = device_named(EMULATED)
+    native, program = load_compiled(compile_graph(graph)), compile_for_device(graph, EMULATED)
+    arrays = arguments(graph)
+    count = len(native.inputs)
+    inputs, plain = arrays[:count], [a.copy() for a in arrays[count:]]
+    bound = tuple(from_host(device, a) for a in arrays[count:])
+    on_device = [from_host(device, a) for a in inputs]
+    for _ in range(5):
+        found = program.run(on_device, bound)
+        assert all(isinstance(a, DeviceArray) for a in found)
+        close(found, native.run(inputs, plain))
+        close(bound, plain)
+    launches = len(program.plan.launches)
+    assert program.replays == (3 if launches > 1 else 0)
+
+
+@pytest.mark.parametrize("name", models())
+def test_models_agree_with_the_cpu(name: str):
+    model, inputs = models()[name]
+    compare(gc.trace(model, *inputs))
+
+
+@pytest.mark.parametrize("name", ["linear", "mlp", "conv", "attention", "classifier"])
+def test_gradients_agree_with_the_cpu(name: str):
+    model, inputs = models()[name]
+    compare(gc.trace(trained(model), *inputs))
+
+
+@pytest.mark.parametrize("make", [mlp, counter, lookup])
+def test_host_arrays_are_taken_and_given(make: Any):
+    graph = make()
+    native, program = load_compiled(compile_graph(graph)), compile_for_device(graph, EMULATED)
+    arrays = arguments(graph)
+    count = len(native.inputs)
+    bound, plain = ([a.copy() for a in arrays[count:]] for _ in range(2))
+    for _ in range(4):
+        found = program.run(arrays[:count], bound)
+        assert all(isinstance(a, np.ndarray) for a in found)
+        close(found, native.run(arrays[:count], plain))
+        close(bound, plain)
+        for changed in (*bound, *plain):
+            changed *= 0.5
+
+
+def test_an_index_out_of_range_is_told_and_nothing_is_written():
+    class Counting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(5, 3)
+            self.register_buffer("seen", gc.zeros(()))
+
+        def forward(self, rows):
+            self.seen.add_(1.0)
+            return self.table(rows).relu()
+
+    graph = gc.trace(Counting(), gc.tensor([1, 2]))
+    program, device = compile_for_device(graph, EMULATED), device_named(EMULATED)
+    table = np.arange(15, dtype=np.float32).reshape(5, 3)
+    paths = {"table.weight": from_host(device, table), "seen": from_host(device, np.zeros((), np.float32))}
+    bound = tuple(paths[b.path] for b in program.bound)
+    for call in range(1, 8):
+        if call % 2:
+            close(program.run([np.array([0, 4])], bound), [table[[0, 4]]])
+        else:
+            with pytest.raises(IndexRangeError, match="9"):
+                program.run([np.array([0, 9])], bound)
+        assert paths["seen"].get() == (call + 1) // 2
+
+
+def test_named_dimensions_have_the_sizes_of_each_call():
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3), nn.Softmax(-1))
+    graph = gc.trace(model, gc.ones(4, 6), dims={"input": (gc.Dim("batch", max=64),)})
+    native, program = load_compiled(compile_graph(graph)), compile_for_device(graph, EMULATED)
+    random = np.random.default_rng(0)
+    weights = [random.standard_normal(b.shape).astype(np.float32) for b in program.bound]
+    bound = tuple(from_host(device_named(EMULATED), a) for a in weights)
+    for batch in (1, 7, 64, 7, 7, 7, 33):
+        x = random.standard_normal((batch, 6)).astype(np.float32)
+        close(program.run([x], bound), native.run([x], weights))
+    assert program.replays == 2
+
+
+def test_every_stage_of_a_gpu_has_a_text(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAPHC_DUMP", str(tmp_path))
+    compiled = compile_graph_for(mlp(), device_named(EMULATED))
+    stages = compiled.stages
+    assert stages.names == GPU_STAGES
+    assert 'extern "C" __global__' in stages.text("cuda")
+    assert {f.suffix for f in next(tmp_path.iterdir()).iterdir()} == {".gc", ".gck", ".cu"}
+    for name in GPU_PASSES:
+        assert stages.text(name)
+    with pytest.raises(ArgumentError, match="llvm"):
+        stages.text("llvm")
+    with pytest.raises(ArgumentError, match="cuda"):
+        Stages(mlp()).text("cuda")
+
+
+def test_programs_come_from_the_cache_on_disk(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAPHC_CACHE", "on")
+    monkeypatch.setenv("GRAPHC_CACHE_DIR", str(tmp_path))
+    device = device_named(EMULATED)
+    first, second, native = compile_graph_for(mlp(), device), compile_graph_for(mlp(), device), compile_graph(mlp())
+    assert "cache" not in first.stages.seconds and "cache" in second.stages.seconds
+    assert "cache" not in native.stages.seconds
+    assert second.on_device == first.on_device
+    arrays = arguments(mlp())
+    close(load_on_device(second, device).run(arrays[:1], arrays[1:]), load_compiled(native).run(arrays[:1], arrays[1:]))
+    assert cache.current().usage().entries == 2
+
+
+def test_plans_are_plain_data():
+    plan = compile_graph_for(mlp(), device_named(EMULATED)).on_device.plan
+    assert from_json(type(plan), to_json(plan)) == plan
+
+
+def test_what_no_device_can_run_is_refused():
+    device = device_named(EMULATED)
+    with pytest.raises(CompileError, match="compiled for the CPU"):
+        load_on_device(compile_graph(mlp()), device)
+    with pytest.raises(CompileError, match="no CUDA C"):
+        target_of(type("Other", (), {"target": "avx2", "name": "other"}))
+    with pytest.raises(ArgumentError, match="cuda-emu"):
+        compile_for_device(mlp(), "gpu")

@@ -63,8 +63,6 @@ class ProductDescriptor:
     aux_leading: int = 0
     """Leading dimension of the matrices that gelu was applied to."""
     aux_stride: int = 0
-    alignment: int = 16
-    """Bytes of which the addresses of a, b, c and d are multiples at least."""
 
     @property
     def operands(self) -> tuple[str, ...]:

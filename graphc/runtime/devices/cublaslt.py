@@ -16,6 +16,8 @@ from graphc.files.product_descriptor import Matrix, ProductDescriptor
 
 WORKSPACE = 32 << 20
 """Bytes that the library may use besides its operands: what NVIDIA recommends for Hopper."""
+MAX_ALIGNMENT = 256
+"""Bytes beyond which the alignment of addresses makes no difference."""
 _SONAMES = ("libcublasLt.so.13", "libcublasLt.so.12")
 _REMEDY = "pip install 'graphc[cuda]'"
 
@@ -171,16 +173,16 @@ class CublasLt:
 
     def __init__(self) -> None:
         self._handle: ctypes.c_void_p | None = None
-        self._prepared: dict[ProductDescriptor, _Prepared] = {}
+        self._prepared: dict[tuple[ProductDescriptor, int], _Prepared] = {}
 
     def product(
         self, given: ProductDescriptor, addresses: Sequence[int], stream: int, workspace: int, nbytes: int = WORKSPACE
     ) -> None:
         """Computes a product on a stream: addresses in the order of ``given.operands``, and so many bytes of workspace
         at an address, a multiple of 256, which nothing else on other streams uses meanwhile. What algorithm is used is
-        chosen when a descriptor is met first; that does not depend on addresses."""
+        chosen when a descriptor is met first with addresses so well aligned."""
         with _lock:
-            prepared = self._known(given, nbytes)
+            prepared = self._known(given, _alignment(addresses), nbytes)
             at = dict(zip(given.operands, addresses, strict=True))
             self._point(prepared, at)
             assert prepared.algorithm is not None
@@ -201,27 +203,27 @@ class CublasLt:
                 pointer = ctypes.c_void_p(at[name])
                 _set("cublasLtMatmulDescSetAttribute", prepared.operation, attribute, pointer)
 
-    def _known(self, given: ProductDescriptor, nbytes: int) -> _Prepared:
-        found = self._prepared.get(given)
+    def _known(self, given: ProductDescriptor, alignment: int, nbytes: int) -> _Prepared:
+        found = self._prepared.get((given, alignment))
         if found is None:
             if self._handle is None:
                 handle = ctypes.c_void_p()
                 _call("cublasLtCreate", ctypes.byref(handle))
                 self._handle = handle
             found = _prepare(given)
-            found.algorithm = self._chosen(given, found, nbytes)
-            self._prepared[given] = found
+            found.algorithm = self._chosen(given, found, alignment, nbytes)
+            self._prepared[given, alignment] = found
         return found
 
-    def _chosen(self, given: ProductDescriptor, prepared: _Prepared, nbytes: int) -> _Heuristic:
+    def _chosen(self, given: ProductDescriptor, prepared: _Prepared, alignment: int, nbytes: int) -> _Heuristic:
         """The algorithm that the library's heuristic puts first."""
         preference = ctypes.c_void_p()
         _call("cublasLtMatmulPreferenceCreate", ctypes.byref(preference))
         _set("cublasLtMatmulPreferenceSetAttribute", preference, _MAX_WORKSPACE, ctypes.c_uint64(nbytes))
         for attribute in _MIN_ALIGNMENT:
-            _set("cublasLtMatmulPreferenceSetAttribute", preference, attribute, ctypes.c_uint32(given.alignment))
+            _set("cublasLtMatmulPreferenceSetAttribute", preference, attribute, ctypes.c_uint32(alignment))
         found, count = _Heuristic(), ctypes.c_int()
-        self._point(prepared, {name: given.alignment for name in ("bias", "aux") if name in given.operands})
+        self._point(prepared, {name: alignment for name in ("bias", "aux") if name in given.operands})
         layouts = [prepared.layouts[name] for name in ("a", "b", "c", "d")]
         try:
             _call(
@@ -244,6 +246,14 @@ class CublasLt:
             if self._handle is not None:
                 _call("cublasLtDestroy", self._handle)
                 self._handle = None
+
+
+def _alignment(addresses: Sequence[int]) -> int:
+    """Bytes of which all addresses are multiples, of as many as the library cares for."""
+    together = MAX_ALIGNMENT
+    for address in addresses:
+        together |= address
+    return together & -together
 
 
 def _scalars(given: ProductDescriptor) -> tuple[Any, Any]:

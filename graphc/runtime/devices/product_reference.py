@@ -147,10 +147,11 @@ def _store(place: np.ndarray, values: np.ndarray, dtype: str) -> None:
 
 
 def _misplaced(given: ProductDescriptor, addresses: Sequence[int]) -> str:
-    """An address that is not aligned as is promised."""
+    """An address at which no element can lie."""
     for name, address in zip(given.operands, addresses, strict=True):
-        if name in "abcd" and address % given.alignment:
-            return f"the address {address:#x} of {name} is no multiple of {given.alignment} bytes"
+        dtype = given.d.type if name == "bias" else getattr(given, name).type
+        if address % np.dtype(_STORED[dtype]).itemsize:
+            return f"the address {address:#x} of {name} is not that of an element"
     return ""
 
 

@@ -24,7 +24,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "codegen.schedule.expansion": ("base", "ir.kernel"),
     "codegen.schedule.lanes": ("base", "ir.kernel", "codegen.machine", "codegen.schedule.loops"),
     "codegen.schedule.contraction": (
-        *("base", "ir.kernel", "codegen.machine"),
+        *("base", "files", "ir.kernel", "codegen.machine"),
         *("codegen.schedule.loops", "codegen.schedule.memory", "codegen.schedule.lanes"),
     ),
     "codegen.schedule.reduce": (
@@ -32,7 +32,10 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("codegen.schedule.memory", "codegen.schedule.lanes", "codegen.schedule.contraction"),
     ),
     "codegen.schedule.estimate": ("base", "ir.kernel", "codegen.machine"),
-    "codegen.schedule.threads": ("base", "files", "ir.kernel", "codegen.machine", "codegen.schedule.estimate"),
+    "codegen.schedule.threads": (
+        *("base", "files", "ir.kernel", "codegen.machine"),
+        *("codegen.schedule.contraction", "codegen.schedule.estimate"),
+    ),
     "codegen.schedule.blocks": (
         *("base", "ir.kernel", "codegen.machine"),
         *("codegen.schedule.loops", "codegen.schedule.memory"),

@@ -9,6 +9,7 @@ from graphc.codegen.schedule.base import Context, PassResult, ProgramPass, Sched
 from graphc.codegen.schedule.expansion.expand import expand
 from graphc.codegen.schedule.gpu.contraction import tile_contraction
 from graphc.codegen.schedule.gpu.threads import give_threads
+from graphc.codegen.schedule.gpu_products import LibraryProducts
 from graphc.codegen.schedule.loops.transform import drop_trivial
 from graphc.codegen.schedule.passes import LoopDistribution, PlanMemory
 from graphc.ir.kernel.map import Names
@@ -41,6 +42,8 @@ class Threads:
 GPU_PIPELINE: tuple[ProgramPass, ...] = (
     # A nest per kernel: threads of different blocks meet between kernels only.
     LoopDistribution(),
+    # While sums of products are whole nests.
+    LibraryProducts(),
     Threads(),
     PlanMemory(),
 )

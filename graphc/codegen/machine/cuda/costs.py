@@ -22,6 +22,49 @@ class GpuCosts:
     """Terms from which on a sum over neighbouring elements is shared by threads."""
     private_rounds: int = 16
     """Elements of a row that a thread keeps in registers at most, of its 255."""
+    product_work: int = 1 << 21
+    """Multiply-adds from which on a product is the library's: below, a kernel takes about as long as its launch."""
+    product_side: int = 8
+    """Rows and columns of such a product at least: of fewer, each factor is read about once whoever does it."""
+    product_split: int = 64
+    """Terms from which on a product is worth a kernel of its own for what the library does not do with it. On paper:
+    the sums are written and read once more, 8 bytes at 4 TB/s, while a multiply-add takes 0.03 ps less at 45 instead of
+    20 TFLOP/s."""
+
+
+@dataclass(frozen=True)
+class TileCosts:
+    """From which the tiles of contractions are chosen. Facts of Hopper are from NVIDIA's tuning and programming guides;
+    nothing was measured."""
+
+    processors: int = 132
+    """Streaming multiprocessors of an H200 and of an H100 SXM."""
+    loaded: float = 32.0
+    """Words of shared memory that a processor reads in a cycle: its banks."""
+    read_together: float = 4.0
+    """Words of shared memory that a thread reads at a time."""
+    multiplied: float = 128.0
+    """Multiply-adds in f32 of a processor in a cycle."""
+    overlap: float = 0.25
+    """The part of reads or multiply-adds, whichever are fewer, that is not hidden behind the other ones. A guess."""
+    wait: float = 400.0
+    """Cycles from one step over the terms to the next of a processor that has one block: about its memory's latency."""
+    resident_threads: int = 1024
+    """Threads of blocks with tiles that a processor holds at a time, as their registers allow."""
+    resident_blocks: int = 4
+    """Blocks of these at most."""
+    least_side: int = 4
+    """Rows and columns from which on tiles are of use: with fewer, little of what is shared is used again."""
+    least_results: int = 256
+    """Results from which on they are."""
+    wide_owned: int = 16
+    """Results of a thread at most where they or the factors take 8 bytes, each of which is two registers."""
+    padding: int = 4
+    """Elements between the rows of a shared tile, so that writes along the terms do not meet in one bank and 16 bytes
+    are still read at a time."""
+    padded: int = 32
+    """Rows of a tile from which on it has these."""
 
 
 GPU = GpuCosts()
+TILES = TileCosts()

@@ -21,13 +21,13 @@ class Operand:
     rows: int
     columns: int
     batch: int = 0
-    repeats: tuple[int, ...] = ()
-    """Elements from one repetition to the next, for each loop of the product's ``repeats``."""
+    moves: tuple[int, ...] = ()
+    """Elements from one iteration to the next of each of the product's ``loops``."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """``out = activation(alpha * a b + c + bias)`` for a batch of matrices, all of this as often as ``repeats`` says."""
+    """``out = activation(alpha * a b + c + bias)`` for a batch of matrices, inside of ``loops``."""
 
     type: DType
     """Of the factors."""
@@ -49,8 +49,8 @@ class Product:
     activation: str = ""
     """``relu``, ``gelu`` (by tanh), or none."""
     alpha: float = 1.0
-    repeats: tuple[int, ...] = ()
-    """Extents of loops around the product, outermost first."""
+    loops: tuple[int, ...] = ()
+    """Extents of loops around calls of the library, outermost first."""
     fast: str = ""
     """``tf32`` where f32 factors may lose all but 10 bits of their fraction."""
 
@@ -77,13 +77,13 @@ class Product:
         return _at(self, values)
 
     def calls(self) -> Iterator[tuple[tuple[str, int], ...]]:
-        """For each repetition where the operands start: (buffer, element), in the order of the descriptor's."""
+        """For each iteration of the loops where operands start: (buffer, element), in the order of the descriptor."""
         spots: list[tuple[int, ...]] = [()]
-        for extent in self.repeats:
+        for extent in self.loops:
             spots = [(*spot, i) for spot in spots for i in range(extent)]
         for spot in spots:
             yield tuple(
-                (x.buffer, x.start + sum(i * step for i, step in zip(spot, x.repeats, strict=True)))
+                (x.buffer, x.start + sum(i * step for i, step in zip(spot, x.moves, strict=True)))
                 for x in self.operands.values()
             )
 
@@ -136,5 +136,3 @@ def _at(record: Any, values: Mapping[Dimension, Any]) -> Any:
         elif not isinstance(value, str | DType | float) and value is not None:
             parts[part.name] = at(value, values)
     return replace(record, **parts)
-
-

@@ -1,5 +1,4 @@
-"""Tiled contractions: blocks of threads compute tiles of a sum of products from tiles of both factors, which they
-share."""
+"""Tiled contractions: blocks of threads compute tiles of results from tiles of both factors that they share."""
 
 from __future__ import annotations
 
@@ -9,6 +8,7 @@ from math import prod
 
 from graphc.base.dtypes import DType, bool_, int64
 from graphc.base.size import is_size
+from graphc.codegen.machine.cuda.costs import TILES as COSTS
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.gpu.sum_of_products import Factor, SumOfProducts, find_sum_of_products
 from graphc.codegen.schedule.gpu.tile import Tile, choose_tile
@@ -31,6 +31,9 @@ from graphc.ir.kernel.statements import (
     Store,
 )
 
+QUAD = 4
+"""Neighbours that a thread has: 16 bytes of f32."""
+
 
 def tile_contraction(kernel: Kernel, target: Target, names: Names) -> Kernel | None:
     """Needs: a lowered kernel without threads; ``names`` that it does not use. Does: makes a sum of products a kernel
@@ -46,7 +49,7 @@ def tile_contraction(kernel: Kernel, target: Target, names: Names) -> Kernel | N
     along_first = _is_stored_along(found, first[-1]) and not _is_stored_along(found, second[-1])
     factors = (found.right, found.left) if along_first else (found.left, found.right)
     rows, columns = (found.only(f) for f in factors)
-    tile = choose_tile(found, prod(x.extent for x in rows), prod(x.extent for x in columns))
+    tile = choose_tile(found, prod(x.extent for x in rows), prod(x.extent for x in columns), COSTS)
     if tile is None:
         return None
     return _TiledKernel(kernel, found, factors, tile, names).kernel()
@@ -104,7 +107,7 @@ class _TiledKernel:
         """The rows or columns."""
         axes = self.found.only(factor)
         block = self.names.axis("b", _tiles(prod(x.extent for x in axes), size))
-        pitch = size + (4 if size >= 32 else 0)
+        pitch = size + (COSTS.padding if size >= COSTS.padded else 0)
         shared = self.buffer(name, factor.dtype, pitch * self.tile.depth, "shared")
         fragment = self.buffer(f"own_{name}", factor.dtype, own * self.tile.threads, "private")
         return _Side(factor, axes, block, size, own, shared, fragment, pitch)
@@ -132,7 +135,7 @@ class _TiledKernel:
         """The row of the tile that is the thread's: quads of neighbours, which threads read and write side by side."""
         across = self.tile.columns // self.tile.own_columns
         number = as_index(thread) // across if side is self.rows else as_index(thread) % across
-        together = min(4, side.own)
+        together = min(QUAD, side.own)
         spread = side.size // (side.own // together)
         return as_index(own) // together * spread + number * together + as_index(own) % together
 

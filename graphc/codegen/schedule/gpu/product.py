@@ -15,10 +15,14 @@ from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel, Load, Store
 
-MOST_REPEATS = 32
+MOST_CALLS = 32
 """Calls of the library for one kernel, each of which takes the time of a launch."""
 _TYPES = ("f32", "f64")
 _Steps = dict[Axis, int]
+_Side = dict[str, int]
+"""Strides by the name of a matrix."""
+_Merged = tuple[int, _Side]
+"""The extent of several axes as one, and the strides along it."""
 
 
 def find_product(kernel: Kernel, tf32: bool = False) -> Product | None:
@@ -27,13 +31,15 @@ def find_product(kernel: Kernel, tf32: bool = False) -> Product | None:
     if found is None or found.product.op != "mul" or found.acc.init.value != 0:  # type: ignore[union-attr]
         return None
     epilogue = match_epilogue(found.after)
-    if epilogue is None or (epilogue.activation and found.acc.dtype.name == "f64"):
+    if epilogue is None:
         return None
     dtype = _plain_type(found)
     if dtype is None:
         return None
     made = _Operands(found, epilogue).product(dtype)
-    return made if made is None or not tf32 or dtype.name != "f32" else replace(made, fast="tf32")
+    if made is None or (dtype.name == "f64" and made.epilogue != "none"):
+        return None  # the library's epilogues are those of sums in f32
+    return replace(made, fast="tf32") if tf32 and dtype.name == "f32" else made
 
 
 def _plain_type(found: SumOfProducts) -> DType | None:
@@ -55,11 +61,13 @@ class _Operands:
         loads = {"a": found.left.loads[0], "b": found.right.loads[0], "out": epilogue.store}
         loads.update({f"added{i}": load for i, load in enumerate(epilogue.added)})
         self.loads: Mapping[str, Load | Store] = loads
-        self.steps = {name: _steps(load.index) for name, load in loads.items()}
+        steps = {name: _steps(load.index) for name, load in loads.items()}
+        self.is_affine = None not in steps.values()
+        self.steps = {name: x for name, x in steps.items() if x is not None}
 
     def product(self, dtype: DType) -> Product | None:
-        """The product, with what can be neither rows nor columns as batches or repetitions."""
-        if any(steps is None for steps in self.steps.values()):
+        """The product, with what can be neither rows nor columns as batches or loops around them."""
+        if not self.is_affine:
             return None
         terms = self.merged(self.sorted(self.found.reduced, "a"), ("a", "b"))
         rows, above = self.side(self.found.left)
@@ -74,7 +82,9 @@ class _Operands:
                 return self.made(dtype, rows, columns, terms, batch, outer[:number])
         return None
 
-    def made(self, dtype, rows, columns, terms, batch, repeats: Sequence[Axis]) -> Product | None:
+    def made(
+        self, dtype: DType, rows: _Merged, columns: _Merged, terms: _Merged, batch: _Merged, loops: Sequence[Axis]
+    ) -> Product | None:
         """The record, if what is added lies as the library wants it."""
         places = {
             "a": (rows, terms),
@@ -87,19 +97,19 @@ class _Operands:
                 self.loads[name].index.constant,
                 *(side[1].get(name, 0) for side in places[name]),
                 batch[1].get(name, 0),
-                tuple(self.steps[name].get(x, 0) for x in repeats),
+                tuple(steps.get(x, 0) for x in loops),
             )
-            for name in self.steps
+            for name, steps in self.steps.items()
         }
-        extents = tuple(x.extent for x in repeats)
-        if any(map(is_size, extents)) or prod(extents) > MOST_REPEATS:
+        extents = tuple(x.extent for x in loops)
+        if any(map(is_size, extents)) or prod(extents) > MOST_CALLS:
             return None
         whole = Product(
             *(dtype, dtype, rows[0], columns[0], terms[0], batch[0]),
             *(operands["a"], operands["b"], operands["out"]),
             activation=self.epilogue.activation,
             alpha=self.epilogue.alpha,
-            repeats=extents,
+            loops=extents,
         )
         for name in self.steps:
             if name.startswith("added"):
@@ -116,7 +126,7 @@ class _Operands:
             return list(axes)
         return sorted(axes, key=lambda x: -abs(steps.get(x, 0)))
 
-    def side(self, factor: Factor) -> tuple[tuple[int, _Side] | None, list[Axis]]:
+    def side(self, factor: Factor) -> tuple[_Merged | None, list[Axis]]:
         """The axes of the rows or columns as one, and those above that do not go along with them."""
         own = "a" if factor is self.found.left else "b"
         axes = self.sorted(self.found.only(factor), "out")
@@ -127,7 +137,7 @@ class _Operands:
                 return merged, axes[:number]
         return None, []
 
-    def merged(self, axes: Sequence[Axis], names: Sequence[str]) -> tuple[int, _Side] | None:
+    def merged(self, axes: Sequence[Axis], names: Sequence[str]) -> _Merged | None:
         """Axes, outermost first, as one of such an extent and such strides in the matrices; None where their strides
         do not fit together."""
         axes = [x for x in axes if not (type(x.extent) is int and x.extent == 1)]
@@ -141,10 +151,6 @@ class _Operands:
                 return None
             extent = extent * axis.extent
         return extent, steps
-
-
-_Side = dict[str, int]
-"""Strides by the name of a matrix."""
 
 
 def _equal(a: int, b: int) -> bool:
@@ -165,7 +171,8 @@ def _with_added(whole: Product, added: Operand) -> Product | None:
     across = added.columns if whole.is_by_columns else added.rows
     if whole.bias is None and _equal(along, 1) and _equal(across, 0) and _equal(added.batch, 0):
         return replace(whole, bias=added)
-    return replace(whole, c=added) if whole.c is None and not _equal(across, 0) else None
+    lines = whole.n if whole.is_by_columns else whole.m
+    return replace(whole, c=added) if whole.c is None and (not _equal(across, 0) or _equal(lines, 1)) else None
 
 
 def _writes_once(whole: Product) -> bool:

@@ -6,16 +6,11 @@ from dataclasses import dataclass
 from math import prod
 
 from graphc.base.size import hint
+from graphc.codegen.machine.cuda.costs import TileCosts
 from graphc.codegen.schedule.gpu.sum_of_products import SumOfProducts
 
-PROCESSORS = 132
-"""Streaming multiprocessors of an H200 and of an H100 SXM: as many blocks as that keep all of them busy."""
-LOADED_PER_CYCLE = 32.0
-"""Words of shared memory that a processor reads in a cycle (its banks), from CUDA's programming guide."""
-MULTIPLIED_PER_CYCLE = 128.0
-"""Multiply-adds in f32 of a processor in a cycle, from the same."""
-WAIT_CYCLES = 400.0
-"""Cycles from one step over the terms to the next where a processor has one block: about the latency of its memory."""
+WORD = 4
+"""Bytes of a register."""
 
 
 @dataclass(frozen=True)
@@ -60,26 +55,26 @@ TILES = (
 """The tiles to choose from; each is a whole number of warps."""
 
 
-def choose_tile(found: SumOfProducts, rows: int, columns: int) -> Tile | None:
+def choose_tile(found: SumOfProducts, rows: int, columns: int, costs: TileCosts) -> Tile | None:
     """The tile with the least estimated time for so many rows and columns; None where there are too few of them for a
-    tile to be of use: less than half of the smallest."""
+    tile to be of use."""
     rows, columns = hint(rows), hint(columns)
-    if min(rows, columns) < 4 or rows * columns < 256:
+    if min(rows, columns) < costs.least_side or rows * columns < costs.least_results:
         return None
     batch, terms = hint(prod(x.extent for x in found.shared)), hint(found.terms)
-    wide = max(found.left.dtype.itemsize, found.right.dtype.itemsize, found.acc.dtype.itemsize) > 4
-    tiles = [t for t in TILES if not wide or t.owned <= 16]
-    return min(tiles, key=lambda t: _cycles(t, rows, columns, batch, terms))
+    wide = max(found.left.dtype.itemsize, found.right.dtype.itemsize, found.acc.dtype.itemsize) > WORD
+    tiles = [t for t in TILES if not wide or t.owned <= costs.wide_owned]
+    return min(tiles, key=lambda t: _cycles(t, rows, columns, batch, terms, costs))
 
 
-def _cycles(tile: Tile, rows: int, columns: int, batch: int, terms: int) -> float:
+def _cycles(tile: Tile, rows: int, columns: int, batch: int, terms: int, costs: TileCosts) -> float:
     """Estimated cycles of a kernel."""
     blocks = batch * -(-rows // tile.rows) * -(-columns // tile.columns)
-    steps = -(-terms // tile.depth)
     products = tile.rows * tile.columns * tile.depth
-    multiplied = products / MULTIPLIED_PER_CYCLE
-    loaded = products * (1 / tile.own_rows + 1 / tile.own_columns) / LOADED_PER_CYCLE / 4
-    step = max(multiplied, loaded) + 0.25 * min(multiplied, loaded)
-    together = max(1, min(4, 1024 // tile.threads))
-    rounds = -(-blocks // (PROCESSORS * together))
-    return rounds * steps * (max(step * min(together, -(-blocks // PROCESSORS)), 0.0) + WAIT_CYCLES)
+    multiplied = products / costs.multiplied
+    loaded = products * (1 / tile.own_rows + 1 / tile.own_columns) / (costs.loaded * costs.read_together)
+    step = max(multiplied, loaded) + costs.overlap * min(multiplied, loaded)
+    most = max(1, min(costs.resident_blocks, costs.resident_threads // tile.threads))
+    rounds = -(-blocks // (costs.processors * most))
+    together = min(most, -(-blocks // costs.processors))
+    return rounds * -(-terms // tile.depth) * (step * together + costs.wait)

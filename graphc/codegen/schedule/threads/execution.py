@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from graphc.codegen.schedule.contraction.product import Product
 from graphc.codegen.schedule.threads.plan import ThreadPlan
 
 
@@ -18,3 +19,5 @@ class Execution:
     threads: ThreadPlan = field(default_factory=ThreadPlan)
     polls: frozenset[int] = frozenset()
     """Numbers of the calls before which the program looks whether Ctrl-C was pressed."""
+    products: Mapping[str, Product] = field(default_factory=dict)
+    """By name of a kernel what a device's library computes in its place."""

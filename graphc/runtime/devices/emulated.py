@@ -272,7 +272,7 @@ class EmulatedDevice:
         if not 0 <= grid <= MAX_GRID or not 0 < threads <= MAX_THREADS:
             raise DeviceError(f"kernel {function.symbol} cannot be launched with {grid} blocks of {threads} threads")
         words = (ctypes.c_uint64 * len(arguments))(*[word & _WORD for word in arguments])
-        extents = (ctypes.c_longlong * len(arguments))(*function.extents(arguments))
+        extents = (ctypes.c_longlong * len(arguments))(*function.kernel.extents_for(arguments))
         self._do(lambda: self._launch(function, grid, threads, shared, words, extents))
 
     def _launch(
@@ -293,7 +293,7 @@ class EmulatedDevice:
             self.last = LaunchStatistics(*(getattr(seen, field.name) for field in fields(LaunchStatistics)))
             if code:
                 fault = Fault.from_buffer_copy(Fault.in_dll(core, "gc_emu_fault"))
-                raise message(fault, function.symbol, function.parameters, function.module.text)
+                raise message(fault, function.kernel)
 
     def product(self, descriptor: Any, addresses: Sequence[int]) -> None:
         """Computes a product by numpy, as the descriptor says."""

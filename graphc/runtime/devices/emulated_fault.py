@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Sequence
 
 from graphc.base.errors import DeviceError
+from graphc.runtime.devices.emulated_text import KernelText
 
 CODES = (
     *("fine", "outside", "misaligned", "extent", "no_memory", "diverged", "no_lane", "race", "unshared"),
@@ -48,14 +49,17 @@ class Fault(ctypes.Structure):
         return CODES[self.code]
 
 
-def message(fault: Fault, symbol: str, parameters: Sequence[str], text: str = "") -> DeviceError:
-    """The error of a fault of a kernel, with the lines of the ``text`` of its module that it names."""
+def message(fault: Fault, kernel: KernelText) -> DeviceError:
+    """The error of a fault of a kernel, with the lines of its text that it names."""
+    symbol, parameters = kernel.symbol, kernel.parameters
     named = _named(fault, parameters)
     what = _aliased(fault, named, parameters) if fault.kind == "aliased" else _WHAT[fault.kind](fault, named)
     if fault.kind in _NOWHERE:
         return DeviceError(f"kernel {symbol} {what}")
-    lines = text.splitlines()
-    shown = [f"{n}: {lines[n - 1].strip()}" for n in (fault.line, fault.other_line) if 0 < n <= len(lines)]
+    lines = kernel.text.splitlines()
+    shown = [
+        f"{n + kernel.line - 1}: {lines[n - 1].strip()}" for n in (fault.line, fault.other_line) if 0 < n <= len(lines)
+    ]
     where = " | ".join([f"block {fault.block}, thread {fault.thread}", *dict.fromkeys(shown)])
     return DeviceError(f"kernel {symbol} {what}", where=where)
 

@@ -1,4 +1,4 @@
-"""Texts become shared objects: together, once, kept on disk, and with a clear message where there is no compiler."""
+"""Kernels become shared objects: together, once, kept on disk, and with a clear message where there is no compiler."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from graphc.errors import CompileError
 from graphc.runtime.devices import emulated_build
-from graphc.runtime.devices.emulated_build import EmulatedModule, Signature, signatures, source
+from graphc.runtime.devices.emulated import EmulatedDevice
+from graphc.runtime.devices.emulated_build import source
+from graphc.runtime.devices.emulated_text import kernels_of
 from tests.runtime.devices.cuda_texts import SCALE, SOFTMAX, changed
 
 RUN = """
@@ -46,39 +49,13 @@ def run(**environment):
     return int(done.stdout)
 
 
-def test_signatures_are_read_from_the_text():
-    scale = Signature("scale", ("x", "y", "n"), ("n", "n", ""))
-    softmax = Signature("softmax", ("x", "y", "n"), ("n * gridDim.x", "n * gridDim.x", ""))
-    assert signatures(SCALE) == (scale,)
-    assert signatures(SCALE + SOFTMAX) == (scale, softmax)
-    assert signatures("int nothing;") == ()
-    assert signatures('extern "C" __global__ void f() {}') == (Signature("f", (), ()),)
-
-
-@pytest.mark.parametrize(
-    "text, extent",
-    [
-        ("1024ll", 1024),
-        ("n", 10),
-        ("(3ll * n * n + (n / 4ll) + -1ll)", 301),
-        ("gc_floor_div<long long>((n + -13ll), 4ll)", -1),
-        ("gc_floor_div<long long>((n + 13ll), 4ll)", 5),
-        ("n * gridDim.x", -1),
-        ("n / 0", -1),
-        ("n +", -1),
-    ],
-)
-def test_extents_are_computed_before_a_launch(text, extent):
-    module = EmulatedModule(changed(SCALE, "GC_EXTENT(x, n)", f"GC_EXTENT(x, {text})"))
-    assert module.function("scale").extents([4096, 8192, 10]) == [extent, 10, -1]
-
-
 def test_libraries_are_kept_on_disk(tmp_path):
     kept = dict(GRAPHC_CACHE="on", GRAPHC_CACHE_DIR=str(tmp_path))
     assert run(**kept) == 2  # What executes kernels, and both texts together.
     assert run(**kept) == 0
     (index,) = (tmp_path / "emulated").glob("*.json")
     assert len(json.loads(index.read_bytes())) == 2
+    assert run(**kept) == 0
     index.unlink()
     assert run(**kept) == 1
     assert run(GRAPHC_CACHE="off", GRAPHC_CACHE_DIR=str(tmp_path)) == 2
@@ -100,19 +77,32 @@ def test_no_compiler(monkeypatch):
 
 def test_a_common_prelude_is_compiled_once():
     prelude = "static inline float twice(float x) { return x + x; }\n"
-    kernels = [changed(SCALE, "x[i] * 2.0f", f"twice(x[i]) + {i}") for i in range(3)]
-    texts = {str(i): prelude + kernel for i, kernel in enumerate(kernels)}
-    made = source(texts)
+    texts = [prelude + changed(SCALE, "x[i] * 2.0f", f"twice(x[i]) + {i}") for i in range(3)]
+    kernels = [kernel for text in texts for kernel in kernels_of(text)]
+    made = source(kernels)
     assert made.count("float twice") == 1
     assert made.count("namespace gc_") == 3
-    other = source({**texts, "3": f"int other(int);\n{SOFTMAX}"})
+    other = source([*kernels, *kernels_of(f"int other(int);\n{SOFTMAX}")])
     assert other.count("float twice") == other.count("int other") == 1
 
 
-def test_texts_are_split_over_cores_and_units(monkeypatch):
+def test_kernels_of_other_texts_are_built_once():
+    x = np.ones(4, np.float32)
+    device = EmulatedDevice()
+    first, second = changed(SCALE, "2.0f", "7.0f"), changed(SCALE, "2.0f", "8.0f")
+    memory = device.allocate(16)
+    device.copy_in(memory.address, x)
+    device.launch(device.load(first).function("scale"), 1, 128, 0, [memory.address, memory.address, 4])
+    before = set(emulated_build._built)
+    renamed = changed(first, " scale(", " renamed(")
+    device.launch(device.load(second + renamed).function("renamed"), 1, 128, 0, [memory.address, memory.address, 4])
+    device.copy_out(memory.address, x)
+    assert (x == 49).all()
+    assert set(emulated_build._built) == before
+
+
+def test_kernels_are_split_over_cores_and_units(monkeypatch):
     monkeypatch.setattr(emulated_build, "_cores", lambda: 2)
-    sizes = lambda n: sorted(map(len, emulated_build._groups([str(i) for i in range(n)])))  # noqa: E731
-    assert sizes(0) == []
-    assert sizes(3) == [3]
-    assert sizes(9) == [4, 5]
-    assert sizes(200) == [40] * 5
+    (kernel,) = kernels_of(SCALE)
+    sizes = [sorted(map(len, emulated_build._groups([kernel] * n))) for n in (0, 3, 9, 400)]
+    assert sizes == [[], [3], [4, 5], [100] * 4]

@@ -59,34 +59,36 @@ union gc_slot {
   long long number;
 };
 
+#define GC_INLINE inline __attribute__((always_inline))
+
 // An index, and the line of the text that it stands in.
 struct gc_at {
   long long i;
   int line;
-  inline gc_at(long long index, int from = __builtin_LINE()) : i(index), line(from) {}
+  GC_INLINE gc_at(long long index, int from = __builtin_LINE()) : i(index), line(from) {}
 };
 
 template <class T, int Writes>
 struct gc_checked : gc_region {
-  inline void admit(gc_at at, int kind) const {
+  GC_INLINE void admit(gc_at at, int kind) const {
     if (__builtin_expect((gc_word)at.i >= (gc_word)limit, 0)) gc_emu_access(this, at.i, sizeof(T), 1, kind, at.line);
   }
   template <int N>
-  inline void admit_vector(gc_at at, int kind) const {
+  GC_INLINE void admit_vector(gc_at at, int kind) const {
     if (__builtin_expect(at.i < 0 || at.i + N > limit, 0)) gc_emu_access(this, at.i, sizeof(T), N, kind, at.line);
     if (__builtin_expect(((gc_word)data + (gc_word)at.i * sizeof(T)) % (N * sizeof(T)), 0))
       gc_emu_misaligned(this, at.i, N, kind, at.line);
   }
-  inline T load(gc_at at) const {
+  GC_INLINE T load(gc_at at) const {
     admit(at, 0);
     return ((const T*)data)[at.i];
   }
-  inline void store(gc_at at, T value) const {
+  GC_INLINE void store(gc_at at, T value) const {
     static_assert(Writes, "a parameter that is only read has no stores");
     admit(at, 1);
     ((T*)data)[at.i] = value;
   }
-  inline void extent(long long n) {
+  GC_INLINE void extent(long long n) {
     if (__builtin_expect(n > count || n < 0, 0)) gc_emu_extent(this, n);
     if (limit) limit = n;
     count = n;
@@ -98,28 +100,28 @@ template <class T>
 struct gc_element {
   const gc_checked<T, 1>* region;
   gc_at at;
-  inline operator T() const { return region->load(at); }
-  inline gc_element& operator=(T value) { region->store(at, value); return *this; }
-  inline gc_element& operator=(const gc_element& other) { region->store(at, (T)other); return *this; }
-  inline gc_element& operator+=(T value) { return *this = (T)(region->load(at) + value); }
-  inline gc_element& operator*=(T value) { return *this = (T)(region->load(at) * value); }
+  GC_INLINE operator T() const { return region->load(at); }
+  GC_INLINE gc_element& operator=(T value) { region->store(at, value); return *this; }
+  GC_INLINE gc_element& operator=(const gc_element& other) { region->store(at, (T)other); return *this; }
+  GC_INLINE gc_element& operator+=(T value) { return *this = (T)(region->load(at) + value); }
+  GC_INLINE gc_element& operator*=(T value) { return *this = (T)(region->load(at) * value); }
 };
 
 template <class T>
 struct gc_in : gc_checked<T, 0> {
-  inline T operator[](gc_at at) const { return this->load(at); }
+  GC_INLINE T operator[](gc_at at) const { return this->load(at); }
 };
 
 template <class T>
 struct gc_inout : gc_checked<T, 1> {
-  inline gc_element<T> operator[](gc_at at) const { return {this, at}; }
+  GC_INLINE gc_element<T> operator[](gc_at at) const { return {this, at}; }
 };
 
 template <class T, long long N>
 struct gc_shared : gc_inout<T> {
   unsigned launch;  // in which it was met last
   alignas(16) T elements[N];
-  inline void meet(const char* name) {
+  GC_INLINE void meet(const char* name) {
     if (__builtin_expect(launch == gc_emu_launch_number, 1)) return;
     launch = gc_emu_launch_number;
     this->data = (char*)elements;
@@ -139,8 +141,8 @@ template <class T, int N>
 struct gc_private {
   const char* name;
   T slots[N];
-  explicit inline gc_private(const char* called) : name(called) { __builtin_memset(slots, 0xff, sizeof slots); }
-  inline T& operator[](gc_at at) {
+  explicit GC_INLINE gc_private(const char* called) : name(called) { __builtin_memset(slots, 0xff, sizeof slots); }
+  GC_INLINE T& operator[](gc_at at) {
     if (__builtin_expect((gc_word)at.i >= (gc_word)N, 0)) gc_emu_outside(name, at.i, N, at.line);
     return slots[at.i];
   }
@@ -187,12 +189,12 @@ GC_VECTORS(signed char, char)
 GC_VECTORS(unsigned char, uchar)
 
 template <int N, class T, int Writes>
-inline gc_vector<T, N> gc_load_vector(const gc_checked<T, Writes>& region, gc_at at) {
+GC_INLINE gc_vector<T, N> gc_load_vector(const gc_checked<T, Writes>& region, gc_at at) {
   region.template admit_vector<N>(at, 0);
   return *(const gc_vector<T, N>*)((const T*)region.data + at.i);
 }
 template <int N, class T>
-inline void gc_store_vector(const gc_checked<T, 1>& region, gc_at at, gc_vector<T, N> value) {
+GC_INLINE void gc_store_vector(const gc_checked<T, 1>& region, gc_at at, gc_vector<T, N> value) {
   region.template admit_vector<N>(at, 1);
   *(gc_vector<T, N>*)((T*)region.data + at.i) = value;
 }
@@ -252,7 +254,6 @@ using gc_numbers_to = gc_numbers<__integer_pack(N)...>;
 
 // A kernel, its parameters bound to words or called for one thread with what was bound.
 struct gc_kernel {
-  const char* symbol;
   void (*function)();
   void (*bind)(const gc_word* words, gc_slot* slots);
   void (*call)(void (*function)(), const gc_slot* slots);
@@ -276,6 +277,6 @@ struct gc_entry {
 };
 
 template <class... A>
-inline gc_kernel gc_describe(const char* symbol, void (*function)(A...)) {
-  return {symbol, (void (*)())function, gc_entry<A...>::bind, gc_entry<A...>::call, sizeof...(A)};
+inline gc_kernel gc_describe(void (*function)(A...)) {
+  return {(void (*)())function, gc_entry<A...>::bind, gc_entry<A...>::call, sizeof...(A)};
 }

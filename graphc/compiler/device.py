@@ -9,6 +9,7 @@ from typing import Any
 from graphc.base import config
 from graphc.base.errors import CompileError
 from graphc.base.named_dims import size_of
+from graphc.codegen.cuda import nvrtc
 from graphc.codegen.cuda.emit import CudaSource
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, target_named
@@ -85,12 +86,12 @@ def _binary(stages: Stages, device: Device) -> bytes:
     """What a device loads, where that is not the text."""
     if device.takes == "text":
         return b""
-    raise CompileError("CUDA C is not compiled yet")
+    return nvrtc.compile_cubin(stages.cuda, stages.target.cpu).image
 
 
 def _tool_versions(device: Device) -> tuple[str, ...]:
     """Versions of what makes code for a device of the text."""
-    return ()
+    return () if device.takes == "text" else (repr(nvrtc.version()),)
 
 
 # ---- the plan

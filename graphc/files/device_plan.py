@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from graphc.base.errors import ArtifactError
@@ -62,7 +62,9 @@ class LaunchSpec:
     loops: tuple[LoopSpec, ...] = ()
     """Outermost first; neighbours in the same loop take turns."""
     product: Any = None
-    """Where the device's library computes it: the fields of the descriptor that ``Device.product`` takes."""
+    """Where the device's library computes it: the fields of a ProductDescriptor, numbers and texts only."""
+    product_sizes: dict[str, Extent] = field(default_factory=dict)
+    """Further fields, which depend on the sizes."""
 
     def __post_init__(self) -> None:
         good = self.symbol.isidentifier() and 0 < self.threads <= MAX_THREADS and 0 <= self.shared <= MAX_SHARED
@@ -137,13 +139,15 @@ def _step(launch: LaunchSpec, number: Mapping[str, int], values: dict[Dimension,
         launch.shared,
         tuple(places),
         tuple(at(size, values) for size in launch.sizes),
-        _product(launch.product, values),
+        _product(launch, values),
     )
 
 
-def _product(fields: Any, values: dict[Dimension, int]) -> Any:
-    """The fields of a descriptor with numbers in place of sizes."""
-    return fields if fields is None else {name: at(value, values) for name, value in fields.items()}
+def _product(launch: LaunchSpec, values: dict[Dimension, int]) -> Any:
+    """All fields of the descriptor."""
+    if launch.product is None:
+        return None
+    return {**launch.product, **{name: at(size, values) for name, size in launch.product_sizes.items()}}
 
 
 def _runs(launches: Sequence[LaunchSpec], values: dict[Dimension, int]) -> Iterator[tuple[int, dict[str, int]]]:

@@ -80,7 +80,10 @@ def test_plans_are_texts():
                loops=(LoopSpec("i", batch - 1),)),
         dims=dims,
     )  # fmt: skip
-    for made in (fixed, open_):
+    product = launch("a", product={"epilogue": "relu", "a.rows": 4}, product_sizes={"b.columns": 2 * batch})
+    library = plan(product, dims=dims)
+    assert library.steps({dims[0]: 3})[0][0].product == {"epilogue": "relu", "a.rows": 4, "b.columns": 6}
+    for made in (fixed, open_, library):
         again = from_json(DevicePlan, to_json(made))
         assert again == made
         assert to_json(again) == to_json(made)

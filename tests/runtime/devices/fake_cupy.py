@@ -1,0 +1,163 @@
+"""A module in the place of cupy whose memory is the host's and whose driver writes down what it is asked for."""
+
+from __future__ import annotations
+
+import ctypes
+from types import SimpleNamespace
+from typing import Any
+
+H200 = {
+    **{"name": b"NVIDIA H200", "major": 9, "minor": 0, "multiProcessorCount": 132, "totalGlobalMem": 150 << 30},
+    **{"l2CacheSize": 60 << 20, "sharedMemPerBlockOptin": 227 << 10},
+}
+
+
+class DriverError(RuntimeError):
+    def __init__(self, status: int, text: str):
+        super().__init__(text)
+        self.status = status
+
+
+class OutOfMemoryError(MemoryError):
+    pass
+
+
+class Buffer:
+    """Memory of the host in the place of the device's, or pinned."""
+
+    def __init__(self, nbytes: int):
+        self.block = (ctypes.c_uint8 * max(1, nbytes))()
+        self.ptr = ctypes.addressof(self.block)
+
+    def __int__(self) -> int:
+        return self.ptr
+
+
+class FakeCupy:
+    """``calls`` are what the runtime and the driver were asked for, in order."""
+
+    def __init__(self, gpus: int = 2, facts: dict[str, Any] | None = None):
+        self.__version__ = "14.2.0"
+        self.calls: list[tuple[Any, ...]] = []
+        self.facts = facts or H200
+        self.gpus: int | DriverError = gpus
+        self.driver_version = 13020
+        self.limit = 1 << 30
+        self.device = 0
+        """That of this thread."""
+        self.streams = 0
+        self.symbols = {"scale": 77}
+        runtime = SimpleNamespace(
+            is_hip=False,
+            getDeviceCount=self._count,
+            driverGetVersion=lambda: self.driver_version,
+            runtimeGetVersion=lambda: 13020,
+            getDeviceProperties=lambda index: self.facts,
+            memGetInfo=lambda: (1 << 30, 2 << 30),
+            memcpyAsync=self._memcpy,
+            memsetAsync=self._memset,
+        )
+        driver = SimpleNamespace(launchKernel=self._launch, funcSetAttribute=self._attribute)
+        self.cuda = SimpleNamespace(
+            runtime=runtime,
+            driver=driver,
+            Device=self._device_class(),
+            Stream=self._stream_class(),
+            Event=SimpleNamespace,
+            alloc=self._alloc,
+            alloc_pinned_memory=Buffer,
+            memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
+            pinned_memory=SimpleNamespace(_add_to_watch_list=lambda event, kept: self.calls.append(("watch",))),
+            function=SimpleNamespace(Module=self._module_class()),
+            get_elapsed_time=lambda start, end: 1.5,
+        )
+
+    def get_default_memory_pool(self) -> Any:
+        return SimpleNamespace(total_bytes=lambda: 4096)
+
+    def _count(self) -> int:
+        if isinstance(self.gpus, DriverError):
+            raise self.gpus
+        return self.gpus
+
+    def _alloc(self, nbytes: int) -> Buffer:
+        if nbytes > self.limit:
+            raise OutOfMemoryError(f"{nbytes} bytes")
+        self.calls.append(("alloc", nbytes, self.device))
+        return Buffer(nbytes)
+
+    def _memcpy(self, destination: int, source: int, size: int, kind: int, stream: int) -> None:
+        self.calls.append(("memcpy", size, kind, stream))
+        ctypes.memmove(destination, source, size)
+
+    def _memset(self, address: int, value: int, size: int, stream: int) -> None:
+        self.calls.append(("memset", size, stream))
+        ctypes.memset(address, value, size)
+
+    def _attribute(self, function: int, attribute: int, value: int) -> None:
+        self.calls.append(("attribute", function, attribute, value))
+
+    def _launch(self, function: int, *rest: int) -> None:
+        *geometry, shared, stream, parameters, extra = rest
+        pointers = (ctypes.c_void_p * 3).from_address(parameters)
+        words = [ctypes.c_longlong.from_address(p).value for p in pointers if p]
+        self.calls.append(("launch", function, tuple(geometry), shared, stream, tuple(words)))
+        assert extra == 0
+
+    def _device_class(fake) -> Any:
+        class Device:
+            def __init__(self, index: int):
+                self.id = index
+                self.before: list[int] = []
+
+            def __enter__(self) -> None:
+                self.before.append(fake.device)
+                fake.device = self.id
+
+            def __exit__(self, *_: Any) -> None:
+                fake.device = self.before.pop()
+
+        return Device
+
+    def _stream_class(fake) -> Any:
+        class Stream:
+            def __init__(self, non_blocking: bool = False):
+                assert non_blocking
+                fake.streams += 1
+                self.ptr, self.device_id = 100 * (fake.device + 1) + fake.streams, fake.device
+
+            def __enter__(self) -> None:
+                assert fake.device == self.device_id
+
+            def __exit__(self, *_: Any) -> None:
+                pass
+
+            def synchronize(self) -> None:
+                fake.calls.append(("synchronize", self.ptr))
+
+            def record(self, event: Any = None) -> Any:
+                fake.calls.append(("record", self.ptr))
+                return event or SimpleNamespace(done=True, synchronize=lambda: None)
+
+            def begin_capture(self) -> None:
+                fake.calls.append(("begin", self.ptr))
+
+            def end_capture(self) -> Any:
+                fake.calls.append(("end", self.ptr))
+                return SimpleNamespace(launch=lambda stream: fake.calls.append(("graph", stream.ptr)))
+
+        return Stream
+
+    def _module_class(fake) -> Any:
+        class Module:
+            def load(self, code: bytes) -> None:
+                if not code.startswith(b"cubin"):
+                    raise DriverError(209, "CUDA_ERROR_NO_BINARY_FOR_GPU")
+                fake.calls.append(("load", code, fake.device))
+
+            def get_function(self, symbol: str) -> Any:
+                if symbol not in fake.symbols:
+                    raise DriverError(500, "CUDA_ERROR_NOT_FOUND: named symbol not found")
+                return SimpleNamespace(ptr=fake.symbols[symbol])
+
+        return Module

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from graphc.runtime.devices import device_named
+
 
 def reason_without(device: str) -> str:
     """Why a device of this name cannot be used; empty where it can."""
     try:
-        from graphc.runtime.devices import device_named
-
         device_named(device).synchronize()
     except Exception as error:  # a library that is half installed raises what it likes
         return f"{type(error).__name__}: {error}"

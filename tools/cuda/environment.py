@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from graphc.runtime.devices import device_named
 from tools.device_check import reason_without
 
 PACKAGES = (
@@ -105,8 +106,6 @@ def gpus() -> list[dict[str, str]] | str:
 
 def properties(device: str) -> dict[str, Any]:
     """What the runtime says of the device."""
-    from graphc.runtime.devices import device_named
-
     found = device_named(device)
     return {"name": found.name, "target": found.target, **found.properties()}
 

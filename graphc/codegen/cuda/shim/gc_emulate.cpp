@@ -286,9 +286,9 @@ void gc_emu_bind(gc_region* region, gc_word address, int item, int writes, int p
   long long count = found ? (long long)((found->first + found->second.nbytes - address) / (size_t)item) : 0;
   long long extent = launch.extents ? launch.extents[parameter] : -1;
   bool fits = extent <= count;
-  if (extent >= 0 && fits) count = extent;
+  if (extent == 0 || (extent > 0 && fits)) count = extent;
   *region = {(char*)address, launch.watch ? 0 : count, count, nullptr, parameter, (short)writes, (short)item};
-  if ((found && address % (size_t)item == 0 && fits) || gc_emu_fault.code) return;
+  if (extent == 0 || (found && address % (size_t)item == 0 && fits) || gc_emu_fault.code) return;
   describe(region, found && !fits ? extent : (long long)address, 1, 0);
   gc_emu_fault.code = !found ? GC_NO_MEMORY : !fits ? GC_EXTENT_TOO_LARGE : GC_MISALIGNED;
 }

@@ -1,0 +1,176 @@
+"""What an H200 allows on paper, by bytes and operations of each kernel: ``python -m benchmarks.cuda_roofline``.
+
+Nothing here was measured with graphc. Each launch takes the longest of three: its bytes at the speed of a copy, every
+element of an argument counted once and nothing kept by a cache; its operations at the rate of its products; the time
+that one kernel of a recorded graph takes however little it does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from benchmarks.workloads import WORKLOADS
+from graphc.codegen.schedule.estimate.kernel_facts import count_flops, kernel_facts
+from graphc.ir.kernel.statements import Call, Program
+from tools.cuda.programs import DeviceProgram, workload_programs
+from tools.progress import progress_bar
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """What an H200 SXM does at best, as others have measured it (shared notes of the project: docs/cuda.md)."""
+
+    copy: float = 4.3e12
+    """Bytes in a second, read and written together."""
+    f64: float = 60e12
+    """Operations in a second on f64, by tensor cores."""
+    f32: float = 60e12
+    """Operations in a second on f32, without tensor cores."""
+    tf32: float = 418e12
+    """The same where products of f32 may round their operands."""
+    bf16: float = 770e12
+    """The same of products of bf16 and f16."""
+    kernel: float = 1.5e-6
+    """Seconds from the start of one small kernel of a recorded graph to that of the next one. Judged, not measured."""
+    replay: float = 5e-6
+    """Seconds that the start of a recorded graph takes. Judged, not measured."""
+    launch: float = 4e-6
+    """Seconds that a launch takes the CPU where nothing is recorded."""
+
+    def rate(self, dtype: str, is_product: bool, tf32: bool) -> float:
+        """Operations in a second on elements of a type."""
+        if dtype in ("bf16", "f16") and is_product:
+            return self.bf16
+        if dtype == "f64":
+            return self.f64 if is_product else self.f64 / 2
+        return self.tf32 if tf32 and is_product else self.f32
+
+
+H200 = Ceilings()
+
+
+@dataclass
+class Line:
+    """All launches of a kernel in one call of the program."""
+
+    kernel: str
+    kind: str
+    """``product`` where the library computes it, else ``kernel``."""
+    origin: str
+    launches: int = 0
+    bytes: int = 0
+    flops: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class Sheet:
+    """A workload on paper."""
+
+    workload: str
+    lines: list[Line] = field(default_factory=list)
+
+    def total(self, of: str) -> float:
+        """The sum of a field over all kernels."""
+        return sum(getattr(line, of) for line in self.lines)
+
+
+def sheet_of(found: DeviceProgram, ceilings: Ceilings = H200, tf32: bool = False) -> Sheet:
+    """The kernels of a program, those that take the longest first."""
+    lines: dict[str, Line] = {}
+    for call in found.program.calls:
+        line = lines.get(call.kernel)
+        if line is None:
+            kind = "product" if call.kernel in found.products else "kernel"
+            line = lines[call.kernel] = Line(
+                call.kernel, kind, ", ".join(found.program.kernel(call.kernel).origin[-1:])
+            )
+        _add(line, found.program, call, ceilings, tf32)
+    return Sheet(found.name, sorted(lines.values(), key=lambda x: -x.seconds))
+
+
+def _add(line: Line, program: Program, call: Call, ceilings: Ceilings, tf32: bool) -> None:
+    kernel = program.kernel(call.kernel)
+    facts = kernel_facts(kernel)
+    nbytes, flops = facts.read + facts.written, count_flops(kernel)
+    floats = [b.dtype.name for b in kernel.arguments if b.dtype.kind == "f"]
+    dtype = max(floats, key=lambda name: name == "f64", default="f32")
+    rate = ceilings.rate(dtype, line.kind == "product", tf32)
+    line.launches += call.runs
+    line.bytes += call.runs * nbytes
+    line.flops += call.runs * flops
+    line.seconds += call.runs * max(nbytes / ceilings.copy, flops / rate, ceilings.kernel)
+
+
+def format_sheets(sheets: Iterable[Sheet], ceilings: Ceilings = H200) -> str:
+    """A table in Markdown, a row per workload."""
+    heads = ("workload", "kernels", "products", "launches", "MB", "GFLOP", "bytes us", "operations us")
+    heads += ("on paper us", "one by one us")
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for sheet in sheets:
+        launches, nbytes = int(sheet.total("launches")), sheet.total("bytes")
+        products = sum(line.kind == "product" for line in sheet.lines)
+        paper = sheet.total("seconds") + ceilings.replay
+        operations = sum(line.flops / ceilings.rate("f32", line.kind == "product", False) for line in sheet.lines)
+        cells = [sheet.workload, str(len(sheet.lines)), str(products), str(launches), f"{nbytes / 1e6:.1f}"]
+        cells += [f"{sheet.total('flops') / 1e9:.2f}", f"{1e6 * nbytes / ceilings.copy:.1f}", f"{1e6 * operations:.1f}"]
+        cells += [f"{1e6 * paper:.1f}", f"{1e6 * max(paper, launches * ceilings.launch):.1f}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def format_kernels(sheet: Sheet, most: int) -> str:
+    """A table in Markdown of the kernels of one workload."""
+    total = sheet.total("seconds") or 1.0
+    lines = [
+        f"{sheet.workload}:",
+        "",
+        "| kernel | kind | launches | us | share | MB | MFLOP | of |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for line in sheet.lines[:most]:
+        cells = [line.kernel, line.kind, str(line.launches), f"{1e6 * line.seconds:.1f}", f"{line.seconds / total:.0%}"]
+        cells += [f"{line.bytes / 1e6:.2f}", f"{line.flops / 1e6:.1f}", line.origin]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Counts and prints."""
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks.cuda_roofline", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("cases", nargs="*", default=list(WORKLOADS), metavar="WORKLOAD", help="default: all")
+    parser.add_argument("--tf32", action="store_true", help="products of f32 by tensor cores, which round operands")
+    parser.add_argument("--kernels", type=int, default=0, metavar="N", help="list the N longest kernels of each")
+    parser.add_argument("--json", action="store_true", help="all kernels as JSON")
+    options = parser.parse_args(argv)
+    unknown = [name for name in options.cases if name not in WORKLOADS]
+    if unknown:
+        parser.error(f"there is no workload {unknown[0]!r}: one of {', '.join(WORKLOADS)}")
+    sheets = []
+    with progress_bar(len(options.cases), "workloads") as bar:
+        for found in workload_programs(options.cases):
+            sheets.append(sheet_of(found, tf32=options.tf32))
+            bar.step()
+    if options.json:
+        print(json.dumps({"ceilings": asdict(H200), "workloads": [_as_data(s) for s in sheets]}, indent=1))
+        return 0
+    print(format_sheets(sheets))
+    for sheet in sheets if options.kernels else ():
+        print("\n" + format_kernels(sheet, options.kernels))
+    return 0
+
+
+def _as_data(sheet: Sheet) -> dict[str, Any]:
+    totals = {name: sheet.total(name) for name in ("launches", "bytes", "flops", "seconds")}
+    return {"workload": sheet.workload, "totals": totals, "kernels": [asdict(line) for line in sheet.lines]}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,29 @@
+"""What NVRTC makes of small benchmark models: no spills on any architecture."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tools import cuda_table
+from tools.cuda.programs import QUICK
+
+
+@pytest.mark.parametrize("arch", cuda_table.ARCHITECTURES)
+def test_small_models_compile_without_spills(arch: str, capsys: pytest.CaptureFixture[str]):
+    assert cuda_table.main([*QUICK, "--arch", arch, "--json"]) == 0
+    rows = {row["workload"]: row for row in json.loads(capsys.readouterr().out)}
+    assert set(rows) == set(QUICK)
+    for row in rows.values():
+        assert row["spilled"] == 0
+        assert 0 < row["registers"] <= 255
+        assert row["kernels"] >= 1
+        assert row["shared"] <= 48 * 1024
+
+
+def test_the_table_has_a_row_for_each_program():
+    rows = cuda_table.table(["policy_b1"], ["sm_90"])
+    text = cuda_table.format_rows(rows)
+    assert text.count("\n") == 2 and "| policy_b1 | sm_90 |" in text
+    assert cuda_table.summary(rows).endswith("spilled: nothing")

@@ -1,0 +1,169 @@
+"""Cases compiled for a device, all of them before the first runs, and compared with native code of the CPU."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import GraphcError
+from graphc.compiler import device as device_compiler
+from graphc.compiler.compile import compile_graph, load_compiled
+from graphc.ir.graph.graph import Graph, input_class, input_path
+from tools.cuda.cases import Case
+
+EQUAL, DIFFERENT, FAILED, REFUSED = "equal", "different", "failed", "refused"
+"""Outcomes of a case: the CPU's numbers; others; an error that none should raise; a typed error says why not."""
+ROUNDING = {"float32": 2e-6, "float64": 4e-15}
+"""By how much of the largest element results of one op may differ: a few units in the last place of each type."""
+ELEMENT = 8.0
+"""Times that, relative to each element itself."""
+
+REPEATS = 4
+"""How often each call is made on a device: from the third one on a program may replay a recording of its launches."""
+
+Results = list[np.ndarray]
+"""Outputs, then written params and states in the order of the arguments."""
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a case."""
+
+    case: str
+    kind: str
+    detail: str = ""
+    worst: float = 0.0
+    """The largest difference of all results, in units of what is allowed."""
+
+
+class Compiled:
+    """A case and its program on a device, or the error that was raised instead."""
+
+    def __init__(self, case: Case, name: str):
+        self.case = case
+        self.program: Any = None
+        self.error: Exception | None = None
+        try:
+            self.program = device_compiler.compile_for_device(case.graph, name)
+        except Exception as error:  # whatever a compile raises is an outcome of the case
+            self.error = error
+
+    def run(self, repeats: int = REPEATS) -> list[Results]:
+        """The results of each call, each made several times: the last ones replay a recording."""
+        calls = range(len(self.case.calls))
+        return [run_program(self.program, self.case, i) for i in calls for _ in range(repeats)]
+
+
+def compile_all(cases: Sequence[Case], name: str, tell: Tell = lambda _: None) -> list[Compiled]:
+    """Every case compiled for the device of that name, none of them run: the emulated device builds all at once."""
+    found = []
+    for case in cases:
+        tell(case.name)
+        found.append(Compiled(case, name))
+    return found
+
+
+def run_program(program: Any, case: Case, number: int) -> Results:
+    """One call on copies of its arguments, of native code or on a device."""
+    given = [np.array(a, order="C") for a in case.calls[number]]
+    pairs = list(zip(case.graph.inputs, given, strict=True))
+    inputs = [a for v, a in pairs if input_class(v) == "input"]
+    by_path = {input_path(v): a for v, a in pairs if input_class(v) != "input"}
+    sizes = case.sizes[number] if case.sizes else None
+    outputs = program.run(inputs, tuple(by_path[spec.path] for spec in program.bound), None, sizes)
+    return [np.array(as_numpy(o)) for o in outputs] + [by_path[path] for path in written(case.graph)]
+
+
+def as_numpy(array: Any) -> np.ndarray:
+    """An array of the device or of the host, on the host."""
+    return array.get() if hasattr(array, "get") else np.asarray(array)
+
+
+def written(graph: Graph) -> list[str]:
+    """Paths of the params and states that some node writes."""
+    return [input_path(n.operands[0]) for n in graph.nodes() if n.op.name == "state_write"]
+
+
+def expected(case: Case) -> list[Results]:
+    """What native code of this machine gives in each call."""
+    program = load_compiled(compile_graph(case.graph))
+    return [run_program(program, case, i) for i in range(len(case.calls))]
+
+
+def judge(compiled: Compiled) -> Outcome:
+    """Runs a compiled case and compares it with the CPU."""
+    name = compiled.case.name
+    if compiled.error is not None:
+        return _of_error(name, compiled.error)
+    with np.errstate(all="ignore"):
+        wanted = expected(compiled.case)
+        try:
+            found = compiled.run()
+        except Exception as error:  # what a device raises is an outcome
+            return _of_error(name, error)
+    repeated = [results for results in wanted for _ in range(REPEATS)]
+    return compare(name, found, repeated, compiled.case.growth)
+
+
+def judged(cases: Iterable[Compiled], tell: Tell = lambda _: None) -> Iterator[Outcome]:
+    """The outcomes, one after the other."""
+    for compiled in cases:
+        tell(compiled.case.name)
+        yield judge(compiled)
+
+
+def _of_error(name: str, error: Exception) -> Outcome:
+    if isinstance(error, GraphcError) and type(error).__name__ == "UnsupportedError":
+        return Outcome(name, REFUSED, str(error), inf)
+    lines = "".join(traceback.format_exception(error)[-3:])
+    return Outcome(name, FAILED, f"{type(error).__name__}: {error}\n{lines}", inf)
+
+
+def compare(name: str, found: list[Results], wanted: list[Results], growth: float) -> Outcome:
+    """The outcome for results of all calls, and by how much they differ."""
+    worst = 0.0
+    for call, (these, those) in enumerate(zip(found, wanted, strict=True)):
+        if len(these) != len(those):
+            return Outcome(name, DIFFERENT, f"call {call}: {len(these)} results, not {len(those)}", inf)
+        for number, (a, b) in enumerate(zip(these, those, strict=True)):
+            if (a.dtype, a.shape) != (b.dtype, b.shape):
+                what = f"{a.dtype}{list(a.shape)}, not {b.dtype}{list(b.shape)}"
+                return Outcome(name, DIFFERENT, f"call {call}, result {number} is {what}", inf)
+            distance = distance_of(a, b) / growth
+            worst = max(worst, distance)
+            if not distance <= 1:
+                return Outcome(name, DIFFERENT, f"call {call}, result {number}: {_first(a, b)}", distance)
+    return Outcome(name, EQUAL, "", worst)
+
+
+def distance_of(found: np.ndarray, wanted: np.ndarray) -> float:
+    """The largest difference in units of what rounding allows: at most 1 where both are equal up to that."""
+    if found.dtype.kind != "f":
+        return 0.0 if np.array_equal(found, wanted) else inf
+    a, b = found.astype(np.float64), wanted.astype(np.float64)
+    unit = ROUNDING.get(wanted.dtype.name, 1e-2)
+    with np.errstate(all="ignore"):
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        apart = np.where(same, 0.0, np.abs(a - b))
+        scale = float(np.abs(b[np.isfinite(b)]).max(initial=0.0))
+        allowed = unit * np.maximum(max(scale, 1.0), ELEMENT * np.abs(np.where(np.isfinite(b), b, 0.0)))
+        ratio = np.where(np.isfinite(apart), apart / allowed, inf)
+    return float(ratio.max(initial=0.0))
+
+
+def _first(found: np.ndarray, wanted: np.ndarray) -> str:
+    """The element that differs most."""
+    if found.size == 0:
+        return "no elements"
+    with np.errstate(all="ignore"):
+        apart = np.abs(found.astype(np.float64) - wanted.astype(np.float64))
+    apart = np.where(np.isnan(apart) & ~(np.isnan(found.astype(float)) & np.isnan(wanted.astype(float))), inf, apart)
+    where = np.unravel_index(int(np.nanargmax(np.where(np.isnan(apart), 0.0, apart))), found.shape)
+    place = ", ".join(str(int(i)) for i in where)
+    return f"element [{place}] is {found[where]!r}, not {wanted[where]!r}; {int((apart > 0).sum())} differ"

@@ -1,0 +1,122 @@
+"""The net of the CUDA path: ops with gradients, models, training steps, random graphs, named sizes on a device.
+
+``python -m tools.nets.cuda`` compares all of them on the emulated device with native code of the CPU;
+``--kind random --count 40 --seed 3`` a sample, ``--device cuda`` on a GPU, ``--case op/softmax-0/first`` one by name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from tools.cuda.cases import KINDS, RANDOM_GRAPHS, Case, cases, named_cases
+from tools.cuda.runs import DIFFERENT, FAILED, Outcome, compile_all, judged
+from tools.nets.run import own_cache
+from tools.progress import progress_bar
+
+BAD = frozenset({DIFFERENT, FAILED})
+SHOWN = 40
+"""Most bad cases that a person is shown."""
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The options of the command."""
+    parser = argparse.ArgumentParser("python -m tools.nets.cuda", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--device", default="cuda-emu", help="cuda-emu (the default), cuda, cuda:1")
+    parser.add_argument("--kind", action="append", choices=KINDS, help="again for several (all)")
+    parser.add_argument("--count", type=int, help="so many cases of each kind, drawn by the seed (all)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help=f"seed s has the random graphs from {RANDOM_GRAPHS} s on (0)"
+    )
+    parser.add_argument("--seconds", type=float, help="no case is begun after so many")
+    parser.add_argument("--batch", type=int, default=400, help="cases that are compiled together (400)")
+    parser.add_argument("--case", action="append", default=[], help="the name of a case; again for several")
+    parser.add_argument("--json", action="store_true", help="counts and bad cases as JSON")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command; 0 where no case is bad."""
+    options = arguments().parse_args(argv)
+    found = chosen_cases(options)
+    start = time.monotonic()
+    with own_cache(False):
+        outcomes = compare_cases(found, options.device, options.batch, options.seconds)
+    summary = summarize(outcomes, len(found), time.monotonic() - start) | {"device": options.device}
+    _print(summary, options.json)
+    return int(bool(summary["bad"]))
+
+
+def chosen_cases(options: argparse.Namespace) -> list[Case]:
+    """What is asked for."""
+    if options.case:
+        return named_cases(options.case)
+    return cases(options.kind or KINDS, options.seed, options.count)
+
+
+def compare_cases(found: Sequence[Case], device: str, batch: int, seconds: float | None = None) -> list[Outcome]:
+    """The outcomes of all cases that are begun in time."""
+    end = None if seconds is None else time.monotonic() + seconds
+    outcomes: list[Outcome] = []
+    with progress_bar(2 * len(found), "cases") as bar:
+        for first in range(0, len(found), batch):
+            if end is not None and time.monotonic() >= end:
+                break
+            compiled = compile_all(found[first : first + batch], device, lambda _: bar.step())
+            for outcome in judged(compiled, lambda _: bar.step()):
+                outcomes.append(outcome)
+                bar.note(f"{sum(o.kind in BAD for o in outcomes)} bad")
+    return outcomes
+
+
+def summarize(outcomes: Sequence[Outcome], asked: int, seconds: float) -> dict[str, Any]:
+    """Counts by kind of case and outcome, the bad ones, and the largest difference of the good ones."""
+    counts: dict[str, Counter[str]] = {}
+    worst: dict[str, float] = {}
+    for outcome in outcomes:
+        kind = kind_of(outcome.case)
+        counts.setdefault(kind, Counter())[outcome.kind] += 1
+        if outcome.kind == "equal":
+            worst[kind] = max(worst.get(kind, 0.0), outcome.worst)
+    bad = {o.case: o.detail for o in outcomes if o.kind in BAD}
+    refused = {o.case: o.detail for o in outcomes if o.kind == "refused"}
+    return {
+        "asked": asked,
+        "cases": len(outcomes),
+        "outcomes": {kind: dict(c) for kind, c in counts.items()},
+        "worst": worst,
+        "refused": refused,
+        "bad": bad,
+        "seconds": round(seconds, 1),
+    }
+
+
+def kind_of(name: str) -> str:
+    """``op value``, ``op first``, ``family step``, ``random``: rows of the summary."""
+    parts = name.split("/")
+    if parts[0] in ("op", "family"):
+        return " ".join([parts[0], *parts[2:]])
+    return parts[0]
+
+
+def _print(summary: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(summary))
+        return
+    print(f"{summary['device']}: {summary['cases']} of {summary['asked']} cases in {summary['seconds']} s")
+    for kind, counts in summary["outcomes"].items():
+        text = ", ".join(f"{n} {o}" for o, n in counts.items())
+        print(f"  {kind:18} {text}; largest difference {summary['worst'].get(kind, 0.0):.2f} of what rounding allows")
+    for case, detail in list(summary["bad"].items())[:SHOWN]:
+        print(f"  {case}: {(detail.splitlines() or [''])[0]}")
+    if len(summary["bad"]) > SHOWN:
+        print(f"  and {len(summary['bad']) - SHOWN} more (--json)")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

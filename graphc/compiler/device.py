@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from graphc.base import config
 from graphc.base.errors import CompileError
 from graphc.base.named_dims import size_of
+from graphc.base.size import is_size
 from graphc.codegen.cuda import nvrtc
 from graphc.codegen.cuda.emit import CudaSource
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, target_named
+from graphc.codegen.schedule.contraction.product import Product
+from graphc.codegen.schedule.threads.execution import Execution
 from graphc.compiler import cache
 from graphc.compiler.compile import CompiledGraph, find_or_build, key_parts, manifest_of, watched
 from graphc.compiler.refusals import Refusals, checks_of
@@ -22,7 +26,7 @@ from graphc.files.manifest import Manifest
 from graphc.ir.graph.graph import Graph
 from graphc.ir.kernel.dims import dims_of_kernel
 from graphc.ir.kernel.index import Axis, Index
-from graphc.ir.kernel.statements import Call, Program, Storage
+from graphc.ir.kernel.statements import Call, Kernel, Program, Storage
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE
 from graphc.runtime.devices import device_named
@@ -57,7 +61,7 @@ def compile_stages_for(stages: Stages, device: Device) -> CompiledGraph:
     """The rest of a compile that may have been looked at on its way."""
     with watched(stages):
         manifest, constants = manifest_of(stages.scheduled, ENTRY, stages.target)
-        plan = plan_launches(stages.scheduled, stages.source, manifest)
+        plan = plan_launches(stages.scheduled, stages.source, manifest, stages.execution)
         code = _binary(stages, device)
         return CompiledGraph(manifest, code, constants, stages, on_device=cache.OnDevice(plan, stages.source.text))
 
@@ -97,11 +101,38 @@ def _tool_versions(device: Device) -> tuple[str, ...]:
 # ---- the plan
 
 
-def plan_launches(program: Program, source: CudaSource, manifest: Manifest) -> DevicePlan:
-    """The launches of a scheduled program, for every size of its dimensions."""
+def plan_launches(program: Program, source: CudaSource, manifest: Manifest, execution: Execution) -> DevicePlan:
+    """The launches of a scheduled program, and the products of the library in their places, for every size of its
+    dimensions."""
     buffer = next(b.name for b in manifest.buffers if b.cls == "arena")
-    launches = [_launch(program, source, call, buffer) for call in program.calls]
-    return DevicePlan(manifest, tuple(launches), program.checked, manifest.dims)
+    launches: list[LaunchSpec] = []
+    checked = 0
+    for number, call in enumerate(program.calls):
+        checked = len(launches) if number == program.checked else checked
+        launch = _launch(program, source, call, buffer)
+        product = execution.products.get(call.kernel)
+        launches += [launch] if product is None else _products(program.kernel(call.kernel), call, launch, product)
+    checked = checked if program.checked < len(program.calls) else len(launches)
+    return DevicePlan(manifest, tuple(launches), checked, manifest.dims)
+
+
+def _products(kernel: Kernel, call: Call, launch: LaunchSpec, product: Product) -> list[LaunchSpec]:
+    """What the library computes in place of a launch."""
+    descriptor = product.descriptor()
+    if descriptor is None:
+        raise CompileError(f"@{kernel.name} is no product of the library")
+    fields = {name: call.size(value) for name, value in descriptor.fields().items()}
+    sizes = {name: value for name, value in fields.items() if is_size(value)}
+    plain = {name: value for name, value in fields.items() if name not in sizes}
+    at = {b.name: (launch.arguments[i], b.dtype.itemsize) for i, b in enumerate(kernel.arguments)}
+    found = []
+    for operands in product.calls():
+        places = []
+        for name, start in operands:
+            place, itemsize = at[name]
+            places.append(replace(place, offset=place.offset + call.size(start) * itemsize))
+        found.append(replace(launch, arguments=tuple(places), sizes=(), product=plain, product_sizes=sizes))
+    return found
 
 
 def _launch(program: Program, source: CudaSource, call: Call, arena: str) -> LaunchSpec:

@@ -41,9 +41,6 @@ __device__ __forceinline__ void gc_store_vector(T* p, V v) {
 #define gc_shfl_xor(value, mask) __shfl_xor_sync(0xffffffffu, value, mask)
 #define GC_FN(name) name
 #else
-#define GC_IN_SHARED(T) GC_IN(T)
-#define GC_OUT_SHARED(T) GC_OUT(T)
-#define GC_INOUT_SHARED(T) GC_INOUT(T)
 #define GC_FN(name) __builtin_##name
 #endif
 #define GC_DEVICE static __device__ __forceinline__

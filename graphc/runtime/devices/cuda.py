@@ -300,6 +300,9 @@ class CudaDevice:
             with _told("memory of the GPU could not be set"), self.current():
                 self._runtime.memsetAsync(address, byte, nbytes, self._now())
 
+    def discard(self, address: int, nbytes: int) -> None:
+        """Does nothing."""
+
     def memory_stats(self) -> MemoryStats:
         """What graphc has allocated, and what cupy's pool has taken from the system."""
         pool = self._cupy.get_default_memory_pool()

@@ -29,6 +29,8 @@ ORDERS = (FORWARDS, BACKWARDS, 2, 3)
 """Orders of blocks, warps and lanes; numbers from 2 on are seeds of permutations."""
 TOTAL = 8 << 30
 """Bytes that the device has."""
+UNKNOWN = 0xFF
+"""The byte of memory that nothing has been written to: NaN, or -1."""
 MAX_THREADS, MAX_GRID = 1024, (1 << 31) - 1
 _WORD = (1 << 64) - 1
 _lock = Lock()
@@ -227,6 +229,10 @@ class EmulatedDevice:
     def _fill(self, address: int, byte: int, nbytes: int) -> None:
         self._check("a fill", address, nbytes)
         ctypes.memset(address, byte, nbytes)
+
+    def discard(self, address: int, nbytes: int) -> None:
+        """Makes a range unknown, now: it is no work of the device."""
+        self._fill(address, UNKNOWN, nbytes)
 
     def _check(self, what: str, address: int, nbytes: int) -> None:
         """Raises DeviceError unless a range lies in live memory."""

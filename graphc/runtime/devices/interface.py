@@ -116,6 +116,10 @@ class Device(Protocol):
         """Sets every byte of a range."""
         ...
 
+    def discard(self, address: int, nbytes: int) -> None:
+        """Says that nobody needs what lies in a range. A device that looks for mistakes makes it unknown."""
+        ...
+
     def load(self, code: str | bytes) -> Module:
         """Makes code ready, of the kind that ``takes`` says; raises CompileError or ArtifactError."""
         ...

@@ -248,6 +248,7 @@ class DeviceExecutable(Checks):
         arena = self._shared.arena(sized.sizes.arena) if self._arena_slot >= 0 else None
         if arena is not None:
             addresses[self._arena_slot] = arena.address
+            self.device.discard(arena.address, sized.sizes.arena)
         return arena
 
     def _launch(self, steps: Sequence[Step], addresses: Sequence[int]) -> None:
@@ -306,6 +307,8 @@ class DeviceExecutable(Checks):
         count = len(arrays)
         for slot, array in zip(recording.slots, arrays, strict=False):
             _fill(slot, array)
+        for slot in recording.slots[count:]:
+            self.device.discard(slot.address, slot.nbytes)
         for number, part in enumerate(recording.parts):
             part.launch()
             if number + 1 < len(recording.parts):

@@ -202,6 +202,8 @@ def test_what_was_written_is_not_read_through_another_parameter(device):
     device.launch(function, 1, 128, 0, [memory.address, memory.address, 128])
     with pytest.raises(DeviceError, match=r"element 0 of parameter 0 .x., which it has written through y"):
         device.launch(device.load(text).function("scale"), 1, 128, 0, [memory.address, memory.address, 128])
+    overlaps = changed(text, "GC_IN(float) x, GC_OUT(float) y", "GC_IN_SHARED(float) x, GC_OUT_SHARED(float) y")
+    device.launch(device.load(overlaps).function("scale"), 1, 128, 0, [memory.address, memory.address, 128])
 
 
 def test_faults_name_lines_of_the_text(device):
@@ -297,6 +299,12 @@ def test_memory_is_counted_and_given_back(device):
 def test_new_memory_is_no_number(device):
     assert np.isnan(from_device(device, device.allocate(64), np.empty(16, np.float32))).all()
     assert (from_device(device, device.allocate(64), np.empty(16, np.int32)) == -1).all()
+
+
+def test_what_is_discarded_is_unknown(device):
+    memory = on_device(device, np.ones(4, np.float32))
+    device.discard(memory.address + 4, 8)
+    assert np.array_equal(np.isnan(from_device(device, memory, np.empty(4, np.float32))), [False, True, True, False])
 
 
 def test_copies_are_checked(device):

@@ -49,7 +49,7 @@ struct gc_region {
   long long count;
   const char* name;  // of a shared array; null for memory of the device
   int parameter;     // its number; -1 for a shared array
-  short writes;      // whether it may be written to
+  short writes;      // bit 0: it may be written to; bit 1: other parameters may lie over it
   short item;        // bytes of an element
 };
 
@@ -107,12 +107,12 @@ struct gc_element {
   GC_INLINE gc_element& operator*=(T value) { return *this = (T)(region->load(at) * value); }
 };
 
-template <class T>
+template <class T, int Overlaps = 0>
 struct gc_in : gc_checked<T, 0> {
   GC_INLINE T operator[](gc_at at) const { return this->load(at); }
 };
 
-template <class T>
+template <class T, int Overlaps = 0>
 struct gc_inout : gc_checked<T, 1> {
   GC_INLINE gc_element<T> operator[](gc_at at) const { return {this, at}; }
 };
@@ -151,6 +151,9 @@ struct gc_private {
 #define GC_IN(T) gc_in<T>
 #define GC_OUT(T) gc_inout<T>
 #define GC_INOUT(T) gc_inout<T>
+#define GC_IN_SHARED(T) gc_in<T, 1>
+#define GC_OUT_SHARED(T) gc_inout<T, 1>
+#define GC_INOUT_SHARED(T) gc_inout<T, 1>
 // Says at the start of a kernel how many elements a parameter has.
 #define GC_EXTENT(name, n) name.extent(n)
 // Two statements: at the start of a block, where declarations stand.
@@ -228,17 +231,15 @@ struct gc_parameter {
   static inline T take(const gc_slot* slot) { return (T)slot->number; }
 };
 
-template <class T>
-struct gc_parameter<gc_in<T>> {
-  static inline void bind(gc_slot* slot, gc_word word, int at) { gc_emu_bind(&slot->region, word, sizeof(T), 0, at); }
-  static inline gc_in<T> take(const gc_slot* slot) { return *(const gc_in<T>*)&slot->region; }
+template <class P, class T, int Bits>
+struct gc_pointer {
+  static inline void bind(gc_slot* slot, gc_word word, int at) { gc_emu_bind(&slot->region, word, sizeof(T), Bits, at); }
+  static inline P take(const gc_slot* slot) { return *(const P*)&slot->region; }
 };
-
-template <class T>
-struct gc_parameter<gc_inout<T>> {
-  static inline void bind(gc_slot* slot, gc_word word, int at) { gc_emu_bind(&slot->region, word, sizeof(T), 1, at); }
-  static inline gc_inout<T> take(const gc_slot* slot) { return *(const gc_inout<T>*)&slot->region; }
-};
+template <class T, int Overlaps>
+struct gc_parameter<gc_in<T, Overlaps>> : gc_pointer<gc_in<T, Overlaps>, T, 2 * Overlaps> {};
+template <class T, int Overlaps>
+struct gc_parameter<gc_inout<T, Overlaps>> : gc_pointer<gc_inout<T, Overlaps>, T, 1 + 2 * Overlaps> {};
 
 template <int... I>
 struct gc_numbers {};

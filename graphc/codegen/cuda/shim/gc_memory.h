@@ -51,7 +51,7 @@ std::vector<Piece> pieces;
 void keep_before(const std::vector<gc_slot>& slots) {
   std::map<char*, size_t> ranges;
   for (const gc_slot& slot : slots) {
-    if (!slot.region.writes) continue;
+    if (!(slot.region.writes & 1)) continue;
     size_t& nbytes = ranges.emplace(slot.region.data, 0).first->second;
     nbytes = std::max(nbytes, (size_t)(slot.region.count * slot.region.item));
   }
@@ -81,7 +81,7 @@ bool is_result(const std::vector<gc_slot>& slots, int order) {
     gc_emu_fault.line = order;
     for (size_t i = 0; i < slots.size(); i++) {  // The last parameter that starts before it.
       const gc_region& region = slots[i].region;
-      if (!region.writes || region.data > piece.data + at) continue;
+      if (!(region.writes & 1) || region.data > piece.data + at) continue;
       if (gc_emu_fault.parameter >= 0 && slots[(size_t)gc_emu_fault.parameter].region.data > region.data) continue;
       gc_emu_fault.parameter = (int)i;
       gc_emu_fault.index = piece.data + at - region.data;

@@ -106,7 +106,7 @@ void watch(const gc_region* region, long long index, int item, int writes) {
       is_unordered(cell.write_block, cell.write_barrier, cell.write_warp_barrier, cell.writer))
     race(region, index, writes, cell.write_block, cell.writer, 1, cell.write_line);
   if (!writes) {
-    if (cell.writer != kNobody && cell.written_through != region->parameter) {
+    if (cell.writer != kNobody && cell.written_through != region->parameter && !(region->writes & 2)) {
       // A GPU may have read it long before, through a cache that sees no writes.
       describe(region, index, 1, 0);
       gc_emu_fault.count = cell.written_through;

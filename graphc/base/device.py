@@ -1,4 +1,4 @@
-"""Names of the places where tensors live; front-end tensors live in the memory of the host."""
+"""Names of the places where tensors live: the memory of the host, and that of devices."""
 
 from __future__ import annotations
 
@@ -7,16 +7,28 @@ from typing import Any
 from graphc.base.errors import ArgumentError
 from graphc.base.public import reduced
 
+KINDS = ("cpu", "cuda", "cuda-emu")
+"""The host, GPUs, and the device that executes CUDA text on the host."""
+
 
 class device:
-    """A device by name, e.g. ``device("cpu")``. Tensors of the front end accept the cpu only."""
+    """A device by name: ``device("cpu")``, ``device("cuda")``, ``device("cuda", 1)``, ``device("cuda-emu")``.
+
+    A name says nothing of whether there is such a device; what uses one raises DeviceError where there is none. The
+    index of a GPU is 0 where none is given."""
 
     def __init__(self, type: str | device, index: int | None = None):
         name = str(type)
-        self.type, _, number = name.partition(":")
+        self.type, colon, number = name.partition(":")
+        if self.type not in KINDS or (colon and not number.isdecimal()):
+            raise ArgumentError(f"there is no device {name!r}", remedy="'cpu', 'cuda', 'cuda:1' or 'cuda-emu'")
+        if colon and index is not None:
+            raise ArgumentError(f"{name!r} says the index of the device already", remedy=f"device({name!r})")
         self.index = int(number) if number else index
-        if self.type != "cpu":
-            raise ArgumentError(f"tensors live on the cpu, not on {name!r}", remedy="'cpu', or no device at all")
+        if self.index is None and self.type == "cuda":
+            self.index = 0
+        if self.type == "cuda-emu":
+            self.index = None
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return reduced(super().__reduce_ex__(max(2, protocol)))
@@ -25,12 +37,14 @@ class device:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __repr__(self) -> str:
-        return (
-            f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
-        )
+        if self.index is None:
+            return f"device(type={self.type!r})"
+        return f"device(type={self.type!r}, index={self.index})"
 
     def __eq__(self, other: object) -> bool:
-        return str(self) == str(other) if isinstance(other, (device, str)) else NotImplemented
+        if isinstance(other, str) and other.partition(":")[0] in KINDS:
+            return str(self) == str(device(other))
+        return str(self) == str(other) if isinstance(other, device) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(str(self))

@@ -9,18 +9,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.base import config, mutation_epoch
+from graphc.base.device import device
 from graphc.base.dtypes import DType
-from graphc.base.errors import ArgumentError, GradientError, GraphcError, TraceError
+from graphc.base.errors import ArgumentError, DeviceError, GradientError, GraphcError, TraceError
 from graphc.eager import engine
 from graphc.eager.forward_ad import propagate
 from graphc.eager.record import record
 from graphc.ir.graph.build import describe
 from graphc.ir.op import OpDef, Trait
 from graphc.ir.types import TensorType
-from graphc.ops import dispatch
+from graphc.ops import dispatch, shape
 from graphc.ops.define import no_tensor
 from graphc.tape.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from graphc.tape.tangents import USED, has_tangents
+from graphc.tensors.placement import is_on_device, on_host, placement
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import (
     BY_NUMPY,
@@ -67,21 +69,26 @@ class EagerDispatcher:
     def apply(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """The result, or a tuple of them; raises what the op's type rule raises."""
         arrays = []
-        needs_grad = False
+        needs_grad = elsewhere = False
         try:
             for tensor in operands:
                 if tensor._view is not None:
                     refresh(tensor)
                 data = tensor._data
                 if data.__class__ is not np.ndarray:
-                    raise escaped(tensor)
+                    if not is_on_device(data):
+                        raise escaped(tensor)
+                    elsewhere = True
                 arrays.append(data)
                 needs_grad = needs_grad or tensor._requires_grad
         except AttributeError:
             check_tensors(op, operands)
             raise
         checked = self._check(op, operands, arrays, attrs)
-        found = _computed(op, checked, arrays)
+        if elsewhere:
+            found = placement().compute(op, checked.attrs, arrays)
+        else:
+            found = _computed(op, checked, arrays)
         if found.__class__ is tuple:
             results = tuple([self._wrap(array, checked, arrays) for array in found])
         else:
@@ -128,7 +135,7 @@ class EagerDispatcher:
 
     def _wrap(self, array: Any, checked: Checked, arrays: list[np.ndarray]) -> Tensor:
         if array.__class__ is not np.ndarray:
-            array = np.asarray(array)
+            array = array if is_on_device(array) else np.asarray(array)
         elif checked.views and not checked.aliases and any(np.may_share_memory(array, a) for a in arrays):
             array = array.copy()
         tensor = object.__new__(Tensor)
@@ -139,7 +146,7 @@ class EagerDispatcher:
 
     def _alias(self, op: OpDef, checked: Checked, operand: Tensor, result: Tensor) -> None:
         """Makes ``result`` a view of ``operand`` where they share memory, be it none at all."""
-        if result._data.size and not np.may_share_memory(result._data, operand._data):
+        if result._data.size and not _share_memory(result._data, operand._data):
             return
         result._counter = operand._counter
         result._view = view_of(operand, op, checked.attrs)
@@ -162,9 +169,21 @@ class EagerDispatcher:
     def values(self, tensor: Tensor, purpose: str) -> np.ndarray:
         """The tensor's array."""
         data = tensor._data
-        if data.__class__ is not np.ndarray:
+        if data.__class__ is np.ndarray:
+            return data
+        if not is_on_device(data):
             raise escaped(tensor)
-        return data
+        if purpose == "numpy()":
+            raise DeviceError(f"a tensor on {tensor.device} has no numpy array", remedy="tensor.cpu().numpy()")
+        return data.get()
+
+    def moved(self, tensor: Tensor, place: device) -> Tensor:
+        """A copy on another device, through which gradients flow."""
+        result = shape.reshape(tensor, shape=tensor.shape)
+        result._data = placement().put(refresh(tensor)._data, place)
+        result._view, result._detached = None, False
+        result._counter = None if is_inference_mode_enabled() else [0]
+        return result
 
     def before_write(self, tensor: Tensor, *others: Any) -> Tensor:
         """The tensor itself, or a copy at the same place in the graph where the operation is recorded."""
@@ -182,7 +201,9 @@ class EagerDispatcher:
         """Copies ``value`` into the tensor's memory; where it is recorded, the tensor takes over its history."""
         refresh(tensor)
         check_writable(tensor)
-        data = self.values(tensor, "an in-place operation")
+        data = tensor._data
+        if data.__class__ is not np.ndarray and not is_on_device(data):
+            raise escaped(tensor)
         if not data.flags.writeable:
             raise ArgumentError(
                 "the tensor cannot be written to: its elements share memory (it is expanded) or its array is read-only",
@@ -192,7 +213,10 @@ class EagerDispatcher:
             write_through(tensor, value)
         if USED[0]:
             write_tangents(tensor, value)
-        np.copyto(data, value._data)
+        if data.__class__ is value._data.__class__ is np.ndarray:
+            np.copyto(data, value._data)
+        else:
+            placement().write(data, value._data)
         if tensor._counter is not None:
             tensor._counter[0] += 1
 
@@ -202,7 +226,8 @@ class EagerDispatcher:
 
     def own(self, tensor: Tensor) -> Tensor:
         """The tensor with a copy of its data."""
-        tensor._data = np.array(tensor._data, order="C")
+        data = tensor._data
+        tensor._data = np.array(data, order="C") if data.__class__ is np.ndarray else data.copy()
         tensor._view = None
         tensor._detached = False
         tensor._counter = None if is_inference_mode_enabled() else [0]
@@ -213,7 +238,7 @@ class EagerDispatcher:
         if source.shape != tensor.shape and tensor._node is not None:
             raise GradientError("data of the result of an operation keeps its shape")
         mutation_epoch.note()
-        tensor._data = self.values(source, "data")
+        tensor._data = source._data if is_on_device(source._data) else self.values(source, "data")
         tensor.dtype = source.dtype
         before = -1 if tensor._counter is None else tensor._counter[0]
         tensor._counter = source._counter
@@ -223,7 +248,7 @@ class EagerDispatcher:
 
     def layout(self, tensor: Tensor) -> np.ndarray:
         """The tensor's array."""
-        return self.values(tensor, "the layout")
+        return tensor._data if is_on_device(tensor._data) else self.values(tensor, "the layout")
 
     def lay_out(self, tensor: Tensor, like: Tensor) -> None:
         """Arrays say themselves how they lie in memory."""
@@ -234,7 +259,7 @@ class EagerDispatcher:
 
     def known(self, tensor: Tensor) -> np.ndarray:
         """The tensor's elements."""
-        return tensor._data
+        return on_host(tensor._data)
 
     def leaf(self, tensor: Any) -> Any:
         """The tensor itself."""
@@ -245,6 +270,12 @@ class EagerDispatcher:
     ) -> None:
         """Runs the backward pass."""
         engine.backward(tensors, gradients, retain_graph, create_graph, inputs)
+
+
+def _share_memory(first: Any, second: Any) -> bool:
+    if first.__class__ is second.__class__ is np.ndarray:
+        return np.may_share_memory(first, second)
+    return placement().share(first, second)
 
 
 def check_tensors(op: OpDef, operands: Sequence[Any]) -> None:

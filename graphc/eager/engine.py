@@ -15,6 +15,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops.shape import concat, filled, reshape, zeros_like
 from graphc.tape.grad_mode import enable_grad, is_anomaly_check_nan_enabled, is_anomaly_enabled, no_grad
 from graphc.tape.node import AccumulateGrad, Edge, Node, run_hooks
+from graphc.tensors.placement import is_on_device, place_of
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, front, refresh
 
@@ -209,9 +210,13 @@ def _accumulate(leaf: Any, gradient: Any, create: bool) -> None:
     leaf = front().leaf(leaf)
     if gradient.dtype is not leaf.dtype:
         gradient = ew.cast(gradient, dtype=leaf.dtype)
+    if place_of(gradient._data) != place_of(leaf._data):
+        gradient = front().moved(gradient, place_of(leaf._data))
     old = leaf._grad
     data = gradient._data
-    if create or not isinstance(data, np.ndarray) or gradient._tangents is not None:
+    if not create and old is None and is_on_device(data):
+        leaf._grad = Tensor._wrap(data.copy())
+    elif create or not isinstance(data, np.ndarray) or gradient._tangents is not None:
         leaf._grad = gradient if old is None else ew.add(old, gradient)
     elif old is None:
         leaf._grad = Tensor._wrap(np.array(data, order="C"))

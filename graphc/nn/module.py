@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from graphc.base import module_path, mutation_epoch
+from graphc.base.device import CPU
 from graphc.base.device import device as device_of
 from graphc.base.dtypes import DType, dtype_of, float32, float64
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, GraphcError, MemberError
@@ -20,6 +21,7 @@ from graphc.nn.parameter import Buffer, Parameter
 from graphc.ops.define import no_tensor
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.creation import empty_like
+from graphc.tensors.placement import placement
 from graphc.tensors.tensor import Tensor
 from graphc.tracing import attributes
 from graphc.tracing.trace import is_tracing
@@ -289,12 +291,15 @@ class Module(ModuleState, ModuleHooks):
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """``to(device)``, ``to(dtype)``, ``to(device, dtype)`` or ``to(tensor)``: converts parameters and buffers in
         place and returns this module. Only floating-point ones are cast."""
-        dtype = _conversion_target(args, kwargs)
+        dtype, place = _conversion_target(args, kwargs)
+        if place is not None and place != CPU:
+            placement().check(place)
         if dtype is None:
-            return self
+            return self if place is None else self._apply(lambda t: t.to(place))
         if not dtype.is_floating_point:
             raise DTypeError(f"Module.to: parameters cannot become {dtype!r}", remedy="a floating-point dtype")
-        return self._apply(lambda t: t.to(dtype) if t.dtype.is_floating_point else t)
+        options = {} if place is None else {"device": place}
+        return self._apply(lambda t: t.to(dtype=dtype if t.dtype.is_floating_point else None, **options))
 
     def type(self, dst_type: Any) -> Self:
         """Casts all parameters and buffers, of whatever type, to ``dst_type``."""
@@ -319,20 +324,19 @@ class Module(ModuleState, ModuleHooks):
 
     def to_empty(self, *, device: Any = None, recurse: bool = True) -> Self:
         """Gives parameters and buffers new memory whose content is not defined."""
-        if device is not None:
-            device_of(device)
-        return self._apply(empty_like, recurse)
+        place = None if device is None else device_of(device)
+        return self._apply(lambda t: empty_like(t, device=place), recurse)
 
     def share_memory(self) -> Self:
         """Moves parameters and buffers to memory that processes forked from this one share with it."""
         return self._apply(lambda t: t.share_memory_())
 
     def cpu(self) -> Self:
-        """Parameters and buffers live in the CPU's memory already; returns this module."""
+        """Moves parameters and buffers to the CPU's memory; returns this module."""
         return self.to("cpu")
 
     def cuda(self, device: Any = None) -> Self:
-        """Moves parameters and buffers to a GPU, which the front end does not have: raises ArgumentError."""
+        """Moves parameters and buffers to a GPU; raises DeviceError where there is none."""
         return self.to("cuda" if device is None else f"cuda:{device}")
 
     # Text
@@ -387,17 +391,18 @@ def no_module(doing: str, value: Any) -> ArgumentError:
     return ArgumentError(f"{doing}: {type(value).__name__} is not a Module", remedy=remedy)
 
 
-def _conversion_target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> DType | None:
-    """The element type named by the arguments of ``Module.to``, after checking the device they name."""
+def _conversion_target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[DType | None, device_of | None]:
+    """The element type and the device named by the arguments of ``Module.to``."""
     known = {"device", "dtype", "tensor", "non_blocking", "memory_format", "copy"}
     if unknown := set(kwargs) - known:
         raise ArgumentError(f"Module.to: unknown argument {sorted(unknown)}", remedy=f"one of {sorted(known)}")
     found: DType | None = None
+    place: device_of | None = None
     for value in (*args, kwargs.get("device"), kwargs.get("dtype"), kwargs.get("tensor")):
         if isinstance(value, Tensor):
-            found = value.dtype
+            found, place = value.dtype, value.device
         elif isinstance(value, DType):
             found = value
         elif value is not None and not isinstance(value, bool):
-            device_of(value)
-    return found
+            place = device_of(value)
+    return found, place

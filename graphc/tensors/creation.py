@@ -19,6 +19,7 @@ from graphc.ops.index import iota
 from graphc.ops.math import pow as power
 from graphc.tensors import sampling
 from graphc.tensors.open_numbers import counted, filled_with, is_given, spaced, tensor_of
+from graphc.tensors.placement import is_on_device, on_host, placement
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import BY_NUMPY, converted, expose, front, need_tensor, too_large
 
@@ -46,9 +47,14 @@ def _finish(array: np.ndarray, requires_grad: bool = False, device: Any = None) 
 
 
 def _placed(tensor: Tensor, requires_grad: bool, device: Any) -> Tensor:
-    if device is not None:
-        device_type(device)
+    if device is not None and device_type(device) != tensor.device:
+        tensor = front().moved(tensor, device_type(device))
     return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _place_like(input: Tensor, device: Any) -> Any:
+    """The device that is wanted, or else that of a tensor."""
+    return input.device if device is None else device
 
 
 def _dtype(dtype: Any) -> np.dtype:
@@ -58,7 +64,7 @@ def _dtype(dtype: Any) -> np.dtype:
 def array_of(data: Any, dtype: Any = None) -> np.ndarray:
     """A new array of data: numbers, nested sequences, arrays or tensors. Python floats become the default type."""
     if isinstance(data, Tensor):
-        data = data._values(force=True)
+        data = on_host(data._data) if is_on_device(data._data) else data._values(force=True)
     elif isinstance(data, (list, tuple)) and any(isinstance(item, Tensor) for item in data):
         data = [array_of(item) for item in data]
     if dtype is not None:
@@ -100,9 +106,9 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor of the data that shares memory with it where possible."""
     if isinstance(data, Tensor):
-        return data if dtype is None else data.to_dtype(dtype)
+        return _placed(data if dtype is None else data.to_dtype(dtype), False, device)
     if isinstance(data, np.ndarray) and (dtype is None or dtype_of(dtype).numpy == data.dtype):
-        return from_numpy(data)
+        return _placed(from_numpy(data), False, device)
     return tensor(data, dtype=dtype, device=device)
 
 
@@ -118,12 +124,22 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 def from_dlpack(source: Any) -> Tensor:
     """A tensor that shares the memory of any object with ``__dlpack__`` (an array or tensor of another library)."""
+    if (array := placement().imported(source) if _is_elsewhere(source) else None) is not None:
+        found = Tensor._wrap(array)
+        expose(found)
+        return found
     try:
         array = np.from_dlpack(source)
     except (BufferError, RuntimeError) as error:
         remedy = "an array of a supported type; of a tensor with gradients x.detach()"
         raise DTypeError(f"from_dlpack: {error}", remedy=remedy) from None
     return from_numpy(array)
+
+
+def _is_elsewhere(source: Any) -> bool:
+    """Whether the memory of an object of another library is not that of the host."""
+    where = getattr(source, "__dlpack_device__", None)
+    return where is not None and where()[0] != 1
 
 
 def _allocated(make: Any, *args: Any) -> np.ndarray:
@@ -193,19 +209,19 @@ def _like(x: Tensor, dtype: Any) -> DType:
 def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros with the shape and type of a tensor."""
     kind = _like(input, dtype)
-    return zeros(input.shape, dtype=kind, device=device, requires_grad=requires_grad)
+    return zeros(input.shape, dtype=kind, device=_place_like(input, device), requires_grad=requires_grad)
 
 
 def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones with the shape and type of a tensor."""
     kind = _like(input, dtype)
-    return ones(input.shape, dtype=kind, device=device, requires_grad=requires_grad)
+    return ones(input.shape, dtype=kind, device=_place_like(input, device), requires_grad=requires_grad)
 
 
 def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Elements of any value, with the shape and type of a tensor."""
     kind = _like(input, dtype)
-    return empty(input.shape, dtype=kind, device=device, requires_grad=requires_grad)
+    return empty(input.shape, dtype=kind, device=_place_like(input, device), requires_grad=requires_grad)
 
 
 def full_like(
@@ -213,7 +229,7 @@ def full_like(
 ) -> Tensor:
     """Elements of one value, with the shape and type of a tensor."""
     kind = _like(input, dtype)
-    return full(tuple(input.shape), fill_value, dtype=kind, device=device, requires_grad=requires_grad)
+    return full(tuple(input.shape), fill_value, dtype=kind, device=_place_like(input, device), requires_grad=requires_grad)
 
 
 def arange(
@@ -367,7 +383,7 @@ def rand_like(
     input: Tensor, *, dtype: Any = None, generator: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Uniform numbers with the shape and type of a tensor."""
-    options = {"generator": generator, "device": device, "requires_grad": requires_grad}
+    options = {"generator": generator, "device": _place_like(input, device), "requires_grad": requires_grad}
     return rand(input.shape, dtype=_like(input, dtype), **options)
 
 
@@ -375,7 +391,7 @@ def randn_like(
     input: Tensor, *, dtype: Any = None, generator: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Normally distributed numbers with the shape and type of a tensor."""
-    options = {"generator": generator, "device": device, "requires_grad": requires_grad}
+    options = {"generator": generator, "device": _place_like(input, device), "requires_grad": requires_grad}
     return randn(input.shape, dtype=_like(input, dtype), **options)
 
 

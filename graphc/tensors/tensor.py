@@ -23,6 +23,7 @@ from graphc.tensors.methods.conversion import Conversion
 from graphc.tensors.methods.inplace import InPlace
 from graphc.tensors.methods.shaping import Shaping
 from graphc.tensors.methods.statistics import Statistics
+from graphc.tensors.placement import is_on_device, on_host, place_of
 from graphc.tensors.tensor_base import BY_NUMPY, converted, edge_of, expose, front, refresh
 
 
@@ -43,7 +44,7 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
         """A tensor that owns ``data``, a numpy array or a graph value; not recorded."""
         tensor = object.__new__(cls)
         tensor._data = data
-        tensor.dtype = BY_NUMPY[data.dtype] if isinstance(data, np.ndarray) else data.dtype
+        tensor.dtype = BY_NUMPY[data.dtype] if isinstance(data.dtype, np.dtype) else data.dtype
         tensor._counter = [0]
         return tensor
 
@@ -80,7 +81,7 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = np.array(self._values(), dtype=dtype, copy=copy)
-        if np.may_share_memory(array, self._data):
+        if isinstance(self._data, np.ndarray) and np.may_share_memory(array, self._data):
             expose(self)
         return array
 
@@ -180,7 +181,7 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
             return memo[id(self)]
         if self._node is not None:
             raise GradientError("only leaf tensors can be deep-copied", remedy="tensor.detach().clone()")
-        values = front().values(self, "deepcopy")
+        values = self._data if is_on_device(self._data) else front().values(self, "deepcopy")
         copied = Tensor._make_subclass(type(self), Tensor._wrap(values.copy()), self._requires_grad)
         memo[id(self)] = copied
         if self._grad is not None:
@@ -209,7 +210,7 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
     @property
     def device(self) -> device:
         """Where the tensor lives."""
-        return CPU
+        return place_of(self._data)
 
     def is_contiguous(self) -> bool:
         """Whether the elements lie in memory in row-major order without gaps."""
@@ -240,25 +241,29 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
             raise ArgumentError(f"to() has no argument {next(iter(kwargs))!r}")
         for argument in args:
             if isinstance(argument, Tensor):
-                dtype = argument.dtype
+                dtype, place = argument.dtype, argument.device
             elif isinstance(argument, (str, device)) and str(argument) not in BY_NAME:
                 place = argument
             elif not isinstance(argument, bool) and argument is not None:
                 dtype = argument
-        if place is not None:
-            device(place)
         result = self if dtype is None else self.to_dtype(dtype)
+        if place is not None and device(place) != result.device:
+            result = front().moved(result, device(place))
         return result.clone() if copy and result is self else result
 
     def cpu(self) -> Tensor:
-        """This tensor: it already lives on the cpu."""
-        return self
+        """This tensor where it lives on the CPU, else a copy there."""
+        return self.to(CPU)
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Tensor:
+        """A copy on a GPU, the first one unless its number or name is given; itself where it lives there."""
+        return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
 
     # ---- new tensors like this one
 
     def new_tensor(self, data: Any, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
         """A new tensor of data with this element type."""
-        data = data._values(force=True) if isinstance(data, Tensor) else data
+        data = on_host(data._data) if isinstance(data, Tensor) else data
         return self._new(converted(data, dtype_of(dtype) if dtype else self.dtype), device, requires_grad)
 
     def new_full(
@@ -292,10 +297,10 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
     def _new(self, array: np.ndarray, device: Any, requires_grad: bool) -> Tensor:
         return self._placed(front().constant(array), device, requires_grad)
 
-    @staticmethod
-    def _placed(tensor: Tensor, device: Any, requires_grad: bool) -> Tensor:
-        if device is not None:
-            device_of(device)
+    def _placed(self, tensor: Tensor, device: Any, requires_grad: bool) -> Tensor:
+        place = self.device if device is None else device_of(device)
+        if place != tensor.device:
+            tensor = front().moved(tensor, place)
         return tensor.requires_grad_() if requires_grad else tensor
 
 
@@ -334,8 +339,10 @@ def describe(tensor: Tensor) -> str:
     head = "Parameter containing:\n" if type(tensor).__name__ == "Parameter" else ""
     data = tensor._data
     parts = []
-    if isinstance(data, np.ndarray):
-        parts.append(_values_text(data))
+    if isinstance(data, np.ndarray) or is_on_device(data):
+        parts.append(_values_text(on_host(data)))
+        if is_on_device(data):
+            parts.append(f"device='{tensor.device}'")
         if not data.size and data.shape != (0,):
             parts.append(f"size={data.shape}")
         if tensor.dtype not in _IMPLICIT or (not data.size and tensor.dtype is not float32):

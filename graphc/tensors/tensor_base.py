@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from graphc.base import mutation_epoch
+from graphc.base.device import device
 from graphc.base.dtypes import ALL, DType
 from graphc.base.errors import DTypeError, GradientError, MemoryLimitError
 from graphc.base.mutation_epoch import Members
@@ -85,6 +86,10 @@ class FrontEnd(dispatch.Dispatcher, Protocol):
 
     def rebind(self, tensor: Any, source: Any) -> None:
         """Makes ``tensor`` share the memory of ``source`` from now on (``tensor.data = source``)."""
+        ...
+
+    def moved(self, tensor: Any, place: device) -> Any:
+        """``tensor`` on another device, at the same place in the graph; a traced one is where its program runs."""
         ...
 
     def layout(self, tensor: Any) -> np.ndarray:
@@ -352,7 +357,7 @@ def refresh(tensor: Any) -> Any:
         return tensor
     tensor._seen = tensor._counter[0]
     base = view.base
-    traced = not isinstance(base._data, np.ndarray)
+    traced = not isinstance(base._data.dtype, np.dtype)
     recorded = not tensor._detached and base._requires_grad and base._node is not None
     if not traced and not recorded and base._tangents is None:
         return tensor

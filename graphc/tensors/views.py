@@ -77,10 +77,10 @@ def _replaced(content: Any, steps: Sequence[tuple[OpDef, dict[str, Any]]], value
 
 def _take_over(tensor: Any, value: Any, recorded: bool) -> None:
     if recorded:
-        if not isinstance(value._data, np.ndarray):
+        if not isinstance(value._data.dtype, np.dtype):
             tensor._data = value._data
         _take_history(tensor, value)
-    elif not isinstance(value._data, np.ndarray):
+    elif not isinstance(value._data.dtype, np.dtype):
         tensor._data = front().unrecorded(tensor, value)
 
 

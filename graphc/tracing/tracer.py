@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc.base import module_path
 from graphc.base.assumptions import expected
+from graphc.base.device import device
 from graphc.base.dtypes import DType
 from graphc.base.errors import GradientError, TraceError
 from graphc.base.location import Location, capture
@@ -173,6 +174,10 @@ class Tracer:
         return array
 
     # ---- memory, as it would be laid out eagerly
+
+    def moved(self, tensor: Tensor, place: device) -> Tensor:
+        """The tensor itself: all of a program is computed on one device."""
+        return tensor
 
     def layout(self, tensor: Tensor) -> np.ndarray:
         """An array, whose elements mean nothing, with the strides that the tensor would have in eager mode."""

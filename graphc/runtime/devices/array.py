@@ -47,6 +47,8 @@ class DeviceArray:
 
     __slots__ = ("__weakref__", "device", "dtype", "memory", "offset", "shape", "strides", "writeable")
     __hash__ = object.__hash__
+    is_on_device = True
+    """What tensors tell it by from arrays of the host."""
 
     def __init__(
         self,

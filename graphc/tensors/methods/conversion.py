@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.base.dtypes import bool_, dtype_of, float32, float64, int8, int32, int64, uint8
-from graphc.base.errors import UnsupportedError
+from graphc.base.errors import GradientError, UnsupportedError
 from graphc.ops import elementwise as ew
+from graphc.tensors.placement import is_on_device, place_of
 from graphc.tensors.tensor_base import TensorBase, expose, front
 
 if TYPE_CHECKING:
@@ -94,25 +95,42 @@ class Conversion(TensorBase):
 
     def __dlpack__(self, **options: Any) -> Any:
         """The memory as a DLPack capsule; raises GradientError for a tensor that requires gradients."""
-        return self.numpy().__dlpack__(**options)  # type: ignore[attr-defined]
+        return self._shared().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[builtins.int, builtins.int]:
-        """The cpu, as DLPack numbers it."""
-        return (1, 0)
+        """Kind and number of the device, as DLPack numbers it."""
+        return self._data.__dlpack_device__() if is_on_device(self._data) else (1, 0)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The memory of a tensor on a GPU, for other libraries; raises AttributeError elsewhere."""
+        if not is_on_device(self._data):
+            raise AttributeError("__cuda_array_interface__ is for tensors on a GPU")
+        return self._shared().__cuda_array_interface__
+
+    def _shared(self) -> Any:
+        """The array, which others than tensors are going to see."""
+        if not is_on_device(self._data):
+            return self.numpy()  # type: ignore[attr-defined]
+        if self._requires_grad:  # type: ignore[attr-defined]
+            raise GradientError("the memory of a tensor that requires gradients", remedy="tensor.detach()")
+        expose(self)
+        return self._data
 
     def get_device(self) -> builtins.int:
-        """-1: the tensor lives on the cpu."""
-        return -1
+        """The number of the GPU; -1 for a tensor that does not live on one."""
+        place = place_of(self._data)
+        return (place.index or 0) if place.type == "cuda" else -1
 
     @property
     def is_cuda(self) -> builtins.bool:
-        """False: the tensor lives on the cpu."""
-        return False
+        """Whether the tensor lives on a GPU."""
+        return place_of(self._data).type == "cuda"
 
     @property
     def is_cpu(self) -> builtins.bool:
-        """True."""
-        return True
+        """Whether the tensor lives in the memory of the host."""
+        return not is_on_device(self._data)
 
     def is_signed(self) -> builtins.bool:
         """Whether the element type has negative numbers."""

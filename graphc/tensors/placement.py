@@ -1,0 +1,82 @@
+"""Tensors in the memory of devices besides the CPU: what they ask of the package that knows devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Protocol
+
+import numpy as np
+
+from graphc.base.device import CPU, device
+from graphc.ir.op import OpDef
+
+_KNOWS_DEVICES = "graphc.compiled.placement"
+"""The module that registers itself by ``use_placement`` when it is imported: at the first tensor on a device."""
+
+
+class Placement(Protocol):
+    """Memory of devices, and computing in it."""
+
+    def check(self, place: device) -> None:
+        """Raises DeviceError where the device cannot be used."""
+        ...
+
+    def put(self, array: Any, place: device) -> Any:
+        """A copy of a host array, or of an array on some device, in the memory of a device (for the CPU a numpy array).
+        Raises DeviceError where the device cannot be used."""
+        ...
+
+    def compute(self, op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[Any]) -> Any:
+        """The result of an op, or a tuple of several, on the device where some of the arrays lie."""
+        ...
+
+    def write(self, target: Any, source: Any) -> None:
+        """Copies an array of the same shape and type into another one, wherever they lie."""
+        ...
+
+    def share(self, first: Any, second: Any) -> bool:
+        """Whether two arrays may share memory."""
+        ...
+
+    def imported(self, source: Any) -> Any:
+        """An array over the memory of an object of another library that lies on a GPU; None for one that does not."""
+        ...
+
+
+_found: list[Placement] = []
+
+
+def use_placement(found: Placement) -> None:
+    """Makes it the one that all tensors ask."""
+    _found[:] = [found]
+
+
+def placement() -> Placement:
+    """What knows devices."""
+    if not _found:
+        import_module(_KNOWS_DEVICES)
+    return _found[0]
+
+
+def is_on_device(data: Any) -> bool:
+    """Whether what a tensor holds lies on a device besides the CPU."""
+    return getattr(data, "is_on_device", False)
+
+
+def place_of(data: Any) -> device:
+    """Where what a tensor holds lies."""
+    return device(data.device.name) if is_on_device(data) else CPU
+
+
+def on_host(data: Any) -> np.ndarray:
+    """An array itself, or a copy of one on a device."""
+    return data.get() if is_on_device(data) else data
+
+
+def put(data: Any, place: Any) -> Any:
+    """An array where it is wanted: itself where it lies there already. None stands for where it is."""
+    wanted = None if place is None else device(place)
+    if wanted is None or wanted == place_of(data) or (wanted.type == "cpu" and not is_on_device(data)):
+        return data
+    return placement().put(data, wanted)

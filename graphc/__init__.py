@@ -39,7 +39,7 @@ from graphc.tensors.generator import (
 from graphc.tensors.tensor import Tensor, is_tensor
 
 if TYPE_CHECKING:
-    from graphc import autograd, data, errors, func, hooks, monitor, nn, optim, serialize
+    from graphc import autograd, cuda, data, errors, func, hooks, monitor, nn, optim, serialize
     from graphc.autograd.jacobian import hessian, jacfwd, jacrev
     from graphc.autograd.transforms import grad, jvp, value_and_grad, vjp
     from graphc.compiled.function import compile
@@ -65,6 +65,7 @@ _LATER = {
     "check_op": "graphc.compiled.op_check:check_op",
     "compile": "graphc.compiled.function:compile",
     "compile_step": "graphc.compiled.step:compile_step",
+    "cuda": "graphc.cuda",
     "data": "graphc.data",
     "define_op": "graphc.ops.define_op:define_op",
     "errors": "graphc.errors",

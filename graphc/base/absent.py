@@ -14,7 +14,6 @@ PACKAGE = {
     "autocast": _NARROW,
     "backends": _CPU,
     "bfloat16": _NARROW,
-    "cuda": _CPU,
     "float16": _NARROW,
     "half": _NARROW,
     "int16": "int32",
@@ -30,7 +29,6 @@ PACKAGE = {
 """Names of PyTorch's package."""
 TENSOR = {
     "bfloat16": _NARROW,
-    "cuda": _CPU,
     "half": _NARROW,
     "pin_memory": _CPU,
     "resize_": "reshape, or a new tensor",

@@ -1,5 +1,4 @@
-"""Tensors on devices: their memory, and their operations as small programs that are compiled once for each kind of
-operands."""
+"""Tensors on devices: their memory, and operations on them as small programs, one for each kind of operands."""
 
 from __future__ import annotations
 

@@ -76,19 +76,14 @@ class EagerDispatcher:
                     refresh(tensor)
                 data = tensor._data
                 if data.__class__ is not np.ndarray:
-                    if not is_on_device(data):
-                        raise escaped(tensor)
-                    elsewhere = True
+                    elsewhere = _must_be_on_device(tensor)
                 arrays.append(data)
                 needs_grad = needs_grad or tensor._requires_grad
         except AttributeError:
             check_tensors(op, operands)
             raise
         checked = self._check(op, operands, arrays, attrs)
-        if elsewhere:
-            found = placement().compute(op, checked.attrs, arrays)
-        else:
-            found = _computed(op, checked, arrays)
+        found = placement().compute(op, checked.attrs, arrays) if elsewhere else _computed(op, checked, arrays)
         if found.__class__ is tuple:
             results = tuple([self._wrap(array, checked, arrays) for array in found])
         else:
@@ -270,6 +265,13 @@ class EagerDispatcher:
     ) -> None:
         """Runs the backward pass."""
         engine.backward(tensors, gradients, retain_graph, create_graph, inputs)
+
+
+def _must_be_on_device(tensor: Tensor) -> bool:
+    """True; raises TraceError for a tensor that is neither an array nor on a device."""
+    if not is_on_device(tensor._data):
+        raise escaped(tensor)
+    return True
 
 
 def _share_memory(first: Any, second: Any) -> bool:

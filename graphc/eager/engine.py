@@ -15,7 +15,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops.shape import concat, filled, reshape, zeros_like
 from graphc.tape.grad_mode import enable_grad, is_anomaly_check_nan_enabled, is_anomaly_enabled, no_grad
 from graphc.tape.node import AccumulateGrad, Edge, Node, run_hooks
-from graphc.tensors.placement import is_on_device, place_of
+from graphc.tensors.placement import is_elsewhere, is_on_device, place_of
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, front, refresh
 
@@ -210,7 +210,7 @@ def _accumulate(leaf: Any, gradient: Any, create: bool) -> None:
     leaf = front().leaf(leaf)
     if gradient.dtype is not leaf.dtype:
         gradient = ew.cast(gradient, dtype=leaf.dtype)
-    if place_of(gradient._data) != place_of(leaf._data):
+    if is_elsewhere(gradient._data, place_of(leaf._data)):
         gradient = front().moved(gradient, place_of(leaf._data))
     old = leaf._grad
     data = gradient._data

@@ -292,7 +292,7 @@ class Module(ModuleState, ModuleHooks):
         """``to(device)``, ``to(dtype)``, ``to(device, dtype)`` or ``to(tensor)``: converts parameters and buffers in
         place and returns this module. Only floating-point ones are cast."""
         dtype, place = _conversion_target(args, kwargs)
-        if place is not None and place != CPU:
+        if place is not None and place.type != CPU.type:
             placement().check(place)
         if dtype is None:
             return self if place is None else self._apply(lambda t: t.to(place))

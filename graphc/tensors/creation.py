@@ -19,7 +19,7 @@ from graphc.ops.index import iota
 from graphc.ops.math import pow as power
 from graphc.tensors import sampling
 from graphc.tensors.open_numbers import counted, filled_with, is_given, spaced, tensor_of
-from graphc.tensors.placement import is_on_device, on_host, placement
+from graphc.tensors.placement import is_elsewhere, is_on_device, on_host, placement
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import BY_NUMPY, converted, expose, front, need_tensor, too_large
 
@@ -47,7 +47,7 @@ def _finish(array: np.ndarray, requires_grad: bool = False, device: Any = None) 
 
 
 def _placed(tensor: Tensor, requires_grad: bool, device: Any) -> Tensor:
-    if device is not None and device_type(device) != tensor.device:
+    if device is not None and is_elsewhere(tensor._data, device_type(device)):
         tensor = front().moved(tensor, device_type(device))
     return tensor.requires_grad_() if requires_grad else tensor
 
@@ -229,7 +229,9 @@ def full_like(
 ) -> Tensor:
     """Elements of one value, with the shape and type of a tensor."""
     kind = _like(input, dtype)
-    return full(tuple(input.shape), fill_value, dtype=kind, device=_place_like(input, device), requires_grad=requires_grad)
+    return full(
+        tuple(input.shape), fill_value, dtype=kind, device=_place_like(input, device), requires_grad=requires_grad
+    )
 
 
 def arange(

@@ -44,6 +44,14 @@ class Placement(Protocol):
         ...
 
 
+class OnOneDevice:
+    """What graphs say of places: all of a program is computed on one device."""
+
+    def moved(self, tensor: Any, place: device) -> Any:
+        """The tensor itself."""
+        return tensor
+
+
 _found: list[Placement] = []
 
 
@@ -74,9 +82,7 @@ def on_host(data: Any) -> np.ndarray:
     return data.get() if is_on_device(data) else data
 
 
-def put(data: Any, place: Any) -> Any:
-    """An array where it is wanted: itself where it lies there already. None stands for where it is."""
-    wanted = None if place is None else device(place)
-    if wanted is None or wanted == place_of(data) or (wanted.type == "cpu" and not is_on_device(data)):
-        return data
-    return placement().put(data, wanted)
+def is_elsewhere(data: Any, place: device) -> bool:
+    """Whether what a tensor holds lies on another device; the memory of the host is one, whatever its index."""
+    here = place_of(data)
+    return here.type != place.type or (here.type != "cpu" and here != place)

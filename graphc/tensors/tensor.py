@@ -23,7 +23,7 @@ from graphc.tensors.methods.conversion import Conversion
 from graphc.tensors.methods.inplace import InPlace
 from graphc.tensors.methods.shaping import Shaping
 from graphc.tensors.methods.statistics import Statistics
-from graphc.tensors.placement import is_on_device, on_host, place_of
+from graphc.tensors.placement import is_elsewhere, is_on_device, on_host, place_of
 from graphc.tensors.tensor_base import BY_NUMPY, converted, edge_of, expose, front, refresh
 
 
@@ -247,7 +247,7 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
             elif not isinstance(argument, bool) and argument is not None:
                 dtype = argument
         result = self if dtype is None else self.to_dtype(dtype)
-        if place is not None and device(place) != result.device:
+        if place is not None and is_elsewhere(result._data, device(place)):
             result = front().moved(result, device(place))
         return result.clone() if copy and result is self else result
 
@@ -299,7 +299,7 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
 
     def _placed(self, tensor: Tensor, device: Any, requires_grad: bool) -> Tensor:
         place = self.device if device is None else device_of(device)
-        if place != tensor.device:
+        if is_elsewhere(tensor._data, place):
             tensor = front().moved(tensor, place)
         return tensor.requires_grad_() if requires_grad else tensor
 

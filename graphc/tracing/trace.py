@@ -176,6 +176,13 @@ def no_collector() -> Iterator[None]:
             gc.enable()
 
 
+@contextmanager
+def _world(tracer: Tracer, scope: module_path.Scope | None) -> Iterator[None]:
+    """What traced code runs in."""
+    with no_collector(), kept_outside(), dispatch.use(tracer), module_path.outside(scope):
+        yield
+
+
 def trace_function(
     target: Any,
     args: Sequence[Any],
@@ -216,15 +223,7 @@ def trace_function(
     if numbers.arguments:
         structure = with_numbers(structure, iter([Open(number) for number in numbers.arguments]))
     sized, recorded = assuming(assumed := assumptions or Assumptions()), recording(guarded, numbers)
-    with (
-        no_collector(),
-        kept_outside(),
-        dispatch.use(tracer),
-        module_path.outside(scope),
-        record,
-        sized,
-        recorded as reads,
-    ):
+    with _world(tracer, scope), record, sized, recorded as reads:
         inputs, keywords = unflatten(structure, [_inside(image) for image in inside])
         reads.begin(target if guarded else None, known)
         try:

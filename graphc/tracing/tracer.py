@@ -10,7 +10,6 @@ import numpy as np
 
 from graphc.base import module_path
 from graphc.base.assumptions import expected
-from graphc.base.device import device
 from graphc.base.dtypes import DType
 from graphc.base.errors import GradientError, TraceError
 from graphc.base.location import Location, capture
@@ -35,6 +34,7 @@ from graphc.ops.size_numbers import number_of_sizes
 from graphc.ops.state import state_write, stop_gradient, straight_through
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tape.tangents import USED, has_tangents
+from graphc.tensors.placement import OnOneDevice
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import VOLATILE, any_volatile, check_writable, is_counted, refresh, too_large
 from graphc.tensors.views import view_of, write_tangents, write_through
@@ -61,7 +61,7 @@ class Captured:
         """The line that first used it."""
 
 
-class Tracer:
+class Tracer(OnOneDevice):
     """Appends nodes to a graph. With a ``parent`` the graph is a sub-graph of the parent's."""
 
     def __init__(self, graph: Graph, names: Names | None = None, parent: Tracer | None = None):
@@ -175,10 +175,6 @@ class Tracer:
 
     # ---- memory, as it would be laid out eagerly
 
-    def moved(self, tensor: Tensor, place: device) -> Tensor:
-        """The tensor itself: all of a program is computed on one device."""
-        return tensor
-
     def layout(self, tensor: Tensor) -> np.ndarray:
         """An array, whose elements mean nothing, with the strides that the tensor would have in eager mode."""
         tensor = self.local(tensor)
@@ -223,9 +219,7 @@ class Tracer:
     def own(self, tensor: Tensor) -> Tensor:
         """The tensor as if with memory of its own."""
         self._layouts.pop(id(tensor), None)
-        tensor._view = None
-        tensor._detached = False
-        tensor._counter = [0]
+        tensor._view, tensor._detached, tensor._counter = None, False, [0]
         return tensor
 
     # ---- tensors from outside

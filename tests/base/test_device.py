@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from graphc.base.device import CPU, device
@@ -15,6 +17,18 @@ def test_names():
     assert CPU != "cuda" and CPU != 3
 
 
-def test_others_are_refused():
-    with pytest.raises(ArgumentError, match="live on the cpu, not on 'cuda:1'"):
-        device("cuda:1")
+def test_a_gpu_without_a_number_is_the_first_one():
+    assert device("cuda") == device("cuda:0") == "cuda" and device("cuda", 1).index == 1
+    assert str(device("cuda-emu")) == "cuda-emu" and device("cuda-emu:0") == "cuda-emu"
+    assert pickle.loads(pickle.dumps(device("cuda:1"))) == "cuda:1"
+
+
+@pytest.mark.parametrize("name", ["tpu", "cuda:", "cuda:x", "cuda-emulator", ""])
+def test_others_are_refused(name: str):
+    with pytest.raises(ArgumentError, match="there is no device"):
+        device(name)
+
+
+def test_an_index_is_given_once():
+    with pytest.raises(ArgumentError, match="says the index"):
+        device("cuda:1", 1)

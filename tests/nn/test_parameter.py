@@ -10,6 +10,7 @@ import pytest
 
 import graphc
 from graphc import nn
+from graphc.errors import ArgumentError
 from graphc.nn.parameter import empty_parameter, filled
 
 
@@ -71,5 +72,6 @@ def test_makers():
     p = empty_parameter((2, 3))
     assert p.shape == (2, 3) and p.dtype is graphc.float32 and isinstance(p, nn.Parameter)
     assert filled((2,), 1, graphc.int64, "cpu").tolist() == [1, 1]
-    with pytest.raises(TypeError, match="cpu"):
-        filled((2,), 0, None, "cuda")
+    assert filled((2,), 1, None, "cuda-emu").device == "cuda-emu"
+    with pytest.raises(ArgumentError, match="there is no device"):
+        filled((2,), 0, None, "tpu")

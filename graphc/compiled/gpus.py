@@ -1,0 +1,109 @@
+"""Which GPUs there are, their memory, and waiting for them: what ``graphc.cuda`` hands on.
+
+A device is a number, a name (``cuda:1``), or None for the first GPU; ``cuda-emu`` is the device that executes CUDA text
+on the CPU. What uses a GPU raises DeviceError, which says what is missing, where there is none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.base.device import device as device_of
+from graphc.runtime import devices
+from graphc.tensors import generator
+
+
+def is_available() -> bool:
+    """Whether there is a GPU that can be used."""
+    return devices.is_available()
+
+
+def device_count() -> int:
+    """How many GPUs can be used."""
+    return devices.count()
+
+
+def current_device() -> int:
+    """The number of the GPU that ``cuda`` stands for: the first one."""
+    _found(None)
+    return 0
+
+
+def get_device_properties(device: Any = None) -> dict[str, Any]:
+    """What is known of a device: name, architecture, memory."""
+    return _found(device).properties()
+
+
+def get_device_name(device: Any = None) -> str:
+    """The name of a device."""
+    return str(get_device_properties(device)["name"])
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes that tensors and programs hold now."""
+    return _found(device).memory_stats().allocated
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most bytes that they held at one time since ``reset_peak_memory_stats``."""
+    return _found(device).memory_stats().peak
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Lets ``max_memory_allocated`` start at what is held now."""
+    _found(device).reset_peak()
+
+
+def memory_reserved(device: Any = None) -> int:
+    """Bytes that were taken from the device, those for the next tensors included."""
+    return _found(device).memory_stats().reserved
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """Bytes that are free, and all that the device has."""
+    found = _found(device).memory_stats()
+    return found.total - found.reserved, found.total
+
+
+def synchronize(device: Any = None) -> None:
+    """Waits until all work of a device is done; raises what went wrong there."""
+    _found(device).synchronize()
+
+
+def manual_seed(seed: int) -> None:
+    """As ``graphc.manual_seed``: random numbers are the same on all devices."""
+    generator.manual_seed(seed)
+
+
+manual_seed_all = manual_seed
+
+
+class Event:
+    """A point in the order of a device's work."""
+
+    def __init__(self, enable_timing: bool = False, blocking: bool = False, device: Any = None):
+        self._device = device
+        self._event: Any = None
+
+    def record(self, stream: Any = None) -> None:
+        """Marks the point behind all work asked for so far."""
+        self._event = _found(self._device).event()
+
+    def query(self) -> bool:
+        """Whether all work before it is done."""
+        return self._event is None or self._event.is_done()
+
+    def synchronize(self) -> None:
+        """Waits for it."""
+        if self._event is not None:
+            self._event.synchronize()
+
+    def elapsed_time(self, end: Event) -> float:
+        """Milliseconds from this event to a later one."""
+        return end._event.milliseconds_since(self._event)
+
+
+def _found(device: Any) -> Any:
+    if device is None:
+        return devices.device_named("cuda")
+    return devices.device_named(str(device_of(f"cuda:{device}" if isinstance(device, int) else device)))

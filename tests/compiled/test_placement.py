@@ -1,0 +1,117 @@
+"""Eager mode on a device: values, gradients, hooks and optimizers are those of the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphc as gc
+from graphc import nn
+from graphc.errors import DeviceError
+from graphc.nn import functional as F
+
+DEVICE = "cuda-emu"
+
+
+def same(a: gc.Tensor, b: gc.Tensor, tolerance: float = 1e-6) -> None:
+    np.testing.assert_allclose(a.cpu().detach().numpy(), b.cpu().detach().numpy(), rtol=tolerance, atol=tolerance)
+
+
+def train(place: str, optimizer: Callable[[Any], Any]) -> tuple[list[float], nn.Module, list[Any]]:
+    gc.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.LayerNorm(16), nn.Dropout(0.3), nn.Linear(16, 4)).to(place)
+    update, seen = optimizer(model.parameters()), []
+    model[0].register_forward_pre_hook(lambda m, i: seen.append(("before", i[0].device == place)))
+    model[0].register_forward_hook(lambda m, i, o: seen.append(("forward", o.shape)))
+    model[2].register_full_backward_hook(lambda m, gi, go: seen.append(("backward", go[0].shape)))
+    x, y = gc.randn(32, 8).to(place), gc.randint(0, 4, (32,)).to(place)
+    losses = []
+    for _ in range(5):
+        update.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        update.step()
+        losses.append(loss.item())
+    return losses, model, seen
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [lambda p: gc.optim.SGD(p, lr=0.1, momentum=0.9), lambda p: gc.optim.AdamW(p, lr=1e-2)],
+    ids=["sgd", "adamw"],
+)
+def test_training_gives_what_it_gives_on_the_cpu(optimizer: Callable[[Any], Any]):
+    expected, ours, order = train("cpu", optimizer)
+    found, theirs, seen = train(DEVICE, optimizer)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert seen == order
+    for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert b.device == DEVICE and b.grad is not None and b.grad.device == DEVICE
+        same(a, b, 1e-5)
+
+
+def test_views_share_memory_and_writes_reach_them():
+    x = gc.arange(12.0).reshape(3, 4).to(DEVICE)
+    view = x.T[1:3]
+    view.mul_(2)
+    x[0] = 7.0
+    expected = gc.arange(12.0).reshape(3, 4)
+    expected.T[1:3].mul_(2)
+    expected[0] = 7.0
+    same(x, expected)
+    same(view, expected.T[1:3])
+    assert view.stride() == (1, 4) and not view.is_contiguous()
+
+
+def test_gradients_flow_between_devices():
+    x = gc.randn(3, 4, requires_grad=True)
+    (x.to(DEVICE).exp() * 2).sum().cpu().backward()
+    same(x.grad, 2 * x.detach().exp())
+    assert x.grad.device == "cpu"
+
+
+def test_random_numbers_are_those_of_the_cpu():
+    found = []
+    for place in ("cpu", DEVICE):
+        gc.manual_seed(3)
+        found.append((gc.randn(5, device=place), F.dropout(gc.ones(100, device=place), 0.5)))
+    for a, b in zip(*found, strict=True):
+        assert b.device == DEVICE
+        same(a, b, 0)
+
+
+def test_values_come_to_the_host():
+    x = gc.tensor([1.5, -2.0], device=DEVICE)
+    assert x.tolist() == [1.5, -2.0] and x[0].item() == 1.5 and bool(x[0] > 1)
+    assert repr(x) == "tensor([ 1.5000, -2.0000], device='cuda-emu')"
+    assert (x.sum() == gc.tensor(-0.5)).item()
+    with pytest.raises(DeviceError, match=r"no numpy array[\s\S]*tensor.cpu\(\)"):
+        x.numpy()
+
+
+def test_new_tensors_lie_where_the_old_ones_do():
+    x = gc.zeros(2, 3, device=DEVICE)
+    for made in (gc.ones_like(x), x.new_zeros(4), gc.rand_like(x), x.clone(), x.new_tensor([1.0])):
+        assert made.device == DEVICE
+    assert gc.zeros_like(x, device="cpu").is_cpu
+
+
+def test_states_go_from_one_device_to_another():
+    model, other = nn.Linear(3, 2), nn.Linear(3, 2).to(DEVICE)
+    other.load_state_dict(model.state_dict())
+    same(other.weight, model.weight, 0)
+    assert other.weight.device == DEVICE
+    back = other.cpu()
+    assert back is other and other.weight.is_cpu
+
+
+def test_a_gpu_that_is_not_there_is_an_error_that_names_what_is_missing():
+    if gc.cuda.is_available():
+        pytest.skip("there is one")
+    for use in (lambda: gc.zeros(1, device="cuda"), lambda: gc.ones(1).cuda(), lambda: nn.Linear(1, 1).cuda()):
+        with pytest.raises(DeviceError):
+            use()

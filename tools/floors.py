@@ -62,14 +62,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "compiler": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "fusion", "lowering"),
         *("codegen.machine", "codegen.schedule", "codegen.schedule.estimate", "codegen.schedule.memory"),
-        *(
-            "codegen.schedule.contraction",
-            "codegen.schedule.threads",
-            "codegen.cuda",
-            "codegen.llvm",
-            "codegen.native",
-            "runtime",
-        ),
+        *("codegen.schedule.contraction", "codegen.schedule.threads", "codegen.cuda", "codegen.llvm", "codegen.native"),
+        "runtime",
     ),
     # What users write with.
     "tape": ("base", "ops"),

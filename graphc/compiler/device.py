@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,6 @@ from graphc.codegen.cuda.emit import CudaSource
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, target_named
 from graphc.codegen.schedule.contraction.product import Product
-from graphc.codegen.schedule.threads.execution import Execution
 from graphc.compiler import cache
 from graphc.compiler.compile import CompiledGraph, find_or_build, key_parts, manifest_of, watched
 from graphc.compiler.refusals import Refusals, checks_of
@@ -26,13 +25,14 @@ from graphc.files.manifest import Manifest
 from graphc.ir.graph.graph import Graph
 from graphc.ir.kernel.dims import dims_of_kernel
 from graphc.ir.kernel.index import Axis, Index
-from graphc.ir.kernel.statements import Call, Kernel, Program, Storage
+from graphc.ir.kernel.statements import Call, Program, Storage
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE
 from graphc.runtime.devices import device_named
 from graphc.runtime.devices.interface import Device
 from graphc.runtime.devices.program import DeviceExecutable
 
+NO_PRODUCTS: Mapping[str, Product] = {}
 ENTRY = "cuda"
 """What manifests of such programs have in place of the symbol of an entry."""
 
@@ -61,7 +61,7 @@ def compile_stages_for(stages: Stages, device: Device) -> CompiledGraph:
     """The rest of a compile that may have been looked at on its way."""
     with watched(stages):
         manifest, constants = manifest_of(stages.scheduled, ENTRY, stages.target)
-        plan = plan_launches(stages.scheduled, stages.source, manifest, stages.execution)
+        plan = plan_launches(stages.scheduled, stages.source, manifest, stages.execution.products)
         code = _binary(stages, device)
         return CompiledGraph(manifest, code, constants, stages, on_device=cache.OnDevice(plan, stages.source.text))
 
@@ -101,38 +101,18 @@ def _tool_versions(device: Device) -> tuple[str, ...]:
 # ---- the plan
 
 
-def plan_launches(program: Program, source: CudaSource, manifest: Manifest, execution: Execution) -> DevicePlan:
-    """The launches of a scheduled program, and the products of the library in their places, for every size of its
-    dimensions."""
-    buffer = next(b.name for b in manifest.buffers if b.cls == "arena")
-    launches: list[LaunchSpec] = []
-    checked = 0
+def plan_launches(
+    program: Program, source: CudaSource, manifest: Manifest, products: Mapping[str, Product] = NO_PRODUCTS
+) -> DevicePlan:
+    """The launches of a scheduled program, for every size of its dimensions; ``products`` are what the device's library
+    computes, by kernel."""
+    launches = []
+    arena = next(b.name for b in manifest.buffers if b.cls == "arena")
     for number, call in enumerate(program.calls):
-        checked = len(launches) if number == program.checked else checked
-        launch = _launch(program, source, call, buffer)
-        product = execution.products.get(call.kernel)
-        launches += [launch] if product is None else _products(program.kernel(call.kernel), call, launch, product)
-    checked = checked if program.checked < len(program.calls) else len(launches)
-    return DevicePlan(manifest, tuple(launches), checked, manifest.dims)
-
-
-def _products(kernel: Kernel, call: Call, launch: LaunchSpec, product: Product) -> list[LaunchSpec]:
-    """What the library computes in place of a launch."""
-    descriptor = product.descriptor()
-    if descriptor is None:
-        raise CompileError(f"@{kernel.name} is no product of the library")
-    fields = {name: call.size(value) for name, value in descriptor.fields().items()}
-    sizes = {name: value for name, value in fields.items() if is_size(value)}
-    plain = {name: value for name, value in fields.items() if name not in sizes}
-    at = {b.name: (launch.arguments[i], b.dtype.itemsize) for i, b in enumerate(kernel.arguments)}
-    found = []
-    for operands in product.calls():
-        places = []
-        for name, start in operands:
-            place, itemsize = at[name]
-            places.append(replace(place, offset=place.offset + call.size(start) * itemsize))
-        found.append(replace(launch, arguments=tuple(places), sizes=(), product=plain, product_sizes=sizes))
-    return found
+        made = _launch(program, source, call, arena)
+        product = products.get(call.kernel)
+        launches.append(made if product is None else _with_product(program, call, made, product, f"{number}."))
+    return DevicePlan(manifest, tuple(launches), program.checked, manifest.dims)
 
 
 def _launch(program: Program, source: CudaSource, call: Call, arena: str) -> LaunchSpec:
@@ -147,6 +127,33 @@ def _launch(program: Program, source: CudaSource, call: Call, arena: str) -> Lau
         tuple(_place(program, call, i, b.dtype.itemsize, arena) for i, b in enumerate(kernel.arguments)),
         tuple(map(call.size, dims)),
         tuple(LoopSpec(axis.name, axis.extent) for axis in call.loops),
+    )
+
+
+def _with_product(program: Program, call: Call, made: LaunchSpec, product: Product, prefix: str) -> LaunchSpec:
+    """What the library does in place of a launch; the launch where the matrices do not lie as the library wants it.
+    Loops of the product are called ``prefix`` and their number."""
+    descriptor = product.descriptor()
+    if descriptor is None:
+        return made
+    arguments = program.kernel(call.kernel).arguments
+    places = {b.name: (b.dtype.itemsize, place) for b, place in zip(arguments, made.arguments, strict=True)}
+    loops = [LoopSpec(f"{prefix}{i}", call.size(extent)) for i, extent in enumerate(product.loops)]
+    operands = []
+    for operand in product.operands.values():
+        itemsize, place = places[operand.buffer]
+        moves = zip(loops, operand.moves, strict=True)
+        steps = [StepSpec(loop.name, call.size(move) * itemsize) for loop, move in moves]
+        offset = place.offset + call.size(operand.start) * itemsize
+        operands.append(Place(place.buffer, offset, (*place.steps, *steps)))
+    fields = {name: call.size(value) for name, value in descriptor.fields().items()}
+    return replace(
+        made,
+        arguments=tuple(operands),
+        sizes=(),
+        loops=(*made.loops, *loops),
+        product={name: value for name, value in fields.items() if not is_size(value)},
+        product_sizes={name: value for name, value in fields.items() if is_size(value)},
     )
 
 

@@ -207,3 +207,33 @@ def test_what_no_device_can_run_is_refused():
         target_of(type("Other", (), {"target": "avx2", "name": "other"}))
     with pytest.raises(ArgumentError, match="cuda-emu"):
         compile_for_device(mlp(), "gpu")
+
+
+@pytest.mark.parametrize("batch", [None, gc.Dim("batch", max=200, hint=128)], ids=str)
+def test_large_products_are_the_librarys(batch: Any):
+    model = nn.Sequential(nn.Linear(192, 160), nn.ReLU(), nn.Linear(160, 192))
+    graph = gc.trace(model, gc.ones(128, 192), dims=None if batch is None else {"input": (batch,)})
+    native, program = load_compiled(compile_graph(graph)), compile_for_device(graph, EMULATED)
+    assert [launch.product is not None for launch in program.plan.launches] == [True, True]
+    assert from_json(type(program.plan), to_json(program.plan)) == program.plan
+    random = np.random.default_rng(0)
+    weights = [random.standard_normal(b.shape).astype(np.float32) / 14 for b in program.bound]
+    bound = tuple(from_host(device_named(EMULATED), a) for a in weights)
+    for size in (128, 128, 128, 128, *((77, 1) if batch is not None else ())):
+        x = random.standard_normal((size, 192)).astype(np.float32)
+        close(program.run([x], bound), native.run([x], weights))
+    assert program.replays == 2
+
+
+def test_products_of_heads_are_calls_in_loops():
+    def scores(q, k):
+        return gc.einsum("bshd,bthd->bhst", q, k)
+
+    graph = gc.trace(scores, gc.ones(3, 128, 2, 128), gc.ones(3, 128, 2, 128))
+    native, program = load_compiled(compile_graph(graph)), compile_for_device(graph, EMULATED)
+    (launch,) = program.plan.launches
+    assert launch.product is not None
+    steps, _ = program.plan.steps()
+    assert len(steps) * steps[0].product["d.batch"] == 6
+    inputs = arguments(graph)
+    close(program.run(inputs), native.run(inputs))

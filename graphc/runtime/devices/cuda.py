@@ -37,7 +37,7 @@ _NO_DEVICE, _OLD_DRIVER = 100, 35
 def cupy() -> Any:
     """The module cupy; raises DeviceError where it is not installed, too old, or made for other GPUs."""
     try:
-        import cupy as found
+        import cupy as found  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "cupy":
             raise DeviceError("GPUs are used through cupy, which is not installed", remedy=INSTALL) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import gcd, prod
 
 from graphc.base.dtypes import DType, bool_, int64
 from graphc.base.size import is_size
@@ -13,7 +13,7 @@ from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.gpu.sum_of_products import Factor, SumOfProducts, find_sum_of_products
 from graphc.codegen.schedule.gpu.tile import Tile, choose_tile
 from graphc.codegen.schedule.loops.transform import wrap
-from graphc.ir.kernel.index import Axis, Index, as_index, unflatten
+from graphc.ir.kernel.index import Axis, Index, as_index, bounds, unflatten
 from graphc.ir.kernel.map import BodyCopier, Names
 from graphc.ir.kernel.statements import (
     Barrier,
@@ -32,7 +32,9 @@ from graphc.ir.kernel.statements import (
 )
 
 QUAD = 4
-"""Neighbours that a thread has: 16 bytes of f32."""
+"""Neighbouring rows or columns that a thread has."""
+VECTOR_BYTES = 16
+"""What a thread reads of shared memory at a time."""
 
 
 def tile_contraction(kernel: Kernel, target: Target, names: Names) -> Kernel | None:
@@ -76,6 +78,8 @@ class _Side:
     """The tile of the factor, ``pitch`` elements for each term."""
     fragment: Buffer
     """What each thread reads of it for one term."""
+    staged: Buffer
+    """What each thread has read for the next tile."""
     pitch: int
 
     @property
@@ -98,19 +102,24 @@ class _TiledKernel:
         self.tile = tile
         self.names = names
         self.taken = {b.name for b in kernel.buffers}
+        steps = _tiles(found.terms, tile.depth)
+        self.is_stepped = is_size(steps) or steps > 1
+        """Whether one tile of the factors is read while another one is multiplied."""
+        self.step = names.axis("k", steps)
         self.rows = self.side(factors[0], tile.rows, tile.own_rows, "rows")
         self.columns = self.side(factors[1], tile.columns, tile.own_columns, "columns")
         self.sums = self.buffer("sums", found.acc.dtype, tile.threads * tile.owned, "private")
-        self.step = names.axis("k", _tiles(found.terms, tile.depth))
 
     def side(self, factor: Factor, size: int, own: int, name: str) -> _Side:
         """The rows or columns."""
         axes = self.found.only(factor)
         block = self.names.axis("b", _tiles(prod(x.extent for x in axes), size))
         pitch = size + (COSTS.padding if size >= COSTS.padded else 0)
-        shared = self.buffer(name, factor.dtype, pitch * self.tile.depth, "shared")
+        halves = 2 if self.is_stepped else 1
+        shared = self.buffer(name, factor.dtype, halves * pitch * self.tile.depth, "shared")
         fragment = self.buffer(f"own_{name}", factor.dtype, own * self.tile.threads, "private")
-        return _Side(factor, axes, block, size, own, shared, fragment, pitch)
+        staged = self.buffer(f"next_{name}", factor.dtype, size * self.tile.depth, "private")
+        return _Side(factor, axes, block, size, own, shared, fragment, staged, pitch)
 
     def buffer(self, name: str, dtype: DType, size: int, role: str) -> Buffer:
         """A buffer of the kernel's own."""
@@ -120,24 +129,33 @@ class _TiledKernel:
         return Buffer(name, dtype, size, role)
 
     def kernel(self) -> Kernel:
-        """All of it."""
+        """All of it: while a tile of terms is multiplied, the next one is read, and shared in the other half."""
         rows, columns = self.rows, self.columns
-        loaded = (*self.load(rows), *self.load(columns), Barrier("block"))
-        step = Loop(self.step, "serial", (*loaded, self.multiply(), Barrier("block")))
+        sides = (rows, columns)
+        start, step = as_index(0), as_index(self.step)
+        first = [part for s in sides for part in (self.load(s, start), self.share(s, start))]
+        body: tuple[Stmt, ...] = (*first, Barrier("block"))
+        if self.is_stepped:
+            ahead = tuple(self.load(s, step + 1) for s in sides)
+            shared = tuple(self.share(s, step + 1) for s in sides)
+            inside = (*ahead, self.multiply(step), *shared, Barrier("block"))
+            body = (*body, Loop(self.step, "serial", inside))
+        else:
+            body = (*body, self.multiply(start))
         blocks = [(axis, "block") for axis in (*self.found.shared, rows.block, columns.block)]
-        body = wrap(blocks, (self.clear(), step, self.finish()))
-        own = (rows.shared, columns.shared, self.sums, rows.fragment, columns.fragment)
+        body = wrap(blocks, (self.clear(), *body, self.finish()))
+        own = (rows.shared, columns.shared, self.sums, *(b for s in sides for b in (s.fragment, s.staged)))
         return replace(self.old, buffers=(*self.old.buffers, *own), body=body, threads=self.tile.threads)
 
     # ---- where a thread's results are
 
-    def places(self, side: _Side, thread: Axis, own: Axis) -> Index:
+    def places(self, side: _Side, thread: Axis, own: Index) -> Index:
         """The row of the tile that is the thread's: quads of neighbours, which threads read and write side by side."""
         across = self.tile.columns // self.tile.own_columns
         number = as_index(thread) // across if side is self.rows else as_index(thread) % across
         together = min(QUAD, side.own)
         spread = side.size // (side.own // together)
-        return as_index(own) // together * spread + number * together + as_index(own) % together
+        return own // together * spread + number * together + own % together
 
     def digits(self, side: _Side, flat: Index) -> dict[Axis, Index]:
         """What the axes of the rows are for a row of all."""
@@ -154,23 +172,48 @@ class _TiledKernel:
     def own_sum(self, thread: Axis, number: Index) -> Index:
         return as_index(thread) * self.tile.owned + number
 
-    def load(self, side: _Side) -> tuple[Stmt, ...]:
-        """A tile of a factor becomes shared, with zeros behind the last term."""
-        thread = self.names.axis("t", self.tile.threads)
-        rounds = self.names.axis("u", side.size * self.tile.depth // self.tile.threads)
+    def element(self, side: _Side, rounds: Axis, thread: Axis) -> tuple[Index, Index]:
+        """Which row and term of a tile a thread reads in a round: neighbours in memory side by side."""
         number = as_index(rounds) * self.tile.threads + as_index(thread)
         if self.is_along_terms(side):
-            row, term = number // self.tile.depth, number % self.tile.depth
-        else:
-            row, term = number % side.size, number // side.size
+            return number // self.tile.depth, number % self.tile.depth
+        return number % side.size, number // side.size
+
+    def rounds(self, side: _Side) -> tuple[Axis, Axis]:
+        """Axes over the threads and over what each reads of a tile."""
+        return (
+            self.names.axis("t", self.tile.threads),
+            self.names.axis("u", side.size * self.tile.depth // self.tile.threads),
+        )
+
+    def staged(self, side: _Side, thread: Axis, rounds: Axis) -> Index:
+        return as_index(thread) * rounds.extent + as_index(rounds)
+
+    def load(self, side: _Side, step: Index) -> Stmt:
+        """Each thread reads what it will share of a tile of a factor, zeros behind the last term."""
+        thread, rounds = self.rounds(side)
+        row, term = self.element(side, rounds, thread)
         flat = as_index(side.block) * side.size + row
-        at = as_index(self.step) * self.tile.depth + term
+        at = step * self.tile.depth + term
         axes = {**self.digits(side, flat), **dict(zip(self.found.reduced, self.term(at), strict=True))}
         copier = BodyCopier(self.names, axes)
         made = _guarded(copier.body(side.factor.statements), (*side.inside(flat), *self.behind(at)))
         value, extra = self.zero_behind(side.factor, copier.name(side.factor.value), at)
-        store = Store(side.shared.name, term * side.pitch + row, value)
-        return (_nest(((thread, "thread"), (rounds, "unroll")), (*made, *extra, store)),)
+        store = Store(side.staged.name, self.staged(side, thread, rounds), value)
+        return _nest(((thread, "thread"), (rounds, "unroll")), (*made, *extra, store))
+
+    def share(self, side: _Side, step: Index) -> Stmt:
+        """A tile that threads have read becomes shared."""
+        thread, rounds = self.rounds(side)
+        row, term = self.element(side, rounds, thread)
+        value = self.names.scalar("v")
+        read = Load(value, side.staged.name, self.staged(side, thread, rounds), side.factor.dtype)
+        store = Store(side.shared.name, self.half(side, step) + term * side.pitch + row, value)
+        return _nest(((thread, "thread"), (rounds, "unroll")), (read, store))
+
+    def half(self, side: _Side, step: Index) -> Index:
+        """Where the tile of a step starts in the shared buffer."""
+        return step % 2 * (self.tile.depth * side.pitch)
 
     def is_along_terms(self, side: _Side) -> bool:
         """Whether neighbouring terms lie nearer to each other in memory than neighbouring rows."""
@@ -183,8 +226,9 @@ class _TiledKernel:
 
     def behind(self, at: Index) -> Guard:
         """That a term exists; empty where all do."""
-        terms = self.found.terms
-        return () if not is_size(terms) and terms % self.tile.depth == 0 else (Bound(at, 0, terms),)
+        terms, (_, high) = self.found.terms, bounds(at)
+        within = not is_size(terms) and not is_size(high) and high < terms
+        return () if within else (Bound(at, 0, terms),)
 
     def zero_behind(self, factor: Factor, value: str, at: Index) -> tuple[str, tuple[Stmt, ...]]:
         """The factor, or zero where there is no term; nothing to do where it is what the guard leaves."""
@@ -198,19 +242,22 @@ class _TiledKernel:
             Let(chosen, "select", (inside, value, _zero(factor.dtype)), factor.dtype),
         )
 
-    def multiply(self) -> Stmt:
+    def multiply(self, step: Index) -> Stmt:
         """The products of a tile's terms, each thread those of its results."""
         thread, term = self.names.axis("t", self.tile.threads), self.names.axis("k", self.tile.depth)
-        body: list[Stmt] = []
-        for side in (self.rows, self.columns):
-            own = self.names.axis("r", side.own)
-            value = self.names.scalar("v")
-            index = as_index(term) * side.pitch + self.places(side, thread, own)
-            read = Load(value, side.shared.name, index, side.factor.dtype)
-            keep = Store(side.fragment.name, as_index(thread) * side.own + as_index(own), value)
-            body.append(Loop(own, "unroll", (read, keep)))
-        body.append(self.outer_product(thread))
-        return _nest(((thread, "thread"), (term, "unroll")), tuple(body))
+        fragments = tuple(self.fragment(side, step, thread, term) for side in (self.rows, self.columns))
+        return _nest(((thread, "thread"), (term, "unroll")), (*fragments, self.outer_product(thread)))
+
+    def fragment(self, side: _Side, step: Index, thread: Axis, term: Axis) -> Stmt:
+        """A thread's part of a factor for one term becomes its own, 16 bytes at a time."""
+        together = gcd(side.own, VECTOR_BYTES // side.factor.dtype.itemsize)
+        vectors, lane = self.names.axis("r", side.own // together), self.names.axis("v", together)
+        own = as_index(vectors) * together + as_index(lane)
+        value = self.names.scalar("v")
+        index = self.half(side, step) + as_index(term) * side.pitch + self.places(side, thread, own)
+        read = Load(value, side.shared.name, index, side.factor.dtype)
+        keep = Store(side.fragment.name, as_index(thread) * side.own + own, value)
+        return _nest(((vectors, "unroll"), (lane, "vector" if together > 1 else "unroll")), (read, keep))
 
     def outer_product(self, thread: Axis) -> Stmt:
         """What a thread's rows and columns of one term add to its sums."""
@@ -236,7 +283,7 @@ class _TiledKernel:
         axes: dict[Axis, Index] = {}
         guard: list[Bound] = []
         for side, own in ((self.rows, row), (self.columns, column)):
-            flat = as_index(side.block) * side.size + self.places(side, thread, own)
+            flat = as_index(side.block) * side.size + self.places(side, thread, as_index(own))
             axes.update(self.digits(side, flat))
             guard += side.inside(flat)
         copier = BodyCopier(self.names, axes)

@@ -17,6 +17,7 @@ from graphc.codegen.cuda.index import IndexWriter, parameter_of, size_text
 from graphc.codegen.cuda.prelude import PRELUDE
 from graphc.codegen.cuda.scalar import combined, expression
 from graphc.codegen.cuda.types import literal, memory_type, register_type
+from graphc.codegen.cuda.wide import MEMBERS, wide_loads
 from graphc.ir.kernel.dims import dims_of_kernel
 from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.kernel.scalar import result_type
@@ -406,12 +407,26 @@ class _Kernel:
         self.close()
 
     def _copies(self, stmt: Loop) -> None:
-        """A loop of a few iterations, written out."""
+        """A loop of a few iterations, written out; what lies side by side in shared memory is read as one."""
+        shared = {b.name for b in self.kernel.buffers if b.role == "shared" and not self.warps}
+        vectors: dict[str, str] = {}
+        self.open("")
+        for load in wide_loads(stmt, shared):
+            self.count += 1
+            vectors[load.name] = f"gc_vector_{self.count}"
+            first = load.index - Index(((stmt.axis, 1),))
+            place = f"{self.texts[load.buffer]}, {self.index.index(first)}"
+            self.put(f"const auto {vectors[load.name]} = gc_load{stmt.axis.extent}({place});")
         for number in range(int(stmt.axis.extent)):
             self.open("")
             self.put(f"const {self.index.type} {self.define(stmt.axis)} = {number};")
-            self.body(stmt.body)
+            for inner in stmt.body:
+                if isinstance(inner, Load) and inner.name in vectors:
+                    self._value(inner.name, inner.dtype, f"{vectors[inner.name]}.{MEMBERS[number]}")
+                else:
+                    self.body((inner,))
             self.close()
+        self.close()
 
     _shared_axes: frozenset[Axis] = frozenset()
 

@@ -1,0 +1,39 @@
+"""Loads of neighbouring elements as one: where a vector loop reads 8 or 16 bytes that start at a multiple of these."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from graphc.base.size import is_size
+from graphc.codegen.cuda.types import memory_type
+from graphc.ir.kernel.index import Axis, Index, axes_of
+from graphc.ir.kernel.statements import Load, Loop, Store, walk
+
+MEMBERS = "xyzw"
+"""What CUDA calls the elements of a vector."""
+WIDTHS = {"float": (2, 4), "int": (2, 4), "double": (2,), "long long": (2,)}
+"""Elements that the prelude's vectors have, by the type of an element."""
+
+
+def wide_loads(loop: Loop, aligned: Collection[str]) -> list[Load]:
+    """The loads of a vector loop that read all its elements at once from buffers that are ``aligned`` to 16 bytes and
+    that the loop does not write."""
+    written = {s.buffer for s, _ in walk(loop.body) if isinstance(s, Store)}
+    return [
+        s
+        for s in loop.body
+        if isinstance(s, Load)
+        and not s.guard
+        and s.buffer in aligned
+        and s.buffer not in written
+        and loop.axis.extent in WIDTHS.get(memory_type(s.dtype), ())
+        and is_vector(s.index, loop.axis)
+    ]
+
+
+def is_vector(index: Index, axis: Axis) -> bool:
+    """Whether the iterations along an axis touch neighbours, the first one at a multiple of their number."""
+    rest = index - Index(((axis, 1),))
+    numbers = (rest.constant, *(factor for _, factor in rest.terms))
+    plain = index.coefficient(axis) == 1 and axis not in axes_of(rest)
+    return plain and all(not is_size(n) and n % axis.extent == 0 for n in numbers)

@@ -20,6 +20,7 @@ from graphc.compiler import cache
 from graphc.compiler.compile import CompiledGraph, find_or_build, key_parts, manifest_of, watched
 from graphc.compiler.refusals import Refusals, checks_of
 from graphc.compiler.stages import Stages
+from graphc.compiler.strided_copy import copy_strided
 from graphc.files.device_plan import DevicePlan, LaunchSpec, LoopSpec, Place, StepSpec
 from graphc.files.manifest import Manifest
 from graphc.ir.graph.graph import Graph
@@ -29,6 +30,7 @@ from graphc.ir.kernel.statements import Call, Program, Storage
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE
 from graphc.runtime.devices import device_named
+from graphc.runtime.devices.array import use_copier
 from graphc.runtime.devices.interface import Device
 from graphc.runtime.devices.program import DeviceExecutable
 
@@ -178,3 +180,6 @@ def _root(program: Program, name: str) -> Storage:
     while storage.alias:
         storage = program.storage(storage.alias)
     return storage
+
+
+use_copier(copy_strided)

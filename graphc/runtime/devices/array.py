@@ -17,7 +17,7 @@ from graphc.runtime.devices.interface import Device, Memory
 MOSTLY_READ = 4
 """A strided array is copied to the host with all that lies between its elements up to so many times its own bytes."""
 Copier = Callable[["DeviceArray", "DeviceArray"], None]
-"""Copies a strided array into a dense one of the same shape and element type, on their device."""
+"""Copies from the first array into the second one, of the same shape, element type and device, with any strides."""
 _copiers: list[Copier] = []
 
 
@@ -254,6 +254,20 @@ class DeviceArray:
         np.ndarray(self.shape, self.dtype, block, self.offset - low, self.strides)[...] = source
         self.device.copy_in(self.memory.address + low, block)
 
+    def assign(self, source: DeviceArray) -> None:
+        """Writes the elements of another array of the same shape and element type on this device."""
+        if not self.writeable:
+            raise ArgumentError("the array is not to be written to")
+        if source.shape != self.shape or source.dtype != self.dtype or source.device is not self.device:
+            raise ShapeError(f"{source} does not fit {self}")
+        if self.is_contiguous and source.is_contiguous and _apart(self, source):
+            if self.nbytes:
+                self.device.copy(self.address, source.address, self.nbytes)
+        elif _copiers:
+            _copiers[0](source, self)
+        else:
+            self.set(source._on_host())
+
     def copy(self) -> DeviceArray:
         """A dense array of its own with the same elements, on the same device."""
         if not self.is_contiguous:
@@ -273,7 +287,7 @@ class DeviceArray:
         if not _copiers:
             return from_host(self.device, self._on_host())
         made = empty(self.device, self.shape, self.dtype)
-        _copiers[0](self, made)
+        made.assign(self)
         return made
 
     def _span(self) -> tuple[int, int]:
@@ -412,6 +426,11 @@ def shared(
         raise DeviceError("the memory of the array has no address")
     memory = SharedMemory(address + low, high - low, owner)
     return DeviceArray(device, memory, sizes, dtype, steps, -low, writeable)
+
+
+def _apart(a: DeviceArray, b: DeviceArray) -> bool:
+    (start, stop), (first, end) = a.byte_bounds(), b.byte_bounds()
+    return stop <= first or end <= start
 
 
 # ---- strides

@@ -187,7 +187,7 @@ class DeviceExecutable(Checks):
             arrays = [self._converted(spec, x) for x, (*_, spec) in zip(inputs, sizes.inputs, strict=True)]
             results = None if out is None else self._results(sizes, arrays, list(out))
             for array, copy, _ in self._bound.copies:
-                copy.set(array if not isinstance(array, DeviceArray) else array.get())
+                _fill(copy, array)
             made = self._execute(self._for_sizes(sizes), arrays, results, inputs)
             for array, copy, written in self._bound.copies:
                 if written:
@@ -461,10 +461,7 @@ def _fill(target: Any, source: Any) -> None:
         return
     if not isinstance(target, DeviceArray):
         np.copyto(target, _on_host(source))
-    elif not isinstance(source, DeviceArray):
-        target.set(source)
-    elif target.is_contiguous and source.is_contiguous:
-        if target.nbytes:
-            target.device.copy(target.address, source.address, target.nbytes)
+    elif isinstance(source, DeviceArray):
+        target.assign(source)
     else:
-        target.set(source.get())
+        target.set(source)

@@ -1,0 +1,44 @@
+"""Copies between arrays of any strides, as CUDA C: the one text that no kernel of a program leads to."""
+
+from __future__ import annotations
+
+from graphc.codegen.cuda.prelude import PRELUDE
+
+RANK = 6
+"""Most axes that do not lie as one with their neighbours."""
+THREADS = 256
+"""Threads of a block, each of which moves one element."""
+TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "unsigned long long"}
+"""What elements are moved as, by their bytes."""
+
+
+def symbol(itemsize: int) -> str:
+    """The kernel for elements of so many bytes. Its parameters: the lowest element of the source and of the target; how
+    many elements lie from there on; the number of elements, and where the first one lies in both; and for each of RANK
+    axes, outermost first, its size and its strides in the source and the target, in elements."""
+    return f"gc_strided_copy_{itemsize}"
+
+
+def strided_copies() -> str:
+    """The text of all kernels."""
+    return PRELUDE + "".join(_kernel(itemsize, name) for itemsize, name in TYPES.items())
+
+
+def _kernel(itemsize: int, name: str) -> str:
+    axes = ", ".join(f"long long n{i}, long long s{i}, long long t{i}" for i in range(RANK))
+    steps = "".join(
+        f"  place = rest % n{i}; rest /= n{i}; from += place * s{i}; to += place * t{i};\n"
+        for i in reversed(range(RANK))
+    )
+    return (
+        f'extern "C" __global__ void __launch_bounds__({THREADS}) {symbol(itemsize)}(GC_IN({name}) source,'
+        f" GC_OUT({name}) target, long long sources, long long targets, long long n, long long from, long long to,"
+        f" {axes}) {{\n"
+        "  GC_EXTENT(source, sources);\n"
+        "  GC_EXTENT(target, targets);\n"
+        f"  long long rest = blockIdx.x * {THREADS}ll + threadIdx.x, place;\n"
+        "  if (rest >= n) return;\n"
+        f"{steps}"
+        "  target[to] = source[from];\n"
+        "}\n"
+    )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -247,6 +249,48 @@ def test_symbols_and_arguments_are_checked(device):
         device.launch(module.function("scale"), 1, 128, 0, [16, 16, 4])
     with pytest.raises(DeviceError, match="1025 threads"):
         device.launch(module.function("scale"), 1, 1025, 0, [16, 16, 4])
+
+
+LARGE_ARRAY = """
+extern "C" __global__ void scale(GC_IN(float) x, GC_OUT(float) y, long long n) {
+  GC_PRIVATE(float, kept, 8192);
+  for (int i = 0; i < 8192; ++i) kept[i] = x[threadIdx.x] * i;
+  gc_block_sync();
+  y[threadIdx.x] = kept[8191 - threadIdx.x];
+}
+"""
+
+
+def test_threads_have_room_for_large_arrays(device):
+    x = np.ones(64, np.float32)
+    assert np.array_equal(run(device, LARGE_ARRAY, "scale", 1, 64, x, 64), 8191 - np.arange(64))
+
+
+def test_threads_of_the_host_take_turns(device):
+    texts = [changed(SOFTMAX, "__builtin_expf(x[row + i] - m) / s", f"{i}.0f * s / s") for i in range(4)]
+    functions = [device.load(text).function("softmax") for text in texts]
+    x = on_device(device, np.ones((20, 100), np.float32))
+    results = [device.allocate(x.nbytes) for _ in texts]
+
+    def work(number):
+        for _ in range(5):
+            device.launch(functions[number], 20, 256, 0, [x.address, results[number].address, 100])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    for number, result in enumerate(results):
+        assert (from_device(device, result, np.empty(2000, np.float32)) == number).all()
+
+
+def test_a_child_after_fork_runs_kernels(device):
+    x = np.ones((5, 300), np.float32)
+    run(device, SOFTMAX, "softmax", 5, 256, x, 300)
+    child = os.fork()
+    if child == 0:
+        found = run(device, SOFTMAX, "softmax", 5, 256, x, 300)
+        os._exit(0 if np.allclose(found, 1 / 300) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert np.allclose(run(device, SOFTMAX, "softmax", 5, 256, x, 300), 1 / 300)
 
 
 # ---- traffic

@@ -40,7 +40,7 @@ gc_statistics gc_emu_statistics;
 namespace {
 
 constexpr int kWarp = 32, kMaxThreads = 1024, kMaxWarps = kMaxThreads / kWarp;
-constexpr size_t kStack = 64 << 10, kPage = 4096;
+constexpr size_t kStack = 256 << 10, kPage = 4096;
 constexpr size_t kRedZone = 256, kAlignment = 256;
 constexpr unsigned char kUnwritten = 0xff, kFence = 0xa5;  // The first is NaN, or -1, of every type.
 constexpr size_t kQuarantine = 64 << 20;                   // Bytes that stay unused for a while after they were freed.

@@ -119,7 +119,7 @@ class EmulatedEvent:
         """True."""
         return True
 
-    def milliseconds_since(self, earlier: EmulatedEvent) -> float:
+    def milliseconds_since(self, earlier: Any) -> float:
         """Time of this CPU."""
         return (self._time - earlier._time) / 1e6
 

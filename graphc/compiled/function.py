@@ -16,6 +16,7 @@ from graphc.base.mutation_epoch import EPOCH
 from graphc.compiled.bindings import Modules
 from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
+from graphc.compiled.machine import HOST, machine_named
 from graphc.compiled.number_places import MOST_ANSWERS, Fresh, Given, NumberPlaces
 from graphc.compiled.outside import Outside
 from graphc.compiled.plan import Plan
@@ -24,12 +25,12 @@ from graphc.compiled.recompile_warning import RecompileCount, argument_names
 from graphc.compiled.sized_traces import DimsOfCalls, SizedCall, SizedTrace, SizedTraces, keys_of, program_for
 from graphc.compiled.user_passes import passed
 from graphc.compiled.variant import Variant, Weights, not_native
-from graphc.compiler.compile import running_target
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import arrange
 from graphc.passes.precision import check_precision
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tensors.generator import drawn
+from graphc.tensors.placement import is_on_device, place_of
 from graphc.tensors.structure import Structure, check_static, flatten, shape_of
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import refresh
@@ -90,10 +91,9 @@ class Compiled:
         precision: str | None = None,
         freeze: bool = False,
         passes: Sequence[Pass] = (),
-        machine: str = "host",
+        machine: str = HOST,
         dims: Any = None,
     ):
-        running_target(machine)
         if not callable(target):
             raise ArgumentError(f"a module or a function can be compiled, not {type(target).__name__}")
         no_class("compile", target)
@@ -160,6 +160,7 @@ class Compiled:
             self._traces.clear()
         grad_enabled = is_grad_enabled()
         signature = [(t.dtype, shape_of(t), grad_enabled and refresh(t)._requires_grad) for t in leaves]
+        signature += [place_of(t._data) for t in leaves if is_on_device(t._data)]
         scope = module_path.scope() if self._draws else None
         place = scope and self._place(scope)
         shape, given = self._numbers.opened(structure)
@@ -348,7 +349,8 @@ def compile(
     freeze: bool = False,
     passes: Sequence[Pass] = (),
     tensors: Mapping[str, Tensor] | None = None,
-    target: str = "host",
+    target: str = HOST,
+    device: Any = None,
     dims: Any = None,
 ) -> Any:
     """A callable that computes what ``model``, a module, function or graph, does, as native code.
@@ -378,6 +380,11 @@ def compile(
     which this one must have the instructions: ``sse2``, ``avx2``, ``avx512`` (x86-64), ``neon`` (aarch64); CompileError
     otherwise.
 
+    ``device`` is where it runs besides the CPU: ``cuda``, ``cuda:1``, or ``cuda-emu``, which executes the code for GPUs
+    on the CPU. Without it that is where parameters, buffers and arguments lie. Tensors of the host are taken and given
+    as well: they are copied to the device in each call, and results come back where all tensors are of the host.
+    DeviceError where there is no such device.
+
     ``dims`` names sizes of the arguments that differ from call to call, so that one trace serves all of them:
     ``dims={"x": (batch, time)}`` with ``batch = gc.Dim("batch", max=64)`` says what the first dimensions of argument
     ``x`` are. Arguments are meant by name or position (or a list of all in order), nested ones as they are nested;
@@ -393,8 +400,8 @@ def compile(
     ``tensors``, by path; without it those that were traced (``graph.bound``): the very tensors of that module, which
     are read and written as they are at each call. Raises ArgumentError where the graph has a param that is in neither.
     """
+    machine = machine_named(target, device)
     if model is None:
-        running_target(target)
-        options = {"precision": precision, "freeze": freeze, "passes": passes, "machine": target, "dims": dims}
+        options = {"precision": precision, "freeze": freeze, "passes": passes, "machine": machine, "dims": dims}
         return functools.partial(Compiled, **options)
-    return Compiled(as_callable(model, tensors), precision, freeze, passes, target, dims)
+    return Compiled(as_callable(model, tensors), precision, freeze, passes, machine, dims)

@@ -19,6 +19,7 @@ from graphc.compiled.bindings import Binding, Modules, Slot
 from graphc.compiled.function import no_class
 from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
+from graphc.compiled.machine import HOST, machine_named, machine_of
 from graphc.compiled.number_places import MOST_ANSWERS, Fresh, Given, GivenNumbers, NumberPlaces
 from graphc.compiled.outside import Outside
 from graphc.compiled.program_table import ProgramTable, trim
@@ -36,7 +37,6 @@ from graphc.compiled.sized_traces import (
 )
 from graphc.compiled.user_passes import passed
 from graphc.compiled.variant import BoundProgram, bound_values, build, no_hooks
-from graphc.compiler.compile import running_target
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Value, input_path
 from graphc.ir.op import Trait
@@ -49,6 +49,7 @@ from graphc.passes.base import Pass
 from graphc.passes.pipeline import arrange
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled, is_inference_mode_enabled, no_grad
 from graphc.tape.hooks import call_hook
+from graphc.tensors.placement import on_host
 from graphc.tensors.structure import (
     LEAF,
     Branch,
@@ -184,7 +185,8 @@ class _Program:
         """Arrays of them."""
         self.hyper = self._append_update(step.optimizer, graph, parameters)
         self.graph = graph
-        self.program = build(graph, step.passes.pipeline, step.target)
+        self.machine = machine_of(step.target, (slot.tensor() for slot in slots.values()))
+        self.program = build(graph, step.passes.pipeline, self.machine)
         order = [v.node.attrs["path"] for v in bound_values(graph, self.program)]
         written = {n.operands[0].node.attrs["path"] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
         self.binding = Binding([slots[p] for p in order], [p in written for p in order])
@@ -302,7 +304,7 @@ class _Program:
 
 
 def _array(value: Any, dtype: np.dtype) -> np.ndarray:
-    return np.asarray(value._data if isinstance(value, Tensor) else value, dtype)
+    return np.asarray(on_host(value._data) if isinstance(value, Tensor) else value, dtype)
 
 
 def _state_path(argument: Value, name: str) -> str:
@@ -382,10 +384,9 @@ class CompiledStep:
         loss: Callable[..., Any],
         optimizer: Any,
         passes: Sequence[Pass] = (),
-        target: str = "host",
+        target: str = HOST,
         dims: Any = None,
     ):
-        running_target(target)
         if not callable(model) or not callable(loss):
             raise ArgumentError("compile_step takes a model, a callable loss, and an optimizer")
         for value in (model, loss):
@@ -559,7 +560,8 @@ def compile_step(
     optimizer: Any,
     *,
     passes: Sequence[Pass] = (),
-    target: str = "host",
+    target: str = HOST,
+    device: Any = None,
     dims: Any = None,
 ) -> CompiledStep:
     """A callable ``step(x, y)`` that runs forward, ``loss(output, y)``, backward and the optimizer's update as one
@@ -572,7 +574,9 @@ def compile_step(
 
     The model may be a graph, bound to the tensors that were traced, and ``passes`` are graph passes of one's own: both
     as ``compile`` takes them. Those without ``after`` see forward pass and loss, before gradients; others the whole
-    step. ``target`` is what the code is made for, as for ``compile``, and ``dims`` names sizes of ``x`` and ``y`` as it
-    does there, by the names that model and loss have for them: one trace serves the shorter last batch, too.
+    step. ``target`` is what the code is made for, and ``device`` where it runs, as for ``compile``: of a model on a
+    device the whole step is done there, and nothing but the results comes to the host. ``dims`` names sizes of ``x``
+    and ``y`` as it does there, by the names that model and loss have for them: one trace serves the shorter last batch,
+    too.
     """
-    return CompiledStep(as_callable(model), loss, optimizer, passes, target, dims)
+    return CompiledStep(as_callable(model), loss, optimizer, passes, machine_named(target, device), dims)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from graphc.compiler.compile import running_target
+from graphc.compiled.machine import target_for
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import optimize
 from graphc.tracing.trace import Traced
@@ -16,7 +16,7 @@ def passed(traced: Traced, passes: Sequence[Pass], target: str = "host") -> Trac
     of ``target``."""
     if not passes:
         return traced
-    graph = optimize(traced.graph, passes, running_target(target).costs)
+    graph = optimize(traced.graph, passes, target_for(target).costs)
     now = dict(zip(traced.graph.inputs, graph.inputs, strict=True))
     return replace(
         traced,

@@ -17,12 +17,12 @@ from graphc.compiled.bindings import (
     NarrowBinding,
     PrepackedBinding,
 )
+from graphc.compiled.machine import HOST, compile_on, is_device, load_on, machine_of, target_for
 from graphc.compiled.number_places import GivenNumbers
 from graphc.compiled.outside import Outside
 from graphc.compiled.plan import Plan, plan_of
 from graphc.compiled.sized_traces import Sizes, structure_at, value_at
 from graphc.compiler.cache import Entry
-from graphc.compiler.compile import compile_graph, load_compiled, running_target
 from graphc.compiler.freeze import freeze, watch
 from graphc.compiler.native_call import native
 from graphc.eager.record import Snapshot
@@ -37,6 +37,7 @@ from graphc.runtime.call import Executable
 from graphc.runtime.fast_call import REUSE_FROM, Gate
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.node import Edge, Node, freed
+from graphc.tensors.placement import is_on_device, on_host
 from graphc.tensors.structure import Leaf, given_for, shape_of, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, is_counted
@@ -45,9 +46,9 @@ from graphc.tracing.identity import check_apart
 from graphc.tracing.trace import Traced
 
 
-def build(graph: Graph, passes: Sequence[Pass] = PIPELINE, target: str = "host") -> Executable:
-    """Native code for a graph, loaded."""
-    return load_compiled(compile_graph(graph, target=running_target(target), passes=passes))
+def build(graph: Graph, passes: Sequence[Pass] = PIPELINE, machine: str = HOST) -> Executable:
+    """Code for a graph, loaded where it runs."""
+    return load_on(compile_on(graph, machine, passes), machine)
 
 
 def bound_values(graph: Graph, program: Executable) -> list[Value]:
@@ -118,6 +119,8 @@ class BoundProgram:
         """Whether the native callable returns the one output itself, not a list."""
         self._native: tuple[Any, Callable[..., Any]] = (None, not_native)
         self._gate = Gate() if any(spec.written for spec in program.bound) else None
+        self.on_device = not isinstance(program, Executable)
+        """Whether it runs on another device than the CPU."""
 
     @property
     def nbytes(self) -> int:
@@ -131,6 +134,8 @@ class BoundProgram:
         """The native callable for the arrays of the binding as they are; it returns None where it does nothing."""
         bound = self.binding.arrays()
         source, call = self._native
+        if self.on_device:
+            return not_native
         if source is not bound:
             kind = None if self.single else list
             call = native(self.program, bound, not_native, kind, self._gate, self._words, apart=True)
@@ -193,6 +198,7 @@ class Variant:
         self.assumptions = traced.assumptions
         self._effects = traced.effects
         self._slots, self._written = outside.slots, outside.written
+        self._machine = machine_of(machine, [*leaves, *(slot.tensor() for slot in self._slots.values())])
         self.differentiable = traced.differentiable if is_grad_enabled() else (False,) * len(self.output_types)
         if any(self.differentiable):
             no_hooks(name, traced)
@@ -209,24 +215,24 @@ class Variant:
     def _build_forward(self, graph: Graph) -> None:
         self._made: dict[str, tuple[str, Maker]] = {}
         """By path of a param of the program: the path of what it is made of, and how."""
-        target = running_target(self._machine)
+        target = target_for(self._machine)
         if self.weights.freeze:
             # NOTE: a tensor that is neither parameter nor buffer stays as it is where it can be written to unseen.
             free = {p for p, slot in self._slots.items() if not slot.is_member and not is_counted(slot.tensor())}
             frozen = [path for path, written in self._written.items() if not written and path not in free]
             self.account.always += (Frozen(self._slots[path] for path in frozen),)
-            graph = freeze(graph, {path: self._slots[path].tensor()._data.copy() for path in frozen})
+            graph = freeze(graph, {path: np.array(on_host(self._slots[path].tensor()._data)) for path in frozen})
         if self.weights.precision is not None:
             narrowed = narrow_weights(optimize(graph, self._passes, target.costs), self.weights.precision)
             graph, self._made = narrowed.graph, narrowed.params
             self._passes = PIPELINE  # what they do is in the graph
-        if self.weights.watched and not any(self.differentiable):
+        if self.weights.watched and not any(self.differentiable) and not is_device(self._machine):
             counted = {path for path, slot in self._slots.items() if is_counted(slot.tensor())}
             made = {path for path, (source, _) in self._made.items() if source in counted}
             if len(made) == len(self._made):
                 graph = watch(graph, (counted - self._made.keys()) | made)
-        compiled = compile_graph(graph, target=target, passes=self._passes)
-        self.program = load_compiled(compiled)
+        compiled = compile_on(graph, self._machine, self._passes)
+        self.program = load_on(compiled, self._machine)
         self.binding = self._binding(compiled.prepacking)
         self.calls = BoundProgram(
             self.program, self.binding, self.account.words, self.single and len(graph.outputs) == 1
@@ -235,7 +241,7 @@ class Variant:
     def _binding(self, prepacking: Entry | None) -> Binding:
         paths = [spec.path for spec in self.program.bound]
         if prepacking is not None:
-            return self._prepacked_binding(paths, load_compiled(prepacking))
+            return self._prepacked_binding(paths, load_on(prepacking, self._machine))
         sources = [self._made[p][0] if p in self._made else p for p in paths]
         slots, written = [self._slots[p] for p in sources], [self._written[p] for p in sources]
         if not self._made:
@@ -295,7 +301,11 @@ class Variant:
 
     def holds(self) -> bool:
         """Whether the world outside is as it was when the graph was made, but for the content of tensors."""
-        return self.binding.holds() and self.account.holds()
+        return self.binding.holds() and self.account.holds() and self._is_where_tensors_are()
+
+    def _is_where_tensors_are(self) -> bool:
+        """Whether a program of the CPU is asked for nothing that lies on another device."""
+        return is_device(self._machine) or not any([is_on_device(array) for array in self.binding.arrays()])
 
     def why(self) -> list[str]:
         """What of it has changed."""

@@ -1,0 +1,66 @@
+"""Where compiled code runs, by one name: a CPU (``host``, ``avx2``), or a device (``cuda:0``, ``cuda-emu``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from graphc.base.device import KINDS, device
+from graphc.base.errors import ArgumentError
+from graphc.codegen.machine.target import Target
+from graphc.compiler.cache import Entry
+from graphc.compiler.compile import CompiledGraph, compile_graph, load_compiled, running_target
+from graphc.compiler.device import compile_graph_for, load_on_device, target_of
+from graphc.ir.graph.graph import Graph
+from graphc.passes.base import Pass
+from graphc.passes.pipeline import PIPELINE
+from graphc.runtime.devices import device_named
+from graphc.tensors.placement import is_on_device, place_of
+
+HOST = "host"
+
+
+def machine_named(target: str, place: Any) -> str:
+    """The name of the machine for the arguments ``target`` and ``device`` of a compile; raises ArgumentError where both
+    are given or the device is none, DeviceError where it cannot be used, CompileError for a wrong target."""
+    if place is None or device(place).type == "cpu":
+        running_target(target)
+        return target
+    if target != HOST:
+        raise ArgumentError(f"target={target!r} is a CPU, and device={str(place)!r} none", remedy="one of the two")
+    found = str(device(place))
+    device_named(found)
+    return found
+
+
+def is_device(machine: str) -> bool:
+    """Whether it is no CPU."""
+    return isinstance(machine, str) and machine.partition(":")[0] in KINDS[1:]
+
+
+def target_for(machine: str) -> Target:
+    """What code is made for; raises what ``running_target`` and ``device_named`` do."""
+    return target_of(device_named(machine)) if is_device(machine) else running_target(machine)
+
+
+def compile_on(graph: Graph, machine: str, passes: Sequence[Pass] = PIPELINE) -> CompiledGraph:
+    """Code for a graph."""
+    if is_device(machine):
+        return compile_graph_for(graph, device_named(machine), passes)
+    return compile_graph(graph, target=running_target(machine), passes=passes)
+
+
+def load_on(compiled: Entry, machine: str) -> Any:
+    """The program of that code: an Executable, or a DeviceExecutable, which is called in the same way."""
+    return load_on_device(compiled, device_named(machine)) if is_device(machine) else load_compiled(compiled)
+
+
+def machine_of(machine: str, tensors: Iterable[Any]) -> str:
+    """The machine, or where none was asked for the device on which some of the tensors lie. Raises ArgumentError where
+    they lie on several."""
+    if machine != HOST:
+        return machine
+    found = {str(place_of(t._data)) for t in tensors if is_on_device(t._data)}
+    if len(found) > 1:
+        raise ArgumentError(f"tensors lie on {' and '.join(sorted(found))}", remedy="tensor.to(device)")
+    return found.pop() if found else machine

@@ -55,7 +55,7 @@ class DevicePlacement:
         found = self._programs.get(key)
         if found is None:
             with self._lock:
-                found = self._programs.get(key) or compile_for_device(_graph(op, attrs, arrays), where)
+                found = self._programs.get(key) or compile_for_device(_graph(op, attrs, arrays), where, records=False)
                 if len(self._programs) >= KEPT:
                     self._programs.pop(next(iter(self._programs)))
                 self._programs[key] = found

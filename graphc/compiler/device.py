@@ -39,11 +39,13 @@ ENTRY = "cuda"
 """What manifests of such programs have in place of the symbol of an entry."""
 
 
-def compile_for_device(graph: Graph, device: str | Device, passes: Sequence[Pass] = PIPELINE) -> DeviceExecutable:
-    """A graph, which is not changed, as a program on a device, or on that of a name. Raises CompileError for a device
-    of whose kind there is no target, and what ``device_named`` does."""
+def compile_for_device(
+    graph: Graph, device: str | Device, passes: Sequence[Pass] = PIPELINE, records: bool = True
+) -> DeviceExecutable:
+    """A graph, which is not changed, as a program on a device, or on that of a name; ``records`` as DeviceExecutable
+    takes it. Raises CompileError for a device of whose kind there is no target, and what ``device_named`` does."""
     found = device_named(device) if isinstance(device, str) else device
-    return load_on_device(compile_graph_for(graph, found, passes), found)
+    return load_on_device(compile_graph_for(graph, found, passes), found, records)
 
 
 def compile_graph_for(graph: Graph, device: Device, passes: Sequence[Pass] = PIPELINE) -> CompiledGraph:
@@ -76,12 +78,12 @@ def target_of(device: Device) -> Target:
     return target
 
 
-def load_on_device(compiled: cache.Entry, device: Device) -> DeviceExecutable:
+def load_on_device(compiled: cache.Entry, device: Device, records: bool = True) -> DeviceExecutable:
     """Loads the code onto its device."""
     if compiled.on_device is None:
         raise CompileError(f"{compiled.manifest.name} was compiled for the CPU, not for {device.name}")
     code = compiled.on_device.text if device.takes == "text" else compiled.object
-    program = DeviceExecutable(compiled.on_device.plan, device, device.load(code), compiled.constants)
+    program = DeviceExecutable(compiled.on_device.plan, device, device.load(code), compiled.constants, records)
     if program.status_slot >= 0 and isinstance(compiled, CompiledGraph) and compiled.stages.has_graph:
         checks = checks_of(compiled.stages.traced)
         program.explain = Refusals(lambda: checks)

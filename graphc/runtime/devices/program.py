@@ -122,8 +122,9 @@ class DeviceExecutable(Checks):
     takes = (DeviceArray, np.ndarray, np.generic)
     taken = "an array of its device or a NumPy array"
 
-    def __init__(self, plan: DevicePlan, device: Device, module: Module, constants: np.ndarray):
-        """``constants`` is the constant block as bytes. Raises ArtifactError when it does not fit the plan."""
+    def __init__(self, plan: DevicePlan, device: Device, module: Module, constants: np.ndarray, records: bool = True):
+        """``constants`` is the constant block as bytes. With ``records`` calls on the same memory are recorded, which
+        takes memory for inputs and outputs. Raises ArtifactError when the constants do not fit the plan."""
         super().__init__(plan.manifest)
         if constants.nbytes != self.manifest.constants:
             raise ArtifactError(
@@ -148,6 +149,7 @@ class DeviceExecutable(Checks):
         self._bound = Bound()
         self._mirrors: dict[int, DeviceArray] = {}
         """Memory for params and states that lie on the host, by position."""
+        self._records = records
         self.replays = 0
         """How many calls have replayed a recording."""
 
@@ -218,7 +220,7 @@ class DeviceExecutable(Checks):
         if key != sized.key:
             sized.key, sized.calls, sized.recording = key, 0, None
         sized.calls += 1
-        if sized.recording is None and sized.calls >= RECORD_AT and sized.is_worth_recording:
+        if self._records and sized.recording is None and sized.calls >= RECORD_AT and sized.is_worth_recording:
             sized.recording = self._record(sized, addresses, arena)
         if sized.recording is not None:
             return self._replay(sized, sized.recording, arrays, results, inputs)

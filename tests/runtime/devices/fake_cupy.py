@@ -1,10 +1,13 @@
-"""A module in the place of cupy whose memory is the host's and whose driver writes down what it is asked for."""
+"""Modules in the place of cupy whose memory is the host's: one writes down what it is asked for, one does it, too."""
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
+
+from graphc.runtime.devices.emulated import EmulatedDevice
 
 H200 = {
     **{"name": b"NVIDIA H200", "major": 9, "minor": 0, "multiProcessorCount": 132, "totalGlobalMem": 150 << 30},
@@ -104,6 +107,15 @@ class FakeCupy:
         self.calls.append(("launch", function, tuple(geometry), shared, stream, tuple(words)))
         assert extra == 0
 
+    def begin(self, stream: int) -> None:
+        """Work on a stream is recorded."""
+        self.calls.append(("begin", stream))
+
+    def end(self, stream: int) -> Any:
+        """What launches what was recorded."""
+        self.calls.append(("end", stream))
+        return lambda where: self.calls.append(("graph", where.ptr))
+
     def _device_class(fake) -> Any:
         class Device:
             def __init__(self, index: int):
@@ -140,18 +152,17 @@ class FakeCupy:
                 return event or SimpleNamespace(done=True, synchronize=lambda: None)
 
             def begin_capture(self) -> None:
-                fake.calls.append(("begin", self.ptr))
+                fake.begin(self.ptr)
 
             def end_capture(self) -> Any:
-                fake.calls.append(("end", self.ptr))
-                return SimpleNamespace(launch=lambda stream: fake.calls.append(("graph", stream.ptr)))
+                return SimpleNamespace(launch=fake.end(self.ptr))
 
         return Stream
 
     def _module_class(fake) -> Any:
         class Module:
             def load(self, code: bytes) -> None:
-                if not code.startswith(b"cubin"):
+                if not code.startswith((b"cubin", b"\x7fELF")):
                     raise DriverError(209, "CUDA_ERROR_NO_BINARY_FOR_GPU")
                 fake.calls.append(("load", code, fake.device))
 
@@ -159,5 +170,63 @@ class FakeCupy:
                 if symbol not in fake.symbols:
                     raise DriverError(500, "CUDA_ERROR_NOT_FOUND: named symbol not found")
                 return SimpleNamespace(ptr=fake.symbols[symbol])
+
+        return Module
+
+
+CODE = b"cubin"
+"""How the code of an ExecutingCupy begins: CUDA C follows."""
+
+
+class ExecutingCupy(FakeCupy):
+    """Executes kernels as the emulated device does. Work on a stream that records is done when that is launched."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.emulated = EmulatedDevice()
+        self.functions: list[Any] = []
+        """By handle."""
+        self.recorded: dict[int, list[Callable[[], None]]] = {}
+
+    def work(self, stream: int, step: Callable[[], None]) -> None:
+        """Does it, or records it."""
+        if stream in self.recorded:
+            self.recorded[stream].append(step)
+        else:
+            step()
+
+    def begin(self, stream: int) -> None:
+        self.recorded[stream] = []
+
+    def end(self, stream: int) -> Any:
+        steps = self.recorded.pop(stream)
+        return lambda where: [step() for step in steps]
+
+    def _alloc(self, nbytes: int) -> Any:
+        memory = self.emulated.allocate(nbytes)
+        return SimpleNamespace(ptr=memory.address, memory=memory)
+
+    def _memcpy(self, destination: int, source: int, size: int, kind: int, stream: int) -> None:
+        self.work(stream, lambda: ctypes.memmove(destination, source, size) and None)
+
+    def _memset(self, address: int, value: int, size: int, stream: int) -> None:
+        self.work(stream, lambda: ctypes.memset(address, value, size) and None)
+
+    def _launch(self, function: int, *rest: int) -> None:
+        grid, _, _, threads, _, _, shared, stream, parameters, _ = rest
+        kernel = self.functions[function]
+        pointers = (ctypes.c_void_p * len(kernel.parameters)).from_address(parameters)
+        words = [ctypes.c_longlong.from_address(p).value for p in pointers if p]
+        self.calls.append(("launch", kernel.symbol, stream))
+        self.work(stream, lambda: self.emulated.launch(kernel, grid, threads, shared, words))
+
+    def _module_class(fake) -> Any:
+        class Module:
+            def load(self, code: bytes) -> None:
+                self.module = fake.emulated.load(code.removeprefix(CODE).decode())
+
+            def get_function(self, symbol: str) -> Any:
+                fake.functions.append(self.module.function(symbol))
+                return SimpleNamespace(ptr=len(fake.functions) - 1)
 
         return Module

@@ -12,11 +12,13 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from math import prod
 from typing import Any
 
 from benchmarks.workloads import WORKLOADS
-from graphc.codegen.schedule.estimate.kernel_facts import count_flops, kernel_facts
-from graphc.ir.kernel.statements import Call, Program
+from graphc.base.size import hint
+from graphc.codegen.schedule.estimate.kernel_facts import kernel_facts
+from graphc.ir.kernel.statements import Call, Kernel, Let, Store, Update, walk
 from tools.cuda.programs import DeviceProgram, workload_programs
 from tools.progress import progress_bar
 
@@ -52,6 +54,8 @@ class Ceilings:
 
 
 H200 = Ceilings()
+_ARITHMETIC = dict.fromkeys(("add", "sub", "mul", "weigh", "div", "sqrt", "min", "max", "neg", "abs"), 1) | {"fma": 2}
+"""Operations on floats that count, and as how many."""
 
 
 @dataclass
@@ -90,21 +94,39 @@ def sheet_of(found: DeviceProgram, ceilings: Ceilings = H200, tf32: bool = False
             line = lines[call.kernel] = Line(
                 call.kernel, kind, ", ".join(found.program.kernel(call.kernel).origin[-1:])
             )
-        _add(line, found.program, call, ceilings, tf32)
+        _add(line, found, call, ceilings, tf32)
     return Sheet(found.name, sorted(lines.values(), key=lambda x: -x.seconds))
 
 
-def _add(line: Line, program: Program, call: Call, ceilings: Ceilings, tf32: bool) -> None:
-    kernel = program.kernel(call.kernel)
+def _add(line: Line, found: DeviceProgram, call: Call, ceilings: Ceilings, tf32: bool) -> None:
+    kernel = found.program.kernel(call.kernel)
     facts = kernel_facts(kernel)
-    nbytes, flops = facts.read + facts.written, count_flops(kernel)
+    product = found.products.get(call.kernel)
+    nbytes, flops = facts.read + facts.written, operations_of(kernel) if product is None else multiply_adds(product)
     floats = [b.dtype.name for b in kernel.arguments if b.dtype.kind == "f"]
     dtype = max(floats, key=lambda name: name == "f64", default="f32")
     rate = ceilings.rate(dtype, line.kind == "product", tf32)
-    line.launches += call.runs
+    line.launches += call.runs * (1 if product is None else prod(map(hint, product.loops)))
     line.bytes += call.runs * nbytes
     line.flops += call.runs * flops
     line.seconds += call.runs * max(nbytes / ceilings.copy, flops / rate, ceilings.kernel)
+
+
+def operations_of(kernel: Kernel) -> int:
+    """Arithmetic on floats in one run, each statement once for each iteration of all loops around it."""
+    total = 0
+    for stmt, loops in walk(kernel.body):
+        weight = int(isinstance(stmt, Update) or (isinstance(stmt, Store) and bool(stmt.combine)))
+        if isinstance(stmt, Let) and stmt.dtype.kind == "f":
+            weight = _ARITHMETIC.get(stmt.op, 0)
+        if weight:
+            total += weight * prod(hint(loop.axis.extent) for loop in loops)
+    return total
+
+
+def multiply_adds(product: Any) -> int:
+    """Operations of a product of the library: two for each multiply-add."""
+    return 2 * prod(hint(n) for n in (product.m, product.n, product.k, product.batch, *product.loops))
 
 
 def format_sheets(sheets: Iterable[Sheet], ceilings: Ceilings = H200) -> str:

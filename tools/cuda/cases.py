@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import graphc
+from benchmarks.workloads import WORKLOADS
 from graphc.base.errors import GraphcError
 from graphc.compiled.model_file import snapshot
 from graphc.compiled.op_check import array_type, is_differentiable, sample_graph
@@ -23,9 +25,12 @@ from tests.end_to_end.seeded_graphs import seeded_call
 from tests.families.test_families import FAMILIES, Family
 from tests.passes import test_named_dims as named
 from tools.cases import step_graph
+from tools.cuda.programs import workload_graph
 
 KINDS = ("ops", "families", "random", "named")
-"""Names of the kinds of cases."""
+"""Names of the kinds of cases that are compared unless others are asked for."""
+WORKLOADS_KIND = "workloads"
+"""The benchmark models: large, and slow where they are emulated."""
 RANDOM_GRAPHS = 300
 """Random graphs of a full run."""
 MOST_SIZES = 4
@@ -71,7 +76,9 @@ def cases(kinds: Sequence[str], seed: int = 0, count: int | None = None, seeds: 
 
 def named_cases(names: Sequence[str]) -> list[Case]:
     """The cases of these names, of all kinds; raises KeyError for an unknown one."""
-    made = {name: make for kind in KINDS if kind != "random" for name, make in _makers(kind, range(0))}
+    made = {
+        name: make for kind in (*KINDS, WORKLOADS_KIND) if kind != "random" for name, make in _makers(kind, range(0))
+    }
     found = [_random(int(n.partition("/")[2])) if n.startswith("random/") else made[n]() for n in names]
     return [case for case in found if case is not None]
 
@@ -81,6 +88,9 @@ def _makers(kind: str, seeds: range) -> Iterator[tuple[str, Make]]:
         yield from _ops()
     elif kind == "families":
         yield from _families()
+    elif kind == WORKLOADS_KIND:
+        for name in WORKLOADS:
+            yield f"workload/{name}", lambda name=name: _workload(name)
     elif kind == "named":
         for path in named.FILES:
             yield f"named/{path.stem}", lambda path=path: _named(path)
@@ -180,6 +190,29 @@ def _state(path: str, value: Value, state: dict[str, np.ndarray]) -> np.ndarray:
     known = next((state[p] for p in (path, path.partition(".")[2]) if p in state), None)
     fits = known is not None and known.shape == value.shape
     return np.array(known) if known is not None and fits else np.zeros(value.shape, value.dtype.numpy)
+
+
+def _workload(name: str) -> Case:
+    """A benchmark model, or a step of its training, with random parameters."""
+    graph, given = workload_graph(WORKLOADS[name]), iter(WORKLOADS[name].draw_inputs())
+    random = np.random.default_rng(0)
+    arguments = []
+    for value in graph.inputs:
+        if input_class(value) == "input":
+            fallback = np.full(value.shape, 0.01, value.dtype.numpy)
+            arguments.append(np.array(next(given, fallback)).astype(value.dtype.numpy).reshape(value.shape))
+        elif value.dtype.kind == "f":
+            arguments.append(_weights(random, value))
+        else:
+            arguments.append(np.zeros(value.shape, value.dtype.numpy))
+    return Case(f"workload/{name}", graph, (tuple(arguments),), growth=256.0)
+
+
+def _weights(random: np.random.Generator, value: Value) -> np.ndarray:
+    """Numbers of such a size that products of them stay around 1; variances are positive."""
+    spread = 1 / math.sqrt(max(1, math.prod(value.shape[1:])))
+    array = random.standard_normal(value.shape) * spread
+    return np.asarray(np.abs(array) + 0.5 if "var" in input_path(value) else array, value.dtype.numpy)
 
 
 # ---- random graphs and named dimensions

@@ -39,7 +39,7 @@ class Outcome:
     kind: str
     detail: str = ""
     worst: float = 0.0
-    """The largest difference of all results, in units of what is allowed."""
+    """The largest difference of all results, in units of the largest element of each."""
 
 
 class Compiled:
@@ -135,10 +135,9 @@ def compare(name: str, found: list[Results], wanted: list[Results], growth: floa
             if (a.dtype, a.shape) != (b.dtype, b.shape):
                 what = f"{a.dtype}{list(a.shape)}, not {b.dtype}{list(b.shape)}"
                 return Outcome(name, DIFFERENT, f"call {call}, result {number} is {what}", inf)
-            distance = distance_of(a, b) / growth
-            worst = max(worst, distance)
-            if not distance <= 1:
-                return Outcome(name, DIFFERENT, f"call {call}, result {number}: {_first(a, b)}", distance)
+            worst = max(worst, relative(a, b))
+            if not distance_of(a, b) <= growth:
+                return Outcome(name, DIFFERENT, f"call {call}, result {number}: {_first(a, b)}", worst)
     return Outcome(name, EQUAL, "", worst)
 
 
@@ -155,6 +154,15 @@ def distance_of(found: np.ndarray, wanted: np.ndarray) -> float:
         allowed = unit * np.maximum(max(scale, 1.0), ELEMENT * np.abs(np.where(np.isfinite(b), b, 0.0)))
         ratio = np.where(np.isfinite(apart), apart / allowed, inf)
     return float(ratio.max(initial=0.0))
+
+
+def relative(found: np.ndarray, wanted: np.ndarray) -> float:
+    """The largest difference of finite elements, in units of the largest of them."""
+    a, b = found.astype(np.float64), wanted.astype(np.float64)
+    finite = np.isfinite(a) & np.isfinite(b)
+    a, b = np.where(finite, a, 0.0), np.where(finite, b, 0.0)
+    apart, scale = np.abs(a - b), np.abs(b)
+    return float(apart.max(initial=0.0)) / max(float(scale.max(initial=0.0)), 1e-30)
 
 
 def _first(found: np.ndarray, wanted: np.ndarray) -> str:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from tools.cuda.cases import KINDS, RANDOM_GRAPHS, Case, cases, named_cases
+from tools.cuda.cases import KINDS, RANDOM_GRAPHS, WORKLOADS_KIND, Case, cases, named_cases
 from tools.cuda.runs import DIFFERENT, FAILED, Outcome, compile_all, judged
 from tools.nets.run import own_cache
 from tools.progress import progress_bar
@@ -28,7 +28,9 @@ def arguments() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = argparse.ArgumentParser("python -m tools.nets.cuda", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--device", default="cuda-emu", help="cuda-emu (the default), cuda, cuda:1")
-    parser.add_argument("--kind", action="append", choices=KINDS, help="again for several (all)")
+    parser.add_argument(
+        "--kind", action="append", choices=(*KINDS, WORKLOADS_KIND), help=f"again for several ({', '.join(KINDS)})"
+    )
     parser.add_argument("--count", type=int, help="so many cases of each kind, drawn by the seed (all)")
     parser.add_argument(
         "--seed", type=int, default=0, help=f"seed s has the random graphs from {RANDOM_GRAPHS} s on (0)"
@@ -75,7 +77,8 @@ def compare_cases(found: Sequence[Case], device: str, batch: int, seconds: float
 
 
 def summarize(outcomes: Sequence[Outcome], asked: int, seconds: float) -> dict[str, Any]:
-    """Counts by kind of case and outcome, the bad ones, and the largest difference of the good ones."""
+    """Counts by kind of case and outcome, the bad ones, and the largest difference of the good ones, in units of the
+    largest element of a result."""
     counts: dict[str, Counter[str]] = {}
     worst: dict[str, float] = {}
     for outcome in outcomes:
@@ -111,7 +114,7 @@ def _print(summary: dict[str, Any], as_json: bool) -> None:
     print(f"{summary['device']}: {summary['cases']} of {summary['asked']} cases in {summary['seconds']} s")
     for kind, counts in summary["outcomes"].items():
         text = ", ".join(f"{n} {o}" for o, n in counts.items())
-        print(f"  {kind:18} {text}; largest difference {summary['worst'].get(kind, 0.0):.2f} of what rounding allows")
+        print(f"  {kind:18} {text}; largest difference {summary['worst'].get(kind, 0.0):.1e}")
     for case, detail in list(summary["bad"].items())[:SHOWN]:
         print(f"  {case}: {(detail.splitlines() or [''])[0]}")
     if len(summary["bad"]) > SHOWN:

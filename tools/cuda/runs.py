@@ -39,7 +39,7 @@ class Outcome:
     kind: str
     detail: str = ""
     worst: float = 0.0
-    """The largest difference of all results, in units of the largest element of each."""
+    """The largest difference of all results of a call, in units of the largest element of all."""
 
 
 class Compiled:
@@ -131,11 +131,12 @@ def compare(name: str, found: list[Results], wanted: list[Results], growth: floa
     for call, (these, those) in enumerate(zip(found, wanted, strict=True)):
         if len(these) != len(those):
             return Outcome(name, DIFFERENT, f"call {call}: {len(these)} results, not {len(those)}", inf)
+        scale = max([largest(b) for b in those if b.dtype.kind == "f"], default=0.0) or 1.0
         for number, (a, b) in enumerate(zip(these, those, strict=True)):
             if (a.dtype, a.shape) != (b.dtype, b.shape):
                 what = f"{a.dtype}{list(a.shape)}, not {b.dtype}{list(b.shape)}"
                 return Outcome(name, DIFFERENT, f"call {call}, result {number} is {what}", inf)
-            worst = max(worst, relative(a, b))
+            worst = max(worst, apart(a, b) / scale)
             if not distance_of(a, b) <= growth:
                 return Outcome(name, DIFFERENT, f"call {call}, result {number}: {_first(a, b)}", worst)
     return Outcome(name, EQUAL, "", worst)
@@ -150,19 +151,21 @@ def distance_of(found: np.ndarray, wanted: np.ndarray) -> float:
     with np.errstate(all="ignore"):
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         apart = np.where(same, 0.0, np.abs(a - b))
-        scale = float(np.abs(b[np.isfinite(b)]).max(initial=0.0))
+        scale = largest(b)
         allowed = unit * np.maximum(max(scale, 1.0), ELEMENT * np.abs(np.where(np.isfinite(b), b, 0.0)))
         ratio = np.where(np.isfinite(apart), apart / allowed, inf)
     return float(ratio.max(initial=0.0))
 
 
-def relative(found: np.ndarray, wanted: np.ndarray) -> float:
-    """The largest difference of finite elements, in units of the largest of them."""
-    a, b = found.astype(np.float64), wanted.astype(np.float64)
-    finite = np.isfinite(a) & np.isfinite(b)
-    a, b = np.where(finite, a, 0.0), np.where(finite, b, 0.0)
-    apart, scale = np.abs(a - b), np.abs(b)
-    return float(apart.max(initial=0.0)) / max(float(scale.max(initial=0.0)), 1e-30)
+def largest(array: np.ndarray) -> float:
+    """The magnitude of the largest finite element."""
+    return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
+
+
+def apart(found: np.ndarray, wanted: np.ndarray) -> float:
+    """The largest difference of elements that are finite in both."""
+    both = np.isfinite(found) & np.isfinite(wanted)
+    return float(np.abs(found[both].astype(np.float64) - wanted[both].astype(np.float64)).max(initial=0.0))
 
 
 def _first(found: np.ndarray, wanted: np.ndarray) -> str:

@@ -78,7 +78,7 @@ def compare_cases(found: Sequence[Case], device: str, batch: int, seconds: float
 
 def summarize(outcomes: Sequence[Outcome], asked: int, seconds: float) -> dict[str, Any]:
     """Counts by kind of case and outcome, the bad ones, and the largest difference of the good ones, in units of the
-    largest element of a result."""
+    largest element of the results of its call."""
     counts: dict[str, Counter[str]] = {}
     worst: dict[str, float] = {}
     for outcome in outcomes:

@@ -14,6 +14,7 @@ import pytest
 
 from graphc.compiled import function
 from graphc.ir.op import REGISTRY
+from graphc.runtime.devices import emulated_build
 from tools.device_check import reason_without
 
 os.environ["GRAPHC_CACHE"] = "off"
@@ -22,6 +23,13 @@ os.environ.setdefault("GRAPHC_EMULATOR", "orders,races")
 # Shells start what runs in the background with SIGINT ignored, and programs that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keeps what the C++ compiler made of kernels of emulated devices from one run to the next."""
+    if config.pluginmanager.has_plugin("cacheprovider"):
+        emulated_build.keep_in(Path(config.cache.mkdir("emulated")))  # type: ignore[union-attr]
+
 
 _COMPARES = re.compile(r"""^from tests\.\S*compare import|importorskip\("torch"\)""", re.MULTILINE)
 

@@ -110,7 +110,8 @@ def build(kernels: Iterable[KernelText]) -> None:
         launcher()
         folder = _folder()
         for path in sorted({_on_disk()[digest] for digest in wanted.keys() & _on_disk().keys()}):
-            _open(path)
+            with suppress(OSError):  # Another process may have removed it meanwhile.
+                _open(path)
         missing = [wanted[digest] for digest in sorted(wanted.keys() - _built.keys())]
         groups = _groups(missing)
         with ThreadPoolExecutor(max(1, min(len(groups), _cores()))) as pool:
@@ -261,10 +262,12 @@ def _open(path: Path, digests: Sequence[str] | None = None) -> None:
 
 @functools.cache
 def _folder() -> Path:
-    """Where libraries are kept: beside the cache of programs, or, without one, for the time of this process."""
+    """Where libraries are kept: where ``keep_in`` says, else beside the cache of programs, or, without one, in a folder
+    of this process."""
     options = config.read()
-    if options.cache:
-        folder = Path(os.path.expanduser(options.cache_dir)) / "emulated"
+    folder = Path(os.path.expanduser(options.cache_dir)) / "emulated" if options.cache else None
+    folder = _wanted[-1] if _wanted else folder
+    if folder is not None:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             status = os.lstat(folder)
@@ -275,6 +278,15 @@ def _folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="graphc-emulated-"))
     atexit.register(_remove, folder, os.getpid())
     return folder
+
+
+_wanted: list[Path] = []
+
+
+def keep_in(folder: Path) -> None:
+    """Has libraries kept in a folder whether or not programs are: they are found by all that their code depends on. To
+    be called before the first one is built."""
+    _wanted.append(folder)
 
 
 def _remove(folder: Path, process: int) -> None:

@@ -68,6 +68,14 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path):
     assert run(**kept) == run(**kept) == 2
 
 
+def test_libraries_are_kept_where_somebody_wants_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(emulated_build, "_wanted", [])
+    emulated_build.keep_in(tmp_path / "kept")
+    assert emulated_build._folder.__wrapped__() == tmp_path / "kept"
+    (tmp_path / "kept").chmod(0o777)
+    assert emulated_build._folder.__wrapped__() != tmp_path / "kept"
+
+
 def test_no_compiler(monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("CXX", "")

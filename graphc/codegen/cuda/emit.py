@@ -187,7 +187,7 @@ class _Kernel:
 
     def _shared(self, b: Buffer, used: int) -> int:
         copies = self.kernel.threads // WARP if self.warps else 1
-        size = int(b.size) * copies
+        size = _most(b.size) * copies
         nbytes = (size * b.dtype.itemsize + 15) // 16 * 16
         if used + nbytes <= STATIC_SHARED and not self.dynamic:
             self.put(f"GC_SHARED({memory_type(b.dtype)}, {self.texts[b.name]}, {size});")
@@ -198,8 +198,8 @@ class _Kernel:
 
     def _slots_of(self, b: Buffer) -> int:
         """Elements of a private buffer that one thread keeps."""
-        team = WARP if self.warps else self.kernel.threads
-        return -(-int(b.size) // team)
+        together = WARP if self.warps else self.kernel.threads
+        return -(-_most(b.size) // together)
 
     def _spread(self) -> None:
         """The outermost loops, whose iterations have threads of their own."""
@@ -295,7 +295,7 @@ class _Kernel:
             return f"{text}[{self._slot(buffer, index)}]"
         at = self.index.index(index)
         if buffer.role == "shared" and self.warps:
-            at = f"{at} + ({self.index.type})(threadIdx.x / {WARP}) * {int(buffer.size)}"
+            at = f"{at} + ({self.index.type})(threadIdx.x / {WARP}) * {_most(buffer.size)}"
         return f"{text}[{at}]"
 
     def _slot(self, buffer: Buffer, index: Index) -> str:
@@ -434,7 +434,7 @@ class _Kernel:
         """Loops whose iterations the threads of the group share."""
         loops, inside = chain_of(stmt)
         total = prod(loop.axis.extent for loop in loops)
-        team = WARP if stmt.kind == "lane" else self.kernel.threads
+        together = WARP if stmt.kind == "lane" else self.kernel.threads
         me = f"({self.index.type})(threadIdx.x % {WARP})" if stmt.kind == "lane" else f"({self.index.type})threadIdx.x"
         self.count += 1
         number, kind = f"gc_i_{self.count}", self.index.type
@@ -442,17 +442,17 @@ class _Kernel:
         axes, self._shared_axes = self._shared_axes, frozenset(loop.axis for loop in loops)
         kept = self._kept(loops, inside)
         if kept:
-            rounds = -(-int(total) // team)
+            rounds = -(-_most(total) // together)
             self.put("#pragma unroll")
             self.open(f"for (int gc_round = 0; gc_round < {rounds}; ++gc_round)")
-            self.put(f"const {kind} {number} = gc_round * {team} + {me};")
+            self.put(f"const {kind} {number} = gc_round * {together} + {me};")
             self.open(f"if ({number} < {self.index.number(total)})")
             self.slots = dict.fromkeys(kept, "gc_round")
-        elif not is_size(total) and total <= team:
+        elif not is_size(total) and total <= together:
             self.put(f"const {kind} {number} = {me};")
-            self.open("" if total == team else f"if ({number} < {self.index.number(total)})")
+            self.open("" if total == together else f"if ({number} < {self.index.number(total)})")
         else:
-            self.open(f"for ({kind} {number} = {me}; {number} < {self.index.number(total)}; {number} += {team})")
+            self.open(f"for ({kind} {number} = {me}; {number} < {self.index.number(total)}; {number} += {together})")
         self._axes(loops, number)
         self.body(inside)
         self.close()

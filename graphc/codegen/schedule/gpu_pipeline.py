@@ -8,6 +8,7 @@ from graphc.codegen.machine.cuda.costs import GPU
 from graphc.codegen.schedule.base import Context, PassResult, ProgramPass, Scheduled, count_changes
 from graphc.codegen.schedule.expansion.expand import expand
 from graphc.codegen.schedule.gpu.contraction import tile_contraction
+from graphc.codegen.schedule.gpu.spill import spill_rows
 from graphc.codegen.schedule.gpu.threads import give_threads
 from graphc.codegen.schedule.gpu_products import LibraryProducts
 from graphc.codegen.schedule.loops.transform import drop_trivial
@@ -34,7 +35,7 @@ class Threads:
             found, why = (tiled, "tiles of both factors in shared memory") if tiled else give_threads(whole, GPU)
             kernels.append(expand(found))
             reasons.append(f"{kernel.name}: {why}")
-        program = replace(given.program, kernels=tuple(kernels))
+        program = spill_rows(replace(given.program, kernels=tuple(kernels)))
         changed = count_changes(given.program, program)
         return PassResult(replace(given, program=program), changed, tuple(reasons))
 

@@ -11,10 +11,13 @@ from graphc.base.size import hint, is_size
 from graphc.codegen.machine.cuda.costs import GpuCosts
 from graphc.codegen.machine.cuda.facts import SHARED_BYTES
 from graphc.codegen.schedule.gpu.barriers import put_barriers
-from graphc.codegen.schedule.gpu.team import share_loops
+from graphc.codegen.schedule.gpu.shared_loops import share_loops
 from graphc.ir.kernel.access import UNIT, access
 from graphc.ir.kernel.index import Index
-from graphc.ir.kernel.statements import WARP, Buffer, Kernel, Load, Loop, Stmt, Store, walk
+from graphc.ir.kernel.statements import WARP, Buffer, Kernel, Load, Loop, Stmt, Store, aligned, walk
+
+PARTIAL_SUMS = 1024
+"""Bytes of shared memory that sums over a block take: one of 8 bytes for each warp, of four types at most."""
 
 
 def give_threads(kernel: Kernel, costs: GpuCosts) -> tuple[Kernel, str]:
@@ -85,8 +88,9 @@ def _most(size: int) -> int:
 
 
 def _fits(kernel: Kernel, copies: int) -> bool:
+    """Whether so many rows of a kernel lie in shared memory with room for another block."""
     own = [b for b in kernel.buffers if b.role == "scratch"]
-    return sum(_most(b.size) * b.dtype.itemsize + 16 for b in own) * copies <= SHARED_BYTES // 2
+    return sum(aligned(_most(b.size) * b.dtype.itemsize) for b in own) * copies <= SHARED_BYTES // 2
 
 
 def _private(kernel: Kernel, inside: tuple[Stmt, ...]) -> frozenset[str]:
@@ -114,14 +118,18 @@ def _is_own(stmt: Load | Store, loops: Sequence[Loop], buffer: Buffer) -> bool:
 
 
 def _placed(kernel: Kernel, inside: tuple[Stmt, ...], costs: GpuCosts) -> Kernel:
-    """Scratch rows in registers where threads keep their elements for themselves and these are few, else shared."""
-    team = WARP if any(isinstance(s, Loop) and s.kind == "warp" for s in kernel.body) else costs.threads
-    private = _private(kernel, inside)
+    """Scratch rows in registers where threads keep their elements for themselves and these are few, else in shared
+    memory while there is room; what is left stays scratch (see spill)."""
+    warps = any(isinstance(s, Loop) and s.kind == "warp" for s in kernel.body)
+    together, copies = (WARP, costs.threads // WARP) if warps else (costs.threads, 1)
+    private, used = _private(kernel, inside), PARTIAL_SUMS
     buffers = []
     for b in kernel.buffers:
         role = b.role
         if role == "scratch":
-            few = b.name in private and -(-b.size // team) <= costs.private_rounds
-            role = "private" if few else "shared"
+            few = b.name in private and -(-b.size // together) <= costs.private_rounds
+            nbytes = aligned(_most(b.size) * b.dtype.itemsize) * copies
+            role = "private" if few else "shared" if used + nbytes <= SHARED_BYTES else role
+            used += nbytes if role == "shared" else 0
         buffers.append(b if role == b.role else replace(b, role=role))
     return replace(kernel, buffers=tuple(buffers))

@@ -1,4 +1,4 @@
-"""Loops that the threads of a team, a warp or a block, share: what stands around them all threads do alike."""
+"""Loops that the threads of a group, a warp or a block, share: what stands around them all threads do alike."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ GROUPS = {"thread": "block", "lane": "warp"}
 
 
 def share_loops(body: tuple[Stmt, ...], kind: str) -> tuple[Stmt, ...]:
-    """The statements with the outermost loops that can be shared as loops of that ``kind``, and sums over the team
+    """The statements with the outermost loops that can be shared as loops of that ``kind``, and sums over the group
     where an accumulator is read that its threads have updated."""
-    return _Team(kind, Names("t")).body(body)
+    return _Group(kind, Names("t")).body(body)
 
 
-class _Team:
+class _Group:
     """``partial`` are the accumulators of which each thread has a part."""
 
     def __init__(self, kind: str, names: Names):
@@ -44,7 +44,7 @@ class _Team:
         return [*before, _shared(loop, self.kind)]
 
     def _reads_before(self, loop: Loop) -> tuple[list[Stmt], Loop]:
-        """Reads of what the team has summed, before the loop in which they stand: all threads come there."""
+        """Reads of what the group has summed, before the loop in which they stand: all threads come there."""
         before: list[Stmt] = []
         renamed: dict[str, str] = {}
 

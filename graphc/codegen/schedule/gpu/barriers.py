@@ -9,8 +9,8 @@ from graphc.ir.kernel.statements import Barrier, Load, Loop, Read, Stmt, Store, 
 
 
 def put_barriers(body: tuple[Stmt, ...], over: str, private: Set[str] = frozenset()) -> tuple[Stmt, ...]:
-    """The statements that a group of threads does, with a barrier before each that uses memory which others of the group
-    have written, or writes what they have read, since the barrier before. What is ``private`` needs none."""
+    """The statements that a group of threads does, with a barrier before each that uses memory which others of the
+    group have written, or writes what they have read, since the barrier before. What is ``private`` needs none."""
     return _Barriers(over, private).body(body)
 
 

@@ -47,13 +47,13 @@ class _CapturedError(Exception):
         self.graph = graph
 
 
-def _capture(graph: Graph, **_options: Any) -> Any:
+def _capture(graph: Graph, *_options: Any) -> Any:
     raise _CapturedError(graph)
 
 
 def step_graph(model: Any, loss: Callable[..., Any], optimizer: Any, x: Any, y: Any) -> Graph:
     """The graph of a compiled training step, before it is optimized."""
-    with mock.patch.object(variant, "compile_graph", _capture):
+    with mock.patch.object(variant, "compile_on", _capture):
         try:
             graphc.compile_step(model, loss, optimizer)(x, y)
         except _CapturedError as captured:

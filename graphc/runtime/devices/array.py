@@ -45,7 +45,10 @@ class Flags:
 class DeviceArray:
     """An array in the memory of a device. Views share memory, which lives as long as one of them does."""
 
-    __slots__ = ("__weakref__", "device", "dtype", "memory", "offset", "shape", "strides", "writeable")
+    __slots__ = (
+        *("__weakref__", "device", "dtype", "is_contiguous", "memory", "nbytes", "offset", "shape", "size", "strides"),
+        "writeable",
+    )
     __hash__ = object.__hash__
     is_on_device = True
     """What tensors tell it by from arrays of the host."""
@@ -66,21 +69,26 @@ class DeviceArray:
         self.memory = memory
         self.shape = tuple(map(int, shape))
         self.dtype = numpy_type(dtype)
-        self.strides = dense_strides(self.shape, self.dtype.itemsize) if strides is None else tuple(map(int, strides))
+        self.size = prod(self.shape)
+        """Number of elements."""
+        self.nbytes = self.size * self.dtype.itemsize
+        """Bytes of the elements."""
         self.offset = offset
         self.writeable = writeable
-        low, high = self._span()
+        if strides is None:
+            self.strides, self.is_contiguous = dense_strides(self.shape, self.dtype.itemsize), True
+            low, high = offset, offset + self.nbytes
+        else:
+            self.strides = tuple(map(int, strides))
+            self.is_contiguous = _is_dense(self.shape, self.strides, self.dtype.itemsize)
+            """Whether it is dense and in C order."""
+            low, high = self._span()
         if self.size and not 0 <= low <= high <= memory.nbytes:
             raise ArgumentError(
                 f"an array of shape {list(self.shape)} takes the bytes {low} to {high} of {memory.nbytes}"
             )
 
     # ---- what it is
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return prod(self.shape)
 
     @property
     def ndim(self) -> int:
@@ -93,19 +101,9 @@ class DeviceArray:
         return self.dtype.itemsize
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of the elements."""
-        return self.size * self.dtype.itemsize
-
-    @property
     def address(self) -> int:
         """Address of the first element."""
         return self.memory.address + self.offset
-
-    @property
-    def is_contiguous(self) -> bool:
-        """Whether it is dense and in C order."""
-        return _is_dense(self.shape, self.strides, self.dtype.itemsize)
 
     @property
     def flags(self) -> Flags:
@@ -268,6 +266,15 @@ class DeviceArray:
         else:
             self.set(source._on_host())
 
+    def __copy__(self) -> DeviceArray:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> DeviceArray:
+        return self.copy()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise ArgumentError(f"an array on {self.device.name} cannot be pickled", remedy=".get() copies it to the host")
+
     def copy(self) -> DeviceArray:
         """A dense array of its own with the same elements, on the same device."""
         if not self.is_contiguous:
@@ -292,8 +299,8 @@ class DeviceArray:
 
     def _span(self) -> tuple[int, int]:
         """The first byte and the one behind the last, from the start of the memory."""
-        if not self.size:
-            return self.offset, self.offset
+        if self.is_contiguous or not self.size:
+            return self.offset, self.offset + self.nbytes
         steps = [(n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)]
         low = self.offset + sum(s for s in steps if s < 0)
         return low, self.offset + sum(s for s in steps if s > 0) + self.itemsize

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import threading
+import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from graphc.base.errors import ArgumentError, ArtifactError, GraphcError, IndexRangeError, ShapeError
+from graphc.base.errors import (
+    ArgumentError,
+    ArtifactError,
+    DeviceError,
+    GraphcError,
+    IndexRangeError,
+    MemoryLimitError,
+    ShapeError,
+)
 from graphc.files.device_plan import DevicePlan, Step
 from graphc.files.manifest import BufferSpec
 from graphc.runtime.call_checks import Checks, scalar, title
@@ -29,6 +39,8 @@ COPY_PER_LAUNCH = 4 << 20
 us, in which 16 MB move on a GPU of 4 TB/s."""
 REMEMBERED = 64
 """Of so many different sizes the launches are remembered."""
+RECORDINGS = 8
+"""Of so many different sizes there are recordings, which hold memory."""
 
 
 class OnDevice:
@@ -221,10 +233,12 @@ class DeviceExecutable(Checks):
             sized.key, sized.calls, sized.recording = key, 0, None
         sized.calls += 1
         if self._records and sized.recording is None and sized.calls >= RECORD_AT and sized.is_worth_recording:
-            sized.recording = self._record(sized, addresses, arena)
+            sized.recording = self._recorded(sized, addresses, arena)
         if sized.recording is not None:
             return self._replay(sized, sized.recording, arrays, results, inputs)
-        kept = [self._apart(array if isinstance(array, DeviceArray) else self._brought(array)) for array in arrays]
+        kept = [
+            self._apart(array if isinstance(array, DeviceArray) else from_host(self.device, array)) for array in arrays
+        ]
         made = list(results) if results is not None else [None] * len(sized.sizes.outputs)
         for (slot, *_), array in zip(sized.sizes.inputs, kept, strict=True):
             addresses[slot] = array.address
@@ -280,6 +294,20 @@ class DeviceExecutable(Checks):
 
     # ---- recordings
 
+    def _recorded(self, sized: Sized, addresses: Sequence[int], arena: Memory | None) -> Recording | None:
+        """A recording, for which that of the sizes that were not used for the longest time goes where there are many.
+        Where the device refuses, a warning says so, and this program records no more."""
+        others = [s for s in self._sized.values() if s.recording is not None]
+        for other in others[: len(others) - RECORDINGS + 1]:
+            other.recording, other.calls = None, 0
+        try:
+            return self._record(sized, addresses, arena)
+        except (DeviceError, MemoryLimitError) as error:
+            what = f"{self.manifest.name} is launched kernel by kernel, for it could not be recorded: {error.what}"
+            warnings.warn(what, RuntimeWarning, stacklevel=2)
+            self._records = False
+            return None
+
     def _record(self, sized: Sized, addresses: Sequence[int], arena: Memory | None) -> Recording:
         """Records the launches on new slots; does none of them."""
         places = (*sized.sizes.inputs, *sized.sizes.outputs)
@@ -292,9 +320,11 @@ class DeviceExecutable(Checks):
             self.device.begin_capture()
             try:
                 self._launch(part, words)
-            finally:
-                graph = self.device.end_capture()
-            parts.append(graph)
+            except BaseException:
+                with suppress(DeviceError):  # the first error says more
+                    self.device.end_capture()
+                raise
+            parts.append(self.device.end_capture())
         return Recording(sized.key, slots, tuple(parts), arena)
 
     def _replay(
@@ -308,7 +338,7 @@ class DeviceExecutable(Checks):
         self.replays += 1
         count = len(arrays)
         for slot, array in zip(recording.slots, arrays, strict=False):
-            _fill(slot, array)
+            self._bring(array, slot)
         for slot in recording.slots[count:]:
             self.device.discard(slot.address, slot.nbytes)
         for number, part in enumerate(recording.parts):
@@ -373,8 +403,12 @@ class DeviceExecutable(Checks):
                 where=self.signature,
             )
 
-    def _brought(self, array: np.ndarray) -> DeviceArray:
-        return from_host(self.device, array)
+    def _bring(self, array: Any, slot: DeviceArray) -> None:
+        """Copies a checked input into its slot."""
+        if not isinstance(array, DeviceArray):
+            slot.set(array)
+        elif slot.nbytes:
+            self.device.copy(slot.address, array.address, slot.nbytes)
 
     def _apart(self, array: DeviceArray) -> DeviceArray:
         """The array, or a copy where it shares memory with what the program writes."""

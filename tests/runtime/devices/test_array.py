@@ -1,6 +1,8 @@
 """Arrays on a device against numpy's: views, copies, what other libraries see."""
 
+import copy
 import gc
+import pickle
 
 import numpy as np
 import pytest
@@ -139,6 +141,15 @@ def test_copies_have_memory_of_their_own(device, host):
     same(copy, host)
     same(dense, np.ascontiguousarray(host.T))
     assert array.contiguous() is array
+
+
+def test_arrays_are_copied_and_not_pickled(device, host):
+    array = from_host(device, host)
+    for made in (copy.copy(array), copy.deepcopy({"a": array.T})["a"].T):
+        assert made.memory is not array.memory
+        same(made.contiguous(), host)
+    with pytest.raises(ArgumentError, match="pickled"):
+        pickle.dumps(array)
 
 
 def test_a_copier_makes_arrays_dense(device, host, monkeypatch):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphc.errors import ArgumentError, ArtifactError, DTypeError, IndexRangeError, ShapeError
+from graphc.errors import ArgumentError, ArtifactError, DeviceError, DTypeError, IndexRangeError, ShapeError
 from graphc.files.device_plan import DevicePlan, LaunchSpec, Place
 from graphc.files.manifest import BufferSpec, Manifest, TargetSpec
 from graphc.runtime.devices import program as module
@@ -310,3 +310,31 @@ def test_constants_that_do_not_fit_are_refused(device):
     program = sums(device)
     with pytest.raises(ArtifactError, match="constant block"):
         DeviceExecutable(program.plan, device, device.load(TEXT), np.zeros(3, np.uint8))
+
+
+def test_a_device_that_does_not_record_is_told_of_once(device, monkeypatch):
+    program = sums(device)
+    monkeypatch.setattr(device, "launch", lambda *a, launch=device.launch: refuse_recording(device) or launch(*a))
+    for call in range(1, 6):
+        if call == 3:
+            with pytest.warns(RuntimeWarning, match=r"main is launched kernel by kernel.*not supported"):
+                found = program.run([X], [W])
+        else:
+            found = program.run([X], [W])
+        assert np.array_equal(found[0], X + 110)
+    assert program.replays == 0
+
+
+def refuse_recording(device):
+    if threading.get_ident() in device._recorded:
+        raise DeviceError("operation not supported")
+
+
+def test_few_sizes_are_recorded(device, monkeypatch):
+    monkeypatch.setattr(module, "RECORDINGS", 2)
+    program = sums(device)
+    sizes = [module.Sized(program.sizes.fixed, ()) for _ in range(4)]
+    program._sized.update({i: s for i, s in enumerate(sizes)})
+    for sized in sizes:
+        sized.recording = program._recorded(sized, [0] * 5, None)
+    assert [s.recording is not None for s in sizes] == [False, False, True, True]

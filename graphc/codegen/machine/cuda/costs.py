@@ -64,6 +64,14 @@ class TileCosts:
     are still read at a time."""
     padded: int = 32
     """Rows of a tile from which on it has these."""
+    launch: float = 4000.0
+    """Cycles that one more kernel takes, in a recorded graph: about 2 microseconds."""
+    most_parts: int = 64
+    """Into how many stretches long sums with few results are cut at most: each stores all results."""
+    part_terms: int = 256
+    """Terms of a stretch at least."""
+    part_bytes: float = 30.0
+    """Bytes that a processor writes or reads of sums of stretches in a cycle: its part of 4 TB/s at 1 GHz."""
 
 
 GPU = GpuCosts()

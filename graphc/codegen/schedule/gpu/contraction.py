@@ -10,6 +10,7 @@ from graphc.base.dtypes import DType, bool_, int64
 from graphc.base.size import is_size
 from graphc.codegen.machine.cuda.costs import TILES as COSTS
 from graphc.codegen.machine.target import Target
+from graphc.codegen.schedule.gpu.split_epilogue import nest_of, part_of, row_major
 from graphc.codegen.schedule.gpu.sum_of_products import Factor, SumOfProducts, find_sum_of_products
 from graphc.codegen.schedule.gpu.tile import Tile, choose_tile
 from graphc.codegen.schedule.loops.transform import wrap
@@ -29,6 +30,7 @@ from graphc.ir.kernel.statements import (
     Read,
     Stmt,
     Store,
+    Update,
 )
 
 QUAD = 4
@@ -42,6 +44,23 @@ def tile_contraction(kernel: Kernel, target: Target, names: Names) -> Kernel | N
     of blocks of threads, each of which computes a tile of results from tiles of the factors in shared memory. Leaves: a
     kernel that adds the same products in the same order, or None where it is no such sum, or one with few rows or
     columns."""
+    made = _tiled(kernel, names, 1)
+    return made.kernel() if made is not None else None
+
+
+def split_terms(kernel: Kernel, target: Target, names: Names, sums: str) -> tuple[Kernel, Kernel] | None:
+    """Needs: as ``tile_contraction``. Does: cuts long sums with few results into stretches, a fixed number of them, of
+    which blocks of threads compute tiles into ``sums``, its last argument, and adds these in order in a second kernel,
+    of which ``sums`` is the last input. Leaves: two kernels, the second one without threads and under the old name; or
+    None where that does not pay."""
+    made = _tiled(kernel, names, COSTS.most_parts)
+    if made is None or made.parts == 1:
+        return None
+    return made.partial_kernel(sums), _sum_of_parts(kernel, made.found, made.parts, names, sums)
+
+
+def _tiled(kernel: Kernel, names: Names, most_parts: int) -> _TiledKernel | None:
+    """What writes the kernel, with the tile chosen."""
     found = find_sum_of_products(kernel, names)
     if found is None:
         return None
@@ -51,10 +70,20 @@ def tile_contraction(kernel: Kernel, target: Target, names: Names) -> Kernel | N
     along_first = _is_stored_along(found, first[-1]) and not _is_stored_along(found, second[-1])
     factors = (found.right, found.left) if along_first else (found.left, found.right)
     rows, columns = (found.only(f) for f in factors)
-    tile = choose_tile(found, prod(x.extent for x in rows), prod(x.extent for x in columns), COSTS)
-    if tile is None:
-        return None
-    return _TiledKernel(kernel, found, factors, tile, names).kernel()
+    chosen = choose_tile(found, prod(x.extent for x in rows), prod(x.extent for x in columns), COSTS, most_parts)
+    return None if chosen is None else _TiledKernel(kernel, found, factors, chosen, names)
+
+
+def _sum_of_parts(kernel: Kernel, found: SumOfProducts, parts: int, names: Names, sums: str) -> Kernel:
+    """The kernel that adds the sums of stretches."""
+    axes, body = nest_of(kernel)
+    place, size = row_major(axes)
+    part, value = names.axis("p", parts), names.scalar("v")
+    load = Load(value, sums, as_index(part) * size + place, found.acc.dtype)
+    added = Loop(part, "reduce", (load, Update(found.acc.name, value)))
+    using = tuple(added if isinstance(s, Loop) else s for s in body)
+    given = Buffer(sums, found.acc.dtype, size * parts, "in")
+    return part_of(kernel, kernel.name, axes, using, (given,), ())
 
 
 def _is_stored_along(found: SumOfProducts, axis: Axis) -> bool:
@@ -96,19 +125,29 @@ class _Side:
 class _TiledKernel:
     """Writes the kernel; one method for each of its parts."""
 
-    def __init__(self, kernel: Kernel, found: SumOfProducts, factors: tuple[Factor, Factor], tile: Tile, names: Names):
+    def __init__(
+        self,
+        kernel: Kernel,
+        found: SumOfProducts,
+        factors: tuple[Factor, Factor],
+        chosen: tuple[Tile, int],
+        names: Names,
+    ):
         self.old = kernel
         self.found = found
-        self.tile = tile
+        self.tile, self.parts = chosen
+        """The tile, and into how many stretches the terms are cut."""
         self.names = names
         self.taken = {b.name for b in kernel.buffers}
-        steps = _tiles(found.terms, tile.depth)
+        steps = _tiles(found.terms, self.tile.depth * self.parts)
+        self.part = names.axis("p", self.parts)
+        self.stretch = steps * self.tile.depth
         self.is_stepped = is_size(steps) or steps > 1
         """Whether one tile of the factors is read while another one is multiplied."""
         self.step = names.axis("k", steps)
-        self.rows = self.side(factors[0], tile.rows, tile.own_rows, "rows")
-        self.columns = self.side(factors[1], tile.columns, tile.own_columns, "columns")
-        self.sums = self.buffer("sums", found.acc.dtype, tile.threads * tile.owned, "private")
+        self.rows = self.side(factors[0], self.tile.rows, self.tile.own_rows, "rows")
+        self.columns = self.side(factors[1], self.tile.columns, self.tile.own_columns, "columns")
+        self.sums = self.buffer("own_sums", found.acc.dtype, self.tile.threads * self.tile.owned, "private")
 
     def side(self, factor: Factor, size: int, own: int, name: str) -> _Side:
         """The rows or columns."""
@@ -130,8 +169,25 @@ class _TiledKernel:
 
     def kernel(self) -> Kernel:
         """All of it: while a tile of terms is multiplied, the next one is read, and shared in the other half."""
-        rows, columns = self.rows, self.columns
-        sides = (rows, columns)
+        body = self.blocks(self.finish())
+        return replace(self.old, buffers=(*self.old.buffers, *self.own()), body=body, threads=self.tile.threads)
+
+    def partial_kernel(self, sums: str) -> Kernel:
+        """The kernel of the sums of stretches, which go to a buffer of that name."""
+        place, size = row_major(self.found.outer)
+        body = self.blocks(self.keep_parts(sums, as_index(self.part) * size + place))
+        out = Buffer(sums, self.found.acc.dtype, size * self.parts, "out")
+        old = replace(self.old, buffers=(*(b for b in self.old.buffers if b.role == "in"), out, *self.own()))
+        return replace(part_of(old, f"{self.old.name}_parts", (), body, (), ()), threads=self.tile.threads)
+
+    def own(self) -> tuple[Buffer, ...]:
+        """Buffers of the kernel's own."""
+        sides = (self.rows, self.columns)
+        return (*(s.shared for s in sides), self.sums, *(b for s in sides for b in (s.fragment, s.staged)))
+
+    def blocks(self, finish: Stmt) -> tuple[Stmt, ...]:
+        """The loops over blocks, with what a block does and finishes with."""
+        sides = (self.rows, self.columns)
         start, step = as_index(0), as_index(self.step)
         first = [part for s in sides for part in (self.load(s, start), self.share(s, start))]
         body: tuple[Stmt, ...] = (*first, Barrier("block"))
@@ -142,10 +198,8 @@ class _TiledKernel:
             body = (*body, Loop(self.step, "serial", inside))
         else:
             body = (*body, self.multiply(start))
-        blocks = [(axis, "block") for axis in (*self.found.shared, rows.block, columns.block)]
-        body = wrap(blocks, (self.clear(), *body, self.finish()))
-        own = (rows.shared, columns.shared, self.sums, *(b for s in sides for b in (s.fragment, s.staged)))
-        return replace(self.old, buffers=(*self.old.buffers, *own), body=body, threads=self.tile.threads)
+        outer = (self.part, *self.found.shared, self.rows.block, self.columns.block)
+        return wrap([(axis, "block") for axis in outer], (self.clear(), *body, finish))
 
     # ---- where a thread's results are
 
@@ -166,7 +220,8 @@ class _TiledKernel:
     def clear(self) -> Stmt:
         """All sums at what they start from."""
         thread, own = self.names.axis("t", self.tile.threads), self.names.axis("r", self.tile.owned)
-        store = Store(self.sums.name, self.own_sum(thread, as_index(own)), self.found.acc.init)
+        start = self.found.acc.init if self.parts == 1 else _zero(self.found.acc.dtype)
+        store = Store(self.sums.name, self.own_sum(thread, as_index(own)), start)
         return _nest(((thread, "thread"), (own, "unroll")), (store,))
 
     def own_sum(self, thread: Axis, number: Index) -> Index:
@@ -194,7 +249,7 @@ class _TiledKernel:
         thread, rounds = self.rounds(side)
         row, term = self.element(side, rounds, thread)
         flat = as_index(side.block) * side.size + row
-        at = step * self.tile.depth + term
+        at = as_index(self.part) * self.stretch + step * self.tile.depth + term
         axes = {**self.digits(side, flat), **dict(zip(self.found.reduced, self.term(at), strict=True))}
         copier = BodyCopier(self.names, axes)
         made = _guarded(copier.body(side.factor.statements), (*side.inside(flat), *self.behind(at)))
@@ -278,19 +333,28 @@ class _TiledKernel:
 
     def finish(self) -> Stmt:
         """What is done with the sums, for each of a thread's results that exists."""
+        return self.each_result(self.found.after, self.sums.name)
+
+    def keep_parts(self, sums: str, place: Index) -> Stmt:
+        """Stores the sums of a stretch."""
+        name = self.names.scalar("s")
+        return self.each_result((Read(name, self.found.acc.name), Store(sums, place, name)), self.sums.name)
+
+    def each_result(self, after: tuple[Stmt, ...], own: str) -> Stmt:
+        """Statements once for each result, with the sums read from the thread's."""
         thread = self.names.axis("t", self.tile.threads)
         row, column = self.names.axis("r", self.tile.own_rows), self.names.axis("c", self.tile.own_columns)
         axes: dict[Axis, Index] = {}
         guard: list[Bound] = []
-        for side, own in ((self.rows, row), (self.columns, column)):
-            flat = as_index(side.block) * side.size + self.places(side, thread, as_index(own))
+        for side, part in ((self.rows, row), (self.columns, column)):
+            flat = as_index(side.block) * side.size + self.places(side, thread, as_index(part))
             axes.update(self.digits(side, flat))
             guard += side.inside(flat)
         copier = BodyCopier(self.names, axes)
         number = as_index(row) * self.tile.own_columns + as_index(column)
-        sums = Load("", self.sums.name, self.own_sum(thread, number), self.found.acc.dtype)
-        after = [replace(sums, name=s.name) if isinstance(s, Read) else s for s in self.found.after]
-        body = _guarded(copier.body(tuple(after)), tuple(guard), self.sums.name)
+        sums = Load("", own, self.own_sum(thread, number), self.found.acc.dtype)
+        read = tuple(replace(sums, name=s.name) if isinstance(s, Read) else s for s in after)
+        body = _guarded(copier.body(read), tuple(guard), own)
         return _nest(((thread, "thread"), (row, "unroll"), (column, "unroll")), body)
 
 

@@ -55,21 +55,38 @@ TILES = (
 """The tiles to choose from; each is a whole number of warps."""
 
 
-def choose_tile(found: SumOfProducts, rows: int, columns: int, costs: TileCosts) -> Tile | None:
-    """The tile with the least estimated time for so many rows and columns; None where there are too few of them for a
-    tile to be of use."""
+def choose_tile(
+    found: SumOfProducts, rows: int, columns: int, costs: TileCosts, most_parts: int = 1
+) -> tuple[Tile, int] | None:
+    """The tile with the least estimated time for so many rows and columns, and into how many stretches of terms the
+    sums are cut; None where there are too few of them for a tile to be of use."""
     rows, columns = hint(rows), hint(columns)
     if min(rows, columns) < costs.least_side or rows * columns < costs.least_results:
         return None
     batch, terms = hint(prod(x.extent for x in found.shared)), hint(found.terms)
     wide = max(found.left.dtype.itemsize, found.right.dtype.itemsize, found.acc.dtype.itemsize) > WORD
     tiles = [t for t in TILES if not wide or t.owned <= costs.wide_owned]
-    return min(tiles, key=lambda t: _cycles(t, rows, columns, batch, terms, costs))
+    most = max(1, min(most_parts, terms // costs.part_terms))
+    ways = [
+        (t, parts)
+        for t in tiles
+        for parts in _powers(most)
+        if parts == 1 or batch * _blocks(t, rows, columns) < costs.processors
+    ]
+    return min(ways, key=lambda way: _cycles(*way, rows, columns, batch, terms, costs))
 
 
-def _cycles(tile: Tile, rows: int, columns: int, batch: int, terms: int, costs: TileCosts) -> float:
-    """Estimated cycles of a kernel."""
-    blocks = batch * -(-rows // tile.rows) * -(-columns // tile.columns)
+def _blocks(tile: Tile, rows: int, columns: int) -> int:
+    return -(-rows // tile.rows) * -(-columns // tile.columns)
+
+
+def _powers(most: int) -> list[int]:
+    return [1 << i for i in range(most.bit_length())]
+
+
+def _cycles(tile: Tile, parts: int, rows: int, columns: int, batch: int, terms: int, costs: TileCosts) -> float:
+    """Estimated cycles of a kernel, and of the one that adds the sums of its stretches."""
+    blocks = parts * batch * _blocks(tile, rows, columns)
     products = tile.rows * tile.columns * tile.depth
     multiplied = products / costs.multiplied
     loaded = products * (1 / tile.own_rows + 1 / tile.own_columns) / (costs.loaded * costs.read_together)
@@ -77,4 +94,8 @@ def _cycles(tile: Tile, rows: int, columns: int, batch: int, terms: int, costs: 
     most = max(1, min(costs.resident_blocks, costs.resident_threads // tile.threads))
     rounds = -(-blocks // (costs.processors * most))
     together = min(most, -(-blocks // costs.processors))
-    return rounds * -(-terms // tile.depth) * (step * together + costs.wait)
+    summed = rounds * -(-terms // (parts * tile.depth)) * (step * together + costs.wait)
+    if parts == 1:
+        return summed
+    moved = 2 * WORD * parts * batch * rows * columns / costs.processors
+    return summed + costs.launch + moved / costs.part_bytes

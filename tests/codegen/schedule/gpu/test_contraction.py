@@ -10,7 +10,7 @@ import pytest
 import graphc as gc
 import graphc.nn.functional as F
 from graphc.codegen.machine.target import host_target
-from graphc.codegen.schedule.gpu.contraction import tile_contraction
+from graphc.codegen.schedule.gpu.contraction import split_terms, tile_contraction
 from graphc.compiler.stages import Stages
 from graphc.ir.kernel.dims import dims_of_kernel
 from graphc.ir.kernel.interpret import run_kernel
@@ -153,3 +153,27 @@ def test_named_dimensions(m, n, k, places) -> None:
     given = [{"batch": 2, "rows": 3, "time": 17}, {"batch": 1, "rows": 33, "time": 32}]
     known = dims_of_kernel(kernel)
     check_sizes(kernel, made, [{d: n for d, n in sizes.items() if d in known} for sizes in given])
+
+
+@pytest.mark.parametrize("form", [plain, transposed_a, transposed_b])
+@pytest.mark.parametrize("terms", [1024, 1031])
+def test_long_sums_are_cut_and_added_in_order(form: Callable, terms: int) -> None:
+    kernel = form(16, 18, terms)
+    parts = split_terms(kernel, host_target(), Names("t"), "sums")
+    assert parts is not None
+    first, second = parts
+    for part in parts:
+        verify_kernel(part)
+    assert first.threads and not second.threads and second.name == kernel.name
+    memory = random_memory(kernel)
+    expected = {name: array.copy() for name, array in memory.items()}
+    run_kernel(kernel, expected)
+    memory["sums"] = np.zeros(first.buffer("sums").size, np.float32)
+    run_kernel(first, {b.name: memory[b.name] for b in first.arguments})
+    run_kernel(second, {b.name: memory[b.name] for b in second.arguments})
+    np.testing.assert_allclose(memory["c"], expected["c"], rtol=1e-5, atol=1e-3)
+
+
+def test_short_sums_are_not_cut() -> None:
+    assert split_terms(plain(64, 64, 200), host_target(), Names("t"), "sums") is None
+    assert split_terms(plain(2000, 2000, 1000), host_target(), Names("t"), "sums") is None

@@ -22,7 +22,9 @@ def test_every_tile_is_whole(tile: Tile) -> None:
 def chosen(m: int, n: int, k: int, dtype: str = "f32") -> Tile | None:
     found = find_sum_of_products(plain(m, n, k, dtype), Names("p"))
     assert found is not None
-    return choose_tile(found, m, n, COSTS)
+    chosen = choose_tile(found, m, n, COSTS)
+    assert chosen is None or chosen[1] == 1
+    return chosen and chosen[0]
 
 
 def test_large_results_have_large_tiles() -> None:
@@ -39,3 +41,13 @@ def test_wide_numbers_take_registers() -> None:
 def test_few_rows_have_none() -> None:
     assert chosen(3, 4096, 64) is None
     assert chosen(8, 8, 64) is None
+
+
+def test_long_sums_with_few_results_are_cut() -> None:
+    found = find_sum_of_products(plain(64, 64, 1 << 16), Names("p"))
+    assert found is not None
+    chosen = choose_tile(found, 64, 64, COSTS, COSTS.most_parts)
+    assert chosen is not None and chosen[1] > 8
+    short = find_sum_of_products(plain(64, 64, 300), Names("p"))
+    assert short is not None
+    assert choose_tile(short, 64, 64, COSTS, COSTS.most_parts) == choose_tile(short, 64, 64, COSTS)

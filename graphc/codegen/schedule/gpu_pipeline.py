@@ -10,6 +10,7 @@ from graphc.codegen.schedule.expansion.expand import expand
 from graphc.codegen.schedule.gpu.contraction import tile_contraction
 from graphc.codegen.schedule.gpu.spill import spill_rows
 from graphc.codegen.schedule.gpu.threads import give_threads
+from graphc.codegen.schedule.gpu_parts import SplitTerms
 from graphc.codegen.schedule.gpu_products import LibraryProducts
 from graphc.codegen.schedule.loops.transform import drop_trivial
 from graphc.codegen.schedule.passes import LoopDistribution, PlanMemory
@@ -29,6 +30,9 @@ class Threads:
         """Gives a reason for each kernel."""
         kernels, reasons = [], []
         for kernel in given.program.kernels:
+            if kernel.threads:
+                kernels.append(expand(kernel))
+                continue
             body = drop_trivial(kernel.body, Names("d"))
             whole = replace(kernel, body=body)
             tiled = tile_contraction(whole, context.target, Names("g"))
@@ -45,6 +49,7 @@ GPU_PIPELINE: tuple[ProgramPass, ...] = (
     LoopDistribution(),
     # While sums of products are whole nests.
     LibraryProducts(),
+    SplitTerms(),
     Threads(),
     PlanMemory(),
 )

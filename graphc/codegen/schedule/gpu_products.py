@@ -10,8 +10,8 @@ from graphc.codegen.schedule.base import Context, PassResult, Scheduled, count_c
 from graphc.codegen.schedule.contraction.product import Product
 from graphc.codegen.schedule.gpu.product import find_product
 from graphc.codegen.schedule.gpu.split_epilogue import split_epilogue
-from graphc.ir.kernel.index import Index
-from graphc.ir.kernel.statements import Call, Kernel, Program, Storage
+from graphc.codegen.schedule.gpu_parts import can_be_two, unused, with_two_for_one
+from graphc.ir.kernel.statements import Kernel, Program
 
 TF32 = "tf32"
 """The feature of a target that lets f32 factors be rounded to tf32."""
@@ -39,7 +39,7 @@ class LibraryProducts:
                 parts = self.split(program, kernel, tf32)
                 if parts is not None:
                     producer, consumer, product = parts
-                    program = _with_parts(program, producer, consumer)
+                    program = with_two_for_one(program, producer, consumer)
                     products[producer.name] = product
                     reasons.append(f"{producer.name}: {self.words(product)}; {kernel.name} does the rest")
             elif self.pays(product):
@@ -62,43 +62,12 @@ class LibraryProducts:
 
     def split(self, program: Program, kernel: Kernel, tf32: bool) -> tuple[Kernel, Kernel, Product] | None:
         """A kernel as a product and the rest, where that pays."""
-        calls = program.calls_of(kernel.name)
-        if not calls or any(call.sizes for call in calls):
+        if not can_be_two(program, kernel, "_product"):
             return None
-        names = {b.name for b in kernel.buffers}
-        sums = next(name for name in ("sums", *(f"sums{i}" for i in range(len(names) + 1))) if name not in names)
-        parts = split_epilogue(kernel, sums)
-        if parts is None or any(k.name == parts[0].name for k in program.kernels):
+        parts = split_epilogue(kernel, unused("sums", {b.name for b in kernel.buffers}))
+        if parts is None:
             return None
         product = find_product(parts[0], tf32)
         if product is None or not self.pays(product) or hint(product.k) < self.costs.product_split:
             return None
         return *parts, product
-
-
-def _with_parts(program: Program, producer: Kernel, consumer: Kernel) -> Program:
-    """The program in which two kernels stand for one, the second of the same name."""
-    old = program.kernel(consumer.name)
-    sums = producer.arguments[-1]
-    taken = {s.name for s in program.storages}
-    storages, calls = list(program.storages), []
-    for call in program.calls:
-        if call.kernel != old.name:
-            calls.append(call)
-            continue
-        name = next(
-            n for n in (producer.name, *(f"{producer.name}.{i}" for i in range(len(taken) + 1))) if n not in taken
-        )
-        taken.add(name)
-        storages.append(Storage(name, sums.dtype, (sums.size,), "temp"))
-        calls += [_call(old, part, call, sums.name, name) for part in (producer, consumer)]
-    kernels = [x for k in program.kernels for x in ((producer, consumer) if k is old else (k,))]
-    return replace(program, storages=tuple(storages), kernels=tuple(kernels), calls=tuple(calls))
-
-
-def _call(old: Kernel, part: Kernel, call: Call, sums: str, storage: str) -> Call:
-    """The call of a part of a kernel."""
-    at = {b.name: i for i, b in enumerate(old.arguments)}
-    args = tuple(storage if b.name == sums else call.args[at[b.name]] for b in part.arguments)
-    offsets = tuple(Index() if b.name == sums else call.offset(at[b.name]) for b in part.arguments)
-    return replace(call, kernel=part.name, args=args, offsets=offsets if call.offsets else ())

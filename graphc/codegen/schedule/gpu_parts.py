@@ -18,7 +18,7 @@ class SplitTerms:
     that have few results and many terms blocks of threads for stretches of terms, whose sums a second kernel adds in
     order. Leaves: an equivalent program but for the order in which sums are rounded, which depends on sizes alone.
 
-    ``@k: y[i] = sum(a[i, l] * b[l])`` -> ``@k_parts: t[p, i] = sum(a[i, l] * b[l], l in p); @k: y[i] = sum(t[p, i])``"""
+    ``@k: y[i] = sum(a[i, l] * b[l])`` -> ``@k_parts: t[p, i] = sum(a[i, l] * b[l], l in p); @k: y = sum(t[p])``."""
 
     name: str = "split-terms"
 

@@ -48,10 +48,23 @@ def _ranges(index: Index, guard: Guard, depth: int, relaxed: bool = False) -> It
         for i in range(at, len(guard)):
             bound = guard[i]
             for factor in _factors(rest, bound.index):
-                left = rest - bound.index * factor
+                left = _with_remainders(rest - bound.index * factor)
                 for ends in _bound_ranges(bound):
                     a, b = scaled(factor, *ends)
                     stack.append((left, i + 1, base_low + a, base_high + b))
+
+
+def _with_remainders(index: Index) -> Index:
+    """The same with ``x - d*(x // d)`` as ``x % d``, of which less is known term by term."""
+    for atom, coefficient in index.terms:
+        if isinstance(atom, Div) and type(coefficient) is int and type(atom.divisor) is int:
+            factor = exact_quotient(-coefficient, atom.divisor)
+            if factor is not None:
+                part, here = atom.operand * factor, dict(index.terms)
+                if all(here.get(a) == c for a, c in part.terms):
+                    rest = index - part - Index(((atom, coefficient),))
+                    return rest + atom.operand % atom.divisor * factor
+    return index
 
 
 def _bound_ranges(bound: Bound) -> list[tuple[int, int]]:

@@ -15,6 +15,7 @@ from graphc.codegen.schedule.gpu.sum_of_products import Factor, SumOfProducts, f
 from graphc.codegen.schedule.gpu.tile import Tile, choose_tile
 from graphc.codegen.schedule.loops.transform import wrap
 from graphc.ir.kernel.index import Axis, Index, as_index, bounds, unflatten
+from graphc.ir.kernel.index_range import stays_within
 from graphc.ir.kernel.map import BodyCopier, Names
 from graphc.ir.kernel.statements import (
     Barrier,
@@ -45,7 +46,8 @@ def tile_contraction(kernel: Kernel, target: Target, names: Names) -> Kernel | N
     kernel that adds the same products in the same order, or None where it is no such sum, or one with few rows or
     columns."""
     made = _tiled(kernel, names, 1)
-    return made.kernel() if made is not None else None
+    tiled = made.kernel() if made is not None else None
+    return tiled if made is not None and made.is_proven else None
 
 
 def split_terms(kernel: Kernel, target: Target, names: Names, sums: str) -> tuple[Kernel, Kernel] | None:
@@ -56,7 +58,8 @@ def split_terms(kernel: Kernel, target: Target, names: Names, sums: str) -> tupl
     made = _tiled(kernel, names, COSTS.most_parts)
     if made is None or made.parts == 1:
         return None
-    return made.partial_kernel(sums), _sum_of_parts(kernel, made.found, made.parts, names, sums)
+    partial = made.partial_kernel(sums)
+    return (partial, _sum_of_parts(kernel, made.found, made.parts, names, sums)) if made.is_proven else None
 
 
 def _tiled(kernel: Kernel, names: Names, most_parts: int) -> _TiledKernel | None:
@@ -138,6 +141,8 @@ class _TiledKernel:
         self.tile, self.parts = chosen
         """The tile, and into how many stretches the terms are cut."""
         self.names = names
+        self.is_proven = True
+        """Whether every access that has been written is proven to lie in its buffer."""
         self.taken = {b.name for b in kernel.buffers}
         steps = _tiles(found.terms, self.tile.depth * self.parts)
         self.part = names.axis("p", self.parts)
@@ -211,9 +216,27 @@ class _TiledKernel:
         spread = side.size // (side.own // together)
         return own // together * spread + number * together + own % together
 
-    def digits(self, side: _Side, flat: Index) -> dict[Axis, Index]:
-        """What the axes of the rows are for a row of all."""
-        return dict(zip(side.axes, unflatten(flat, tuple(x.extent for x in side.axes)), strict=True))
+    def placed(
+        self, statements: tuple[Stmt, ...], flat: Sequence[tuple[tuple[Axis, ...], Index]], guard: Guard
+    ) -> tuple[tuple[Stmt, ...], BodyCopier]:
+        """Statements with axes at such numbers of an iteration of all of them together, under a condition that says
+        that there are these iterations. Where it is hard to see of an index that it is within its buffer then, the
+        number of the outermost of several axes is taken modulo its extent, which changes nothing."""
+        made: list[tuple[tuple[Stmt, ...], BodyCopier]] = []
+        for wrapped in (False, True):
+            axes = {x: digit for group, at in flat for x, digit in _digits(group, at, wrapped)}
+            copier = BodyCopier(self.names, axes)
+            made.append((_guarded(copier.body(statements), guard, self.sums.name), copier))
+            if self.is_within(made[-1][0]):
+                return made[-1]
+        self.is_proven = False
+        return made[0]
+
+    def is_within(self, statements: Sequence[Stmt]) -> bool:
+        """Whether all accesses are proven to lie in their buffers."""
+        sizes = {b.name: b.size for b in self.old.buffers}
+        accesses = [s for s in statements if isinstance(s, Load | Store) and s.buffer in sizes]
+        return all(stays_within(s.index, s.guard, sizes[s.buffer]) is None for s in accesses)
 
     # ---- parts
 
@@ -250,9 +273,9 @@ class _TiledKernel:
         row, term = self.element(side, rounds, thread)
         flat = as_index(side.block) * side.size + row
         at = as_index(self.part) * self.stretch + step * self.tile.depth + term
-        axes = {**self.digits(side, flat), **dict(zip(self.found.reduced, self.term(at), strict=True))}
-        copier = BodyCopier(self.names, axes)
-        made = _guarded(copier.body(side.factor.statements), (*side.inside(flat), *self.behind(at)))
+        guard = (*side.inside(flat), *self.behind(at))
+        places = ((side.axes, flat), (self.found.reduced, at))
+        made, copier = self.placed(side.factor.statements, places, guard)
         value, extra = self.zero_behind(side.factor, copier.name(side.factor.value), at)
         store = Store(side.staged.name, self.staged(side, thread, rounds), value)
         return _nest(((thread, "thread"), (rounds, "unroll")), (*made, *extra, store))
@@ -275,9 +298,6 @@ class _TiledKernel:
         terms = [abs(s) for x in self.found.reduced[-1:] if (s := _step(side.factor, x))]
         rows = [abs(s) for x in side.axes[-1:] if (s := _step(side.factor, x))]
         return bool(terms) and (not rows or _is_less(min(terms), min(rows)))
-
-    def term(self, at: Index) -> tuple[Index, ...]:
-        return unflatten(at, tuple(x.extent for x in self.found.reduced))
 
     def behind(self, at: Index) -> Guard:
         """That a term exists; empty where all do."""
@@ -333,32 +353,39 @@ class _TiledKernel:
 
     def finish(self) -> Stmt:
         """What is done with the sums, for each of a thread's results that exists."""
-        return self.each_result(self.found.after, self.sums.name)
+        return self.each_result(self.found.after)
 
     def keep_parts(self, sums: str, place: Index) -> Stmt:
         """Stores the sums of a stretch."""
         name = self.names.scalar("s")
-        return self.each_result((Read(name, self.found.acc.name), Store(sums, place, name)), self.sums.name)
+        return self.each_result((Read(name, self.found.acc.name), Store(sums, place, name)))
 
-    def each_result(self, after: tuple[Stmt, ...], own: str) -> Stmt:
+    def each_result(self, after: tuple[Stmt, ...]) -> Stmt:
         """Statements once for each result, with the sums read from the thread's."""
         thread = self.names.axis("t", self.tile.threads)
         row, column = self.names.axis("r", self.tile.own_rows), self.names.axis("c", self.tile.own_columns)
-        axes: dict[Axis, Index] = {}
+        places: list[tuple[tuple[Axis, ...], Index]] = []
         guard: list[Bound] = []
         for side, part in ((self.rows, row), (self.columns, column)):
             flat = as_index(side.block) * side.size + self.places(side, thread, as_index(part))
-            axes.update(self.digits(side, flat))
+            places.append((side.axes, flat))
             guard += side.inside(flat)
-        copier = BodyCopier(self.names, axes)
         number = as_index(row) * self.tile.own_columns + as_index(column)
-        sums = Load("", own, self.own_sum(thread, number), self.found.acc.dtype)
+        sums = Load("", self.sums.name, self.own_sum(thread, number), self.found.acc.dtype)
         read = tuple(replace(sums, name=s.name) if isinstance(s, Read) else s for s in after)
-        body = _guarded(copier.body(read), tuple(guard), own)
+        body, _ = self.placed(read, places, tuple(guard))
         return _nest(((thread, "thread"), (row, "unroll"), (column, "unroll")), body)
 
 
 # ---- small parts
+
+
+def _digits(axes: tuple[Axis, ...], flat: Index, wrapped: bool) -> list[tuple[Axis, Index]]:
+    """What each of some axes is in an iteration of all of them."""
+    found = list(unflatten(flat, tuple(x.extent for x in axes)))
+    if wrapped and len(axes) > 1:
+        found[0] = found[0] % axes[0].extent
+    return list(zip(axes, found, strict=True))
 
 
 def _tiles(extent: int, size: int) -> int:

@@ -60,6 +60,7 @@ def models() -> dict[str, tuple[nn.Module, tuple[Any, ...]]]:
         "mlp": (nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 4), nn.LayerNorm(4)), (gc.randn(5, 8),)),
         "conv": (Convolutional(), (gc.randn(2, 3, 9, 8),)),
         "conv-eval": (Convolutional().eval(), (gc.randn(2, 3, 9, 8),)),
+        "recurrent": (nn.LSTM(6, 5, num_layers=2), (gc.randn(7, 3, 6),)),
         "attention": (Attention(), (gc.randn(2, 6, 12),)),
         "classifier": (Classifier(), (words, labels)),
     }
@@ -98,6 +99,29 @@ def compare(graph: Graph) -> None:
         close(bound, plain)
     launches = len(program.plan.launches)
     assert program.replays == (3 if launches > 1 else 0)
+
+
+def test_random_numbers_are_those_of_the_cpu():
+    graph = gc.trace(nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.5)), gc.ones(4, 6))
+    native, program = load_compiled(compile_graph(graph)), compile_for_device(graph, EMULATED)
+    bound = [np.ones(b.shape, b.dtype.replace("i64", "int64").replace("f32", "float32")) for b in program.bound]
+    plain = [a.copy() for a in bound]
+    x = np.ones((4, 6), np.float32)
+    for _ in range(4):
+        close(program.run([x], bound), native.run([x], plain))
+        close(bound, plain)
+
+
+def test_sizes_of_loops_around_kernels_are_those_of_each_call():
+    graph = gc.trace(nn.GRU(4, 5), gc.ones(6, 2, 4), dims={"input": (gc.Dim("time", max=64),)})
+    native, program = load_compiled(compile_graph(graph)), compile_for_device(graph, EMULATED)
+    assert any(launch.loops for launch in program.plan.launches)
+    random = np.random.default_rng(0)
+    weights = [random.standard_normal(b.shape).astype(np.float32) for b in program.bound]
+    for time in (6, 1, 6, 6, 13, 6):
+        x = random.standard_normal((time, 2, 4)).astype(np.float32)
+        close(program.run([x], weights), native.run([x], weights))
+    assert program.replays == 1
 
 
 @pytest.mark.parametrize("name", models())

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -162,6 +163,8 @@ class DeviceExecutable(Checks):
         self._mirrors: dict[int, DeviceArray] = {}
         """Memory for params and states that lie on the host, by position."""
         self._records = records
+        self._marks: list[tuple[str, Any]] | None = None
+        """(kernel, event behind its launch) of a call that is timed, behind an event at its start."""
         self.replays = 0
         """How many calls have replayed a recording."""
 
@@ -212,6 +215,20 @@ class DeviceExecutable(Checks):
                 return list(out)
             return [array.get() for array in made] if host else list(made)
 
+    def timed(self, inputs: Sequence[Any], bound: Sequence[Any] = ()) -> list[tuple[str, float]]:
+        """Runs the program as ``run`` does, launch by launch; the kernel of each launch in order, and the milliseconds
+        between it and the one before on the device's clock, what the host takes to launch included."""
+        marks: list[tuple[str, Any]] = []
+        with self._shared.lock:
+            self._marks = marks
+            try:
+                self.run(inputs, bound)
+            finally:
+                self._marks = None
+        for _, event in marks[-1:]:
+            event.synchronize()
+        return [(kernel, event.milliseconds_since(before)) for (_, before), (kernel, event) in pairwise(marks)]
+
     def give_back(self) -> None:
         """Frees the memory of recordings and of copies of params and states; later calls take it again."""
         with self._shared.lock:
@@ -232,10 +249,23 @@ class DeviceExecutable(Checks):
         if key != sized.key:
             sized.key, sized.calls, sized.recording = key, 0, None
         sized.calls += 1
+        if self._marks is not None:
+            return self._launched(sized, addresses, arrays, results, inputs)
         if self._records and sized.recording is None and sized.calls >= RECORD_AT and sized.is_worth_recording:
             sized.recording = self._recorded(sized, addresses, arena)
         if sized.recording is not None:
-            return self._replay(sized, sized.recording, arrays, results, inputs)
+            return self._replay(sized.recording, arrays, results, inputs)
+        return self._launched(sized, addresses, arrays, results, inputs)
+
+    def _launched(
+        self,
+        sized: Sized,
+        addresses: list[int],
+        arrays: Sequence[Any],
+        results: list[DeviceArray | None] | None,
+        inputs: Sequence[Any],
+    ) -> list[DeviceArray]:
+        """A call in which each kernel is launched."""
         kept = [
             self._apart(array if isinstance(array, DeviceArray) else from_host(self.device, array)) for array in arrays
         ]
@@ -268,13 +298,17 @@ class DeviceExecutable(Checks):
         return arena
 
     def _launch(self, steps: Sequence[Step], addresses: Sequence[int]) -> None:
-        device, functions = self.device, self._functions
+        device, functions, marks = self.device, self._functions, self._marks
+        if marks is not None and not marks:
+            marks.append(("", device.event()))
         for step in steps:
             words = step.arguments(addresses)
             if step.product is not None:
                 device.product(step.product, words)
             else:
                 device.launch(functions[step.symbol], step.grid, step.threads, step.shared, words)
+            if marks is not None:
+                marks.append((step.kernel, device.event()))
 
     def _look(self, inputs: Sequence[Any]) -> None:
         """Raises when a check has failed."""
@@ -329,7 +363,6 @@ class DeviceExecutable(Checks):
 
     def _replay(
         self,
-        sized: Sized,
         recording: Recording,
         arrays: Sequence[Any],
         results: list[DeviceArray | None] | None,

@@ -338,3 +338,16 @@ def test_few_sizes_are_recorded(device, monkeypatch):
     for sized in sizes:
         sized.recording = program._recorded(sized, [0] * 5, None)
     assert [s.recording is not None for s in sizes] == [False, False, True, True]
+
+
+def test_each_launch_is_timed(device):
+    program, total = counter(device), from_host(device, W)
+    for _ in range(4):
+        program.run([X], (total,))
+    found = program.timed([X], (total,))
+    assert [kernel for kernel, _ in found] == ["refuse", "add", "bump"]
+    assert all(milliseconds >= 0 for _, milliseconds in found)
+    assert np.array_equal(total.get(), W + 5 * X)
+    assert program.replays == 2
+    program.run([X], (total,))
+    assert program.replays == 3

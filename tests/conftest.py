@@ -9,6 +9,7 @@ import re
 import signal
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -45,12 +46,30 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
     for item in items:
         if _compares(item.path):
             item.add_marker("torch")
-        device = getattr(item, "callspec", None) and item.callspec.params.get("device")  # type: ignore[attr-defined]
-        if device in _MARKS:
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        for device in {params.get("device"), params.get("device_of_module")} & _MARKS.keys():
             item.add_marker(_MARKS[device])
 
 
 _MARKS = {"cuda-emu": "emulated", "cuda": "cuda"}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests of a module whose DEVICE is the emulated one run on a GPU, too."""
+    if getattr(metafunc.module, "DEVICE", None) == "cuda-emu" and "device" not in metafunc.fixturenames:
+        metafunc.parametrize("device_of_module", list(_MARKS), indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def device_of_module(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What DEVICE is in the test's module."""
+    if getattr(request, "param", "cuda-emu") == "cuda-emu":
+        yield
+        return
+    if _reason_without_gpu():
+        pytest.skip(_reason_without_gpu())
+    with mock.patch.object(request.module, "DEVICE", request.param):
+        yield
 
 
 @functools.cache

@@ -184,7 +184,7 @@ class DefaultType:
 class Slot:
     """Where a tensor outside is found at each call, and what it must be like."""
 
-    __slots__ = ("counted", "dtype", "is_member", "key", "requires_grad", "shape", "table", "title")
+    __slots__ = ("counted", "dtype", "is_member", "key", "requires_grad", "shape", "table", "title", "where")
 
     def __init__(self, tensor: Tensor, place: tuple[dict[Any, Any], Any] | None, title: str = ""):
         """``title`` is what messages call the tensor."""
@@ -197,6 +197,8 @@ class Slot:
         self.dtype = tensor.dtype
         self.shape = tensor.shape
         self.requires_grad = tensor._requires_grad
+        self.where = tensor._data.device
+        """The device; 'cpu' for the host, as numpy calls it."""
 
     def tensor(self) -> Any:
         """The tensor, or None where there is none any more."""
@@ -210,6 +212,7 @@ class Slot:
             and found.dtype is self.dtype
             and found.shape == self.shape
             and found._requires_grad is self.requires_grad
+            and found._data.device == self.where
         )
 
     def why(self) -> str:
@@ -217,11 +220,16 @@ class Slot:
         now = self.tensor()
         if now is None:
             return f"{self.title}: it is gone"
-        before = (self.dtype.name, list(self.shape), self.requires_grad)
-        after = (now.dtype.name, list(now.shape), now._requires_grad)
-        names = ("element type", "shape", "requires_grad")
+        before = (self.dtype.name, list(self.shape), self.requires_grad, device_of(self.where))
+        after = (now.dtype.name, list(now.shape), now._requires_grad, device_of(now._data.device))
+        names = ("element type", "shape", "requires_grad", "device")
         changed = [f"{n} {a} -> {b}" for n, a, b in zip(names, before, after, strict=True) if a != b]
         return f"{self.title}: {', '.join(changed)}"
+
+
+def device_of(found: Any) -> str:
+    """The name of what an array says of its device."""
+    return getattr(found, "name", found)
 
 
 class Binding:

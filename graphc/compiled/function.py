@@ -16,7 +16,7 @@ from graphc.base.mutation_epoch import EPOCH
 from graphc.compiled.bindings import Modules
 from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
-from graphc.compiled.machine import HOST, machine_named
+from graphc.compiled.machine import HOST, machine_named, machine_of
 from graphc.compiled.number_places import MOST_ANSWERS, Fresh, Given, NumberPlaces
 from graphc.compiled.outside import Outside
 from graphc.compiled.plan import Plan
@@ -30,7 +30,6 @@ from graphc.passes.pipeline import arrange
 from graphc.passes.precision import check_precision
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tensors.generator import drawn
-from graphc.tensors.placement import is_on_device, place_of
 from graphc.tensors.structure import Structure, check_static, flatten, shape_of
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import refresh
@@ -160,11 +159,11 @@ class Compiled:
             self._traces.clear()
         grad_enabled = is_grad_enabled()
         signature = [(t.dtype, shape_of(t), grad_enabled and refresh(t)._requires_grad) for t in leaves]
-        signature += [place_of(t._data) for t in leaves if is_on_device(t._data)]
         scope = module_path.scope() if self._draws else None
         place = scope and self._place(scope)
         shape, given = self._numbers.opened(structure)
-        key = (shape, tuple(signature), modules.training(), grad_enabled, repeats(leaves), place)
+        where = machine_of(self._machine, leaves)
+        key = (shape, tuple(signature), modules.training(), grad_enabled, repeats(leaves), where, place)
         call = self._calls.of(structure, leaves)
         found, made = self._fitting(key, given, call), None
         if found is None:
@@ -382,8 +381,9 @@ def compile(
 
     ``device`` is where it runs besides the CPU: ``cuda``, ``cuda:1``, or ``cuda-emu``, which executes the code for GPUs
     on the CPU. Without it that is where parameters, buffers and arguments lie. Tensors of the host are taken and given
-    as well: they are copied to the device in each call, and results come back where all tensors are of the host.
-    DeviceError where there is no such device.
+    as well: arguments are copied to the device in each call, parameters and buffers after each write, and those that
+    the program writes are brought back; results lie on the host where all tensors of the call do. A model that lies on
+    the device, ``model.to(device)``, does without. DeviceError where there is no such device.
 
     ``dims`` names sizes of the arguments that differ from call to call, so that one trace serves all of them:
     ``dims={"x": (batch, time)}`` with ``batch = gc.Dim("batch", max=64)`` says what the first dimensions of argument

@@ -26,6 +26,8 @@ class Key(NamedTuple):
     grad_enabled: bool = True
     repeats: tuple[int, ...] = ()
     """For each tensor the first one that is the same object; nothing where all are different."""
+    machine: str = "host"
+    """Where the program runs, as far as the arguments tell."""
     random: Any = None
     """Where random numbers are drawn inside of the call of another module: paths, and how often each has drawn."""
 
@@ -87,6 +89,8 @@ def differences(old: Key, new: Key, modules: Modules) -> list[str]:
         found.append(f"arguments that are one tensor: {_groups(old.repeats)} -> {_groups(new.repeats)}")
     if old.grad_enabled != new.grad_enabled:
         found.append(f"grad mode: {_on(old.grad_enabled)} -> {_on(new.grad_enabled)}")
+    if old.machine != new.machine:
+        found.append(f"device: {old.machine} -> {new.machine}")
     if len(old.training) != len(new.training):
         return [*found, f"modules: {len(old.training)} -> {len(new.training)}"]
     names = _module_names(modules)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from graphc.base.device import KINDS, device
 from graphc.base.errors import ArgumentError
 from graphc.codegen.machine.target import Target
@@ -15,7 +17,7 @@ from graphc.ir.graph.graph import Graph
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE
 from graphc.runtime.devices import device_named
-from graphc.tensors.placement import is_on_device, place_of
+from graphc.tensors.placement import is_on_device
 
 HOST = "host"
 
@@ -60,7 +62,7 @@ def machine_of(machine: str, tensors: Iterable[Any]) -> str:
     they lie on several."""
     if machine != HOST:
         return machine
-    found = {str(place_of(t._data)) for t in tensors if is_on_device(t._data)}
+    found = {t._data.device.name for t in tensors if t._data.__class__ is not np.ndarray and is_on_device(t._data)}
     if len(found) > 1:
         raise ArgumentError(f"tensors lie on {' and '.join(sorted(found))}", remedy="tensor.to(device)")
     return found.pop() if found else machine

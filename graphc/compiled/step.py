@@ -15,7 +15,7 @@ from graphc.base.errors import ArgumentError, GradientError, HookError, ShapeErr
 from graphc.base.interruptions import kept_outside
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import EPOCH
-from graphc.compiled.bindings import Binding, Modules, Slot
+from graphc.compiled.bindings import Modules, Slot
 from graphc.compiled.function import no_class
 from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
@@ -36,7 +36,7 @@ from graphc.compiled.sized_traces import (
     value_at,
 )
 from graphc.compiled.user_passes import passed
-from graphc.compiled.variant import BoundProgram, bound_values, build, no_hooks
+from graphc.compiled.variant import bind, binding_of, bound_values, build, no_hooks
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Value, input_path
 from graphc.ir.op import Trait
@@ -167,13 +167,16 @@ class _Updated:
 class _Program:
     """A training step for one signature."""
 
-    def __init__(self, step: CompiledStep, traced: Traced, outside: Outside, taken: GivenNumbers):
+    def __init__(
+        self, step: CompiledStep, traced: Traced, outside: Outside, taken: GivenNumbers, leaves: Sequence[Any]
+    ):
         self.model = step.model
         self.optimizer = step.optimizer
         self.given = taken
         """How it takes numbers that each call gives."""
         no_hooks(step.name, traced)
-        self.traced = passed(traced, step.passes.first, step.target)
+        self.machine = machine_of(step.target, [*leaves, *[a.tensor for a in traced.arguments]])
+        self.traced = passed(traced, step.passes.first, self.machine)
         self._effects = self.traced.effects
         self._outside = outside
         self.account = self._outside.account([_Settings(step.optimizer)])
@@ -185,12 +188,11 @@ class _Program:
         """Arrays of them."""
         self.hyper = self._append_update(step.optimizer, graph, parameters)
         self.graph = graph
-        self.machine = machine_of(step.target, (slot.tensor() for slot in slots.values()))
         self.program = build(graph, step.passes.pipeline, self.machine)
         order = [v.node.attrs["path"] for v in bound_values(graph, self.program)]
         written = {n.operands[0].node.attrs["path"] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
-        self.binding = Binding([slots[p] for p in order], [p in written for p in order])
-        self.calls = BoundProgram(self.program, self.binding, self.account.words)
+        self.binding = binding_of(self.program, [slots[p] for p in order], [p in written for p in order])
+        self.calls = bind(self.program, self.binding, self.account.words, len(graph.outputs))
         self.single = self.traced.structure == Branch(tuple, (), (Leaf(), Leaf()))
 
     def _differentiate(self, optimizer: Any) -> tuple[Graph, dict[Value, tuple[Value, Tensor]]]:
@@ -434,7 +436,7 @@ class CompiledStep:
             self._programs.clear()
             self._traces.clear()
         types = tuple([(t.dtype, shape_of(t)) for t in leaves])
-        key = (shape, types, modules.training(), True, repeats(leaves))
+        key = (shape, types, modules.training(), True, repeats(leaves), machine_of(self.target, leaves))
         for leaf in leaves:
             if leaf._counter is None or (leaf._node is not None and leaf._requires_grad):
                 raise self._refusal(leaves)
@@ -512,9 +514,9 @@ class CompiledStep:
                     self._traces.add(call.key(key), trace)
                 known = trace, taken.of_trace()
             trace, numbers = known
-            taken, outside = trace.numbers, trace.outside
+            taken, outside, leaves = trace.numbers, trace.outside, _by_position(args, target)[1]
             program, key = program_for(
-                trace, call, key, lambda _, found: _Program(self, found, outside, taken), self.name
+                trace, call, key, lambda _, found: _Program(self, found, outside, taken, leaves), self.name
             )
             program.holds(self.optimizer)
             self._programs.add(key, program)

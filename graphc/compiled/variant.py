@@ -16,7 +16,9 @@ from graphc.compiled.bindings import (
     Modules,
     NarrowBinding,
     PrepackedBinding,
+    Slot,
 )
+from graphc.compiled.device_binding import DeviceBinding, DeviceProgram
 from graphc.compiled.machine import HOST, compile_on, is_device, load_on, machine_of, target_for
 from graphc.compiled.number_places import GivenNumbers
 from graphc.compiled.outside import Outside
@@ -34,6 +36,7 @@ from graphc.passes.pipeline import PIPELINE, optimize
 from graphc.passes.precision import narrow_weights
 from graphc.passes.scans import MergeScans
 from graphc.runtime.call import Executable
+from graphc.runtime.devices.program import DeviceExecutable
 from graphc.runtime.fast_call import REUSE_FROM, Gate
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.node import Edge, Node, freed
@@ -49,6 +52,20 @@ from graphc.tracing.trace import Traced
 def build(graph: Graph, passes: Sequence[Pass] = PIPELINE, machine: str = HOST) -> Executable:
     """Code for a graph, loaded where it runs."""
     return load_on(compile_on(graph, machine, passes), machine)
+
+
+def bind(program: Any, binding: Binding, words: Watch, results: int) -> BoundProgram | DeviceProgram:
+    """A program with its params and states, of whose outputs the first ``results`` are given to the caller."""
+    if isinstance(binding, DeviceBinding):
+        return DeviceProgram(program, binding, results)
+    return BoundProgram(program, binding, words)
+
+
+def binding_of(program: Any, slots: Sequence[Slot], written: Sequence[bool]) -> Binding:
+    """The binding that a program takes."""
+    if isinstance(program, DeviceExecutable):
+        return DeviceBinding(slots, written, program.device)
+    return Binding(slots, written)
 
 
 def bound_values(graph: Graph, program: Executable) -> list[Value]:
@@ -77,7 +94,9 @@ class _Backward(Node):
         self.variant = variant
         self.edges = edges
         self.count = len(variant.output_types)
-        self.residuals: list[np.ndarray] | None = residuals
+        self.residuals: list[Any] | None = residuals
+        self.on_device: list[bool] = []
+        """Which of the tensors that get gradients lie on a device."""
         self.again = again
         """Snapshots of inputs and parameters that the backward program reads."""
 
@@ -99,7 +118,8 @@ class _Backward(Node):
             for grad, (shape, dtype), wanted in zip(grads, self.types, self.variant.differentiable, strict=True)
             if wanted
         ]
-        return self.variant.run_backward(self.residuals, [s.check() for s in self.again], given, self.sizes)
+        again = [s.check() for s in self.again]
+        return self.variant.run_backward(self.residuals, again, given, self.sizes, self.on_device)
 
     def release(self) -> None:
         """Frees what the forward program left."""
@@ -119,8 +139,6 @@ class BoundProgram:
         """Whether the native callable returns the one output itself, not a list."""
         self._native: tuple[Any, Callable[..., Any]] = (None, not_native)
         self._gate = Gate() if any(spec.written for spec in program.bound) else None
-        self.on_device = not isinstance(program, Executable)
-        """Whether it runs on another device than the CPU."""
 
     @property
     def nbytes(self) -> int:
@@ -134,8 +152,6 @@ class BoundProgram:
         """The native callable for the arrays of the binding as they are; it returns None where it does nothing."""
         bound = self.binding.arrays()
         source, call = self._native
-        if self.on_device:
-            return not_native
         if source is not bound:
             kind = None if self.single else list
             call = native(self.program, bound, not_native, kind, self._gate, self._words, apart=True)
@@ -234,9 +250,8 @@ class Variant:
         compiled = compile_on(graph, self._machine, self._passes)
         self.program = load_on(compiled, self._machine)
         self.binding = self._binding(compiled.prepacking)
-        self.calls = BoundProgram(
-            self.program, self.binding, self.account.words, self.single and len(graph.outputs) == 1
-        )
+        self.calls = bind(self.program, self.binding, self.account.words, len(self.output_types))
+        self.calls.single = self.single and len(graph.outputs) == 1 and isinstance(self.calls, BoundProgram)
 
     def _binding(self, prepacking: Entry | None) -> Binding:
         paths = [spec.path for spec in self.program.bound]
@@ -245,8 +260,11 @@ class Variant:
         sources = [self._made[p][0] if p in self._made else p for p in paths]
         slots, written = [self._slots[p] for p in sources], [self._written[p] for p in sources]
         if not self._made:
-            return Binding(slots, written)
-        return NarrowBinding(slots, written, [self._made[p][1] if p in self._made else None for p in paths])
+            return binding_of(self.program, slots, written)
+        makers = [self._made[p][1] if p in self._made else None for p in paths]
+        if is_device(self._machine):
+            return DeviceBinding(slots, written, self.program.device, makers)
+        return NarrowBinding(slots, written, makers)
 
     def _prepacked_binding(self, paths: Sequence[str], first: Executable) -> PrepackedBinding:
         taken = [spec.path for spec in first.inputs]
@@ -301,11 +319,7 @@ class Variant:
 
     def holds(self) -> bool:
         """Whether the world outside is as it was when the graph was made, but for the content of tensors."""
-        return self.binding.holds() and self.account.holds() and self._is_where_tensors_are()
-
-    def _is_where_tensors_are(self) -> bool:
-        """Whether a program of the CPU is asked for nothing that lies on another device."""
-        return is_device(self._machine) or not any([is_on_device(array) for array in self.binding.arrays()])
+        return self.binding.holds() and self.account.holds()
 
     def why(self) -> list[str]:
         """What of it has changed."""
@@ -405,6 +419,7 @@ class Variant:
         types = [(t._data.shape, dtype) for t, (_, dtype) in zip(results, self.output_types, strict=True)]
         sizes = self._sizes_of(leaves) if self.backward_program.sizes.are_given else None
         node = _Backward(self, edges, residuals, again, types, sizes)
+        node.on_device = [is_on_device(everything[i]._data) for i in self.sources]
         for i, result in enumerate(results):
             if self.differentiable[i]:
                 result._node, result._index, result._requires_grad = node, i, True
@@ -415,11 +430,16 @@ class Variant:
         again: list[np.ndarray],
         gradients: list[np.ndarray],
         sizes: Mapping[str, int] | None = None,
+        on_device: Sequence[bool] = (),
     ) -> list[Tensor]:
-        """Gradients of the sources; ``sizes`` are those of named dimensions that nothing given tells."""
+        """Gradients of the sources; ``sizes`` are those of named dimensions that nothing given tells, ``on_device``
+        says which sources lie on the device of the program."""
         plain, bound = again[: len(self.kept_plain)], again[len(self.kept_plain) :]
-        arrays = self.backward_program.run([*residuals, *plain, *gradients], tuple(bound), None, sizes)
-        return [Tensor._wrap(a) for a in arrays]
+        program, given = self.backward_program, [*residuals, *plain, *gradients]
+        if not isinstance(self.binding, DeviceBinding):
+            return [Tensor._wrap(a) for a in program.run(given, tuple(bound), None, sizes)]
+        found = program.run(given, tuple(map(self.binding.copy_of, bound)), None, sizes, host=False)
+        return [Tensor._wrap(a if d else a.get()) for a, d in zip(found, on_device, strict=True)]
 
 
 class Weights(NamedTuple):

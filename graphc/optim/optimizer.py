@@ -13,6 +13,7 @@ from graphc.base.errors import ArgumentError, AttributeValueError, StateDictErro
 from graphc.base.public import reduced
 from graphc.tape.grad_mode import enable_grad, no_grad
 from graphc.tape.hooks import RemovableHandle
+from graphc.tensors.placement import is_on_device
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 from graphc.tracing.trace import is_tracing
@@ -129,7 +130,7 @@ class Optimizer:
         state = self.state[param]
         if not state:
             with no_grad():
-                state.update(self.init_state(param))
+                state.update(_beside(param, self.init_state(param)))
         return state
 
     # Steps
@@ -309,6 +310,11 @@ def refuse_trace(what: str) -> None:
             remedy="step = graphc.compile_step(model, loss, optimizer), which compiles the update too; schedules step "
             "outside",
         )
+
+
+def _beside(param: Tensor, state: State) -> State:
+    """A state on the device of its parameter."""
+    return {k: v.to(param.device) for k, v in state.items()} if is_on_device(param._data) else state
 
 
 def zeros_like(param: Tensor) -> Tensor:

@@ -85,7 +85,7 @@ def test_files_hold_what_they_left(net: nn.Sequential, tmp_path: Path, after: st
 
 def test_those_that_choose_by_costs_do_so_by_those_of_the_target(net: nn.Sequential, monkeypatch: pytest.MonkeyPatch):
     target = priced(host_target(), fusion={"parts": 7})
-    monkeypatch.setattr(user_passes, "running_target", lambda name: target)
+    monkeypatch.setattr(user_passes, "target_for", lambda name: target)
     step = Choosing()
     with gc.no_grad():
         gc.compile(net, passes=[step])(gc.tensor(X))

@@ -158,6 +158,7 @@ def as_descriptor(given: ProductDescriptor | Mapping[str, Any]) -> ProductDescri
         else:
             plain[name] = value
     try:
-        return ProductDescriptor(**plain, **{name: Matrix(**fields) for name, fields in parts.items()})
+        matrices: dict[str, Any] = {name: Matrix(**fields) for name, fields in parts.items()}
+        return ProductDescriptor(**plain, **matrices)
     except TypeError as error:
         raise ArtifactError(f"a product of the library: {error}") from None

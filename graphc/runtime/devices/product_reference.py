@@ -112,7 +112,7 @@ def _flat(address: int, size: int, dtype: np.dtype) -> np.ndarray:
     if not size:
         return np.empty(0, dtype)
     memory = (ctypes.c_uint8 * (size * dtype.itemsize)).from_address(address)
-    return np.frombuffer(memory, dtype)
+    return np.frombuffer(memoryview(memory), dtype)
 
 
 def _values(matrix: Matrix, address: int) -> np.ndarray:

@@ -14,15 +14,16 @@ from graphc.files.product_descriptor import Matrix, ProductDescriptor
 
 @dataclass(frozen=True)
 class Operand:
-    """Element (row, column) of matrix i lies at ``start + i * batch + row * rows + column * columns`` in a buffer."""
+    """Element (row, column) of matrix i lies ``i * batch + row * rows + column * columns`` behind the first one."""
 
     buffer: str
     start: int
+    """Where that is, in elements of the buffer, of which each may hold several of the product's factors."""
     rows: int
     columns: int
     batch: int = 0
     moves: tuple[int, ...] = ()
-    """Elements from one iteration to the next of each of the product's ``loops``."""
+    """Elements of the buffer from one iteration to the next of each of the product's ``loops``."""
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from graphc.base.dtypes import DType
+from graphc.base.dtypes import DType, bfloat16
 from graphc.base.size import hint, is_size
 from graphc.codegen.schedule.contraction.product import Operand, Product
 from graphc.codegen.schedule.gpu.product_epilogue import Epilogue, match_epilogue
 from graphc.codegen.schedule.gpu.sum_of_products import Factor, SumOfProducts, find_sum_of_products
 from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.kernel.map import Names
-from graphc.ir.kernel.statements import Kernel, Load, Store
+from graphc.ir.kernel.statements import Kernel, Load, Store, identity
 
 MOST_CALLS = 32
 """Calls of the library for one kernel, each of which takes the time of a launch."""
 _TYPES = ("f32", "f64")
+_WORDS = {"dot2": bfloat16}
+"""Of what words are made that are multiplied part by part. Not ``dot4``: its first bytes are unsigned, the library's
+are signed."""
 _Steps = dict[Axis, int]
 _Side = dict[str, int]
 """Strides by the name of a matrix."""
@@ -28,35 +31,39 @@ _Merged = tuple[int, _Side]
 def find_product(kernel: Kernel, tf32: bool = False) -> Product | None:
     """The product that a kernel is, whatever its size; None where no library has one like it."""
     found = find_sum_of_products(kernel, Names("p"))
-    if found is None or found.product.op != "mul" or found.acc.init.value != 0:  # type: ignore[union-attr]
+    if found is None or found.acc.init != identity("add", found.acc.dtype):
         return None
     epilogue = match_epilogue(found.after)
     if epilogue is None:
         return None
-    dtype = _plain_type(found)
+    dtype = _element_type(found)
     if dtype is None:
         return None
-    made = _Operands(found, epilogue).product(dtype)
-    if made is None or (dtype.name == "f64" and made.epilogue != "none"):
+    made = _Operands(found, epilogue, found.left.dtype.bits // dtype.bits).product(dtype)
+    if made is None or (found.acc.dtype.name != "f32" and made.epilogue != "none"):
         return None  # the library's epilogues are those of sums in f32
     return replace(made, fast="tf32") if tf32 and dtype.name == "f32" else made
 
 
-def _plain_type(found: SumOfProducts) -> DType | None:
-    """The type of factors that are elements as they are stored."""
+def _element_type(found: SumOfProducts) -> DType | None:
+    """The type of the factors, elements as they are stored or several of them in a word; None for other ones."""
     for factor in (found.left, found.right):
         (first, *others) = factor.statements
-        if others or not isinstance(first, Load) or first.guard or first.dtype.name not in _TYPES:
+        if others or not isinstance(first, Load) or first.guard:
             return None
+    if found.product.op in _WORDS:
+        return _WORDS[found.product.op]
     same = found.left.dtype is found.right.dtype is found.acc.dtype
-    return found.acc.dtype if same else None
+    return found.acc.dtype if same and found.product.op == "mul" and found.acc.dtype.name in _TYPES else None
 
 
 class _Operands:
     """The axes of a sum of products as rows, columns and batches of matrices."""
 
-    def __init__(self, found: SumOfProducts, epilogue: Epilogue):
+    def __init__(self, found: SumOfProducts, epilogue: Epilogue, parts: int):
         self.found = found
+        self.parts = parts
+        """Factors in an element of a buffer."""
         self.epilogue = epilogue
         loads = {"a": found.left.loads[0], "b": found.right.loads[0], "out": epilogue.store}
         loads.update({f"added{i}": load for i, load in enumerate(epilogue.added)})
@@ -73,6 +80,8 @@ class _Operands:
         rows, above = self.side(self.found.left)
         columns, beside = self.side(self.found.right)
         if terms is None or rows is None or columns is None:
+            return None
+        if self.parts > 1 and any(not _equal(step, 1) for step in terms[1].values()):
             return None
         left = {*above, *beside, *self.found.shared}
         outer = self.sorted([x for x in self.found.outer if x in left], "out")
@@ -91,22 +100,31 @@ class _Operands:
             "b": (terms, columns),
             **{name: (rows, columns) for name in self.steps if name not in ("a", "b")},
         }
-        operands = {
-            name: Operand(
+        operands = {}
+        for name, steps in self.steps.items():
+            parts = self.parts if name in ("a", "b") else 1
+            down, across = (side[1].get(name, 0) * (1 if side is terms else parts) for side in places[name])
+            operands[name] = Operand(
                 self.loads[name].buffer,
                 self.loads[name].index.constant,
-                *(side[1].get(name, 0) for side in places[name]),
-                batch[1].get(name, 0),
+                down,
+                across,
+                batch[1].get(name, 0) * parts,
                 tuple(steps.get(x, 0) for x in loops),
             )
-            for name, steps in self.steps.items()
-        }
         extents = tuple(x.extent for x in loops)
         if any(map(is_size, extents)) or prod(extents) > MOST_CALLS:
             return None
         whole = Product(
-            *(dtype, dtype, rows[0], columns[0], terms[0], batch[0]),
-            *(operands["a"], operands["b"], operands["out"]),
+            dtype,
+            self.found.acc.dtype,
+            m=rows[0],
+            n=columns[0],
+            k=terms[0] * self.parts,
+            batch=batch[0],
+            a=operands["a"],
+            b=operands["b"],
+            out=operands["out"],
             activation=self.epilogue.activation,
             alpha=self.epilogue.alpha,
             loops=extents,

@@ -157,6 +157,31 @@ def test_named_dimensions(places: tuple[str, str]) -> None:
     np.testing.assert_allclose(by_library(bound, there)["c"], expected["c"], rtol=2e-5, atol=2e-5)
 
 
+def test_pairs_of_factors() -> None:
+    def kernel(b: str, op: str = "dot2", words: str = "bf16x2", sums: str = "f32", zero: str = "0.0") -> Kernel:
+        return kernel_of(f"""
+            kernel @k(%a: {words}[60] in, %b: {words}[70] in, %c: {sums}[30] out) {{
+              for i in 5 parallel {{
+                for j in 6 parallel {{
+                  acc s: {sums} = add {sums}({zero})
+                  for l in 8 reduce {{
+                    x: {words} = load %a[12*i + l]
+                    y: {words} = load %b[{b}]
+                    p: {sums} = {op}(x, y)
+                    update s with p
+                  }}
+                  r = read s
+                  store %c[6*i + j] = r
+                }}
+              }}
+            }}""")
+
+    product = check(kernel("9*j + l"))
+    assert (product.type.name, product.sums.name, product.k) == ("bf16", "f32", 16)
+    assert find_product(kernel("6*l + j")) is None  # pairs of neighbours that are not summed over lie otherwise
+    assert find_product(kernel("9*j + l", "dot4", "i32", "i32", "0")) is None
+
+
 def test_what_no_library_has() -> None:
     assert find_product(kernel_from(lambda x, w: F.gelu(x @ w), (10, 8), (8, 6))) is None
     assert find_product(kernel_from(lambda x, w: x[:, ::2] @ w, (10, 16), (8, 6))) is None

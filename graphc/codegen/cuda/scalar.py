@@ -69,6 +69,7 @@ def _of_integers(op: str, args: Sequence[str], result: DType) -> str | None:
     if op == "not":
         return f"({kind})~{args[0]}"
     if op in ("shl", "shr", "shr_unsigned"):
+        op = "shr_unsigned" if op == "shr" and result.kind == "u" else op
         return f"gc_{op}<{kind}, {wrapped}, {result.bits}>({args[0]}, {args[1]})"
     return None
 

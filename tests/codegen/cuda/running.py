@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from graphc.codegen.cuda.emit import CudaSource
+from graphc.base.size import at
+from graphc.codegen.cuda.angle import angle_text
+from graphc.codegen.cuda.emit import CudaSource, emit_kernel
+from graphc.codegen.cuda.prelude import PRELUDE
+from graphc.ir.kernel.dims import dims_of_kernel
 from graphc.ir.kernel.repeat import executions, position
-from graphc.ir.kernel.statements import Program, Storage
+from graphc.ir.kernel.statements import Kernel, Program, Storage
 
 
 def run_on(device: Any, program: Program, source: CudaSource, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -60,3 +64,25 @@ def _placed(
             root = program.storage(root.alias)
         memory[s.name] = memory[root.name]
     return memory, bound
+
+
+def launch_kernels(
+    device: Any, kernels: Sequence[Kernel], arguments: Sequence[dict[str, np.ndarray]], *dims: int
+) -> list[dict[str, np.ndarray]]:
+    """What kernels with threads, built as one text, leave in their buffers; ``dims`` are the sizes of dimensions."""
+    parts = [emit_kernel(kernel, f"k{i}") for i, kernel in enumerate(kernels)]
+    angles = [angle_text()] if any("gc_reduce_large" in text for text, _ in parts) else []
+    module = device.load("\n".join([PRELUDE, *angles, *(text for text, _ in parts)]))
+    found = []
+    for (_, launch), kernel, arrays in zip(parts, kernels, arguments, strict=True):
+        memory = {b.name: device.allocate(max(1, arrays[b.name].nbytes)) for b in kernel.arguments}
+        for name, held in memory.items():
+            device.copy_in(held.address, arrays[name])
+        words = [*(memory[b.name].address for b in kernel.arguments), *dims]
+        grid = at(launch.grid, dict(zip(dims_of_kernel(kernel).values(), dims, strict=True)))
+        device.launch(module.function(launch.symbol), int(grid), launch.threads, launch.dynamic, words)
+        left = {name: np.empty_like(arrays[name]) for name in memory}
+        for name, held in memory.items():
+            device.copy_out(held.address, left[name])
+        found.append(left)
+    return found

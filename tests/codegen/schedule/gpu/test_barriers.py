@@ -44,9 +44,8 @@ def test_what_meets_in_memory_is_kept_apart(body: str, count: int):
 
 
 def test_what_threads_keep_for_themselves_needs_none():
-    assert (
-        with_barriers(f"{FILL} for j in 8 thread {{ v2: f32 = load %s[j] store %y[j] = v2 }}", frozenset({"s"}))[0] == 0
-    )
+    own = "for j in 8 thread { v2: f32 = load %s[j] store %y[j] = v2 }"
+    assert with_barriers(f"{FILL} {own}")[0] == 1 and with_barriers(f"{FILL} {own}", frozenset({"s"}))[0] == 0
 
 
 def test_the_next_iteration_of_a_loop_waits_for_the_one_before():

@@ -43,8 +43,8 @@ def test_loops_that_stand_alone_in_each_other_are_shared_together():
 
 def test_sums_within_a_shared_loop_are_those_of_one_thread():
     found = shared(
-        "for i in 8 parallel { acc a: f32 = add f32(0.0) for j in 8 reduce { v1: f32 = load %x[8*i + j] update a with v1 }"
-        " v2 = read a store %y[i] = v2 }"
+        "for i in 8 parallel { acc a: f32 = add f32(0.0) for j in 8 reduce { v1: f32 = load %x[8*i + j] "
+        "update a with v1 } v2 = read a store %y[i] = v2 }"
     )
     assert kinds(found) == ["thread", "reduce"] and reads(found) == [""]
 

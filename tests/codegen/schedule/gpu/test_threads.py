@@ -17,7 +17,8 @@ from graphc.ir.kernel.verify import verify_kernel, verify_program
 
 
 def softmax(rows: int, length: int) -> Kernel:
-    return parse_kernel(f"""kernel @k(%x: f32[{rows * length}] in, %y: f32[{rows * length}] out, %s: f32[{length}] scratch) {{
+    size = rows * length
+    return parse_kernel(f"""kernel @k(%x: f32[{size}] in, %y: f32[{size}] out, %s: f32[{length}] scratch) {{
       for i in {rows} parallel {{
         acc m: f32 = max f32(-inf)
         for a in {length} reduce {{ v1: f32 = load %x[{length}*i + a] update m with v1 }}

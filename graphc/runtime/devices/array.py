@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -378,14 +379,23 @@ def from_host(device: Device, array: Any) -> DeviceArray:
     return made
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
 class SharedMemory:
-    """Memory that another library has allocated."""
+    """Memory that another library has allocated. It is given back when all work on it is done, of which that library
+    knows nothing."""
 
-    address: int
-    nbytes: int
-    owner: Any
-    """What keeps it alive."""
+    __slots__ = ("__weakref__", "_device", "address", "nbytes", "owner")
+
+    def __init__(self, device: Device, address: int, nbytes: int, owner: Any):
+        self._device = device
+        self.address = address
+        self.nbytes = nbytes
+        self.owner = owner
+        """What keeps it alive."""
+
+    def __del__(self) -> None:
+        if hasattr(self._device, "stream"):
+            with suppress(DeviceError):  # told by whatever is asked of the device next
+                self._device.synchronize()
 
 
 def from_cuda_array_interface(other: Any, device: Device) -> DeviceArray:
@@ -398,8 +408,9 @@ def from_cuda_array_interface(other: Any, device: Device) -> DeviceArray:
         raise ArgumentError(f"{type(other).__name__} has no __cuda_array_interface__")
     if said.get("mask") is not None:
         raise ArgumentError("masked arrays cannot be shared")
-    if said.get("stream") not in (None, getattr(device, "stream", None)):
-        device.synchronize()
+    stream = said.get("stream")
+    if stream is not None and stream != getattr(device, "stream", None):
+        device.wait_for(stream)
     address, read_only = said["data"]
     return shared(device, int(address or 0), said["shape"], np.dtype(said["typestr"]), said.get("strides"), other,
                   not read_only)  # fmt: skip
@@ -431,7 +442,7 @@ def shared(
     high = sum((n - 1) * s for n, s in zip(sizes, steps, strict=True) if s > 0) + dtype.itemsize if prod(sizes) else 0
     if prod(sizes) and not address:
         raise DeviceError("the memory of the array has no address")
-    memory = SharedMemory(address + low, high - low, owner)
+    memory = SharedMemory(device, address + low, high - low, owner)
     return DeviceArray(device, memory, sizes, dtype, steps, -low, writeable)
 
 

@@ -364,6 +364,11 @@ class CudaDevice:
         with _told("work on the GPU has failed"), self.current():
             self.cupy_stream.synchronize()
 
+    def wait_for(self, stream: int) -> None:
+        """Waits until what another library has asked for on its stream, a cudaStream_t, is done."""
+        with _told("work of another library on the GPU has failed"), self.current():
+            self._runtime.streamSynchronize(stream)
+
     def event(self) -> CudaEvent:
         """An event after all work asked for so far."""
         with _told("an event could not be recorded"), self.current():

@@ -316,6 +316,9 @@ class EmulatedDevice:
         if self._damage:
             raise DeviceError(self._damage.pop())
 
+    def wait_for(self, stream: int) -> None:
+        """Does nothing: there are no streams."""
+
     # ---- recording
 
     def begin_capture(self) -> None:

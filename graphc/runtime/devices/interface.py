@@ -139,6 +139,10 @@ class Device(Protocol):
         """Waits until all work is done."""
         ...
 
+    def wait_for(self, stream: int) -> None:
+        """Waits until work on a stream of another library is done, whose handle is that of the platform."""
+        ...
+
     def begin_capture(self) -> None:
         """From here on, work of this thread is recorded and not done, until ``end_capture``; no host transfers and no
         allocations in between."""

@@ -58,6 +58,7 @@ class FakeCupy:
             getDeviceProperties=lambda index: self.facts,
             memGetInfo=lambda: (1 << 30, 2 << 30),
             memcpyAsync=self._memcpy,
+            streamSynchronize=lambda stream: self.calls.append(("wait", stream)),
             memsetAsync=self._memset,
         )
         driver = SimpleNamespace(launchKernel=self._launch, funcSetAttribute=self._attribute)

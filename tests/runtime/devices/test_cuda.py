@@ -13,7 +13,7 @@ from graphc.errors import ArgumentError, ArtifactError, CompileError, DeviceErro
 from graphc.files.product_descriptor import Matrix, ProductDescriptor
 from graphc.runtime import devices
 from graphc.runtime.devices import cublaslt, cuda
-from graphc.runtime.devices.array import empty, from_host
+from graphc.runtime.devices.array import empty, from_cuda_array_interface, from_dlpack, from_host
 from graphc.runtime.devices.cuda import CudaDevice, target_of
 from tests.runtime.devices.fake_cupy import H200, DriverError, FakeCupy
 
@@ -252,6 +252,41 @@ def test_products_are_computed_by_cublaslt(fake, monkeypatch):
     assert again[3] == workspace, "one workspace for all"
 
 
+def test_memory_of_other_libraries_waits_for_their_work_and_ours(fake):
+    device = CudaDevice()
+    mine = from_host(device, np.arange(6, dtype=np.float32))
+
+    class Other:
+        def __init__(self, stream):
+            self.__cuda_array_interface__ = {**mine.__cuda_array_interface__, "stream": stream}
+
+    assert mine.__cuda_array_interface__["stream"] == device.stream
+    for stream, waits in ((None, []), (device.stream, []), (1, [("wait", 1)])):
+        fake.calls.clear()
+        array = from_cuda_array_interface(Other(stream), device)
+        assert fake.calls == waits
+        fake.calls.clear()
+        del array
+        assert fake.calls == [("synchronize", device.stream)], "what reads it is done before it is given back"
+    asked = []
+
+    class Tensor:
+        def __dlpack__(self, **arguments):
+            asked.append(arguments)
+            return mine.__dlpack__(max_version=arguments["max_version"], stream=device.stream)
+
+        def __dlpack_device__(self):
+            return mine.__dlpack_device__()
+
+    assert mine.__dlpack_device__() == (2, 0)
+    shared = from_dlpack(Tensor(), device)
+    assert asked == [{"stream": device.stream, "max_version": (1, 0)}]
+    assert shared.address == mine.address
+    fake.calls.clear()
+    mine.__dlpack__(stream=1)
+    assert fake.calls == [("synchronize", device.stream)], "another stream reads what ours has written"
+
+
 def test_events_time_the_stream(fake):
     device = CudaDevice()
     first, second = device.event(), device.event()
@@ -265,7 +300,10 @@ def test_cupy_has_what_is_asked_of_it():
     cupy = pytest.importorskip("cupy")
     names = [
         *("cuda.runtime." + n for n in ("getDeviceCount", "driverGetVersion", "runtimeGetVersion", "is_hip")),
-        *("cuda.runtime." + n for n in ("getDeviceProperties", "memGetInfo", "memcpyAsync", "memsetAsync")),
+        *(
+            "cuda.runtime." + n
+            for n in ("getDeviceProperties", "memGetInfo", "memcpyAsync", "memsetAsync", "streamSynchronize")
+        ),
         *("cuda.driver.launchKernel", "cuda.driver.funcSetAttribute", "cuda.memory.OutOfMemoryError"),
         *("cuda.function.Module.load", "cuda.function.Module.get_function", "cuda.get_elapsed_time"),
         *("cuda.pinned_memory._add_to_watch_list", "cuda.alloc", "cuda.alloc_pinned_memory", "get_default_memory_pool"),

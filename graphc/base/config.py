@@ -60,6 +60,8 @@ class Options:
     """Folder of the cache."""
     cache_size: int
     """Bytes that the cache may take."""
+    tf32: bool
+    """Whether GPUs' libraries may multiply f32 as tf32."""
     emulator: tuple[str, ...]
     """How the emulated device looks for mistakes: any of ``orders`` and ``races``."""
     logs: str
@@ -258,6 +260,16 @@ OPTIONS = (
         "After how many programs of one compiled function or training step a RecompileWarning names the sizes and "
         "numbers that vary; `0`: never.",
         _within(0, 1_000_000),
+    ),
+    Option(
+        "tf32",
+        "GRAPHC_TF32",
+        "`on`, `off`",
+        "off",
+        "Whether GPUs may multiply f32 numbers as tf32, with 10 bits of their fractions, where their library computes "
+        "a product of matrices: up to ten times as fast, with errors up to 0.1% of each product. Sums stay f32. Read "
+        "when a program is compiled.",
+        _on_off,
     ),
     Option(
         "emulator",

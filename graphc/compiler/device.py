@@ -16,6 +16,7 @@ from graphc.codegen.cuda.emit import CudaSource
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, target_named
 from graphc.codegen.schedule.contraction.product import Product
+from graphc.codegen.schedule.gpu_products import TF32
 from graphc.compiler import cache
 from graphc.compiler.compile import CompiledGraph, find_or_build, key_parts, manifest_of, watched
 from graphc.compiler.refusals import Refusals, checks_of
@@ -75,7 +76,7 @@ def target_of(device: Device) -> Target:
     target = target_named(device.target)
     if not is_gpu(target):
         raise CompileError(f"{device.name} is a {device.target}, for which there is no CUDA C")
-    return target
+    return replace(target, features=f"+{TF32}") if config.read().tf32 else target
 
 
 def load_on_device(compiled: cache.Entry, device: Device, records: bool = True) -> DeviceExecutable:

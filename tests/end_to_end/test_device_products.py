@@ -38,3 +38,30 @@ def test_products_of_the_library(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     expected = load_compiled(compile_graph(graph)).run(given)[0]
     assert len(counted) == calls
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("tf32", ["off", "on"])
+def test_tf32_only_where_it_is_asked_for(tf32: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRAPHC_TF32", tf32)
+    one = np.full((SIZE, SIZE), 1 + 2.0**-12, np.float32)
+    graph = gc.trace(lambda x, w: x @ w, gc.zeros(SIZE, SIZE), gc.zeros(SIZE, SIZE))
+    found = np.asarray(compile_for_device(graph, "cuda-emu").run([one, one])[0])
+    assert (float(found[0, 0]) == SIZE) == (tf32 == "on")
+
+
+def test_a_step_of_training_by_the_library() -> None:
+    shapes = (SIZE, 96), (SIZE, 96), (SIZE,), (SIZE, SIZE)
+
+    def gradients(x, w, b, y):
+        error = F.relu(F.linear(x, w, b)) - y
+        return gc.autograd.grad((error * error).mean(), (w, b, x))
+
+    operands = [gc.zeros(*s) for s in shapes]
+    for operand in operands[:3]:
+        operand.requires_grad_()
+    graph = gc.trace(gradients, *operands)
+    random = np.random.default_rng(2)
+    given = [random.normal(size=s).astype(np.float32) for s in shapes]
+    expected = load_compiled(compile_graph(graph)).run(given)
+    for a, b in zip(compile_for_device(graph, "cuda-emu").run(given), expected, strict=True):
+        np.testing.assert_allclose(np.asarray(a), b, rtol=1e-4, atol=1e-5)

@@ -6,8 +6,7 @@ import ctypes
 import os
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -108,15 +107,20 @@ def target_of(capability: tuple[int, int]) -> str:
     return found[-1]
 
 
-@contextmanager
-def _told(what: str) -> Iterator[None]:
-    """Turns errors of the driver into such of graphc."""
-    try:
-        yield
-    except RuntimeError as error:
-        if not hasattr(error, "status"):
-            raise
-        raise DeviceError(f"{what}: {error}") from error
+class _Told:
+    """Turns errors of the driver into such of graphc; a class, for launches pass through it."""
+
+    __slots__ = ("_what",)
+
+    def __init__(self, what: str):
+        self._what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, RuntimeError) and hasattr(error, "status"):
+            raise DeviceError(f"{self._what}: {error}") from error
 
 
 class CudaMemory:
@@ -168,7 +172,7 @@ class CudaEvent:
 
     def synchronize(self) -> None:
         """Waits."""
-        with _told("work on the GPU has failed"):
+        with _Told("work on the GPU has failed"):
             self.event.synchronize()
 
     def is_done(self) -> bool:
@@ -190,7 +194,7 @@ class CudaGraph:
 
     def launch(self) -> None:
         """Does all of it again, on the device's stream."""
-        with _told("a recorded graph could not be launched"), self._device.current():
+        with _Told("a recorded graph could not be launched"), self._device.current():
             self._graph.launch(self._device.cupy_stream)
 
 
@@ -217,7 +221,7 @@ class CudaDevice:
         self._device = library.cuda.Device(index)
         self.index = index
         self.name = f"cuda:{index}"
-        with _told(f"{self.name} cannot be used"), self.current():
+        with _Told(f"{self.name} cannot be used"), self.current():
             self.facts = self._runtime.getDeviceProperties(index)
             self.capability = (int(self.facts["major"]), int(self.facts["minor"]))
             self.target = target_of(self.capability)
@@ -234,11 +238,9 @@ class CudaDevice:
         """The stream as a cudaStream_t."""
         return int(self.cupy_stream.ptr)
 
-    @contextmanager
-    def current(self) -> Iterator[None]:
-        """Makes the device that of this thread for a while."""
-        with self._device:
-            yield
+    def current(self) -> Any:
+        """A context in which the device is that of this thread."""
+        return self._device
 
     # ---- memory
 
@@ -267,7 +269,7 @@ class CudaDevice:
         """Writes a host array, through pinned memory, from which the GPU fetches it later."""
         self._refuse_recording("transfers")
         source = np.ascontiguousarray(array)
-        with _told("a copy to the GPU has failed"), self.current():
+        with _Told("a copy to the GPU has failed"), self.current():
             for start in range(0, source.nbytes, STAGED):
                 size = min(STAGED, source.nbytes - start)
                 pinned = self._cupy.cuda.alloc_pinned_memory(size)
@@ -280,7 +282,7 @@ class CudaDevice:
         self._refuse_recording("transfers")
         if not array.flags.c_contiguous or not array.flags.writeable:
             raise ArgumentError("a copy to the host fills arrays that are C-contiguous and can be written to")
-        with _told("a copy from the GPU, or work before it, has failed"), self.current():
+        with _Told("a copy from the GPU, or work before it, has failed"), self.current():
             for start in range(0, array.nbytes, STAGED):
                 size = min(STAGED, array.nbytes - start)
                 pinned = self._cupy.cuda.alloc_pinned_memory(size)
@@ -291,13 +293,13 @@ class CudaDevice:
     def copy(self, destination: int, source: int, nbytes: int) -> None:
         """Copies within the GPU."""
         if nbytes:
-            with _told("a copy on the GPU has failed"), self.current():
+            with _Told("a copy on the GPU has failed"), self.current():
                 self._runtime.memcpyAsync(destination, source, nbytes, _WITHIN, self._now())
 
     def fill(self, address: int, byte: int, nbytes: int) -> None:
         """Sets bytes."""
         if nbytes:
-            with _told("memory of the GPU could not be set"), self.current():
+            with _Told("memory of the GPU could not be set"), self.current():
                 self._runtime.memsetAsync(address, byte, nbytes, self._now())
 
     def discard(self, address: int, nbytes: int) -> None:
@@ -308,7 +310,7 @@ class CudaDevice:
         pool = self._cupy.get_default_memory_pool()
         with self._lock:
             allocated, peak, number = self._counts
-        with _told("the GPU does not say how much memory it has"), self.current():
+        with _Told("the GPU does not say how much memory it has"), self.current():
             return MemoryStats(allocated, number, peak, int(pool.total_bytes()), int(self._runtime.memGetInfo()[1]))
 
     def reset_peak(self) -> None:
@@ -338,7 +340,7 @@ class CudaDevice:
         words = (ctypes.c_longlong * max(1, len(arguments)))(*arguments)
         start, size = ctypes.addressof(words), ctypes.sizeof(ctypes.c_longlong)
         pointers = (ctypes.c_void_p * max(1, len(arguments)))(*[start + i * size for i in range(len(arguments))])
-        with _told(f"kernel {function.symbol} could not be launched"), self.current():
+        with _Told(f"kernel {function.symbol} could not be launched"), self.current():
             handle = int(function.function.ptr)
             if shared > function.shared:
                 self._driver.funcSetAttribute(handle, _MAX_DYNAMIC_SHARED, shared)
@@ -356,22 +358,22 @@ class CudaDevice:
 
             self._products = (CublasLt(), self.allocate(WORKSPACE))
         library, workspace = self._products
-        with _told("a product of matrices has failed"), self.current():
+        with _Told("a product of matrices has failed"), self.current():
             library.product(as_descriptor(descriptor), addresses, self._now(), workspace.address, workspace.nbytes)
 
     def synchronize(self) -> None:
         """Waits."""
-        with _told("work on the GPU has failed"), self.current():
+        with _Told("work on the GPU has failed"), self.current():
             self.cupy_stream.synchronize()
 
     def wait_for(self, stream: int) -> None:
         """Waits until what another library has asked for on its stream, a cudaStream_t, is done."""
-        with _told("work of another library on the GPU has failed"), self.current():
+        with _Told("work of another library on the GPU has failed"), self.current():
             self._runtime.streamSynchronize(stream)
 
     def event(self) -> CudaEvent:
         """An event after all work asked for so far."""
-        with _told("an event could not be recorded"), self.current():
+        with _Told("an event could not be recorded"), self.current():
             return CudaEvent(self._cupy, self.cupy_stream.record(self._cupy.cuda.Event()))
 
     # ---- recording
@@ -380,7 +382,7 @@ class CudaDevice:
         """Records work of this thread, on a stream of its own."""
         if self._thread.stream is not None:
             raise DeviceError("this thread records a graph already")
-        with _told("the GPU does not record"), self.current():
+        with _Told("the GPU does not record"), self.current():
             stream = self._cupy.cuda.Stream(non_blocking=True)
             stream.begin_capture()
         self._thread.stream, self._thread.held = stream, []
@@ -391,7 +393,7 @@ class CudaDevice:
         if stream is None:
             raise DeviceError("this thread records no graph")
         self._thread.stream = None
-        with _told("the recorded work is no graph"), self.current():
+        with _Told("the recorded work is no graph"), self.current():
             return CudaGraph(stream.end_capture(), self, self._thread.held)
 
     def _now(self) -> int:

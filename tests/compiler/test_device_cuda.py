@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -14,28 +12,15 @@ from graphc.compiler import cache
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.compiler.device import compile_for_device, compile_graph_for
 from graphc.errors import CompileError
-from graphc.files.product_descriptor import ProductDescriptor
-from graphc.runtime.devices import cublaslt
 from graphc.runtime.devices.array import DeviceArray, from_host
 from graphc.runtime.devices.cuda import CudaDevice
-from graphc.runtime.devices.product_reference import compute_product
 from tests.compiler.graphs import arguments, counter, lookup, mlp
-from tests.runtime.devices.fake_cupy import CODE, ExecutingCupy
+from tests.runtime.devices.fake_cupy import CODE, installed
 
 
 @pytest.fixture
 def fake(monkeypatch):
-    found = ExecutingCupy()
-    monkeypatch.setitem(sys.modules, "cupy", found)
-    monkeypatch.setattr(nvrtc, "compile_cubin", lambda text, arch: nvrtc.Cubin(CODE + text.encode(), {}))
-
-    class Library:
-        def product(self, given: ProductDescriptor, addresses, stream, workspace, nbytes):
-            found.calls.append(("product", stream))
-            found.work(stream, lambda: compute_product(given, addresses))
-
-    monkeypatch.setattr(cublaslt, "CublasLt", Library)
-    return found
+    return installed(monkeypatch)
 
 
 def attention():

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from graphc.codegen.cuda import nvrtc
+from graphc.files.product_descriptor import ProductDescriptor
+from graphc.runtime import devices
+from graphc.runtime.devices import cublaslt
 from graphc.runtime.devices.emulated import EmulatedDevice
+from graphc.runtime.devices.product_reference import compute_product
 
 H200 = {
     **{"name": b"NVIDIA H200", "major": 9, "minor": 0, "multiProcessorCount": 132, "totalGlobalMem": 150 << 30},
@@ -231,3 +240,19 @@ class ExecutingCupy(FakeCupy):
                 return SimpleNamespace(ptr=len(fake.functions) - 1)
 
         return Module
+
+
+def installed(monkeypatch: pytest.MonkeyPatch) -> ExecutingCupy:
+    """One in the place of cupy, with a compiler that hands on the text and a library of products by numpy."""
+    found = ExecutingCupy()
+    monkeypatch.setitem(sys.modules, "cupy", found)
+    monkeypatch.setattr(devices, "_cuda", cache(devices._cuda.__wrapped__))
+    monkeypatch.setattr(nvrtc, "compile_cubin", lambda text, arch: nvrtc.Cubin(CODE + text.encode(), {}))
+
+    class Library:
+        def product(self, given: ProductDescriptor, addresses: Any, stream: int, workspace: int, nbytes: int) -> None:
+            found.calls.append(("product", stream))
+            found.work(stream, lambda: compute_product(given, addresses))
+
+    monkeypatch.setattr(cublaslt, "CublasLt", Library)
+    return found

@@ -45,6 +45,7 @@ from graphc.ir.kernel.statements import (
     identity,
     walk,
 )
+from graphc.ir.kernel.threads import chain_of
 
 STATIC_SHARED = 48 * 1024
 """Bytes of shared memory that a kernel may declare; what is beyond them is given at the launch."""
@@ -95,17 +96,6 @@ def _identifier(name: str) -> str:
 
 def _most(size: Any) -> int:
     return size_bounds(size)[1] if is_size(size) else int(size)
-
-
-def chain_of(loop: Loop) -> tuple[list[Loop], tuple[Stmt, ...]]:
-    """Loops of one kind that stand alone in each other, outermost first, and what is inside."""
-    loops = [loop]
-    while len(loops[-1].body) == 1:
-        (inner,) = loops[-1].body
-        if not isinstance(inner, Loop) or inner.kind != loop.kind:
-            break
-        loops.append(inner)
-    return loops, loops[-1].body
 
 
 class _Kernel:
@@ -304,7 +294,7 @@ class _Kernel:
         if buffer.name in self.slots:
             return self.slots[buffer.name]
         kept = [(atom, factor) for atom, factor in index.terms if not (factor == slots and atom in self._shared_axes)]
-        if len(kept) == len(index.terms) and slots > 1:
+        if len(kept) == len(index.terms) and (slots > 1 or index.terms):
             raise CompileError(f"@{self.kernel.name}: %{buffer.name}[{index}] is kept by no single thread")
         if len(kept) == len(index.terms):
             return "0"

@@ -52,6 +52,7 @@ from graphc.ir.kernel.statements import (
     aligned,
 )
 from graphc.ir.kernel.text import kernel_lines, program_lines
+from graphc.ir.kernel.threads import verify_threads
 from graphc.ir.literal import print_type
 
 ROLES = (*ARGUMENT_ROLES, *OWN_ROLES)
@@ -93,6 +94,7 @@ class _Verifier:
             self.head()
             self.body(self.kernel.body)
             self.versions()
+            verify_threads(self.kernel)
         except GraphcError as error:
             raise self.located(error) from None
 

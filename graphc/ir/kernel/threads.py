@@ -1,0 +1,209 @@
+"""Checks kernels of threads: which loops have threads, where these meet, and that no two touch a place at one time.
+
+Threads of one block (or warp) see what others have written behind a barrier, and those of different blocks never within
+a kernel. So between two barriers, no place is written by one thread and read or written by another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from graphc.base.errors import VerifyError
+from graphc.base.size_relations import at_most
+from graphc.ir.kernel.index import Axis, Index, bounds
+from graphc.ir.kernel.index_range import touches
+from graphc.ir.kernel.map import substitute_axes
+from graphc.ir.kernel.statements import (
+    SHARED_KINDS,
+    SPREAD_KINDS,
+    WARP,
+    Barrier,
+    Kernel,
+    Load,
+    Loop,
+    Read,
+    Stmt,
+    Store,
+    walk,
+)
+
+MOST_THREADS = 1024
+"""Threads of a block at most. Documented: CUDA C++ programming guide, compute capabilities."""
+_GROUPS = {"block": "thread", "warp": "lane"}
+"""What threads meet in, and the loops that they share."""
+
+
+def chain_of(loop: Loop) -> tuple[list[Loop], tuple[Stmt, ...]]:
+    """Loops of one kind that stand alone in each other, outermost first, and what is inside of them."""
+    loops = [loop]
+    while len(loops[-1].body) == 1:
+        (inner,) = loops[-1].body
+        if not isinstance(inner, Loop) or inner.kind != loop.kind:
+            break
+        loops.append(inner)
+    return loops, loops[-1].body
+
+
+def number_of(axes: Sequence[Axis]) -> tuple[Index, int]:
+    """The number of an iteration of flattened loops, and how many there are."""
+    number, step = Index(), 1
+    for axis in reversed(axes):
+        number, step = number + Index(((axis, step),)) if axis.extent != 1 else number, step * axis.extent
+    return number, step
+
+
+def verify_threads(kernel: Kernel) -> None:
+    """Raises VerifyError where a kernel of threads, or one that has none, breaks a rule:
+
+    - blocks are whole warps of 1024 threads at most; ``grid``, ``block`` or ``warp`` loops stand alone around all else;
+    - ``thread`` loops stand in blocks and ``lane`` loops in warps, and in no other shared loop but as its only content;
+    - barriers and sums over a group stand where all of its threads come: outside of shared loops and of loops that may
+      end early;
+    - elements of private buffers belong to one thread each; no element is combined by two threads at once;
+    - between barriers no place that some thread writes is touched by another one.
+    """
+    _Threads(kernel).run()
+
+
+class _Use(NamedTuple):
+    """Places of a buffer that a group has touched."""
+
+    own: bool
+    """Whether each iteration touches the element of its own number only."""
+    low: Any
+    high: Any
+
+
+@dataclass
+class _Uses:
+    """What a group has touched since it met last, by buffer."""
+
+    read: dict[str, list[_Use]] = field(default_factory=dict)
+    written: dict[str, list[_Use]] = field(default_factory=dict)
+
+
+class _Threads:
+    def __init__(self, kernel: Kernel):
+        self.kernel = kernel
+        self.roles = {b.name: b.role for b in kernel.buffers}
+        self.group = ""
+
+    def require(self, good: bool, message: str) -> None:
+        if not good:
+            raise VerifyError(message)
+
+    def run(self) -> None:
+        body, threads = self.kernel.body, self.kernel.threads
+        if not threads:
+            self.no_threads()
+            return
+        self.require(threads % WARP == 0 and threads <= MOST_THREADS, f"a block has {threads} threads")
+        first = body[0] if len(body) == 1 else None
+        self.spread: list[Axis] = []
+        self.group = "block"
+        if isinstance(first, Loop) and first.kind in SPREAD_KINDS:
+            loops, body = chain_of(first)
+            self.spread = [loop.axis for loop in loops]
+            self.group = "" if first.kind == "grid" else first.kind
+        for stmt, loops in walk(body):
+            self.statement(stmt, loops)
+        if self.group:
+            self.sections(body, _Uses(), {})
+
+    def no_threads(self) -> None:
+        for stmt, _ in walk(self.kernel.body):
+            kind = stmt.kind if isinstance(stmt, Loop) else ""
+            bad = kind in (*SPREAD_KINDS, *SHARED_KINDS) or isinstance(stmt, Barrier)
+            self.require(not bad and not (isinstance(stmt, Read) and stmt.over), "the kernel has no threads")
+        own = [b.name for b in self.kernel.buffers if b.role in ("shared", "private")]
+        self.require(not own, f"%{', %'.join(own)}: the kernel has no threads")
+
+    # ---- single statements
+
+    def statement(self, stmt: Stmt, loops: tuple[Loop, ...]) -> None:
+        around = [loop for loop in loops if loop.kind in SHARED_KINDS]
+        if isinstance(stmt, Loop):
+            self.loop(stmt, loops, around)
+        elif isinstance(stmt, Barrier) or (isinstance(stmt, Read) and stmt.over):
+            what = "a barrier" if isinstance(stmt, Barrier) else f"the sum {stmt.acc}"
+            self.require(stmt.over == self.group, f"{what} over a {stmt.over} stands in no {stmt.over}")
+            early = [loop for loop in loops if loop.until]
+            self.require(not around and not early, f"not all threads of the {stmt.over} come to {what}")
+        elif isinstance(stmt, Store) and stmt.combine and self.roles[stmt.buffer] != "private":
+            for axis in (*self.spread, *(loop.axis for loop in around)):
+                alone = axis.extent == 1 or touches(stmt.index, stmt.guard, axis)
+                self.require(alone, f"several threads, of axis {axis}, add to one place of %{stmt.buffer}")
+        if isinstance(stmt, Load | Store) and self.roles[stmt.buffer] == "private":
+            self.private(stmt, around)
+
+    def loop(self, stmt: Loop, loops: tuple[Loop, ...], around: list[Loop]) -> None:
+        self.require(stmt.kind not in SPREAD_KINDS, f"{stmt.kind} axis {stmt.axis} does not stand around all else")
+        if stmt.kind in SHARED_KINDS:
+            fits = self.group in _GROUPS and _GROUPS[self.group] == stmt.kind
+            self.require(
+                fits, f"{stmt.kind} axis {stmt.axis} stands in no {'block' if stmt.kind == 'thread' else 'warp'}"
+            )
+            chained = (
+                all(x.kind == stmt.kind and len(x.body) == 1 for x in loops[loops.index(around[0]) :])
+                if around
+                else True
+            )
+            self.require(chained, f"{stmt.kind} axis {stmt.axis} stands in a loop that is shared already")
+
+    def private(self, stmt: Load | Store, around: list[Loop]) -> None:
+        """The element is that of the iteration's own number, or one of those that belong to its thread."""
+        buffer = self.kernel.buffer(stmt.buffer)
+        self.require(bool(around), f"%{buffer.name} belongs to single threads, all threads come here")
+        threads = WARP if self.group == "warp" else self.kernel.threads
+        number, count = number_of([loop.axis for loop in around])
+        if stmt.index == number:
+            return
+        each = -(-buffer.size // threads)
+        kept = [(atom, factor) for atom, factor in stmt.index.terms if (atom, factor) != (around[0].axis, each)]
+        own = len(around) == 1 and len(kept) < len(stmt.index.terms) and count <= threads
+        self.require(own, f"%{buffer.name}[{stmt.index}] belongs to no single thread")
+
+    # ---- what threads do between barriers
+
+    def sections(self, body: tuple[Stmt, ...], uses: _Uses, at: Mapping[Axis, int]) -> None:
+        """``at`` is where the loops stand that all threads run alike: in their first iteration, or in the second."""
+        for stmt in body:
+            if isinstance(stmt, Barrier) or (isinstance(stmt, Read) and stmt.over == "block"):
+                uses.read.clear()
+                uses.written.clear()
+            elif isinstance(stmt, Loop) and stmt.kind not in SHARED_KINDS:
+                for turn in range(1 if stmt.axis.extent == 1 else 2):
+                    self.sections(stmt.body, uses, {**at, stmt.axis: turn})
+            else:
+                self.section(stmt, uses, at)
+
+    def section(self, stmt: Stmt, uses: _Uses, at: Mapping[Axis, int]) -> None:
+        """What all threads do until the next statement: each its iterations, or all the same."""
+        loops = chain_of(stmt)[0] if isinstance(stmt, Loop) else []
+        number, _ = number_of([loop.axis for loop in loops])
+        now = _Uses()
+        for inner, _ in walk((stmt,)):
+            if isinstance(inner, Load | Store) and self.roles[inner.buffer] not in ("private", "in"):
+                low, high = bounds(substitute_axes(inner.index, at))
+                table = now.written if isinstance(inner, Store) else now.read
+                found = _Use(bool(loops) and inner.index == number, low, high)
+                table.setdefault(inner.buffer, []).append(found)
+        for name, new in now.written.items():
+            self.apart(name, new, [*uses.written.get(name, []), *uses.read.get(name, [])])
+        for name, new in now.read.items():
+            self.apart(name, new, uses.written.get(name, []))
+        for table, found in ((uses.read, now.read), (uses.written, now.written)):
+            for name, new in found.items():
+                table.setdefault(name, []).extend(new)
+
+    def apart(self, name: str, new: Sequence[_Use], before: Sequence[_Use]) -> None:
+        meet = any(_may_meet(a, b) and not (a.own and b.own) for a in new for b in before)
+        self.require(
+            not meet, f"%{name} is touched by other threads without a barrier over the {self.group} in between"
+        )
+
+
+def _may_meet(a: _Use, b: _Use) -> bool:
+    return not (at_most(a.high + 1, b.low) or at_most(b.high + 1, a.low))

@@ -1,0 +1,95 @@
+"""Kernels of threads that are wrong: each is found, and right ones are not refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphc.base.errors import VerifyError
+from graphc.ir.kernel.parse import parse_kernel
+from graphc.ir.kernel.threads import chain_of, number_of, verify_threads
+from graphc.ir.kernel.verify import verify_kernel
+
+HEAD = (
+    "kernel @k(%x: f32[64] in, %y: f32[64] out, %t: f32[64] inout, %s: f32[64] shared, %p: f32[64] private) threads 64"
+)
+FILL = "for a in 64 thread { v1: f32 = load %x[a] store %s[a] = v1 }"
+SUM = "acc q: f32 = add f32(0.0) for b in 64 thread { v2: f32 = load %x[b] update q with v2 }"
+ZERO = "for z in 64 thread { store %y[z] = f32(0.0) }"
+WRONG = [
+    ("for i in 2 block { barrier warp }", "a barrier over a warp stands in no warp"),
+    ("for i in 64 grid { barrier block }", "a barrier over a block stands in no block"),
+    ("for i in 64 thread { barrier block }", "not all threads of the block come to a barrier"),
+    (
+        f"{SUM} for j in 64 thread {{ v3 = read q over block store %y[j] = v3 }}",
+        "not all threads of the block come to the sum q",
+    ),
+    (
+        "for i in 8 thread { acc q: f32 = add f32(0.0) for j in 8 thread { v1: f32 = load %x[j] update q with v1 } }",
+        "stands in a loop that is shared already",
+    ),
+    ("for i in 2 warp { for j in 32 thread { store %y[32*i + j] = f32(0.0) } }", "thread axis j stands in no block"),
+    ("for i in 2 block { for j in 32 lane { store %y[32*i + j] = f32(0.0) } }", "lane axis j stands in no warp"),
+    ("for i in 4 thread { for j in 2 block { store %y[2*i + j] = f32(0.0) } }", "does not stand around all else"),
+    (f"{FILL} for j in 64 thread {{ v2: f32 = load %s[63 - j] store %y[j] = v2 }}", "without a barrier over the block"),
+    (f"{FILL} v2: f32 = load %s[3] store %y[0] = v2", "without a barrier over the block"),
+    (
+        "v1: f32 = load %t[0] store %t[0] = f32(1.0) v2: f32 = load %t[0] store %y[0] = v2",
+        "without a barrier over the block",
+    ),
+    (
+        f"for k in 3 serial {{ {FILL} barrier block "
+        "for j in 64 thread { v2: f32 = load %s[63 - j] store %y[j] = v2 } }",
+        "without a barrier over the block",
+    ),
+    ("for i in 64 thread { store %t[0] add= f32(1.0) }", "several threads, of axis i, add to one place of %t"),
+    ("for i in 64 grid { store %t[0] add= f32(1.0) }", "several threads, of axis i, add to one place of %t"),
+    ("for i in 64 thread { store %p[63 - i] = f32(0.0) }", "belongs to no single thread"),
+    ("for i in 32 thread { store %p[2*i] = f32(0.0) }", "belongs to no single thread"),
+    ("store %p[0] = f32(0.0)", "all threads come here"),
+]
+RIGHT = [
+    f"{FILL} barrier block for j in 64 thread {{ v2: f32 = load %s[63 - j] store %y[j] = v2 }}",
+    f"{SUM} v3 = read q over block store %y[0] = v3",
+    f"{FILL} for j in 64 thread {{ v2: f32 = load %s[j] store %y[j] = v2 }}",
+    f"{FILL} {SUM} v3 = read q over block v4: f32 = load %s[3] store %y[0] = v4",
+    "for i in 64 thread { store %p[i] = f32(0.0) } for j in 64 thread { v1: f32 = load %p[j] store %y[j] = v1 }",
+    # Halves that take turns.
+    "for a in 32 thread { store %s[a] = f32(0.0) } barrier block for k in 3 serial { "
+    "for j in 32 thread { v2: f32 = load %s[31 - j + 32*(k % 2)] store %s[j + 32*((k + 1) % 2)] = v2 } barrier block }",
+    "for i in 2 warp { for j in 32 lane { v1: f32 = load %x[32*i + j] store %s[j] = v1 } barrier warp "
+    "for k in 32 lane { v2: f32 = load %s[31 - k] store %y[32*i + k] = v2 } }",
+]
+
+
+@pytest.mark.parametrize("body,message", WRONG, ids=range(len(WRONG)))
+def test_a_wrong_kernel(body: str, message: str):
+    with pytest.raises(VerifyError) as found:
+        verify_threads(parse_kernel(f"{HEAD} {{ {body} }}"))
+    assert message in str(found.value)
+
+
+@pytest.mark.parametrize("body", RIGHT, ids=range(len(RIGHT)))
+def test_a_right_kernel(body: str):
+    verify_kernel(parse_kernel(f"{HEAD} {{ {body} {'' if '%y' in body else ZERO} }}"))
+
+
+@pytest.mark.parametrize("threads", [0, 33, 2048])
+def test_numbers_of_threads(threads: int):
+    text = f"{HEAD} {{ {FILL} }}".replace("threads 64", f"threads {threads}" if threads else "")
+    with pytest.raises(VerifyError, match="threads"):
+        verify_threads(parse_kernel(text))
+
+
+def test_private_elements_of_several_threads():
+    text = f"{HEAD} {{ for i in 128 thread {{ store %p[i % 64] = f32(0.0) }} }}".replace("%p: f32[64]", "%p: f32[256]")
+    with pytest.raises(VerifyError, match="belongs to no single thread"):
+        verify_threads(parse_kernel(text))
+
+
+def test_flattened_loops():
+    kernel = parse_kernel(
+        f"{HEAD} {{ for i in 4 thread {{ for j in 16 thread {{ store %y[16*i + j] = f32(0.0) }} }} }}"
+    )
+    loops, inside = chain_of(kernel.body[0])  # type: ignore[arg-type]
+    number, count = number_of([loop.axis for loop in loops])
+    assert len(loops) == 2 and len(inside) == 1 and count == 64 and str(number) == "16*i + j"

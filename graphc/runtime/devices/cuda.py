@@ -7,6 +7,7 @@ import os
 import threading
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -196,6 +197,11 @@ class CudaGraph:
         """Does all of it again, on the device's stream."""
         with _Told("a recorded graph could not be launched"), self._device.current():
             self._graph.launch(self._device.cupy_stream)
+
+    def __del__(self) -> None:
+        # Nothing says that a graph may go while it runs. At the end of the process the driver is gone before.
+        with suppress(Exception):
+            self._device.synchronize()
 
 
 class _Thread(threading.local):

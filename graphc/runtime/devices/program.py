@@ -49,21 +49,24 @@ class OnDevice:
 
     def __init__(self, device: Device):
         self.lock = threading.RLock()
+        self.programs: weakref.WeakSet[DeviceExecutable] = weakref.WeakSet()
         self._device = weakref.ref(device)
         self._arena: Memory | None = None
 
     def arena(self, nbytes: int) -> Memory | None:
-        """Memory of at least so many bytes; None for none. Whoever has recorded an earlier one keeps it."""
+        """Memory of at least so many bytes; None for none. What was recorded on a smaller one goes with it."""
         if nbytes and (self._arena is None or self._arena.nbytes < nbytes):
             device = self._device()
             assert device is not None
-            self._arena = None
+            self.give_back()
             self._arena = device.allocate(nbytes)
         return self._arena
 
     def give_back(self) -> None:
-        """Frees the arena; the next call takes one again."""
+        """Frees the arena, and what was recorded on it; the next call takes one again."""
         with self.lock:
+            for program in self.programs:
+                program.forget_recordings()
             self._arena = None
 
 
@@ -158,6 +161,7 @@ class DeviceExecutable(Checks):
         self._bound_slots = [i for i, b in buffers if b.cls in ("param", "state")]
         self._functions = {s.symbol: module.function(s.symbol) for s in plan.launches if s.product is None}
         self._shared = state_of(device)
+        self._shared.programs.add(self)
         self._sized: OrderedDict[CallSizes, Sized] = OrderedDict()
         self._bound = Bound()
         self._mirrors: dict[int, DeviceArray] = {}
@@ -234,8 +238,12 @@ class DeviceExecutable(Checks):
         with self._shared.lock:
             self._mirrors.clear()
             self._bound = Bound()
-            for sized in self._sized.values():
-                sized.recording, sized.calls = None, 0
+            self.forget_recordings()
+
+    def forget_recordings(self) -> None:
+        """Frees the memory of recordings, which are made anew when calls show that they are worth it."""
+        for sized in self._sized.values():
+            sized.recording, sized.calls = None, 0
 
     # ---- a call
 

@@ -115,12 +115,15 @@ def test_the_third_call_on_the_same_memory_is_replayed(device):
 
 
 def test_a_larger_arena_makes_recordings_anew(device):
-    program = sums(device)
+    program, other = sums(device), sums(device)
     for _ in range(3):
         program.run([X], [W])
-    before = state_of(device)._arena
+        other.run([X], [W])
+    taken = device.memory_stats().allocated
+    before = state_of(device)._arena.nbytes
     state_of(device).arena(1 << 16)
-    assert state_of(device)._arena is not before
+    slots = 4 * 4 * N
+    assert device.memory_stats().allocated == taken - before - slots + (1 << 16), "nobody keeps the smaller one"
     for call in range(1, 5):
         assert np.array_equal(program.run([X], [W])[0], X + 110)
         assert program.replays == 1 + max(0, call - 2)

@@ -6,8 +6,11 @@ import argparse
 from collections.abc import Sequence
 from typing import TypeVar
 
+from graphc.base.device import device as device_of
+from graphc.base.errors import ArgumentError, DeviceError
 from graphc.cli.console import UsageError
-from graphc.codegen.machine.target import named_targets
+from graphc.codegen.machine.target import Target, named_targets, target_named
+from graphc.compiled.machine import target_for
 from graphc.runtime.threads import MAX_THREADS, set_num_threads
 
 Found = TypeVar("Found")
@@ -71,6 +74,39 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads", type=threads, metavar="N", help="most threads of a call (default: GRAPHC_THREADS, or all cores)"
     )
+
+
+def device(text: str) -> str:
+    """The name of a device."""
+    try:
+        return str(device_of(text))
+    except ArgumentError as error:
+        raise argparse.ArgumentTypeError(f"{error.what}; {error.remedy}") from None
+
+
+def add_device(parser: argparse.ArgumentParser, purpose: str) -> None:
+    """Adds ``--device``: the name of one, None where it is not given."""
+    parser.add_argument(
+        "--device", type=device, metavar="NAME", help=f"{purpose}: cuda, cuda:1, or cuda-emu, which needs no GPU"
+    )
+
+
+def target_of(options: argparse.Namespace) -> Target:
+    """What ``--target`` or ``--device`` stand for, of commands that run nothing. Raises UsageError where both are
+    given, DeviceError where the device cannot be used."""
+    if options.device is None or options.device.startswith("cpu"):
+        return target_named(options.target)
+    if options.target != "host":
+        raise UsageError("--target and --device both say what code is made for", remedy="one of the two")
+    try:
+        return target_for(options.device)
+    except DeviceError as error:
+        error.remedy = f"{error.remedy}; without a GPU: --target {NEWEST}"
+        raise
+
+
+NEWEST = "sm_90"
+"""What messages name where a target for GPUs would do."""
 
 
 def add_machine(parser: argparse.ArgumentParser) -> None:

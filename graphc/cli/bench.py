@@ -42,6 +42,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trust", action="store_true", help="run object code from the file (only from who you trust)")
     arguments.add_threads(parser)
     arguments.add_machine(parser)
+    arguments.add_device(parser, "run on a device")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.set_defaults(run=run)
 
@@ -52,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
         return breakdown.run(options)
     start = time.perf_counter()
     with targets.compiling():
-        model = exported.load_model(options.model, options.trust, options.machine)
+        model = exported.load_model(options.model, options.trust, options.machine, options.device)
     load_seconds = time.perf_counter() - start
     chosen = arguments.by_name(options.shape)
     shapes = [dict(zip(chosen, found, strict=True)) for found in itertools.product(*chosen.values())]

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.size import Dimension
-from graphc.cli import console, exported, targets
-from graphc.codegen.machine.target import named_targets, target_named
-from graphc.compiled.model_file import check_path, extended, nesting, save_graph, snapshot
+from graphc.cli import arguments, console, exported, targets
+from graphc.codegen.machine.target import Target, named_targets, target_named
+from graphc.compiled.machine import HOST, compile_on, machine_named
+from graphc.compiled.model_file import check_native, check_path, extended, nesting, save_graph, snapshot
 from graphc.compiled.sized_model import for_all_sizes
-from graphc.compiler.compile import compile_graph
+from graphc.compiler.compile import CompiledGraph, compile_graph
 from graphc.compiler.freeze import freeze
 from graphc.files.manifest import ModelManifest
+from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import bind
 from graphc.nn.module import Module
 from graphc.passes.precision import PRECISIONS
@@ -36,6 +39,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         default="host",
         help="machine of that code (default: host)",
     )
+    arguments.add_device(parser, "compile for a device, to find it in the cache where the file is loaded for it")
     add_precision_argument(parser)
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
     parser.set_defaults(run=run)
@@ -79,8 +83,7 @@ def run(options: argparse.Namespace) -> int:
         check_path(options.output)
     except ArgumentError as error:
         raise console.UsageError(error.what, remedy=error.remedy) from None
-    if options.machine != "host" and not options.native:
-        raise console.UsageError("--target names the machine of native code", remedy="--native")
+    _check_machine(options)
     model, examples, dims = prepare(options)
     passes = targets.resolve_passes(options.passes, options.target)
     place = Path(options.output)
@@ -91,9 +94,8 @@ def run(options: argparse.Namespace) -> int:
         traced = targets.guarded(lambda: snapshot(model, examples, dims=dims), f"tracing {options.target}")
         state = traced.state()
         graph = extended(traced.graph, state, passes, options.precision, machine.costs)
-        compiled = (
-            for_all_sizes(graph, state, machine) if graph.dims else compile_graph(freeze(graph, state), target=machine)
-        )
+        build = partial(_compiled, machine=machine, device=options.device)
+        compiled = for_all_sizes(graph, state, build) if graph.dims else build(freeze(graph, state))
         if isinstance(compiled, GraphcError):
             if options.native:
                 raise console.UsageError(
@@ -101,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
                 )
             console.say(f"there is no program for all sizes, so each will have its own: {compiled.what}")
             fixed = bind(graph, {d.name: d.hint for d in graph.dims.values()})
-            compiled = compile_graph(freeze(fixed, state), target=machine)
+            compiled = build(freeze(fixed, state))
         manifest = save_graph(
             graph,
             state,
@@ -120,6 +122,27 @@ def run(options: argparse.Namespace) -> int:
         console.emit(f"{place}: {manifest.name}({signature[0]}) -> ({signature[1]}), {console.bytes_text(size)}")
         console.say(f"traced, compiled and written in {console.seconds_text(seconds)}")
     return console.OK
+
+
+def _check_machine(options: argparse.Namespace) -> None:
+    """Raises UsageError for arguments that say of native code what there is not."""
+    if options.machine != "host" and not options.native:
+        raise console.UsageError("--target names the machine of native code", remedy="--native")
+    if options.device is not None and options.native:
+        raise console.UsageError(
+            "a model file holds no code for devices: that is made where the file is loaded, and kept in the cache",
+            remedy=f"without --native; graphc run FILE --device {options.device}",
+        )
+    try:
+        check_native(target_named(options.machine))
+    except ArgumentError as error:
+        raise console.UsageError(error.what, remedy="graphc run FILE --device cuda, without --native here") from None
+
+
+def _compiled(graph: Graph, machine: Target, device: str | None) -> CompiledGraph:
+    if device is None:
+        return compile_graph(graph, target=machine)
+    return compile_on(graph, machine_named(HOST, device))
 
 
 def prepare(options: argparse.Namespace, target: str = "target") -> tuple[Any, list[Any], Any]:

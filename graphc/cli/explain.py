@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from graphc.cli import compile, console, sources, targets
-from graphc.codegen.machine.target import named_targets, target_named
+from graphc.cli import arguments, compile, console, sources, targets
+from graphc.codegen.machine.target import named_targets
 from graphc.compiler.explain import explain
 from graphc.compiler.freeze import freeze_narrow
 from graphc.compiler.stages import Stages
@@ -17,6 +17,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     compile.add_model_arguments(parser, "source")
     compile.add_passes_argument(parser)
     parser.add_argument("--target", choices=("host", *named_targets()), default="host", help="machine (default: host)")
+    arguments.add_device(parser, "the machine is a device")
     compile.add_precision_argument(parser)
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     parser.set_defaults(run=run)
@@ -24,7 +25,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
-    machine = target_named(options.target)
+    machine = arguments.target_of(options)
     source = sources.open_source(options, machine)
     graph, narrowed = source.graph, None
     if options.precision is not None and graph is None:

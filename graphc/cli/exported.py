@@ -46,8 +46,8 @@ def stored(text: str) -> Artifact:
     return in_memory(trace(text))
 
 
-def load_model(text: str, trust: bool, target: str) -> LoadedModel:
+def load_model(text: str, trust: bool, target: str, device: str | None = None) -> LoadedModel:
     """A model file, or the model in a ``.pt2`` file, that can be called."""
     if is_exported(text):
-        return load_traced(trace(text), target=target)
-    return load(text, trust=trust, target=target)
+        return load_traced(trace(text), target=target, device=device)
+    return load(text, trust=trust, target=target, device=device)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from graphc.cli import compile, console, sources, targets
-from graphc.codegen.machine.target import named_targets, target_named
-from graphc.compiler.stages import GRAPH_PASSES, PROGRAM_PASSES, STAGES
+from graphc.cli import arguments, compile, console, sources, targets
+from graphc.codegen.machine.target import named_targets
+from graphc.compiler.stages import GPU_PASSES, GPU_STAGES, GRAPH_PASSES, PROGRAM_PASSES, STAGES
+
+TEXTS = tuple(dict.fromkeys((*STAGES, *GPU_STAGES)))
+PASSES = tuple(dict.fromkeys((*GRAPH_PASSES, *PROGRAM_PASSES, *GPU_PASSES)))
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -15,26 +18,32 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     compile.add_passes_argument(parser)
     parser.add_argument(
         "--stage",
-        choices=(*STAGES, *GRAPH_PASSES, *PROGRAM_PASSES),
+        choices=(*TEXTS, *PASSES),
         default="traced",
         metavar="STAGE",
-        help=f"which text (default: traced): {', '.join(STAGES)}; or what a pass leaves: "
-        f"{', '.join((*GRAPH_PASSES, *PROGRAM_PASSES))}",
+        help=f"which text (default: traced): {', '.join(TEXTS)}; or what a pass leaves: {', '.join(PASSES)}",
     )
     parser.add_argument(
         "--target",
         choices=("host", *named_targets()),
         default="host",
-        help="machine of scheduled, llvm and asm (default: host)",
+        help="machine of scheduled, llvm, asm and cuda (default: host)",
     )
+    arguments.add_device(parser, "the machine is a device")
     parser.add_argument("--freeze", action="store_true", help="make weights constants, as when a model file is loaded")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
-    machine = target_named(options.target)
+    machine = arguments.target_of(options)
     stages = sources.open_source(options, machine).stages(machine, options.freeze)
+    known = (*stages.names, *GRAPH_PASSES, *stages.program_passes)
+    if options.stage not in known:
+        raise console.UsageError(
+            f"there is no stage {options.stage!r} for {options.device or options.target}",
+            remedy="--target sm_90" if options.stage in (*GPU_STAGES, *GPU_PASSES) else "without --target and --device",
+        )
     with targets.compiling():
         console.emit(stages.text(options.stage))
     return console.OK

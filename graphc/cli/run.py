@@ -52,6 +52,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trust", action="store_true", help="run object code from the file (only from who you trust)")
     arguments.add_threads(parser)
     arguments.add_machine(parser)
+    arguments.add_device(parser, "run on a device")
     parser.add_argument("--json", action="store_true", help="print names, types and values as JSON")
     parser.set_defaults(run=run)
 
@@ -65,7 +66,7 @@ def _count(text: str) -> int:
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     with targets.compiling():
-        model = exported.load_model(options.model, options.trust, options.machine)
+        model = exported.load_model(options.model, options.trust, options.machine, options.device)
     inputs = read_inputs(options.input, model.inputs, arguments.by_name(options.shape))
     places = _places(options.output, model.outputs)
     results = model.run(inputs)

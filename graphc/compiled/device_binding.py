@@ -96,8 +96,6 @@ def _version(tensor: Any) -> int:
 class DeviceProgram:
     """A program on a device with its params and states: what variant.BoundProgram is for one of the CPU."""
 
-    single = False
-
     def __init__(self, program: DeviceExecutable, binding: DeviceBinding, results: int):
         """The first ``results`` outputs are given to the caller, on the host where all tensors of the call are."""
         self.program = program

@@ -19,8 +19,10 @@ from graphc.base.named_dims import chosen_sizes
 from graphc.base.size import at, bounds
 from graphc.base.size_limits import limits
 from graphc.codegen.machine.costs import Costs
+from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, target_named
 from graphc.compiled.graph_module import GraphModule
+from graphc.compiled.machine import HOST, compile_on, is_device, load_on, machine_named
 from graphc.compiled.model_arguments import opened
 from graphc.compiled.plan import Plan, plan_of
 from graphc.compiled.sized_model import ProgramsBySizes, SizesOfModel, for_all_sizes
@@ -58,6 +60,7 @@ from graphc.runtime.loader import load_object, runs_here
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tensors import structure as structures
 from graphc.tensors.creation import from_dlpack
+from graphc.tensors.placement import is_on_device
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.trace import Traced, trace_sized
 
@@ -94,6 +97,7 @@ def export(
     check_precision(precision)
     check_path(path)
     machine = target_named(target)
+    check_native(machine if native else None)
     if not native and target != "host":
         raise ArgumentError(f"a file without native code is made for no target, here {target}", remedy="native=True")
     arranged = arrange(passes)
@@ -143,6 +147,15 @@ def check_path(path: str | os.PathLike[str]) -> None:
     if suffix not in ("", SUFFIX):
         raise ArgumentError(
             f"{os.fspath(path)}: graphc writes no {suffix} files", remedy=f"{Path(path).with_suffix(SUFFIX).name}"
+        )
+
+
+def check_native(target: Target | None) -> None:
+    """Raises ArgumentError where code for a target is no object code that a file can hold."""
+    if target is not None and is_gpu(target):
+        raise ArgumentError(
+            f"a model file holds no code for {target.cpu}: it is made where the file is loaded, and kept in the cache",
+            remedy="no native code; graphc.load(path, device='cuda')",
         )
 
 
@@ -236,9 +249,9 @@ def in_memory(traced: Traced) -> Artifact:
     return artifact.placed(_artifact(traced.graph, traced.state(), nesting(traced.structure), False))
 
 
-def load_traced(traced: Traced, *, target: str = "host") -> LoadedModel:
+def load_traced(traced: Traced, *, target: str = HOST, device: Any = None) -> LoadedModel:
     """The model that ``export`` and ``load`` would make of a trace, without a file in between."""
-    return _load_graph(in_memory(traced), running_target(target))
+    return _load_graph(in_memory(traced), machine_named(target, device))
 
 
 def _spec(name: str, value: Value) -> TensorSpec:
@@ -274,7 +287,8 @@ def _ops(graph: Graph) -> set[str]:
 class _PythonCall:
     """Calls with arguments in any form: what native calls turn to when an argument is not exactly as declared."""
 
-    def __init__(self, manifest: ModelManifest, program: Executable | ProgramsBySizes, bound: tuple[np.ndarray, ...]):
+    def __init__(self, manifest: ModelManifest, program: Any, bound: tuple[np.ndarray, ...]):
+        """``program`` is an Executable, a DeviceExecutable or ProgramsBySizes."""
         self.manifest = manifest
         self.program = program
         self.bound = bound
@@ -302,10 +316,15 @@ class _PythonCall:
         """The array of a tensor, one of another library too; raises GradientError where gradients would be lost,
         TraceError under trace."""
         if not isinstance(value, Tensor):
-            foreign = not isinstance(value, np.ndarray) and is_foreign_tensor(value)
+            foreign = not isinstance(value, np.ndarray) and not is_on_device(value) and is_foreign_tensor(value)
             return from_dlpack(value)._data if foreign else value
         title = self.manifest.name
-        if not isinstance(value._data, np.ndarray):
+        if is_on_device(value._data) and isinstance(self.program, Executable):
+            raise ArgumentError(
+                f"an input of {title} lies on {value._data.device.name}, and it was loaded for the CPU",
+                remedy=f"graphc.load(path, device={value._data.device.name!r}), or x.cpu()",
+            )
+        if not isinstance(value._data, np.ndarray) and not is_on_device(value._data):
             raise TraceError(
                 f"the loaded model {title} cannot be part of a compiled function", remedy="the module it was made of"
             )
@@ -326,7 +345,7 @@ class _PythonCall:
 
     def native(self) -> Callable[..., Any]:
         """``nested``, natively where the outputs are one array or one list or tuple of all."""
-        if self.checks is not None or isinstance(self.program, ProgramsBySizes):
+        if self.checks is not None or not isinstance(self.program, Executable):
             return self.nested
         structure, count = self.manifest.structure, len(self.manifest.outputs)
         plain = list(range(count))
@@ -370,7 +389,7 @@ class LoadedModel:
 
     Raises ArgumentError (count, name, kind, sharing of memory), ShapeError and DTypeError."""
 
-    def __init__(self, stored: Artifact, program: Executable | ProgramsBySizes, seconds: Mapping[str, float] | None):
+    def __init__(self, stored: Artifact, program: Any, seconds: Mapping[str, float] | None):
         self.manifest = stored.manifest
         self.text = stored.text
         """The graph."""
@@ -388,7 +407,8 @@ class LoadedModel:
         self.states = {b.path: np.array(stored.weights[b.path]) for b in program.bound}
         calls = _PythonCall(self.manifest, program, tuple(self.states.values()))
         self.__call__ = calls.native()
-        self._run = calls.listed if calls.checks else native(program, calls.bound, calls.listed, list, calls.gate)
+        plain = calls.checks is None and isinstance(program, Executable)
+        self._run = native(program, calls.bound, calls.listed, list, calls.gate) if plain else calls.listed
 
     @property
     def name(self) -> str:
@@ -425,33 +445,39 @@ class LoadedModel:
         return f"<LoadedModel {self.name}({inputs}) -> ({outputs})>"
 
 
-def load(path: str | os.PathLike[str], trust: bool = False, *, target: str = "host") -> LoadedModel:
+def load(path: str | os.PathLike[str], trust: bool = False, *, target: str = HOST, device: Any = None) -> LoadedModel:
     """Reads a model file and makes it callable.
 
-    The graph is compiled for this machine, or for what ``target`` names of it, as ``compile`` takes it. Object code in
-    the file is native code of whoever wrote it: it runs only with ``trust``, and only where this machine and this
+    The graph is compiled for this machine, or for what ``target`` names of it, as ``compile`` takes it; or for
+    a ``device``, of which no file holds code. There arrays of the host are taken and given as well. Object code in the
+    file is native code of whoever wrote it: it runs only with ``trust``, and only where this machine and this
     version of graphc fit, and where it is for the ``target`` if one is named. Raises ArtifactError for a damaged,
     foreign or newer file; OSError when it cannot be read; CompileError.
     """
+    machine = machine_named(target, device)
     stored = artifact.load(path)
     try:
-        if trust and not why_not_native(stored) and _is_made_for(stored, target):
+        if trust and not is_device(machine) and not why_not_native(stored) and _is_made_for(stored, machine):
             return _load_native(stored)
-        return _load_graph(stored, running_target(target))
+        return _load_graph(stored, machine)
     except ArtifactError as error:
         error.what = f"{os.fspath(path)}: {error.what}"
         raise
 
 
-def _load_graph(stored: Artifact, target: Target) -> LoadedModel:
+def _load_graph(stored: Artifact, machine: str) -> LoadedModel:
+    if stored.manifest.dims:
+        return _load_sized(stored, machine)
+    if is_device(machine):
+        compiled = compile_on(freeze(read_graph(stored), stored.weights), machine)
+        return LoadedModel(stored, load_on(compiled, machine), compiled.stages.seconds)
+    target = running_target(machine)
     stages: list[Stages] = []
 
     def build() -> CompiledGraph:
         stages.append(Stages(freeze(read_graph(stored), stored.weights), target=target))
         return compile_stages(stages[0])
 
-    if stored.manifest.dims:
-        return _load_sized(stored, target)
     start = time.perf_counter()
     disk = cache.current()
     parts: tuple[Any, ...] = ("file", repr(target), stored.digest)
@@ -465,15 +491,15 @@ def _load_graph(stored: Artifact, target: Target) -> LoadedModel:
     return LoadedModel(stored, load_compiled(entry), seconds)
 
 
-def _load_sized(stored: Artifact, target: Target) -> LoadedModel:
+def _load_sized(stored: Artifact, machine: str) -> LoadedModel:
     """A model whose inputs have named dimensions: one program for all their sizes where there can be one."""
     graph = read_graph(stored)
-    found = for_all_sizes(graph, stored.weights, target)
+    found = for_all_sizes(graph, stored.weights, lambda graph: compile_on(graph, machine))
     if isinstance(found, GraphcError):
         config.logger("compile").warning("%s is compiled for each size of its dimensions: %s", graph.name, found.what)
-        by_sizes = ProgramsBySizes(stored, graph, target)
+        by_sizes = ProgramsBySizes(stored, graph, machine)
         return LoadedModel(stored, by_sizes, by_sizes.seconds)
-    return LoadedModel(stored, load_compiled(found), found.stages.seconds)
+    return LoadedModel(stored, load_on(found, machine), found.stages.seconds)
 
 
 def _checks(stored: Artifact) -> Graph:

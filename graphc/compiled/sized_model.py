@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,13 @@ from graphc.base.locks import Lock
 from graphc.base.named_dims import chosen_sizes
 from graphc.base.shape_patterns import ShapePatterns, as_pattern
 from graphc.base.size import Dimension
-from graphc.codegen.machine.target import Target
-from graphc.compiler.compile import CompiledGraph, compile_graph, load_compiled
+from graphc.compiled.machine import compile_on, load_on
+from graphc.compiler.compile import CompiledGraph
 from graphc.compiler.freeze import freeze
 from graphc.files.manifest import Artifact, ModelManifest
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import bind, settle
-from graphc.runtime.call import Executable, Explain
+from graphc.runtime.call import Explain
 from graphc.runtime.fast_call import Gate
 
 Sizes = dict[Dimension, int]
@@ -59,8 +59,8 @@ class SizesOfModel:
 class ProgramsBySizes:
     """Programs of a model, each for one size of every dimension; those that were not used for the longest go."""
 
-    def __init__(self, stored: Artifact, graph: Graph, target: Target):
-        """``graph`` as it stands in the file."""
+    def __init__(self, stored: Artifact, graph: Graph, machine: str):
+        """``graph`` as it stands in the file, ``machine`` where programs run (see compiled.machine)."""
         self.manifest = stored.manifest
         self.seconds: dict[str, float] = {}
         """How long the stages of the last compile took."""
@@ -68,8 +68,8 @@ class ProgramsBySizes:
         self.states: dict[str, np.ndarray] = {}
         """Params and states that are written, by path."""
         self._weights = stored.weights
-        self._graph, self._target = graph, target
-        self._programs: dict[tuple[int, ...], Executable] = {}
+        self._graph, self._machine = graph, machine
+        self._programs: dict[tuple[int, ...], Any] = {}
         self._lock = Lock()
         self._making: dict[tuple[int, ...], Lock] = {}
         """Held while the program for these sizes is made."""
@@ -79,7 +79,7 @@ class ProgramsBySizes:
         self.bound = ()
         """Nothing: states are its own."""
 
-    def of(self, sizes: Sizes) -> Executable:
+    def of(self, sizes: Sizes) -> Any:
         """The program for these sizes, compiled when it is the first time."""
         key = tuple([sizes[d] for d in self.manifest.dims if d in sizes])
         with self._lock:
@@ -98,14 +98,14 @@ class ProgramsBySizes:
                     del self._programs[next(iter(self._programs))]
         return program
 
-    def _make(self, sizes: Sizes) -> Executable:
+    def _make(self, sizes: Sizes) -> Any:
         start = time.perf_counter()
         graph = bind(self._graph, {d.name: n for d, n in sizes.items() if d.name in self._graph.dims})
-        compiled = compile_graph(freeze(graph, self._weights), self._target)
+        compiled = compile_on(freeze(graph, self._weights), self._machine)
         with self._lock:
             self.seconds.clear()
             self.seconds.update(compiled.stages.seconds or {"cache": time.perf_counter() - start})
-        program = load_compiled(compiled)
+        program = load_on(compiled, self._machine)
         program.explain = self.explain
         for spec in program.bound:
             self.states.setdefault(spec.path, np.array(self._weights[spec.path]))
@@ -123,10 +123,12 @@ class ProgramsBySizes:
             return program.run(arrays, states, out)
 
 
-def for_all_sizes(graph: Graph, weights: Mapping[str, np.ndarray], target: Target) -> CompiledGraph | GraphcError:
-    """One program for all sizes of the dimensions of a graph for which it holds, with these weights as constants; or
-    why there is none."""
+def for_all_sizes(
+    graph: Graph, weights: Mapping[str, np.ndarray], compile: Callable[[Graph], CompiledGraph]
+) -> CompiledGraph | GraphcError:
+    """One program for all sizes of the dimensions of a graph for which it holds, with these weights as constants, as
+    ``compile`` makes it; or why there is none."""
     try:
-        return compile_graph(freeze(settle(graph), weights), target)
+        return compile(freeze(settle(graph), weights))
     except GraphcError as error:
         return error

@@ -49,8 +49,8 @@ from graphc.tracing.identity import check_apart
 from graphc.tracing.trace import Traced
 
 
-def build(graph: Graph, passes: Sequence[Pass] = PIPELINE, machine: str = HOST) -> Executable:
-    """Code for a graph, loaded where it runs."""
+def build(graph: Graph, passes: Sequence[Pass] = PIPELINE, machine: str = HOST) -> Any:
+    """Code for a graph, loaded where it runs: an Executable, or a DeviceExecutable."""
     return load_on(compile_on(graph, machine, passes), machine)
 
 
@@ -251,7 +251,8 @@ class Variant:
         self.program = load_on(compiled, self._machine)
         self.binding = self._binding(compiled.prepacking)
         self.calls = bind(self.program, self.binding, self.account.words, len(self.output_types))
-        self.calls.single = self.single and len(graph.outputs) == 1 and isinstance(self.calls, BoundProgram)
+        if isinstance(self.calls, BoundProgram):
+            self.calls.single = self.single and len(graph.outputs) == 1
 
     def _binding(self, prepacking: Entry | None) -> Binding:
         paths = [spec.path for spec in self.program.bound]
@@ -345,6 +346,8 @@ class Variant:
 
     def shortcut(self) -> Callable[..., Any] | None:
         """The native callable, when a call is nothing else: one result, no history, and nothing to count or compare."""
+        if not isinstance(self.calls, BoundProgram):
+            return None
         if not self.calls.single or self.sources or self.binding.written or self._effects or self.drawn:
             return None
         if self._made or not self.account.is_certain or self.assumptions.found:

@@ -85,6 +85,7 @@ def load_on_device(compiled: cache.Entry, device: Device, records: bool = True) 
         raise CompileError(f"{compiled.manifest.name} was compiled for the CPU, not for {device.name}")
     code = compiled.on_device.text if device.takes == "text" else compiled.object
     program = DeviceExecutable(compiled.on_device.plan, device, device.load(code), compiled.constants, records)
+    program.code_bytes = len(code)
     if program.status_slot >= 0 and isinstance(compiled, CompiledGraph) and compiled.stages.has_graph:
         checks = checks_of(compiled.stages.traced)
         program.explain = Refusals(lambda: checks)

@@ -163,6 +163,11 @@ class Stages:
         return found
 
     @property
+    def program_passes(self) -> tuple[str, ...]:
+        """Names of the program passes, after each of which a program has a text."""
+        return tuple(p.name for p in self._pipeline)
+
+    @property
     def _pipeline(self) -> tuple[ProgramPass, ...]:
         return GPU_PIPELINE if is_gpu(self.target) else SCHEDULE
 
@@ -215,7 +220,7 @@ class Stages:
     def text(self, stage: str) -> str:
         """The text of a stage, or of what one of the graph or program passes leaves; raises ArgumentError for an
         unknown one."""
-        program_passes = [p.name for p in self._pipeline]
+        program_passes = self.program_passes
         if stage in program_passes:
             until = self._pipeline[: program_passes.index(stage) + 1]
             return print_scheduled(schedule(self.lowered, self._context, until)[0])

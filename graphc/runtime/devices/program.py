@@ -135,6 +135,8 @@ class Bound:
 class DeviceExecutable(Checks):
     """A program on a device with its constants, callable from several threads: they take turns."""
 
+    code_bytes = 0
+    """Bytes of its code, where that is known."""
     takes = (DeviceArray, np.ndarray, np.generic)
     taken = "an array of its device or a NumPy array"
 

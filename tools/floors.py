@@ -90,8 +90,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("interop", "interop.aten", "ops"),
     ),
     "cli": (
-        *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "compiler", "runtime"),
-        *("tensors", "nn", "serialize", "drawing", "compiled"),
+        *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "codegen.cuda", "compiler"),
+        *("runtime", "tensors", "nn", "serialize", "drawing", "compiled"),
     ),
 }
 """Each package may import itself and those that it names, all of which stand before it. A package that is not listed

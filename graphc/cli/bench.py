@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from graphc.cli import arguments, breakdown, console, exported, targets
 from graphc.cli.arrays import random_array, read_inputs, specs_at
 from graphc.compiled.model_file import LoadedModel
+from graphc.runtime.devices import device_named
+from graphc.runtime.devices.array import from_host
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +53,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     if options.breakdown:
+        if options.device is not None:
+            raise console.UsageError("--breakdown is for the CPU", remedy="--breakdown without --device")
         return breakdown.run(options)
     start = time.perf_counter()
     with targets.compiling():
@@ -81,15 +86,29 @@ def _figures(model: LoadedModel, sizes: Mapping[str, int], options: argparse.Nam
     texts = options.input
     specs = specs_at(model.inputs, sizes)
     inputs = read_inputs(texts, model.inputs, sizes) if texts else [random_array(s, i) for i, s in enumerate(specs)]
-    times = measure(model, inputs, options.rounds, options.seconds)
+    placed, wait = _placed(inputs, options.device)
+    times = measure(model, placed, options.rounds, options.seconds, wait)
     return {name: float(np.quantile(times, q)) for name, q in (("median", 0.5), ("p10", 0.1), ("p90", 0.9))}
 
 
-def measure(model: LoadedModel, inputs: list[np.ndarray], rounds: int, seconds: float) -> np.ndarray:
-    """Seconds per call, one figure per round. A round has as many calls as fit its share of ``seconds``, or one."""
+def _placed(inputs: list[np.ndarray], device: str | None) -> tuple[list[Any], Callable[[], None]]:
+    """The inputs where the model runs, and what waits until that is done."""
+    if device is None or device.startswith("cpu"):
+        return inputs, lambda: None
+    found = device_named(device)
+    return [from_host(found, x) if x.ndim else x for x in inputs], found.synchronize
+
+
+def measure(
+    model: LoadedModel, inputs: list[Any], rounds: int, seconds: float, wait: Callable[[], None] = lambda: None
+) -> np.ndarray:
+    """Seconds per call, one figure per round. A round has as many calls as fit its share of ``seconds``, or one; on a
+    device all of its work is waited for."""
     model.run(inputs)
+    wait()
     start = time.perf_counter()
     model.run(inputs)
+    wait()
     once = max(time.perf_counter() - start, 1e-7)
     calls = max(1, int(seconds / rounds / once))
     times = []
@@ -97,5 +116,6 @@ def measure(model: LoadedModel, inputs: list[np.ndarray], rounds: int, seconds: 
         start = time.perf_counter()
         for _ in range(calls):
             model.run(inputs)
+        wait()
         times.append((time.perf_counter() - start) / calls)
     return np.array(times)

@@ -37,6 +37,7 @@ COMMANDS = {
     "summary": "show the layers of a model",
     "viz": "draw the graph of a model",
     "cache": "show or empty the cache of compiled programs",
+    "doctor": "show what of this machine can be used, and what is missing for GPUs",
 }
 """Each is a module of this package, which is loaded when the command is used."""
 

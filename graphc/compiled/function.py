@@ -379,11 +379,9 @@ def compile(
     which this one must have the instructions: ``sse2``, ``avx2``, ``avx512`` (x86-64), ``neon`` (aarch64); CompileError
     otherwise.
 
-    ``device`` is where it runs besides the CPU: ``cuda``, ``cuda:1``, or ``cuda-emu``, which executes the code for GPUs
-    on the CPU. Without it that is where parameters, buffers and arguments lie. Tensors of the host are taken and given
-    as well: arguments are copied to the device in each call, parameters and buffers after each write, and those that
-    the program writes are brought back; results lie on the host where all tensors of the call do. A model that lies on
-    the device, ``model.to(device)``, does without. DeviceError where there is no such device.
+    ``device`` is where it runs instead: ``cuda``, ``cuda:1``, ``cuda-emu`` (code for GPUs, which the CPU executes);
+    without it where tensors of model and call lie. Those of the host are copied there, arguments in each call, others
+    after writes, and results come back where all are of the host. DeviceError where there is no such device.
 
     ``dims`` names sizes of the arguments that differ from call to call, so that one trace serves all of them:
     ``dims={"x": (batch, time)}`` with ``batch = gc.Dim("batch", max=64)`` says what the first dimensions of argument
@@ -401,7 +399,5 @@ def compile(
     are read and written as they are at each call. Raises ArgumentError where the graph has a param that is in neither.
     """
     machine = machine_named(target, device)
-    if model is None:
-        options = {"precision": precision, "freeze": freeze, "passes": passes, "machine": machine, "dims": dims}
-        return functools.partial(Compiled, **options)
-    return Compiled(as_callable(model, tensors), precision, freeze, passes, machine, dims)
+    options = {"precision": precision, "freeze": freeze, "passes": passes, "machine": machine, "dims": dims}
+    return functools.partial(Compiled, **options) if model is None else Compiled(as_callable(model, tensors), **options)

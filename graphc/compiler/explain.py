@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from graphc.base.pass_runner import PassRun
 from graphc.base.size import hint, is_size
+from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.schedule.estimate.kernel_facts import KernelFacts, Vectorization, kernel_facts
 from graphc.codegen.schedule.memory.liveness import intervals, peak
+from graphc.compiler.explain_device import PATHS, OnDevice, run_of
 from graphc.compiler.stages import Stages
 from graphc.fusion.partition import is_repeated
 from graphc.fusion.vertical import FusionPlan, fuse
@@ -54,6 +56,8 @@ class KernelReport:
     """Iterations of the loops around the call, outermost first: steps of a scan, or blocks (blocks.tile_and_fuse)."""
     versions: int = 1
     """Nests of which a call runs one, by its sizes; ``schedule`` is that of expected sizes."""
+    device: OnDevice | None = None
+    """How it runs on a GPU; None on a CPU."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +127,15 @@ def explain(stages: Stages) -> Explanation:
     origin = _Origins(graph, plan)
     facts = {k.name: kernel_facts(k) for k in program.kernels}
     calls = tuple(_report(program, n, c, facts[c.kernel], origin) for n, c in enumerate(program.calls))
+    if is_gpu(stages.target):
+        calls = tuple(_on_device(r, run_of(stages, c)) for r, c in zip(calls, program.calls, strict=True))
     unfused, passes = _unfused(program, plan, origin), tuple(run for runs in stages.passes.values() for run in runs)
     dims = tuple(print_dim(d).removeprefix("dim ") for d in dims_of_program(program).values())
     return Explanation(program.name, calls, unfused, dict(stages.layouts), memory_of(program), passes, dims)
+
+
+def _on_device(report: KernelReport, found: OnDevice) -> KernelReport:
+    return replace(report, schedule=str(found), device=found)
 
 
 class _Origins:
@@ -262,7 +272,7 @@ def _lines(explanation: Explanation) -> list[str]:
         unfused.setdefault(entry.reader, []).append(entry)
     for call in calls:
         lines += ["", *_call_lines(call), *_unfused_lines(unfused.get(call.number, []))]
-    return [*lines, "", "passes:", *_pass_lines(explanation.passes)]
+    return [*lines, "", "passes:", *_pass_lines(explanation.passes), *_path_lines(calls)]
 
 
 def _pass_lines(passes: tuple[PassRun, ...]) -> list[str]:
@@ -274,6 +284,16 @@ def _pass_lines(passes: tuple[PassRun, ...]) -> list[str]:
             lines += [f"      {step.name}: {_cost(step)}" for step in run.steps]
             lines += [f"      {reason}" for reason in run.reasons]
     return lines
+
+
+def _path_lines(calls: tuple[KernelReport, ...]) -> list[str]:
+    """Which way the ops of each call take on a device."""
+    lines = []
+    for call in calls:
+        if call.device is not None:
+            where = f" of {', '.join(call.modules)}" if call.modules else ""
+            lines.append(f"   {call.number}. {', '.join(call.ops) or 'copy'}{where}: {PATHS[call.device.path]}")
+    return ["", "paths:", *lines] if lines else []
 
 
 def _cost(run: PassRun) -> str:

@@ -9,7 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from graphc.cli import console, explain, ir, profile
+from graphc.cli import arguments as cli_arguments
+from graphc.cli import console, profile
 from graphc.cli.arguments import count, seconds, threads
 from graphc.codegen.machine.target import host_target, named_targets, target_named
 from graphc.compiled import model_file
@@ -102,19 +103,21 @@ def test_an_unknown_target_is_refused_with_the_known_ones(command: str, net: Pat
 
 
 @pytest.mark.parametrize(
-    ("command", "found_by"),
-    [(ir, "target_named"), (explain, "target_named"), (profile, "running_target")],
-    ids=["ir", "explain", "profile"],
+    ("command", "owner", "found_by"),
+    [
+        ("ir", cli_arguments, "target_named"),
+        ("explain", cli_arguments, "target_named"),
+        ("profile", profile, "running_target"),
+    ],
 )
 def test_passes_of_a_user_choose_by_the_costs_of_the_target(
-    command: ModuleType, found_by: str, net: Path, graphc: Graphc, monkeypatch: pytest.MonkeyPatch
+    command: str, owner: ModuleType, found_by: str, net: Path, graphc: Graphc, monkeypatch: pytest.MonkeyPatch
 ):
     target, step = priced(host_target(), fusion={"parts": 7}), choosing.Choosing()
-    monkeypatch.setattr(command, found_by, lambda name: target)
+    monkeypatch.setattr(owner, found_by, lambda name: target)
     monkeypatch.setattr(choosing, "step", step, raising=False)
-    name = command.__name__.rpartition(".")[2]
-    more = SHORT if command is profile else []
-    assert graphc(name, net, "--passes", f"{choosing.__name__}:step", *more).code == console.OK
+    more = SHORT if command == "profile" else []
+    assert graphc(command, net, "--passes", f"{choosing.__name__}:step", *more).code == console.OK
     assert step.told == [target.costs]
 
 

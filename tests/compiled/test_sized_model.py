@@ -61,14 +61,15 @@ def test_a_loaded_model_takes_all_sizes(path):
 
 
 def test_where_there_is_no_program_for_all_sizes_each_has_its_own(path, monkeypatch):
-    compile_graph = sized_model.compile_graph
+    compile_on = sized_model.compile_on
 
-    def refuse(graph, target):
+    def refuse(graph, machine):
         if graph.dims:
             raise CompileError("not for all")
-        return compile_graph(graph, target)
+        return compile_on(graph, machine)
 
-    monkeypatch.setattr(sized_model, "compile_graph", refuse)
+    monkeypatch.setattr(sized_model, "compile_on", refuse)
+    monkeypatch.setattr(model_file, "compile_on", refuse)
     monkeypatch.setenv("GRAPHC_PROGRAMS", "2")
     model = Counting().eval()
     gc.export(model, gc.ones(2, 3, 8), gc.ones(2, 3), path=path, dims=[(BATCH, TIME), (BATCH, TIME)])
@@ -148,7 +149,7 @@ def test_a_model_file_takes_numbers(path, native):
 
 def test_where_there_is_no_program_for_all_numbers_each_has_its_own(path, monkeypatch):
     gc.export(Cache(), gc.zeros(4), 3, path=path, dims={"pos": gc.Dim("pos", 0, 19)})
-    monkeypatch.setattr(sized_model, "compile_graph", refusing(sized_model.compile_graph))
+    monkeypatch.setattr(sized_model, "compile_on", refusing(sized_model.compile_on))
     monkeypatch.setattr("graphc.compiled.model_file.for_all_sizes", lambda *_: CompileError("no"))
     loaded, model = gc.load(path), Cache()
     for pos in (0, 4, 19, 0):
@@ -156,12 +157,12 @@ def test_where_there_is_no_program_for_all_numbers_each_has_its_own(path, monkey
         np.testing.assert_allclose(loaded(x, pos), model(gc.tensor(x), pos).numpy(), rtol=1e-5)
 
 
-def refusing(compile_graph):
+def refusing(compile_on):
     """A compiler without programs for all sizes."""
 
     def compile_fixed(graph, *more):
         assert not graph.dims
-        return compile_graph(graph, *more)
+        return compile_on(graph, *more)
 
     return compile_fixed
 
@@ -197,14 +198,14 @@ def test_calls_go_on_while_a_program_for_other_sizes_is_made(path, monkeypatch):
     loaded = per_size(path, monkeypatch, lambda x: x * 2, gc.ones(4), dims=[(BATCH,)])
     assert loaded(np.ones(3, np.float32)).tolist() == [2.0] * 3
     begun, go_on = threading.Event(), threading.Event()
-    compile_graph = sized_model.compile_graph
+    compile_on = sized_model.compile_on
 
-    def slow(graph, target):
+    def slow(graph, machine):
         begun.set()
         assert go_on.wait(60)
-        return compile_graph(graph, target)
+        return compile_on(graph, machine)
 
-    monkeypatch.setattr(sized_model, "compile_graph", slow)
+    monkeypatch.setattr(sized_model, "compile_on", slow)
     found = []
     threads = [threading.Thread(target=lambda: found.append(loaded(np.ones(5, np.float32)).tolist())) for _ in range(2)]
     for thread in threads:
